@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { delta, ID, lineOf, request, World } from '../manager/manager-world.fixture.ts'
 import { SessionStory, stories } from '../manager/session-story.fixture.ts'
-import { takenBack } from '../test/chaos/log-model.fixture.ts'
+import { retractedSequences } from '../test/chaos/log-model.fixture.ts'
 import { runs } from '../ticket/ticket-entries.fixture.ts'
 import type { ReaderOptions } from './batch-reader.ts'
 
@@ -22,7 +22,7 @@ const isCut = ({ chunk }: Entry) => chunk.type === 'rewind' || chunk.type === 's
 
 /** The entries that survive the retractions: requests do, and a run's end does if some of the run is left. */
 function survivors(log: readonly Entry[]): Entry[] {
-  const taken = takenBack(log)
+  const taken = retractedSequences(log)
   const started = new Map(
     log.flatMap(({ chunk, origin, sequence: at }) => (chunk.type === 'run-started' ? [[origin.runId, at]] : [])),
   )

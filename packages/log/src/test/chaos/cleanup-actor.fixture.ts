@@ -1,18 +1,18 @@
 import type { LogStore } from '../../store/log-store.ts'
-import type { Manners } from './manners.fixture.ts'
+import type { ActorMode } from './actor-mode.fixture.ts'
 import type { Actor } from './schedule-actor.fixture.ts'
 
 /** Maintains the logs: forks, snapshots, trims, removes, restores, and sometimes pauses or stops a run by hand. */
-export async function keeper(actor: Actor, store: LogStore, manners: Manners): Promise<void> {
+export async function cleanupActor(actor: Actor, store: LogStore, manners: ActorMode): Promise<void> {
   const { random, world } = actor
-  while (!manners.isPolite) {
+  while (!manners.isFinishing) {
     await actor.sleep(20, 250)
     const [streamId] = world.logs.size > 0 ? [random.pick([...world.logs.keys()])] : []
-    if (streamId !== undefined) await actor.tries(() => keep(actor, store, streamId), ['exists'])
+    if (streamId !== undefined) await actor.tries(() => maintain(actor, store, streamId), ['exists'])
   }
 }
 
-async function keep(actor: Actor, store: LogStore, streamId: string): Promise<void> {
+async function maintain(actor: Actor, store: LogStore, streamId: string): Promise<void> {
   const { random, manager, world } = actor
   const info = await manager.getInfo(streamId)
   if (info === null) return

@@ -1,7 +1,7 @@
 import { noticeAndDeadlineProgram } from '../../ticket/notice.ts'
 import { mustStop } from '../../ticket/ticket.ts'
-import type { Manners } from './manners.fixture.ts'
-import { Drive } from './run-driver.fixture.ts'
+import type { ActorMode } from './actor-mode.fixture.ts'
+import { RunDriver } from './run-driver.fixture.ts'
 import { scriptOf } from './run-script.fixture.ts'
 import type { Actor } from './schedule-actor.fixture.ts'
 
@@ -10,13 +10,13 @@ export const PROGRAMS = ['agent:one@1', 'agent:two@1'] as const
 export const UNKNOWN_PROGRAM = 'agent:nobody@1'
 
 /** Claims due logs and drives each until it ends, pauses or is lost. */
-export async function driver(actor: Actor, seed: number, manners: Manners): Promise<never> {
+export async function driverActor(actor: Actor, seed: number, manners: ActorMode): Promise<never> {
   const { random, manager } = actor
   // Some drivers have only one of the programs.
   const own = random.chance(0.7) ? PROGRAMS : PROGRAMS.slice(0, 1)
   for (;;) {
-    await actor.sleep(5, manners.isPolite ? 300 : 120)
-    const programs = manners.isPolite ? PROGRAMS : own
+    await actor.sleep(5, manners.isFinishing ? 300 : 120)
+    const programs = manners.isFinishing ? PROGRAMS : own
     actor.does('due')
     // A deadline may be behind a pending notification.
     const names = [
@@ -26,7 +26,7 @@ export async function driver(actor: Actor, seed: number, manners: Manners): Prom
     ]
     const due = (await actor.tries(() => manager.due(names))) ?? []
     // Sometimes takes over a log from a writer that may be alive.
-    const takeover = !manners.isPolite && random.chance(0.06)
+    const takeover = !manners.isFinishing && random.chance(0.06)
     const streamId = takeover ? random.pick([...due, ...actor.streams]) : due[0] && random.pick(due)
     if (streamId !== undefined) await actor.tries(() => drive(actor, seed, streamId, programs, takeover))
   }
@@ -56,7 +56,7 @@ async function drive(
   const isWanted = isLive || (!writer.ticket.run && writer.ticket.requests[0]?.runId === runId)
   try {
     const isOwn = programs.includes(program) || (isLive && mustStop(writer.ticket))
-    if (isWanted && isOwn) await new Drive(actor, writer, runId, scriptOf(seed, runId)).run()
+    if (isWanted && isOwn) await new RunDriver(actor, writer, runId, scriptOf(seed, runId)).run()
   } finally {
     world.scheduler.note(`${actor.process.name}: lets ${streamId} go`)
     await writer.close()

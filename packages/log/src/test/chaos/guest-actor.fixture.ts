@@ -1,8 +1,8 @@
 import type { Chunk } from '@millrace/protocol'
 import type { TicketNotice } from '../../ticket/notice.ts'
 import type { Ticket, TicketPending } from '../../ticket/ticket.ts'
+import type { ActorMode } from './actor-mode.fixture.ts'
 import { PROGRAMS, UNKNOWN_PROGRAM } from './driver-actor.fixture.ts'
-import type { Manners } from './manners.fixture.ts'
 import type { Actor } from './schedule-actor.fixture.ts'
 import { same, shown } from './schedule-world.fixture.ts'
 
@@ -16,39 +16,39 @@ export interface GuestMemory {
 }
 
 /** Requests runs, answers, claims and stops, correctly and incorrectly, once and twice. */
-export async function guest(
+export async function guestActor(
   actor: Actor,
   memory: GuestMemory,
-  manners: Manners,
+  manners: ActorMode,
   names: readonly string[],
 ): Promise<never> {
   const { random } = actor
-  if (memory.last && random.chance(0.7)) await say(actor, memory, memory.last.streamId, memory.last.chunk)
+  if (memory.last && random.chance(0.7)) await send(actor, memory, memory.last.streamId, memory.last.chunk)
   for (;;) {
-    await actor.sleep(5, manners.isPolite ? 150 : 80)
+    await actor.sleep(5, manners.isFinishing ? 150 : 80)
     const streamId = random.chance(0.3) && actor.streams.length > 0 ? random.pick(actor.streams) : random.pick(names)
     await actor.tries(() => act(actor, memory, manners, streamId))
   }
 }
 
-async function act(actor: Actor, memory: GuestMemory, manners: Manners, streamId: string): Promise<void> {
+async function act(actor: Actor, memory: GuestMemory, manners: ActorMode, streamId: string): Promise<void> {
   const { random, manager, world } = actor
   const info = await manager.getInfo(streamId)
   if (info === null) {
-    if (manners.isPolite || streamId.includes('fork')) return
+    if (manners.isFinishing || streamId.includes('fork')) return
     actor.does(`create ${streamId}`)
     await manager.createStream(streamId)
     return
   }
   const { ticket, clock, floor, head } = info
-  if (manners.isPolite) {
+  if (manners.isFinishing) {
     const pending = random.pick(ticket.pendings)
     const waiting = ticket.requests.at(-1)
-    if (pending) await say(actor, memory, streamId, answerChunk(actor, pending, true))
+    if (pending) await send(actor, memory, streamId, answerChunk(actor, pending, true))
     // Withdraws most waiting requests, so that the schedule ends.
-    else if (waiting && random.chance(0.9)) await say(actor, memory, streamId, stopOf(actor, waiting.runId))
+    else if (waiting && random.chance(0.9)) await send(actor, memory, streamId, stopOf(actor, waiting.runId))
     else if (ticket.run && !ticket.run.paused && !ticket.stop && random.chance(0.5)) {
-      await say(actor, memory, streamId, stopOf(actor, ticket.run.runId))
+      await send(actor, memory, streamId, stopOf(actor, ticket.run.runId))
     } else if (world.paused.has(streamId)) await manager.resumeStream(streamId)
     return
   }
@@ -57,19 +57,19 @@ async function act(actor: Actor, memory: GuestMemory, manners: Manners, streamId
     [requests.length > 1 ? 0.2 : run || requests[0] ? 1 : 4, () => requestOf(actor, streamId, floor, head)],
     [pendings.length > 0 ? 6 : 0, () => answerChunk(actor, random.pick(pendings), random.chance(0.8))],
     [pendings.some(({ kind }) => kind === 'client-tool') ? 3 : 0, () => claimOf(actor, ticket, clock)],
-    [notices.length > 0 ? 2 : 0.05, () => tellingOf(actor, random.pick(notices), clock)],
-    [run ? 0.5 : 0.2, () => stopOf(actor, stopped(actor, ticket))],
+    [notices.length > 0 ? 2 : 0.05, () => notificationOf(actor, random.pick(notices), clock)],
+    [run ? 0.5 : 0.2, () => stopOf(actor, runToStop(actor, ticket))],
     [0.3, () => ({ type: 'session-info', title: world.name('title') })],
     [0.1, () => ({ type: 'interrupt-response', interruptId: 'nothing', response: world.name('a') })],
   ])()
   if (chunk === undefined) return
-  await say(actor, memory, streamId, chunk)
+  await send(actor, memory, streamId, chunk)
   // A double click.
-  if (random.chance(0.15)) await say(actor, memory, streamId, chunk)
+  if (random.chance(0.15)) await send(actor, memory, streamId, chunk)
 }
 
 /** Sends a chunk and compares the result with the log. */
-async function say(actor: Actor, memory: GuestMemory, streamId: string, chunk: Chunk): Promise<void> {
+async function send(actor: Actor, memory: GuestMemory, streamId: string, chunk: Chunk): Promise<void> {
   const { manager, world } = actor
   memory.last = { streamId, chunk }
   actor.does(`append ${shown(chunk)} to ${streamId}`)
@@ -160,7 +160,7 @@ function claimOf({ random, process }: Actor, { pendings }: Ticket, clock: number
 }
 
 /** Confirms a notification or claims it, sometimes one that is not pending. */
-function tellingOf({ random, world }: Actor, notice: TicketNotice | undefined, clock: number): Chunk {
+function notificationOf({ random, world }: Actor, notice: TicketNotice | undefined, clock: number): Chunk {
   const { runId = 'nothing', notifyBy = 0 } = notice ?? {}
   const wrong = random.chance(0.1) ? 1 : 0
   const until = random.chance(0.5) ? { until: clock + random.pick(world.place.clock ? [50, 500, -5] : [HOUR, -5]) } : {}
@@ -171,7 +171,7 @@ const stopOf = ({ world }: Actor, runId: string): Chunk => {
   return { type: 'stop-requested', runId, reason: world.name('why') }
 }
 
-function stopped({ random }: Actor, { run, requests, last }: Ticket): string {
+function runToStop({ random }: Actor, { run, requests, last }: Ticket): string {
   const known = [run?.runId, run?.runId, ...requests.map(({ runId }) => runId), last?.runId]
   return random.pick(known.filter(runId => runId !== undefined)) ?? 'nothing'
 }

@@ -2,7 +2,7 @@
 
 import { type Chunk, type Entry, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
 import { advance, EMPTY_TICKET, mustStop, type Ticket } from '../../ticket/ticket.ts'
-import { openDrafts, takenBack } from './log-model.fixture.ts'
+import { openDrafts, retractedSequences } from './log-model.fixture.ts'
 import type { LogRecord } from './log-record.fixture.ts'
 import { same, shown } from './schedule-world.fixture.ts'
 
@@ -13,7 +13,7 @@ interface Request {
   state: 'waiting' | 'started' | 'removed'
 }
 
-interface Waiting {
+interface OpenPending {
   readonly at: number
   readonly toolCallId: string | undefined
   readonly agentId: string
@@ -32,7 +32,7 @@ export class Laws {
   readonly #log: LogRecord
   readonly #stops: Stop[] = []
   readonly #requests = new Map<string, Request>()
-  readonly #pendings = new Map<string, Waiting>()
+  readonly #pendings = new Map<string, OpenPending>()
   readonly #settled = new Set<string>()
   /** Notifications that are not confirmed. */
   readonly #owed: { readonly runId: string; readonly notifyBy: number }[] = []
@@ -285,7 +285,7 @@ export class Laws {
     }
   }
 
-  #settle(settles: (pending: Waiting, key: string) => boolean): boolean {
+  #settle(settles: (pending: OpenPending, key: string) => boolean): boolean {
     let any = false
     for (const [key, pending] of this.#pendings) {
       if (!settles(pending, key)) continue
@@ -327,7 +327,7 @@ function pendingOf(chunk: Chunk): { key: string; toolCallId: string | undefined 
 
 /** Whether a call, a question or another agent is open after these entries. */
 function hasOpen(entries: readonly Entry[]): boolean {
-  const taken = takenBack(entries)
+  const taken = retractedSequences(entries)
   const open = new Set<string>()
   for (const { chunk, sequence, origin } of entries) {
     if (taken.has(sequence)) continue

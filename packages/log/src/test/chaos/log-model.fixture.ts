@@ -15,7 +15,7 @@ export interface Content {
 const laneOf = ({ runId, lane, agentId }: WriterOrigin): string => JSON.stringify([runId, lane, agentId])
 
 /** Sequences that discards and rewinds retracted. */
-export function takenBack(entries: readonly Entry[]): Set<number> {
+export function retractedSequences(entries: readonly Entry[]): Set<number> {
   const taken = new Set<number>()
   const drafts = new Map<string, { origin: WriterOrigin; words: number[] }>()
   const seal = (isSealed: (origin: WriterOrigin) => boolean) => {
@@ -62,8 +62,8 @@ export function openDrafts(entries: readonly Entry[]): WriterOrigin[] {
 
 /** The content of a log at its end. */
 export function contentOf(entries: readonly Entry[]): Content {
-  const taken = takenBack(entries)
-  const build = new Building()
+  const taken = retractedSequences(entries)
+  const build = new ContentBuilder()
   for (const entry of entries) {
     if (!taken.has(entry.sequence)) build.add(entry)
     // The end of a run is shown with its remaining entries, also after a cut.
@@ -74,7 +74,7 @@ export function contentOf(entries: readonly Entry[]): Content {
 
 const MISSING = 'The run ended before this call did.'
 
-class Building {
+class ContentBuilder {
   readonly #messages = new Map<string, { id: string; author: WriterOrigin | undefined; parts: Map<string, Shown> }>()
   readonly #calls = new Map<string, Shown>()
   readonly #structured: Record<string, Shown> = {}

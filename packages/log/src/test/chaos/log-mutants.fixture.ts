@@ -22,7 +22,7 @@ const entriesOf = ({ body, count }: Batch): NewEntry[] => {
 }
 
 /** A store with some calls replaced. */
-const changed = (store: LogStore, changes: Partial<LogStore>): LogStore => {
+const withCalls = (store: LogStore, changes: Partial<LogStore>): LogStore => {
   const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(store)).concat(Object.keys(store))
   const bound = methods.flatMap(name => {
     const value = (store as unknown as Record<string, unknown>)[name]
@@ -45,7 +45,7 @@ async function unconditional(
 
 /** Drops the version of a writer's appends. */
 const unconditionalBy = (type: string) => (store: LogStore) =>
-  changed(store, {
+  withCalls(store, {
     async append(streamId, batch, by, ticket) {
       const says = 'epoch' in by && entriesOf(batch).some(({ chunk }) => chunk.type === type)
       return store.append(streamId, batch, by, says ? await unconditional(store, streamId, batch, ticket) : ticket)
@@ -54,7 +54,7 @@ const unconditionalBy = (type: string) => (store: LogStore) =>
 
 /** Drops the discards of a takeover. */
 const withoutDiscards = (store: LogStore) =>
-  changed(store, {
+  withCalls(store, {
     append(streamId, batch, by, ticket) {
       const entries = entriesOf(batch)
       const [first] = entries
@@ -67,9 +67,9 @@ const withoutDiscards = (store: LogStore) =>
   })
 
 /** Gives each retry of a writer's append a new counter. */
-const recounted = (store: LogStore) => {
+const withNewCounters = (store: LogStore) => {
   let counter = 0
-  return changed(store, {
+  return withCalls(store, {
     append: (streamId, batch, by, ticket) => {
       return store.append(streamId, batch, 'epoch' in by ? { ...by, counter: ++counter } : by, ticket)
     },
@@ -85,7 +85,7 @@ export const MUTANTS: readonly Mutant[] = [
     seed: 1,
     found: /law 5/,
     manager: store =>
-      changed(store, {
+      withCalls(store, {
         async append(streamId, batch, by, ticket) {
           const page = 'key' in by && ticket && (await store.read(streamId, { sequence: 0 }, HEAD))
           return store.append(streamId, batch, by, page ? { ...ticket, ifVersion: page.version } : ticket)
@@ -96,19 +96,19 @@ export const MUTANTS: readonly Mutant[] = [
   { name: 'an end without a version', seed: 34, found: /law 5/, manager: unconditionalBy('run-finished') },
   { name: 'a discard without a version', seed: 9, found: /law 5/, manager: unconditionalBy('step-discarded') },
   { name: 'a takeover without discards', seed: 6, found: /law 4/, manager: withoutDiscards },
-  { name: 'a retried append with a new counter', seed: 1, found: /law [15]/, manager: recounted },
+  { name: 'a retried append with a new counter', seed: 1, found: /law [15]/, manager: withNewCounters },
   {
     name: 'a guest that does not look up its key',
     seed: 1,
     found: /law 5: .* was told/,
-    manager: store => changed(store, { find: async () => undefined }),
+    manager: store => withCalls(store, { find: async () => undefined }),
   },
   {
     name: 'a reader without proof in its cursor',
     seed: 1,
     found: /law 2/,
     manager: ofReaders(store =>
-      changed(store, { read: (streamId, { sequence }, limit) => store.read(streamId, { sequence }, limit) }),
+      withCalls(store, { read: (streamId, { sequence }, limit) => store.read(streamId, { sequence }, limit) }),
     ),
   },
   {
@@ -116,7 +116,7 @@ export const MUTANTS: readonly Mutant[] = [
     seed: 1,
     found: /law 3/,
     manager: ofReaders(store =>
-      changed(store, {
+      withCalls(store, {
         async read(streamId, after, limit) {
           const page = await store.read(streamId, after, limit)
           return page?.ticket ? { ...page, ticket: JSON.stringify({ ...ticketOf(page.ticket), cuts: 0 }) } : page
@@ -128,20 +128,20 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a reader without wake-ups',
     seed: 1,
     found: /quiet/,
-    manager: ofReaders(store => changed(store, { watch: () => () => {} })),
+    manager: ofReaders(store => withCalls(store, { watch: () => () => {} })),
   },
   {
     name: 'a trim that drops needed entries',
     seed: 1,
     found: /law 12/,
-    manager: store => changed(store, { trim: (streamId, floor) => store.trim(streamId, floor + 4) }),
+    manager: store => withCalls(store, { trim: (streamId, floor) => store.trim(streamId, floor + 4) }),
   },
   {
     name: 'a fork that does not close open work',
     seed: 1,
     found: /fork/,
     manager: store =>
-      changed(store, {
+      withCalls(store, {
         fork: (source, at, target, fork) => store.fork(source, at, target, { ...fork, closing: null }),
       }),
   },
@@ -151,7 +151,7 @@ export const MUTANTS: readonly Mutant[] = [
     found: /law 12|law 3|law 5/,
     manager: store => {
       let body: string | undefined
-      return changed(store, {
+      return withCalls(store, {
         putSnapshot(streamId, snapshot, keep) {
           const before = body ?? snapshot.body
           body = snapshot.body
@@ -166,7 +166,7 @@ export const MUTANTS: readonly Mutant[] = [
     found: /law 4/,
     store: store => {
       const epochs = new Map<string, string>()
-      return changed(store, {
+      return withCalls(store, {
         async claim(streamId, owner, ttl, takeover) {
           const claim = await store.claim(streamId, owner, ttl, takeover)
           if (claim.outcome === 'claimed') epochs.set(streamId, claim.epoch)
@@ -180,13 +180,13 @@ export const MUTANTS: readonly Mutant[] = [
       })
     },
   },
-  { name: 'a store that does not recognise a retry', seed: 2, found: /law 5/, store: recounted },
+  { name: 'a store that does not recognise a retry', seed: 2, found: /law 5/, store: withNewCounters },
   {
     name: 'a store that ignores versions',
     seed: 1,
     found: /law 5/,
     store: store =>
-      changed(store, {
+      withCalls(store, {
         async append(streamId, batch, by, ticket) {
           return store.append(streamId, batch, by, await unconditional(store, streamId, batch, ticket))
         },
@@ -198,7 +198,7 @@ export const MUTANTS: readonly Mutant[] = [
     found: /due|quiet/,
     store: store => {
       let calls = 0
-      return changed(store, {
+      return withCalls(store, {
         due: async (programs, limit) => (++calls % 7 === 0 ? [] : await store.due(programs, limit)),
       })
     },
@@ -209,7 +209,7 @@ export const MUTANTS: readonly Mutant[] = [
     found: /law 1/,
     store: store => {
       let calls = 0
-      return changed(store, {
+      return withCalls(store, {
         async append(streamId, batch, by, ticket) {
           if (batch.count < 2 || ++calls % 20 > 0) return store.append(streamId, batch, by, ticket)
           const half = encodeBatch(entriesOf(batch).slice(0, 1))

@@ -9,7 +9,7 @@ import {
 } from '../../../../../scripts/faults/campaign.ts'
 import { FAILED_SEEDS } from './log-failed-seeds.fixture.ts'
 import { type Report, schedule } from './log-schedule.fixture.ts'
-import type { Place } from './schedule-world.fixture.ts'
+import type { ScheduleStore } from './schedule-world.fixture.ts'
 
 /** Upper bound for one schedule on a loaded machine. */
 const SCHEDULE_MS = 30_000
@@ -33,7 +33,7 @@ export interface Backend {
    * well, so slow stores play a part each. `npm run chaos` plays all of them.
    */
   readonly failed?: { readonly every: number; readonly offset: number }
-  open(lane: number): Promise<Place>
+  open(lane: number): Promise<ScheduleStore>
   close?(): Promise<void>
 }
 
@@ -42,7 +42,7 @@ export function schedules({ name, lanes, open, close, failed, ...seeds }: Backen
   const count = scheduleCount(seeds.count)
   const first = firstSeed(seeds.first)
   describe(`schedules with faults on ${name}`, () => {
-    const places: Place[] = []
+    const places: ScheduleStore[] = []
     beforeAll(async () => {
       for (let lane = 0; lane < lanes; lane++) places.push(await open(lane))
     })
@@ -55,7 +55,7 @@ export function schedules({ name, lanes, open, close, failed, ...seeds }: Backen
       const { every, offset } = multiplied(1) > 1 || failed === undefined ? { every: 1, offset: 0 } : failed
       for (const [i, [seed, found]] of FAILED_SEEDS.entries()) {
         if (i % every !== offset) continue
-        test(`seed ${seed}: ${found}`, async () => passed(await schedule(seed, places[0] as Place), name))
+        test(`seed ${seed}: ${found}`, async () => expectPassed(await schedule(seed, places[0] as ScheduleStore), name))
       }
     }
 
@@ -63,12 +63,12 @@ export function schedules({ name, lanes, open, close, failed, ...seeds }: Backen
     test(`every law holds in ${count} schedules from seed ${first}`, { timeout }, async () => {
       let next = first
       const end = first + count
-      const run = async (place: Place) => {
+      const run = async (place: ScheduleStore) => {
         while (next < end) {
           const report = await schedule(next++, place)
           // The other lanes stop early.
           if (report.violations.length > 0) next = end
-          passed(report, name)
+          expectPassed(report, name)
         }
       }
       const results = await Promise.allSettled(places.map(run))
@@ -77,7 +77,7 @@ export function schedules({ name, lanes, open, close, failed, ...seeds }: Backen
   })
 }
 
-function passed({ seed, violations, trace, operations, faults, deaths }: Report, name: string): void {
+function expectPassed({ seed, violations, trace, operations, faults, deaths }: Report, name: string): void {
   const again = `npm run chaos -- --runs 1 --seed ${seed} packages/log/src/test/chaos/${name}`
   if (violations.length > 0) reportFailed({ seed, again })
   const end = trace.slice(-SHOWN_STEPS).join('\n')

@@ -1,18 +1,18 @@
 // One schedule: actors work on a few logs under faults, then without faults until all is quiet, and then the checks run.
 
 import type { LogStore } from '../../store/log-store.ts'
-import { keeper } from './cleanup-actor.fixture.ts'
-import { driver, PROGRAMS } from './driver-actor.fixture.ts'
+import type { ActorMode } from './actor-mode.fixture.ts'
+import { cleanupActor } from './cleanup-actor.fixture.ts'
+import { driverActor, PROGRAMS } from './driver-actor.fixture.ts'
 import { FAULTS, Faults } from './faults.fixture.ts'
-import { faultyStore } from './faulty.fixture.ts'
-import { finale } from './finale.fixture.ts'
-import { guest } from './guest-actor.fixture.ts'
-import type { Manners } from './manners.fixture.ts'
+import { faultyStore } from './faulty-store.fixture.ts'
+import { finalChecks } from './final-checks.fixture.ts'
+import { guestActor } from './guest-actor.fixture.ts'
 import { Random } from './random.fixture.ts'
-import { type ReaderKind, ReaderMemory, reader } from './reader-actor.fixture.ts'
-import { RecordingStore } from './recording.fixture.ts'
+import { type ReaderKind, ReaderMemory, readerActor } from './reader-actor.fixture.ts'
+import { RecordingStore } from './recording-store.fixture.ts'
 import { Actor } from './schedule-actor.fixture.ts'
-import { type Place, World } from './schedule-world.fixture.ts'
+import { type ScheduleStore, World } from './schedule-world.fixture.ts'
 import { Process, Scheduler } from './scheduler.fixture.ts'
 
 /** A planted bug of a schedule. */
@@ -44,7 +44,7 @@ const MAX_STEPS = 10_000
 const MAX_JUMP_MS = 2_000
 
 /** Runs the schedule of a seed. It is the same on every store. */
-export async function schedule(seed: number, place: Place, mutation: Mutation = {}): Promise<Report> {
+export async function schedule(seed: number, place: ScheduleStore, mutation: Mutation = {}): Promise<Report> {
   return new Schedule(seed, place, mutation).run()
 }
 
@@ -54,14 +54,14 @@ class Schedule {
   readonly #world: World
   readonly #stores: readonly RecordingStore[]
   readonly #mutation: Mutation
-  readonly #manners: Manners = { isPolite: false }
+  readonly #manners: ActorMode = { isFinishing: false }
   readonly #readers: ReaderMemory[] = []
   readonly #parts = new Map<Process, (process: Process) => void>()
   readonly #names: readonly string[]
   #skew = 0
   #deaths = 0
 
-  constructor(seed: number, place: Place, mutation: Mutation) {
+  constructor(seed: number, place: ScheduleStore, mutation: Mutation) {
     this.#seed = seed
     this.#random = new Random(seed)
     const scheduler = new Scheduler(this.#random.fork('scheduler'), Faults.drawn(this.#random.fork('faults')))
@@ -81,7 +81,7 @@ class Schedule {
     const wanted = MIN_OPERATIONS + this.#random.below(60)
     while (world.operations < wanted && this.#isGoing() && (await scheduler.step()));
     scheduler.note('faults end')
-    this.#manners.isPolite = true
+    this.#manners.isFinishing = true
     await scheduler.calm(Faults.none)
     for (let calm = 0; calm < 3 && this.#isGoing(); ) {
       for (let i = 0; i < 25; i++) await scheduler.step()
@@ -93,7 +93,7 @@ class Schedule {
     }
     for (const process of this.#parts.keys()) scheduler.retire(process)
     const [store] = world.place.handles as [LogStore]
-    if (world.violations.length === 0) await finale(world, store, this.#readers)
+    if (world.violations.length === 0) await finalChecks(world, store, this.#readers)
     for (const streamId of world.logs.keys()) await store.remove(streamId)
     const { violations, operations } = world
     const { trace, steps, counts } = scheduler
@@ -110,17 +110,17 @@ class Schedule {
     const random = this.#random.fork('cast')
     const { world, seed, names } = { world: this.#world, seed: this.#seed, names: this.#names }
     for (let i = 0; i < random.between(2, 3); i++)
-      this.#enter(`driver${i}`, actor => driver(actor, seed, this.#manners))
+      this.#enter(`driver${i}`, actor => driverActor(actor, seed, this.#manners))
     for (let i = 0; i < 2; i++) {
       const memory = { principal: `user${i}` }
-      this.#enter(`guest${i}`, actor => guest(actor, memory, this.#manners, names))
+      this.#enter(`guest${i}`, actor => guestActor(actor, memory, this.#manners, names))
     }
     for (let i = 0; i < 4; i++) {
       const memory = new ReaderMemory(random.pick(READERS), names[0] as string)
       this.#readers.push(memory)
-      this.#enter(`reader${i}`, actor => reader(actor, memory))
+      this.#enter(`reader${i}`, actor => readerActor(actor, memory))
     }
-    this.#enter('keeper', (actor, store) => keeper(actor, store, this.#manners))
+    this.#enter('keeper', (actor, store) => cleanupActor(actor, store, this.#manners))
     world.scheduler.note(`seed ${seed}`)
   }
 

@@ -1,7 +1,7 @@
 import { decodeCursor, type Entry, foldLog, type View } from '@millrace/protocol'
 import type { ReadBatch } from '../../read/read-batch.ts'
 import { LogError, StreamTruncatedError, TruncatedError } from '../../store/log-error.ts'
-import { canonical, contentOf, contentOfView, takenBack } from './log-model.fixture.ts'
+import { canonical, contentOf, contentOfView, retractedSequences } from './log-model.fixture.ts'
 import type { LogRecord } from './log-record.fixture.ts'
 import type { Actor } from './schedule-actor.fixture.ts'
 import { same, shown, type World } from './schedule-world.fixture.ts'
@@ -38,7 +38,7 @@ export class ReaderMemory {
 }
 
 /** Reads from its last position and compares each piece with the log. */
-export async function reader(actor: Actor, memory: ReaderMemory): Promise<never> {
+export async function readerActor(actor: Actor, memory: ReaderMemory): Promise<never> {
   const { random, world } = actor
   for (;;) {
     await actor.sleep(5, 50)
@@ -61,27 +61,27 @@ async function read(actor: Actor, memory: ReaderMemory): Promise<void> {
   memory.attachedAt = log?.head ?? 0
   memory.incarnation = log?.incarnation
   try {
-    await (kind === 'entries' ? entries(actor, memory) : pieces(actor, memory))
+    await (kind === 'entries' ? readEntries(actor, memory) : readPieces(actor, memory))
   } catch (error) {
     if (!(error instanceof LogError) || error.code !== 'truncated') throw error
-    lost(world, memory, error)
+    checkLostPosition(world, memory, error)
   }
 }
 
 /** Reads single entries until the latest run has ended. */
-async function entries(actor: Actor, memory: ReaderMemory): Promise<void> {
+async function readEntries(actor: Actor, memory: ReaderMemory): Promise<void> {
   const { manager, world, random } = actor
   const { streamId, cursor } = memory
   const options = { after: cursor ?? memory.from, whole: true, internal: true }
   for await (const { cursor, ...entry } of await manager.createResumableReader(streamId, options)) {
     const { sequence } = entry
-    take(world, memory, { after: memory.sequence, sequence, cursor, entries: [entry], isCaughtUp: false })
+    checkPiece(world, memory, { after: memory.sequence, sequence, cursor, entries: [entry], isCaughtUp: false })
     if (random.chance(0.02)) return
   }
   memory.forget()
 }
 
-async function pieces(actor: Actor, memory: ReaderMemory): Promise<void> {
+async function readPieces(actor: Actor, memory: ReaderMemory): Promise<void> {
   const { world, random, manager } = actor
   const { kind, streamId, cursor, runId } = memory
   const reader = manager.readBatches(streamId, {
@@ -98,7 +98,7 @@ async function pieces(actor: Actor, memory: ReaderMemory): Promise<void> {
       const piece = await reader.next()
       if (piece === undefined) break
       actor.does(`piece ${piece.after}-${piece.sequence}`)
-      take(world, memory, piece)
+      checkPiece(world, memory, piece)
       // Sometimes leaves, and returns with its cursor or as a new reader.
       if (random.chance(0.1)) return
       if (random.chance(0.05)) {
@@ -110,7 +110,7 @@ async function pieces(actor: Actor, memory: ReaderMemory): Promise<void> {
   } finally {
     reader.close()
   }
-  ended(world, memory)
+  checkEnd(world, memory)
   memory.forget()
 }
 
@@ -120,7 +120,7 @@ function logOf(world: World, streamId: string, cursor: string): LogRecord | unde
   return world.logsOf(streamId).find(({ incarnations }) => incarnations.includes(incarnation as string))
 }
 
-function take(world: World, memory: ReaderMemory, piece: ReadBatch): void {
+function checkPiece(world: World, memory: ReaderMemory, piece: ReadBatch): void {
   const { kind, streamId } = memory
   const { after, sequence, cursor, entries } = piece
   const where = `${kind} reader of ${streamId}, ${after} to ${sequence}`
@@ -139,7 +139,7 @@ function take(world: World, memory: ReaderMemory, piece: ReadBatch): void {
   if (kind === 'whole' || kind === 'run' || kind === 'entries') {
     // Transient entries need not reach later readers.
     const lasting = (list: readonly Entry[]) => list.filter(({ chunk }) => !('transient' in chunk))
-    const [got, expected] = [lasting(entries), lasting(all.filter(entry => admits(memory, entry)))]
+    const [got, expected] = [lasting(entries), lasting(all.filter(entry => isVisible(memory, entry)))]
     world.check(same(got, expected), 'law 2', () => `${where}: got ${shown(got)}, the log holds ${shown(expected)}`)
   }
   for (const entry of entries) {
@@ -151,27 +151,27 @@ function take(world: World, memory: ReaderMemory, piece: ReadBatch): void {
       )
     world.check(isThere, 'law 2', () => `${where}: got ${shown(entry)}, which the log does not hold`)
   }
-  if (kind === 'surviving') late(world, memory, log, entries)
+  if (kind === 'surviving') checkLateReader(world, memory, log, entries)
   memory.cursor = cursor
   memory.sequence = sequence
   memory.seen.push(...entries)
 }
 
 /** Whether a reader sees an entry that was not retracted. */
-function admits({ kind, runId }: ReaderMemory, { internal, origin }: Entry): boolean {
+function isVisible({ kind, runId }: ReaderMemory, { internal, origin }: Entry): boolean {
   if (kind === 'whole' || kind === 'merged' || kind === 'entries') return true
   return !internal && (runId === undefined || origin.runId === runId)
 }
 
 /** A late reader sees only the entries that survived until its start. */
-function late(
+function checkLateReader(
   world: World,
   { attachedAt, sequence: from, streamId }: ReaderMemory,
   log: LogRecord,
   entries: readonly Entry[],
 ): void {
   const past = log.entries.slice(0, attachedAt)
-  const taken = takenBack(past)
+  const taken = retractedSequences(past)
   for (const { sequence, chunk, origin } of entries) {
     // Requests stay visible, and so do the end and the error of a run with remaining entries.
     const isAsked = origin.guest !== undefined && /^(run|stop)-requested/.test(chunk.type)
@@ -186,7 +186,7 @@ function late(
 }
 
 /** A position is lost only with a provable reason (law 2). */
-function lost(world: World, memory: ReaderMemory, error: LogError): void {
+function checkLostPosition(world: World, memory: ReaderMemory, error: LogError): void {
   const { streamId, cursor, kind } = memory
   const log = world.logs.get(streamId)
   world.scheduler.count('truncated')
@@ -215,7 +215,7 @@ function lost(world: World, memory: ReaderMemory, error: LogError): void {
 }
 
 /** A reader that got the end has read everything. */
-function ended(world: World, memory: ReaderMemory): void {
+function checkEnd(world: World, memory: ReaderMemory): void {
   const { kind, runId, streamId, cursor } = memory
   const log = cursor === undefined ? world.logs.get(streamId) : logOf(world, streamId, cursor)
   world.check(kind === 'run', 'law 2', () => `a ${kind} reader of ${streamId} ended, and was to follow`)
@@ -227,7 +227,7 @@ function ended(world: World, memory: ReaderMemory): void {
 }
 
 /** The content from a reader's entries equals the content of the log up to its position. */
-export function compare(world: World, memory: ReaderMemory, entries: readonly Entry[]): void {
+export function checkContent(world: World, memory: ReaderMemory, entries: readonly Entry[]): void {
   const { kind, streamId, seen, from } = memory
   if (from > 0 || kind === 'run') return
   const own = foldLog(seen).view()

@@ -4,13 +4,13 @@ import type { BatchLike, Lane } from '../../write/lane.ts'
 import type { Writer } from '../../write/writer.ts'
 import type { ScriptCall, ScriptStep } from './run-script.fixture.ts'
 import type { Actor } from './schedule-actor.fixture.ts'
-import { openingOf, wordsOf } from './speech.fixture.ts'
+import { callChunks, stepTextChunks } from './script-chunks.fixture.ts'
 
 /** State of a line of work: all done, waiting for an answer, or given up because the run is to stop or was taken over. */
-type Standing = 'done' | 'blocked' | 'over'
+type LineState = 'done' | 'blocked' | 'over'
 
 /** An agent with its lane and its script. */
-interface Line {
+interface AgentLine {
   readonly lane: Lane
   readonly steps: readonly ScriptStep[]
 }
@@ -18,7 +18,7 @@ interface Line {
 const SETTLED = /^output-|^answered|^void/
 
 /** One drive of a run, from its state in the log. */
-export class Drive {
+export class RunDriver {
   readonly #actor: Actor
   readonly #writer: Writer
   readonly #runId: string
@@ -98,7 +98,7 @@ export class Drive {
     return this.#isDraining || mustStop(this.#writer.ticket)
   }
 
-  async #work(line: Line): Promise<Standing> {
+  async #work(line: AgentLine): Promise<LineState> {
     for (;;) {
       const position = this.#positions.get(this.#pathOf(line)) ?? 0
       const calls = line.steps[position - 1]?.calls ?? []
@@ -110,12 +110,12 @@ export class Drive {
     }
   }
 
-  #pathOf({ lane }: Line): string {
+  #pathOf({ lane }: AgentLine): string {
     return `${this.#runId}:${lane.origin.lane}`
   }
 
   /** One model call with its attempts. Returns false if it was given up. */
-  async #step(line: Line, step: ScriptStep, position: number): Promise<boolean> {
+  async #step(line: AgentLine, step: ScriptStep, position: number): Promise<boolean> {
     const { random } = this.#actor
     for (let attempt = 1; ; attempt++) {
       if ((await this.#isOver()) || !(await this.#discard(line.lane, attempt))) return false
@@ -128,7 +128,7 @@ export class Drive {
     const isDone = await this.#commit(
       line.lane,
       () => [
-        ...step.calls.flatMap(call => openingOf(call, line.lane.origin, this.#deadline(call.deadline))),
+        ...step.calls.flatMap(call => callChunks(call, line.lane.origin, this.#deadline(call.deadline))),
         { type: 'step-finish', usage: { outputTokens: step.words } },
         { type: 'state-patch', patches },
         { chunk: { type: 'hook-completed', hookId: `${path}.${position}`, hook: 'useStep' }, internal: true },
@@ -156,9 +156,9 @@ export class Drive {
     return true
   }
 
-  async #say({ lane }: Line, step: ScriptStep, position: number, attempt: number): Promise<void> {
+  async #say({ lane }: AgentLine, step: ScriptStep, position: number, attempt: number): Promise<void> {
     const { world } = this.#actor
-    const chunks = wordsOf(step, lane.origin, position, attempt, () => `${world.name('~')} `)
+    const chunks = stepTextChunks(step, lane.origin, position, attempt, () => `${world.name('~')} `)
     for (const chunk of chunks) await this.#write(lane, chunk, position + 1)
   }
 
@@ -205,7 +205,7 @@ export class Drive {
     }
   }
 
-  async #call(line: Line, call: ScriptCall): Promise<Standing> {
+  async #call(line: AgentLine, call: ScriptCall): Promise<LineState> {
     const { id, kind } = call
     for (;;) {
       if (await this.#isOver()) return 'over'
@@ -238,12 +238,12 @@ export class Drive {
   }
 
   /** The lane of a call in progress. */
-  #laneOf({ lane }: Line, { id }: ScriptCall): Lane {
+  #laneOf({ lane }: AgentLine, { id }: ScriptCall): Lane {
     const { agentId, agentType, step } = lane.origin
     return this.#writer.lane({ agentId, agentType, step, lane: `call ${id}` })
   }
 
-  async #tool(line: Line, call: ScriptCall): Promise<boolean> {
+  async #tool(line: AgentLine, call: ScriptCall): Promise<boolean> {
     const { random, world } = this.#actor
     const { id: toolCallId } = call
     const lane = this.#laneOf(line, call)
@@ -262,7 +262,7 @@ export class Drive {
     return this.#settle(lane, call, [{ type: 'tool-output-available', toolCallId, output }], 'output-available')
   }
 
-  #deny(line: Line, call: ScriptCall): Promise<boolean> {
+  #deny(line: AgentLine, call: ScriptCall): Promise<boolean> {
     return this.#settle(
       this.#laneOf(line, call),
       call,
@@ -271,7 +271,7 @@ export class Drive {
     )
   }
 
-  async #agent(line: Line, call: ScriptCall): Promise<Standing> {
+  async #agent(line: AgentLine, call: ScriptCall): Promise<LineState> {
     const { agentType } = line.lane.origin
     const { id } = call
     const lane = this.#writer.lane({ lane: `agent ${id}`, agentId: id, agentType, step: 0 })
@@ -290,7 +290,7 @@ export class Drive {
   }
 
   /** The answer did not arrive in time. */
-  #expire(line: Line, call: ScriptCall): Promise<boolean> {
+  #expire(line: AgentLine, call: ScriptCall): Promise<boolean> {
     const { id, kind } = call
     const lane = this.#laneOf(line, call)
     if (kind === 'question') {

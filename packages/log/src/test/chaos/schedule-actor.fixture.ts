@@ -8,7 +8,7 @@ import { same, shown, type World } from './schedule-world.fixture.ts'
 import type { Process } from './scheduler.fixture.ts'
 
 /** Errors that a call may fail with while other actors work on the same logs and the store is sometimes unavailable. */
-const PASSING: ReadonlySet<LogErrorCode> = new Set([
+const EXPECTED_ERRORS: ReadonlySet<LogErrorCode> = new Set([
   'unavailable',
   'fenced',
   'regressed',
@@ -67,7 +67,7 @@ export class Actor {
       return await work()
     } catch (error) {
       const code = error instanceof LogError ? error.code : undefined
-      if (code === undefined || !(PASSING.has(code) || also.includes(code))) {
+      if (code === undefined || !(EXPECTED_ERRORS.has(code) || also.includes(code))) {
         this.world.violate('unexpected', `${this.process.name}: ${error instanceof Error ? error.stack : error}`)
       } else this.world.scheduler.note(`${this.process.name}: ${code}: ${(error as Error).message}`)
       return undefined

@@ -4,7 +4,7 @@ import type { LogRecord } from './log-record.fixture.ts'
 import type { Process, Scheduler } from './scheduler.fixture.ts'
 
 /** The store of a schedule: opens handles like several processes, and moves the clock if possible. */
-export interface Place {
+export interface ScheduleStore {
   readonly handles: readonly LogStore[]
   readonly clock?: { time: number }
 }
@@ -18,7 +18,7 @@ interface Watcher {
 /** State that all actors of a schedule share, and the records of the logs. */
 export class World {
   readonly scheduler: Scheduler
-  readonly place: Place
+  readonly place: ScheduleStore
   readonly prefix: string
   /** The existing logs. */
   readonly logs = new Map<string, LogRecord>()
@@ -33,7 +33,7 @@ export class World {
   #watchers: Watcher[] = []
   #names = 0
 
-  constructor(scheduler: Scheduler, place: Place, prefix: string) {
+  constructor(scheduler: Scheduler, place: ScheduleStore, prefix: string) {
     this.scheduler = scheduler
     this.place = place
     this.prefix = prefix

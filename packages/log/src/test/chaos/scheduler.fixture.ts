@@ -26,14 +26,14 @@ interface Call {
   notBefore: number
 }
 
-interface Alarm {
+interface ScheduledTimer {
   readonly process: Process
   readonly at: number
   readonly ring: () => void
 }
 
 /** A request in flight without a caller that waits for it. */
-interface Late {
+interface LateRequest {
   readonly label: string
   readonly run: () => Promise<unknown>
   readonly notBefore: number
@@ -58,8 +58,8 @@ export class Scheduler {
   /** Called before each step, after time has passed. */
   onTime: () => void = () => {}
   #calls: Call[] = []
-  #alarms: Alarm[] = []
-  #late: Late[] = []
+  #alarms: ScheduledTimer[] = []
+  #late: LateRequest[] = []
 
   constructor(random: Random, faults: Faults) {
     this.random = random
@@ -161,12 +161,12 @@ export class Scheduler {
     ]
   }
 
-  async #ring(alarm: Alarm): Promise<void> {
+  async #ring(alarm: ScheduledTimer): Promise<void> {
     this.#alarms = this.#alarms.filter(other => other !== alarm)
     alarm.ring()
   }
 
-  async #arrive(late: Late): Promise<void> {
+  async #arrive(late: LateRequest): Promise<void> {
     this.#late = this.#late.filter(other => other !== late)
     this.note(`late: ${late.label}`)
     await late.run().catch(() => {})

@@ -2,8 +2,8 @@
 
 import type { Direction, FaultProxy } from '../../../../../scripts/faults/proxy.ts'
 import type { Random } from '../chaos/random.fixture.ts'
-import type { StoreSpec } from './spec.fixture.ts'
 import type { FaultScene } from './store-fault-scene.fixture.ts'
+import type { StoreSpec } from './store-spec.fixture.ts'
 
 /** How long a process waits for a stalled answer, in ms. */
 const TIMEOUT_MS = 500
@@ -77,7 +77,7 @@ const faults: { readonly [name: string]: Fault } = {
   },
 }
 
-async function trouble(scene: FaultScene, gate: FaultProxy, random: Random): Promise<void> {
+async function applyFault(scene: FaultScene, gate: FaultProxy, random: Random): Promise<void> {
   const name = random.weighted([
     [6, 'cut'],
     [2, 'halfClose'],
@@ -90,7 +90,7 @@ async function trouble(scene: FaultScene, gate: FaultProxy, random: Random): Pro
 }
 
 /** A faulty connection of the writer: it retries appends with an unknown outcome, and no entry is lost or doubled. */
-export async function writerWire(scene: FaultScene, random: Random): Promise<void> {
+export async function faultyWriterConnection(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
   await scene.read(run)
   await scene.read(run, await scene.actor())
@@ -99,7 +99,7 @@ export async function writerWire(scene: FaultScene, random: Random): Promise<voi
   await writer.order({ do: 'write', run, takeover: false })
   for (let n = random.between(4, 7); n > 0; n--) {
     await scene.acked(run, random.between(1, 8))
-    await trouble(scene, gate, random)
+    await applyFault(scene, gate, random)
   }
   gate.set({ up: { delayMs: 0 }, down: { delayMs: 0 } })
   await scene.acked(run, 5)
@@ -137,7 +137,7 @@ export async function lostAnswers(scene: FaultScene, random: Random): Promise<vo
 }
 
 /** A faulty connection of readers and of their listener: each reads every entry once. */
-export async function readerWire(scene: FaultScene, random: Random): Promise<void> {
+export async function faultyReaderConnection(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
   await scene.read(run)
   const gate = await scene.gate()
@@ -147,7 +147,7 @@ export async function readerWire(scene: FaultScene, random: Random): Promise<voi
   await writer.order({ do: 'write', run, takeover: false })
   for (let n = random.between(4, 7); n > 0; n--) {
     await scene.acked(run, random.between(1, 8))
-    await trouble(scene, gate, random)
+    await applyFault(scene, gate, random)
     const last = scene.record(run).acks.at(-1)?.last ?? 0
     for (const reader of readers)
       await scene.until(`${reader.name} has read ${last}`, () => reader.now.sequence >= last)
@@ -155,7 +155,7 @@ export async function readerWire(scene: FaultScene, random: Random): Promise<voi
 }
 
 /** A faulty connection of a guest: its retries are one answer. */
-export async function guestWire(scene: FaultScene, random: Random): Promise<void> {
+export async function faultyGuestConnection(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
   await scene.read(run)
   const gate = await scene.gate()
@@ -167,13 +167,13 @@ export async function guestWire(scene: FaultScene, random: Random): Promise<void
   for (let n = random.between(4, 6); n > 0; n--) {
     const to = answers.length + random.between(1, 4)
     await scene.until(`answer ${to}`, () => answers.length >= to)
-    await trouble(scene, gate, random)
+    await applyFault(scene, gate, random)
   }
   await scene.acked(run, 5)
 }
 
 /** Kills a writer during an append: after some sent bytes, or while the answer arrives. */
-export async function midway(scene: FaultScene, random: Random): Promise<void> {
+export async function killDuringAppend(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
   await scene.read(run)
   await scene.read(run, await scene.actor())
@@ -225,7 +225,7 @@ export async function lateAppend(scene: FaultScene, random: Random): Promise<voi
 }
 
 /** Only the listener is cut or silently dead: readers are late and miss nothing. */
-export async function listenerWire(scene: FaultScene, random: Random): Promise<void> {
+export async function faultyListenerConnection(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
   await scene.read(run)
   const gate = await scene.gate()
@@ -255,7 +255,7 @@ export async function listenerWire(scene: FaultScene, random: Random): Promise<v
 }
 
 /** Cuts the connection during a claim of a free log: the claimant gets the log without waiting for its own lease. */
-export async function claimWire(scene: FaultScene, random: Random): Promise<void> {
+export async function faultyClaimConnection(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
   await scene.read(run)
   const { claims } = scene.record(run)

@@ -1,13 +1,13 @@
 // Everything that was reported in a schedule, by log and by reader. At the end the log must agree with it.
 
 import type { Entry } from '@millrace/protocol'
-import type { Run, Told } from './store-process-messages.fixture.ts'
-import type { Actor, Event } from './store-process-pool.fixture.ts'
+import type { ProcessMessage, Run } from './store-process-messages.fixture.ts'
+import type { ReceivedMessage, StoreProcess } from './store-process-pool.fixture.ts'
 
-type Of<Kind extends Told['kind']> = Extract<Event, { kind: Kind }> & { readonly by: string }
+type Of<Kind extends ProcessMessage['kind']> = Extract<ReceivedMessage, { kind: Kind }> & { readonly by: string }
 
 /** Everything that was reported about one log. */
-export class LogRecord {
+export class ReportedLog {
   readonly run: Run
   readonly claims: Of<'claimed'>[] = []
   readonly sent: Of<'sent'>[] = []
@@ -24,7 +24,7 @@ export class LogRecord {
     this.run = run
   }
 
-  take(by: string, event: Event): void {
+  take(by: string, event: ReceivedMessage): void {
     switch (event.kind) {
       case 'claimed':
         this.claims.push({ ...event, by })
@@ -57,7 +57,7 @@ export class LogRecord {
 }
 
 /** Batches that a reader got, across deaths and dropped connections, until its cursor was truncated. */
-export interface Stretch {
+export interface ReadSegment {
   readonly entries: Entry[]
   /** Its position. 0 before its first batch. */
   cursor: string | number
@@ -66,13 +66,13 @@ export interface Stretch {
 }
 
 /** Batches that one reader got. */
-export class ReaderRecord {
+export class ReportedReader {
   readonly name: string
   readonly streamId: string
-  readonly stretches: Stretch[] = []
+  readonly stretches: ReadSegment[] = []
   readonly problems: string[] = []
   /** The process of the reader. Undefined for the test process. */
-  actor: Actor | undefined
+  actor: StoreProcess | undefined
 
   constructor(name: string, streamId: string) {
     this.name = name
@@ -80,15 +80,15 @@ export class ReaderRecord {
     this.begin()
   }
 
-  get now(): Stretch {
-    return this.stretches.at(-1) as Stretch
+  get now(): ReadSegment {
+    return this.stretches.at(-1) as ReadSegment
   }
 
   begin(): void {
     this.stretches.push({ entries: [], cursor: 0, sequence: 0 })
   }
 
-  take(event: Event): void {
+  take(event: ReceivedMessage): void {
     const { now } = this
     if (event.kind === 'truncated') {
       now.truncated = event.reason

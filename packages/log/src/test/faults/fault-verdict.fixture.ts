@@ -5,7 +5,7 @@ import { decodeBatch } from '../../store/entry.ts'
 import type { LogHead, LogStore } from '../../store/log-store.ts'
 import { advance, EMPTY_TICKET, mustStop, type Ticket, ticketOf } from '../../ticket/ticket.ts'
 import { openDrafts } from '../chaos/log-model.fixture.ts'
-import type { LogRecord, ReaderRecord, Stretch } from './fault-record.fixture.ts'
+import type { ReadSegment, ReportedLog, ReportedReader } from './fault-record.fixture.ts'
 import { tokensIn } from './token.fixture.ts'
 
 const PAGE = { batches: 500, bytes: 4 * 1024 * 1024 }
@@ -20,13 +20,13 @@ export interface WholeBatch {
 }
 
 /** A whole log. */
-export interface Whole {
+export interface WholeLog {
   readonly head: LogHead
   readonly batches: readonly WholeBatch[]
 }
 
 /** Reads a log whole. */
-export async function readWhole(store: LogStore, streamId: string): Promise<Whole> {
+export async function readWhole(store: LogStore, streamId: string): Promise<WholeLog> {
   const batches: WholeBatch[] = []
   for (let at: number | undefined; ; ) {
     const page = await store.read(streamId, { sequence: at ?? 0 }, PAGE)
@@ -38,7 +38,7 @@ export async function readWhole(store: LogStore, streamId: string): Promise<Whol
 }
 
 /** Violations of laws 1, 4, 5 and 7 in a log. */
-export function problemsOfLog({ head, batches }: Whole): string[] {
+export function problemsOfLog({ head, batches }: WholeLog): string[] {
   const problems: string[] = []
   const entries: Entry[] = []
   const runs = new Map<string, { started: number; finished: number }>()
@@ -116,7 +116,7 @@ function problemsOfTakeover(batch: WholeBatch, before: readonly Entry[], ticket:
 const laneOf = ({ runId, lane, agentId }: WriterOrigin): string => JSON.stringify([runId, lane, agentId])
 
 /** Differences between a log and its acknowledgements: laws 1, 2 and 5. */
-export function problemsOfAcks({ batches }: Whole, record: LogRecord): string[] {
+export function problemsOfAcks({ batches }: WholeLog, record: ReportedLog): string[] {
   const problems: string[] = []
   const places = new Map<string, { sequence: number; batch: WholeBatch }>()
   const settled = new Map<string, number>()
@@ -189,13 +189,13 @@ function answeredBy(chunk: Entry['chunk']): string | undefined {
 }
 
 /** Differences between a log and the batches of a reader, and truncations without need (law 2). */
-export async function problemsOfReader(store: LogStore, whole: Whole, reader: ReaderRecord): Promise<string[]> {
+export async function problemsOfReader(store: LogStore, whole: WholeLog, reader: ReportedReader): Promise<string[]> {
   const { name, streamId, stretches, now } = reader
   const problems = [...reader.problems]
   const log = whole.batches.flatMap(({ entries }) => entries)
   const texts = log.map(entry => JSON.stringify(entry))
   for (const stretch of stretches) {
-    problems.push(...problemsOfStretch(name, stretch, texts))
+    problems.push(...problemsOfSegment(name, stretch, texts))
     if (stretch.truncated === undefined || stretch.sequence === 0) continue
     const proof = await store.read(streamId, decodeCursor(stretch.cursor), NOTHING)
     if (proof?.truncated === null) problems.push(`law 2: ${name} was told ${stretch.truncated} at ${stretch.cursor}`)
@@ -204,7 +204,7 @@ export async function problemsOfReader(store: LogStore, whole: Whole, reader: Re
   return problems
 }
 
-function problemsOfStretch(name: string, { entries, truncated }: Stretch, log: readonly string[]): string[] {
+function problemsOfSegment(name: string, { entries, truncated }: ReadSegment, log: readonly string[]): string[] {
   const problems: string[] = []
   let strange: number | undefined
   for (const entry of entries) {
@@ -222,7 +222,7 @@ function problemsOfStretch(name: string, { entries, truncated }: Stretch, log: r
 }
 
 /** Blobs of a log that are missing. */
-export async function problemsOfBlobs(store: LogStore, streamId: string, { batches }: Whole): Promise<string[]> {
+export async function problemsOfBlobs(store: LogStore, streamId: string, { batches }: WholeLog): Promise<string[]> {
   const problems: string[] = []
   for (const { sequence, blobs = {}, chunk } of batches.flatMap(({ entries }) => entries)) {
     for (const { hash, bytes } of Object.values(blobs)) {

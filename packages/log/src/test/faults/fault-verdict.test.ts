@@ -3,19 +3,19 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { StreamManager } from '../../manager/stream-manager.ts'
 import type { LogStore } from '../../store/log-store.ts'
 import { memoryStore } from '../../stores/memory/memory-store.ts'
-import { drive, Mill } from './driving.fixture.ts'
-import { LogRecord, ReaderRecord } from './fault-record.fixture.ts'
+import { driveRun, SharedDriverState } from './drive-run.fixture.ts'
+import { ReportedLog, ReportedReader } from './fault-record.fixture.ts'
 import {
   problemsOfAcks,
   problemsOfBlobs,
   problemsOfLog,
   problemsOfReader,
   readWhole,
-  type Whole,
   type WholeBatch,
+  type WholeLog,
 } from './fault-verdict.fixture.ts'
-import { answer, follow } from './following.fixture.ts'
-import type { Run, Told } from './store-process-messages.fixture.ts'
+import { answerQuestions, followLog } from './readers-and-guests.fixture.ts'
+import type { ProcessMessage, Run } from './store-process-messages.fixture.ts'
 import { tokensIn } from './token.fixture.ts'
 
 const run: Run = { streamId: 'log', runId: 'run', program: 'agent:mill@1' }
@@ -24,10 +24,10 @@ const run: Run = { streamId: 'log', runId: 'run', program: 'agent:mill@1' }
 async function story() {
   const store = memoryStore()
   const manager = new StreamManager({ store, blobBytes: 2048 })
-  const record = new LogRecord(run)
-  const reader = new ReaderRecord('r1', run.streamId)
+  const record = new ReportedLog(run)
+  const reader = new ReportedReader('r1', run.streamId)
   const ending = new AbortController()
-  const say = (by: string) => async (told: Told) => {
+  const say = (by: string) => async (told: ProcessMessage) => {
     record.take(by, { ...told, at: 1000 })
     reader.take({ ...told, at: 1000 })
   }
@@ -35,11 +35,14 @@ async function story() {
     while (record.acks.filter(ack => ack.by === by).length < count) await new Promise(setImmediate)
   }
   const plan = { seed: 3, asks: 0.3, leaves: false, bulk: 10 }
-  const mills = ['p1', 'p2'].map(tag => new Mill(manager, tag, plan, say(tag))) as [Mill, Mill]
+  const mills = ['p1', 'p2'].map(tag => new SharedDriverState(manager, tag, plan, say(tag))) as [
+    SharedDriverState,
+    SharedDriverState,
+  ]
   await manager.createStream(run.streamId)
-  const following = follow(manager, 'r1', run.streamId, 0, ending.signal, say('r1'))
-  const answering = answer(manager, 'ann', run.streamId, ending.signal, say('ann'))
-  const lost = drive(mills[0], run, false).catch(() => {})
+  const following = followLog(manager, 'r1', run.streamId, 0, ending.signal, say('r1'))
+  const answering = answerQuestions(manager, 'ann', run.streamId, ending.signal, say('ann'))
+  const lost = driveRun(mills[0], run, false).catch(() => {})
   await acked('p1', 30)
   const words = await new StreamManager({ store }).createWriter(run.streamId, {
     ...run,
@@ -48,7 +51,7 @@ async function story() {
   })
   await words.write({ type: 'text-delta', id: 'open', delta: 'a draft' }).appended
   await lost
-  const ended = drive(mills[1], run, true)
+  const ended = driveRun(mills[1], run, true)
   await acked('p2', 3)
   mills[1].finish([run.streamId])
   await ended
@@ -60,21 +63,21 @@ async function story() {
 }
 
 let store: LogStore
-let record: LogRecord
-let reader: ReaderRecord
-let whole: Whole
+let record: ReportedLog
+let reader: ReportedReader
+let whole: WholeLog
 beforeAll(async () => {
   ;({ store, record, reader, whole } = await story())
 })
 
 const writers = () => whole.batches.filter(({ entries }) => entries[0]?.origin.guest === undefined)
-const changed = (change: (batches: WholeBatch[]) => void): Whole => {
+const changed = (change: (batches: WholeBatch[]) => void): WholeLog => {
   const batches = structuredClone(whole.batches) as WholeBatch[]
   change(batches)
   return { ...whole, batches }
 }
-const ofReader = (change: (reader: ReaderRecord) => void): ReaderRecord => {
-  const copy = new ReaderRecord('r1', run.streamId)
+const ofReader = (change: (reader: ReportedReader) => void): ReportedReader => {
+  const copy = new ReportedReader('r1', run.streamId)
   copy.stretches.splice(0, 1, ...structuredClone(reader.stretches))
   change(copy)
   return copy
@@ -174,8 +177,8 @@ describe('reports a violation inside a log', () => {
 })
 
 describe('reports a difference to the acknowledgements', () => {
-  const of = (fields: Partial<LogRecord>): LogRecord => {
-    return Object.assign(Object.create(LogRecord.prototype), record, fields) as LogRecord
+  const of = (fields: Partial<ReportedLog>): ReportedLog => {
+    return Object.assign(Object.create(ReportedLog.prototype), record, fields) as ReportedLog
   }
   const without = (token: string) =>
     changed(batches => {
@@ -183,7 +186,7 @@ describe('reports a difference to the acknowledgements', () => {
         if (JSON.stringify(entry.chunk).includes(token)) entry.chunk = { type: 'status', message: '' }
       }
     })
-  const ack = () => record.acks[10] as LogRecord['acks'][number]
+  const ack = () => record.acks[10] as ReportedLog['acks'][number]
 
   test('an acknowledged append that is lost, unless the setting allows it', () => {
     const [token = ''] = ack().tokens
@@ -204,13 +207,13 @@ describe('reports a difference to the acknowledgements', () => {
   })
 
   test('half a batch', () => {
-    const { tokens } = record.sent.find(batch => batch.tokens.length > 1) as LogRecord['sent'][number]
+    const { tokens } = record.sent.find(batch => batch.tokens.length > 1) as ReportedLog['sent'][number]
     const found = problemsOfAcks(without(tokens[0] as string), of({ acks: [] }))
     expect(found).toContainEqual(expect.stringMatching(/law 1: of the batch/))
   })
 
   test('refused answers in the log, missing accepted answers, and two answers to one question', () => {
-    const taken = record.answers.find(({ outcome }) => outcome === 'appended') as LogRecord['answers'][number]
+    const taken = record.answers.find(({ outcome }) => outcome === 'appended') as ReportedLog['answers'][number]
     const refused = of({ answers: [{ ...taken, outcome: 'refused', reason: 'late' }] })
     expect(problemsOfAcks(whole, refused)).toEqual([
       expect.stringMatching(/law 5: .* was refused as late, and is there/),
@@ -236,7 +239,7 @@ describe('reports a difference to the acknowledgements', () => {
 
 describe('reports a difference between a reader and the log', () => {
   const strange = (entry: Entry | undefined): Entry => ({ ...(entry as Entry), timestamp: 1 })
-  test.each<[string, RegExp, (reader: ReaderRecord) => void]>([
+  test.each<[string, RegExp, (reader: ReportedReader) => void]>([
     [
       'another entry',
       /r1 got .*, the log has/,
@@ -276,7 +279,7 @@ describe('reports a difference between a reader and the log', () => {
   test('a gap, a repeat and an incomplete batch, on arrival', () => {
     const [first, second] = entriesOf(writers()[0])
     const of = (after: number, sequence: number, entries: (Entry | undefined)[]) => {
-      const copy = new ReaderRecord('r1', run.streamId)
+      const copy = new ReportedReader('r1', run.streamId)
       copy.take({ kind: 'read', reader: 'r1', after, sequence, cursor: 'c', entries: entries as Entry[], at: 0 })
       return copy.problems
     }

@@ -2,10 +2,10 @@
 
 import { DatabaseSync } from 'node:sqlite'
 import type { Random } from '../chaos/random.fixture.ts'
-import type { StoreSpec } from './spec.fixture.ts'
 import type { FaultScene } from './store-fault-scene.fixture.ts'
 import type { Run } from './store-process-messages.fixture.ts'
-import type { Actor } from './store-process-pool.fixture.ts'
+import type { StoreProcess } from './store-process-pool.fixture.ts'
+import type { StoreSpec } from './store-spec.fixture.ts'
 
 const pathOf = (scene: FaultScene): string => (scene.testStore.spec as { path: string }).path
 
@@ -33,9 +33,9 @@ export function isLocked(path: string): boolean {
 }
 
 /** Several processes write large batches to one file and are killed while writing. The file is intact each time. */
-export async function shared(scene: FaultScene, random: Random): Promise<void> {
+export async function sharedFile(scene: FaultScene, random: Random): Promise<void> {
   const runs = ['a', 'b', 'c'].map(name => scene.run(name))
-  const writers = new Map<Run, Actor>()
+  const writers = new Map<Run, StoreProcess>()
   const hire = async (run: Run) => {
     const writer = await scene.actor({ plan: { bulk: random.pick([500, 20_000, 60_000]) } })
     await writer.order({ do: 'write', run, takeover: writers.has(run) })
@@ -52,7 +52,7 @@ export async function shared(scene: FaultScene, random: Random): Promise<void> {
     const { sent } = scene.record(run)
     const to = sent.length + random.between(1, 12)
     await scene.until(`batch ${to} of ${run.streamId} is on its way`, () => sent.length >= to)
-    const writer = writers.get(run) as Actor
+    const writer = writers.get(run) as StoreProcess
     await writer.kill()
     scene.note(`${writer.tag} killed at batch ${to} of ${run.streamId}`)
     const checked = ask(scene, 'PRAGMA quick_check') as unknown
@@ -63,7 +63,7 @@ export async function shared(scene: FaultScene, random: Random): Promise<void> {
 }
 
 /** Another process holds the lock during a change, and releases it or dies. The writers wait. */
-export async function locked(scene: FaultScene, random: Random): Promise<void> {
+export async function lockedFile(scene: FaultScene, random: Random): Promise<void> {
   const runs = ['a', 'b'].map(name => scene.run(name))
   for (const run of runs) {
     const writer = await scene.actor()
@@ -91,7 +91,7 @@ export async function locked(scene: FaultScene, random: Random): Promise<void> {
 }
 
 /** The file cannot grow: appends fail without partial data, and succeed again when there is room. */
-export async function full(scene: FaultScene, random: Random): Promise<void> {
+export async function fullFile(scene: FaultScene, random: Random): Promise<void> {
   const { store } = await scene.here()
   await store.create('ballast', null)
   await store.putBlob('ballast', 'hash', new Uint8Array(2 * 1024 * 1024))

@@ -2,16 +2,16 @@ import { afterAll, beforeAll } from 'vitest'
 import { postgres } from '../../../../../scripts/services/postgres.ts'
 import type { Service } from '../../../../../scripts/services/server.ts'
 import {
-  claimWire,
-  guestWire,
+  faultyClaimConnection,
+  faultyGuestConnection,
+  faultyListenerConnection,
+  faultyReaderConnection,
+  faultyWriterConnection,
+  killDuringAppend,
   lateAppend,
-  listenerWire,
   lostAnswers,
-  midway,
-  readerWire,
-  writerWire,
 } from './connection-faults.fixture.ts'
-import { due, guests, killed, readers, zombie } from './process-deaths.fixture.ts'
+import { dyingDrivers, dyingGuests, dyingReaders, killedWriters, suspendedWriter } from './process-deaths.fixture.ts'
 import { crash, frozen } from './server-faults.fixture.ts'
 import { schedules } from './store-fault-suite.fixture.ts'
 import { StoreProcessPool } from './store-process-pool.fixture.ts'
@@ -41,22 +41,22 @@ schedules({
     return { spec, service, losesMs: synchronousCommit === 'on' ? 0 : LOSES_MS }
   },
   kinds: {
-    killed: { play: killed, count: 1 },
-    midway: { play: midway, count: 1 },
+    killed: { play: killedWriters, count: 1 },
+    midway: { play: killDuringAppend, count: 1 },
     lateAppend: { play: lateAppend, count: 1 },
-    zombie: { play: zombie, count: 0 },
-    due: { play: due, count: 1 },
-    guests: { play: guests, count: 1 },
-    readers: { play: readers, count: 0 },
+    zombie: { play: suspendedWriter, count: 0 },
+    due: { play: dyingDrivers, count: 1 },
+    guests: { play: dyingGuests, count: 1 },
+    readers: { play: dyingReaders, count: 0 },
     restored: { play: restored(true), count: 0 },
     putBack: { play: restored(false), count: 1 },
     crash: { play: crash, count: 2 },
     frozen: { play: frozen, count: 1 },
-    writerWire: { play: writerWire, count: 1 },
+    writerWire: { play: faultyWriterConnection, count: 1 },
     lostAnswers: { play: lostAnswers, count: 1 },
-    readerWire: { play: readerWire, count: 1 },
-    listenerWire: { play: listenerWire, count: 1 },
-    claimWire: { play: claimWire, count: 1, kept: [6] },
-    guestWire: { play: guestWire, count: 1, first: 2 },
+    readerWire: { play: faultyReaderConnection, count: 1 },
+    listenerWire: { play: faultyListenerConnection, count: 1 },
+    claimWire: { play: faultyClaimConnection, count: 1, kept: [6] },
+    guestWire: { play: faultyGuestConnection, count: 1, first: 2 },
   },
 })

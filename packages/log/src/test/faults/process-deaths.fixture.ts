@@ -5,13 +5,13 @@ import type { Random } from '../chaos/random.fixture.ts'
 import { isLocked } from './file-faults.fixture.ts'
 import type { FaultScene } from './store-fault-scene.fixture.ts'
 import type { Run } from './store-process-messages.fixture.ts'
-import type { Actor } from './store-process-pool.fixture.ts'
+import type { StoreProcess } from './store-process-pool.fixture.ts'
 
 /** A short lease, in ms, for schedules that wait for its expiry. */
 const SHORT_LEASE_MS = 400
 
 /** Waits for a drawn moment of a writer: its claim, a batch in flight, or an acknowledged append. */
-async function moment(scene: FaultScene, random: Random, run: Run): Promise<string> {
+async function waitForMoment(scene: FaultScene, random: Random, run: Run): Promise<string> {
   const { claims, sent } = scene.record(run)
   const kind = random.weighted([
     [1, 'claim'],
@@ -29,20 +29,20 @@ async function moment(scene: FaultScene, random: Random, run: Run): Promise<stri
 }
 
 /** Readers in the test process and in a separate process, throughout the schedule. */
-async function audience(scene: FaultScene, run: Run): Promise<void> {
+async function startReaders(scene: FaultScene, run: Run): Promise<void> {
   await scene.read(run)
   await scene.read(run, await scene.actor())
 }
 
 /** Kills writers one after another. Another process continues at once, or when the lease expires. */
-export async function killed(scene: FaultScene, random: Random): Promise<void> {
+export async function killedWriters(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
-  await audience(scene, run)
+  await startReaders(scene, run)
   let takeover = false
   for (let deaths = random.between(1, 3); deaths > 0; deaths--) {
     const writer = await scene.actor({ leaseMs: SHORT_LEASE_MS, plan: { bulk: random.pick([20, 20, 20_000]) } })
     const writing = writer.order({ do: 'write', run, takeover })
-    const at = await moment(scene, random, run)
+    const at = await waitForMoment(scene, random, run)
     await writing
     await writer.kill()
     takeover = random.chance(0.5)
@@ -54,9 +54,9 @@ export async function killed(scene: FaultScene, random: Random): Promise<void> {
 }
 
 /** A writer is suspended during a takeover: nothing that it appends later is accepted. */
-export async function zombie(scene: FaultScene, random: Random): Promise<void> {
+export async function suspendedWriter(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
-  await audience(scene, run)
+  await startReaders(scene, run)
   const record = scene.record(run)
   let writer = await scene.actor()
   await writer.order({ do: 'write', run, takeover: false })
@@ -74,12 +74,12 @@ export async function zombie(scene: FaultScene, random: Random): Promise<void> {
     zombie.thaw()
     scene.note(`${zombie.tag} slept, ${writer.tag} took over`)
     await scene.until('the zombie is fenced', () => record.losses.some(({ by }) => by === zombie.tag))
-    await whisper(scene, run, zombie)
+    await expectFencedCalls(scene, run, zombie)
   }
 }
 
 /** A process suspended with the file lock blocks all others, so it is suspended again later. */
-async function awake(scene: FaultScene, run: Run, writer: Actor): Promise<void> {
+async function awake(scene: FaultScene, run: Run, writer: StoreProcess): Promise<void> {
   const { spec } = scene.testStore
   while (spec.kind === 'sqlite' && isLocked(spec.path)) {
     writer.thaw()
@@ -89,7 +89,7 @@ async function awake(scene: FaultScene, run: Run, writer: Actor): Promise<void> 
 }
 
 /** All other calls under a fenced epoch are rejected too. */
-async function whisper(scene: FaultScene, run: Run, zombie: Actor): Promise<void> {
+async function expectFencedCalls(scene: FaultScene, run: Run, zombie: StoreProcess): Promise<void> {
   const { epoch = '' } = scene.record(run).claims.find(({ by }) => by === zombie.tag) ?? {}
   const { store } = await scene.here()
   const { streamId } = run
@@ -102,7 +102,7 @@ async function whisper(scene: FaultScene, run: Run, zombie: Actor): Promise<void
 }
 
 /** Drivers find due logs. Others replace the dead ones, also when all are dead. */
-export async function due(scene: FaultScene, random: Random): Promise<void> {
+export async function dyingDrivers(scene: FaultScene, random: Random): Promise<void> {
   const runs = Array.from({ length: random.between(2, 3) }, (_, i) => scene.run(`${i}`))
   const { program } = runs[0] as Run
   const { manager } = await scene.here()
@@ -117,7 +117,7 @@ export async function due(scene: FaultScene, random: Random): Promise<void> {
   const drivers = [await hire(), await hire()]
   const guest = await scene.actor()
   for (const run of runs) {
-    await audience(scene, run)
+    await startReaders(scene, run)
     await manager.createStream(run.streamId)
     await manager.append(run.streamId, 'boss', { type: 'run-requested', runId: run.runId, program })
     await guest.order({ do: 'answer', guest: 'ann', streamId: run.streamId })
@@ -133,9 +133,9 @@ export async function due(scene: FaultScene, random: Random): Promise<void> {
 }
 
 /** Guests in separate processes answer while writers and guests die. Each question has one answer. */
-export async function guests(scene: FaultScene, random: Random): Promise<void> {
+export async function dyingGuests(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
-  await audience(scene, run)
+  await startReaders(scene, run)
   const record = scene.record(run)
   const hire = async (guest: string) => {
     const actor = await scene.actor()
@@ -154,7 +154,7 @@ export async function guests(scene: FaultScene, random: Random): Promise<void> {
       writer = await scene.actor({ plan: { asks: 0.6 } })
       await writer.order({ do: 'write', run, takeover: true })
     } else {
-      const guest = asked.shift() as Actor
+      const guest = asked.shift() as StoreProcess
       await guest.kill()
       scene.note(`${guest.tag} killed at answer ${to}`)
       // With the same name it answers again, and gets a duplicate.
@@ -179,7 +179,7 @@ async function stop(scene: FaultScene, { streamId, runId }: Run): Promise<void> 
 }
 
 /** Readers die repeatedly and resume from their last cursor, in other processes and in the test process. */
-export async function readers(scene: FaultScene, random: Random): Promise<void> {
+export async function dyingReaders(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
   const own = [await scene.actor(), await scene.actor()]
   const all = [await scene.read(run), await scene.read(run, own[0]), await scene.read(run, own[1])]
@@ -188,7 +188,7 @@ export async function readers(scene: FaultScene, random: Random): Promise<void> 
   for (let deaths = random.between(3, 5); deaths > 0; deaths--) {
     await scene.acked(run, random.between(1, 15))
     const i = random.below(own.length)
-    const dying = own[i] as Actor
+    const dying = own[i] as StoreProcess
     await dying.kill()
     own[i] = await scene.actor()
     for (const reader of all) {

@@ -2,16 +2,16 @@ import { afterAll, beforeAll } from 'vitest'
 import { redis } from '../../../../../scripts/services/redis.ts'
 import type { Service } from '../../../../../scripts/services/server.ts'
 import {
-  claimWire,
-  guestWire,
+  faultyClaimConnection,
+  faultyGuestConnection,
+  faultyListenerConnection,
+  faultyReaderConnection,
+  faultyWriterConnection,
+  killDuringAppend,
   lateAppend,
-  listenerWire,
   lostAnswers,
-  midway,
-  readerWire,
-  writerWire,
 } from './connection-faults.fixture.ts'
-import { due, guests, killed, readers, zombie } from './process-deaths.fixture.ts'
+import { dyingDrivers, dyingGuests, dyingReaders, killedWriters, suspendedWriter } from './process-deaths.fixture.ts'
 import { crash, frozen } from './server-faults.fixture.ts'
 import { schedules } from './store-fault-suite.fixture.ts'
 import { StoreProcessPool } from './store-process-pool.fixture.ts'
@@ -39,22 +39,22 @@ schedules({
     return { spec: { kind: 'redis', url: service.url, timeout: 5_000 }, service, losesMs: 0 }
   },
   kinds: {
-    killed: { play: killed, count: 1 },
-    midway: { play: midway, count: 1 },
+    killed: { play: killedWriters, count: 1 },
+    midway: { play: killDuringAppend, count: 1 },
     lateAppend: { play: lateAppend, count: 1 },
-    zombie: { play: zombie, count: 1 },
-    due: { play: due, count: 0 },
-    guests: { play: guests, count: 0 },
-    readers: { play: readers, count: 1 },
+    zombie: { play: suspendedWriter, count: 1 },
+    due: { play: dyingDrivers, count: 0 },
+    guests: { play: dyingGuests, count: 0 },
+    readers: { play: dyingReaders, count: 1 },
     restored: { play: restored(true), count: 1 },
     putBack: { play: restored(false), count: 1 },
     crash: { play: crash, count: 1 },
     frozen: { play: frozen, count: 1 },
-    writerWire: { play: writerWire, count: 1 },
+    writerWire: { play: faultyWriterConnection, count: 1 },
     lostAnswers: { play: lostAnswers, count: 1 },
-    readerWire: { play: readerWire, count: 1 },
-    listenerWire: { play: listenerWire, count: 1 },
-    claimWire: { play: claimWire, count: 1 },
-    guestWire: { play: guestWire, count: 1 },
+    readerWire: { play: faultyReaderConnection, count: 1 },
+    listenerWire: { play: faultyListenerConnection, count: 1 },
+    claimWire: { play: faultyClaimConnection, count: 1 },
+    guestWire: { play: faultyGuestConnection, count: 1 },
   },
 })

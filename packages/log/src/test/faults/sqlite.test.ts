@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll } from 'vitest'
-import { full, locked, shared } from './file-faults.fixture.ts'
-import { due, guests, killed, readers, zombie } from './process-deaths.fixture.ts'
+import { fullFile, lockedFile, sharedFile } from './file-faults.fixture.ts'
+import { dyingDrivers, dyingGuests, dyingReaders, killedWriters, suspendedWriter } from './process-deaths.fixture.ts'
 import { schedules } from './store-fault-suite.fixture.ts'
 import { StoreProcessPool } from './store-process-pool.fixture.ts'
 import { restoredFile } from './store-restores.fixture.ts'
@@ -37,15 +37,15 @@ schedules({
     return found[0] === 'ok' ? [] : [`the file is damaged: ${found}`]
   },
   kinds: {
-    killed: { play: killed, count: 2 },
-    zombie: { play: zombie, count: 1 },
-    due: { play: due, count: 1 },
-    guests: { play: guests, count: 1 },
-    readers: { play: readers, count: 1 },
+    killed: { play: killedWriters, count: 2 },
+    zombie: { play: suspendedWriter, count: 1 },
+    due: { play: dyingDrivers, count: 1 },
+    guests: { play: dyingGuests, count: 1 },
+    readers: { play: dyingReaders, count: 1 },
     restored: { play: restoredFile(true), count: 1 },
     putBack: { play: restoredFile(false), count: 2 },
-    shared: { play: shared, count: 1 },
-    locked: { play: locked, count: 1 },
-    full: { play: full, count: 3 },
+    shared: { play: sharedFile, count: 1 },
+    locked: { play: lockedFile, count: 1 },
+    full: { play: fullFile, count: 3 },
   },
 })

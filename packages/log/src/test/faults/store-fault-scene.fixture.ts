@@ -5,11 +5,11 @@ import { type FaultProxy, proxy } from '../../../../../scripts/faults/proxy.ts'
 import type { Service } from '../../../../../scripts/services/server.ts'
 import { StreamManager } from '../../manager/stream-manager.ts'
 import type { LogStore } from '../../store/log-store.ts'
-import { LogRecord, ReaderRecord } from './fault-record.fixture.ts'
-import { follow } from './following.fixture.ts'
-import { openSpec, type StoreSpec } from './spec.fixture.ts'
-import type { Plan, Run } from './store-process-messages.fixture.ts'
-import { Actor, type Event, type StoreProcessPool } from './store-process-pool.fixture.ts'
+import { ReportedLog, ReportedReader } from './fault-record.fixture.ts'
+import { followLog } from './readers-and-guests.fixture.ts'
+import type { Run, RunPlan } from './store-process-messages.fixture.ts'
+import { type ReceivedMessage, StoreProcess, type StoreProcessPool } from './store-process-pool.fixture.ts'
+import { openStoreSpec, type StoreSpec } from './store-spec.fixture.ts'
 
 /** Longer than any lease and than the delays of a loaded machine, in ms. */
 const GIVE_UP_MS = 120_000
@@ -36,13 +36,13 @@ export class FaultScene {
   killedServers = 0
   /** The applied faults, one line each. */
   readonly notes: string[] = []
-  readonly records = new Map<string, LogRecord>()
-  readonly readers = new Map<string, ReaderRecord>()
+  readonly records = new Map<string, ReportedLog>()
+  readonly readers = new Map<string, ReportedReader>()
   /** Other reports, by process. */
-  readonly events: (Event & { readonly by: string })[] = []
+  readonly events: (ReceivedMessage & { readonly by: string })[] = []
   readonly #processes: StoreProcessPool
   readonly #seed: number
-  readonly #actors: Actor[] = []
+  readonly #actors: StoreProcess[] = []
   readonly #gates: FaultProxy[] = []
   readonly #waiting = new Set<Waiting>()
   /** Processes that may lose their writer, with the allowed reasons. */
@@ -67,24 +67,27 @@ export class FaultScene {
   run(name = 'log'): Run {
     const streamId = `${this.name}-${name}`
     const run = { streamId, runId: `run-${name}`, program: `agent:${this.name}@1` }
-    this.records.set(streamId, new LogRecord(run))
+    this.records.set(streamId, new ReportedLog(run))
     return run
   }
 
-  record({ streamId }: { streamId: string }): LogRecord {
-    return this.records.get(streamId) as LogRecord
+  record({ streamId }: { streamId: string }): ReportedLog {
+    return this.records.get(streamId) as ReportedLog
   }
 
   /** A process with the store open. */
-  async actor(options: { spec?: StoreSpec; plan?: Partial<Plan>; leaseMs?: number } = {}): Promise<Actor> {
+  async actor(options: { spec?: StoreSpec; plan?: Partial<RunPlan>; leaseMs?: number } = {}): Promise<StoreProcess> {
     const tag = `p${this.#actors.length + 1}`
-    const actor = new Actor(tag, this.#processes.take(), this.#take, error => this.#fail(error))
+    const actor = new StoreProcess(tag, this.#processes.take(), this.#take, error => this.#fail(error))
     this.#actors.push(actor)
     await this.open(actor, options)
     return actor
   }
 
-  async open(actor: Actor, options: { spec?: StoreSpec; plan?: Partial<Plan>; leaseMs?: number } = {}): Promise<void> {
+  async open(
+    actor: StoreProcess,
+    options: { spec?: StoreSpec; plan?: Partial<RunPlan>; leaseMs?: number } = {},
+  ): Promise<void> {
     const { spec = this.testStore.spec, leaseMs = 30_000 } = options
     const plan = { seed: this.#seed, asks: 0, leaves: false, bulk: 20, ...options.plan }
     // A process may be opened again, and must not report again.
@@ -106,21 +109,21 @@ export class FaultScene {
   }
 
   /** Starts a reader at the beginning of a log, in a process or in the test process. */
-  async read({ streamId }: Run, actor?: Actor): Promise<ReaderRecord> {
-    const reader = new ReaderRecord(`r${this.readers.size + 1}`, streamId)
+  async read({ streamId }: Run, actor?: StoreProcess): Promise<ReportedReader> {
+    const reader = new ReportedReader(`r${this.readers.size + 1}`, streamId)
     this.readers.set(reader.name, reader)
     await this.resume(reader, actor)
     return reader
   }
 
   /** Resumes a reader from its last cursor, in a process or in the test process. */
-  async resume(reader: ReaderRecord, actor?: Actor): Promise<void> {
+  async resume(reader: ReportedReader, actor?: StoreProcess): Promise<void> {
     reader.actor = actor
     const { name, streamId } = reader
     const { cursor } = reader.now
     if (actor) return actor.order({ do: 'read', reader: name, streamId, after: cursor })
     const { manager, reading } = await this.here()
-    void follow(manager, name, streamId, cursor, reading.signal, async told =>
+    void followLog(manager, name, streamId, cursor, reading.signal, async told =>
       this.#take(undefined, { ...told, at: 0 }),
     )
   }
@@ -133,7 +136,7 @@ export class FaultScene {
 
   /** The open store of the test process. */
   async here(): Promise<{ store: LogStore; manager: StreamManager; reading: AbortController }> {
-    const store = this.#here?.store ?? (await openSpec(this.patientSpec))
+    const store = this.#here?.store ?? (await openStoreSpec(this.patientSpec))
     this.#here ??= { store, manager: new StreamManager({ store }), reading: new AbortController() }
     return this.#here
   }
@@ -180,7 +183,7 @@ export class FaultScene {
   }
 
   /** Allows a process to lose its writer for these reasons. Any other reason is a failure. */
-  allow(actor: Actor, ...codes: string[]): void {
+  allow(actor: StoreProcess, ...codes: string[]): void {
     this.#mayLose.set(actor.tag, [...(this.#mayLose.get(actor.tag) ?? []), ...codes])
   }
 
@@ -228,7 +231,7 @@ export class FaultScene {
     await this.closeHere()
   }
 
-  readonly #take = (actor: Actor | undefined, event: Event): void => {
+  readonly #take = (actor: StoreProcess | undefined, event: ReceivedMessage): void => {
     if (event.kind === 'trouble' || event.kind === 'locked') this.events.push({ ...event, by: actor?.tag ?? 'here' })
     if ('streamId' in event) this.records.get(event.streamId)?.take(actor?.tag ?? 'here', event)
     if (event.kind === 'read' || event.kind === 'truncated') {

@@ -11,12 +11,12 @@ import {
 } from '../../../../../scripts/faults/campaign.ts'
 import { Random } from '../chaos/random.fixture.ts'
 import { problemsOfAcks, problemsOfBlobs, problemsOfLog, problemsOfReader, readWhole } from './fault-verdict.fixture.ts'
-import { openSpec } from './spec.fixture.ts'
 import { FaultScene, type TestStore } from './store-fault-scene.fixture.ts'
 import type { StoreProcessPool } from './store-process-pool.fixture.ts'
+import { openStoreSpec } from './store-spec.fixture.ts'
 
 /** One kind of schedule: its actions, drawn from a seed, and the number of seeds in `npm test`. */
-interface Kind {
+interface ScheduleKind {
   play(scene: FaultScene, random: Random): Promise<void>
   /** 0 if the other stores cover it: then only `npm run chaos` plays it here. */
   readonly count: number
@@ -30,7 +30,7 @@ export interface Backend {
   readonly name: string
   /** The first seed of each kind. Every backend has its own. */
   readonly first: number
-  readonly kinds: { readonly [name: string]: Kind }
+  readonly kinds: { readonly [name: string]: ScheduleKind }
   processes(): StoreProcessPool
   /** The store of one schedule. */
   testStore(random: Random, name: string): Promise<TestStore>
@@ -60,7 +60,7 @@ export function schedules(backend: Backend): void {
   })
 }
 
-async function run(backend: Backend, { play }: Kind, id: string, seed: number): Promise<void> {
+async function run(backend: Backend, { play }: ScheduleKind, id: string, seed: number): Promise<void> {
   const random = new Random(seed).fork(id)
   const name = id.replace(':', '-')
   const scene = new FaultScene(name, seed, await backend.testStore(random.fork('ground'), name), backend.processes())
@@ -87,7 +87,7 @@ async function run(backend: Backend, { play }: Kind, id: string, seed: number): 
 /** Problems in the logs of a schedule, read through a fresh handle. */
 async function problemsOf(scene: FaultScene): Promise<string[]> {
   const problems: string[] = []
-  const store = await openSpec(scene.patientSpec)
+  const store = await openStoreSpec(scene.patientSpec)
   try {
     for (const [streamId, record] of scene.records) {
       const whole = await readWhole(store, streamId)

@@ -1,7 +1,7 @@
 // Messages from a process to the test, and from the test to a process.
 
 import type { Entry } from '@millrace/protocol'
-import type { StoreSpec } from './spec.fixture.ts'
+import type { StoreSpec } from './store-spec.fixture.ts'
 
 /** A run and its program. */
 export interface Run {
@@ -11,7 +11,7 @@ export interface Run {
 }
 
 /** The plan of a run. Every writer writes the same steps. */
-export interface Plan {
+export interface RunPlan {
   readonly seed: number
   /** How often a step ends with a question to a guest. */
   readonly asks: number
@@ -21,12 +21,12 @@ export interface Plan {
   readonly bulk: number
 }
 
-export type Order =
+export type ProcessOrder =
   | {
       readonly do: 'open'
       readonly tag: string
       readonly store: StoreSpec
-      readonly plan: Plan
+      readonly plan: RunPlan
       readonly leaseMs: number
     }
   /** Writes the run until it ends or is lost. */
@@ -45,24 +45,24 @@ export type Order =
   | { readonly do: 'sync'; readonly n: number }
   | { readonly do: 'close' }
 
-interface OfStream {
+interface StreamMessageBase {
   readonly streamId: string
 }
 
-export type Told =
-  | ({ readonly kind: 'claimed'; readonly epoch: string } & OfStream)
+export type ProcessMessage =
+  | ({ readonly kind: 'claimed'; readonly epoch: string } & StreamMessageBase)
   /** Sent to the log in one batch. */
-  | ({ readonly kind: 'sent'; readonly tokens: readonly string[] } & OfStream)
+  | ({ readonly kind: 'sent'; readonly tokens: readonly string[] } & StreamMessageBase)
   | ({
       readonly kind: 'acked'
       readonly outcome: string
       readonly tokens: readonly string[]
       readonly first: number
       readonly last: number
-    } & OfStream)
+    } & StreamMessageBase)
   /** The writer is lost, with the reason. */
-  | ({ readonly kind: 'lost'; readonly code: string; readonly message: string } & OfStream)
-  | ({ readonly kind: 'ended'; readonly status: string; readonly token: string } & OfStream)
+  | ({ readonly kind: 'lost'; readonly code: string; readonly message: string } & StreamMessageBase)
+  | ({ readonly kind: 'ended'; readonly status: string; readonly token: string } & StreamMessageBase)
   | ({
       readonly kind: 'answered'
       readonly token: string
@@ -70,7 +70,7 @@ export type Told =
       readonly first?: number
       readonly last?: number
       readonly reason?: string
-    } & OfStream)
+    } & StreamMessageBase)
   | {
       readonly kind: 'read'
       readonly reader: string
@@ -90,4 +90,4 @@ export type Told =
   | { readonly kind: 'closed' }
 
 /** Reports to the test. Resolves when the message is sent. */
-export type Say = (told: Told) => Promise<void>
+export type ReportMessage = (told: ProcessMessage) => Promise<void>

@@ -7,13 +7,13 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { bundle } from '../../../../../scripts/faults/bundle.ts'
 import { type Child, child } from '../../../../../scripts/faults/process.ts'
-import type { StoreSpec } from './spec.fixture.ts'
-import type { Order, Told } from './store-process-messages.fixture.ts'
+import type { ProcessMessage, ProcessOrder } from './store-process-messages.fixture.ts'
+import type { StoreSpec } from './store-spec.fixture.ts'
 
 const run = promisify(execFile)
 
 /** A message with the time at which it arrived. */
-export type Event = Told & { readonly at: number }
+export type ReceivedMessage = ProcessMessage & { readonly at: number }
 
 /** As many as most schedules use. */
 const SIZE = 5
@@ -69,13 +69,13 @@ export class StoreProcessPool {
 }
 
 /** One process in one schedule. */
-export class Actor {
+export class StoreProcess {
   readonly tag: string
   /** How often it opened a store. */
   opened = 0
   isKilled = false
   readonly #child: Child
-  readonly #tell: (actor: Actor, event: Event) => void
+  readonly #tell: (actor: StoreProcess, event: ReceivedMessage) => void
   readonly #pump: Promise<void>
   #isEnding = false
   #isDismissed = false
@@ -83,7 +83,12 @@ export class Actor {
   readonly #synced = new Map<number, () => void>()
   #closed = () => {}
 
-  constructor(tag: string, child: Child, tell: (actor: Actor, event: Event) => void, lose: (error: unknown) => void) {
+  constructor(
+    tag: string,
+    child: Child,
+    tell: (actor: StoreProcess, event: ReceivedMessage) => void,
+    lose: (error: unknown) => void,
+  ) {
     this.tag = tag
     this.#child = child
     this.#tell = tell
@@ -97,7 +102,7 @@ export class Actor {
   }
 
   /** Sends an order. A process executes its orders one after another. */
-  async order(order: Order): Promise<void> {
+  async order(order: ProcessOrder): Promise<void> {
     if (this.#isEnding) return
     await this.#child.send(order)
   }
@@ -148,7 +153,7 @@ export class Actor {
 
   async #listen(): Promise<void> {
     for (;;) {
-      const event = (await this.#child.event<Event>('told')) as Event & { event: string }
+      const event = (await this.#child.event<ReceivedMessage>('told')) as ReceivedMessage & { event: string }
       if (event.kind === 'step') this.order({ do: 'grant', n: event.n }).catch(() => {})
       else if (event.kind === 'synced') this.#synced.get(event.n)?.()
       else if (event.kind === 'closed') {

@@ -8,15 +8,15 @@ import { messages, tell } from '../../../../../scripts/faults/process.ts'
 import { StreamManager } from '../../manager/stream-manager.ts'
 import { LogError } from '../../store/log-error.ts'
 import type { LogStore } from '../../store/log-store.ts'
-import { drive, Mill } from './driving.fixture.ts'
-import { answer, failed, follow } from './following.fixture.ts'
-import { load, openSpec, type StoreSpec } from './spec.fixture.ts'
-import type { Order, Run, Say } from './store-process-messages.fixture.ts'
+import { driveRun, SharedDriverState } from './drive-run.fixture.ts'
+import { answerQuestions, failureMessage, followLog } from './readers-and-guests.fixture.ts'
+import type { ProcessOrder, ReportMessage, Run } from './store-process-messages.fixture.ts'
+import { load, openStoreSpec, type StoreSpec } from './store-spec.fixture.ts'
 
 /** Polling interval for changes without a notification, in ms. */
-const AGAIN_MS = 20
+const POLL_MS = 20
 
-const say: Say = told => tell('told', { ...told, at: Date.now() })
+const say: ReportMessage = told => tell('told', { ...told, at: Date.now() })
 
 /** A store that reports calls without an answer. Their callers retry. */
 function told(store: LogStore): LogStore {
@@ -29,7 +29,7 @@ function told(store: LogStore): LogStore {
         const result = call(...args)
         if (!(result instanceof Promise)) return result
         return result.catch(async error => {
-          const { code, message } = failed(name, error)
+          const { code, message } = failureMessage(name, error)
           if (code === 'unavailable') await say({ kind: 'trouble', what: name, message })
           throw error
         })
@@ -39,30 +39,30 @@ function told(store: LogStore): LogStore {
 }
 
 /** The work of a process on one store. */
-class Work {
+class StoreWork {
   readonly #store: LogStore
   readonly #manager: StreamManager
-  readonly #mill: Mill
+  readonly #mill: SharedDriverState
   readonly #ending = new AbortController()
   readonly #jobs = new Set<Promise<unknown>>()
 
-  constructor(store: LogStore, { tag, plan, leaseMs }: Extract<Order, { do: 'open' }>) {
+  constructor(store: LogStore, { tag, plan, leaseMs }: Extract<ProcessOrder, { do: 'open' }>) {
     this.#store = told(store)
     const bounds = { leaseMs, patienceMs: 90_000, blobBytes: 2048 }
     this.#manager = new StreamManager({ store: this.#store, owner: tag, ...bounds })
-    this.#mill = new Mill(this.#manager, tag, plan, say)
+    this.#mill = new SharedDriverState(this.#manager, tag, plan, say)
   }
 
-  do(order: Order): void {
+  do(order: ProcessOrder): void {
     const { signal } = this.#ending
     if (order.do === 'write') this.#job(`write ${order.run.runId}`, this.#write(order.run, order.takeover))
     else if (order.do === 'drive') this.#job('drive', this.#drive(order.program))
     else if (order.do === 'grant') this.#mill.grant(order.n)
     else if (order.do === 'finish') this.#mill.finish(order.streamIds)
     else if (order.do === 'read') {
-      this.#job('read', follow(this.#manager, order.reader, order.streamId, order.after, signal, say))
+      this.#job('read', followLog(this.#manager, order.reader, order.streamId, order.after, signal, say))
     } else if (order.do === 'answer') {
-      this.#job('answer', answer(this.#manager, order.guest, order.streamId, signal, say))
+      this.#job('answer', answerQuestions(this.#manager, order.guest, order.streamId, signal, say))
     }
   }
 
@@ -76,7 +76,7 @@ class Work {
   #job(what: string, work: Promise<unknown>): void {
     const job: Promise<unknown> = work
       .catch(async error => {
-        if (!this.#ending.signal.aborted) await say(failed(what, error))
+        if (!this.#ending.signal.aborted) await say(failureMessage(what, error))
       })
       .finally(() => this.#jobs.delete(job))
     this.#jobs.add(job)
@@ -87,7 +87,7 @@ class Work {
     for (let takes = takeover; !this.#ending.signal.aborted; ) {
       const code = await this.#try(run, takes)
       takes = false
-      if (code === 'busy') await pause(AGAIN_MS)
+      if (code === 'busy') await pause(POLL_MS)
       else if (code !== 'regressed') return
     }
   }
@@ -104,14 +104,14 @@ class Work {
         const work = this.#try({ streamId, runId, program }, false).finally(() => driven.delete(streamId))
         this.#job(`drive ${runId}`, work)
       }
-      await pause(AGAIN_MS)
+      await pause(POLL_MS)
     }
   }
 
   /** Drives a run as far as possible. Returns why it did not end. */
   async #try(run: Run, takeover: boolean): Promise<string | undefined> {
     try {
-      await drive(this.#mill, run, takeover)
+      await driveRun(this.#mill, run, takeover)
       return undefined
     } catch (error) {
       if (!(error instanceof LogError)) throw error
@@ -126,10 +126,10 @@ class Work {
 await load(process.argv[2] as StoreSpec['kind'])
 flushCompileCache()
 await tell('ready')
-let work: Work | undefined
+let work: StoreWork | undefined
 let lock: DatabaseSync | undefined
-for await (const order of messages<Order>()) {
-  if (order.do === 'open') work = new Work(await openSpec(order.store), order)
+for await (const order of messages<ProcessOrder>()) {
+  if (order.do === 'open') work = new StoreWork(await openStoreSpec(order.store), order)
   else if (order.do === 'lock') {
     lock = new DatabaseSync(order.path, { timeout: 10_000 })
     lock.exec('BEGIN IMMEDIATE; UPDATE streams SET touched = touched + 1')

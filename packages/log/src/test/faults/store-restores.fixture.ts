@@ -5,13 +5,13 @@ import { DatabaseSync } from 'node:sqlite'
 import { decodeCursor } from '@millrace/protocol'
 import type { FaultProxy } from '../../../../../scripts/faults/proxy.ts'
 import type { Random } from '../chaos/random.fixture.ts'
-import type { ReaderRecord } from './fault-record.fixture.ts'
+import type { ReportedReader } from './fault-record.fixture.ts'
 import type { FaultScene } from './store-fault-scene.fixture.ts'
 import type { Run } from './store-process-messages.fixture.ts'
-import type { Actor } from './store-process-pool.fixture.ts'
+import type { StoreProcess } from './store-process-pool.fixture.ts'
 
 /** The head of the restored log. Entries acknowledged after it never happened. */
-async function putBack(scene: FaultScene, run: Run, isAnnounced: boolean): Promise<number> {
+async function restoreCopy(scene: FaultScene, run: Run, isAnnounced: boolean): Promise<number> {
   const { store } = await scene.here()
   const page = await store.read(run.streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
   const head = page?.head ?? 0
@@ -25,14 +25,14 @@ async function putBack(scene: FaultScene, run: Run, isAnnounced: boolean): Promi
 }
 
 /** Waits until the cursors of the readers are truncated. */
-async function told(scene: FaultScene, readers: readonly ReaderRecord[]): Promise<void> {
+async function untilTruncated(scene: FaultScene, readers: readonly ReportedReader[]): Promise<void> {
   for (const reader of readers) {
     await scene.until(`${reader.name} is told truncated`, () => reader.stretches.some(({ truncated }) => truncated))
   }
 }
 
 /** Waits until readers have read everything acknowledged so far. */
-async function seen(scene: FaultScene, run: Run, readers: readonly ReaderRecord[]): Promise<void> {
+async function untilRead(scene: FaultScene, run: Run, readers: readonly ReportedReader[]): Promise<void> {
   const last = Math.max(...scene.record(run).acks.map(ack => ack.last))
   for (const { name, now } of readers) await scene.until(`${name} has read ${last}`, () => now.sequence >= last)
 }
@@ -65,15 +65,15 @@ export const restored = (isAnnounced: boolean) => async (scene: FaultScene, rand
     await scene.acked(run, random.between(2, 10))
   }
   await cutOff(gate, writer)
-  await seen(scene, run, readers)
+  await untilRead(scene, run, readers)
   const isAsleep = random.chance(0.5)
   if (isAsleep) await sleeper.freeze()
   await service.restore(copy)
   const past = scene.record(run).acks.at(-1)?.last ?? 0
-  const head = await putBack(scene, run, isAnnounced)
+  const head = await restoreCopy(scene, run, isAnnounced)
   scene.note(`put back from ${past} to ${head}; one reader asleep: ${isAsleep}`)
   // No writer appends yet: readers past the head get an error without waiting for an append.
-  await told(scene, isAsleep ? readers.slice(0, 2) : readers)
+  await untilTruncated(scene, isAsleep ? readers.slice(0, 2) : readers)
   scene.allow(writer, 'fenced', 'regressed')
   gate.refuse(false)
   const { losses, acks } = scene.record(run)
@@ -84,12 +84,12 @@ export const restored = (isAnnounced: boolean) => async (scene: FaultScene, rand
     await scene.until('the log is as long again', () => (acks.at(-1)?.last ?? 0) > past)
     sleeper.thaw()
   }
-  await told(scene, readers)
+  await untilTruncated(scene, readers)
   await scene.acked(run, 5)
 }
 
 /** Waits until no append is in flight and all acknowledgements are known. */
-async function cutOff(gate: FaultProxy, writer: Actor): Promise<void> {
+async function cutOff(gate: FaultProxy, writer: StoreProcess): Promise<void> {
   gate.refuse(true)
   gate.cut()
   await writer.sync()
@@ -116,25 +116,25 @@ export const restoredFile = (isAnnounced: boolean) => async (scene: FaultScene, 
     await scene.acked(run, random.between(2, 10))
   }
   await writer.kill()
-  await seen(scene, run, readers)
+  await untilRead(scene, run, readers)
   const past = readers[0]?.now.sequence ?? 0
   const lastAcked = decodeCursor(readers[0]?.now.cursor ?? 0)
   const { epoch = '' } = scene.record(run).claims.at(-1) ?? {}
   for (const actor of others) await actor.close()
   await scene.closeHere()
   place(path)
-  const head = await putBack(scene, run, isAnnounced)
+  const head = await restoreCopy(scene, run, isAnnounced)
   scene.note(`put back from ${past} to ${head}, ${isVacuumed ? 'vacuumed' : 'copied'}`)
   await refused(scene, run, epoch, lastAcked)
   // Some readers return before any append and get an error. Others find entries of another writer at their sequences.
   const early = random.below(readers.length + 1)
-  const back = async (some: readonly ReaderRecord[]) => {
+  const back = async (some: readonly ReportedReader[]) => {
     for (const reader of some) {
       const actor = others[readers.indexOf(reader) - 1]
       if (actor) await scene.open(actor)
       await scene.resume(reader, actor)
     }
-    await told(scene, some)
+    await untilTruncated(scene, some)
   }
   await back(readers.slice(0, early))
   const next = await scene.actor()
@@ -163,7 +163,7 @@ function vacuum(path: string): void {
 }
 
 /** Like a disk after a power loss: no process writes between the copies of the files. */
-async function copyFrozen(path: string, actors: readonly Actor[]): Promise<void> {
+async function copyFrozen(path: string, actors: readonly StoreProcess[]): Promise<void> {
   for (const actor of actors) await actor.freeze()
   for (const end of ENDS) if (existsSync(path + end)) copyFileSync(path + end, `${path}.copy${end}`)
   for (const actor of actors) actor.thaw()

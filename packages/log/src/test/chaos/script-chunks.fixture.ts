@@ -6,7 +6,7 @@ import type { ScriptCall, ScriptStep } from './run-script.fixture.ts'
 const executorOf = ({ kind }: ScriptCall): 'client' | 'server' => (kind.endsWith('client') ? 'client' : 'server')
 
 /** The texts of one attempt at a step. Each text is unique. */
-export function wordsOf(
+export function stepTextChunks(
   { hasReasoning, words, extra, calls }: ScriptStep,
   { runId, lane }: WriterOrigin,
   position: number,
@@ -39,7 +39,7 @@ export function wordsOf(
 }
 
 /** The chunks that open a call, in the commit of its step. */
-export function openingOf(call: ScriptCall, { agentType }: WriterOrigin, until: { deadline?: number }): Chunk[] {
+export function callChunks(call: ScriptCall, { agentType }: WriterOrigin, until: { deadline?: number }): Chunk[] {
   const { id, kind } = call
   if (kind === 'question') return [{ type: 'interrupt', interruptId: id, input: { kind: 'text' }, ...until }]
   const executor = executorOf(call)

@@ -8,27 +8,27 @@ import { dueOf } from '../../ticket/ticket.ts'
 import { UNKNOWN_PROGRAM } from './driver-actor.fixture.ts'
 import { canonical, contentOf, contentOfView } from './log-model.fixture.ts'
 import type { LogRecord } from './log-record.fixture.ts'
-import { compare, type ReaderMemory } from './reader-actor.fixture.ts'
+import { checkContent, type ReaderMemory } from './reader-actor.fixture.ts'
 import { same, shown, type World } from './schedule-world.fixture.ts'
 
-export async function finale(world: World, store: LogStore, readers: readonly ReaderMemory[]): Promise<void> {
+export async function finalChecks(world: World, store: LogStore, readers: readonly ReaderMemory[]): Promise<void> {
   const manager = new StreamManager({ store, blobBytes: 128 })
   for (const log of world.logs.values()) {
     await log.verify(store)
-    isQuiet(world, log)
-    await views(world, manager, log)
-    await blobs(world, manager, log)
+    checkNoWorkLeft(world, log)
+    await checkViews(world, manager, log)
+    await checkBlobs(world, manager, log)
   }
   for (const log of [...world.removed, ...world.logs.values()]) {
-    folds(world, log)
-    ends(world, log)
-    stopsKeep(world, log)
+    checkFold(world, log)
+    checkEnds(world, log)
+    checkStopsKeepText(world, log)
   }
-  for (const memory of readers) readAll(world, memory)
+  for (const memory of readers) checkReadAll(world, memory)
 }
 
 /** No work is left: runs wait only for answers, or for a program that no driver has. */
-function isQuiet(world: World, { streamId, ticket }: LogRecord): void {
+function checkNoWorkLeft(world: World, { streamId, ticket }: LogRecord): void {
   const { run, requests, pendings } = ticket
   const { at, program } = dueOf(ticket)
   const isBlocked = program === UNKNOWN_PROGRAM
@@ -40,7 +40,7 @@ function isQuiet(world: World, { streamId, ticket }: LogRecord): void {
 }
 
 /** The view of the manager, from snapshots or not, equals the fold of the whole log. */
-async function views(world: World, manager: StreamManager, log: LogRecord): Promise<void> {
+async function checkViews(world: World, manager: StreamManager, log: LogRecord): Promise<void> {
   const { streamId, floor, head } = log
   for (const at of new Set([head, floor, Math.floor((floor + head) / 2)])) {
     let given: View
@@ -60,7 +60,7 @@ async function views(world: World, manager: StreamManager, log: LogRecord): Prom
 }
 
 /** Every blob that the entries name exists. */
-async function blobs(world: World, manager: StreamManager, log: LogRecord): Promise<void> {
+async function checkBlobs(world: World, manager: StreamManager, log: LogRecord): Promise<void> {
   for (const entry of log.entries) {
     if (!entry.blobs || entry.sequence <= log.floor) continue
     const { chunk } = await manager.resolve(log.streamId, entry as Entry)
@@ -71,7 +71,7 @@ async function blobs(world: World, manager: StreamManager, log: LogRecord): Prom
 }
 
 /** The fold equals the simple model, which has no drafts and no inverses. */
-function folds(world: World, log: LogRecord): void {
+function checkFold(world: World, log: LogRecord): void {
   const view = foldLog(log.entries).view()
   const [fold, naive] = [contentOfView(view), contentOf(log.entries)]
   world.check(canonical(fold) === canonical(naive), 'law 3', () => {
@@ -80,7 +80,7 @@ function folds(world: World, log: LogRecord): void {
 }
 
 /** Each started run has ended or is open. */
-function ends(world: World, log: LogRecord): void {
+function checkEnds(world: World, log: LogRecord): void {
   for (const runId of log.laws.started.keys()) {
     const isOver = log.laws.finished.has(runId) || log.ticket.run?.runId === runId
     world.check(isOver, 'law 7', () => `run ${runId} of ${log.streamId} has no end and is not open`)
@@ -88,7 +88,7 @@ function ends(world: World, log: LogRecord): void {
 }
 
 /** A stop keeps the text that was shown. */
-function stopsKeep(world: World, log: LogRecord): void {
+function checkStopsKeepText(world: World, log: LogRecord): void {
   for (const { runId, at } of log.laws.stopsThatLasted) {
     const end = log.laws.finished.get(runId)
     if (end === undefined) continue
@@ -108,12 +108,12 @@ function stopsKeep(world: World, log: LogRecord): void {
 }
 
 /** Every live reader has read to the head. */
-function readAll(world: World, memory: ReaderMemory): void {
+function checkReadAll(world: World, memory: ReaderMemory): void {
   const { kind, streamId, sequence, cursor } = memory
   const log = world.logs.get(streamId)
   if (log === undefined || kind === 'run' || kind === 'entries' || cursor === undefined) return
   world.check(sequence === log.head, 'law 2', () => `a ${kind} reader of ${streamId} is at ${sequence} of ${log.head}`)
-  compare(world, memory, log.entries.slice(0, sequence))
+  checkContent(world, memory, log.entries.slice(0, sequence))
 }
 
 /** The first fields in which two values differ. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { StreamManager } from '../../manager/stream-manager.ts'
 import { memoryStore } from '../../stores/memory/memory-store.ts'
-import { Mill } from './driving.fixture.ts'
+import { SharedDriverState } from './drive-run.fixture.ts'
 
 test('all runs of a process that wait for the test continue when it catches up', async () => {
   const plan = { seed: 1, asks: 0, leaves: false, bulk: 20 }
@@ -10,7 +10,7 @@ test('all runs of a process that wait for the test continue when it catches up',
   const tenth = new Promise<void>(resolve => {
     reached = resolve
   })
-  const mill = new Mill(new StreamManager({ store: memoryStore() }), 'p1', plan, async () => {
+  const mill = new SharedDriverState(new StreamManager({ store: memoryStore() }), 'p1', plan, async () => {
     if (++steps === 10) reached()
   })
   for (let n = 0; n < 8; n++) await mill.turn()

@@ -9,7 +9,7 @@ import { mustStop } from '../../ticket/ticket.ts'
 import type { Lane } from '../../write/lane.ts'
 import type { Writer } from '../../write/writer.ts'
 import { Random } from '../chaos/random.fixture.ts'
-import type { Plan, Run, Say } from './store-process-messages.fixture.ts'
+import type { ReportMessage, Run, RunPlan } from './store-process-messages.fixture.ts'
 import { tokenOf, tokensIn } from './token.fixture.ts'
 
 /** The time of a step, in ms. */
@@ -20,11 +20,11 @@ const AHEAD = 8
 type Awaited = Extract<Chunk, { type: 'run-paused' }>['awaits']
 
 /** State that the drivers of a process share. */
-export class Mill {
+export class SharedDriverState {
   readonly manager: StreamManager
-  readonly say: Say
+  readonly say: ReportMessage
   readonly tag: string
-  readonly plan: Plan
+  readonly plan: RunPlan
   readonly #finishing = new Set<string>()
   readonly #wakes = new Set<() => void>()
   #tokens = 0
@@ -33,7 +33,7 @@ export class Mill {
   /** One process may drive several runs, and all may wait. */
   readonly #goes = new Set<() => void>()
 
-  constructor(manager: StreamManager, tag: string, plan: Plan, say: Say) {
+  constructor(manager: StreamManager, tag: string, plan: RunPlan, say: ReportMessage) {
     this.manager = manager
     this.tag = tag
     this.plan = plan
@@ -79,7 +79,7 @@ export class Mill {
 }
 
 /** Claims the log and writes the run until it ends or waits for an answer. Rejects if the writer is lost. */
-export async function drive(mill: Mill, run: Run, takeover: boolean): Promise<'ended' | 'left'> {
+export async function driveRun(mill: SharedDriverState, run: Run, takeover: boolean): Promise<'ended' | 'left'> {
   const { streamId, runId, program } = run
   const writer = await mill.manager.createWriter(streamId, { runId, agentType: 'mill', program, takeover })
   try {
@@ -91,11 +91,11 @@ export async function drive(mill: Mill, run: Run, takeover: boolean): Promise<'e
 }
 
 class Driver {
-  readonly #mill: Mill
+  readonly #mill: SharedDriverState
   readonly #run: Run
   readonly #writer: Writer
 
-  constructor(mill: Mill, run: Run, writer: Writer) {
+  constructor(mill: SharedDriverState, run: Run, writer: Writer) {
     this.#mill = mill
     this.#run = run
     this.#writer = writer

@@ -3,19 +3,19 @@
 import type { Chunk } from '@millrace/protocol'
 import type { StreamManager } from '../../manager/stream-manager.ts'
 import { LogError, TruncatedError } from '../../store/log-error.ts'
-import type { Say } from './store-process-messages.fixture.ts'
+import type { ReportMessage } from './store-process-messages.fixture.ts'
 import { tokenOf } from './token.fixture.ts'
 
 const ALL = { whole: true, follow: true, internal: true }
 
 /** Reads a log and reports each batch, until it is stopped or its cursor is truncated. */
-export async function follow(
+export async function followLog(
   manager: StreamManager,
   reader: string,
   streamId: string,
   after: string | number,
   signal: AbortSignal,
-  say: Say,
+  say: ReportMessage,
 ): Promise<void> {
   const batches = manager.readBatches(streamId, { ...ALL, after, signal })
   try {
@@ -26,17 +26,17 @@ export async function follow(
   } catch (error) {
     if (signal.aborted) return
     if (error instanceof TruncatedError) await say({ kind: 'truncated', reader, reason: error.reason })
-    else await say(failed(`reader ${reader}`, error))
+    else await say(failureMessage(`reader ${reader}`, error))
   }
 }
 
 /** Answers every question of a log twice, like a client that lost the first reply. */
-export async function answer(
+export async function answerQuestions(
   manager: StreamManager,
   guest: string,
   streamId: string,
   signal: AbortSignal,
-  say: Say,
+  say: ReportMessage,
 ): Promise<void> {
   try {
     for (let after: string | number = 0; ; ) {
@@ -54,11 +54,17 @@ export async function answer(
       }
     }
   } catch (error) {
-    if (!signal.aborted) await say(failed(`guest ${guest}`, error))
+    if (!signal.aborted) await say(failureMessage(`guest ${guest}`, error))
   }
 }
 
-async function reply(manager: StreamManager, guest: string, streamId: string, chunk: Chunk, say: Say): Promise<void> {
+async function reply(
+  manager: StreamManager,
+  guest: string,
+  streamId: string,
+  chunk: Chunk,
+  say: ReportMessage,
+): Promise<void> {
   const found = answerTo(chunk, guest)
   if (found === undefined) return
   for (let times = 0; times < 2; times++) {
@@ -90,7 +96,7 @@ function answerTo(chunk: Chunk, guest: string): { chunk: Chunk; token: string } 
 }
 
 /** The message of an error. */
-export function failed(what: string, error: unknown) {
+export function failureMessage(what: string, error: unknown) {
   const code = error instanceof LogError ? error.code : 'unknown'
   const message = error instanceof LogError ? error.message : error instanceof Error ? `${error.stack}` : String(error)
   return { kind: 'failed', what, code, message } as const

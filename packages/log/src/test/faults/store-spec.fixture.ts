@@ -30,7 +30,7 @@ export async function load(kind: StoreSpec['kind']): Promise<void> {
 }
 
 /** Opens a store. */
-export async function openSpec({ kind, ...options }: StoreSpec): Promise<LogStore> {
+export async function openStoreSpec({ kind, ...options }: StoreSpec): Promise<LogStore> {
   switch (kind) {
     case 'sqlite':
       return (await stores.sqlite()).sqliteStore(options as Of<'sqlite'>)
