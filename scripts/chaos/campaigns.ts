@@ -16,7 +16,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
   { name: 'store deaths, redis', file: `${LOG}/faults/redis.test.ts`, schedules: 1_000 },
   { name: 'store deaths, postgres', file: `${LOG}/faults/postgres.test.ts`, schedules: 1_000 },
   { name: 'runs', file: `${RUNTIME}/crash/schedules.test.ts`, schedules: 20_000 },
-  { name: 'runs with answers', file: `${RUNTIME}/crash/people.schedules.test.ts`, schedules: 20_000 },
+  { name: 'runs with answers', file: `${RUNTIME}/crash/approvals.schedules.test.ts`, schedules: 20_000 },
   { name: 'workflows', file: `${RUNTIME}/crash/workflow.schedules.test.ts`, schedules: 20_000 },
   { name: 'races', file: `${RUNTIME}/races/races.test.ts`, schedules: 50_000 },
   { name: 'races, stores', file: `${RUNTIME}/races/stores.test.ts`, schedules: 500 },

@@ -9,7 +9,7 @@ import type {
 import { expect, test } from 'vitest'
 import { MillraceError } from '../error/error.ts'
 import { anthropicProvider, openaiProvider } from '../test/providers/providers.fixture.ts'
-import { anthropic, openaiWire, rawServer } from '../test/providers/server.fixture.ts'
+import { anthropic, openaiWire, rawServer } from '../test/providers/raw-server.fixture.ts'
 import { generateAsStream } from './generate-result.ts'
 import { hear } from './model-answer.fixture.ts'
 

@@ -3,7 +3,7 @@
 
 import { type Entry, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
 import { keyOf } from '../../session/key.ts'
-import { SESSION } from './pond-program.fixture.ts'
+import { SESSION } from './tools-program.fixture.ts'
 
 export interface Commits {
   /** Sequence of the outcome of a call, by its key, for tools and models. */

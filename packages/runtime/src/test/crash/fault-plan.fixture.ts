@@ -31,7 +31,7 @@ export type Fault =
   | 'answer'
 
 /** How people and clients answer. */
-export interface CrowdPlan {
+export interface AnsweringPlan {
   /** As soon as they are asked; one at each pause; or on a fault or a death, and otherwise at a pause. */
   readonly when: 'asked' | 'paused' | 'told'
   /** Whether they make mistakes. */
@@ -49,7 +49,7 @@ export interface Plan {
   /** Whether events that are ready at the same time happen in random order. */
   readonly isShuffled: boolean
   /** How people and clients answer, in a program with pendings. */
-  readonly crowd?: CrowdPlan
+  readonly clients?: AnsweringPlan
 }
 
 /** No faults, with a model that writes one word per append. */
@@ -97,27 +97,27 @@ export function deathsOf(seed: number): Plan {
 }
 
 /** Answers immediately and without mistakes. */
-export const PROMPT: CrowdPlan = { when: 'asked', errs: false, via: 'desk' }
+export const PROMPT: AnsweringPlan = { when: 'asked', errs: false, via: 'desk' }
 
 /** Approximate number of points of a run with pendings. */
-const PEOPLE_POINTS = { slow: 300, fast: 180 }
+const APPROVALS_POINTS = { slow: 300, fast: 180 }
 
 /** A random plan for a program with pendings. */
-export function peoplePlanOf(seed: number): Plan {
+export function approvalsPlanOf(seed: number): Plan {
   const random = new Random(-seed)
   const { faults: _, ...plan } = planOf(seed)
-  const crowd: CrowdPlan = {
+  const clients: AnsweringPlan = {
     when: random.pick(['asked', 'paused', 'told'] as const),
     errs: random.below(2) === 0,
     via: random.pick(['desk', 'front'] as const),
   }
   // The answering process has points of its own, and more with mistakes.
-  const times = crowd.via === 'desk' ? 1 : crowd.errs ? 3 : 1.3
-  const most = Math.ceil((plan.paceMs === 20 ? PEOPLE_POINTS.slow : PEOPLE_POINTS.fast) * times)
+  const times = clients.via === 'desk' ? 1 : clients.errs ? 3 : 1.3
+  const most = Math.ceil((plan.paceMs === 20 ? APPROVALS_POINTS.slow : APPROVALS_POINTS.fast) * times)
   const faults = Array.from({ length: random.between(1, 4) }, () => faultOf(random, most))
   if (random.below(STOPS) === 0) faults.push([random.between(1, most), 'stop'])
-  if (crowd.when === 'told') faults.push([random.between(1, most), 'answer'])
-  return { ...plan, faults: faults.sort(([one], [other]) => one - other), crowd }
+  if (clients.when === 'told') faults.push([random.between(1, most), 'answer'])
+  return { ...plan, faults: faults.sort(([one], [other]) => one - other), clients }
 }
 
 const faultOf = (random: Random, most: number): readonly [number, Fault] => [
@@ -127,10 +127,10 @@ const faultOf = (random: Random, most: number): readonly [number, Fault] => [
 
 /** A random plan for a program with this many points. */
 export function flowPlanOf(seed: number, points: number): Plan {
-  const { crowd, ...plan } = peoplePlanOf(seed)
+  const { clients, ...plan } = approvalsPlanOf(seed)
   const random = new Random(seed)
   const place = (point: number) => 1 + (point % points)
   const faults = plan.faults.map(([point, fault]) => [place(point), fault] as const)
-  if (crowd?.when === 'told') faults.push([random.between(1, points), 'answer'])
-  return { ...plan, faults: faults.sort(([one], [other]) => one - other), crowd: { ...PROMPT, ...crowd } }
+  if (clients?.when === 'told') faults.push([random.between(1, points), 'answer'])
+  return { ...plan, faults: faults.sort(([one], [other]) => one - other), clients: { ...PROMPT, ...clients } }
 }

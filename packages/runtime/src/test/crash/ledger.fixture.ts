@@ -17,7 +17,7 @@ export interface CallLine {
 }
 
 /** A process has claimed the log, or got the acknowledgement of an append. */
-type HoldLine =
+type ClaimLine =
   | { readonly kind: 'claimed'; readonly epoch: string }
   | { readonly kind: 'acked'; readonly first: number; readonly last: number }
 
@@ -29,22 +29,22 @@ interface ConsentLine {
 }
 
 /** A line with the process that wrote it. */
-export type Line = (CallLine | HoldLine | ConsentLine) & { readonly process: string }
+export type Line = (CallLine | ClaimLine | ConsentLine) & { readonly process: string }
 
 /** Writes a line synchronously, because the process may die next. */
-export type Note = (line: CallLine | HoldLine | ConsentLine) => void
+export type WriteLine = (line: CallLine | ClaimLine | ConsentLine) => void
 
 /** A ledger in memory. Each simulated process writes under its own name. */
 export class Ledger {
   readonly lines: Line[] = []
 
-  of(process: string): Note {
+  of(process: string): WriteLine {
     return line => void this.lines.push({ ...line, process })
   }
 }
 
 /** A store that records the claims and acknowledged appends of a writer. */
-export function noted(store: LogStore, note: Note): LogStore {
+export function recordAppends(store: LogStore, note: WriteLine): LogStore {
   return new Proxy(store, {
     get(target, name) {
       if (name === 'claim') return claim
@@ -71,7 +71,7 @@ export function noted(store: LogStore, note: Note): LogStore {
  * A store that records guests' approvals: after the append if all processes are simulated in this one, or else before
  * it, so that no call runs before its approval is recorded.
  */
-export function witnessed(store: LogStore, note: Note, when: 'before' | 'after'): LogStore {
+export function recordApprovals(store: LogStore, note: WriteLine, when: 'before' | 'after'): LogStore {
   return new Proxy(store, {
     get(target, name) {
       if (name === 'append') return append

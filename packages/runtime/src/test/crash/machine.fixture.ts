@@ -26,7 +26,7 @@ interface Call {
   readonly answer: PromiseWithResolvers<unknown>
 }
 
-interface Alarm {
+interface ScheduledTimer {
   /** Undefined for an event of the environment. */
   readonly process: Process | undefined
   readonly at: number
@@ -56,7 +56,7 @@ export class Machine {
   readonly #events: Events
   readonly #leaseMs: number
   #calls: Call[] = []
-  #alarms: Alarm[] = []
+  #alarms: ScheduledTimer[] = []
 
   /** Without a random generator, ready events happen in the order of their requests. */
   constructor(events: Events, leaseMs: number, random?: Random, isTraced = false) {
@@ -161,14 +161,14 @@ export class Machine {
     const first = calls.length > 0 ? calls[0] : undefined
     if (this.#random === undefined) {
       if (first) return () => this.#serve(first)
-      return this.#ringer(alarms.reduce((one, other) => (other.at < one.at ? other : one), alarms[0] as Alarm))
+      return this.#ringer(alarms.reduce((one, other) => (other.at < one.at ? other : one), alarms[0] as ScheduledTimer))
     }
     const index = this.#random.below(calls.length + alarms.length)
     const call = calls[index]
     return call ? () => this.#serve(call) : this.#ringer(alarms[index - calls.length])
   }
 
-  #ringer(alarm: Alarm | undefined): () => void {
+  #ringer(alarm: ScheduledTimer | undefined): () => void {
     // Without other events, a frozen process continues.
     if (alarm === undefined) return () => {}
     return () => {
@@ -177,7 +177,7 @@ export class Machine {
     }
   }
 
-  #drop(alarm: Alarm): void {
+  #drop(alarm: ScheduledTimer): void {
     const at = this.#alarms.indexOf(alarm)
     if (at >= 0) this.#alarms.splice(at, 1)
   }

@@ -4,7 +4,7 @@ import type * as position from '../../execute/agent-position.ts'
 import { atEach, FAST, planOf } from './fault-plan.fixture.ts'
 import { undisturbed } from './play-plans.fixture.ts'
 import { knownFirst, MUTANTS, type Mutant } from './run-mutants.fixture.ts'
-import type { Happened } from './run-verdict.fixture.ts'
+import type { RunRecord } from './run-verdict.fixture.ts'
 import { schedule } from './simulated-schedule.fixture.ts'
 
 /** How many random plans are tried, before a freeze and a death at each point. */
@@ -24,7 +24,7 @@ vi.mock('../../execute/agent-position.ts', async load => {
 })
 
 describe('the schedules find', () => {
-  let happened: Happened
+  let happened: RunRecord
   let points: number
   beforeAll(async () => {
     happened = (await undisturbed()).happened

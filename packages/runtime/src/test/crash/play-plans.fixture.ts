@@ -3,8 +3,8 @@
 import { expect } from 'vitest'
 import { reportFailed, reportPlayed } from '../../../../../scripts/faults/campaign.ts'
 import { type Plan, UNDISTURBED } from './fault-plan.fixture.ts'
-import type { Program } from './pond-program.fixture.ts'
 import { type Report, type ScheduleOptions, schedule } from './simulated-schedule.fixture.ts'
+import type { Program } from './tools-program.fixture.ts'
 
 /** How many of the last steps a failure shows. */
 const SHOWN_STEPS = 150

@@ -4,7 +4,7 @@ import { ReaderChecks } from './reader-checks.fixture.ts'
 
 const origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'teller', step: 1 }
 
-function told(...chunks: Chunk[]): void {
+function check(...chunks: Chunk[]): void {
   const story = new ReaderChecks({ whole: () => 'one two' })
   const entries: Entry[] = [{ type: 'run-started', program: 'agent:teller@1' } as Chunk, ...chunks].map(
     (chunk, index) => ({ sequence: index + 1, timestamp: index, origin, chunk }),
@@ -19,7 +19,7 @@ const finished: Chunk = { type: 'run-finished', status: 'completed' }
 
 describe('what an attached reader sees', () => {
   test('accepts text that grows, is discarded, is repeated and ends', () => {
-    expect(() => told(one, discarded, one, two, { type: 'text-end', id: '1' }, finished)).not.toThrow()
+    expect(() => check(one, discarded, one, two, { type: 'text-end', id: '1' }, finished)).not.toThrow()
   })
 
   const wrong: [string, RegExp, Chunk[]][] = [
@@ -41,6 +41,6 @@ describe('what an attached reader sees', () => {
     ],
   ]
   test.each(wrong)('not: %s', (_, why, chunks) => {
-    expect(() => told(...chunks)).toThrow(why)
+    expect(() => check(...chunks)).toThrow(why)
   })
 })

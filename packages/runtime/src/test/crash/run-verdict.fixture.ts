@@ -1,26 +1,26 @@
 // Checks a run: its log, its view and its executed calls.
 
 import { type Entry, foldLog, type View } from '@millrace/protocol'
+import { answerProblems, consentProblems, pauseProblems } from './answer-checks.fixture.ts'
+import type { SubmittedAnswer } from './answering-clients.fixture.ts'
 import { type Commits, commitsOf } from './commits.fixture.ts'
-import { answerProblems, consentProblems, pauseProblems } from './consent.fixture.ts'
-import type { Given } from './crowd.fixture.ts'
 import type { CallLine, Line } from './ledger.fixture.ts'
-import { type Normal, normalOf } from './normal.fixture.ts'
+import { type NormalizedView, normalizedView } from './normalized-view.fixture.ts'
 import { textOf } from './reader-checks.fixture.ts'
 
 /** The record of a run. */
-export interface Happened {
+export interface RunRecord {
   /** The whole log, including internal entries. */
   readonly entries: readonly Entry[]
   readonly view: View
   readonly lines: readonly Line[]
   /** The submitted answers, if there were any. */
-  readonly given?: readonly Given[]
+  readonly given?: readonly SubmittedAnswer[]
 }
 
 export interface VerdictOptions {
   /** The same run without crashes. */
-  readonly undisturbed?: Happened
+  readonly undisturbed?: RunRecord
   /**
    * Whether processes are stopped only where they wait, and share one clock: then no process starts a call while
    * another has the log. A real process can be stopped between reading its clock and the call.
@@ -29,7 +29,7 @@ export interface VerdictOptions {
 }
 
 /** All problems; empty if everything is correct. */
-export function verdict(happened: Happened, { undisturbed, isExact = false }: VerdictOptions = {}): string[] {
+export function verdict(happened: RunRecord, { undisturbed, isExact = false }: VerdictOptions = {}): string[] {
   const { entries, view, lines } = happened
   const commits = commitsOf(entries)
   const stopped = stoppedOf(entries)
@@ -42,12 +42,14 @@ export function verdict(happened: Happened, { undisturbed, isExact = false }: Ve
     ...(happened.given ? consentProblems(happened) : []),
     ...(happened.given ? answerProblems(entries, happened.given, stopped.size > 0) : []),
     ...[...stopped].flatMap(([runId, at]) => stopProblems(entries, view, runId, at)),
-    ...(undisturbed ? viewProblems(normalOf(view), normalOf(undisturbed.view), new Set(stopped.keys())) : []),
+    ...(undisturbed
+      ? viewProblems(normalizedView(view), normalizedView(undisturbed.view), new Set(stopped.keys()))
+      : []),
   ]
 }
 
 /** The time in which a process has the log, from a claim. */
-interface Era {
+interface LeasePeriod {
   readonly process: string
   /** By epoch: a process that gets its claim late has lost the log to a later claim. */
   readonly count: number
@@ -64,7 +66,7 @@ const nameOf = ({ kind, key, attempt }: CallLine): string => `${kind} ${key} att
 const runOf = (key: string): string => decodeURIComponent(key.split('/')[1] as string)
 
 /** What the log contains about a call that starts. */
-export interface Starts {
+export interface CallStarts {
   /** Sequence after which it must not be executed. */
   sealedAt(line: CallLine): number
   /** Sequence at which it was requested; undefined if it was not. */
@@ -73,7 +75,7 @@ export interface Starts {
   mayRepeat?(line: CallLine): boolean
 }
 
-function startsIn({ outcomes, asked, ends }: Commits): Starts {
+function startsIn({ outcomes, asked, ends }: Commits): CallStarts {
   return {
     askedAt: ({ kind, key }) => (kind === 'model' ? 0 : asked.get(key)?.at),
     sealedAt({ kind, key }) {
@@ -84,10 +86,10 @@ function startsIn({ outcomes, asked, ends }: Commits): Starts {
 }
 
 /** Checks that no call was executed after its outcome, without a request, or twice by one process. */
-export function startProblems(starts: Starts, lines: readonly Line[], isExact: boolean): string[] {
+export function startProblems(starts: CallStarts, lines: readonly Line[], isExact: boolean): string[] {
   const problems: string[] = []
-  const eras = new Map<string, Era>()
-  let latest: Era | undefined
+  const eras = new Map<string, LeasePeriod>()
+  let latest: LeasePeriod | undefined
   let known = 0
   for (const line of lines) {
     const { process } = line
@@ -191,9 +193,9 @@ export function stopProblems(entries: readonly Entry[], view: View, runId: strin
 }
 
 /** Checks that the view equals the one without crashes, except for stopped runs. */
-function viewProblems(view: Normal, expected: Normal, stopped: ReadonlySet<string>): string[] {
+function viewProblems(view: NormalizedView, expected: NormalizedView, stopped: ReadonlySet<string>): string[] {
   if (stopped.size === 0) return differences('view', view, expected)
-  const ofOthers = ({ messages, runs }: Normal) => ({
+  const ofOthers = ({ messages, runs }: NormalizedView) => ({
     messages: (messages as { runId?: string }[]).filter(({ runId }) => runId !== undefined && !stopped.has(runId)),
     runs: (runs as { runId: string }[]).filter(({ runId }) => !stopped.has(runId)),
   })

@@ -2,8 +2,8 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { firstSeed, isCampaign, multiplied, scheduleCount } from '../../../../../scripts/faults/campaign.ts'
 import { deathsOf, planOf } from './fault-plan.fixture.ts'
 import { pass, undisturbed } from './play-plans.fixture.ts'
-import { KEPT } from './run-failed-seeds.fixture.ts'
-import type { Happened } from './run-verdict.fixture.ts'
+import { FAILED_SEEDS } from './run-failed-seeds.fixture.ts'
+import type { RunRecord } from './run-verdict.fixture.ts'
 import { schedule } from './simulated-schedule.fixture.ts'
 
 const COUNT = scheduleCount(100)
@@ -14,12 +14,12 @@ const again = ({ seed }: { readonly seed: number }): string =>
   `npm run chaos -- --runs 1 --seed ${seed} packages/runtime/src/test/crash/schedules`
 
 describe('two runs with drivers that crash, freeze, lose replies and take over', () => {
-  let happened: Happened
+  let happened: RunRecord
   beforeAll(async () => {
     happened = (await undisturbed()).happened
   })
 
-  for (const [seed, found] of isCampaign() ? [] : KEPT) {
+  for (const [seed, found] of isCampaign() ? [] : FAILED_SEEDS) {
     test(`seed ${seed}: ${found}`, () => pass([planOf(seed)], { undisturbed: happened }, again))
   }
 

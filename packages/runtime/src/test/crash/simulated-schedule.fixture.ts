@@ -5,14 +5,14 @@ import { type LogStore, Memory, memoryStore, StreamManager } from '@millrace/log
 import type { Entry } from '@millrace/protocol'
 import { Random } from '../../../../../scripts/faults/random.ts'
 import { createRuntime, type Runtime } from '../../api/runtime.ts'
-import { type Answering, Crowd, type Voice } from './crowd.fixture.ts'
+import { type Answerer, AnsweringClients, type SubmittingProcess } from './answering-clients.fixture.ts'
+import { APPROVALS_PROGRAM } from './approvals-program.fixture.ts'
 import type { Fault, Plan } from './fault-plan.fixture.ts'
-import { Ledger, type Note, noted, witnessed } from './ledger.fixture.ts'
+import { Ledger, recordAppends, recordApprovals, type WriteLine } from './ledger.fixture.ts'
 import { type Events, Machine, Process } from './machine.fixture.ts'
-import { MILL } from './mill-program.fixture.ts'
-import { POND, type Program, SESSION } from './pond-program.fixture.ts'
 import { ReaderChecks, textOf } from './reader-checks.fixture.ts'
-import { type Happened, verdict } from './run-verdict.fixture.ts'
+import { type RunRecord, verdict } from './run-verdict.fixture.ts'
+import { type Program, SESSION, TOOLS_PROGRAM } from './tools-program.fixture.ts'
 
 const LEASE_MS = 1000
 const POLL_MS = 300
@@ -20,7 +20,7 @@ const MAX_STEPS = 20_000
 
 export interface Report {
   readonly violations: readonly string[]
-  readonly happened: Happened
+  readonly happened: RunRecord
   readonly points: number
   readonly steps: number
   readonly trace: readonly string[]
@@ -28,7 +28,7 @@ export interface Report {
 
 export interface ScheduleOptions {
   /** The record without faults, if known. */
-  readonly undisturbed?: Happened
+  readonly undisturbed?: RunRecord
   readonly isTraced?: boolean
   /** Maximum number of steps. @default very many */
   readonly maxSteps?: number
@@ -36,7 +36,7 @@ export interface ScheduleOptions {
   readonly program?: Program
   /** Plants a bug to test the checks. */
   readonly mutant?: {
-    readonly note?: (note: Note, process: string) => Note
+    readonly note?: (note: WriteLine, process: string) => WriteLine
     readonly store?: (store: LogStore) => LogStore
   }
 }
@@ -47,7 +47,7 @@ export async function schedule(plan: Plan, options: ScheduleOptions = {}): Promi
 }
 
 /** A process that submits requests and answers. */
-interface Front {
+interface RequestProcess {
   readonly process: Process
   readonly runtime: Runtime
   readonly gone: PromiseWithResolvers<void>
@@ -69,9 +69,9 @@ class Schedule implements Events {
   readonly #takenBack = new Set<string>()
   readonly #desk: Runtime
   readonly #program: Program
-  readonly #crowd: Answering | undefined
+  readonly #clients: Answerer | undefined
   /** The process that submits answers, if it is not the front desk. */
-  #front: Front | undefined
+  #front: RequestProcess | undefined
   #count = 0
 
   constructor(plan: Plan, options: ScheduleOptions) {
@@ -83,16 +83,16 @@ class Schedule implements Events {
     this.#memory = new Memory({ clock: () => this.#machine.now })
     this.#story = new ReaderChecks(options.undisturbed && { whole: wholeOf(options.undisturbed) })
     // Requests and reads come from a process without faults.
-    this.#program = options.program ?? (plan.crowd ? MILL : POND)
+    this.#program = options.program ?? (plan.clients ? APPROVALS_PROGRAM : TOOLS_PROGRAM)
     this.#desk = this.#speaker(new Process('desk'), this.#store())
     const speech = { voice: () => this.#voice(), sleep: (ms: number) => this.#sleep(ms), claimMs: LEASE_MS / 10 }
-    const { crowd = options => new Crowd(options) } = this.#program
-    this.#crowd = plan.crowd && crowd({ ...plan.crowd, ...speech })
+    const { clients = options => new AnsweringClients(options) } = this.#program
+    this.#clients = plan.clients && clients({ ...plan.clients, ...speech })
   }
 
   /** The store, with recorded approvals. */
   #store(): LogStore {
-    return witnessed(memoryStore(undefined, this.#memory), this.#ledger.of('the log'), 'after')
+    return recordApprovals(memoryStore(undefined, this.#memory), this.#ledger.of('the log'), 'after')
   }
 
   /** A process that knows the agents but drives nothing. */
@@ -109,14 +109,14 @@ class Schedule implements Events {
     })
   }
 
-  #voice(): Voice {
-    if (this.#plan.crowd?.via !== 'front') return { runtime: this.#desk }
+  #voice(): SubmittingProcess {
+    if (this.#plan.clients?.via !== 'front') return { runtime: this.#desk }
     this.#front ??= this.#open()
     const { runtime, gone } = this.#front
     return { runtime, gone: gone.promise }
   }
 
-  #open(): Front {
+  #open(): RequestProcess {
     const process = new Process(`f${++this.#count}`)
     const runtime = this.#speaker(process, this.#machine.storeOf(process, this.#store()))
     return { process, runtime, gone: Promise.withResolvers() }
@@ -144,7 +144,7 @@ class Schedule implements Events {
     for (const process of this.#runtimes.keys()) machine.retire(process)
     const happened = await this.#happened()
     if (happened.entries.length !== this.#story.count) this.#violations.push('the reader missed some of it')
-    this.#violations.push(...(this.#crowd?.problems ?? []))
+    this.#violations.push(...(this.#clients?.problems ?? []))
     const { judge = verdict } = this.#program
     const violations = [...this.#violations, ...judge(happened, { ...this.#options, isExact: true })]
     return { violations, happened, points: machine.points, steps: machine.steps, trace: machine.trace ?? [] }
@@ -159,7 +159,7 @@ class Schedule implements Events {
     if (fault === 'rival') this.#spawn()
     else if (fault === 'leave') this.#leave(process)
     else if (fault === 'stop') void this.#stop()
-    else if (fault === 'answer') this.#crowd?.answer()
+    else if (fault === 'answer') this.#clients?.answer()
     // A fault of a store call applies to the next one.
     else this.#faults.unshift([0, fault])
   }
@@ -174,7 +174,7 @@ class Schedule implements Events {
     }
     if (!process.isAlive) this.#runtimes.delete(process)
     this.#respawn()
-    if (this.#plan.crowd?.when === 'told') this.#crowd?.answer()
+    if (this.#plan.clients?.when === 'told') this.#clients?.answer()
   }
 
   /** Starts a successor, at once or after the lease. */
@@ -187,7 +187,7 @@ class Schedule implements Events {
     const machine = this.#machine
     const { mutant } = this.#options
     const own = this.#ledger.of(process.name)
-    const write: Note = line => {
+    const write: WriteLine = line => {
       if (!process.isAlive) return
       own(line)
       if ('phase' in line) machine.point(process, `${line.kind} ${line.key} ${line.phase}s`)
@@ -198,7 +198,7 @@ class Schedule implements Events {
     const store = machine.storeOf(process, this.#store())
     const options = { note, timers, paceMs: this.#plan.paceMs }
     const runtime = createRuntime({
-      store: noted(mutant?.store?.(store) ?? store, note),
+      store: recordAppends(mutant?.store?.(store) ?? store, note),
       agents: this.#program.agents(options),
       workflows: this.#program.workflows?.(options) ?? [],
       engine: { pollMs: POLL_MS },
@@ -236,7 +236,7 @@ class Schedule implements Events {
   #isOver(): boolean {
     const isStarted = (runId: string) => this.#story.started.has(runId)
     const isEnded = (runId: string) => this.#story.ended.has(runId) || (this.#takenBack.has(runId) && !isStarted(runId))
-    return this.#violations.length > 0 || (this.#program.runs.every(isEnded) && this.#crowd?.isIdle !== false)
+    return this.#violations.length > 0 || (this.#program.runs.every(isEnded) && this.#clients?.isIdle !== false)
   }
 
   /** Reads all entries from first to last. */
@@ -246,23 +246,23 @@ class Schedule implements Events {
       const reader = await this.#desk.manager.createResumableReader(SESSION, reading)
       for await (const entry of reader) {
         this.#story.take(entry)
-        this.#crowd?.take(entry)
+        this.#clients?.take(entry)
       }
     } catch (error) {
       if (!signal.aborted) this.#violations.push(String(error))
     }
   }
 
-  async #happened(): Promise<Happened> {
+  async #happened(): Promise<RunRecord> {
     const manager = new StreamManager({ store: memoryStore(undefined, this.#memory) })
     const { view } = await manager.view(SESSION)
     const entries: readonly Entry[] = await manager.entries(SESSION, 0, view.head)
-    return { entries, view, lines: this.#ledger.lines, ...(this.#crowd && { given: this.#crowd.given }) }
+    return { entries, view, lines: this.#ledger.lines, ...(this.#clients && { given: this.#clients.given }) }
   }
 }
 
 /** The complete text of each part, without crashes. */
-function wholeOf({ view }: Happened): (messageId: string, key: string) => string | undefined {
+function wholeOf({ view }: RunRecord): (messageId: string, key: string) => string | undefined {
   const texts = new Map<string, string | undefined>()
   for (const { id, parts } of view.messages) {
     for (const part of parts) texts.set(`${id} ${part.key}`, textOf(part))

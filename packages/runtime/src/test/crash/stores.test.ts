@@ -7,10 +7,10 @@ import { firstSeed, multiplied, reportPlayed } from '../../../../../scripts/faul
 import { Random } from '../../../../../scripts/faults/random.ts'
 import { everyNth } from '../../every-nth.fixture.ts'
 import { FAST, PROMPT } from './fault-plan.fixture.ts'
-import { type Death, live } from './lives.fixture.ts'
+import { type Death, playDeaths } from './play-deaths.fixture.ts'
 import { undisturbed } from './play-plans.fixture.ts'
-import type { Program } from './pond-program.fixture.ts'
 import { BACKENDS, type Backend } from './stores.fixture.ts'
+import type { Program } from './tools-program.fixture.ts'
 import { flowOf } from './workflow.fixture.ts'
 import { SCENARIOS } from './workflow.scenarios.fixture.ts'
 
@@ -52,10 +52,10 @@ describe.each(['sqlite', 'redis', 'postgres'] as const)('on %s', name => {
   }
 
   test('a run that needs answers continues after deaths before and after its appends', async () => {
-    const { happened } = await undisturbed({ ...FAST, crowd: PROMPT })
+    const { happened } = await undisturbed({ ...FAST, clients: PROMPT })
     let appends = 0
     await playAll([FIRST], async (_, store) => {
-      const calm = await live(store, [], { when: 'asked', errs: true }, happened)
+      const calm = await playDeaths(store, [], { when: 'asked', errs: true }, happened)
       expect(calm.violations).toEqual([])
       appends = calm.appends
     })
@@ -70,7 +70,7 @@ describe.each(['sqlite', 'redis', 'postgres'] as const)('on %s', name => {
     await playAll([...schedules.entries()], async ([index, deaths], store) => {
       const random = new Random(FIRST + index + offset)
       const manner = { when: random.pick(['asked', 'paused', 'told'] as const), errs: random.below(4) === 0 }
-      const { violations } = await live(store, deaths, manner, happened)
+      const { violations } = await playDeaths(store, deaths, manner, happened)
       expect(violations, `${JSON.stringify(deaths)} ${JSON.stringify(manner)}`).toEqual([])
       reportPlayed({ faults: deaths.length, deaths: deaths.length })
     })
@@ -83,10 +83,10 @@ describe.each(['sqlite', 'redis', 'postgres'] as const)('on %s', name => {
       ...Array.from({ length: WORKFLOWS }, (_, index) => flowOf(FIRST + offset + index)),
     ]
     await playAll([...programs.entries()], async ([index, program], store) => {
-      const { happened } = await undisturbed({ ...FAST, crowd: PROMPT }, { program })
+      const { happened } = await undisturbed({ ...FAST, clients: PROMPT }, { program })
       const play = async (deaths: readonly Death[], seed: number): Promise<number> => {
         const when = new Random(seed).pick(['asked', 'paused', 'told'] as const)
-        const { violations, appends } = await live(store, deaths, { when, errs: false }, happened, program)
+        const { violations, appends } = await playDeaths(store, deaths, { when, errs: false }, happened, program)
         expect(violations, `${JSON.stringify(deaths)}, answered when ${when}`).toEqual([])
         reportPlayed({ faults: deaths.length, deaths: deaths.length })
         return appends

@@ -1,21 +1,21 @@
 import { memoryStore } from '@millrace/log'
 import { expect, test } from 'vitest'
 import { createRuntime } from '../../api/runtime.ts'
-import { Ledger, noted } from './ledger.fixture.ts'
-import { agentsOf, askForBoth, SESSION } from './pond-program.fixture.ts'
+import { Ledger, recordAppends } from './ledger.fixture.ts'
 import { ReaderChecks } from './reader-checks.fixture.ts'
 import { verdict } from './run-verdict.fixture.ts'
+import { agentsOf, requestBothRuns, SESSION } from './tools-program.fixture.ts'
 
 test('passes every check without crashes, in virtual time', async () => {
   const ledger = new Ledger()
   const note = ledger.of('alone')
   const runtime = createRuntime({
-    store: noted(memoryStore(), note),
+    store: recordAppends(memoryStore(), note),
     agents: agentsOf({ note, paceMs: 1 }),
     backoff: { first: 1 },
     logger: { warn() {}, error() {} },
   })
-  const runs = await askForBoth(runtime)
+  const runs = await requestBothRuns(runtime)
   const results = await Promise.all(runs.map(run => run.result()))
   expect(results.map(({ status }) => status)).toEqual(['completed', 'completed'])
   const { head } = (await runtime.manager.getInfo(SESSION)) ?? { head: 0 }

@@ -6,22 +6,22 @@ import { type Chunk, type Entry, isGuest, type Json } from '@millrace/protocol'
 import type { Answer } from '../../api/answer.ts'
 import { approvalIdOf } from '../../define/approval.ts'
 import { MillraceError } from '../../error/error.ts'
-import type { CrowdOptions, Given } from './crowd.fixture.ts'
-import { SESSION } from './pond-program.fixture.ts'
+import type { AnsweringClientsOptions, SubmittedAnswer } from './answering-clients.fixture.ts'
+import { SESSION } from './tools-program.fixture.ts'
 import { digest } from './workflow.ops.fixture.ts'
 
 const RETRY_MS = 20
 
-export class Answers {
-  readonly given: Given[] = []
+export class WorkflowAnswerer {
+  readonly given: SubmittedAnswer[] = []
   /** Unexpected results. */
   readonly problems: string[] = []
-  readonly #options: CrowdOptions
+  readonly #options: AnsweringClientsOptions
   readonly #open: Answer[] = []
   readonly #busy = new Set<Promise<void>>()
   #isStopping = false
 
-  constructor(options: CrowdOptions) {
+  constructor(options: AnsweringClientsOptions) {
     this.#options = options
   }
 
@@ -74,7 +74,7 @@ export class Answers {
       }
       const { error } = told
       const code = MillraceError.isInstance(error) || error instanceof LogError ? error.code : String(error)
-      if (!PASSING.has(code)) {
+      if (!RETRYABLE_CODES.has(code)) {
         // After a stop it is unknown what a run waits for.
         if (!(this.#isStopping && code.startsWith('answer_'))) this.problems.push(`${what}: ${code}`)
         return
@@ -84,15 +84,15 @@ export class Answers {
   }
 }
 
-const PASSING: ReadonlySet<string> = new Set(['store_unavailable', 'runtime_closed', 'unavailable'])
+const RETRYABLE_CODES: ReadonlySet<string> = new Set(['store_unavailable', 'runtime_closed', 'unavailable'])
 
 /** The response to a question. Deterministic. */
 function responseOf(chunk: Extract<Chunk, { type: 'interrupt' }>): Answer {
   const { interruptId, input, meta } = chunk
-  return { kind: 'interrupt', id: interruptId, response: saidTo(interruptId, input as { kind: string }, meta) }
+  return { kind: 'interrupt', id: interruptId, response: responseTo(interruptId, input as { kind: string }, meta) }
 }
 
-function saidTo(interruptId: string, input: { kind: string; question?: string }, meta: unknown): Json {
+function responseTo(interruptId: string, input: { kind: string; question?: string }, meta: unknown): Json {
   const { problem } = Object(meta) as { problem?: unknown }
   switch (input.kind) {
     case 'choice':

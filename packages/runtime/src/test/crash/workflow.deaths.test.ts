@@ -9,9 +9,9 @@ import { FLOW_MUTANTS } from './workflow-mutants.fixture.ts'
 const STEP = 7
 const OTHER_STEP = 30
 
-const ASKED: Plan = { ...FAST, crowd: PROMPT }
-const PAUSED: Plan = { ...FAST, crowd: { ...PROMPT, when: 'paused' } }
-const TOLD: Plan = { ...FAST, crowd: { ...PROMPT, when: 'told' } }
+const ASKED: Plan = { ...FAST, clients: PROMPT }
+const PAUSED: Plan = { ...FAST, clients: { ...PROMPT, when: 'paused' } }
+const TOLD: Plan = { ...FAST, clients: { ...PROMPT, when: 'told' } }
 
 const KINDS: readonly (readonly [title: string, plan: Plan, faults: readonly Fault[], step: number])[] = [
   ['continues after a death behind a call, with answers as soon as they are asked for', ASKED, ['death-after'], STEP],

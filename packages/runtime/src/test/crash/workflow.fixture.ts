@@ -8,11 +8,11 @@ import type { NodeContext, NodeDefinition, NodeResult } from '../../define/node.
 import { type Workflow, type WorkflowDefinition, workflow } from '../../define/workflow.ts'
 import { useNodeState } from '../../execute/hooks/use-state.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { notedModel, type Program, type ProgramOptions, SESSION } from './pond-program.fixture.ts'
-import { Answers } from './workflow.answers.fixture.ts'
-import { act, answer, type Bench, digest, tallyTool } from './workflow.ops.fixture.ts'
+import { type Program, type ProgramOptions, recordedModel, SESSION } from './tools-program.fixture.ts'
+import { WorkflowAnswerer } from './workflow.answers.fixture.ts'
+import { answer, digest, executeOp, type NodeEnvironment, tallyTool } from './workflow.ops.fixture.ts'
 import { type NodeRecipe, type Recipe, recipesOf } from './workflow.recipe.fixture.ts'
-import { judgeOf, type Known, knownOf } from './workflow.verdict.fixture.ts'
+import { type WorkflowProperties, workflowProblems, workflowProperties } from './workflow.verdict.fixture.ts'
 
 const FLOW_RUN = 'flow'
 
@@ -21,16 +21,16 @@ export const flowOf = (seed: number): Program => programOf(recipesOf(seed))
 
 /** The program of recipes. */
 const programOf = (recipes: readonly Recipe[]): Program =>
-  flowProgram(bench => recipes.map(recipe => workflowOf(recipe, bench)), knownOf(recipes))
+  flowProgram(bench => recipes.map(recipe => workflowOf(recipe, bench)), workflowProperties(recipes))
 
 /**
  * A program of workflows that starts with the first. For one schedule at a time, because some work fails only the first
  * time.
  */
-export function flowProgram(make: (bench: Bench) => readonly Workflow[], known: Known): Program {
+export function flowProgram(make: (bench: NodeEnvironment) => readonly Workflow[], known: WorkflowProperties): Program {
   const seen = new Set<string>()
   const isFirst = (key: string): boolean => !seen.has(key) && seen.add(key) !== undefined
-  const workflows = (options: ProgramOptions) => make(benchOf({ isFirst, ...options }))
+  const workflows = (options: ProgramOptions) => make(nodeEnvironment({ isFirst, ...options }))
   return {
     runs: [FLOW_RUN],
     agents: () => [],
@@ -38,14 +38,14 @@ export function flowProgram(make: (bench: Bench) => readonly Workflow[], known: 
     ask(runtime) {
       seen.clear()
       const [first] = workflows({ note: () => {} })
-      return askFlow(runtime, first as Workflow)
+      return requestWorkflowRun(runtime, first as Workflow)
     },
-    crowd: options => new Answers(options),
-    judge: judgeOf(known),
+    clients: options => new WorkflowAnswerer(options),
+    judge: workflowProblems(known),
   }
 }
 
-function askFlow(runtime: Runtime, { program }: Workflow) {
+function requestWorkflowRun(runtime: Runtime, { program }: Workflow) {
   return runtime.start({
     session: SESSION,
     workflow: program,
@@ -56,17 +56,22 @@ function askFlow(runtime: Runtime, { program }: Workflow) {
   })
 }
 
-function benchOf({ note, timers = systemTimers, paceMs = 0, isFirst = () => false }: ProgramOptions): Bench {
+function nodeEnvironment({
+  note,
+  timers = systemTimers,
+  paceMs = 0,
+  isFirst = () => false,
+}: ProgramOptions): NodeEnvironment {
   return {
     note,
     isFirst,
-    model: notedModel(scriptedModel(answer, { paceMs, timers }), note),
+    model: recordedModel(scriptedModel(answer, { paceMs, timers }), note),
     pause: () => (paceMs > 0 ? new Promise(done => timers.after(paceMs, done)) : Promise.resolve()),
   }
 }
 
 /** The workflow of a recipe. */
-function workflowOf({ id, nodes, edges }: Recipe, bench: Bench): Workflow {
+function workflowOf({ id, nodes, edges }: Recipe, bench: NodeEnvironment): Workflow {
   const made = Object.entries(nodes).map(([name, recipe]) => [name, nodeOf(name, recipe, bench)] as const)
   // The data between nodes is known only at run time.
   const definition = { id, nodes: Object.fromEntries(made), edges, inputSchema: ANYTHING } as unknown
@@ -75,7 +80,7 @@ function workflowOf({ id, nodes, edges }: Recipe, bench: Bench): Workflow {
 
 const ANYTHING = { '~standard': { version: 1, vendor: 'millrace', validate: (value: unknown) => ({ value }) } }
 
-function nodeOf(id: string, recipe: NodeRecipe, bench: Bench): NodeDefinition {
+function nodeOf(id: string, recipe: NodeRecipe, bench: NodeEnvironment): NodeDefinition {
   const { attempts, fails, agent: ask } = recipe
   if (ask !== undefined) {
     const { model, note, pause } = bench
@@ -91,11 +96,11 @@ function nodeOf(id: string, recipe: NodeRecipe, bench: Bench): NodeDefinition {
 async function runNode(
   id: string,
   { ops, exit, shows, fails }: NodeRecipe,
-  bench: Bench,
+  bench: NodeEnvironment,
   { input, tokenUsage }: NodeContext<Json>,
 ): Promise<NodeResult> {
   const results: Json[] = []
-  for (const [index, op] of ops.entries()) results.push(await act(bench, op, `${id}.${index}`))
+  for (const [index, op] of ops.entries()) results.push(await executeOp(bench, op, `${id}.${index}`))
   // Usage depends on the number of attempts: it is read, but not written.
   if (fails !== undefined || tokenUsage === undefined) throw new Error(`${id} fails`)
   const data = { from: id, given: digest(input), results }

@@ -1,9 +1,9 @@
 import { StreamManager } from '@millrace/log'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { atEach, FAST, flowPlanOf, PROMPT } from './fault-plan.fixture.ts'
-import type { Program } from './pond-program.fixture.ts'
 import { knownFirst } from './run-mutants.fixture.ts'
 import { schedule } from './simulated-schedule.fixture.ts'
+import type { Program } from './tools-program.fixture.ts'
 import { flowOf } from './workflow.fixture.ts'
 import { SCENARIOS } from './workflow.scenarios.fixture.ts'
 import { FLOW_MUTANTS, type FlowMutant } from './workflow-mutants.fixture.ts'
@@ -23,7 +23,7 @@ function* plansFor({
   of,
 }: FlowMutant): Generator<readonly [Program, (points: number) => readonly Parameters<typeof schedule>[0][]]> {
   if (of !== undefined) {
-    yield [SCENARIOS[of], points => atEach(points, { ...FAST, crowd: PAUSED }, 'death-after')]
+    yield [SCENARIOS[of], points => atEach(points, { ...FAST, clients: PAUSED }, 'death-after')]
     return
   }
   for (let seed = 1; seed <= SEEDS; seed++) {
@@ -37,7 +37,7 @@ describe('the schedules with workflows find', () => {
   })
 
   /** A program without a planted bug. */
-  const calm = async (program: Program) => schedule({ ...FAST, crowd: PROMPT }, { program })
+  const calm = async (program: Program) => schedule({ ...FAST, clients: PROMPT }, { program })
 
   test.each(FLOW_MUTANTS.map(mutant => [mutant.name, mutant] as const))('%s', async (_, mutant) => {
     const seen = new Set<string>()

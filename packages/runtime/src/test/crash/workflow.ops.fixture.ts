@@ -13,13 +13,13 @@ import { useNodeState, useWorkflowState } from '../../execute/hooks/use-state.ts
 import { useStep } from '../../execute/hooks/use-step.ts'
 import { useStructuredData } from '../../execute/hooks/use-structured-data.ts'
 import type { ScriptedAnswer, ScriptedPrompt } from '../../model/scripted-model.ts'
-import type { Note } from './ledger.fixture.ts'
-import { attemptOf, callOf } from './pond-program.fixture.ts'
+import type { WriteLine } from './ledger.fixture.ts'
+import { attemptOf, callOf } from './tools-program.fixture.ts'
 import type { Op } from './workflow.recipe.fixture.ts'
 
 /** The environment of the nodes of one process. */
-export interface Bench {
-  readonly note: Note
+export interface NodeEnvironment {
+  readonly note: WriteLine
   readonly model: LanguageModelV4
   pause(): Promise<void>
   /** Whether this is the first time in any process. */
@@ -36,7 +36,7 @@ export function digest(value: unknown): string {
 export const EMAIL = z.object({ subject: z.string(), body: z.string(), bullets: z.array(z.string()) })
 
 /** Executes one operation in a node and returns its result. */
-export async function act(bench: Bench, op: Op, place: string): Promise<Json> {
+export async function executeOp(bench: NodeEnvironment, op: Op, place: string): Promise<Json> {
   switch (op.op) {
     case 'step':
       return step(bench, op)
@@ -59,14 +59,18 @@ export async function act(bench: Bench, op: Op, place: string): Promise<Json> {
       return Promise.all(
         op.strands.map(async (strand, index) => {
           const results: Json[] = []
-          for (const [nth, one] of strand.entries()) results.push(await act(bench, one, `${place}.${index}.${nth}`))
+          for (const [nth, one] of strand.entries())
+            results.push(await executeOp(bench, one, `${place}.${index}.${nth}`))
           return results
         }),
       )
   }
 }
 
-async function step({ note, pause, isFirst }: Bench, { key, fails }: Extract<Op, { op: 'step' }>): Promise<Json> {
+async function step(
+  { note, pause, isFirst }: NodeEnvironment,
+  { key, fails }: Extract<Op, { op: 'step' }>,
+): Promise<Json> {
   const done = useStep(key, async ({ idempotencyKey }) => {
     const call = callOf(idempotencyKey, key)
     note({ ...call, phase: 'start' })
@@ -79,7 +83,11 @@ async function step({ note, pause, isFirst }: Bench, { key, fails }: Extract<Op,
   return done.catch((error: unknown) => String((error as Error).message))
 }
 
-async function reason({ model, note, pause }: Bench, { ask, id }: Extract<Op, { op: 'reason' }>, place: string) {
+async function reason(
+  { model, note, pause }: NodeEnvironment,
+  { ask, id }: Extract<Op, { op: 'reason' }>,
+  place: string,
+) {
   const options = { model, input: `${ask}|${place}`, ...(id !== undefined && { id }) }
   switch (ask) {
     case 'object':
@@ -152,7 +160,7 @@ function state({ key, isShared }: Extract<Op, { op: 'state' }>): Json {
 }
 
 /** A tool that counts. Its user decides about approval. */
-export function tallyTool(note: Note, pause: () => Promise<void>): AnyTool {
+export function tallyTool(note: WriteLine, pause: () => Promise<void>): AnyTool {
   return tool({
     name: 'tally',
     description: 'Counts something',

@@ -5,17 +5,17 @@ import { Random } from '../../../../../scripts/faults/random.ts'
 import type { EdgeDefinition } from '../../define/edge.ts'
 
 /** The request to a model. */
-type Asking = 'text' | 'broken' | 'hidden' | 'object' | 'tools' | 'approval' | 'denial' | 'person'
+type ModelRequestKind = 'text' | 'broken' | 'hidden' | 'object' | 'tools' | 'approval' | 'denial' | 'person'
 
 /** The request to a person. `strict` rejects the first response, and `late` is never answered in time. */
-type Question = 'text' | 'strict' | 'choice' | 'multi-choice' | 'form' | 'late'
+type QuestionKind = 'text' | 'strict' | 'choice' | 'multi-choice' | 'form' | 'late'
 
 /** One operation of a node. */
 export type Op =
   /** A side effect. It may fail always, or only the first time. */
   | { readonly op: 'step'; readonly key: string; readonly fails?: 'always' | 'once' }
-  | { readonly op: 'reason'; readonly ask: Asking; readonly id?: string }
-  | { readonly op: 'question'; readonly ask: Question; readonly id?: string }
+  | { readonly op: 'reason'; readonly ask: ModelRequestKind; readonly id?: string }
+  | { readonly op: 'question'; readonly ask: QuestionKind; readonly id?: string }
   /** Updates a structured object. */
   | { readonly op: 'show'; readonly stream: string; readonly isWhole: boolean }
   /** A value of the run. If others may write it concurrently, it is only added to. */
@@ -42,7 +42,7 @@ export interface NodeRecipe {
   readonly isBeside: boolean
   readonly shows?: 'message' | 'structured'
   /** For an agent node: its request. It does nothing else. */
-  readonly agent?: Asking
+  readonly agent?: ModelRequestKind
   readonly attempts?: number
   /** Result of a node that always fails at its end. */
   readonly fails?: 'continue' | { readonly route: string }
@@ -54,13 +54,22 @@ export interface Recipe {
   readonly edges: readonly EdgeDefinition[]
 }
 
-const ASKINGS: readonly Asking[] = ['text', 'broken', 'hidden', 'object', 'tools', 'approval', 'denial', 'person']
-const QUESTIONS: readonly Question[] = ['text', 'strict', 'choice', 'multi-choice', 'form', 'late']
+const MODEL_REQUEST_KINDS: readonly ModelRequestKind[] = [
+  'text',
+  'broken',
+  'hidden',
+  'object',
+  'tools',
+  'approval',
+  'denial',
+  'person',
+]
+const QUESTION_KINDS: readonly QuestionKind[] = ['text', 'strict', 'choice', 'multi-choice', 'form', 'late']
 
 /** An open end: its node and its condition. */
 type Tail = readonly [from: string, options?: object]
 
-interface Piece {
+interface RecipePart {
   readonly entry: string
   readonly tails: readonly Tail[]
 }
@@ -74,11 +83,11 @@ const MORE = 9
 export function recipesOf(seed: number): readonly Recipe[] {
   const random = new Random(seed)
   const isTwo = random.below(3) === 0
-  const second = isTwo ? [new Cook(random, 'second').recipe(1)] : []
-  return [new Cook(random, 'first').recipe(random.between(1, 2), isTwo ? 'second' : undefined), ...second]
+  const second = isTwo ? [new RecipeBuilder(random, 'second').recipe(1)] : []
+  return [new RecipeBuilder(random, 'first').recipe(random.between(1, 2), isTwo ? 'second' : undefined), ...second]
 }
 
-class Cook {
+class RecipeBuilder {
   readonly #random: Random
   readonly #id: string
   readonly #nodes: Record<string, NodeRecipe> = {}
@@ -106,7 +115,7 @@ class Cook {
   }
 
   /** A sequence of parts. */
-  #row(count: number, depth: number): Piece {
+  #row(count: number, depth: number): RecipePart {
     const first = this.#piece(depth)
     let { tails } = first
     for (let more = 1; more < count; more++) {
@@ -117,7 +126,7 @@ class Cook {
     return { entry: first.entry, tails }
   }
 
-  #piece(depth: number): Piece {
+  #piece(depth: number): RecipePart {
     const kind = this.#random.below(depth < DEPTH ? 8 : 6)
     if (kind < 2 || this.#count >= this.#many) return this.#alone({ exit: { kind: 'on' } }, depth)
     if (kind === 2) return this.#choice(depth)
@@ -127,19 +136,19 @@ class Cook {
     return this.#fork(depth)
   }
 
-  #alone(about: Pick<NodeRecipe, 'exit' | 'attempts' | 'fails'>, depth: number): Piece {
+  #alone(about: Pick<NodeRecipe, 'exit' | 'attempts' | 'fails'>, depth: number): RecipePart {
     const entry = this.#node(about, depth)
     return { entry, tails: [[entry]] }
   }
 
-  #choice(depth: number): Piece {
+  #choice(depth: number): RecipePart {
     const entry = this.#node({ exit: { kind: 'left or right' } }, depth)
     const [left, right] = [this.#row(1, depth), this.#row(1, depth)]
     this.#edges.push([entry, left.entry, { when: 'left' }], [entry, right.entry, { otherwise: true }])
     return { entry, tails: [...left.tails, ...right.tails] }
   }
 
-  #loop(depth: number): Piece {
+  #loop(depth: number): RecipePart {
     const entry = this.#node({ exit: { kind: 'again', times: this.#random.between(1, 2) } }, depth)
     if (this.#random.below(2) === 0) this.#edges.push([entry, entry, { when: 'again', max: 3 }])
     else {
@@ -150,7 +159,7 @@ class Cook {
     return { entry, tails: [[entry, { otherwise: true }]] }
   }
 
-  #failing(depth: number): Piece {
+  #failing(depth: number): RecipePart {
     const attempts = this.#random.between(1, 2)
     if (this.#random.below(2) === 0) return this.#alone({ exit: { kind: 'on' }, attempts, fails: 'continue' }, depth)
     const handler = this.#alone({ exit: { kind: 'on' } }, depth)
@@ -159,7 +168,7 @@ class Cook {
     return { entry, tails: [...tails, ...handler.tails] }
   }
 
-  #fork(depth: number): Piece {
+  #fork(depth: number): RecipePart {
     const entry = this.#node({ exit: { kind: 'on' } }, depth)
     const heads = Array.from({ length: 2 }, () => this.#row(this.#random.between(1, 2), depth + 1))
     const join = this.#node({ exit: { kind: 'on' } }, depth)
@@ -219,9 +228,9 @@ class Cook {
       case 0:
         return { op: 'step', key: isNamed ? name : 'same' }
       case 1:
-        return { op: 'reason', ask: random.pick(ASKINGS), ...id }
+        return { op: 'reason', ask: random.pick(MODEL_REQUEST_KINDS), ...id }
       default:
-        return { op: 'question', ask: random.pick(QUESTIONS), ...id }
+        return { op: 'question', ask: random.pick(QUESTION_KINDS), ...id }
     }
   }
 

@@ -7,9 +7,9 @@ import { useInterrupt } from '../../execute/hooks/use-interrupt.ts'
 import { useReason } from '../../execute/hooks/use-reason.ts'
 import { useNodeState, useWorkflowState } from '../../execute/hooks/use-state.ts'
 import { useStructuredData } from '../../execute/hooks/use-structured-data.ts'
-import type { Program } from './pond-program.fixture.ts'
+import type { Program } from './tools-program.fixture.ts'
 import { flowProgram } from './workflow.fixture.ts'
-import { act, type Bench, EMAIL } from './workflow.ops.fixture.ts'
+import { EMAIL, executeOp, type NodeEnvironment } from './workflow.ops.fixture.ts'
 
 export type ScenarioName = 'draft' | 'rounds' | 'branches' | 'passage' | 'retry' | 'consent'
 
@@ -19,11 +19,11 @@ const TONES = [
 ]
 
 /** A recorded side effect. It may fail the first time. */
-const done = (bench: Bench, key: string, fails?: 'once') =>
-  act(bench, { op: 'step', key, ...(fails && { fails }) }, key)
+const done = (bench: NodeEnvironment, key: string, fails?: 'once') =>
+  executeOp(bench, { op: 'step', key, ...(fails && { fails }) }, key)
 
 /** Asks for the tone, streams the fields of an email, and sends it. */
-const draft = (bench: Bench) => [
+const draft = (bench: NodeEnvironment) => [
   workflow({
     id: 'draft',
     nodes: {
@@ -63,7 +63,7 @@ const draft = (bench: Bench) => [
 ]
 
 /** A repeated node that asks twice in parallel and then in sequence with one id. */
-const rounds = (bench: Bench) => [
+const rounds = (bench: NodeEnvironment) => [
   workflow({
     id: 'rounds',
     nodes: {
@@ -95,7 +95,7 @@ const rounds = (bench: Bench) => [
 ]
 
 /** Two branches with data: one asks, one fails the first time and is retried. */
-const branches = (bench: Bench) => [
+const branches = (bench: NodeEnvironment) => [
   workflow({
     id: 'branches',
     nodes: {
@@ -118,7 +118,7 @@ const branches = (bench: Bench) => [
         },
       },
       far: async ({ input }: NodeContext<{ input: string; isSure: boolean }>) => {
-        const text = await act(bench, { op: 'reason', ask: 'text' }, 'far')
+        const text = await executeOp(bench, { op: 'reason', ask: 'text' }, 'far')
         return { data: { ...input, text } }
       },
       join: ({ input }: NodeContext<{ left: unknown; right: unknown }>) => {
@@ -138,7 +138,7 @@ const branches = (bench: Bench) => [
 ]
 
 /** Transitions to another workflow after an answer. */
-const passage = (bench: Bench) => [
+const passage = (bench: NodeEnvironment) => [
   workflow({
     id: 'passage',
     nodes: {
@@ -165,7 +165,7 @@ const passage = (bench: Bench) => [
         return { data: { ...input, again, isSame: where === input.where } }
       },
       rest: async ({ input }: NodeContext<{ where: string; again: string; isSame: boolean }>) => {
-        const said = await act(bench, { op: 'reason', ask: 'text' }, 'rest')
+        const said = await executeOp(bench, { op: 'reason', ask: 'text' }, 'rest')
         return { data: { ...input, said } }
       },
     },
@@ -178,7 +178,7 @@ const passage = (bench: Bench) => [
 ]
 
 /** A node that asks and then fails: it is retried without asking again. */
-const retry = (bench: Bench) => [
+const retry = (bench: NodeEnvironment) => [
   workflow({
     id: 'retry',
     nodes: {
@@ -190,7 +190,7 @@ const retry = (bench: Bench) => [
           const answer = await useInterrupt({ request: { kind: 'text', question: 'Surely?' }, responseSchema: SURELY })
           useStructuredData({ kind: 'set', streamId: 'booking', path: 'answer', value: answer })
           await done(bench, 'pay', 'once')
-          const said = await act(bench, { op: 'reason', ask: 'broken' }, 'book')
+          const said = await executeOp(bench, { op: 'reason', ask: 'broken' }, 'book')
           await done(bench, 'print', 'once')
           return { data: { answer, said } }
         },
@@ -206,23 +206,23 @@ const retry = (bench: Bench) => [
 const SURELY = z.string().startsWith('surely')
 
 /** Models with tools that need approval: one is approved, one denied. */
-const consent = (bench: Bench) => [
+const consent = (bench: NodeEnvironment) => [
   workflow({
     id: 'consent',
     nodes: {
       work: async () => {
         await done(bench, 'prepare')
         // The failure is committed before the pause.
-        await act(bench, { op: 'step', key: 'knock', fails: 'always' }, 'work')
+        await executeOp(bench, { op: 'step', key: 'knock', fails: 'always' }, 'work')
         const [seen, see] = useWorkflowState('seen', 0)
         see(seen + 1)
-        const yes = await act(bench, { op: 'reason', ask: 'approval' }, 'work')
+        const yes = await executeOp(bench, { op: 'reason', ask: 'approval' }, 'work')
         useStructuredData({ kind: 'set', streamId: 'work', path: 'half', value: true })
-        const no = await act(bench, { op: 'reason', ask: 'denial', id: 'no' }, 'work')
+        const no = await executeOp(bench, { op: 'reason', ask: 'denial', id: 'no' }, 'work')
         return { data: { yes, no, seen } }
       },
       tell: async ({ input }: NodeContext<{ yes: unknown; no: unknown; seen: number }>) => {
-        const told = await act(bench, { op: 'reason', ask: 'person' }, 'tell')
+        const told = await executeOp(bench, { op: 'reason', ask: 'person' }, 'tell')
         return { data: { ...input, told } }
       },
     },

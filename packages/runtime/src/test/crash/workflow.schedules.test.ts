@@ -4,7 +4,7 @@ import { atEach, FAST, flowPlanOf, type Plan, PROMPT } from './fault-plan.fixtur
 import { pass } from './play-plans.fixture.ts'
 import { schedule } from './simulated-schedule.fixture.ts'
 import { flowOf } from './workflow.fixture.ts'
-import { KEPT } from './workflow-failed-seeds.fixture.ts'
+import { FAILED_SEEDS } from './workflow-failed-seeds.fixture.ts'
 
 /** How many random workflows are played, and how many schedules of each. */
 const COUNT = scheduleCount(12)
@@ -20,7 +20,7 @@ const again = (seed: number) => () =>
 /** Plays the workflow of a seed by these plans. */
 async function play(seed: number, plansOf: (points: number) => Iterable<Plan>): Promise<void> {
   const program = flowOf(seed)
-  const { happened, points, violations } = await schedule({ ...FAST, crowd: PROMPT }, { program })
+  const { happened, points, violations } = await schedule({ ...FAST, clients: PROMPT }, { program })
   expect(violations, `seed ${seed}, undisturbed`).toEqual([])
   expect(happened.view.runs.map(({ status }) => status)).toEqual(['completed'])
   await pass(plansOf(points), { undisturbed: happened, program }, again(seed))
@@ -30,7 +30,7 @@ const byChance = (seed: number) => (points: number) =>
   Array.from({ length: EACH }, (_, index) => flowPlanOf(seed * EACH + index, points))
 
 describe('random workflows with drivers that crash, freeze, lose replies and take over', () => {
-  for (const [seed, found] of isCampaign() ? [] : KEPT) {
+  for (const [seed, found] of isCampaign() ? [] : FAILED_SEEDS) {
     test(`seed ${seed}: ${found}`, () => play(seed, byChance(seed)))
   }
 
@@ -47,7 +47,7 @@ describe('random workflows with drivers that crash, freeze, lose replies and tak
     for (let seed = FIRST; seed < FIRST + THROUGH; seed++) {
       await play(seed, points => {
         const step = Math.ceil(points / PLACES)
-        const all = atEach(points, { ...FAST, crowd: PROMPT }, 'death-after')
+        const all = atEach(points, { ...FAST, clients: PROMPT }, 'death-after')
         return all.filter((_, index) => index % step === seed % step)
       })
     }

@@ -1,13 +1,13 @@
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
-import { type CrowdPlan, FAST, PROMPT, UNDISTURBED } from './fault-plan.fixture.ts'
+import { type AnsweringPlan, FAST, PROMPT, UNDISTURBED } from './fault-plan.fixture.ts'
 import { undisturbed } from './play-plans.fixture.ts'
 import { schedule } from './simulated-schedule.fixture.ts'
 import { flowOf } from './workflow.fixture.ts'
 import { type Op, opsOf, recipesOf } from './workflow.recipe.fixture.ts'
 import { SCENARIOS } from './workflow.scenarios.fixture.ts'
 
-const PLAN = { ...FAST, crowd: PROMPT }
+const PLAN = { ...FAST, clients: PROMPT }
 
 /** The public entries of a scenario. */
 async function said(name: keyof typeof SCENARIOS): Promise<readonly Chunk[]> {
@@ -87,14 +87,14 @@ describe('random workflows', () => {
   })
 
   test('give the same result with any timing of answers and any model speed', async () => {
-    const crowds: CrowdPlan[] = [PROMPT, { ...PROMPT, when: 'paused' }, { ...PROMPT, when: 'told', via: 'front' }]
+    const crowds: AnsweringPlan[] = [PROMPT, { ...PROMPT, when: 'paused' }, { ...PROMPT, when: 'told', via: 'front' }]
     for (let seed = 1; seed <= 12; seed++) {
       const program = flowOf(seed)
       const { happened, violations } = await schedule(PLAN, { program })
       expect(violations, `seed ${seed}`).toEqual([])
-      for (const crowd of crowds) {
-        const other = await schedule({ ...UNDISTURBED, crowd }, { program, undisturbed: happened })
-        expect(other.violations, `seed ${seed}, ${JSON.stringify(crowd)}`).toEqual([])
+      for (const clients of crowds) {
+        const other = await schedule({ ...UNDISTURBED, clients }, { program, undisturbed: happened })
+        expect(other.violations, `seed ${seed}, ${JSON.stringify(clients)}`).toEqual([])
       }
     }
   })

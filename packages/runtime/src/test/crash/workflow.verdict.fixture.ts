@@ -3,25 +3,25 @@
 import { type Chunk, type Entry, Fold, isGuest, isWord, type View } from '@millrace/protocol'
 import type { HookResult } from '../../execute/replay/journal.ts'
 import { keyOf } from '../../session/key.ts'
-import { answerProblems } from './consent.fixture.ts'
+import { answerProblems } from './answer-checks.fixture.ts'
 import type { CallLine, Line } from './ledger.fixture.ts'
-import { normalOf, partOf } from './normal.fixture.ts'
-import { SESSION } from './pond-program.fixture.ts'
+import { normalizedView, partOf } from './normalized-view.fixture.ts'
 import {
+  type CallStarts,
   differences,
   endProblems,
-  type Happened,
   inputProblems,
-  type Starts,
+  type RunRecord,
   startProblems,
   stopProblems,
   stoppedOf,
   type VerdictOptions,
 } from './run-verdict.fixture.ts'
+import { SESSION } from './tools-program.fixture.ts'
 import { opsOf, type Recipe } from './workflow.recipe.fixture.ts'
 
 /** Properties of the workflows that the checks need. */
-export interface Known {
+export interface WorkflowProperties {
   /** Whether nothing runs in parallel. */
   readonly isSequential: boolean
   /** Keys of steps that fail in retried nodes: these are repeated. */
@@ -29,11 +29,11 @@ export interface Known {
 }
 
 /** Checks a run. */
-export const judgeOf =
-  ({ isSequential, failing }: Known) =>
-  (happened: Happened, { undisturbed, isExact = false }: VerdictOptions = {}): string[] => {
+export const workflowProblems =
+  ({ isSequential, failing }: WorkflowProperties) =>
+  (happened: RunRecord, { undisturbed, isExact = false }: VerdictOptions = {}): string[] => {
     const { entries, view, lines, given = [] } = happened
-    const kept = keptOf(entries)
+    const kept = workflowRecords(entries)
     const stopped = stoppedOf(entries)
     const isStopped = stopped.size > 0
     return [
@@ -47,7 +47,11 @@ export const judgeOf =
       ...[...stopped].flatMap(([runId, at]) => stopProblems(entries, view, runId, at)),
       ...(undisturbed && !isStopped
         ? [
-            ...differences('view', flowNormalOf(view, isSequential), flowNormalOf(undisturbed.view, isSequential)),
+            ...differences(
+              'view',
+              normalizedWorkflowView(view, isSequential),
+              normalizedWorkflowView(undisturbed.view, isSequential),
+            ),
             ...factProblems(entries, undisturbed.entries),
           ]
         : []),
@@ -55,7 +59,7 @@ export const judgeOf =
   }
 
 /** The properties of recipes. */
-export function knownOf(recipes: readonly Recipe[]): Known {
+export function workflowProperties(recipes: readonly Recipe[]): WorkflowProperties {
   const nodes = recipes.flatMap(recipe => Object.values(recipe.nodes))
   const steps = nodes.flatMap(({ ops, attempts = 1 }) =>
     opsOf(ops).flatMap(op => (op.op === 'step' && op.fails && attempts > 1 ? [op.key] : [])),
@@ -65,7 +69,7 @@ export function knownOf(recipes: readonly Recipe[]): Known {
 }
 
 /** Hooks and tools in a log. */
-interface Kept {
+interface WorkflowRecords {
   /** Sequence of the record of a hook or a part of it, by id. */
   readonly records: ReadonlyMap<string, number>
   /** Sequences of the commit and the outcome of each tool call. */
@@ -77,7 +81,7 @@ interface Kept {
   readonly problems: readonly string[]
 }
 
-function keptOf(entries: readonly Entry[]): Kept {
+function workflowRecords(entries: readonly Entry[]): WorkflowRecords {
   const records = new Map<string, number>()
   const asked = new Map<string, number>()
   const outcomes = new Map<string, number>()
@@ -143,7 +147,7 @@ function keptOf(entries: readonly Entry[]): Kept {
 /** Records that replace each other during a run. */
 const PASSING_HOOKS: ReadonlySet<string> = new Set(['position', 'state', 'node'])
 
-function startsIn({ records, asked, outcomes, end }: Kept, failing: ReadonlySet<string>): Starts {
+function startsIn({ records, asked, outcomes, end }: WorkflowRecords, failing: ReadonlySet<string>): CallStarts {
   const isFailing = ({ input }: CallLine) => failing.has(JSON.parse(input))
   const recordAt = (hookId: string) => records.get(hookId) ?? Number.POSITIVE_INFINITY
   return {
@@ -195,8 +199,8 @@ function pauseProblems(entries: readonly Entry[]): string[] {
 }
 
 /** A normalized view. Parts and objects of branches are in any order. */
-function flowNormalOf(view: View, isSequential: boolean) {
-  const normal = normalOf(view)
+function normalizedWorkflowView(view: View, isSequential: boolean) {
+  const normal = normalizedView(view)
   const own = view.messages.flatMap(({ parts }) => parts)
   const parts = own.map(part => JSON.stringify(partOf(part)))
   const objects = (normal.structured as { streamId: string }[]).toSorted((one, other) =>

@@ -2,10 +2,10 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FaultProxy } from '../../../../../scripts/faults/proxy.ts'
-import { SESSION } from '../crash/pond-program.fixture.ts'
-import type { Actor } from './pool.fixture.ts'
+import { SESSION } from '../crash/tools-program.fixture.ts'
 import { type Moment, POINTS, type Point, type StoreSpec } from './process-messages.fixture.ts'
-import { BLOCKED_AFTER_MS, type Place, type ProcessStage } from './process-stage.fixture.ts'
+import type { ScheduledProcess } from './process-pool.fixture.ts'
+import { BLOCKED_AFTER_MS, type ProcessStage, type StageStore } from './process-stage.fixture.ts'
 
 /** Time between tokens, so that there are more moments without a store call in flight. */
 const PACE_MS = 2
@@ -30,7 +30,7 @@ export async function diesAt(stage: ProcessStage, moment: Omit<Moment, 'does' | 
 }
 
 /** Kills processes just before and after their store calls. */
-export async function points(stage: ProcessStage): Promise<void> {
+export async function deathsAtPoints(stage: ProcessStage): Promise<void> {
   const { random, usual } = stage
   for (let deaths = random.between(1, 3), most = usual.points; deaths > 0; deaths--, most = usual.points >> 1) {
     const moment: Moment = { of: POINTS, n: random.between(1, most), when: when(stage), does: 'halt' }
@@ -44,7 +44,7 @@ export async function points(stage: ProcessStage): Promise<void> {
 }
 
 /** Kills processes at random moments. */
-export async function instants(stage: ProcessStage): Promise<void> {
+export async function deathsAtRandomTimes(stage: ProcessStage): Promise<void> {
   const { random, usual } = stage
   for (let deaths = random.between(1, 3), most = usual.points; deaths > 0; deaths--, most = usual.points >> 1) {
     const n = random.between(1, most)
@@ -61,11 +61,11 @@ export async function instants(stage: ProcessStage): Promise<void> {
 }
 
 /** Two drivers compete. The active one sleeps beyond its lease and wakes after the other has continued. */
-export async function fights(stage: ProcessStage): Promise<void> {
+export async function competingDrivers(stage: ProcessStage): Promise<void> {
   const { random, usual } = stage
   const moment = { of: ['append'], n: random.between(1, usual.appends), when: when(stage), does: 'sleep' } as const
   const both = [await stage.worker({ moment }), await stage.worker({ moment })]
-  const asleep = new Set<Actor>()
+  const asleep = new Set<ScheduledProcess>()
   for (const actor of both) {
     actor.reached.then(() => {
       asleep.add(actor)
@@ -87,17 +87,17 @@ export async function fights(stage: ProcessStage): Promise<void> {
 async function sleepThrough(stage: ProcessStage, isNobodyLeft: () => boolean): Promise<void> {
   const { length } = stage.seen
   const more = stage.random.between(0, 25)
-  const isTaken = () => stage.seen.slice(length).some(({ chunk }) => TAKEN.has(chunk.type))
+  const isTaken = () => stage.seen.slice(length).some(({ chunk }) => TAKEOVER_CHUNKS.has(chunk.type))
   await stage.until('the sleeper is taken over', () => stage.isOver || isNobodyLeft() || isTaken())
   const taken = stage.seen.length
   stage.notes.push(`one slept at entry ${length}, and was taken over at ${taken}; it wakes up ${more} entries on`)
   await stage.until('more is seen', () => stage.isOver || isNobodyLeft() || stage.seen.length >= taken + more)
 }
 
-const TAKEN = new Set(['executor-superseded', 'run-started'])
+const TAKEOVER_CHUNKS = new Set(['executor-superseded', 'run-started'])
 
 /** Hands over from one process to another. */
-export async function handsOver(stage: ProcessStage): Promise<void> {
+export async function handOvers(stage: ProcessStage): Promise<void> {
   const { random, usual } = stage
   for (let times = random.between(1, 3), most = usual.appends; times > 0; times--, most = usual.appends >> 1) {
     const n = random.between(1, most)
@@ -112,7 +112,7 @@ export async function handsOver(stage: ProcessStage): Promise<void> {
 }
 
 /** Disconnects the driver from the store, for a while or until another has continued. */
-export async function cutOff(stage: ProcessStage): Promise<void> {
+export async function disconnects(stage: ProcessStage): Promise<void> {
   const { random, place, usual } = stage
   const gate = await place.gate()
   const n = random.between(1, usual.appends)
@@ -138,13 +138,13 @@ export async function cutOff(stage: ProcessStage): Promise<void> {
 }
 
 /** A proxied store for a process with a short timeout. */
-function via({ spec }: Place, gate: FaultProxy): StoreSpec {
+function via({ spec }: StageStore, gate: FaultProxy): StoreSpec {
   if (spec.kind === 'sqlite') throw new Error('there is no server to be cut off from')
   return { ...spec, url: gate.url(spec.url), timeout: CUT_OFF_MS }
 }
 
 /** The driver crashes, and its successors lack the program: the session is blocked until one has it. */
-export async function deploys(stage: ProcessStage): Promise<void> {
+export async function missingProgram(stage: ProcessStage): Promise<void> {
   const { random, place, usual } = stage
   const moment: Moment = { of: POINTS, n: random.between(1, usual.points), when: when(stage), does: 'halt' }
   const old = await stage.worker({ moment })
@@ -158,7 +158,7 @@ export async function deploys(stage: ProcessStage): Promise<void> {
 }
 
 /** Waits until the session is reported as blocked. Returns false if nothing is due. */
-export async function isBlocked({ runtime }: Place): Promise<boolean> {
+export async function isBlocked({ runtime }: StageStore): Promise<boolean> {
   for (;;) {
     const { status } = await runtime.status(SESSION)
     if (status === 'blocked' || status === 'idle') return status === 'blocked'

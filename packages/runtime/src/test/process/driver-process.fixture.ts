@@ -8,12 +8,18 @@ import { messages, tell } from '../../../../../scripts/faults/process.ts'
 import { agent } from '../../define/agent.ts'
 import { createWorker, type Worker } from '../../index.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { type Note, noted } from '../crash/ledger.fixture.ts'
-import { Front } from './front.fixture.ts'
-import { load, openSpec } from './open-store.fixture.ts'
+import { recordAppends, type WriteLine } from '../crash/ledger.fixture.ts'
+import { AnsweringProcess } from './answering-process.fixture.ts'
+import { load, openStoreSpec } from './open-store.fixture.ts'
 import { PROGRAMS } from './played-programs.fixture.ts'
-import { pointed } from './points.fixture.ts'
-import { loggerOf, type Opening, type Order, type StoreSpec, type Told } from './process-messages.fixture.ts'
+import {
+  loggerOf,
+  type Opening,
+  type ProcessMessage,
+  type ProcessOrder,
+  type StoreSpec,
+} from './process-messages.fixture.ts'
+import { storeWithPoints } from './store-points.fixture.ts'
 
 /** Poll interval of a process, in ms. */
 const POLL_MS = 20
@@ -22,19 +28,19 @@ const POLL_MS = 20
 const stranger = agent({ name: 'stranger', model: scriptedModel([]) })
 
 // Pipes are written synchronously.
-const say = (told: Told): void => void tell('told', told)
+const report = (told: ProcessMessage): void => void tell('told', told)
 
-class Work {
+class DriverWork {
   readonly #store: LogStore
   readonly #worker: Worker
 
-  constructor(store: LogStore, opening: Opening, note: Note) {
+  constructor(store: LogStore, opening: Opening, note: WriteLine) {
     const { tag, leaseMs, paceMs, program, isAble, ledger } = opening
     this.#store = store
     const { agents, workflows } = PROGRAMS[program]
     const options = { note, paceMs, isFirst: (key: string) => isFirst(ledger, key) }
     this.#worker = createWorker({
-      store: noted(pointed(store, opening, say), note),
+      store: recordAppends(storeWithPoints(store, opening, report), note),
       agents: isAble ? agents(options) : [stranger],
       workflows: (isAble && workflows?.(options)) || [],
       engine: { pollMs: POLL_MS },
@@ -42,14 +48,14 @@ class Work {
       backoff: { first: 1, longest: 5 },
       // Leases are short, and a loaded machine may lose many.
       maxTakeovers: 1000,
-      logger: loggerOf(say),
+      logger: loggerOf(report),
     })
   }
 
   async close(): Promise<void> {
     await this.#worker.stop()
     await this.#store.close()
-    say({ kind: 'closed' })
+    report({ kind: 'closed' })
   }
 }
 
@@ -66,17 +72,17 @@ function isFirst(ledger: string, key: string): boolean {
 // Slow initialization happens before it is needed.
 await load(process.argv[2] as StoreSpec['kind'])
 flushCompileCache()
-let work: Work | Front | undefined
-for await (const order of messages<Order>()) {
+let work: DriverWork | AnsweringProcess | undefined
+for await (const order of messages<ProcessOrder>()) {
   if (order.do === 'open') work = await open(order)
   else if (order.do === 'close') await work?.close()
-  else if (work instanceof Front) work.answer()
+  else if (work instanceof AnsweringProcess) work.answer()
 }
 
-async function open(opening: Opening): Promise<Work | Front> {
-  const { tag, ledger, store, crowd } = opening
+async function open(opening: Opening): Promise<DriverWork | AnsweringProcess> {
+  const { tag, ledger, store, clients } = opening
   // Written data survives the death of this process.
-  const note: Note = line => appendFileSync(ledger, `${JSON.stringify({ ...line, process: tag })}\n`)
-  const opened = await openSpec(store)
-  return crowd ? new Front(opened, opening, note, say) : new Work(opened, opening, note)
+  const note: WriteLine = line => appendFileSync(ledger, `${JSON.stringify({ ...line, process: tag })}\n`)
+  const opened = await openStoreSpec(store)
+  return clients ? new AnsweringProcess(opened, opening, note, report) : new DriverWork(opened, opening, note)
 }

@@ -13,7 +13,7 @@ export async function load(kind: StoreSpec['kind']): Promise<void> {
 }
 
 /** Opens a store. */
-export async function openSpec(spec: StoreSpec): Promise<LogStore> {
+export async function openStoreSpec(spec: StoreSpec): Promise<LogStore> {
   switch (spec.kind) {
     case 'sqlite':
       return (await stores.sqlite()).sqliteStore({ path: spec.path })

@@ -1,5 +1,5 @@
-import { MILL, peopleAgents } from '../crash/mill-program.fixture.ts'
-import { POND, type Program } from '../crash/pond-program.fixture.ts'
+import { APPROVALS_PROGRAM, approvalsAgents } from '../crash/approvals-program.fixture.ts'
+import { type Program, TOOLS_PROGRAM } from '../crash/tools-program.fixture.ts'
 import { SCENARIOS, type ScenarioName } from '../crash/workflow.scenarios.fixture.ts'
 
 export type ProgramName = 'pond' | 'mill' | ScenarioName
@@ -7,7 +7,7 @@ export type ProgramName = 'pond' | 'mill' | ScenarioName
 /** Timeout of the answer that never comes, in ms. */
 const DEADLINE_MS = 60
 
-interface Played extends Program {
+interface PlayedProgram extends Program {
   /** Approximate number of points and of appends in an undisturbed run. */
   readonly usual: { readonly points: number; readonly appends: number }
 }
@@ -16,11 +16,11 @@ interface Played extends Program {
 const FLOW = { points: 12, appends: 10 }
 
 /** The programs of the schedules: two runs without pendings, one with pendings and sub-agents, and workflows. */
-export const PROGRAMS: Readonly<Record<ProgramName, Played>> = {
-  pond: { ...POND, usual: { points: 60, appends: 50 } },
+export const PROGRAMS: Readonly<Record<ProgramName, PlayedProgram>> = {
+  pond: { ...TOOLS_PROGRAM, usual: { points: 60, appends: 50 } },
   mill: {
-    ...MILL,
-    agents: options => peopleAgents({ ...options, deadlineMs: DEADLINE_MS }),
+    ...APPROVALS_PROGRAM,
+    agents: options => approvalsAgents({ ...options, deadlineMs: DEADLINE_MS }),
     usual: { points: 90, appends: 75 },
   },
   draft: { ...SCENARIOS.draft, usual: FLOW },

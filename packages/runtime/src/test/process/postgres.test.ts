@@ -1,6 +1,6 @@
 import { postgres } from '../../../../../scripts/services/postgres.ts'
-import { POSTGRES_KINDS } from './kinds.fixture.ts'
 import { schedules } from './process-schedules.fixture.ts'
+import { POSTGRES_KINDS } from './schedule-kinds.fixture.ts'
 
 schedules({
   name: 'postgres',

@@ -1,7 +1,7 @@
 // The messages between a test and its processes.
 
 import type { Logger } from '../../telemetry/logger.ts'
-import type { Given } from '../crash/crowd.fixture.ts'
+import type { SubmittedAnswer } from '../crash/answering-clients.fixture.ts'
 import type { ProgramName } from './played-programs.fixture.ts'
 
 /** The store to open, as serializable data. */
@@ -35,16 +35,16 @@ export interface Opening {
   /** Whether it has the program. */
   readonly isAble: boolean
   /** How it answers, if it answers instead of driving. */
-  readonly crowd?: { readonly when: 'asked' | 'paused' | 'told'; readonly errs: boolean }
+  readonly clients?: { readonly when: 'asked' | 'paused' | 'told'; readonly errs: boolean }
   readonly moment?: Moment
 }
 
 /** The file that wakes a sleeping process when created. */
-export const alarmOf = ({ ledger, tag }: Pick<Opening, 'ledger' | 'tag'>): string => `${ledger}.${tag}.alarm`
+export const wakeFileOf = ({ ledger, tag }: Pick<Opening, 'ledger' | 'tag'>): string => `${ledger}.${tag}.alarm`
 
-export type Order = ({ readonly do: 'open' } & Opening) | { readonly do: 'answer' } | { readonly do: 'close' }
+export type ProcessOrder = ({ readonly do: 'open' } & Opening) | { readonly do: 'answer' } | { readonly do: 'close' }
 
-export type Told =
+export type ProcessMessage =
   | { readonly kind: 'reached'; readonly point: Point; readonly n: number }
   /** It slept and was woken. */
   | { readonly kind: 'awake' }
@@ -52,11 +52,11 @@ export type Told =
   | { readonly kind: 'trouble'; readonly call: string; readonly why: string }
   | { readonly kind: 'logged'; readonly level: keyof Logger; readonly message: string; readonly cause: string }
   /** Its answers, and unexpected results. */
-  | { readonly kind: 'given'; readonly given: readonly Given[]; readonly problems: readonly string[] }
+  | { readonly kind: 'given'; readonly given: readonly SubmittedAnswer[]; readonly problems: readonly string[] }
   | { readonly kind: 'closed' }
 
 /** A logger that sends everything: some failures are expected, but any message may explain an unexpected one. */
-export function loggerOf(say: (told: Told) => void): Logger {
+export function loggerOf(say: (told: ProcessMessage) => void): Logger {
   const to =
     (level: keyof Logger): Logger['warn'] =>
     (message, { cause }) =>

@@ -15,19 +15,19 @@ import {
 } from '../../../../../scripts/faults/campaign.ts'
 import { Random } from '../../../../../scripts/faults/random.ts'
 import type { Line } from '../crash/ledger.fixture.ts'
-import { SESSION } from '../crash/pond-program.fixture.ts'
-import { type Happened, verdict } from '../crash/run-verdict.fixture.ts'
+import { type RunRecord, verdict } from '../crash/run-verdict.fixture.ts'
+import { SESSION } from '../crash/tools-program.fixture.ts'
+import { answeringAt } from './approval-schedules.fixture.ts'
 import { diesAt } from './death-schedules.fixture.ts'
-import { crowdAt } from './people-schedules.fixture.ts'
 import { PROGRAMS, type ProgramName } from './played-programs.fixture.ts'
-import { Pool } from './pool.fixture.ts'
-import { KEPT } from './process-failed-seeds.fixture.ts'
+import { FAILED_SEEDS } from './process-failed-seeds.fixture.ts'
 import type { Moment, Point, StoreSpec } from './process-messages.fixture.ts'
-import { Place, ProcessStage } from './process-stage.fixture.ts'
+import { ProcessPool } from './process-pool.fixture.ts'
+import { ProcessStage, StageStore } from './process-stage.fixture.ts'
 import { undisturbedRounds } from './workflow-schedules.fixture.ts'
 
 /** One kind of schedule. */
-export interface Kind {
+export interface ScheduleKind {
   readonly title: string
   /** How many of the seeds are of this kind, relative to the others. */
   readonly share: number
@@ -40,7 +40,7 @@ export interface Backend {
   readonly name: StoreSpec['kind']
   /** How many schedules `npm test` plays. The first seeds are of one kind each, in the order of `kinds`. */
   readonly count: number
-  readonly kinds: readonly Kind[]
+  readonly kinds: readonly ScheduleKind[]
   /** A process is killed at one point in so many, beside the seeds. */
   readonly every: Readonly<Record<'pond' | 'mill', number>>
   /** The first of these points, so that each store has others. @default 0 */
@@ -57,15 +57,15 @@ const FIRST = firstSeed()
 export function schedules(backend: Backend): void {
   const { name, kinds } = backend
   const slots = slotsOf(kinds)
-  const kindOf = (seed: number) => slots[(seed - 1) % slots.length] as Kind
+  const kindOf = (seed: number) => slots[(seed - 1) % slots.length] as ScheduleKind
   const seeds = Array.from({ length: scheduleCount(backend.count) }, (_, i) => FIRST + i)
 
   describe(`${name}, with real processes`, () => {
     const folder = mkdtempSync(join(tmpdir(), 'millrace-process-'))
-    const references = new Map<ProgramName, Promise<Happened>>()
+    const references = new Map<ProgramName, Promise<RunRecord>>()
     /** How often a process was killed at each point when every one was tried. */
     const died: Record<string, number> = {}
-    let pool: Pool
+    let pool: ProcessPool
     let lanes: Lanes
     let stopStore: () => Promise<void>
     let from = 0
@@ -73,8 +73,10 @@ export function schedules(backend: Backend): void {
     beforeAll(async () => {
       const { specOf, stop } = await backend.start(folder)
       stopStore = stop
-      pool = new Pool(name, LANES + 1)
-      lanes = new Lanes(await Promise.all(Array.from({ length: LANES }, (_, lane) => Place.open(specOf(lane), folder))))
+      pool = new ProcessPool(name, LANES + 1)
+      lanes = new Lanes(
+        await Promise.all(Array.from({ length: LANES }, (_, lane) => StageStore.open(specOf(lane), folder))),
+      )
       from = performance.now()
     })
     afterAll(async () => {
@@ -89,28 +91,28 @@ export function schedules(backend: Backend): void {
     })
 
     /** A program without faults, which all its schedules are compared with. Played once. */
-    function undisturbed(program: ProgramName, place: Place): Promise<Happened> {
+    function undisturbed(program: ProgramName, place: StageStore): Promise<RunRecord> {
       const known = references.get(program) ?? playUndisturbed(program, place)
       references.set(program, known)
       return known
     }
 
-    async function playUndisturbed(program: ProgramName, place: Place): Promise<Happened> {
+    async function playUndisturbed(program: ProgramName, place: StageStore): Promise<RunRecord> {
       const calm = new ProcessStage(place, pool, new Random(0), { name: `calm-${program}`, program })
       const { judge = verdict } = PROGRAMS[program]
-      const happened = await perform(calm, isFlow(program) ? undisturbedRounds : withAll)
+      const happened = await playSchedule(calm, isFlow(program) ? undisturbedRounds : withAll)
       expect(judge(happened)).toEqual([])
       expect(happened.view.runs.map(({ status }) => status)).not.toContain('failed')
       return happened
     }
 
     /** Plays one schedule on a lane that is free. */
-    const run = (id: string, seed: number, { program = 'pond', play }: Pick<Kind, 'program' | 'play'>) =>
+    const run = (id: string, seed: number, { program = 'pond', play }: Pick<ScheduleKind, 'program' | 'play'>) =>
       lanes.use(async place => {
         const reference = await undisturbed(program, place)
         const stage = new ProcessStage(place, pool, new Random(seed), { name: id, program }, reference.view)
         try {
-          const happened = await perform(stage, play)
+          const happened = await playSchedule(stage, play)
           const { judge = verdict } = PROGRAMS[program]
           const problems = [
             ...judge(happened, { undisturbed: reference }),
@@ -143,7 +145,7 @@ export function schedules(backend: Backend): void {
       })
     }
 
-    const kept = isCampaign() ? [] : (KEPT[name] ?? [])
+    const kept = isCampaign() ? [] : (FAILED_SEEDS[name] ?? [])
     for (const [seed, found] of kept) test.concurrent(`seed ${seed}: ${found}`, () => runSeed(seed))
 
     for (const program of isCampaign() ? [] : (['pond', 'mill'] as const)) {
@@ -162,7 +164,7 @@ export function schedules(backend: Backend): void {
           run(`point-${program}-${moment.n}-${moment.when}`, moment.n, {
             program,
             async play(stage) {
-              if (program === 'mill') await stage.front(crowdAt(moment.n))
+              if (program === 'mill') await stage.front(answeringAt(moment.n))
               const point: Point | undefined = await diesAt(stage, moment)
               if (point === undefined) missed++
               else died[point] = (died[point] ?? 0) + 1
@@ -181,7 +183,7 @@ export function schedules(backend: Backend): void {
 }
 
 /** The kinds by their shares: one of each first, then those with a larger share again. */
-function slotsOf(kinds: readonly Kind[]): readonly Kind[] {
+function slotsOf(kinds: readonly ScheduleKind[]): readonly ScheduleKind[] {
   const rounds = Math.max(...kinds.map(({ share }) => share))
   return Array.from({ length: rounds }, (_, round) => kinds.filter(({ share }) => share > round)).flat()
 }
@@ -204,17 +206,17 @@ async function inLanes<Job>(jobs: Iterator<Job>, play: (job: Job) => Promise<voi
 
 /** Places that one schedule at a time uses. */
 class Lanes {
-  readonly #places: readonly Place[]
-  readonly #free: Place[]
-  readonly #waiting: ((place: Place) => void)[] = []
+  readonly #places: readonly StageStore[]
+  readonly #free: StageStore[]
+  readonly #waiting: ((place: StageStore) => void)[] = []
 
-  constructor(places: readonly Place[]) {
+  constructor(places: readonly StageStore[]) {
     this.#places = places
     this.#free = [...places]
   }
 
-  async use(play: (place: Place) => Promise<void>): Promise<void> {
-    const place = this.#free.pop() ?? (await new Promise<Place>(resolve => this.#waiting.push(resolve)))
+  async use(play: (place: StageStore) => Promise<void>): Promise<void> {
+    const place = this.#free.pop() ?? (await new Promise<StageStore>(resolve => this.#waiting.push(resolve)))
     try {
       await play(place)
     } finally {
@@ -239,7 +241,7 @@ async function withAll(stage: ProcessStage): Promise<void> {
 }
 
 /** Plays a schedule to its end; returns what happened in it. */
-async function perform(stage: ProcessStage, play: (stage: ProcessStage) => Promise<unknown>): Promise<Happened> {
+async function playSchedule(stage: ProcessStage, play: (stage: ProcessStage) => Promise<unknown>): Promise<RunRecord> {
   await stage.begin()
   await play(stage)
   await stage.leave()
@@ -254,7 +256,7 @@ async function perform(stage: ProcessStage, play: (stage: ProcessStage) => Promi
 }
 
 /** Law 2: a reader that was attached all the time got every entry once, and so does one that resumes from a cursor. */
-async function readerProblems({ place, seen, random }: ProcessStage, { entries }: Happened): Promise<string[]> {
+async function readerProblems({ place, seen, random }: ProcessStage, { entries }: RunRecord): Promise<string[]> {
   const { manager } = place.runtime
   const last = random.pick(seen)
   const rest: number[] = []

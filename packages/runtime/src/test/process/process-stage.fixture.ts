@@ -9,15 +9,15 @@ import { isStopRequested, type View } from '@millrace/protocol'
 import { type FaultProxy, proxy } from '../../../../../scripts/faults/proxy.ts'
 import type { Random } from '../../../../../scripts/faults/random.ts'
 import { createRuntime, type Runtime } from '../../index.ts'
-import type { Given } from '../crash/crowd.fixture.ts'
-import { type Note, witnessed } from '../crash/ledger.fixture.ts'
-import { SESSION } from '../crash/pond-program.fixture.ts'
+import type { SubmittedAnswer } from '../crash/answering-clients.fixture.ts'
+import { recordApprovals, type WriteLine } from '../crash/ledger.fixture.ts'
 import { ReaderChecks } from '../crash/reader-checks.fixture.ts'
-import { Answers } from '../crash/workflow.answers.fixture.ts'
-import { openSpec } from './open-store.fixture.ts'
+import { SESSION } from '../crash/tools-program.fixture.ts'
+import { WorkflowAnswerer } from '../crash/workflow.answers.fixture.ts'
+import { openStoreSpec } from './open-store.fixture.ts'
 import { PROGRAMS, type ProgramName } from './played-programs.fixture.ts'
-import type { Actor, Pool } from './pool.fixture.ts'
 import type { Opening, Point, StoreSpec } from './process-messages.fixture.ts'
+import type { ProcessPool, ScheduledProcess } from './process-pool.fixture.ts'
 
 /** Timeout of a wait, in ms. Long, because a loaded machine is slow. */
 const GIVE_UP_MS = 150_000
@@ -27,12 +27,12 @@ const LEASE_MS = [300, 450] as const
 export const BLOCKED_AFTER_MS = 150
 
 /** A store that schedules use one after another. */
-export class Place {
+export class StageStore {
   readonly spec: StoreSpec
   readonly runtime: Runtime
   readonly folder: string
   /** Receives the approvals that are submitted here. */
-  note: Note = () => {}
+  note: WriteLine = () => {}
   readonly #store: LogStore
   #gate: FaultProxy | undefined
 
@@ -41,15 +41,15 @@ export class Place {
     this.#store = store
     this.folder = folder
     this.runtime = createRuntime({
-      store: witnessed(store, line => this.note(line), 'before'),
+      store: recordApprovals(store, line => this.note(line), 'before'),
       engine: false,
       blockedAfterMs: BLOCKED_AFTER_MS,
     })
   }
 
   /** Opens it. The folder is for files of its processes. */
-  static async open(spec: StoreSpec, folder: string): Promise<Place> {
-    return new Place(spec, await openSpec(spec), folder)
+  static async open(spec: StoreSpec, folder: string): Promise<StageStore> {
+    return new StageStore(spec, await openStoreSpec(spec), folder)
   }
 
   /** A proxy in front of the store's server. */
@@ -66,14 +66,14 @@ export class Place {
   }
 }
 
-interface Waiting {
+interface PendingCondition {
   holds(): boolean
   resolve(): void
   reject(error: unknown): void
 }
 
 export class ProcessStage {
-  readonly place: Place
+  readonly place: StageStore
   readonly random: Random
   readonly program: ProgramName
   readonly ledger: string
@@ -84,19 +84,19 @@ export class ProcessStage {
   readonly story: ReaderChecks
   /** Number of interrupts passed to the answering process. */
   answered = 0
-  readonly #pool: Pool
-  readonly #actors: Actor[] = []
-  readonly #waiting = new Set<Waiting>()
+  readonly #pool: ProcessPool
+  readonly #actors: ScheduledProcess[] = []
+  readonly #waiting = new Set<PendingCondition>()
   readonly #leaving = new AbortController()
   /** Runs whose requests were cancelled. */
   readonly #removed = new Set<string>()
-  #answers: Answers | undefined
+  #answers: WorkflowAnswerer | undefined
   #following: Promise<void> | undefined
   #failure: { readonly error: unknown } | undefined
 
   constructor(
-    place: Place,
-    pool: Pool,
+    place: StageStore,
+    pool: ProcessPool,
     random: Random,
     { name, program }: { name: string; program: ProgramName },
     undisturbed?: View,
@@ -121,7 +121,7 @@ export class ProcessStage {
   }
 
   /** Starts a driver. */
-  async worker(options: Partial<Opening> = {}): Promise<Actor> {
+  async worker(options: Partial<Opening> = {}): Promise<ScheduledProcess> {
     const tag = `p${this.#actors.length + 1}`
     const actor = await this.#pool.open(
       {
@@ -141,18 +141,21 @@ export class ProcessStage {
   }
 
   /** Starts an answering process. */
-  front(crowd: Opening['crowd'] = { when: 'asked', errs: true }, options: Partial<Opening> = {}): Promise<Actor> {
-    return this.worker({ ...options, crowd })
+  front(
+    clients: Opening['clients'] = { when: 'asked', errs: true },
+    options: Partial<Opening> = {},
+  ): Promise<ScheduledProcess> {
+    return this.worker({ ...options, clients })
   }
 
   /** Answers all interrupts of workflows on request, in this process. */
-  get answers(): Answers {
-    this.#answers ??= new Answers({ when: 'told', voice: () => ({ runtime: this.place.runtime }) })
+  get answers(): WorkflowAnswerer {
+    this.#answers ??= new WorkflowAnswerer({ when: 'told', voice: () => ({ runtime: this.place.runtime }) })
     return this.#answers
   }
 
   /** The submitted answers and unexpected results, as far as they were reported. */
-  get given(): readonly Given[] | undefined {
+  get given(): readonly SubmittedAnswer[] | undefined {
     if (this.program === 'pond') return undefined
     return [...this.#actors.flatMap(({ given }) => given), ...(this.#answers?.given ?? [])]
   }
@@ -196,7 +199,9 @@ export class ProcessStage {
   }
 
   /** Waits for the point of a process. Returns false if all runs were over before. */
-  async reached(...actors: readonly Actor[]): Promise<{ actor: Actor; point: Point } | undefined> {
+  async reached(
+    ...actors: readonly ScheduledProcess[]
+  ): Promise<{ actor: ScheduledProcess; point: Point } | undefined> {
     const moments = actors.map(async actor => ({ actor, point: await actor.reached }))
     return Promise.race([...moments, this.over().then(() => undefined)])
   }

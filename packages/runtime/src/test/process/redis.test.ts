@@ -1,6 +1,6 @@
 import { redis } from '../../../../../scripts/services/redis.ts'
-import { REDIS_KINDS } from './kinds.fixture.ts'
 import { schedules } from './process-schedules.fixture.ts'
+import { REDIS_KINDS } from './schedule-kinds.fixture.ts'
 
 schedules({
   name: 'redis',

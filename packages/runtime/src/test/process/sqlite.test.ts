@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { SQLITE_KINDS } from './kinds.fixture.ts'
 import { schedules } from './process-schedules.fixture.ts'
+import { SQLITE_KINDS } from './schedule-kinds.fixture.ts'
 
 schedules({
   name: 'sqlite',

@@ -1,7 +1,7 @@
 // Schedules with stops: the shown content stays after any crash.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { SESSION } from '../crash/pond-program.fixture.ts'
+import { SESSION } from '../crash/tools-program.fixture.ts'
 import { isBlocked } from './death-schedules.fixture.ts'
 import { type Moment, POINTS } from './process-messages.fixture.ts'
 import type { ProcessStage } from './process-stage.fixture.ts'

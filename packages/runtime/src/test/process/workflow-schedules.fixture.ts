@@ -1,7 +1,7 @@
 // Schedules of workflows with interrupts: each pause is answered in another process than the one before.
 
-import type { Actor } from './pool.fixture.ts'
 import { type Moment, POINTS } from './process-messages.fixture.ts'
+import type { ScheduledProcess } from './process-pool.fixture.ts'
 import type { ProcessStage } from './process-stage.fixture.ts'
 
 const PACE_MS = 2
@@ -29,7 +29,7 @@ export async function deadlyRounds(stage: ProcessStage): Promise<void> {
 }
 
 /** Kills a process on the way to the next pause, unless it gets there first. */
-async function diesOnTheWay(stage: ProcessStage, pauses: number): Promise<Actor> {
+async function diesOnTheWay(stage: ProcessStage, pauses: number): Promise<ScheduledProcess> {
   const { random, usual } = stage
   const moment: Moment = {
     of: POINTS,

@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { multiplied } from '../../../../../scripts/faults/campaign.ts'
 import { chunksOf, Stage } from '../../model/model-run.fixture.ts'
 import { PROVIDERS } from './providers.fixture.ts'
-import { type Reply, rawServer } from './server.fixture.ts'
+import { type Reply, rawServer } from './raw-server.fixture.ts'
 
 const WORDS = ['It ', 'is ', 'warm ', 'in ', 'Ulm.']
 const TEXT = WORDS.join('')
 const PROMPTLY = { backoff: { first: 1, longest: 1 } }
 
 describe.each(PROVIDERS)('$name', ({ model, wire }) => {
-  /** Runs against a server that replies so. */
+  /** Runs against a server with these replies. */
   async function against(replies: readonly Reply[], maxRetries = 3) {
     const server = await rawServer(...replies)
     const stage = new Stage(model(server.url), { maxRetries }, PROMPTLY)

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../../define/tool.ts'
 import { chunksOf, Stage, type Trial } from '../../model/model-run.fixture.ts'
-import { mockServer } from './mock.fixture.ts'
+import { mockServer } from './mock-server.fixture.ts'
 import { PROVIDERS } from './providers.fixture.ts'
 
 const seen: string[] = []
@@ -16,7 +16,7 @@ const weather = tool({
     return { city, celsius: city.length * 7 }
   },
 })
-/** What an answer used, in the words of both protocols. */
+/** Token usage with the field names of both protocols. */
 const usage = { prompt_tokens: 20, completion_tokens: 5, input_tokens: 20, output_tokens: 5 }
 const asks = (...cities: string[]): FixtureResponse => ({
   content: 'Let me see. ',
@@ -24,7 +24,7 @@ const asks = (...cities: string[]): FixtureResponse => ({
 })
 
 describe.each(PROVIDERS)('$name', ({ model }) => {
-  /** Runs against a server that answers so, one call after the other. */
+  /** Runs against a server with these answers in order. */
   async function against(answers: readonly FixtureResponse[], trial: Trial = {}) {
     const server = await mockServer(...answers)
     const stage = new Stage(model(server.url), trial, { backoff: { first: 1, longest: 1 } })

@@ -1,7 +1,7 @@
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModelV4 } from '@ai-sdk/provider'
-import { anthropicWire, openaiWire, type Wire } from './server.fixture.ts'
+import { anthropicWire, openaiWire, type Wire } from './raw-server.fixture.ts'
 
 /** A provider's package, pointed at a server. */
 export interface Provider {

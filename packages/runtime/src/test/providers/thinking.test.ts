@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { providerTool, tool } from '../../define/tool.ts'
 import { chunksOf, Stage } from '../../model/model-run.fixture.ts'
 import { anthropicProvider, openaiProvider } from './providers.fixture.ts'
-import { anthropic, rawServer } from './server.fixture.ts'
+import { anthropic, rawServer } from './raw-server.fixture.ts'
 
 const weather = tool({ name: 'weather', inputSchema: z.object({ city: z.string() }), execute: () => ({ celsius: 21 }) })
 const thinking = [

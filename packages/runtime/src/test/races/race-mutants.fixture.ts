@@ -21,7 +21,7 @@ export interface Mutant {
 const batchItemChunk = (said: Chunk | BatchItem): Chunk => ('chunk' in said ? (said.chunk as Chunk) : said)
 
 /** A writer that appends a decided batch with any ticket. */
-const insisting =
+const ignoringTicket =
   (isMeant: (chunk: Chunk) => boolean) =>
   (writer: Writer): void => {
     const decide = writer.decide.bind(writer)
@@ -35,7 +35,7 @@ const insisting =
   }
 
 /** A store whose guests append with the current ticket, not with the one that they read. */
-function hasty(store: LogStore): LogStore {
+function withCurrentTicket(store: LogStore): LogStore {
   const append: LogStore['append'] = async (id, batch, by, move) => {
     const page = 'key' in by && move ? await store.read(id, { sequence: 0 }, { batches: 0, bytes: 0 }) : undefined
     return store.append(id, batch, by, page && move ? { ...move, ifVersion: page.version } : move)
@@ -52,7 +52,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a pause that is not decided again where somebody has answered meanwhile',
     found: /was answered, and can go on|nothing waits|it says that .* wait/,
-    writer: insisting(({ type }) => type === 'run-paused'),
+    writer: ignoringTicket(({ type }) => type === 'run-paused'),
   },
   {
     name: 'a pause that is decided without a look at what waits',
@@ -63,7 +63,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a deadline that is settled whatever the ticket says by then',
     plan: 100,
     found: /is settled again|the fold dropped it/,
-    writer: insisting(
+    writer: ignoringTicket(
       chunk =>
         (chunk.type === 'tool-approval-response' && chunk.isAutomatic === true) ||
         (chunk.type === 'tool-output-error' && chunk.code === 'client_tool_timeout'),
@@ -73,7 +73,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'an end that is not decided again where somebody has asked to stop meanwhile',
     plan: 10,
     found: /it ends as completed, expected (interrupted|aborted)/,
-    writer: insisting(({ type }) => type === 'run-finished'),
+    writer: ignoringTicket(({ type }) => type === 'run-finished'),
   },
   {
     name: 'an outcome that is not said again where somebody has answered meanwhile',
@@ -96,7 +96,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'answers that are not decided on the ticket',
     plan: 3,
     found: /is settled again|it is at .*, and settled was|the ticket is/,
-    store: hasty,
+    store: withCurrentTicket,
   },
   {
     name: 'a denied call that runs',

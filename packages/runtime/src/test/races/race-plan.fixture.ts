@@ -5,16 +5,16 @@ import type { Fault } from '../crash/fault-plan.fixture.ts'
 
 /** The programs: what waits, and what runs next to it. */
 const KINDS = ['approval', 'client', 'approved-client', 'pair', 'child', 'children'] as const
-export type Kind = (typeof KINDS)[number]
+export type RaceKind = (typeof KINDS)[number]
 
 /** The action of a guest: approve or deny, claim, stop, or request another run and cancel it. */
-type Act = 'yes' | 'no' | 'claim' | 'stop' | 'abort' | 'interrupt' | 'undo'
+type GuestVerb = 'yes' | 'no' | 'claim' | 'stop' | 'abort' | 'interrupt' | 'undo'
 
 /** When a guest starts: some time after an entry of a type, or after the deadline of its pending. */
 type Cue = { readonly on: string; readonly afterMs: number } | { readonly on: 'deadline'; readonly afterMs: number }
 
-export interface Doing {
-  readonly act: Act
+export interface GuestAction {
+  readonly act: GuestVerb
   readonly cue: Cue
   /** Index of the waiting call. */
   readonly call: number
@@ -24,12 +24,12 @@ export interface Doing {
 
 export interface Plan {
   readonly seed: number
-  readonly kind: Kind
+  readonly kind: RaceKind
   /** Timeout of an answer, in ms. @default no timeout */
   readonly timeout: number | undefined
   /** Duration of each operation of a tool, in ms. */
   readonly paceMs: number
-  readonly doings: readonly Doing[]
+  readonly doings: readonly GuestAction[]
   readonly faults: readonly (readonly [point: number, fault: Fault])[]
 }
 
@@ -63,8 +63,13 @@ export function planOf(seed: number): Plan {
     return { on: random.pick(dice < 7 ? REQUESTS : CUES), afterMs: random.pick(DELAYS) }
   }
   const calls = kind === 'children' ? 2 : 1
-  const doing = (act: Act, isResult = false): Doing => ({ act, cue: cueOf(), call: random.below(calls), isResult })
-  const doings: Doing[] = []
+  const doing = (act: GuestVerb, isResult = false): GuestAction => ({
+    act,
+    cue: cueOf(),
+    call: random.below(calls),
+    isResult,
+  })
+  const doings: GuestAction[] = []
   const both = kind === 'approved-client'
   const isClient = kind === 'client'
   for (let guests = random.between(1, calls + 1); guests > 0; guests--) {
@@ -96,6 +101,6 @@ export function planOf(seed: number): Plan {
 export function promptOf(seed: number): Plan {
   const random = new Random(seed)
   const cue = (): Cue => ({ on: 'tool-approval-request', afterMs: random.below(6) })
-  const doings = [0, 1, 1].map((call): Doing => ({ act: 'yes', cue: cue(), call, isResult: false }))
+  const doings = [0, 1, 1].map((call): GuestAction => ({ act: 'yes', cue: cue(), call, isResult: false }))
   return { seed, kind: 'children', timeout: undefined, paceMs: random.pick([0, 2]), doings, faults: [] }
 }

@@ -4,13 +4,13 @@
 import type { NewEntry, Ticket } from '@millrace/log'
 import { advance, EMPTY_TICKET, mustStop, pendingKey, stopStatus } from '@millrace/log/internal'
 import { type Chunk, type Entry, isGuest, type ToolPart, type View } from '@millrace/protocol'
-import type { Doing, Plan } from './race-plan.fixture.ts'
+import type { GuestAction, Plan } from './race-plan.fixture.ts'
 import { isApproved, isClients, NEXT, RUN, waitingOf } from './waiting-program.fixture.ts'
 
 /** The result of a guest's action. */
-export interface Told {
+export interface ActionResult {
   readonly guest: string
-  readonly doing: Doing
+  readonly doing: GuestAction
   readonly toolCallId: string
   /** Its result; undefined if its process died before. */
   readonly outcome: string | undefined
@@ -21,17 +21,17 @@ export interface Told {
   readonly until: { readonly head: number; readonly at: number }
 }
 
-export interface Happened {
+export interface RaceRecord {
   readonly plan: Plan
   readonly entries: readonly Entry[]
   readonly view: View
   readonly ticket: Ticket
-  readonly told: readonly Told[]
-  readonly notes: readonly Noted[]
+  readonly told: readonly ActionResult[]
+  readonly notes: readonly ToolOperation[]
 }
 
 /** An operation of a tool, with the lower and upper bound of the log's head. */
-export interface Noted {
+export interface ToolOperation {
   readonly process: string
   readonly toolCallId: string
   readonly phase: 'start' | 'end'
@@ -40,7 +40,7 @@ export interface Noted {
 }
 
 /** A pending from its opening entry to its settling entry. */
-interface Waiting {
+interface PendingSpan {
   readonly key: string
   readonly opened: Entry
   readonly deadline: number | undefined
@@ -49,12 +49,12 @@ interface Waiting {
 }
 
 /** All problems; empty if everything is correct. */
-export function verdict(happened: Happened): string[] {
+export function verdict(happened: RaceRecord): string[] {
   const { problems, waits } = history(happened)
   return [
     ...problems,
-    ...toldProblems(happened, waits),
-    ...ranProblems(happened),
+    ...resultProblems(happened, waits),
+    ...executionProblems(happened),
     ...viewProblems(happened),
     ...statusProblems(happened),
   ]
@@ -63,9 +63,9 @@ export function verdict(happened: Happened): string[] {
 const keysOf = ({ pendings }: Ticket): string[] => pendings.map(pendingKey)
 
 /** Replays the ticket from the entries alone. */
-function history({ entries, ticket }: Happened): { problems: string[]; waits: Map<string, Waiting> } {
+function history({ entries, ticket }: RaceRecord): { problems: string[]; waits: Map<string, PendingSpan> } {
   const problems: string[] = []
-  const waits = new Map<string, Waiting>()
+  const waits = new Map<string, PendingSpan>()
   const answered = new Set<string>()
   let now: Ticket = EMPTY_TICKET
   for (const entry of entries) {
@@ -128,7 +128,7 @@ const isLapse = (chunk: Chunk): boolean =>
   (chunk.type === 'tool-output-error' && chunk.code === 'client_tool_timeout')
 
 /** Checks that each reported winner won, and that all others got a reason. */
-function toldProblems({ told, entries, plan }: Happened, waits: ReadonlyMap<string, Waiting>): string[] {
+function resultProblems({ told, entries, plan }: RaceRecord, waits: ReadonlyMap<string, PendingSpan>): string[] {
   const problems: string[] = []
   const ended = entries.find(({ chunk, origin }) => chunk.type === 'run-finished' && origin.runId === RUN)
   for (const { guest, doing, toolCallId, outcome, sequence, head, until } of told) {
@@ -181,7 +181,7 @@ function toldProblems({ told, entries, plan }: Happened, waits: ReadonlyMap<stri
 const STOP_OUTCOMES = new Set(['accepted', 'ended', 'run_unknown'])
 
 /** Checks that a tool ran only after approval, and once unless its process was lost. */
-function ranProblems({ notes, entries, plan }: Happened): string[] {
+function executionProblems({ notes, entries, plan }: RaceRecord): string[] {
   const problems: string[] = []
   // A stop that is withdrawn has also aborted the work in flight.
   const undone = entries.filter(({ chunk }) => chunk.type === 'stop-requested' && chunk.runId === NEXT).length
@@ -210,7 +210,7 @@ function ranProblems({ notes, entries, plan }: Happened): string[] {
 }
 
 /** Checks that the view matches the log. */
-function viewProblems({ view, entries, ticket, plan }: Happened): string[] {
+function viewProblems({ view, entries, ticket, plan }: RaceRecord): string[] {
   const problems: string[] = []
   const shown = view.pendings.map(pendingKey as (pending: { kind: string; id: string }) => string)
   if (shown.toSorted().join() !== keysOf(ticket).toSorted().join()) {
@@ -265,7 +265,7 @@ function expectedOf(chunks: readonly Chunk[]): Record<string, unknown> | undefin
 }
 
 /** Checks that runs ended as planned, once each. */
-function statusProblems({ view, entries, told, plan }: Happened): string[] {
+function statusProblems({ view, entries, told, plan }: RaceRecord): string[] {
   const problems: string[] = []
   for (const runId of [RUN, NEXT]) {
     const ends = entries.filter(({ chunk, origin }) => chunk.type === 'run-finished' && origin.runId === runId)

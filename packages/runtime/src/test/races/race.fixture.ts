@@ -9,9 +9,9 @@ import { createRuntime, type Runtime } from '../../api/runtime.ts'
 import type { Fault } from '../crash/fault-plan.fixture.ts'
 import { type Events, Machine, Process } from '../crash/machine.fixture.ts'
 import { ReaderChecks } from '../crash/reader-checks.fixture.ts'
-import { act, cuedIn } from './guest.fixture.ts'
-import type { Doing, Plan } from './race-plan.fixture.ts'
-import { type Happened, type Noted, type Told, verdict } from './race-verdict.fixture.ts'
+import { performAction, startDelayMs } from './guest-actions.fixture.ts'
+import type { GuestAction, Plan } from './race-plan.fixture.ts'
+import { type ActionResult, type RaceRecord, type ToolOperation, verdict } from './race-verdict.fixture.ts'
 import { agentsOf, RUN, SESSION, waitingOf } from './waiting-program.fixture.ts'
 
 const LEASE_MS = 1000
@@ -21,7 +21,7 @@ const SILENT = { warn() {}, error() {} }
 
 export interface Report {
   readonly violations: readonly string[]
-  readonly happened: Happened
+  readonly happened: RaceRecord
   readonly trace: readonly string[]
 }
 
@@ -47,9 +47,9 @@ class Race implements Events {
   readonly #guests = new Map<Process, () => void>()
   readonly #desk: Runtime
   /** Actions that have not started. */
-  readonly #ahead: Set<Doing>
-  readonly #told: Told[] = []
-  readonly #notes: Noted[] = []
+  readonly #ahead: Set<GuestAction>
+  readonly #told: ActionResult[] = []
+  readonly #notes: ToolOperation[] = []
   #underWay = 0
   #count = 0
   #seen: { readonly version: string; readonly ticket: Ticket } | undefined
@@ -204,22 +204,22 @@ class Race implements Events {
   /** Starts the guests that wait for this entry, with their delays. */
   #cue({ chunk }: Entry): void {
     for (const doing of this.#ahead) {
-      const ms = cuedIn(doing, this.#callOf(doing), chunk, this.#machine.now)
+      const ms = startDelayMs(doing, this.#callOf(doing), chunk, this.#machine.now)
       if (ms !== undefined) this.#fire(doing, ms)
     }
   }
 
-  #callOf({ call }: Doing): string {
+  #callOf({ call }: GuestAction): string {
     return waitingOf(this.#plan.kind)[call] as string
   }
 
-  #fire(doing: Doing, afterMs = 0): void {
+  #fire(doing: GuestAction, afterMs = 0): void {
     this.#ahead.delete(doing)
     this.#underWay++
     this.#machine.after(afterMs, () => this.#do(doing))
   }
 
-  #do(doing: Doing): void {
+  #do(doing: GuestAction): void {
     const guest = `g${this.#plan.doings.indexOf(doing)}`
     const process = new Process(guest)
     const machine = this.#machine
@@ -227,7 +227,7 @@ class Race implements Events {
     const store = machine.storeOf(process, this.#broken(this.#store))
     const runtime = createRuntime({ store, engine: false, timers: machine.timersOf(process), log, logger: SILENT })
     const { head } = this.#log
-    const end = (outcome: Told['outcome'], sequence?: number): void => {
+    const end = (outcome: ActionResult['outcome'], sequence?: number): void => {
       if (!this.#guests.delete(process)) return
       this.#underWay--
       machine.note(process, `${doing.act}: ${outcome ?? 'died'} ${sequence ?? ''}`)
@@ -236,7 +236,7 @@ class Race implements Events {
     }
     this.#guests.set(process, () => end(undefined))
     machine.note(process, `begins: ${JSON.stringify(doing)}`)
-    act(runtime, doing, guest, this.#callOf(doing)).then(({ outcome, sequence }) => end(outcome, sequence))
+    performAction(runtime, doing, guest, this.#callOf(doing)).then(({ outcome, sequence }) => end(outcome, sequence))
   }
 
   /** Answers the remaining pendings. */
@@ -247,7 +247,7 @@ class Race implements Events {
     }
   }
 
-  async #happened(): Promise<Happened> {
+  async #happened(): Promise<RaceRecord> {
     const manager = new StreamManager({ store: this.#store })
     const { view, ticket } = await manager.view(SESSION)
     const entries = await manager.entries(SESSION, 0, view.head)

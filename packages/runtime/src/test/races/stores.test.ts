@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { firstSeed, reportFailed, reportPlayed, scheduleCount } from '../../../../../scripts/faults/campaign.ts'
 import { BACKENDS, type Backend } from '../crash/stores.fixture.ts'
 import { planOf } from './race-plan.fixture.ts'
-import { type Handles, realRace } from './real.fixture.ts'
+import { type Handles, realRace } from './real-time-race.fixture.ts'
 
 const COUNT = scheduleCount(6)
 const FIRST = firstSeed()

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { type Agent, agent } from '../../define/agent.ts'
 import { type ClientTool, type Tool, tool } from '../../define/tool.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import type { Kind } from './race-plan.fixture.ts'
+import type { RaceKind } from './race-plan.fixture.ts'
 
 export const SESSION = 'session'
 export const RUN = 'r'
@@ -16,7 +16,7 @@ export const NEXT = 'next'
 type Note = (toolCallId: string, phase: 'start' | 'end') => void
 
 export interface ProgramOptions {
-  readonly kind: Kind
+  readonly kind: RaceKind
   readonly timeout: number | undefined
   readonly paceMs: number
   readonly timers: Timers
@@ -24,11 +24,11 @@ export interface ProgramOptions {
 }
 
 /** The calls with pendings. */
-export const waitingOf = (kind: Kind): readonly string[] => (kind === 'children' ? ['a-pay', 'b-pay'] : ['pay'])
+export const waitingOf = (kind: RaceKind): readonly string[] => (kind === 'children' ? ['a-pay', 'b-pay'] : ['pay'])
 
 /** Whether a program waits for an approval, and for a client result. */
-export const isApproved = (kind: Kind): boolean => kind !== 'client'
-export const isClients = (kind: Kind): boolean => kind === 'client' || kind === 'approved-client'
+export const isApproved = (kind: RaceKind): boolean => kind !== 'client'
+export const isClients = (kind: RaceKind): boolean => kind === 'client' || kind === 'approved-client'
 
 /** The agents of one process. */
 export function agentsOf(options: ProgramOptions): readonly Agent[] {

@@ -12,13 +12,13 @@ import { type Tool, tool } from '../../define/tool.ts'
 import type { Workflow } from '../../define/workflow.ts'
 import { ToolError } from '../../error/error.ts'
 import { type ScriptedAnswer, type ScriptedPrompt, scriptedModel } from '../../model/scripted-model.ts'
-import type { Answering, CrowdOptions } from './crowd.fixture.ts'
-import type { Note } from './ledger.fixture.ts'
+import type { Answerer, AnsweringClientsOptions } from './answering-clients.fixture.ts'
+import type { WriteLine } from './ledger.fixture.ts'
 import type { verdict } from './run-verdict.fixture.ts'
 
 export interface ProgramOptions {
   /** Called at the start and the end of every call. */
-  readonly note: Note
+  readonly note: WriteLine
   readonly timers?: Timers
   /** Time between tokens of a model and between yields of a tool, in ms. @default 0 */
   readonly paceMs?: number
@@ -38,7 +38,7 @@ export interface Program {
   /** Requests all runs. Idempotent. */
   readonly ask: (runtime: Runtime) => Promise<unknown>
   /** Answers pendings. @default those of the program with pendings */
-  readonly crowd?: (options: CrowdOptions) => Answering
+  readonly clients?: (options: AnsweringClientsOptions) => Answerer
   /** Additional checks of the result. */
   readonly judge?: typeof verdict
 }
@@ -57,7 +57,7 @@ export function agentsOf({ note, timers = systemTimers, paceMs = 0 }: ProgramOpt
   return [
     agent({
       name: 'surveyor',
-      model: notedModel(scriptedModel(survey, pace), note),
+      model: recordedModel(scriptedModel(survey, pace), note),
       // The state that the calls of a step changed is in the next prompt.
       instructions: ({ state }) => `Survey the pond. So far: ${(state as Survey).total ?? 0}.`,
       tools,
@@ -66,7 +66,7 @@ export function agentsOf({ note, timers = systemTimers, paceMs = 0 }: ProgramOpt
     }),
     agent({
       name: 'reporter',
-      model: notedModel(scriptedModel(report, pace), note),
+      model: recordedModel(scriptedModel(report, pace), note),
       tools,
       outputSchema: z.object({
         title: z.string(),
@@ -78,7 +78,7 @@ export function agentsOf({ note, timers = systemTimers, paceMs = 0 }: ProgramOpt
 }
 
 /** Requests both runs in order. Idempotent. */
-export async function askForBoth(runtime: Runtime): Promise<readonly Run[]> {
+export async function requestBothRuns(runtime: Runtime): Promise<readonly Run[]> {
   const asked: Run[] = []
   for (const [index, runId] of RUNS.entries()) {
     asked.push(
@@ -97,7 +97,7 @@ export async function askForBoth(runtime: Runtime): Promise<readonly Run[]> {
 }
 
 /** The program without pendings. */
-export const POND: Program = { runs: RUNS, agents: agentsOf, ask: askForBoth }
+export const TOOLS_PROGRAM: Program = { runs: RUNS, agents: agentsOf, ask: requestBothRuns }
 
 /** The attempt number of a model call. */
 export const attemptOf = ({ options }: ScriptedPrompt): number =>
@@ -169,7 +169,7 @@ function report(prompt: ScriptedPrompt): ScriptedAnswer {
 }
 
 /** Progress, data that replaces itself, and state updates. */
-export function soundTool(note: Note, pause: () => Promise<void>): Tool {
+export function soundTool(note: WriteLine, pause: () => Promise<void>): Tool {
   return tool({
     name: 'sound',
     description: 'How deep it is somewhere',
@@ -196,7 +196,7 @@ export function soundTool(note: Note, pause: () => Promise<void>): Tool {
 }
 
 /** State updates without progress. */
-function countTool(note: Note, pause: () => Promise<void>): Tool {
+function countTool(note: WriteLine, pause: () => Promise<void>): Tool {
   return tool({
     name: 'count',
     description: 'Counts something',
@@ -216,7 +216,7 @@ function countTool(note: Note, pause: () => Promise<void>): Tool {
 }
 
 /** Fails with a ToolError. Its state updates are dropped. */
-function drainTool(note: Note): Tool {
+function drainTool(note: WriteLine): Tool {
   return tool({
     name: 'drain',
     description: 'Lets the water out',
@@ -236,7 +236,7 @@ export const callOf = (key: string, input: unknown) =>
   ({ kind: 'tool', key, attempt: 1, input: JSON.stringify(input) }) as const
 
 /** A model whose calls are recorded at their start and end. */
-export function notedModel(model: LanguageModelV4, note: Note): LanguageModelV4 {
+export function recordedModel(model: LanguageModelV4, note: WriteLine): LanguageModelV4 {
   return {
     ...model,
     async doStream(options) {

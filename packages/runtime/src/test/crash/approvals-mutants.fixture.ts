@@ -5,7 +5,7 @@ import type { ToolPart } from '@millrace/protocol'
 import type { CallNeed } from '../../execute/tool/call-need.ts'
 import { batchItemChunk, type Mutant, rewriting } from './run-mutants.fixture.ts'
 
-export interface PeopleMutant extends Mutant {
+export interface ApprovalsMutant extends Mutant {
   /** The fault that reveals it at the right point. @default random faults */
   readonly by?: 'answer' | 'death-after'
   /** What a call needs. */
@@ -22,7 +22,7 @@ export interface PeopleMutant extends Mutant {
 
 const RUN: CallNeed = { for: 'run' }
 
-export const PEOPLE_MUTANTS: readonly PeopleMutant[] = [
+export const APPROVALS_MUTANTS: readonly ApprovalsMutant[] = [
   {
     name: 'a call that runs before anybody has approved it',
     found: /runs rope: (nobody had approved it|the log has no approval)/,

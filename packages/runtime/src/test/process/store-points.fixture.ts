@@ -2,27 +2,34 @@
 
 import { existsSync, rmSync } from 'node:fs'
 import { LogError, type LogStore } from '@millrace/log'
-import { alarmOf, type Moment, type Opening, POINTS, type Point, type Told } from './process-messages.fixture.ts'
+import {
+  type Moment,
+  type Opening,
+  POINTS,
+  type Point,
+  type ProcessMessage,
+  wakeFileOf,
+} from './process-messages.fixture.ts'
 
 /** How often a sleeping process checks whether to wake, in ms. */
-const LOOK_MS = 5
+const POLL_MS = 5
 
 const isPoint = (name: string): name is Point => (POINTS as readonly string[]).includes(name)
 
-const standStill = (ms?: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+const blockThread = (ms?: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
 /**
  * Wraps a store. `say` must have sent its message when it returns, because nothing may run after it. Sleeping blocks only
  * the main thread, so that the thread of a file store finishes its call: stopped within a checkpoint, it would keep the
  * write lock and block all other processes.
  */
-export function pointed(
+export function storeWithPoints(
   store: LogStore,
   opening: Pick<Opening, 'moment' | 'ledger' | 'tag'>,
-  say: (told: Told) => void,
+  say: (told: ProcessMessage) => void,
 ): LogStore {
   const { moment } = opening
-  const alarm = alarmOf(opening)
+  const alarm = wakeFileOf(opening)
   let n = 0
 
   function meet(point: Point, when: Moment['when'], at: number): void {
@@ -30,9 +37,9 @@ export function pointed(
     // Set by the message of this point. Otherwise it belongs to another schedule.
     rmSync(alarm, { force: true })
     say({ kind: 'reached', point, n: at })
-    if (moment.does === 'halt') standStill()
+    if (moment.does === 'halt') blockThread()
     if (moment.does !== 'sleep') return
-    while (!existsSync(alarm)) standStill(LOOK_MS)
+    while (!existsSync(alarm)) blockThread(POLL_MS)
     say({ kind: 'awake' })
   }
 

@@ -1,6 +1,6 @@
 import { type FixtureResponse, LLMock } from '@copilotkit/aimock'
 
-/** A server that speaks the protocols of providers, on loopback, answering one call after the other. */
+/** A mock of the providers' servers on loopback. Answers the calls in order. */
 export async function mockServer(...answers: readonly FixtureResponse[]) {
   const mock = new LLMock({ port: 0, logLevel: 'silent' })
   let count = 0
@@ -9,7 +9,7 @@ export async function mockServer(...answers: readonly FixtureResponse[]) {
   return {
     mock,
     url: `${mock.url}/v1`,
-    /** The messages of each call, as the server understood them. */
+    /** The messages of each call. */
     get asked() {
       return mock.getRequests().map(({ body }) => body as { messages?: { role: string; content: unknown }[] })
     },

@@ -2,31 +2,31 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Usage } from '@millrace/protocol'
 
-/** One reply of a server that says exactly what it is told. */
+/** One scripted reply of a raw server. */
 export interface Reply {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body: string
-  /** After so many bytes the connection is cut. */
+  /** Cuts the connection after this many bytes. */
   readonly cutAt?: number
 }
 
-interface Asked {
+interface ReceivedRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: Readonly<Record<string, unknown>>
 }
 
-/** A server on loopback that gives these replies in turn, the last again and again, and keeps what it was asked. */
+/** A server on loopback that sends these replies in order, then repeats the last. Records its requests in `asked`. */
 export async function rawServer(...replies: readonly Reply[]) {
-  const asked: Asked[] = []
+  const asked: ReceivedRequest[] = []
   const server = createServer(async (request, response) => {
     const pieces: Buffer[] = []
     for await (const piece of request) pieces.push(piece as Buffer)
     const { url: path = '', headers } = request
     const body = JSON.parse(Buffer.concat(pieces).toString() || 'null')
     const at = asked.push({ path, headers, body }) - 1
-    say(response, (replies[at] ?? replies.at(-1)) as Reply)
+    sendReply(response, (replies[at] ?? replies.at(-1)) as Reply)
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   return {
@@ -39,19 +39,19 @@ export async function rawServer(...replies: readonly Reply[]) {
   }
 }
 
-function say(response: ServerResponse, { status = 200, headers = {}, body, cutAt }: Reply): void {
+function sendReply(response: ServerResponse, { status = 200, headers = {}, body, cutAt }: Reply): void {
   const type = body.startsWith('{') ? 'application/json' : 'text/event-stream'
   response.writeHead(status, { 'content-type': type, ...headers })
   if (cutAt === undefined) response.end(body)
   else response.write(Buffer.from(body).subarray(0, cutAt), () => response.socket?.destroy())
 }
 
-/** Two kinds of wire, each with how a model of its package speaks to a server. */
+/** The wire format of a provider. */
 export interface Wire {
   readonly name: string
   readonly text: (words: readonly string[]) => string
   readonly error: (status: number, type: string) => Reply
-  /** An error in the middle of a stream, after these words. */
+  /** An error in the middle of a stream, after this text. */
   readonly broken: (words: readonly string[], type: string) => string
   /** The usage at the start of an answer. */
   readonly startUsage: Usage
@@ -96,7 +96,7 @@ export const anthropicWire: Wire = {
   },
 }
 
-/** An answer of blocks: each begins so, and goes on so. */
+/** An answer of content blocks, each with its start and its deltas. */
 export function anthropic(...blocks: readonly (readonly [object, readonly object[]])[]): string {
   const calls = blocks.some(([block]) => 'type' in block && block.type === 'tool_use')
   const usage = { input_tokens: 12, cache_read_input_tokens: 8, cache_creation_input_tokens: 0, output_tokens: 1 }

@@ -9,20 +9,23 @@ const SOON_MS = 10
 /** Approximate number of appends of the answering process, without mistakes. */
 const USUAL_ANSWERS = 7
 
-type Crowd = NonNullable<Opening['crowd']>
+type AnsweringOptions = NonNullable<Opening['clients']>
 
 const WHENS = ['asked', 'paused', 'told'] as const
 
 /** When people answer, in rotation: when asked, one per pause, or all. */
-export const crowdAt = (n: number): Crowd => ({ when: WHENS[n % WHENS.length] as Crowd['when'], errs: true })
+export const answeringAt = (n: number): AnsweringOptions => ({
+  when: WHENS[n % WHENS.length] as AnsweringOptions['when'],
+  errs: true,
+})
 
 /** The same schedule with pendings. */
-export const peopled =
+export const withAnswers =
   (play: (stage: ProcessStage) => Promise<unknown>) =>
   async (stage: ProcessStage): Promise<void> => {
-    const crowd = crowdAt(stage.random.below(WHENS.length))
-    stage.notes.push(`people answer when ${crowd.when}`)
-    await stage.front(crowd)
+    const clients = answeringAt(stage.random.below(WHENS.length))
+    stage.notes.push(`people answer when ${clients.when}`)
+    await stage.front(clients)
     await play(stage)
   }
 
@@ -54,7 +57,7 @@ export async function answersAtDeath(stage: ProcessStage): Promise<void> {
 /** Both the driver and the answering process die. Answers are submitted again and count once. */
 export async function bothDie(stage: ProcessStage): Promise<void> {
   const { random, usual } = stage
-  const crowd: Crowd = { when: random.pick(['asked', 'paused']), errs: false }
+  const clients: AnsweringOptions = { when: random.pick(['asked', 'paused']), errs: false }
   const momentOf = (most: number): Moment => ({
     of: POINTS,
     n: random.between(1, most),
@@ -74,12 +77,12 @@ export async function bothDie(stage: ProcessStage): Promise<void> {
   const mute = async (): Promise<void> => {
     for (let deaths = random.between(1, 2); deaths > 0; deaths--) {
       const moment = momentOf(USUAL_ANSWERS >> 1)
-      const front = await stage.front(crowd, { moment })
+      const front = await stage.front(clients, { moment })
       await stage.reached(front)
       await front.kill()
       stage.notes.push(`${front.tag}, who answers, died ${moment.when} point ${moment.n}`)
     }
-    await stage.front(crowd)
+    await stage.front(clients)
   }
   await Promise.all([dying(), mute()])
   await stage.over()

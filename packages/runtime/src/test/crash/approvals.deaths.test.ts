@@ -3,23 +3,23 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import type { ErrorCode } from '../../error/error-codes.ts'
 import { everyNth } from '../../every-nth.fixture.ts'
 import { keyOf } from '../../session/key.ts'
-import { atEach, type CrowdPlan, FAST, type Fault, type Plan, PROMPT, UNDISTURBED } from './fault-plan.fixture.ts'
-import { PEOPLE_RUN } from './mill-program.fixture.ts'
-import { PEOPLE_MUTANTS } from './people-mutants.fixture.ts'
+import { APPROVALS_MUTANTS } from './approvals-mutants.fixture.ts'
+import { APPROVALS_RUN } from './approvals-program.fixture.ts'
+import { type AnsweringPlan, atEach, FAST, type Fault, type Plan, PROMPT, UNDISTURBED } from './fault-plan.fixture.ts'
 import { pass, undisturbed } from './play-plans.fixture.ts'
-import { SESSION } from './pond-program.fixture.ts'
 import { verdict } from './run-verdict.fixture.ts'
 import { type Report, schedule } from './simulated-schedule.fixture.ts'
+import { SESSION } from './tools-program.fixture.ts'
 
 /** One in this many points is played, each kind from another point. `npm run chaos` plays every point. */
 const STEP = 13
 const PAUSED_STEP = 26
 
-const ASKED: Plan = { ...FAST, crowd: PROMPT }
-const PAUSED: Plan = { ...FAST, crowd: { ...PROMPT, when: 'paused' } }
-const TOLD: Plan = { ...FAST, crowd: { ...PROMPT, when: 'told' } }
+const ASKED: Plan = { ...FAST, clients: PROMPT }
+const PAUSED: Plan = { ...FAST, clients: { ...PROMPT, when: 'paused' } }
+const TOLD: Plan = { ...FAST, clients: { ...PROMPT, when: 'told' } }
 
-const again = () => 'npm run chaos -- 50 packages/runtime/src/test/crash/people.deaths'
+const again = () => 'npm run chaos -- 50 packages/runtime/src/test/crash/approvals.deaths'
 
 test.each([
   ['before a call, with answers as soon as they are asked for', ASKED, ['death-before'], STEP, 0],
@@ -39,14 +39,14 @@ test('law 5: a stop at any point ends the run', () => playAtPoints(ASKED, ['stop
 async function playAtPoints(plan: Plan, faults: readonly Fault[], step: number, offset: number): Promise<void> {
   const { happened, points } = await undisturbed(plan)
   expect(points).toBeGreaterThan(140)
-  const found = PEOPLE_MUTANTS.filter(({ by }) => by !== undefined && faults.length === 1 && faults[0] === by)
+  const found = APPROVALS_MUTANTS.filter(({ by }) => by !== undefined && faults.length === 1 && faults[0] === by)
   const known = new Set(found.flatMap(mutant => mutant.plan ?? []))
   await pass(everyNth(atEach(points, plan, ...faults), step, offset, known), { undisturbed: happened }, again)
 }
 
 describe('an approval that is given while a sibling is taken over', () => {
   // Tools that take virtual time.
-  const slow: Plan = { ...UNDISTURBED, crowd: { ...PROMPT, when: 'told' } }
+  const slow: Plan = { ...UNDISTURBED, clients: { ...PROMPT, when: 'told' } }
   let report: Report
   let points: readonly number[]
   beforeAll(async () => {
@@ -67,7 +67,7 @@ describe('an approval that is given while a sibling is taken over', () => {
         const { entries, lines } = happened
         const starts = (toolCallId: string) =>
           lines.filter(
-            line => 'phase' in line && line.phase === 'start' && line.key === keyOf(SESSION, PEOPLE_RUN, toolCallId),
+            line => 'phase' in line && line.phase === 'start' && line.key === keyOf(SESSION, APPROVALS_RUN, toolCallId),
           ).length
         expect(starts('rope')).toBe(1)
         expect(starts('stone')).toBe(0)
@@ -87,7 +87,7 @@ describe('an approval that is given while a sibling is taken over', () => {
 /** The points at which a tool call is in flight. */
 function whileAtWork(trace: readonly string[], toolCallId: string): readonly number[] {
   const pointOf = (phase: string) => {
-    const line = trace.find(line => line.endsWith(`${keyOf(SESSION, PEOPLE_RUN, toolCallId)} ${phase}`))
+    const line = trace.find(line => line.endsWith(`${keyOf(SESSION, APPROVALS_RUN, toolCallId)} ${phase}`))
     return Number(line?.split(' ', 1)[0])
   }
   const [from, to] = [pointOf('starts'), pointOf('ends')]
@@ -101,11 +101,11 @@ test('the result and the prompts do not depend on when and by which process it w
   const { happened } = await undisturbed(ASKED)
   const codes = new Set<string | undefined>()
   for (const paceMs of [FAST.paceMs, UNDISTURBED.paceMs]) {
-    for (const crowd of CROWDS) {
-      const other = await schedule({ ...UNDISTURBED, paceMs, crowd })
-      expect(other.violations, JSON.stringify(crowd)).toEqual([])
+    for (const clients of ANSWERING_PLANS) {
+      const other = await schedule({ ...UNDISTURBED, paceMs, clients })
+      expect(other.violations, JSON.stringify(clients)).toEqual([])
       for (const { code } of other.happened.given ?? []) codes.add(code)
-      expect(verdict(other.happened, { undisturbed: happened, isExact: true }), JSON.stringify(crowd)).toEqual([])
+      expect(verdict(other.happened, { undisturbed: happened, isExact: true }), JSON.stringify(clients)).toEqual([])
     }
   }
   // All these mistakes were made.
@@ -123,6 +123,6 @@ const MISTAKES: readonly ErrorCode[] = [
   'answer_wrong_kind',
 ]
 
-const CROWDS: readonly CrowdPlan[] = (['asked', 'paused', 'told'] as const).flatMap(when =>
+const ANSWERING_PLANS: readonly AnsweringPlan[] = (['asked', 'paused', 'told'] as const).flatMap(when =>
   (['desk', 'front'] as const).map(via => ({ when, via, errs: true })),
 )

@@ -12,24 +12,24 @@ import { type Agent, agent } from '../../define/agent.ts'
 import { subAgent } from '../../define/sub-agent.ts'
 import { type AnyTool, tool } from '../../define/tool.ts'
 import { type ScriptedAnswer, type ScriptedPrompt, scriptedModel } from '../../model/scripted-model.ts'
-import type { Note } from './ledger.fixture.ts'
+import type { WriteLine } from './ledger.fixture.ts'
 import {
   attemptOf,
   callOf,
-  notedModel,
   type Program,
   type ProgramOptions,
+  recordedModel,
   SESSION,
   soundTool,
-} from './pond-program.fixture.ts'
+} from './tools-program.fixture.ts'
 
-export const PEOPLE_RUN = 'works'
+export const APPROVALS_RUN = 'works'
 /** A session without pendings. */
-export const ELSEWHERE = 'elsewhere'
+export const OTHER_SESSION = 'elsewhere'
 /** Owner of both sessions. */
 export const PRINCIPAL = 'owner'
 
-export interface PeopleOptions extends ProgramOptions {
+export interface ApprovalsOptions extends ProgramOptions {
   /** Timeout of the answer that never comes, in ms. */
   readonly deadlineMs?: number
 }
@@ -62,11 +62,11 @@ interface Purse {
 }
 
 /** The agents of one process. */
-export function peopleAgents(options: PeopleOptions): readonly Agent[] {
+export function approvalsAgents(options: ApprovalsOptions): readonly Agent[] {
   const { note, timers = systemTimers, paceMs = 0, deadlineMs = DEADLINE_MS } = options
   const pause = (): Promise<void> => (paceMs > 0 ? new Promise(done => timers.after(paceMs, done)) : Promise.resolve())
   const model = (script: (prompt: ScriptedPrompt) => ScriptedAnswer) =>
-    notedModel(scriptedModel(script, { paceMs, timers }), note)
+    recordedModel(scriptedModel(script, { paceMs, timers }), note)
   const spend = spendTool(note, pause)
   const look = tool({ name: 'look', inputSchema: z.object({ what: z.string() }), outputSchema: SEEN, client: true })
   const tools = [soundTool(note, pause), spend]
@@ -109,21 +109,21 @@ const SEEN = z.object({ seen: z.string() })
 const askMason = ({ wall }: { wall: string }): string => `Mend the wall of the ${wall}.`
 
 /** Requests the run. Idempotent. */
-export async function askPeople(runtime: Runtime): Promise<Run> {
-  await runtime.manager.createStream(ELSEWHERE, PRINCIPAL)
+export async function requestApprovalsRun(runtime: Runtime): Promise<Run> {
+  await runtime.manager.createStream(OTHER_SESSION, PRINCIPAL)
   return runtime.start({
     session: SESSION,
     principal: PRINCIPAL,
     agent: 'agent:steward@1',
-    runId: PEOPLE_RUN,
-    messageId: `asks-${PEOPLE_RUN}`,
+    runId: APPROVALS_RUN,
+    messageId: `asks-${APPROVALS_RUN}`,
     input: 'See to the mill.',
-    context: { asked: PEOPLE_RUN },
+    context: { asked: APPROVALS_RUN },
   })
 }
 
 /** The program with pendings. */
-export const MILL: Program = { runs: [PEOPLE_RUN], agents: peopleAgents, ask: askPeople }
+export const APPROVALS_PROGRAM: Program = { runs: [APPROVALS_RUN], agents: approvalsAgents, ask: requestApprovalsRun }
 
 function steward({ answers }: ScriptedPrompt): ScriptedAnswer {
   switch (answers) {
@@ -223,7 +223,7 @@ function mend({ answers }: ScriptedPrompt): ScriptedAnswer {
 const inputOf = (toolCallId: string): JsonObject => (APPROVALS[toolCallId] ?? RESULTS[toolCallId])?.input ?? {}
 
 /** Allows small amounts, asks for larger ones, and decides itself in between and beyond. */
-function spendTool(note: Note, pause: () => Promise<void>): AnyTool {
+function spendTool(note: WriteLine, pause: () => Promise<void>): AnyTool {
   return tool({
     name: 'spend',
     description: 'Buys something',
@@ -248,7 +248,7 @@ function spendTool(note: Note, pause: () => Promise<void>): AnyTool {
 }
 
 /** Waits for an answer with a short timeout. */
-function treatTool(note: Note, timeout: number): AnyTool {
+function treatTool(note: WriteLine, timeout: number): AnyTool {
   return tool({
     name: 'treat',
     inputSchema: z.object({ what: z.string(), amount: z.number() }),

@@ -8,9 +8,9 @@ import type { Answer } from '../../api/answer.ts'
 import { createRuntime, type Runtime } from '../../api/runtime.ts'
 import { MillraceError } from '../../error/error.ts'
 import { ReaderChecks } from '../crash/reader-checks.fixture.ts'
-import { act, cuedIn } from './guest.fixture.ts'
-import type { Doing, Plan } from './race-plan.fixture.ts'
-import { type Noted, type Told, verdict } from './race-verdict.fixture.ts'
+import { performAction, startDelayMs } from './guest-actions.fixture.ts'
+import type { GuestAction, Plan } from './race-plan.fixture.ts'
+import { type ActionResult, type ToolOperation, verdict } from './race-verdict.fixture.ts'
 import { agentsOf, RUN, SESSION, waitingOf } from './waiting-program.fixture.ts'
 
 const SILENT = { warn() {}, error() {} }
@@ -26,10 +26,10 @@ class RealRace {
   readonly #plan: Plan
   readonly #handles: Handles
   readonly #guests: Runtime
-  readonly #ahead: Set<Doing>
+  readonly #ahead: Set<GuestAction>
   readonly #underWay = new Set<Promise<void>>()
-  readonly #told: Told[] = []
-  readonly #notes: Noted[] = []
+  readonly #told: ActionResult[] = []
+  readonly #notes: ToolOperation[] = []
   readonly #entries: Entry[] = []
   readonly #leaving = new AbortController()
   #seen = Promise.withResolvers<void>()
@@ -95,7 +95,7 @@ class RealRace {
         this.#entries.push(entry)
         const now = (await this.#info()).clock
         for (const doing of this.#ahead) {
-          const ms = cuedIn(doing, this.#callOf(doing), entry.chunk, now)
+          const ms = startDelayMs(doing, this.#callOf(doing), entry.chunk, now)
           if (ms !== undefined) this.#fire(doing, ms)
         }
         this.#look()
@@ -142,11 +142,11 @@ class RealRace {
     })
   }
 
-  #callOf({ call }: Doing): string {
+  #callOf({ call }: GuestAction): string {
     return waitingOf(this.#plan.kind)[call] as string
   }
 
-  #fire(doing: Doing, ms: number): void {
+  #fire(doing: GuestAction, ms: number): void {
     this.#ahead.delete(doing)
     const done = this.#do(doing, ms).then(() => {
       this.#underWay.delete(done)
@@ -155,12 +155,12 @@ class RealRace {
     this.#underWay.add(done)
   }
 
-  async #do(doing: Doing, ms: number): Promise<void> {
+  async #do(doing: GuestAction, ms: number): Promise<void> {
     await pause(Math.max(0, ms))
     const guest = `g${this.#plan.doings.indexOf(doing)}`
     const toolCallId = this.#callOf(doing)
     const head = this.#head
-    const { outcome, sequence } = await act(this.#guests, doing, guest, toolCallId)
+    const { outcome, sequence } = await performAction(this.#guests, doing, guest, toolCallId)
     const now = await this.#info()
     this.#told.push({ guest, doing, toolCallId, outcome, sequence, head, until: { head: now.head, at: now.clock } })
   }

@@ -2,13 +2,13 @@
 
 import { type Entry, Fold, isGuest, type Json, type ToolPart, type View } from '@millrace/protocol'
 import { keyOf } from '../../session/key.ts'
-import { type Given, ROGUE } from './crowd.fixture.ts'
+import { ROGUE, type SubmittedAnswer } from './answering-clients.fixture.ts'
+import { APPROVALS, APPROVALS_RUN } from './approvals-program.fixture.ts'
 import type { Line } from './ledger.fixture.ts'
-import { APPROVALS, PEOPLE_RUN } from './mill-program.fixture.ts'
-import { SESSION } from './pond-program.fixture.ts'
+import { SESSION } from './tools-program.fixture.ts'
 
 /** The approval of one call in the log. */
-interface Asked {
+interface ApprovalInLog {
   readonly at: number
   readonly input: Json
   response?: { readonly at: number; readonly approved: boolean }
@@ -23,13 +23,13 @@ export function consentProblems({
   readonly lines: readonly Line[]
 }): string[] {
   const problems: string[] = []
-  const asked = askedOf(entries, problems)
+  const asked = approvalsInLog(entries, problems)
   const allowed = new Set<string>()
   for (const line of lines) {
     if (line.kind === 'consent' && line.approved) allowed.add(line.toolCallId)
     if (line.kind !== 'tool' || line.phase !== 'start') continue
     for (const [toolCallId, { by, approved, input }] of Object.entries(APPROVALS)) {
-      if (line.key !== keyOf(SESSION, PEOPLE_RUN, toolCallId)) continue
+      if (line.key !== keyOf(SESSION, APPROVALS_RUN, toolCallId)) continue
       const say = (problem: string) => problems.push(`${line.process} runs ${toolCallId}: ${problem}`)
       const { response, input: shown } = asked.get(toolCallId) ?? {}
       if (!approved) say('it was to be denied')
@@ -43,8 +43,8 @@ export function consentProblems({
 }
 
 /** The requests and their answers, each once. */
-function askedOf(entries: readonly Entry[], problems: string[]): ReadonlyMap<string, Asked> {
-  const asked = new Map<string, Asked>()
+function approvalsInLog(entries: readonly Entry[], problems: string[]): ReadonlyMap<string, ApprovalInLog> {
+  const asked = new Map<string, ApprovalInLog>()
   for (const { sequence, chunk, origin } of entries) {
     const say = (problem: string) => problems.push(`entry ${sequence}, ${chunk.type}: ${problem}`)
     if (chunk.type === 'tool-approval-request') {
@@ -75,7 +75,11 @@ const ANSWERS: ReadonlySet<string> = new Set([
 ])
 
 /** Checks that the log has each accepted answer at its reported sequence, and no rejected one. */
-export function answerProblems(entries: readonly Entry[], given: readonly Given[], isStopped: boolean): string[] {
+export function answerProblems(
+  entries: readonly Entry[],
+  given: readonly SubmittedAnswer[],
+  isStopped: boolean,
+): string[] {
   const problems: string[] = []
   const told = new Set(given.flatMap(({ sequence }) => sequence ?? []))
   for (const { sequence, chunk, origin } of entries) {
@@ -112,13 +116,13 @@ export function pauseProblems(entries: readonly Entry[]): string[] {
     if (said.sort().join() !== open.sort().join()) {
       problems.push(`entry ${sequence}: it pauses for ${said.join()}, and what waits is ${open.join()}`)
     }
-    for (const able of ableOf(view)) problems.push(`entry ${sequence}: it pauses, and ${able} can go on`)
+    for (const able of workThatCouldContinue(view)) problems.push(`entry ${sequence}: it pauses, and ${able} can go on`)
   }
   return problems
 }
 
 /** What could continue: open calls without a pending, and agents without an open call. */
-function ableOf({ messages, runs, agents, pendings, drafts }: View): string[] {
+function workThatCouldContinue({ messages, runs, agents, pendings, drafts }: View): string[] {
   const open = runs.at(-1)?.runId
   const able: string[] = drafts.map(draft => `a draft ${JSON.stringify(draft)}`)
   const waiting = new Set(pendings.flatMap(pending => ('part' in pending ? [pending.part.toolCallId] : [])))

@@ -3,12 +3,12 @@
 
 import { type LogStore, systemTimers, type Timers } from '@millrace/log'
 import { createRuntime, type Runtime } from '../../api/runtime.ts'
-import { Crowd, type CrowdOptions } from './crowd.fixture.ts'
-import { Ledger, type Note, noted, witnessed } from './ledger.fixture.ts'
-import { ELSEWHERE, MILL, peopleAgents } from './mill-program.fixture.ts'
-import { type Program, SESSION } from './pond-program.fixture.ts'
+import { AnsweringClients, type AnsweringClientsOptions } from './answering-clients.fixture.ts'
+import { APPROVALS_PROGRAM, approvalsAgents, OTHER_SESSION } from './approvals-program.fixture.ts'
+import { Ledger, recordAppends, recordApprovals, type WriteLine } from './ledger.fixture.ts'
 import { ReaderChecks } from './reader-checks.fixture.ts'
-import { type Happened, verdict } from './run-verdict.fixture.ts'
+import { type RunRecord, verdict } from './run-verdict.fixture.ts'
+import { type Program, SESSION } from './tools-program.fixture.ts'
 
 /** A death at an append of a driver: before the store gets it, or after it is in the log and before the reply. */
 export interface Death {
@@ -16,7 +16,7 @@ export interface Death {
   readonly when: 'before' | 'after'
 }
 
-export interface Lived {
+export interface PlayedRun {
   readonly violations: readonly string[]
   /** Number of appends of all drivers. */
   readonly appends: number
@@ -28,35 +28,35 @@ const DEADLINE_MS = 40
 const CLAIM_MS = 10
 
 /** The program with pendings and short deadlines. */
-const QUICK_MILL: Program = {
-  ...MILL,
-  agents: options => peopleAgents({ ...options, deadlineMs: DEADLINE_MS }),
+const QUICK_APPROVALS_PROGRAM: Program = {
+  ...APPROVALS_PROGRAM,
+  agents: options => approvalsAgents({ ...options, deadlineMs: DEADLINE_MS }),
 }
 
 /** Runs one driver after another until the run has ended. Each death applies to the next driver. */
-export async function live(
+export async function playDeaths(
   store: LogStore,
   deaths: readonly Death[],
-  manner: Pick<CrowdOptions, 'when' | 'errs'>,
-  undisturbed?: Happened,
-  program: Program = QUICK_MILL,
-): Promise<Lived> {
+  manner: Pick<AnsweringClientsOptions, 'when' | 'errs'>,
+  undisturbed?: RunRecord,
+  program: Program = QUICK_APPROVALS_PROGRAM,
+): Promise<PlayedRun> {
   const ledger = new Ledger()
-  const base = witnessed(store, ledger.of('the log'), 'before')
-  const { judge = verdict, crowd: make = options => new Crowd(options), runs } = program
+  const base = recordApprovals(store, ledger.of('the log'), 'before')
+  const { judge = verdict, clients: make = options => new AnsweringClients(options), runs } = program
   const agents = program.agents({ note: () => {} })
   const desk = createRuntime({ store: base, agents, engine: false, logger: SILENT })
   const { manager } = desk
-  for (const session of [SESSION, ELSEWHERE]) await manager.deleteStream(session)
-  const crowd = make({ ...manner, voice: () => ({ runtime: desk }), claimMs: CLAIM_MS })
+  for (const session of [SESSION, OTHER_SESSION]) await manager.deleteStream(session)
+  const clients = make({ ...manner, voice: () => ({ runtime: desk }), claimMs: CLAIM_MS })
   const story = new ReaderChecks()
-  const lives: Life[] = []
+  const lives: DyingProcess[] = []
   const next = () => {
-    const life = new Life(`p${lives.length + 1}`, base, ledger, program, deaths[lives.length])
+    const life = new DyingProcess(`p${lives.length + 1}`, base, ledger, program, deaths[lives.length])
     lives.push(life)
     life.gone.then(() => {
       next()
-      if (manner.when === 'told') crowd.answer()
+      if (manner.when === 'told') clients.answer()
     })
   }
   await program.ask(desk)
@@ -64,19 +64,19 @@ export async function live(
   const reading = { after: 0, follow: true, whole: true, internal: true }
   for await (const entry of await manager.createResumableReader(SESSION, reading)) {
     story.take(entry)
-    crowd.take(entry)
+    clients.take(entry)
     if (entry.chunk.type === 'run-finished') break
   }
-  await crowd.idle()
+  await clients.idle()
   const [status] = runs.map(runId => story.ended.get(runId))
   const { view } = await manager.view(SESSION)
   const entries = await manager.entries(SESSION, 0, view.head)
   for (const life of lives) await life.leave()
   await desk.close()
-  const happened = { entries, view, lines: ledger.lines, given: crowd.given }
+  const happened = { entries, view, lines: ledger.lines, given: clients.given }
   return {
     violations: [
-      ...crowd.problems,
+      ...clients.problems,
       ...(status === 'completed' ? [] : [`the run is ${status}`]),
       ...judge(happened, undisturbed && { undisturbed }),
     ],
@@ -85,7 +85,7 @@ export async function live(
 }
 
 /** A process, as a store sees it. */
-class Life {
+class DyingProcess {
   appends = 0
   readonly #gone = Promise.withResolvers<void>()
   readonly #store: LogStore
@@ -99,7 +99,7 @@ class Life {
     this.#store = store
     this.#death = death
     const write = ledger.of(name)
-    const note: Note = line => {
+    const note: WriteLine = line => {
       if (!this.#isAlive) return
       if (line.kind === 'claimed') this.#epoch = line.epoch
       write(line)
@@ -109,7 +109,7 @@ class Life {
       after: (ms, ring, ...rest) => systemTimers.after(ms, () => this.#isAlive && ring(), ...rest),
     }
     this.#runtime = createRuntime({
-      store: noted(this.#mortal(), note),
+      store: recordAppends(this.#mortal(), note),
       agents: program.agents({ note, timers }),
       workflows: program.workflows?.({ note, timers }) ?? [],
       engine: { pollMs: POLL_MS },

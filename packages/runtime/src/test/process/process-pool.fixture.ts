@@ -4,27 +4,27 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Child } from '../../../../../scripts/faults/process.ts'
 import { Spares } from '../../../../../scripts/faults/spares.ts'
-import type { Given } from '../crash/crowd.fixture.ts'
+import type { SubmittedAnswer } from '../crash/answering-clients.fixture.ts'
 import {
-  alarmOf,
   type Moment,
   type Opening,
   type Point,
+  type ProcessMessage,
   type StoreSpec,
-  type Told,
+  wakeFileOf,
 } from './process-messages.fixture.ts'
 
 /** Maximum number of kept log messages, the last ones. */
-const MOST_COMPLAINTS = 30
+const MAX_LOG_MESSAGES = 30
 
 /** The program of a process. */
 const FILES = { process: join(import.meta.dirname, 'driver-process.fixture.ts') }
 
 /** A process, which may be used by several schedules in turn. */
-class Process {
+class PooledProcess {
   readonly child: Child
   /** Receives its messages. */
-  hear: (told: Told) => void = () => {}
+  hear: (told: ProcessMessage) => void = () => {}
   /** Called with its exit. */
   lose: (error: unknown) => void = () => {}
 
@@ -39,31 +39,31 @@ class Process {
 
   async #listen(): Promise<never> {
     for (;;) {
-      const told = await this.child.event<Told>('told')
-      this.hear(told as Told & { event: string })
+      const told = await this.child.event<ProcessMessage>('told')
+      this.hear(told as ProcessMessage & { event: string })
     }
   }
 }
 
 /** Ready processes. They are reused unless killed, because starting one is slow. */
-export class Pool {
-  readonly #spares: Spares<Process>
+export class ProcessPool {
+  readonly #spares: Spares<PooledProcess>
   /** Number of processes killed in schedules. */
   killed = 0
 
   constructor(kind: StoreSpec['kind'], size: number) {
-    this.#spares = new Spares(FILES, { size, args: [kind], make: child => new Process(child) })
+    this.#spares = new Spares(FILES, { size, args: [kind], make: child => new PooledProcess(child) })
   }
 
   /** A process that opens a store. */
-  async open(opening: Opening, lose: (error: unknown) => void): Promise<Actor> {
+  async open(opening: Opening, lose: (error: unknown) => void): Promise<ScheduledProcess> {
     const taken = this.#spares.take()
-    const actor = new Actor(taken, opening, this, lose)
+    const actor = new ScheduledProcess(taken, opening, this, lose)
     await taken.child.send({ do: 'open', ...opening })
     return actor
   }
 
-  giveBack(process: Process): void {
+  giveBack(process: PooledProcess): void {
     this.#spares.giveBack(process)
   }
 
@@ -80,15 +80,15 @@ const DOES: Readonly<Record<Moment['does'], string>> = {
 }
 
 /** One process in one schedule. */
-export class Actor {
+export class ScheduledProcess {
   readonly tag: string
   /** Its errors and warnings, for diagnosis. */
   readonly complaints: string[] = []
   /** Its answers, and unexpected results. */
-  readonly given: Given[] = []
+  readonly given: SubmittedAnswer[] = []
   readonly problems: string[] = []
-  readonly #process: Process
-  readonly #pool: Pool
+  readonly #process: PooledProcess
+  readonly #pool: ProcessPool
   readonly #does: Moment['does']
   readonly #alarm: string
   readonly #reached = Promise.withResolvers<Point>()
@@ -101,13 +101,13 @@ export class Actor {
   /** Its last known state. */
   #state = 'has not come to a moment'
 
-  constructor(process: Process, opening: Opening, pool: Pool, lose: (error: unknown) => void) {
+  constructor(process: PooledProcess, opening: Opening, pool: ProcessPool, lose: (error: unknown) => void) {
     const { tag, moment } = opening
     this.#process = process
     this.tag = tag
     this.hasMoment = moment !== undefined
     this.#does = moment?.does ?? 'go on'
-    this.#alarm = alarmOf(opening)
+    this.#alarm = wakeFileOf(opening)
     this.#pool = pool
     this.#closed.promise.catch(() => {})
     process.hear = told => this.#hear(told)
@@ -173,7 +173,7 @@ export class Actor {
     this.#pool.giveBack(this.#process)
   }
 
-  #hear(told: Told): void {
+  #hear(told: ProcessMessage): void {
     switch (told.kind) {
       case 'reached':
         this.#state = `${DOES[this.#does]} ${told.point} ${told.n}`
@@ -201,6 +201,6 @@ export class Actor {
   }
 
   #complain(what: string): void {
-    if (this.complaints.push(`${this.tag}: ${what}`) > MOST_COMPLAINTS) this.complaints.shift()
+    if (this.complaints.push(`${this.tag}: ${what}`) > MAX_LOG_MESSAGES) this.complaints.shift()
   }
 }

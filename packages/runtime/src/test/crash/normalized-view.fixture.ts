@@ -4,7 +4,7 @@
 import type { Json, Message, Part, Run, Usage, View } from '@millrace/protocol'
 
 /** What must be equal after any crash. */
-export interface Normal {
+export interface NormalizedView {
   readonly messages: readonly unknown[]
   readonly runs: readonly unknown[]
   readonly requests: readonly unknown[]
@@ -18,7 +18,7 @@ export interface Normal {
 }
 
 /** A normalized view. Equal ones show the same to readers. */
-export function normalOf(view: View): Normal {
+export function normalizedView(view: View): NormalizedView {
   return {
     messages: view.messages.map(messageOf).sort(byParent),
     runs: view.runs.map(runOf),
@@ -82,11 +82,11 @@ const byParent = (one: { id: string; parent?: unknown }, other: { id: string; pa
   (one.parent === undefined ? 0 : compare(one.id, other.id))
 
 function runOf({ at, startedAt, finishedAt, takeovers, usage, discarded, ...run }: Run) {
-  return { ...run, usage: less(usage, discarded) }
+  return { ...run, usage: usageDifference(usage, discarded) }
 }
 
 /** Usage of committed attempts. */
-function less(usage: Usage, discarded: Usage): Record<string, number> {
+function usageDifference(usage: Usage, discarded: Usage): Record<string, number> {
   const kept: Record<string, number> = {}
   for (const [name, used] of Object.entries(usage)) {
     const left = (used as number) - ((discarded as Record<string, number | undefined>)[name] ?? 0)

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { firstSeed, isCampaign, multiplied, scheduleCount } from '../../../../../scripts/faults/campaign.ts'
-import { FAST, type Fault, type Plan, PROMPT, peoplePlanOf } from './fault-plan.fixture.ts'
+import { approvalsPlanOf, FAST, type Fault, type Plan, PROMPT } from './fault-plan.fixture.ts'
 import { pass, undisturbed } from './play-plans.fixture.ts'
-import type { Happened } from './run-verdict.fixture.ts'
+import type { RunRecord } from './run-verdict.fixture.ts'
 import { schedule } from './simulated-schedule.fixture.ts'
 
 const COUNT = scheduleCount(32)
@@ -11,7 +11,7 @@ const PAIRS = multiplied(20)
 const FIRST = firstSeed()
 
 const again = ({ seed }: { readonly seed: number }): string =>
-  `npm run chaos -- --runs 1 --seed ${seed} packages/runtime/src/test/crash/people.schedules`
+  `npm run chaos -- --runs 1 --seed ${seed} packages/runtime/src/test/crash/approvals.schedules`
 
 const deaths = fc.constantFrom<Fault>('death-before', 'death-after', 'death-late')
 
@@ -27,18 +27,18 @@ const pairs: fc.Arbitrary<Plan> = fc
   .map(({ answers, first, second, when, via }) => {
     const faults: (readonly [number, Fault])[] = answers.map(point => [point, 'answer'] as const)
     faults.push(first, [first[0] + second[0], second[1]])
-    return { ...FAST, faults: faults.sort(([one], [other]) => one - other), crowd: { ...PROMPT, when, via } }
+    return { ...FAST, faults: faults.sort(([one], [other]) => one - other), clients: { ...PROMPT, when, via } }
   })
 
 describe('a run with pendings and drivers that crash, freeze, lose replies and take over', () => {
-  let happened: Happened
+  let happened: RunRecord
   beforeAll(async () => {
-    happened = (await undisturbed({ ...FAST, crowd: PROMPT })).happened
+    happened = (await undisturbed({ ...FAST, clients: PROMPT })).happened
   })
 
   test('a seed plays the same schedule each time, to the millisecond', async () => {
     for (let seed = FIRST; seed < FIRST + 2; seed++) {
-      const [once, again] = [await schedule(peoplePlanOf(seed)), await schedule(peoplePlanOf(seed))]
+      const [once, again] = [await schedule(approvalsPlanOf(seed)), await schedule(approvalsPlanOf(seed))]
       expect(again.happened.entries).toEqual(once.happened.entries)
       expect(again.points).toBe(once.points)
     }
@@ -55,7 +55,7 @@ describe('a run with pendings and drivers that crash, freeze, lose replies and t
       ))
 
   test(`ends as without faults, ${COUNT} schedules from seed ${FIRST}`, () => {
-    const plans = Array.from({ length: COUNT }, (_, index) => peoplePlanOf(FIRST + index))
+    const plans = Array.from({ length: COUNT }, (_, index) => approvalsPlanOf(FIRST + index))
     return pass(plans, { undisturbed: happened }, again)
   })
 })

@@ -3,13 +3,18 @@
 import type { Chunk } from '@millrace/protocol'
 import type { Runtime } from '../../api/runtime.ts'
 import { MillraceError } from '../../error/error.ts'
-import type { Doing } from './race-plan.fixture.ts'
+import type { GuestAction } from './race-plan.fixture.ts'
 import { NEXT, RUN, SESSION } from './waiting-program.fixture.ts'
 
 const CLAIM_MS = 30
 
 /** Delay in ms after which a guest starts now that this entry is in the log; undefined if it waits for another. */
-export function cuedIn({ cue, isResult }: Doing, call: string, chunk: Chunk, now: number): number | undefined {
+export function startDelayMs(
+  { cue, isResult }: GuestAction,
+  call: string,
+  chunk: Chunk,
+  now: number,
+): number | undefined {
   const { on, afterMs } = cue
   if (on === chunk.type) return afterMs
   const { deadline, toolCallId } = chunk as { deadline?: number; toolCallId?: string }
@@ -18,14 +23,14 @@ export function cuedIn({ cue, isResult }: Doing, call: string, chunk: Chunk, now
 }
 
 /** Executes an action. Returns the sequence of an answer, or the error. */
-export async function act(
+export async function performAction(
   runtime: Runtime,
-  doing: Doing,
+  doing: GuestAction,
   guest: string,
   toolCallId: string,
 ): Promise<{ readonly outcome: string; readonly sequence?: number }> {
   try {
-    const done = await say(runtime, doing, guest, toolCallId)
+    const done = await submit(runtime, doing, guest, toolCallId)
     if (done === false) return { outcome: 'ended' }
     return { outcome: 'accepted', ...(typeof done === 'number' && { sequence: done }) }
   } catch (error) {
@@ -33,7 +38,12 @@ export async function act(
   }
 }
 
-async function say(runtime: Runtime, doing: Doing, guest: string, toolCallId: string): Promise<number | boolean> {
+async function submit(
+  runtime: Runtime,
+  doing: GuestAction,
+  guest: string,
+  toolCallId: string,
+): Promise<number | boolean> {
   const as = { guest }
   switch (doing.act) {
     case 'stop':

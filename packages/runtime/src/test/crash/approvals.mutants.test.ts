@@ -6,22 +6,22 @@ import type * as position from '../../execute/agent-position.ts'
 import type * as need from '../../execute/tool/call-need.ts'
 import type * as execution from '../../execute/tool/execute-call.ts'
 import { Session } from '../../session/session.ts'
-import { atEach, FAST, PROMPT, peoplePlanOf } from './fault-plan.fixture.ts'
-import { PEOPLE_MUTANTS, type PeopleMutant } from './people-mutants.fixture.ts'
+import { APPROVALS_MUTANTS, type ApprovalsMutant } from './approvals-mutants.fixture.ts'
+import { approvalsPlanOf, atEach, FAST, PROMPT } from './fault-plan.fixture.ts'
 import { undisturbed } from './play-plans.fixture.ts'
 import { knownFirst } from './run-mutants.fixture.ts'
-import type { Happened } from './run-verdict.fixture.ts'
+import type { RunRecord } from './run-verdict.fixture.ts'
 import { schedule } from './simulated-schedule.fixture.ts'
 
 /** How many random plans are tried. */
 const SEEDS = 30
 
 const PLANS = {
-  'death-after': { ...FAST, crowd: PROMPT },
-  answer: { ...FAST, crowd: { ...PROMPT, when: 'told' } },
+  'death-after': { ...FAST, clients: PROMPT },
+  answer: { ...FAST, clients: { ...PROMPT, when: 'told' } },
 } as const
 
-const now = vi.hoisted(() => ({ mutant: undefined as PeopleMutant | undefined }))
+const now = vi.hoisted(() => ({ mutant: undefined as ApprovalsMutant | undefined }))
 
 vi.mock('../../execute/agent-position.ts', async load => {
   const own = await load<typeof position>()
@@ -58,7 +58,7 @@ vi.mock('../../api/answer.ts', async load => {
 })
 
 describe('the schedules with answers find', () => {
-  let happened: Happened
+  let happened: RunRecord
   let points: number
   beforeAll(async () => {
     const report = await undisturbed(PLANS['death-after'])
@@ -70,7 +70,7 @@ describe('the schedules with answers find', () => {
     vi.restoreAllMocks()
   })
 
-  test.each(PEOPLE_MUTANTS.map(mutant => [mutant.name, mutant] as const))('%s', async (_, mutant) => {
+  test.each(APPROVALS_MUTANTS.map(mutant => [mutant.name, mutant] as const))('%s', async (_, mutant) => {
     now.mutant = mutant
     const create = StreamManager.prototype.createWriter
     vi.spyOn(StreamManager.prototype, 'createWriter').mockImplementation(async function (this: StreamManager, ...call) {
@@ -81,7 +81,7 @@ describe('the schedules with answers find', () => {
     if (mutant.forgets) vi.spyOn(Session.prototype, 'hasAgent').mockReturnValue(false)
     const seen = new Set<string>()
     const options = { undisturbed: happened, ...(mutant.world && { mutant: mutant.world }) }
-    const chances = Array.from({ length: SEEDS }, (_, index) => peoplePlanOf(index + 1))
+    const chances = Array.from({ length: SEEDS }, (_, index) => approvalsPlanOf(index + 1))
     const plans = mutant.by ? atEach(points, PLANS[mutant.by], mutant.by) : chances
     for (const plan of knownFirst(plans, mutant.plan)) {
       const { violations } = await schedule(plan, options)

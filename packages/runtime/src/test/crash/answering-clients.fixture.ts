@@ -8,17 +8,17 @@ import type { Runtime } from '../../api/runtime.ts'
 import { approvalIdOf } from '../../define/approval.ts'
 import { MillraceError } from '../../error/error.ts'
 import type { ErrorCode } from '../../error/error-codes.ts'
-import { APPROVALS, ELSEWHERE, PEOPLE_RUN, PRINCIPAL, RESULTS } from './mill-program.fixture.ts'
-import { SESSION } from './pond-program.fixture.ts'
+import { APPROVALS, APPROVALS_RUN, OTHER_SESSION, PRINCIPAL, RESULTS } from './approvals-program.fixture.ts'
+import { SESSION } from './tools-program.fixture.ts'
 
 /** A process that submits answers. If it dies, another one submits them again. */
-export interface Voice {
+export interface SubmittingProcess {
   readonly runtime: Runtime
   readonly gone?: Promise<unknown>
 }
 
-export interface CrowdOptions {
-  readonly voice: () => Voice
+export interface AnsweringClientsOptions {
+  readonly voice: () => SubmittingProcess
   /** When to answer: as soon as it is asked; one at each pause; or on request, and all at a pause. */
   readonly when?: 'asked' | 'paused' | 'told'
   /** Whether it makes mistakes. */
@@ -29,8 +29,8 @@ export interface CrowdOptions {
 }
 
 /** Answers the pendings in the entries that it gets. */
-export interface Answering {
-  readonly given: readonly Given[]
+export interface Answerer {
+  readonly given: readonly SubmittedAnswer[]
   /** Unexpected results. */
   readonly problems: readonly string[]
   /** Whether it has nothing to submit. */
@@ -44,7 +44,7 @@ export interface Answering {
 }
 
 /** A submitted answer and its result. */
-export interface Given {
+export interface SubmittedAnswer {
   readonly what: string
   readonly guest: string
   /** Sequence of an accepted answer. */
@@ -62,19 +62,19 @@ const CLAIM_MS = 20
 const RETRY_MS = 20
 
 /** Error codes after which an answer is submitted again. */
-const PASSING: ReadonlySet<string> = new Set(['store_unavailable', 'runtime_closed'])
+const RETRYABLE_CODES: ReadonlySet<string> = new Set(['store_unavailable', 'runtime_closed'])
 
-export class Crowd implements Answering {
-  readonly given: Given[] = []
+export class AnsweringClients implements Answerer {
+  readonly given: SubmittedAnswer[] = []
   /** Unexpected results. */
   readonly problems: string[] = []
-  readonly #options: Required<CrowdOptions>
+  readonly #options: Required<AnsweringClientsOptions>
   /** Unanswered pendings in the order of their requests. */
   readonly #open = new Map<string, () => Promise<void>>()
   readonly #busy = new Set<Promise<void>>()
   #isStopping = false
 
-  constructor(options: CrowdOptions) {
+  constructor(options: AnsweringClientsOptions) {
     const sleep = (ms: number) => new Promise<void>(done => setTimeout(done, ms))
     this.#options = { when: 'asked', errs: true, claimMs: CLAIM_MS, sleep, ...options }
   }
@@ -133,7 +133,7 @@ export class Crowd implements Answering {
 
   #begin(giving: Promise<void>): void {
     const done = giving
-      .catch(error => void this.problems.push(`the crowd failed: ${error?.stack ?? error}`))
+      .catch(error => void this.problems.push(`the clients failed: ${error?.stack ?? error}`))
       .then(() => void this.#busy.delete(done))
     this.#busy.add(done)
   }
@@ -141,7 +141,7 @@ export class Crowd implements Answering {
   /** Answers an approval as defined. */
   async #approve(toolCallId: string): Promise<void> {
     const { approved, input } = APPROVALS[toolCallId] as (typeof APPROVALS)[string]
-    const id = approvalIdOf(PEOPLE_RUN, toolCallId)
+    const id = approvalIdOf(APPROVALS_RUN, toolCallId)
     const right: Answer = { kind: 'approval', id, approved, input, reason: `said of ${toolCallId}` }
     if (this.#options.errs) {
       const output: Json = { seen: 'nothing' }
@@ -152,7 +152,7 @@ export class Crowd implements Answering {
       await this.#refused('answer_wrong_kind', { kind: 'interrupt', id, response: 'yes' })
       await this.#refused('answer_invalid', { ...right, approved: true, input: { ...input, amount: 1 } })
       await this.#refused('answer_unknown', { ...right, approved: true, id: `${id}.` })
-      await this.#refused('answer_unknown', { ...right, approved: true }, ELSEWHERE)
+      await this.#refused('answer_unknown', { ...right, approved: true }, OTHER_SESSION)
       await this.#refused('answer_forbidden', { ...right, approved: true }, SESSION, 'somebody else')
     }
     await this.#settle(right, { ...right, approved: !approved })
@@ -166,7 +166,7 @@ export class Crowd implements Answering {
       await this.#refused('answer_wrong_kind', { kind: 'approval', id: toolCallId, approved: true })
       await this.#refused('answer_invalid', { ...right, output: { seen: 7 } })
       await this.#refused('answer_unknown', { ...right, id: `${toolCallId}.` })
-      await this.#refused('answer_unknown', right, ELSEWHERE)
+      await this.#refused('answer_unknown', right, OTHER_SESSION)
       await this.#refused('answer_forbidden', right, SESSION, 'somebody else')
       // A claim may expire before it is in the log.
       const taken = [undefined, 'answer_late'] as const
@@ -188,7 +188,7 @@ export class Crowd implements Answering {
       if (clock >= deadline) break
       await this.#options.sleep(deadline - clock)
     }
-    const id = approvalIdOf(PEOPLE_RUN, toolCallId)
+    const id = approvalIdOf(APPROVALS_RUN, toolCallId)
     await this.#refused(['answer_late', 'answer_already_settled'], { kind: 'approval', id, approved: true })
   }
 
@@ -214,7 +214,7 @@ export class Crowd implements Answering {
 
   #give(
     guest: string,
-    code: Expected,
+    code: ExpectedCode,
     answer: Answer,
     sessionId: string = SESSION,
     principal: string = PRINCIPAL,
@@ -225,7 +225,7 @@ export class Crowd implements Answering {
     })
   }
 
-  async #claim(code: Expected, toolCallId: string, by: string): Promise<void> {
+  async #claim(code: ExpectedCode, toolCallId: string, by: string): Promise<void> {
     await this.#say(`claim of ${toolCallId} by ${by}`, by === ROGUE ? ROGUE : PERSON, code, async runtime => {
       const guest = by === ROGUE ? ROGUE : PERSON
       await runtime.claim(SESSION, toolCallId, { forMs: this.#options.claimMs, by, guest, principal: PRINCIPAL })
@@ -236,7 +236,7 @@ export class Crowd implements Answering {
   async #say(
     what: string,
     guest: string,
-    expected: Expected,
+    expected: ExpectedCode,
     act: (runtime: Runtime) => Promise<number | undefined>,
   ): Promise<number | undefined> {
     const told = await this.#with(async runtime => {
@@ -269,11 +269,11 @@ export class Crowd implements Answering {
       if (told === undefined) continue
       if ('value' in told) {
         const { code } = Object(told.value) as { code?: string }
-        if (code === undefined || !PASSING.has(code)) return told.value
+        if (code === undefined || !RETRYABLE_CODES.has(code)) return told.value
       } else if (!(told.error instanceof LogError) || told.error.code !== 'unavailable') throw told.error
       await this.#options.sleep(RETRY_MS)
     }
   }
 }
 
-type Expected = ErrorCode | undefined | readonly (ErrorCode | undefined)[]
+type ExpectedCode = ErrorCode | undefined | readonly (ErrorCode | undefined)[]
