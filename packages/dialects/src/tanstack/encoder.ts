@@ -213,7 +213,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
 
   #openCall(toolCallId: string, toolName: string, origin: Origin | undefined): TanstackCall {
     if (this.#open.size === 0) this.#callCount = 0
-    const call = { toolName, said: '', isTakenBack: false, index: this.#callCount++ }
+    const call = { toolName, sentInput: '', isDiscarded: false, index: this.#callCount++ }
     this.#calls.set(toolCallId, call)
     this.#drafts.open(laneOf(origin)).kept.push(toolCallId)
     return call
@@ -330,10 +330,10 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
 
 /** The part of an input that the client does not have. Empty if the client has another input, which cannot be changed. */
 function restOf(call: TanstackCall, input: string): string {
-  const { sentInput: said, isDiscarded: isTakenBack } = call
+  const { sentInput, isDiscarded } = call
   // The streamed JSON is equal except for whitespace.
-  if (said !== '' && !isTakenBack) return ''
-  return input.startsWith(said) ? input.slice(said.length) : ''
+  if (sentInput !== '' && !isDiscarded) return ''
+  return input.startsWith(sentInput) ? input.slice(sentInput.length) : ''
 }
 
 const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
