@@ -1,11 +1,11 @@
-// A connection of a client, made again whenever it is lost. Silence counts as a loss, and so does an end without a frame that says so.
+// A connection of a client, made again whenever it is lost. Silence counts as a loss, and so does an end without a closing frame.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Frame, NdjsonDecoder, SseDecoder } from '@millrace/protocol'
 import type { FaultProxy } from '../../../../../scripts/faults/proxy.ts'
 import type { Random } from '../../../../../scripts/faults/random.ts'
 import { SECRET } from './followed-agents.fixture.ts'
-import { type Asked, send } from './single-request.fixture.ts'
+import { type SentRequest, send } from './single-request.fixture.ts'
 
 export type Format = 'sse' | 'ndjson'
 
@@ -17,7 +17,7 @@ export interface Reader {
   readonly problems: string[]
   /** Gets what it needs before it connects, through the same proxy. */
   prepare(port: number, signal: AbortSignal): Promise<void>
-  request(): Asked
+  request(): SentRequest
   /** Takes the head of an answer that is no stream. Returns whether to connect again. */
   refused(status: number, code: string): boolean
   accepted(): void
@@ -28,11 +28,11 @@ export interface Reader {
 const ACCEPT = { sse: 'text/event-stream', ndjson: 'application/x-ndjson' }
 /** At most this many connections of a line have faults. */
 const MAX_FAULTY = 4
-const AGAIN_MS = 4
+const RETRY_MS = 4
 
-/** Tells when nothing was received for too long. */
-class Silence {
-  /** The limit, in ms, until the server has told its heartbeat. */
+/** Fires when nothing was received for too long. */
+class SilenceTimer {
+  /** The limit, in ms, until the server has sent its heartbeat interval. */
   allowedMs = 5_000
   readonly #onTooLong: () => void
   #timer: NodeJS.Timeout | undefined
@@ -86,7 +86,7 @@ export class FaultyConnection {
   stopFaults(): void {
     this.#faulty = MAX_FAULTY
     this.gate.refuse(false)
-    this.gate.set({ up: CALM, down: CALM })
+    this.gate.set({ up: NO_FAULTS, down: NO_FAULTS })
   }
 
   /** Resolves when the reader has received everything that it asked for. */
@@ -106,7 +106,7 @@ export class FaultyConnection {
       const gone = new AbortController()
       const leave = () => gone.abort()
       signal.addEventListener('abort', leave)
-      const silence = new Silence(leave)
+      const silence = new SilenceTimer(leave)
       try {
         await this.#reader.prepare(this.gate.port, gone.signal)
         await this.#connect(gone, silence)
@@ -117,11 +117,11 @@ export class FaultyConnection {
       leave()
       signal.removeEventListener('abort', leave)
       this.#onClose()
-      await pause(AGAIN_MS)
+      await pause(RETRY_MS)
     }
   }
 
-  async #connect(gone: AbortController, silence: Silence): Promise<void> {
+  async #connect(gone: AbortController, silence: SilenceTimer): Promise<void> {
     const reader = this.#reader
     const { signal } = gone
     this.#drawFault()
@@ -185,4 +185,11 @@ export class FaultyConnection {
   }
 }
 
-const CALM = { delayMs: 0, cutAt: Infinity, resetAt: Infinity, stallAt: Infinity, endAt: Infinity, splitAt: Infinity }
+const NO_FAULTS = {
+  delayMs: 0,
+  cutAt: Infinity,
+  resetAt: Infinity,
+  stallAt: Infinity,
+  endAt: Infinity,
+  splitAt: Infinity,
+}

@@ -1,4 +1,4 @@
-/** Seeds that once found a mistake, and which one, by store. */
+/** Seeds that failed before, each with the bug it found, by store. */
 export const FAILED_SEEDS: Readonly<Record<'sqlite' | 'redis' | 'postgres', ReadonlyMap<number, string>>> = {
   sqlite: new Map([
     [7, 'a follower that joined after a rewind saw a request wait for ever whose run had been taken back'],

@@ -4,7 +4,7 @@ import type { ScheduleReport } from '../../../../../scripts/faults/sessions/sche
 import type { SessionServer } from '../../../../../scripts/faults/sessions/session-server.fixture.ts'
 import { FollowScene } from './follow-scene.fixture.ts'
 import { FollowScript } from './follow-script.fixture.ts'
-import { type ByteCount, heldOf, verdict } from './follow-verdict.fixture.ts'
+import { readStoredLog, type StoredLog, verdict } from './follow-verdict.fixture.ts'
 
 /** Possible faults. A fault that stands here more often is drawn more often. */
 const FAULTS = ['cut', 'cut', 'cut', 'reset', 'stall', 'half-close', 'refuse', 'server', 'worker'] as const
@@ -26,7 +26,7 @@ export async function playFollowSchedule(
   const scene = new FollowScene(server, random, sessionIds, patience)
   const scripts: FollowScript[] = []
   const problems: string[] = []
-  const readLogs = () => Promise.all(sessionIds.map(sessionId => heldOf(scene, sessionId)))
+  const readLogs = () => Promise.all(sessionIds.map(sessionId => readStoredLog(scene, sessionId)))
   try {
     await scene.join()
     for (const replica of scene.first.replicas) scripts.push(new FollowScript(scene, replica))
@@ -51,7 +51,7 @@ export async function playFollowSchedule(
   return { problems, notes, drops, faults }
 }
 
-async function allCaughtUp(scene: FollowScene, logs: readonly ByteCount[]): Promise<void> {
+async function allCaughtUp(scene: FollowScene, logs: readonly StoredLog[]): Promise<void> {
   for (const { name, replicas } of scene.followers) {
     await scene.until(`${name} has caught up`, () =>
       replicas.every(({ position, isLost, incarnation }, n) => {

@@ -4,10 +4,10 @@ import { SessionScript } from '../../../../../scripts/faults/sessions/session-sc
 import type { FollowScene } from './follow-scene.fixture.ts'
 import { NAMES } from './followed-agents.fixture.ts'
 import type { SessionReplica } from './session-replica.fixture.ts'
-import { type Answered, insist } from './single-request.fixture.ts'
+import { askUntilAnswered, type ReceivedResponse } from './single-request.fixture.ts'
 
-/** What users do in a turn besides sending a message. */
-const DEEDS = [
+/** Actions of users in a turn besides sending a message. */
+const TURN_ACTIONS = [
   'nothing',
   'nothing',
   'nothing',
@@ -24,8 +24,8 @@ interface Turn {
   readonly agent: (typeof NAMES)[number]
   readonly input: string
   readonly accept: 'json' | 'sse' | 'ndjson'
-  readonly deed: (typeof DEEDS)[number]
-  /** After how many entries the deed is done. */
+  readonly deed: (typeof TURN_ACTIONS)[number]
+  /** Number of entries after which the action happens. */
   readonly after: number
 }
 
@@ -34,7 +34,7 @@ function turnsOf(random: Random): readonly Turn[] {
     agent: random.pick(NAMES),
     input: 'Go on. '.repeat(random.between(1, 3)).trim(),
     accept: random.pick(['json', 'json', 'sse', 'ndjson']),
-    deed: random.pick(DEEDS),
+    deed: random.pick(TURN_ACTIONS),
     after: random.below(30),
   }))
 }
@@ -111,7 +111,7 @@ export class FollowScript extends SessionScript<Turn, FollowScene> {
     const own = runReaders.filter(reader => reader.sessionId === sessionId)
     await scene.until('all requests for runs are answered', () => own.every(({ isAsked }) => isAsked))
     if ((await server.manager.getInfo(sessionId)) === null) return
-    await insist(server.port, { method: 'DELETE', path: `/sessions/${sessionId}` }, scene.signal)
+    await askUntilAnswered(server.port, { method: 'DELETE', path: `/sessions/${sessionId}` }, scene.signal)
     scene.notes.push(`${sessionId}: removed at ${this.#replica.position}`)
     this.runIds = []
   }
@@ -126,10 +126,10 @@ export class FollowScript extends SessionScript<Turn, FollowScene> {
     return runId
   }
 
-  async #post(verb: string, body: Readonly<Record<string, unknown>>): Promise<Answered> {
+  async #post(verb: string, body: Readonly<Record<string, unknown>>): Promise<ReceivedResponse> {
     const { server, signal } = this.scene
     const asked = { method: 'POST', path: `/sessions/${this.sessionId}/${verb}`, body } as const
-    const answered = await insist(server.port, asked, signal)
+    const answered = await askUntilAnswered(server.port, asked, signal)
     if (answered.status >= 400 && !(verb === 'answers' && answered.status === 409)) {
       this.problems.push(`${this.sessionId}: ${verb}: ${answered.status} ${JSON.stringify(answered.body)}`)
     }

@@ -8,7 +8,7 @@ import type { RunReader } from './follower.fixture.ts'
 import type { Applied, SessionReplica } from './session-replica.fixture.ts'
 
 /** A log, read from the store at the end of a schedule. */
-export interface ByteCount {
+export interface StoredLog {
   readonly sessionId: string
   readonly head: number
   readonly incarnation: string
@@ -17,7 +17,7 @@ export interface ByteCount {
 }
 
 /** Reads a log from the store. */
-export async function heldOf({ server }: FollowScene, sessionId: string): Promise<ByteCount> {
+export async function readStoredLog({ server }: FollowScene, sessionId: string): Promise<StoredLog> {
   const info = await server.manager.getInfo(sessionId)
   if (info === null) return { sessionId, head: 0, incarnation: '', entries: [] }
   const { head, incarnation } = info
@@ -25,12 +25,12 @@ export async function heldOf({ server }: FollowScene, sessionId: string): Promis
 }
 
 /** All problems. Empty if the schedule passed. */
-export function verdict({ followers, runReaders }: FollowScene, logs: readonly ByteCount[]): string[] {
+export function verdict({ followers, runReaders }: FollowScene, logs: readonly StoredLog[]): string[] {
   const problems: string[] = []
   for (const log of logs) {
     const open = log.entries.filter(({ internal }) => !internal)
     const expected = asJson({ ...foldLog(open).view(), head: log.head })
-    const taken = takenOf(log.entries)
+    const taken = retractedSequences(log.entries)
     problems.push(...endProblems(log))
     for (const follower of followers) {
       const replica = follower.replicas.find(({ sessionId }) => sessionId === log.sessionId) as SessionReplica
@@ -54,7 +54,7 @@ export function verdict({ followers, runReaders }: FollowScene, logs: readonly B
 /** Law 2: the applied pieces reach from the beginning to the head, each from where the one before it ended. */
 function coverProblems(
   { applied, position, incarnation }: SessionReplica,
-  { head, incarnation: held }: ByteCount,
+  { head, incarnation: held }: StoredLog,
 ): string[] {
   const problems: string[] = []
   let at = 0
@@ -69,7 +69,7 @@ function coverProblems(
 }
 
 /** Sequences that a discard or a rewind took back. Late followers need not receive them. */
-function takenOf(entries: readonly Entry[]): ReadonlySet<number> {
+function retractedSequences(entries: readonly Entry[]): ReadonlySet<number> {
   const taken = new Set<number>()
   const drafts = new Map<string, number[]>()
   for (const [index, { sequence, origin, chunk }] of entries.entries()) {
@@ -135,7 +135,7 @@ function accountFor(entry: Entry, left: Entry[]): number {
 }
 
 /** Law 7: each run has one end, and nothing of it follows. */
-function endProblems({ sessionId, entries }: ByteCount): string[] {
+function endProblems({ sessionId, entries }: StoredLog): string[] {
   const ends = new Map<string, number>()
   const problems: string[] = []
   for (const { sequence, origin, chunk } of entries) {

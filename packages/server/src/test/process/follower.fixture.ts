@@ -4,7 +4,7 @@ import { continuityOf, type Entry, type Frame } from '@millrace/protocol'
 import type { Random } from '../../../../../scripts/faults/random.ts'
 import type { Format, Reader } from './faulty-connection.fixture.ts'
 import type { Applied, SessionReplica, Snapshot } from './session-replica.fixture.ts'
-import { type Asked, ask } from './single-request.fixture.ts'
+import { ask, type SentRequest } from './single-request.fixture.ts'
 
 /** How a follower sends its requests, drawn from the seed. */
 export interface FollowerSettings {
@@ -61,7 +61,7 @@ export class SessionReader implements Reader {
     }
   }
 
-  request(): Asked {
+  request(): SentRequest {
     const { resume, isProven, merge, live, isMultiplexed } = this.#followerSettings
     const [first] = this.#replicas.values()
     const query = new URLSearchParams()
@@ -138,7 +138,7 @@ export class RunReader implements Reader {
 
   async prepare(): Promise<void> {}
 
-  request(): Asked {
+  request(): SentRequest {
     const path = `/sessions/${this.sessionId}`
     // The same run id is the same run.
     if (!this.isAsked) return { method: 'POST', path: `${path}/runs`, body: { ...this.#body, runId: this.runId } }

@@ -10,7 +10,7 @@ import { EntriesFrame } from '../../stream/format.ts'
 type Options = NonNullable<Parameters<StreamManager['readBatches']>[1]>
 
 /** Changes the batches that readers get, or the options by which they ask. */
-function reading(
+function changeReads(
   change: (piece: ReadBatch) => ReadBatch,
   ask: (options: Options, streamId: string) => Options = options => options,
 ): void {
@@ -64,7 +64,7 @@ export const MUTANTS: readonly Mutant[] = [
     found: /misses \d+/,
     plant() {
       const isTurn = onceIn(3)
-      reading(piece => {
+      changeReads(piece => {
         const last = piece.entries.findLast(({ chunk }) => isWord(chunk))
         return last && isTurn() ? { ...piece, entries: piece.entries.filter(entry => entry !== last) } : piece
       })
@@ -89,7 +89,7 @@ export const MUTANTS: readonly Mutant[] = [
     found: /gap: |no frame: /,
     plant() {
       const isTurn = onceIn(7)
-      reading(piece => (isTurn() ? { ...piece, after: piece.after + 1 } : piece))
+      changeReads(piece => (isTurn() ? { ...piece, after: piece.after + 1 } : piece))
     },
   },
   {
@@ -109,7 +109,7 @@ export const MUTANTS: readonly Mutant[] = [
     found: /its view is another: |the fold dropped /,
     plant() {
       const isDiscard = ({ chunk }: ReadBatch['entries'][number]) => chunk.type === 'step-discarded'
-      reading(piece => ({ ...piece, entries: piece.entries.filter(entry => !isDiscard(entry)) }))
+      changeReads(piece => ({ ...piece, entries: piece.entries.filter(entry => !isDiscard(entry)) }))
     },
   },
   {
@@ -117,7 +117,7 @@ export const MUTANTS: readonly Mutant[] = [
     seed: 4,
     found: /an internal entry was sent to a client/,
     plant() {
-      reading(
+      changeReads(
         piece => ({ ...piece, entries: piece.entries.map(({ internal, ...entry }) => entry) }),
         options => ({ ...options, internal: true }),
       )
@@ -148,7 +148,7 @@ export const MUTANTS: readonly Mutant[] = [
         if (info) known.set(streamId, info.incarnation)
         return info
       })
-      reading(
+      changeReads(
         piece => piece,
         (options, streamId) => {
           const { incarnation } = decodeCursor(options.after ?? 0)
@@ -176,7 +176,7 @@ export const MUTANTS: readonly Mutant[] = [
     seed: 43,
     found: /its view is another: (runs|requests)/,
     plant() {
-      reading(
+      changeReads(
         piece => piece,
         ({ rewound, ...options }) => options,
       )

@@ -3,14 +3,14 @@
 import { type IncomingMessage, request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 
-export interface Asked {
+export interface SentRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
 }
 
-export interface Answered {
+export interface ReceivedResponse {
   readonly status: number
   readonly body: Readonly<Record<string, unknown>>
 }
@@ -18,7 +18,7 @@ export interface Answered {
 /** Sends a request. Resolves with the head of the response. */
 export function send(
   port: number,
-  { method, path, headers = {}, body }: Asked,
+  { method, path, headers = {}, body }: SentRequest,
   signal?: AbortSignal,
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
@@ -36,7 +36,7 @@ export function send(
 }
 
 /** Sends a request and reads the whole response. Rejects if it is cut off. */
-export async function ask(port: number, asked: Asked, signal?: AbortSignal): Promise<Answered> {
+export async function ask(port: number, asked: SentRequest, signal?: AbortSignal): Promise<ReceivedResponse> {
   const answer = await send(port, { ...asked, headers: { accept: 'application/json', ...asked.headers } }, signal)
   const pieces: Buffer[] = []
   for await (const piece of answer) pieces.push(piece as Buffer)
@@ -45,7 +45,11 @@ export async function ask(port: number, asked: Asked, signal?: AbortSignal): Pro
 }
 
 /** Retries until a response arrives: a killed server restarts, and repeated requests take effect once. */
-export async function insist(port: number, asked: Asked, signal: AbortSignal): Promise<Answered> {
+export async function askUntilAnswered(
+  port: number,
+  asked: SentRequest,
+  signal: AbortSignal,
+): Promise<ReceivedResponse> {
   for (;;) {
     try {
       const answered = await ask(port, asked, signal)

@@ -24,7 +24,7 @@ async function start(program: string): Promise<{ readonly child: ChildProcess; r
 }
 
 /** Asks a process to exit and waits for it. */
-async function leave(child: ChildProcess): Promise<number | null> {
+async function stopProcess(child: ChildProcess): Promise<number | null> {
   const exit = once(child, 'exit')
   child.stdin?.end()
   const [code] = await exit
@@ -48,9 +48,9 @@ test('a server streams runs that worker processes drive on a shared store', asyn
   expect(frames).toContain('"type":"end","status":"completed"')
   expect(await (await ask('late')).text()).toContain(by)
   // The worker exits, and another one drives the next run.
-  expect(await leave(worker.child)).toBe(0)
+  expect(await stopProcess(worker.child)).toBe(0)
   const waiting = await ask('waiting')
   const next = await start('worker-process.fixture.ts')
   expect(await waiting.text()).toContain(`"output":${next.child.pid}`)
-  expect([await leave(next.child), await leave(server.child)]).toEqual([0, 0])
+  expect([await stopProcess(next.child), await stopProcess(server.child)]).toEqual([0, 0])
 })
