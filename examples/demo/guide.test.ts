@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { mockServer } from '../../packages/runtime/src/providers/mock.fixture.ts'
+import { mockServer } from '../../packages/runtime/src/test/providers/mock-server.fixture.ts'
 import { modelsBy } from './model.ts'
 
 const guide = readFileSync(join(import.meta.dirname, '../../docs/guide/models.md'), 'utf8')

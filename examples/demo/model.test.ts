@@ -1,7 +1,7 @@
 import { memoryStore } from 'millrace'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { mockServer } from '../../packages/runtime/src/providers/mock.fixture.ts'
-import { anthropicWire, openaiWire, rawServer } from '../../packages/runtime/src/providers/server.fixture.ts'
+import { mockServer } from '../../packages/runtime/src/test/providers/mock-server.fixture.ts'
+import { anthropicWire, openaiWire, rawServer } from '../../packages/runtime/src/test/providers/raw-server.fixture.ts'
 import { modelsBy } from './model.ts'
 
 const KEY = 'sk-key-of-a-test'

@@ -79,7 +79,7 @@ test('a changed script or file at the root affects everything', () => {
 test('a changed page affects the tests that run what pages show', () => {
   const affected = affectedBy(root, ['docs/guide/log.md', 'README.md'])
   expect(affected).toContain('packages/log/src/docs.test.ts')
-  expect(affected).not.toContain('packages/log/src/chaos/memory.test.ts')
+  expect(affected).not.toContain('packages/log/src/test/chaos/memory.test.ts')
   expect(affectedBy(root, ['LICENSE'])).toEqual([])
 })
 
