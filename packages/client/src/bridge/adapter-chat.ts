@@ -18,7 +18,7 @@ import {
 } from '../chat/chat.ts'
 import { ObservableState } from '../chat/observable-state.ts'
 import { failureOf, RequestError } from '../error/chat-error.ts'
-import { sendingOf } from '../store/local-messages.ts'
+import { toSendingMessage } from '../store/local-messages.ts'
 import { Store } from '../store/store.ts'
 import type { ClientTools } from '../types/index.ts'
 import { toChatMessage } from './chat-message.ts'
@@ -150,7 +150,7 @@ export class AdapterChat<Cursor = string> implements Chat {
       return this.#refuse(messageId, 'busy', `${MAX_QUEUED} messages are queued already.`)
     const outgoing = outgoingOf(messageId, input)
     if (isFree) return this.#send(outgoing)
-    this.store.add(sendingOf({ ...outgoing, role: 'user', parts: [...outgoing.parts] }, Date.now()))
+    this.store.add(toSendingMessage({ ...outgoing, role: 'user', parts: [...outgoing.parts] }, Date.now()))
     if (whenBusy === 'queue') return new Promise(resolve => this.#queue.push({ outgoing, resolve }))
     while (this.#turns.runId) await this.#turns.halt()
     return this.#send(outgoing)

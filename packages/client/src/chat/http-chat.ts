@@ -4,7 +4,7 @@ import type { ConnectionStatus, Failure, Json, Message, Snapshot } from '@millra
 import type { ApiOptions } from '../connection/api.ts'
 import { type ChatConnection, sharedConnection } from '../connection/page-connection.ts'
 import { type ChatError, chatErrorOf, type ErrorSource, RequestError } from '../error/chat-error.ts'
-import { sendingOf } from '../store/local-messages.ts'
+import { toSendingMessage } from '../store/local-messages.ts'
 import { Store } from '../store/store.ts'
 import type { AgentName, ClientTools, ClientToolsOf, WorkflowName } from '../types/index.ts'
 import { type ChatCallbacks, invokeCallback } from './callbacks.ts'
@@ -249,7 +249,7 @@ export class HttpChat<A = unknown> implements Chat {
     const { parts, files, metadata } = contentOf(input)
     if (parts.length + files.length === 0) return { messageId, error: EMPTY }
     const runId = newId()
-    const shown = sendingOf(
+    const shown = toSendingMessage(
       { messageId, role: 'user', parts: [...parts, ...filesShown(files)], ...(metadata && { metadata }) },
       Date.now(),
     )

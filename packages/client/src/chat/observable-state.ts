@@ -17,7 +17,7 @@ const IDLE: ChatState = {
 
 /** The state of a chat, and who wants to know of it. */
 export class ObservableState {
-  readonly #topics = new Listeners()
+  readonly #listeners = new Listeners()
   #state: ChatState
 
   constructor(state: Partial<ChatState>) {
@@ -33,10 +33,10 @@ export class ObservableState {
     const names = Object.keys(fields) as (keyof ChatState)[]
     if (names.every(name => Object.is(fields[name], this.#state[name]))) return
     this.#state = { ...this.#state, ...fields }
-    this.#topics.tell(STATE)
+    this.#listeners.notify(STATE)
   }
 
   subscribe(listener: () => void): () => void {
-    return this.#topics.add(STATE, undefined, listener)
+    return this.#listeners.add(STATE, undefined, listener)
   }
 }

@@ -61,7 +61,7 @@ export class PageConnection implements ChatConnection, AsyncIterable<SessionEntr
         context.changed()
         onClose?.()
       },
-      changed: () => this.#listeners.tell(CHANGE, ''),
+      changed: () => this.#listeners.notify(CHANGE, ''),
     }
     return context
   }

@@ -69,10 +69,10 @@ export const MUTANTS: readonly Mutant[] = [
     stalls: true,
     found: /gave up|shows another session/,
     plant() {
-      const { note } = FlushScheduler.prototype
+      const { schedule } = FlushScheduler.prototype
       const isTurn = onceIn(3)
-      vi.spyOn(FlushScheduler.prototype, 'note').mockImplementation(function (this: FlushScheduler) {
-        if (!isTurn()) note.call(this)
+      vi.spyOn(FlushScheduler.prototype, 'schedule').mockImplementation(function (this: FlushScheduler) {
+        if (!isTurn()) schedule.call(this)
       })
     },
   },
@@ -82,8 +82,8 @@ export const MUTANTS: readonly Mutant[] = [
     found: /gave up|shows another session/,
     plant() {
       const { fold } = Store.prototype
-      vi.spyOn(Store.prototype, 'fold').mockImplementation(function (this: Store, ...given) {
-        fold.apply(this, given)
+      vi.spyOn(Store.prototype, 'fold').mockImplementation(function (this: Store, ...args) {
+        fold.apply(this, args)
         return true
       })
     },
@@ -116,10 +116,10 @@ export const MUTANTS: readonly Mutant[] = [
     found: /ran in \d tabs/,
     plant() {
       const { ask } = Api.prototype
-      vi.spyOn(Api.prototype, 'ask').mockImplementation(function <T>(this: Api, ...given: Parameters<Api['ask']>) {
-        const [, , body] = given
+      vi.spyOn(Api.prototype, 'ask').mockImplementation(function <T>(this: Api, ...args: Parameters<Api['ask']>) {
+        const [, , body] = args
         if ((body as { kind?: string } | undefined)?.kind === 'claim') return Promise.resolve({} as T)
-        return ask.apply(this, given) as Promise<T>
+        return ask.apply(this, args) as Promise<T>
       })
     },
   },

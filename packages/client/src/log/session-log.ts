@@ -36,8 +36,8 @@ export class SessionLog {
   /** Whether it is a recording, and nothing will come. */
   readonly isRecording: boolean
   readonly #connection: ChatConnection | undefined
-  readonly #topics = new Listeners()
-  readonly #flush = new FlushScheduler(FLUSH_MS, () => this.#tell())
+  readonly #listeners = new Listeners()
+  readonly #scheduler = new FlushScheduler(FLUSH_MS, () => this.#notify())
   #history: History
   #now: SessionLogState
   #shown: SessionLogState
@@ -83,7 +83,7 @@ export class SessionLog {
 
   /** Calls when its state has changed, at most once a frame. */
   subscribe(listener: () => void): () => void {
-    return this.#topics.add(CHANGE, undefined, listener)
+    return this.#listeners.add(CHANGE, undefined, listener)
   }
 
   /** Begins to follow, until the returned function is called, by all who called it. */
@@ -138,11 +138,11 @@ export class SessionLog {
 
   #set(fields: Partial<SessionLogState>): void {
     this.#now = { ...this.#now, ...fields }
-    this.#flush.note()
+    this.#scheduler.schedule()
   }
 
-  #tell(): void {
+  #notify(): void {
     this.#shown = this.#now
-    this.#topics.tell(CHANGE)
+    this.#listeners.notify(CHANGE)
   }
 }
