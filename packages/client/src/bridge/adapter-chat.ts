@@ -8,7 +8,7 @@ import {
   type ChatAnswer,
   type ChatInput,
   type ChatState,
-  EMPTY,
+  EMPTY_MESSAGE,
   isEmpty,
   partsOf,
   type SendOptions,
@@ -114,7 +114,7 @@ export class AdapterChat<Cursor = string> implements Chat {
       if (--this.#starts > 0) return
       this.#failQueued()
       void this.#turns.halt()
-      this.#state.set({ connection: { status: 'idle', reason: 'nobody follows' } })
+      this.#state.set({ connection: { status: 'idle', reason: 'no subscribers' } })
     }
   }
 
@@ -141,7 +141,7 @@ export class AdapterChat<Cursor = string> implements Chat {
 
   async sendMessage(input: ChatInput, options: SendOptions = {}): Promise<SendResult> {
     const { messageId = newId(), whenBusy = this.#options.whenBusy ?? 'queue' } = options
-    if (isEmpty(input)) return { messageId, error: EMPTY }
+    if (isEmpty(input)) return { messageId, error: EMPTY_MESSAGE }
     const isTaken = this.#conversation.has(messageId) || this.#queue.some(one => one.outgoing.messageId === messageId)
     if (isTaken) return this.#refuse(messageId, 'SEND_ERROR', `There is a message ${messageId}.`)
     const isFree = !this.#turns.runId && this.#queue.length === 0
@@ -262,7 +262,7 @@ export class AdapterChat<Cursor = string> implements Chat {
   }
 
   async edit(messageId: string, input: ChatInput): Promise<SendResult> {
-    if (isEmpty(input)) return { messageId, error: EMPTY }
+    if (isEmpty(input)) return { messageId, error: EMPTY_MESSAGE }
     while (this.#turns.runId) await this.#turns.halt()
     const all = this.#conversation.sentMessages
     const at = all.findIndex(({ id }) => id === messageId)

@@ -321,7 +321,14 @@ test('shows structured data, state, data parts and sub-agents', async () => {
       { type: 'start' },
       { type: 'data-scale', id: 's', data: { kilos: 1 } },
       { type: 'data-creak', data: 1, transient: true },
-      { type: 'structured-data', streamId: 'p', dataType: 'picture', kind: 'set', path: 'title', value: 'Mill' },
+      {
+        type: 'structured-data',
+        streamId: 'p',
+        dataType: 'picture',
+        kind: 'set',
+        path: 'title',
+        value: 'InProcessServer',
+      },
       { type: 'state-snapshot', state: { sacks: 3 } },
     ],
     status: 'completed',
@@ -332,7 +339,7 @@ test('shows structured data, state, data parts and sub-agents', async () => {
     { type: 'data-scale', id: 's', data: { kilos: 1 } },
     { type: 'data-creak', data: 1, transient: true },
   ])
-  expect(chat.store.structured('p')).toMatchObject({ data: { title: 'Mill' } })
+  expect(chat.store.structured('p')).toMatchObject({ data: { title: 'InProcessServer' } })
   expect(chat.store.state).toEqual({ sacks: 3 })
 })
 

@@ -8,14 +8,14 @@ const IDLE: ChatState = {
   status: 'ready',
   runId: undefined,
   error: undefined,
-  connection: { status: 'idle', reason: 'nobody follows' },
+  connection: { status: 'idle', reason: 'no subscribers' },
   isLoading: false,
   title: undefined,
   hasOlder: false,
   isLoadingOlder: false,
 }
 
-/** The state of a chat, and who wants to know of it. */
+/** State of a chat with its subscribers. */
 export class ObservableState {
   readonly #listeners = new Listeners()
   #state: ChatState
@@ -28,7 +28,7 @@ export class ObservableState {
     return this.#state
   }
 
-  /** Sets fields; who listens is told only where one is another. */
+  /** Sets fields. Notifies subscribers only if one of them changed. */
   set(fields: Partial<ChatState>): void {
     const names = Object.keys(fields) as (keyof ChatState)[]
     if (names.every(name => Object.is(fields[name], this.#state[name]))) return

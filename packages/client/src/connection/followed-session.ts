@@ -114,7 +114,7 @@ export class FollowedSession implements Subscription {
     this.#loading?.abort()
     this.#delay.wake()
     this.#status = 'idle'
-    this.#reason = 'nobody follows'
+    this.#reason = 'no subscribers'
     this.#stream?.leave(this)
     this.#context.closed(this)
   }

@@ -197,11 +197,11 @@ describe('many sessions', () => {
     stream.entries('b', 0, 1)
     await b.told.until(() => b.told.all.length === 1)
     expect(a.told.all).toEqual([])
-    expect(a.following).toMatchObject({ status: 'idle', reason: 'nobody follows' })
+    expect(a.following).toMatchObject({ status: 'idle', reason: 'no subscribers' })
     expect(stream.signal.aborted).toBe(false)
     b.following.close()
     expect(stream.signal.aborted).toBe(true)
-    expect(connection.state).toEqual({ status: 'idle', reason: 'nobody follows' })
+    expect(connection.state).toEqual({ status: 'idle', reason: 'no subscribers' })
     expect(server.streams).toHaveLength(2)
   })
 

@@ -56,7 +56,7 @@ export class MultiplexedStream {
 
   leave(followed: FollowedSession): void {
     this.#members.delete(followed.sessionId)
-    if (this.#members.size === 0) this.renew('nobody follows')
+    if (this.#members.size === 0) this.renew('no subscribers')
   }
 
   /** Ends the request because of an error. The next one continues from the cursors, after a delay. */

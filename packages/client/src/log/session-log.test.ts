@@ -1,6 +1,6 @@
 import { type Entry, foldLog, type Subscriber, type Subscription } from '@millrace/protocol'
 import { expect, test } from 'vitest'
-import { finished, Mill, shown } from '../chat/chat-mill.fixture.ts'
+import { finished, InProcessServer, transcript } from '../chat/in-process-server.fixture.ts'
 import { cursorOf, FakeStreamServer, refusal, snapshotAt } from '../connection/fake-stream-server.fixture.ts'
 import { type ChatConnection, createConnection } from '../connection/page-connection.ts'
 import { connect } from '../connection/recording-follower.fixture.ts'
@@ -20,21 +20,21 @@ const until = (log: SessionLog, holds: (state: SessionLog['state']) => boolean):
   })
 
 test('each entry comes once, through cuts; and all of them amount to what the chat shows', async () => {
-  const mill = new Mill()
+  const mill = new InProcessServer()
   const connection = createConnection({
     api: 'http://localhost:4400/api',
-    fetch: mill.fetch,
+    fetch: server.fetch,
     backoff: { first: 1, longest: 5 },
     whole: true,
   })
-  const chat = mill.chat({ session: 's', connection })
+  const chat = server.chat({ session: 's', connection })
   const said = finished(chat)
   await chat.sendMessage('A long way to the mill')
   await said
   const log = new SessionLog({ sessionId: 's', connection })
   const leave = log.start()
   await until(log, ({ status }) => status === 'live')
-  mill.cut()
+  server.cutStreams()
   const again = finished(chat)
   await chat.sendMessage('And back')
   await again
@@ -45,11 +45,11 @@ test('each entry comes once, through cuts; and all of them amount to what the ch
   expect(log.viewAt(log.state.head)).toEqual(foldLog(log.entries).view())
 
   const replay = new ReplayChat({ sessionId: 's', view: log.viewAt(log.state.head) })
-  expect(shown(replay as never)).toEqual(shown(chat))
+  expect(transcript(replay as never)).toEqual(transcript(chat))
   // Before the second answer: the fold up to there.
   const second = log.entries.findLast(({ chunk }) => chunk.type === 'start')?.sequence ?? 0
   replay.show(log.viewAt(second - 1))
-  expect(shown(replay as never)).toEqual(shown(chat).slice(0, 3))
+  expect(transcript(replay as never)).toEqual(transcript(chat).slice(0, 3))
   leave()
   await until(log, ({ status }) => status === 'idle')
 })

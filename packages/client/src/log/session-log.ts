@@ -52,7 +52,7 @@ export class SessionLog {
     this.#history = new History(base)
     this.#history.push(entries)
     const head = entries.at(-1)?.sequence ?? base?.head ?? 0
-    const reason = connection ? 'nobody follows' : 'a recording'
+    const reason = connection ? 'no subscribers' : 'a recording'
     this.#now = { count: entries.length, head, status: 'idle', reason, repeated: 0 }
     this.#shown = this.#now
   }
@@ -117,7 +117,7 @@ export class SessionLog {
     this.#leave = () => {
       this.#cursor = following.cursor
       following.close()
-      this.#set({ status: 'idle', reason: 'nobody follows' })
+      this.#set({ status: 'idle', reason: 'no subscribers' })
     }
   }
 
