@@ -4,7 +4,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { Api } from '../connection/api.ts'
 import { finished, InProcessServer, transcript, until } from './in-process-server.fixture.ts'
 
-let mill: InProcessServer
+let server: InProcessServer
 beforeEach(() => {
   server = new InProcessServer()
 })

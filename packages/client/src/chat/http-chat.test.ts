@@ -4,7 +4,7 @@ import type { ChatData } from '../types/index.ts'
 import type { ChatFinish } from './callbacks.ts'
 import { finished, InProcessServer, transcript, until } from './in-process-server.fixture.ts'
 
-let mill: InProcessServer
+let server: InProcessServer
 beforeEach(() => {
   server = new InProcessServer()
 })
@@ -56,11 +56,11 @@ describe('send', () => {
     const chat = server.chat()
     let isLost = false
     server.intercept = (route, body) => {
-      if (what !== 'POST /runs' || isLost) return undefined
+      if (route !== 'POST /runs' || isLost) return undefined
       isLost = true
       const url = `http://localhost:4400/api/sessions/${chat.state.sessionId}/runs`
       const headers = { 'content-type': 'application/json', accept: 'application/json' }
-      return mill.app.fetch(new Request(url, { method: 'POST', headers, body: JSON.stringify(body) })).then(down)
+      return server.app.fetch(new Request(url, { method: 'POST', headers, body: JSON.stringify(body) })).then(down)
     }
     const end = finished(chat)
     await chat.sendMessage('Hello')
@@ -144,7 +144,7 @@ describe('stop', () => {
   })
 
   test('sends no request if there is nothing to stop', async () => {
-    await mill.chat().stop()
+    await server.chat().stop()
     expect(server.bodies('POST /stop')).toEqual([])
   })
 })
@@ -302,7 +302,7 @@ describe('existing sessions', () => {
     await first.sendMessage('Hello')
     await end
     const url = `http://localhost:4400/api/sessions/${session}`
-    const snapshot = await (await mill.app.fetch(new Request(url))).json()
+    const snapshot = await (await server.app.fetch(new Request(url))).json()
     const second = server.chat({ session, snapshot })
     expect(transcript(second)).toEqual(transcript(first))
     await until(second, () => second.state.connection.status === 'live')
@@ -319,7 +319,7 @@ describe('existing sessions', () => {
     await until(chat, () => chat.state.connection.status === 'live')
     const reported = finished(chat)
     // Its cursor belongs to a log that no longer exists.
-    await mill.app.fetch(new Request(`http://localhost:4400/api/sessions/${session}`, { method: 'DELETE' }))
+    await server.app.fetch(new Request(`http://localhost:4400/api/sessions/${session}`, { method: 'DELETE' }))
     const again = finished(other)
     await until(other, () => other.state.error !== undefined)
     await other.sendMessage('Anew')

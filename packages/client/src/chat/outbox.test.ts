@@ -4,7 +4,7 @@ import type { ChatError } from '../error/chat-error.ts'
 import { HttpChat } from './http-chat.ts'
 import { finished, InProcessServer, transcript, until } from './in-process-server.fixture.ts'
 
-let mill: InProcessServer
+let server: InProcessServer
 beforeEach(() => {
   server = new InProcessServer()
 })
@@ -31,7 +31,7 @@ function loseReplies(chat: HttpChat, beforeLoss?: () => Promise<void>): void {
     if (!isSend(route)) return undefined as never
     const url = `http://localhost:4400/api/sessions/${chat.state.sessionId}/runs`
     const headers = { 'content-type': 'application/json', accept: 'application/json' }
-    await mill.app.fetch(new Request(url, { method: 'POST', headers, body: JSON.stringify(body) }))
+    await server.app.fetch(new Request(url, { method: 'POST', headers, body: JSON.stringify(body) }))
     await beforeLoss?.()
     return unavailable()
   }
@@ -104,7 +104,7 @@ describe('sendMessage', () => {
     server.intercept = async route => {
       if (!route.endsWith('/stream') || isGone) return undefined as never
       isGone = true
-      await mill.app.fetch(new Request(url, { method: 'DELETE' }))
+      await server.app.fetch(new Request(url, { method: 'DELETE' }))
       return undefined as never
     }
     const { messageId } = await chat.sendMessage('Hello')

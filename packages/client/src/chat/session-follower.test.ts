@@ -4,7 +4,7 @@ import type { ChatError } from '../error/chat-error.ts'
 import type { ChatFinish } from './callbacks.ts'
 import { finished, InProcessServer, transcript, until } from './in-process-server.fixture.ts'
 
-let mill: InProcessServer
+let server: InProcessServer
 beforeEach(() => {
   server = new InProcessServer()
 })
@@ -20,7 +20,7 @@ describe('a session without messages', () => {
     const before = server.bodies('GET ').length
     await expect.poll(() => server.bodies('GET ').length).toBeGreaterThanOrEqual(before + 2)
     expect(statuses).toEqual([])
-    await mill.chat({ session: 's' }).sendMessage('Hello')
+    await server.chat({ session: 's' }).sendMessage('Hello')
     await until(one, () => transcript(one).includes('assistant sent: You said: Hello'))
   })
 

@@ -140,7 +140,7 @@ test('does not run a tool that was removed before it ran, until it is added agai
 })
 
 test('runs a tool once and reports an error if the server refuses its result', async () => {
-  const mill = new InProcessServer()
+  const server = new InProcessServer()
   const locate = vi.fn(() => 'Ulm')
   const errors: ChatError[] = []
   const chat = server.chat({ tools: { locate }, onError: error => void errors.push(error) })
@@ -160,7 +160,7 @@ test('runs a tool once and reports an error if the server refuses its result', a
     client: (server.bodies('POST /answers')[0] as { client: string }).client,
   })
   const notified = new Promise<void>(resolve => void chat.store.subscribe(['any'], resolve))
-  await mill.app.fetch(new Request(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body }))
+  await server.app.fetch(new Request(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body }))
   await notified
   await settle()
   expect(locate).toHaveBeenCalledTimes(1)
@@ -171,7 +171,7 @@ test.each([
   ['is not JSON', () => 10n, /BigInt/],
   ['is a long error', () => Promise.reject(new Error('x'.repeat(9_000))), /^x{8192}$/],
 ])('sends an error to the model if the result of a tool %s', async (_, locate, errorText) => {
-  const mill = new InProcessServer()
+  const server = new InProcessServer()
   const errors: ChatError[] = []
   const chat = server.chat({ tools: { locate }, onError: error => void errors.push(error) })
   const end = finished(chat)

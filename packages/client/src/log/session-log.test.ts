@@ -20,7 +20,7 @@ const until = (log: SessionLog, holds: (state: SessionLog['state']) => boolean):
   })
 
 test('each entry comes once, through cuts; and all of them amount to what the chat shows', async () => {
-  const mill = new InProcessServer()
+  const server = new InProcessServer()
   const connection = createConnection({
     api: 'http://localhost:4400/api',
     fetch: server.fetch,
