@@ -30,7 +30,7 @@ export class TabScene extends ScheduleScene<InProcessServer> {
       seed: random.below(2 ** 30),
       tamperEvery: random.pick([8, 20, 100_000]),
       flushInterval: random.pick([0, 5, 16]),
-      onLook: () => this.recheck(),
+      onChange: () => this.recheck(),
       onTamper: () => this.faults++,
       onTool: (toolCallId, by) => this.#run(toolCallId, by),
     })

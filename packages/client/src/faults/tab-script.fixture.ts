@@ -8,19 +8,19 @@ import { NAMES } from './chat-agents.fixture.ts'
 import type { TabScene } from './tab-scene.fixture.ts'
 
 /** What users do in a turn besides sending a message. */
-const DEEDS = ['nothing', 'nothing', 'nothing', 'stop', 'queue', 'interrupt', 'regenerate', 'edit', 'remove'] as const
+const ACTIONS = ['nothing', 'nothing', 'nothing', 'stop', 'queue', 'interrupt', 'regenerate', 'edit', 'remove'] as const
 
 interface Turn {
   readonly agent: (typeof NAMES)[number]
-  readonly deed: (typeof DEEDS)[number]
-  /** After how many observations the deed is done. */
+  readonly action: (typeof ACTIONS)[number]
+  /** After how many observations the action is done. */
   readonly after: number
 }
 
 const turnsOf = (random: Random): readonly Turn[] =>
   Array.from({ length: random.pick([1, 1, 1, 2, 2, 3]) }, () => ({
     agent: random.pick(NAMES),
-    deed: random.pick(DEEDS),
+    action: random.pick(ACTIONS),
     after: random.below(20),
   }))
 
@@ -62,13 +62,13 @@ export class TabScript extends SessionScript<Turn, TabScene> {
     }
   }
 
-  protected async playTurn({ agent, deed, after }: Turn): Promise<void> {
-    if (deed === 'remove') await this.#remove()
+  protected async playTurn({ agent, action, after }: Turn): Promise<void> {
+    if (action === 'remove') await this.#remove()
     const from = this.scene.observed
     const runId = await this.#got(chat => chat.sendMessage(`Go on, ${agent}.`, { agent }))
     if (runId === undefined) return
     const isTime = () => this.scene.observed >= from + after || this.isEnded(runId)
-    switch (deed) {
+    switch (action) {
       case 'stop':
         await this.scene.until('there is something to stop', isTime)
         await this.#anyChat().stop({ runId })
@@ -95,9 +95,9 @@ export class TabScript extends SessionScript<Turn, TabScene> {
   }
 
   /** Sends something from some tab, again until the server has taken it. Returns the id of its run. */
-  async #got(deed: (chat: HttpChat) => Promise<SendResult>): Promise<string | undefined> {
+  async #got(action: (chat: HttpChat) => Promise<SendResult>): Promise<string | undefined> {
     const chat = this.#anyChat()
-    let result = await deed(chat)
+    let result = await action(chat)
     while (result.error) {
       this.scene.notes.push(`${this.sessionId}: ${result.error.code}`)
       if (!result.error.retryable || this.scene.signal.aborted) {
@@ -106,7 +106,7 @@ export class TabScript extends SessionScript<Turn, TabScene> {
       }
       const { messageId } = result
       const isShown = chat.store.message(messageId)?.status === 'error'
-      result = await (isShown ? chat.retry(messageId) : deed(chat))
+      result = await (isShown ? chat.retry(messageId) : action(chat))
     }
     const runId = result.runId as string
     this.runIds.add(runId)

@@ -88,7 +88,7 @@ function endProblems(tab: Tab, { sessionId, view }: Held): string[] {
 /** A text only grew, except where the log takes something back. No message was shown as done before its run was. */
 function wayProblems(tab: Tab, { sessionId, entries, view, isRemoved }: Held): string[] {
   const problems: string[] = []
-  const { regresses, done } = tab.seat(sessionId).watch
+  const { regresses, done } = tab.session(sessionId).watch
   const known = new Set([
     ...entries.flatMap(({ origin, chunk }) => [origin.runId, 'messageId' in chunk ? chunk.messageId : undefined]),
     ...view.messages.map(({ id }) => id),
@@ -119,7 +119,7 @@ function wayProblems(tab: Tab, { sessionId, entries, view, isRemoved }: Held): s
 function toldProblems(tab: Tab, held: Held, isFirst: boolean): string[] {
   const { sessionId, entries, view, isRemoved, sentBy } = held
   const problems: string[] = []
-  const { finishes, calls, data, first = 0 } = tab.seat(sessionId).watch
+  const { finishes, calls, data, first = 0 } = tab.session(sessionId).watch
   for (const { runId } of finishes) {
     const count = finishes.filter(finish => finish.runId === runId).length
     if (count > 1) problems.push(`the end of ${runId} was told ${count} times`)

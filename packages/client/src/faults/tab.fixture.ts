@@ -21,14 +21,14 @@ export interface TabOptions {
   /** How often what changed is shown, in milliseconds. */
   readonly flushInterval: number
   /** Called when something that is shown has changed. */
-  readonly onLook: () => void
+  readonly onChange: () => void
   /** Called for each frame that is tampered with. */
   readonly onTamper: () => void
   /** Runs the tools of the tab. */
   readonly onTool: (toolCallId: string, tab: Tab) => Promise<unknown>
 }
 
-interface Seat {
+interface TabSession {
   readonly chat: HttpChat
   readonly watch: Watch
   leave: () => void
@@ -38,7 +38,7 @@ export class Tab {
   readonly name: string
   readonly gate: FaultProxy
   readonly connection: PageConnection
-  readonly seats = new Map<string, Seat>()
+  readonly sessions = new Map<string, TabSession>()
   /** How often it has been away. */
   absences = 0
   /** Of which sessions it took a snapshot. */
@@ -46,7 +46,7 @@ export class Tab {
   tampered = 0
 
   private constructor(gate: FaultProxy, options: TabOptions) {
-    const { name, sessionIds, seed, tamperEvery, flushInterval, onLook, onTamper, onTool } = options
+    const { name, sessionIds, seed, tamperEvery, flushInterval, onChange, onTamper, onTool } = options
     this.name = name
     this.gate = gate
     const random = new Random(seed)
@@ -64,7 +64,7 @@ export class Tab {
       },
     })
     for (const session of sessionIds) {
-      const watch: Watch = new Watch(() => chat.store, onLook)
+      const watch: Watch = new Watch(() => chat.store, onChange)
       const tools = { locate: (_: never, { toolCallId }: { toolCallId: string }) => onTool(toolCallId, this) }
       const chat = new HttpChat({
         session,
@@ -75,8 +75,8 @@ export class Tab {
       })
       chat.callbacks = watch
       chat.store.subscribe(['any'], watch.look)
-      chat.subscribe(onLook)
-      this.seats.set(session, { chat, watch, leave: chat.start() })
+      chat.subscribe(onChange)
+      this.sessions.set(session, { chat, watch, leave: chat.start() })
     }
   }
 
@@ -84,26 +84,26 @@ export class Tab {
     return new Tab(await proxy({ host: '127.0.0.1', port: options.port }), options)
   }
 
-  seat(sessionId: string): Seat {
-    return this.seats.get(sessionId) as Seat
+  session(sessionId: string): TabSession {
+    return this.sessions.get(sessionId) as TabSession
   }
 
   chat(sessionId: string): HttpChat {
-    return this.seat(sessionId).chat
+    return this.session(sessionId).chat
   }
 
   /** Whether it hears of all sessions, and asks for nothing. */
   get isLive(): boolean {
-    const states = [...this.seats.values()].map(({ chat }) => chat.state)
+    const states = [...this.sessions.values()].map(({ chat }) => chat.state)
     return states.every(({ connection, status }) => connection.status === 'live' && status !== 'submitted')
   }
 
   /** Leaves all sessions, and comes back. */
   async awayWhile(until: Promise<void>): Promise<void> {
     this.absences++
-    for (const seat of this.seats.values()) seat.leave()
+    for (const session of this.sessions.values()) session.leave()
     await until
-    for (const seat of this.seats.values()) seat.leave = seat.chat.start()
+    for (const session of this.sessions.values()) session.leave = session.chat.start()
   }
 
   /** From now on nothing happens to it any more. */
@@ -115,7 +115,7 @@ export class Tab {
   }
 
   async close(): Promise<void> {
-    for (const seat of this.seats.values()) seat.leave()
+    for (const session of this.sessions.values()) session.leave()
     this.gate.refuse(true)
     await this.gate.stop()
   }
@@ -129,9 +129,9 @@ export class Reader {
   readonly #onLook: () => void
   #isGone = false
 
-  constructor(port: number, session: readonly string[], fetch: typeof globalThis.fetch, onLook: () => void) {
+  constructor(port: number, session: readonly string[], fetch: typeof globalThis.fetch, onChange: () => void) {
     for (const sessionId of session) this.#read.set(sessionId, { base: undefined, entries: [], at: 0 })
-    this.#onLook = onLook
+    this.#onLook = onChange
     this.#connection = createConnection({
       api: `http://127.0.0.1:${port}/api`,
       session,
@@ -139,7 +139,7 @@ export class Reader {
       backoff: BACKOFF,
       onSnapshot: ({ view, sequence }, sessionId) => {
         this.#read.set(sessionId, { base: view, entries: [], at: sequence })
-        onLook()
+        onChange()
       },
     })
     void this.#loop()

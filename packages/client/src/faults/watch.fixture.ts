@@ -39,9 +39,9 @@ export class Watch implements ChatCallbacks {
   #seen = new Map<string, Message>()
   #head = 0
 
-  constructor(store: () => Store, onLook: () => void) {
+  constructor(store: () => Store, onChange: () => void) {
     this.#store = store
-    this.#onLook = onLook
+    this.#onLook = onChange
   }
 
   /** Looks at the screen. */
