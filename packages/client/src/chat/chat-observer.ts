@@ -116,7 +116,7 @@ export class ChatObserver {
     })
   }
 
-  /** Reports a run whose outcome is unknown because its stream was lost. */
+  /** Reports a run with unknown outcome, after its stream was lost. */
   disconnected(runId: string): void {
     this.#reportFinish(runId, { isDisconnect: true, isError: true })
   }

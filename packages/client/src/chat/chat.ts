@@ -17,7 +17,7 @@ export type ChatInput =
       readonly metadata?: NonNullable<MessageChunk['metadata']>
     }
 
-/** How a message is handled while a run is open. */
+/** Handling of a message while a run is open. */
 export type WhenBusy = 'queue' | 'reject' | 'interrupt-previous'
 
 export interface SendOptions {

@@ -51,7 +51,7 @@ const APPROVAL_REQUEST: Chunk = {
   input: { precise: true },
 }
 
-test('keeps two turns apart whose parts share ids', async () => {
+test('keeps two turns with equal part ids apart', async () => {
   const finished: ChatFinish[] = []
   const { peer, chat } = open(({ messages }) => ({
     steps: text('You said: ', textOf(messages.at(-1)) ?? ''),

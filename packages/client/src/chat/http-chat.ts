@@ -40,7 +40,7 @@ export interface ChatOptions<A = unknown> extends ApiOptions, ChatCallbacks<A> {
   readonly connection?: ChatConnection | undefined
   /** Tools that this client runs for agents, by name. */
   readonly tools?: ClientToolsOf<A> | undefined
-  /** How a message is handled while a run is open. @default 'queue' */
+  /** Handling of a message while a run is open. @default 'queue' */
   readonly whenBusy?: WhenBusy | undefined
   /** Sent with every run. The server must not trust it. */
   readonly data?: Computed<Json> | undefined

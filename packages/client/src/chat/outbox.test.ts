@@ -97,7 +97,7 @@ describe('sendMessage', () => {
     expect(connection.size).toBe(0)
   })
 
-  test('fails and can resend a message whose session was deleted before its first entry', async () => {
+  test('fails and can resend a message if the session is deleted before its first entry', async () => {
     const chat = server.chat()
     const url = `http://localhost:4400/api/sessions/${chat.state.sessionId}`
     let isGone = false

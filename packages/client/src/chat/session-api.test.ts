@@ -8,7 +8,7 @@ afterEach(() => void vi.useRealTimers())
 const busy = (after: number) => new Response('', { status: 503, headers: { 'retry-after': `${after}` } })
 const uploaded = { url: '/api/u', mediaType: 'text/plain' }
 
-/** A session whose server sends these responses, and then never responds. */
+/** A session on a server that sends these responses, and then none. */
 function sessionOf(...replies: Response[]) {
   const fetch = vi.fn(async () => replies.shift() ?? new Promise<never>(() => {}))
   return { session: new SessionApi(new Api({ api: 'http://mill', fetch }), 's'), fetch }

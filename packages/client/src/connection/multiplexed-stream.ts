@@ -77,7 +77,7 @@ export class MultiplexedStream {
       this.#timer = undefined
       const ready = this.#ready()
       if (ready.some(one => !this.#requested.has(one))) this.renew('another session joins')
-      else if (ready.some(one => one.isHolding)) this.break('something was left out')
+      else if (ready.some(one => one.isHolding)) this.break('entries are missing')
     }, JOIN_DELAY_MS)
   }
 
@@ -88,7 +88,7 @@ export class MultiplexedStream {
   }
 
   #checkSilence(): void {
-    if (performance.now() - this.#receivedAt > this.#silenceMs) this.break('nothing was heard for too long')
+    if (performance.now() - this.#receivedAt > this.#silenceMs) this.break('no data or heartbeat for too long')
   }
 
   async #run(): Promise<void> {

@@ -16,12 +16,12 @@ function taking(change: (frame: Frame, position: number) => Frame | undefined): 
   })
 }
 
-/** Planted mistakes of the client. */
+/** Planted bugs of the client. */
 export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a connection that ignores gaps',
     seed: 6,
-    found: /shows another session|went from|was not told|gave up/,
+    found: /shows another session|went from|was not reported|gave up/,
     plant: () =>
       taking((frame, position) =>
         frame.type === 'entries' && frame.after > position ? { ...frame, after: position } : frame,
@@ -30,7 +30,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a connection that applies a frame twice',
     seed: 51,
-    found: /was told \d+ times|after \d+$/,
+    found: /was reported \d+ times|after \d+$/,
     plant: () =>
       taking((frame, position) =>
         frame.type === 'entries' && frame.sequence <= position
@@ -41,7 +41,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a connection that loses the last entry of a frame',
     seed: 3,
-    found: /shows another session|went from|was not told|gave up/,
+    found: /shows another session|went from|was not reported|gave up/,
     plant() {
       const isTurn = onceIn(5)
       taking(frame =>

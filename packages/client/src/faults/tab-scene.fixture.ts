@@ -11,11 +11,11 @@ export class TabScene extends ScheduleScene<InProcessServer> {
   readonly readers: Reader[] = []
   /** The tabs that ran each call of a client tool. */
   readonly ran = new Map<string, Tab[]>()
-  /** How often something that is shown has changed. */
+  /** Number of visible changes in all tabs. */
   observed = 0
   #isDue = false
 
-  /** The tab that is there from the start. */
+  /** The tab that is opened first. */
   get first(): Tab {
     return this.tabs[0] as Tab
   }
@@ -39,7 +39,7 @@ export class TabScene extends ScheduleScene<InProcessServer> {
     return tab
   }
 
-  /** Starts a reader by the plain loop, through the proxy of some tab. */
+  /** Starts a `for await` reader through the proxy of a random tab. */
   read(): void {
     const { port } = this.random.pick(this.tabs).gate
     this.readers.push(new Reader(port, this.sessionIds, globalThis.fetch, () => this.recheck()))

@@ -65,7 +65,7 @@ export class TabScript extends SessionScript<Turn, TabScene> {
   protected async playTurn({ agent, action, after }: Turn): Promise<void> {
     if (action === 'remove') await this.#remove()
     const from = this.scene.observed
-    const runId = await this.#got(chat => chat.sendMessage(`Go on, ${agent}.`, { agent }))
+    const runId = await this.#sendUntilAccepted(chat => chat.sendMessage(`Go on, ${agent}.`, { agent }))
     if (runId === undefined) return
     const isTime = () => this.scene.observed >= from + after || this.isEnded(runId)
     switch (action) {
@@ -77,16 +77,18 @@ export class TabScript extends SessionScript<Turn, TabScene> {
         return
       case 'interrupt':
         await this.scene.until('there is something to interrupt', isTime)
-        await this.#got(chat => chat.sendMessage('Rather this.', { agent: 'teller', whenBusy: 'interrupt-previous' }))
+        await this.#sendUntilAccepted(chat =>
+          chat.sendMessage('Rather this.', { agent: 'teller', whenBusy: 'interrupt-previous' }),
+        )
         break
       case 'regenerate':
         await this.ended()
-        await this.#got(chat => chat.regenerate())
+        await this.#sendUntilAccepted(chat => chat.regenerate())
         break
       case 'edit': {
         await this.ended()
         const message = this.#first.store.messages.findLast(({ role }) => role === 'user')
-        if (message) await this.#got(chat => chat.edit(message.id, 'No, otherwise.'))
+        if (message) await this.#sendUntilAccepted(chat => chat.edit(message.id, 'No, otherwise.'))
         break
       }
       default:
@@ -94,8 +96,8 @@ export class TabScript extends SessionScript<Turn, TabScene> {
     await this.ended()
   }
 
-  /** Sends something from some tab, again until the server has taken it. Returns the id of its run. */
-  async #got(action: (chat: HttpChat) => Promise<SendResult>): Promise<string | undefined> {
+  /** Sends from a random tab, with retries until the server accepts. Returns the id of the run. */
+  async #sendUntilAccepted(action: (chat: HttpChat) => Promise<SendResult>): Promise<string | undefined> {
     const chat = this.#anyChat()
     let result = await action(chat)
     while (result.error) {
@@ -123,9 +125,9 @@ export class TabScript extends SessionScript<Turn, TabScene> {
     notes.push(`${this.sessionId}: removed`)
     this.isRemoved = true
     this.runIds = new Set()
-    const runId = await this.#got(chat => chat.sendMessage('Is anybody there?', { agent: 'teller' }))
-    // Tabs that were told that the session is gone connect again.
+    const runId = await this.#sendUntilAccepted(chat => chat.sendMessage('Hello?', { agent: 'teller' }))
+    // Tabs that know of the deletion connect again.
     for (const { connection } of this.scene.tabs) connection.wake()
-    this.scene.notes.push(`${this.sessionId}: made anew by ${runId}`)
+    this.scene.notes.push(`${this.sessionId}: created again by ${runId}`)
   }
 }

@@ -328,7 +328,7 @@ describe('messages that the log does not hold', () => {
     expect(store.message('v')?.createdAt).toBe(store.ledger.runs[0]?.startedAt)
   })
 
-  test('removes an optimistic message whose request was stopped before it started', () => {
+  test('removes an optimistic message if its request is stopped before it starts', () => {
     const log = new Log()
     const store = new Store({ flushInterval: 0 })
     store.add(sendingMessage('w', 'Wait'))

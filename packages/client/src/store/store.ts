@@ -39,7 +39,7 @@ class ReadCache {
 
   invalidate(kind: string, id?: string): void {
     const values = this.#kinds.get(kind)
-    // Keeps the key: a map whose keys are deleted and added repeatedly rehashes often.
+    // Keeps the key: repeated deletes and inserts make a map rehash.
     if (values?.has(id)) values.set(id, STALE)
   }
 }
@@ -52,7 +52,7 @@ export interface StoreOptions {
 }
 
 /**
- * What a listener subscribes to: `order` (the message ids), `messages` (all of them), `message` (by id), `part` (by message and key),
+ * Topic of a subscription: `order` (the message ids), `messages` (all of them), `message` (by id), `part` (by message and key),
  * `structured` (the ids of all objects, or one object by id), `state`, `output`, `ledger` (runs, requests, usage), `pendings`, or `any` change.
  */
 export type Topic =
