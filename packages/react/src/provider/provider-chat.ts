@@ -10,26 +10,26 @@ import {
   type Message,
 } from '@millrace/client'
 import { toChatMessage } from '@millrace/client/internal'
-import type { ChatSource, HeldChat } from '../context/chat-context.ts'
-import type { ProviderOptions } from './props.ts'
-import { restoreSession, storageKeyOf } from './remembered-session.ts'
+import type { ChatContextValue, ChatSource } from '../context/chat-context.ts'
+import type { ProviderOptions } from './chat-provider-props.ts'
+import { restoreSession, storageKeyOf } from './stored-session.ts'
 
 /** A chat and the props it was created from. */
-export interface ProviderChat extends HeldChat {
-  readonly given: ProviderOptions
+export interface ProviderChat extends ChatContextValue {
+  readonly props: ProviderOptions
   /** Storage key of its session. Undefined if the session was named, or the chat has no server. */
-  readonly place?: string | undefined
+  readonly storageKey?: string | undefined
   /** Whether its session was restored from the storage. */
-  readonly isFound?: boolean
+  readonly isRestored?: boolean
   /** Applies the latest props. */
-  update(given: ProviderOptions): void
+  update(props: ProviderOptions): void
   /** Applies the messages of the parent. Returns true if some of them have to wait until a reply has ended. */
   show(messages: ProviderOptions['messages']): boolean
   /** Its messages in the format of the parent. */
   toParent(messages: readonly Message[]): readonly (Message | ChatMessage)[]
 }
 
-/** The identity of a chat: props whose change creates a new one. */
+/** Identity of a chat: a change of these props creates a new one. */
 function keyOf({
   chat,
   adapter,
@@ -48,31 +48,31 @@ function keyOf({
 }
 
 /** Whether these props identify this chat. */
-export function isChatOf(held: ProviderChat, given: ProviderOptions): boolean {
-  const before = keyOf(held.given)
-  const now = keyOf(given)
-  return before.length === now.length && before.every((one, i) => Object.is(one, now[i]))
+export function isChatOf(held: ProviderChat, props: ProviderOptions): boolean {
+  const previous = keyOf(held.props)
+  const next = keyOf(props)
+  return previous.length === next.length && previous.every((value, i) => Object.is(value, next[i]))
 }
 
 /**
  * Creates the chat of these props. It sends no request before `start`.
  * @throws an `Error` if the `chat` or `adapter` prop is undefined and no other prop identifies a chat.
  */
-export function createProviderChat(given: ProviderOptions): ProviderChat {
-  const { chat, adapter, agent, workflow, session } = given
-  if (chat) return { ...heldOf(chat, () => chat), ...controlledMessagesOf(chat), given, update: () => {} }
-  if (adapter) return provideAdapterChat(given, { ...given, adapter })
-  const missing = 'chat' in given ? 'chat' : 'adapter' in given ? 'adapter' : undefined
+export function createProviderChat(props: ProviderOptions): ProviderChat {
+  const { chat, adapter, agent, workflow, session } = props
+  if (chat) return { ...contextValueOf(chat, () => chat), ...controlledMessagesOf(chat), props, update: () => {} }
+  if (adapter) return provideAdapterChat(props, { ...props, adapter })
+  const missing = 'chat' in props ? 'chat' : 'adapter' in props ? 'adapter' : undefined
   if (missing && (agent ?? workflow ?? session) === undefined) {
     throw new Error(
       `The ${missing} of this <ChatProvider> is undefined. Create it first, or render the provider later.`,
     )
   }
-  return provideHttpChat(given)
+  return provideHttpChat(props)
 }
 
 function provideAdapterChat(
-  given: ProviderOptions,
+  props: ProviderOptions,
   { messages, ...more }: ProviderOptions & AdapterChatOptions<unknown>,
 ): ProviderChat {
   const initialMessages = (messages as readonly ChatMessage[] | undefined) ?? more.initialMessages
@@ -81,12 +81,12 @@ function provideAdapterChat(
   const reported = new WeakSet<object>()
   let last = messages
   return {
-    ...heldOf(chat, () => (typeof document === 'undefined' ? chat : createAdapterChat(options))),
-    given,
-    update: now => {
-      // The chat asks for it each time.
-      options.whenBusy = now.whenBusy
-      chat.callbacks = callbacksOf(now)
+    ...contextValueOf(chat, () => (typeof document === 'undefined' ? chat : createAdapterChat(options))),
+    props,
+    update: latest => {
+      // The chat reads it for each message.
+      options.whenBusy = latest.whenBusy
+      chat.callbacks = callbacksOf(latest)
     },
     show: messages => {
       if (!messages || messages === last) return false
@@ -104,47 +104,47 @@ function provideAdapterChat(
   }
 }
 
-function provideHttpChat(given: ProviderOptions): ProviderChat {
-  const { api, agent, workflow, session, snapshot, messages, connection } = given
+function provideHttpChat(props: ProviderOptions): ProviderChat {
+  const { api, agent, workflow, session, snapshot, messages, connection } = props
   const isNamed = session !== undefined || snapshot !== undefined || connection?.isOfPage
-  const place = isNamed ? undefined : storageKeyOf(api, agent ?? workflow)
-  const found = place && restoreSession(place)
-  let { headers } = given
-  const options: ChatOptions = { ...given, session: session ?? found }
+  const storageKey = isNamed ? undefined : storageKeyOf(api, agent ?? workflow)
+  const restored = storageKey && restoreSession(storageKey)
+  let { headers } = props
+  const options: ChatOptions = { ...props, session: session ?? restored }
   if (typeof headers === 'function') {
     Object.assign(options, { headers: () => (typeof headers === 'function' ? headers() : {}) })
   }
-  const make = () => {
+  const create = () => {
     const chat = createChat(options)
     controlledMessagesOf(chat).show(messages)
     return chat
   }
-  const chat = make()
+  const chat = create()
   return {
-    ...heldOf(chat, () => {
-      const { store, state } = typeof document === 'undefined' ? chat : make()
+    ...contextValueOf(chat, () => {
+      const { store, state } = typeof document === 'undefined' ? chat : create()
       // A session id that was created here, or that only this tab knows, differs on the server.
       return { store, state: { ...state, sessionId: session } }
     }),
     ...controlledMessagesOf(chat),
-    given,
-    place,
-    isFound: found !== undefined,
-    update: now => {
-      const { data, whenBusy, pageSize, tools = NONE } = now
-      headers = now.headers
-      // The chat asks for them each time.
+    props,
+    storageKey,
+    isRestored: restored !== undefined,
+    update: latest => {
+      const { data, whenBusy, pageSize, tools = NO_TOOLS } = latest
+      headers = latest.headers
+      // The chat reads them for each request.
       Object.assign(options, { data, whenBusy, pageSize })
-      chat.callbacks = callbacksOf(now)
+      chat.callbacks = callbacksOf(latest)
       // Setting the tools checks all pendings, so it is done only on a change.
       if (tools !== chat.tools) chat.tools = tools
     },
   }
 }
 
-const NONE: ClientTools = {}
+const NO_TOOLS: ClientTools = {}
 
-/** Controlled messages of a chat whose log is authoritative. */
+/** Controlled messages of a chat with an authoritative log. */
 const controlledMessagesOf = ({ store }: Chat): Pick<ProviderChat, 'show' | 'toParent'> => ({
   show: messages => {
     store.control(messages as readonly Message[] | undefined)
@@ -160,8 +160,8 @@ const callbacksOf = ({ onData, onToolCall, onFinish, onError }: ChatCallbacks): 
   onError,
 })
 
-function heldOf(chat: Chat, readFirst: () => ChatSource): HeldChat {
-  let first: ChatSource | undefined
+function contextValueOf(chat: Chat, readInitial: () => ChatSource): ChatContextValue {
+  let initial: ChatSource | undefined
   return {
     chat,
     actions: {
@@ -174,9 +174,9 @@ function heldOf(chat: Chat, readFirst: () => ChatSource): HeldChat {
       loadOlder: chat.loadOlder.bind(chat),
       clearError: chat.clearError.bind(chat),
     },
-    first: () => {
-      first ??= readFirst()
-      return first
+    initial: () => {
+      initial ??= readInitial()
+      return initial
     },
   }
 }

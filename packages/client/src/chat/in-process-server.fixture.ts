@@ -1,4 +1,4 @@
-// A server in this process, without a network between: what goes wrong is what a test lets go wrong.
+// A server in this process without a network. Tests inject faults by `intercept` and `cutStreams`.
 
 import { memoryStore } from '@millrace/log'
 import { agent, scriptedModel, tool } from '@millrace/runtime'
@@ -17,7 +17,7 @@ const sell = tool({
 })
 const locate = tool({ name: 'locate', inputSchema: z.object({ near: z.string() }), client: true })
 
-/** Says what it was told, slowly where that is “Slowly”; asks where that is “Sell” or “Where”. */
+/** Repeats the user's text. Waits for an abort after “Slowly”, calls a tool with approval after “Sell” and a client tool after “Where”. */
 const echo = agent({
   name: 'echo',
   model: scriptedModel(
@@ -39,14 +39,14 @@ const echo = agent({
   tools: [sell, locate],
 })
 
-/** What becomes of a request: a reply in place of the server's, or nothing; it may throw. */
-type Meddle = (path: string, body: unknown) => Response | Promise<Response> | undefined
+/** Returns a response in place of the server's, or undefined. May throw. */
+type Interceptor = (route: string, body: unknown) => Response | Promise<Response> | undefined
 
-export class Mill {
+export class InProcessServer {
   readonly app: App
-  /** Of all requests: method and path below the session, with the body. */
-  readonly asked: { readonly what: string; readonly body: unknown }[] = []
-  meddle: Meddle = () => undefined
+  /** All requests. `route` is the method and the path below the session. */
+  readonly requests: { readonly route: string; readonly body: unknown }[] = []
+  intercept: Interceptor = () => undefined
   readonly #cuts: (() => void)[] = []
 
   constructor() {
@@ -58,27 +58,27 @@ export class Mill {
   readonly fetch: typeof fetch = async (input, init) => {
     const url = new URL(String(input))
     const body = typeof init?.body === 'string' ? JSON.parse(init.body) : undefined
-    const what = `${init?.method} ${url.pathname.replace(/^\/api\/sessions\/[^/]+/, '')}`
-    this.asked.push({ what, body })
-    const reply = (await this.meddle(what, body)) ?? (await this.app.fetch(new Request(url, init as RequestInit)))
-    if (!reply.ok || !reply.body || !what.endsWith('/stream')) return reply
+    const route = `${init?.method} ${url.pathname.replace(/^\/api\/sessions\/[^/]+/, '')}`
+    this.requests.push({ route, body })
+    const reply = (await this.intercept(route, body)) ?? (await this.app.fetch(new Request(url, init as RequestInit)))
+    if (!reply.ok || !reply.body || !route.endsWith('/stream')) return reply
     const wire = new TransformStream<Uint8Array, Uint8Array>({
-      start: controller => void this.#cuts.push(() => controller.error(new TypeError('the line is dead'))),
+      start: controller => void this.#cuts.push(() => controller.error(new TypeError('connection lost'))),
     })
     return new Response(reply.body.pipeThrough(wire), { headers: reply.headers })
   }
 
-  /** Cuts all streams there are. */
-  cut(): void {
+  /** Breaks all open streams. */
+  cutStreams(): void {
     for (const cut of this.#cuts.splice(0)) cut()
   }
 
-  /** What was asked of that path. */
-  bodies(what: string): unknown[] {
-    return this.asked.filter(asked => asked.what === what).map(({ body }) => body)
+  /** Bodies of all requests to a route. */
+  bodies(route: string): unknown[] {
+    return this.requests.filter(request => request.route === route).map(({ body }) => body)
   }
 
-  /** A tab with one chat, left with its test. */
+  /** Starts a chat with its own connection, as in a tab. Stops it with the test. */
   chat(options: Partial<ChatOptions> = {}): HttpChat {
     const connection = createConnection({
       api: 'http://localhost:4400/api',
@@ -86,26 +86,26 @@ export class Mill {
       backoff: { first: 1, longest: 5 },
     })
     const chat = new HttpChat({ agent: 'echo', connection, streamFlushInterval: 0, ...options })
-    const leave = chat.start()
-    onTestFinished(() => leave())
+    const stop = chat.start()
+    onTestFinished(() => stop())
     return chat
   }
 }
 
-/** Waits until it holds of a chat. */
-export function until(chat: HttpChat, holds: () => boolean): Promise<void> {
+/** Resolves when the condition holds for the chat. */
+export function until(chat: HttpChat, condition: () => boolean): Promise<void> {
   return new Promise(resolve => {
-    const look = () => {
-      if (!holds()) return
-      for (const leave of leaves) leave()
+    const check = () => {
+      if (!condition()) return
+      for (const unsubscribe of subscriptions) unsubscribe()
       resolve()
     }
-    const leaves = [chat.store.subscribe(['any'], look), chat.subscribe(look)]
-    look()
+    const subscriptions = [chat.store.subscribe(['any'], check), chat.subscribe(check)]
+    check()
   })
 }
 
-/** Waits for the next end of a run. */
+/** Resolves with the next `onFinish`. */
 export function finished(chat: HttpChat): Promise<ChatFinish> {
   return new Promise(resolve => {
     const { callbacks } = chat
@@ -120,8 +120,8 @@ export function finished(chat: HttpChat): Promise<ChatFinish> {
   })
 }
 
-/** What is shown: who says what, and how it stands with it. */
-export const shown = (chat: HttpChat): string[] =>
+/** Role, status and text of each message. */
+export const transcript = (chat: HttpChat): string[] =>
   chat.store.messages.map(({ role, status, parts }) => {
     const texts = parts.flatMap(part => ('text' in part ? part.text : []))
     return `${role} ${status}: ${texts.join('')}`

@@ -1,12 +1,12 @@
-// A chat whose log is written by hand: no server is asked for anything.
+// A chat without a server. Tests write its log.
 
 import { type ChatOptions, createChat } from '@millrace/client'
 import type { Chunk, Entry } from '@millrace/protocol'
 
 const never: typeof fetch = () => new Promise(() => {})
 
-/** A chat, and a hand to write its log with. */
-export function written(options: ChatOptions = {}) {
+/** Creates a chat, and functions that write its log. */
+export function scriptedChat(options: ChatOptions = {}) {
   const chat = createChat({ fetch: never, ...options })
   const { store } = chat
   const entryOf = (chunk: Chunk, runId: string, sequence: number): Entry => ({

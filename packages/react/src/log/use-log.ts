@@ -4,18 +4,18 @@ import { useCallback, useEffect, useMemo, useSyncExternalStore } from 'react'
 
 /** The log of a session, followed while the component is mounted, or the log of a recording. */
 export function useLog(
-  of: { readonly session: string; readonly connection: ChatConnection } | { readonly recording: Recording },
+  source: { readonly session: string; readonly connection: ChatConnection } | { readonly recording: Recording },
 ): SessionLog {
-  const { session, connection } = 'session' in of ? of : { session: '', connection: undefined }
-  const recording = 'recording' in of ? of.recording : undefined
+  const { session, connection } = 'session' in source ? source : { session: '', connection: undefined }
+  const recording = 'recording' in source ? source.recording : undefined
   const log = useMemo(
     () => new SessionLog(recording ?? { sessionId: session, connection }),
     [recording, session, connection],
   )
   useEffect(() => {
-    const leave = log.start()
+    const stop = log.start()
     // A remount in the same task, as in StrictMode, keeps the log running.
-    return () => queueMicrotask(leave)
+    return () => queueMicrotask(stop)
   }, [log])
   return log
 }

@@ -1,11 +1,11 @@
-// Records what one tab shows and tells of one session.
+// Records what a tab shows and reports for one session.
 
 import type { Message } from '@millrace/protocol'
 import type { ChatCallbacks, ChatFinish } from '../chat/callbacks.ts'
 import type { Store } from '../store/store.ts'
 import type { ChatData } from '../types/index.ts'
 
-/** A text that became another than a longer one of the same beginning. */
+/** A text that changed other than by growing at its end. */
 export interface Regress {
   readonly messageId: string
   readonly key: string
@@ -16,16 +16,16 @@ export interface Regress {
   readonly to: number
 }
 
-/** A message that was shown as done, and what was known then. */
-export interface Done {
+/** A message that was shown as sent, with the head of the store at that time. */
+export interface SentMessage {
   readonly messageId: string
   readonly runId: string
   readonly at: number
 }
 
-export class Watch implements ChatCallbacks {
+export class TabRecorder implements ChatCallbacks {
   readonly regresses: Regress[] = []
-  readonly done: Done[] = []
+  readonly done: SentMessage[] = []
   readonly finishes: ChatFinish[] = []
   readonly calls = new Map<string, number>()
   readonly data = new Map<string, number>()
@@ -39,13 +39,13 @@ export class Watch implements ChatCallbacks {
   #seen = new Map<string, Message>()
   #head = 0
 
-  constructor(store: () => Store, onLook: () => void) {
+  constructor(store: () => Store, onChange: () => void) {
     this.#store = store
-    this.#onLook = onLook
+    this.#onLook = onChange
   }
 
-  /** Looks at the screen. */
-  readonly look = (): void => {
+  /** Compares the shown messages with the previous ones. */
+  readonly check = (): void => {
     const { head, messages } = this.#store()
     if (head > 0) this.first ??= head
     const texts = new Map<string, { message: Message; text: string; key: string }>()
