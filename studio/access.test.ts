@@ -53,7 +53,7 @@ async function everything(tab: Tab): Promise<void> {
   await tab.page.locator('.structured[data-status=done]').waitFor()
   await tab.is('ready')
   await tab.say('Mail ann@example.com.', 'operator')
-  await tab.page.locator('.asking').waitFor()
+  await tab.page.locator('.pending').waitFor()
 }
 
 test('axe finds no serious barrier: start, chat and inspector, light and dark, desktop and phone', async () => {
@@ -85,7 +85,7 @@ test('axe finds no serious barrier: start, chat and inspector, light and dark, d
   found.push(...(await inBoth(whole, 'inspector')))
 
   const hand = await tabs.open(tab.page.url(), phone)
-  await hand.page.locator('.asking').waitFor()
+  await hand.page.locator('.pending').waitFor()
   found.push(...(await barriers(hand, 'phone')))
   await hand.press('Inspect')
   await hand.page.getByRole('tablist', { name: 'Views of the log' }).waitFor()
@@ -104,7 +104,7 @@ test('everything works by keyboard: choose an agent, send, approve, stop, inspec
   await tab.focuses('#input')
   await keyboard.type('Mail ann@example.com.')
   await keyboard.press('Enter')
-  await tab.page.locator('.asking').waitFor()
+  await tab.page.locator('.pending').waitFor()
   await tab.tabTo(/^Approve$/, 'Shift+Tab')
   await keyboard.press('Enter')
   await tab.hears('The email to ann@example.com is sent.')

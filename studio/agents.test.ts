@@ -131,7 +131,7 @@ test('shows HTML and scripts as text', async () => {
   expect(await answer.textContent()).toContain('one')
   expect(dialogs).toEqual([])
   // What people say is as they typed it.
-  await expect.poll(async () => (await tab.said())[0]).toContain('# A mill')
+  await expect.poll(async () => (await tab.userTexts())[0]).toContain('# A mill')
 })
 
 test('team: nests sub-agents two levels deep and shows the shared state', async () => {

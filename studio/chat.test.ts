@@ -28,7 +28,7 @@ test('shows the answer to a message, and the whole chat again from its URL', asy
 
   const other = await tabs.open(address)
   await other.hears('rainy.')
-  await expect.poll(() => other.said()).toEqual(['How is the weather in Paris?'])
+  await expect.poll(() => other.userTexts()).toEqual(['How is the weather in Paris?'])
   await expect.poll(() => other.page.locator('.program').inputValue()).toBe('agent:assistant')
   // Another session, and back by the list and by the browser's button.
   await other.press('New session')
@@ -93,9 +93,9 @@ test('messages sent during a run wait for their turn, and can be taken back', as
   await tab.say('100000', 'long')
   await tab.hears('1 2 3')
   await tab.say('Second.', 'echo')
-  await tab.page.locator('.message.said', { hasText: 'Waits its turn.' }).waitFor()
+  await tab.page.locator('.message.user', { hasText: 'Waits its turn.' }).waitFor()
   await tab.say('Third.')
-  const third = tab.page.locator('.message.said', { hasText: 'Third.' })
+  const third = tab.page.locator('.message.user', { hasText: 'Third.' })
   // By the keyboard: the words that come move it on and on.
   await third.getByRole('button', { name: 'Take back' }).press('Enter')
   await third.waitFor({ state: 'detached' })
@@ -103,7 +103,7 @@ test('messages sent during a run wait for their turn, and can be taken back', as
   await tab.hears('Second.')
   await tab.is('ready')
   await expect.poll(async () => (await tab.answers()).slice(1)).toEqual(['Second.'])
-  await expect.poll(() => tab.said()).toEqual(['100000', 'Second.'])
+  await expect.poll(() => tab.userTexts()).toEqual(['100000', 'Second.'])
 })
 
 test('edits a message and regenerates an answer', async () => {
@@ -117,7 +117,7 @@ test('edits a message and regenerates an answer', async () => {
   await tab.hears('First.')
   await tab.page.locator('h2', { hasText: 'echo: First.' }).waitFor()
   await tab.is('ready')
-  await expect.poll(async () => [await tab.said(), await tab.answers()]).toEqual([['First.'], ['First.']])
+  await expect.poll(async () => [await tab.userTexts(), await tab.answers()]).toEqual([['First.'], ['First.']])
 
   // A page that came unencrypted over a network may not copy, and does not offer to.
   await tab.page.locator('.message.agent').getByRole('button', { name: 'Copy' }).waitFor()
@@ -127,12 +127,12 @@ test('edits a message and regenerates an answer', async () => {
   await tab.page.locator(`.message.agent:not([data-message="${before}"])`).waitFor()
   await tab.is('ready')
   await tab.hears('First.')
-  await expect.poll(async () => [await tab.said(), await tab.answers()]).toEqual([['First.'], ['First.']])
+  await expect.poll(async () => [await tab.userTexts(), await tab.answers()]).toEqual([['First.'], ['First.']])
   await tab.page.getByRole('button', { name: 'Regenerate' }).waitFor()
   await expect.poll(() => tab.page.getByRole('button', { name: 'Copy' }).count()).toBe(0)
   await tab.page.reload()
   await tab.hears('First.')
-  await expect.poll(async () => [await tab.said(), await tab.answers()]).toEqual([['First.'], ['First.']])
+  await expect.poll(async () => [await tab.userTexts(), await tab.answers()]).toEqual([['First.'], ['First.']])
 })
 
 test('sends files with a message and serves them again', async () => {
@@ -149,15 +149,15 @@ test('sends files with a message and serves them again', async () => {
     await route.continue()
   })
   await tab.say('What does it say?', 'echo')
-  const sending = tab.page.locator('.message.said[data-status=sending] .file')
+  const sending = tab.page.locator('.message.user[data-status=sending] .file')
   await sending.nth(1).waitFor()
   await expect.poll(() => sending.allTextContents()).toEqual(['Grüße.txt', 'dot.png'])
   release.resolve()
   await tab.hears('What does it say?')
-  const link = tab.page.locator('.message.said a.file', { hasText: 'Grüße.txt' })
+  const link = tab.page.locator('.message.user a.file', { hasText: 'Grüße.txt' })
   const kept = await tab.page.request.get(new URL((await link.getAttribute('href')) ?? '', tab.page.url()).href)
   await expect.poll(() => kept.text()).toBe('Best wishes.')
-  const image = tab.page.locator('.message.said a.file img')
+  const image = tab.page.locator('.message.user a.file img')
   await expect.poll(() => image.evaluate(img => (img as HTMLImageElement).naturalWidth)).toBe(1)
   await expect.poll(() => tab.page.locator('.attachments').count()).toBe(0)
 })

@@ -38,7 +38,7 @@ const words = (texts: readonly string[]): string[] =>
 
 const shown = async ({ page }: Tab): Promise<string[]> => {
   // What waits its turn is no part of the conversation yet.
-  const said = '.then .message.said:not([data-status=sending]) .text'
+  const said = '.then .message.user:not([data-status=sending]) .text'
   return words(await page.locator(`${said}, .then .message.agent > .text`).allTextContents())
 }
 
@@ -59,7 +59,7 @@ async function goOn(tab: Tab): Promise<void> {
   await tab.say('Frist.', 'echo')
   await tab.hears('Frist.')
   await tab.is('ready')
-  await tab.page.locator('.message.said', { hasText: 'Frist.' }).getByRole('button', { name: 'Edit' }).click()
+  await tab.page.locator('.message.user', { hasText: 'Frist.' }).getByRole('button', { name: 'Edit' }).click()
   await tab.page.fill('.edit textarea', 'First.')
   await tab.page.keyboard.press('Enter')
   await tab.hears('First.')
@@ -148,7 +148,7 @@ test('timeline, entries, conversation and state show the fold of the log up to t
 test('exports a session to a file and opens it read-only; rejects a broken file with its line number', async () => {
   const chat = await tabs.open(url())
   await chat.say('Mail ann@example.com.', 'operator')
-  await chat.page.locator('.asking').waitFor()
+  await chat.page.locator('.pending').waitFor()
   const live = await tabs.open(inspectorOf(chat))
   await live.page.locator('.then .tool').waitFor()
   const text = await exported(live)

@@ -67,7 +67,7 @@ test('shows the latest of 5,000 messages first, loads older ones on scroll, and 
   await few()
   // Scrolls up again and again, while older messages arrive.
   const pane = tab.page.locator('.transcript')
-  const numbers = async () => (await tab.said()).map(text => Number(/\d+/.exec(text)))
+  const numbers = async () => (await tab.userTexts()).map(text => Number(/\d+/.exec(text)))
   for (let wanted = RUNS - 100; wanted > RUNS - 400; wanted -= 100) {
     await expect
       .poll(async () => {

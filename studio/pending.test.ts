@@ -10,12 +10,12 @@ const overflow = (tab: Tab) => tab.page.evaluate(() => document.documentElement.
 test('an approval on a phone is seen on a desktop: both show the exact input and its outcome', async () => {
   const watcher = await tabs.open(url(), desktop)
   await watcher.say('Mail ben@example.org, then pick a color.', 'operator')
-  const approval = watcher.page.locator('.asking[data-kind=approval]')
+  const approval = watcher.page.locator('.pending[data-kind=approval]')
   await approval.waitFor()
   await watcher.is('paused')
 
   const hand = await tabs.open(watcher.page.url(), phone)
-  const asked = hand.page.locator('.asking[data-kind=approval]')
+  const asked = hand.page.locator('.pending[data-kind=approval]')
   await asked.waitFor()
   await expect.poll(() => overflow(hand)).toBeLessThanOrEqual(0)
   // What it would run with is there once, and the two answers stand side by side.
@@ -33,7 +33,7 @@ test('an approval on a phone is seen on a desktop: both show the exact input and
   for (const tab of [watcher, hand]) {
     await tab.hears('You chose green.')
     await expect.poll(() => tab.answers()).toEqual(['The email to ben@example.org is sent. You chose green.'])
-    await expect.poll(() => tab.page.locator('.asking').count()).toBe(0)
+    await expect.poll(() => tab.page.locator('.pending').count()).toBe(0)
     await expect.poll(() => tab.page.locator('.tool .badge').allTextContents()).toEqual(['done', 'done'])
   }
   // The list is a tap away, and nothing is wider than the screen.
@@ -49,7 +49,7 @@ test('denies with a reason by keyboard alone', async () => {
   await tab.page.keyboard.press('Enter')
   await tab.page.keyboard.type('Mail Ann.')
   await tab.page.keyboard.press('Enter')
-  await tab.page.locator('.asking').waitFor()
+  await tab.page.locator('.pending').waitFor()
   await tab.tabTo(/^Reason$/, 'Shift+Tab')
   await tab.page.keyboard.type('Not on a Sunday.')
   // A reason is no answer.
@@ -77,7 +77,7 @@ test('a question is answered after kill -9 and restart of the server', async () 
   // Law 7: a server that is away is no end of anything.
   await tab.is('paused')
   await expect.poll(() => tab.page.locator('.connection .reason').textContent()).toBeTruthy()
-  await expect.poll(() => tab.page.locator('.asking').count()).toBe(1)
+  await expect.poll(() => tab.page.locator('.pending').count()).toBe(1)
 
   await startDemo(0, { cwd: first.cwd, port: new URL(address).port }).url
   await tab.connectionIs('live')
@@ -100,7 +100,7 @@ test('questions of every kind are forms, which reject invalid values with a mess
   await tab.page.getByRole('textbox', { name: 'What is your name?' }).fill('Ann')
   await tab.page.keyboard.press('Enter')
   // The next is where one is; not on a button, lest a key that is pressed once more answers it.
-  await tab.focuses('.asking[data-kind="interrupt choice"]')
+  await tab.focuses('.pending[data-kind="interrupt choice"]')
   await tab.press('The race')
   await tab.page.getByLabel('The wheel').check()
   await tab.page.getByLabel('The race').check()
@@ -110,7 +110,7 @@ test('questions of every kind are forms, which reject invalid values with a mess
   await tab.page.getByLabel('visitors').fill('0.5')
   await tab.page.getByLabel('again').check()
   await answer()
-  await tab.page.locator('.asking .failure', { hasText: 'visitors' }).waitFor()
+  await tab.page.locator('.pending .failure', { hasText: 'visitors' }).waitFor()
   await tab.page.getByLabel('visitors').fill('2')
   await answer()
   await tab.hears('Thank you, Ann!')
@@ -136,7 +136,7 @@ test('questions of every kind are forms, which reject invalid values with a mess
 test('an answer that came too late shows a message, though its form is gone', async () => {
   const quick = await tabs.open(url())
   await quick.say('Mail ann@example.com.', 'operator')
-  await quick.page.locator('.asking').waitFor()
+  await quick.page.locator('.pending').waitFor()
   const slow = await tabs.open(quick.page.url())
   const release = Promise.withResolvers<void>()
   await slow.page.route('**/answers', async route => {
@@ -146,7 +146,7 @@ test('an answer that came too late shows a message, though its form is gone', as
   await slow.press('Deny')
   await quick.press('Approve')
   await slow.hears('is sent.')
-  await expect.poll(() => slow.page.locator('.asking').count()).toBe(0)
+  await expect.poll(() => slow.page.locator('.pending').count()).toBe(0)
   release.resolve()
   const told = slow.page.locator('.pendings .failure')
   await told.waitFor()
@@ -169,5 +169,5 @@ test('a client tool runs by itself in one of two tabs', async () => {
   for (const tab of [one, two]) await tab.hears('where you are')
   const zone = await one.page.evaluate(() => Intl.DateTimeFormat().resolvedOptions().timeZone)
   await expect.poll(async () => (await two.answers()).at(-1)).toContain(`(${zone})`)
-  await expect.poll(() => one.page.locator('.asking').count()).toBe(0)
+  await expect.poll(() => one.page.locator('.pending').count()).toBe(0)
 })

@@ -103,7 +103,7 @@ async function answer(browser: Browser, url: string): Promise<Page> {
   await say(page, 'How is the weather in Paris?', 'assistant')
   await hears(page, 'More is told by')
   await is(page, 'ready')
-  await page.locator('.message.said').scrollIntoViewIfNeeded()
+  await page.locator('.message.user').scrollIntoViewIfNeeded()
   return page
 }
 
@@ -118,7 +118,7 @@ async function nested(browser: Browser, address: string): Promise<Page> {
 /** A run that asks before it does something, on a phone. */
 async function approval(browser: Browser, address: string): Promise<Page> {
   const page = await open(browser, address, phone)
-  await page.locator('.asking').waitFor()
+  await page.locator('.pending').waitFor()
   return page
 }
 

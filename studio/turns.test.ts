@@ -7,7 +7,7 @@ const url = demoServer()
 
 /** Says something else in place of what was said. */
 async function edit(tab: Tab, before: string, after: string): Promise<void> {
-  const said = tab.page.locator('.message.said', { hasText: before })
+  const said = tab.page.locator('.message.user', { hasText: before })
   await said.getByRole('button', { name: 'Edit' }).click()
   await tab.page.fill('.edit textarea', after)
   await tab.page.keyboard.press('Enter')
@@ -101,7 +101,7 @@ test('a fork has the messages up to its point, and all tabs show a new answer', 
   await expect.poll(() => seen(one)).toEqual(['First.', 'First.', 'Other.', 'Other.'])
   await expect.poll(() => seen(two)).toEqual(['First.', 'First.', 'Second.', 'Second.'])
   // The one that was said alone has no answer yet in its fork.
-  await two.page.locator('.message.said', { hasText: 'Second.' }).getByRole('button', { name: 'Fork' }).click()
+  await two.page.locator('.message.user', { hasText: 'Second.' }).getByRole('button', { name: 'Fork' }).click()
   await expect.poll(() => two.page.url()).not.toBe(address)
   await expect.poll(() => seen(two)).toEqual(['First.', 'First.', 'Second.'])
 })

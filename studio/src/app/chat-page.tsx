@@ -18,7 +18,7 @@ interface ChatPageProps {
   readonly onSettle: (session: string) => void
 }
 
-/** The sessions, the one that is open, and its inspector beside it. */
+/** The list of chats, the open chat, and its inspector. */
 export function ChatPage({ place: { session, chat }, onGo, onSettle }: ChatPageProps) {
   const programs = usePrograms()
   const lines = useSessions()
@@ -31,7 +31,7 @@ export function ChatPage({ place: { session, chat }, onGo, onSettle }: ChatPageP
   return (
     <>
       <a className="skip" href="#input">
-        To where one types
+        Skip to message input
       </a>
       <div className="app" data-list={isListOpen ? 'open' : 'closed'} data-drawer={isInspected ? 'open' : 'closed'}>
         <Sessions lines={lines} current={session} onOpen={open} onClose={() => showList(false)} />

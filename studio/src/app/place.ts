@@ -4,13 +4,13 @@ import { callbacksOf } from '../inspect/callbacks/calls.ts'
 import { connection } from './connection.ts'
 import { tools } from './tools.ts'
 
-/** Which page is shown, and of which session. */
+/** The page and the session that the address names. */
 export type Place =
   | { readonly page: 'inspect'; readonly session: string | undefined }
   | {
       readonly page: 'chat'
       readonly session: string
-      /** For a new session, which nobody is to ask the server for: a chat that has thought of its name. */
+      /** Set for a new session, which the server does not know yet. */
       readonly chat?: Chat
     }
 
@@ -41,7 +41,7 @@ function named(piece: string): string | undefined {
   }
 }
 
-/** What is in the address of the page, so that a reload comes back to it and the browser's buttons work. */
+/** The current page, kept in the address so that reload and the back button work. */
 export function usePlace() {
   const [place, setPlace] = useState(() => placeOf(location))
   useEffect(() => {
@@ -53,7 +53,7 @@ export function usePlace() {
     history.pushState(null, '', address)
     setPlace(placeOf(location))
   }, [])
-  /** Somebody has said something in it: from now on it has an address. */
+  /** Puts a session into the address after its first message. */
   const settle = useCallback((session: string) => {
     if (location.pathname === '/') history.replaceState(null, '', chatOf(session))
   }, [])

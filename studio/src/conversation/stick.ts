@@ -1,18 +1,18 @@
 import { type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 
 const NEAR_PX = 60
-/** How far from the top older messages are asked for, so that they are there when somebody comes to them. */
-const SOON_PX = 1200
+/** Older messages load at this distance from the top. */
+const LOAD_OLDER_PX = 1200
 
-/** What is read, and where that stands in the pane, wherever the pane is scrolled to. */
+/** The first visible slot and its offset from the top of the scrolled content. */
 interface Anchor {
   readonly slot: HTMLElement
   readonly top: number
 }
 
 /**
- * Keeps the end in sight for who was there. Everybody else reads on: whatever comes, goes or grows above what they read, that stays where it
- * is. (Not all browsers do that by themselves.) To be called wherever slots are rendered.
+ * Sticks to the end while the user is there. Otherwise anchors the first visible slot, so that changes above it do not move it. (Not all
+ * browsers support scroll anchoring.) Call it in the component that renders the slots.
  */
 export function useStickToEnd(pane: RefObject<HTMLElement | null>, onNearTop: () => void) {
   const [isAtEnd, setAtEnd] = useState(true)
@@ -27,7 +27,7 @@ export function useStickToEnd(pane: RefObject<HTMLElement | null>, onNearTop: ()
       if (current) current.scrollTop = current.scrollHeight
     }
     const topOf = (slot: HTMLElement, { scrollTop }: HTMLElement) => slot.getBoundingClientRect().top + scrollTop
-    /** What is read is the first that reaches into sight. */
+    /** Anchors the first visible slot. */
     const look = (current: HTMLElement) => {
       const sight = current.getBoundingClientRect().top
       const slots = [...current.querySelectorAll<HTMLElement>('.slot')]
@@ -35,22 +35,22 @@ export function useStickToEnd(pane: RefObject<HTMLElement | null>, onNearTop: ()
       anchor = slot && { slot, top: topOf(slot, current) }
     }
     return {
-      /** The slot of what is read, which has to stay. */
+      /** The anchored slot, which has to stay mounted. */
       get anchor(): HTMLElement | undefined {
         return isSticking ? undefined : anchor?.slot
       },
       get isNearTop(): boolean {
-        return !isSticking && (pane.current?.scrollTop ?? Infinity) < SOON_PX
+        return !isSticking && (pane.current?.scrollTop ?? Infinity) < LOAD_OLDER_PX
       },
       grew: () => isSticking && end(),
       scrolled: () => {
         const { current } = pane
         if (!current) return
         const isNear = current.scrollHeight - current.scrollTop - current.clientHeight < NEAR_PX
-        // Only who scrolls up has left: what grows meanwhile moves the end away by itself.
+        // Only scrolling up leaves the end: growing content also increases the distance.
         if (isNear) isSticking = true
         else if (current.scrollTop < top) isSticking = false
-        if (!isSticking && current.scrollTop < Math.min(top, SOON_PX)) nearTop.current()
+        if (!isSticking && current.scrollTop < Math.min(top, LOAD_OLDER_PX)) nearTop.current()
         top = current.scrollTop
         look(current)
         setAtEnd(isSticking)

@@ -1,14 +1,14 @@
 import { useChatInstance, useMessageIds, useSelector } from '@millrace/react'
 import { useMemo } from 'react'
 
-/** What stands between the parts of an agent's message. */
+/** An item shown between the parts of an agent's message. */
 export interface Between {
   readonly kind: 'structured' | 'question'
   readonly id: string
   readonly at: number
 }
 
-/** A message, and what came while it was written. */
+/** A message, and the items that arrived while it streamed. */
 export interface Turn {
   readonly id: string
   readonly between: readonly Between[]
@@ -16,21 +16,21 @@ export interface Turn {
 
 const NOTHING: readonly Between[] = []
 
-/** Messages in order, each with the objects and answered questions of its run; another array only when one comes or goes. */
+/** Messages in order, each with the structured objects and answered questions of its run. The array changes only when an item is added or removed. */
 export function useTurns(): readonly Turn[] {
   const { store } = useChatInstance()
   const messageIds = useMessageIds()
   const structuredIds = useSelector(({ store }) => store.structuredIds)
   const interrupts = useSelector(({ store }) => store.ledger.interrupts)
   return useMemo(() => {
-    // What a sub-agent says stands with the call that it works for.
+    // A message of a sub-agent is shown inside its tool call.
     const messages = messageIds.flatMap(id => store.message(id) ?? []).filter(({ parent }) => !parent)
     const byMessage = new Map<string, Between[]>()
     const put = (messageId: string | undefined, one: Between) => {
       if (messageId !== undefined) byMessage.set(messageId, [...(byMessage.get(messageId) ?? []), one])
     }
     for (const { interruptId: id, at, status, runId } of interrupts) {
-      // What was taken back, or is not shown yet, has no message: its questions have no place either.
+      // A run that was rewound or is not loaded has no message to attach its questions to.
       const owner = messages.find(message => message.runId === runId)
       if (status === 'answered') put(owner?.id, { kind: 'question', id, at })
     }

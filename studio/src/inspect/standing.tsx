@@ -1,5 +1,5 @@
 import { useLogState } from '@millrace/react/log'
-import { wordsOf } from '../words.ts'
+import { errorText } from '../error-text.ts'
 import { useInspected } from './inspected.ts'
 
 /** How much of the log is here, and whether more comes. */
@@ -12,7 +12,7 @@ export function Standing() {
       <span className="dot" data-state={state} />
       <span>
         {count.toLocaleString('en')} {count === 1 ? 'entry' : 'entries'},{' '}
-        <span title={reason}>{error ? wordsOf(error) : state}</span>
+        <span title={reason}>{error ? errorText(error) : state}</span>
       </span>
     </p>
   )

@@ -2,7 +2,7 @@ import type { SessionLog } from '@millrace/client/log'
 import { useLogState } from '@millrace/react/log'
 import type { ReactNode } from 'react'
 import { tab } from '../../app/connection.ts'
-import { wordsOf } from '../../words.ts'
+import { errorText } from '../../error-text.ts'
 import type { HostState } from './host.ts'
 import { cause } from './standing.ts'
 
@@ -22,7 +22,7 @@ export function Chain({ log, state }: { readonly log: SessionLog; readonly state
   const workerState = worker?.state ?? 'unknown'
   return (
     <div className="chain">
-      <Link name="This tab" mood={status} state={status.replace('-', ' ')} detail={wordsOf({ message: reason })}>
+      <Link name="This tab" mood={status} state={status.replace('-', ' ')} detail={errorText({ message: reason })}>
         <button type="button" className="link-button" disabled={isAway} onClick={() => void cause('drop', log)}>
           Drop my connection
         </button>

@@ -3,7 +3,7 @@ import type { RunRequest } from '@millrace/protocol'
 import { useChatActions, useChatInstance, useSelector } from '@millrace/react'
 import { useState } from 'react'
 import { useReadOnly } from '../app/read-only.ts'
-import { name, titleOf } from '../composer/title.ts'
+import { setTitle, titleOf } from '../composer/title.ts'
 import { Parts } from '../part/parts.tsx'
 import { programOf } from '../programs/use-programs.ts'
 import { Edit } from './edit.tsx'
@@ -12,14 +12,14 @@ import { useFamily } from './family.tsx'
 import { Fork } from './fork.tsx'
 import { Pager } from './pager.tsx'
 
-/** What a person said, or is about to. */
-export function Said({ message }: { readonly message: Message }) {
+/** A message of the user: sent, queued or failed. */
+export function UserMessage({ message }: { readonly message: Message }) {
   const { id, status, parts, error } = message
   const isReadOnly = useReadOnly()
   const [isEditing, setEditing] = useState(false)
   const { edit } = useChatActions()
   const { state, store } = useChatInstance()
-  const { said = [] } = useFamily().byMessage.get(id) ?? {}
+  const { messages = [] } = useFamily().byMessage.get(id) ?? {}
   if (isEditing) {
     const before = parts.map(part => (part.type === 'text' ? part.text : '')).join('')
     const files = parts.flatMap(({ key, at, ...part }) => (part.type === 'file' ? [part] : []))
@@ -32,21 +32,21 @@ export function Said({ message }: { readonly message: Message }) {
           const { sessionId, title } = state
           const by = programOf(store.ledger.runs.at(-1)?.program)?.name ?? ''
           const { error } = await edit(id, { text, parts: files })
-          // A title that is of these words goes with them.
-          if (!error && sessionId && title === titleOf(by, before)) name(sessionId, titleOf(by, text))
+          // A title derived from the old text follows the edit.
+          if (!error && sessionId && title === titleOf(by, before)) setTitle(sessionId, titleOf(by, text))
         }}
       />
     )
   }
-  // How it was shows no words that were about to take the place of others.
-  const isAbout = ({ message, cut }: RunRequest) => cut !== undefined && message?.messageId === id
-  if (isReadOnly && status === 'sending' && store.ledger.requests.some(isAbout)) return null
+  // A view of the past hides an edit that was not sent yet.
+  const isEditOf = ({ message, cut }: RunRequest) => cut !== undefined && message?.messageId === id
+  if (isReadOnly && status === 'sending' && store.ledger.requests.some(isEditOf)) return null
   return (
-    <article className="message said" data-status={status} data-message={id}>
+    <article className="message user" data-status={status} data-message={id}>
       <div className="bubble">
         <Parts parts={parts} isPlain />
       </div>
-      {status === 'sending' && <Waiting id={id} />}
+      {status === 'sending' && <SendStatus id={id} />}
       {status === 'sent' && (
         <div className="actions">
           {!isReadOnly && (
@@ -57,16 +57,16 @@ export function Said({ message }: { readonly message: Message }) {
               <Fork messageId={id} />
             </>
           )}
-          <Pager name="Message" siblings={said} place={said.findIndex(one => one.messageId === id)} />
+          <Pager name="Message" siblings={messages} place={messages.findIndex(one => one.messageId === id)} />
         </div>
       )}
-      {status === 'error' && <Failure messageId={id} error={error ?? { message: 'It could not be sent.' }} />}
+      {status === 'error' && <Failure messageId={id} error={error ?? { message: 'Message not sent.' }} />}
     </article>
   )
 }
 
-/** On its way; or it waits its turn, and can be taken back. */
-function Waiting({ id }: { readonly id: string }) {
+/** The status of an unsent message: sending, or queued and cancellable. */
+function SendStatus({ id }: { readonly id: string }) {
   const { stop } = useChatActions()
   const isReadOnly = useReadOnly()
   const request = useSelector(({ store }) =>
@@ -75,10 +75,10 @@ function Waiting({ id }: { readonly id: string }) {
   if (request === undefined) return <p className="quiet">Sending…</p>
   return (
     <p className="actions">
-      <span className="quiet">Waits its turn.</span>
+      <span className="quiet">Queued</span>
       {!isReadOnly && (
         <button type="button" onClick={() => void stop({ runId: request.runId })}>
-          Take back
+          Cancel
         </button>
       )}
     </p>

@@ -1,8 +1,8 @@
 import { headers } from '../app/connection.ts'
 
-/** Removes a session, and all there is of it. */
-export async function remove(sessionId: string): Promise<void> {
+/** Deletes a session and its log. */
+export async function deleteSession(sessionId: string): Promise<void> {
   const reply = await fetch(`/api/sessions/${encodeURIComponent(sessionId)}`, { method: 'DELETE', headers })
-  // Who was second has what they wanted.
+  // 404: another tab has deleted it already.
   if (!reply.ok && reply.status !== 404) throw new Error(`The server answered with status ${reply.status}.`)
 }

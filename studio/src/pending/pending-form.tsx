@@ -2,44 +2,44 @@ import type { ChatAnswer } from '@millrace/client'
 import { type ReactNode, useId, useState } from 'react'
 import { useAnswering } from './answering.ts'
 
-interface AskingProps {
-  /** Of what it answers. */
+interface PendingFormProps {
+  /** Id of the pending. */
   readonly id: string
   readonly kind: string
   readonly title: string
   readonly children: ReactNode
-  /** The answer, of what the form holds and of the button that sent it. */
+  /** Builds the answer from the form data and the value of the submit button. */
   readonly read: (form: FormData, button: string) => ChatAnswer
 }
 
-/** A form that answers a pending, once; what the server refuses is told, and can be said otherwise. */
-export function Asking({ id, kind, title, children, read }: AskingProps) {
-  const { answer, refused } = useAnswering()
+/** A form that answers a pending. A rejected answer shows its reason and can be sent again. */
+export function PendingForm({ id, kind, title, children, read }: PendingFormProps) {
+  const { answer, rejected } = useAnswering()
   const [isSending, setSending] = useState(false)
   const titleId = useId()
   return (
     <form
-      className="asking"
+      className="pending"
       data-kind={kind}
-      data-asking={id}
+      data-pending={id}
       aria-labelledby={titleId}
       tabIndex={-1}
       onSubmit={async event => {
         event.preventDefault()
         const { submitter } = event.nativeEvent as SubmitEvent
-        const said = read(new FormData(event.currentTarget), (submitter as HTMLButtonElement | null)?.value ?? '')
+        const value = read(new FormData(event.currentTarget), (submitter as HTMLButtonElement | null)?.value ?? '')
         setSending(true)
-        const isTaken = await answer(said)
-        // What was taken goes; what was not can be said otherwise.
-        if (!isTaken) setSending(false)
+        const isAccepted = await answer(value)
+        // An accepted form disappears.
+        if (!isAccepted) setSending(false)
       }}
     >
       <fieldset disabled={isSending}>
         <h3 id={titleId}>{title}</h3>
         {children}
-        {refused?.id === id && (
+        {rejected?.id === id && (
           <p className="failure" role="alert">
-            {refused.words}
+            {rejected.message}
           </p>
         )}
       </fieldset>
