@@ -29,7 +29,7 @@ const inspectorOf = (tab: Tab): string =>
 /** Goes to a place of the log by the slider. */
 async function travel({ page }: Tab, sequence: number): Promise<void> {
   await page.getByRole('slider').first().fill(String(sequence))
-  await page.locator('.then .banner', { hasText: `at ${sequence} of` }).waitFor()
+  await page.locator('.past .banner', { hasText: `at ${sequence} of` }).waitFor()
 }
 
 /** What is said in a conversation at a place of it: by people and by agents themselves. */
@@ -38,8 +38,8 @@ const words = (texts: readonly string[]): string[] =>
 
 const shown = async ({ page }: Tab): Promise<string[]> => {
   // What waits its turn is no part of the conversation yet.
-  const said = '.then .message.user:not([data-status=sending]) .text'
-  return words(await page.locator(`${said}, .then .message.agent > .text`).allTextContents())
+  const said = '.past .message.user:not([data-status=sending]) .text'
+  return words(await page.locator(`${said}, .past .message.agent > .text`).allTextContents())
 }
 
 const folded = ({ messages }: View): string[] =>
@@ -141,7 +141,7 @@ test('timeline, entries, conversation and state show the fold of the log up to t
 
   await tab.page.getByRole('tab', { name: 'Conversation' }).click()
   await tab.press('Back to now')
-  await tab.page.locator('.then .banner').waitFor({ state: 'detached' })
+  await tab.page.locator('.past .banner').waitFor({ state: 'detached' })
   await expect.poll(() => shown(tab)).toEqual(folded(viewAt(head)))
 })
 
@@ -150,7 +150,7 @@ test('exports a session to a file and opens it read-only; rejects a broken file 
   await chat.say('Mail ann@example.com.', 'operator')
   await chat.page.locator('.pending').waitFor()
   const live = await tabs.open(inspectorOf(chat))
-  await live.page.locator('.then .tool').waitFor()
+  await live.page.locator('.past .tool').waitFor()
   const text = await exported(live)
   expect(recordingOf(text).entries.length).toBeGreaterThan(5)
 
@@ -165,7 +165,7 @@ test('exports a session to a file and opens it read-only; rejects a broken file 
   await expect.poll(() => alert.textContent()).toMatch(/broken\.jsonl.*line 5\b/i)
 
   await give('whole.jsonl', text)
-  await tab.page.locator('.then .tool').waitFor()
+  await tab.page.locator('.past .tool').waitFor()
   expect(await exported(tab)).toBe(text)
   for (const name of ['Approve', 'Deny', 'Edit', 'Regenerate', 'Fork', 'Go on from here', 'Send', 'Stop']) {
     expect([name, await tab.page.getByRole('button', { name, exact: true }).count()]).toEqual([name, 0])

@@ -50,8 +50,8 @@ test('opens, scrolls, searches and travels a log of 100,000 entries with few row
   await expect.poll(() => table.getAttribute('aria-rowcount')).toBe(String(found.length + 1))
   const first = found[0]?.sequence ?? 0
   await row(first).click()
-  await tab.page.locator('.then .banner', { hasText: `at ${first} of` }).waitFor()
-  await tab.page.locator('.then .message.agent > .text', { hasText: /^Answer 77:$/ }).waitFor()
+  await tab.page.locator('.past .banner', { hasText: `at ${first} of` }).waitFor()
+  await tab.page.locator('.past .message.agent > .text', { hasText: /^Answer 77:$/ }).waitFor()
   const detail = tab.page.getByRole('region', { name: `Entry ${first}` })
   await expect.poll(() => detail.locator('ins').allTextContents()).toContainEqual(expect.stringContaining(wanted))
 })

@@ -3,8 +3,8 @@ import { useState } from 'react'
 import { hints } from '../programs/hints.ts'
 import type { Program } from '../programs/use-programs.ts'
 import { Attachments } from './attachments.tsx'
-import { sendAtEnter } from './keys.ts'
 import { ProgramSelect } from './program-select.tsx'
+import { sendAtEnter } from './send-at-enter.ts'
 import { setTitle, titleOf } from './title.ts'
 
 interface ComposerProps {

@@ -2,9 +2,9 @@ import type { Message } from '@millrace/client'
 import { useChatActions, useChatInstance } from '@millrace/react'
 import { useState } from 'react'
 import { useReadOnly } from '../app/read-only.ts'
-import { useFamily } from './family.tsx'
 import { Fork } from './fork.tsx'
 import { Pager } from './pager.tsx'
+import { useSiblings } from './siblings-provider.tsx'
 import { Tokens } from './usage.tsx'
 
 /** Actions of a response, and its token usage. */
@@ -14,7 +14,7 @@ export function AgentActions({ message, isLast }: { readonly message: Message; r
   const { store } = useChatInstance()
   const isReadOnly = useReadOnly()
   const [isCopied, setCopied] = useState(false)
-  const { answers = [] } = useFamily().byRun.get(runId ?? '') ?? {}
+  const { answers = [] } = useSiblings().byRun.get(runId ?? '') ?? {}
   // Undefined on a page served over plain HTTP from another host.
   const { clipboard } = navigator as { clipboard?: Clipboard }
   const text = parts.map(part => (part.type === 'text' ? part.text : '')).join('')

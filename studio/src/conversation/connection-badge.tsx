@@ -2,11 +2,11 @@ import { useConnection, useSelector } from '@millrace/react'
 import { errorText } from '../error-text.ts'
 
 const LABELS: { readonly [status: string]: string } = {
-  idle: 'Ready',
+  idle: 'Idle',
   connecting: 'Connecting',
   'catching-up': 'Catching up',
   live: 'Connected',
-  reconnecting: 'Reconnecting',
+
   offline: 'Offline',
 }
 

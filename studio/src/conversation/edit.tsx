@@ -1,5 +1,5 @@
 import { type FormEvent, useEffect, useRef, useState } from 'react'
-import { sendAtEnter } from '../composer/keys.ts'
+import { sendAtEnter } from '../composer/send-at-enter.ts'
 
 interface EditProps {
   readonly text: string

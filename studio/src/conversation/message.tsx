@@ -5,7 +5,7 @@ import { AgentActions } from './agent-actions.tsx'
 import { Failure } from './failure.tsx'
 import { Question } from './question.tsx'
 import { Structured } from './structured.tsx'
-import type { Between } from './turns.ts'
+import type { Between } from './use-turns.ts'
 import { UserMessage } from './user-message.tsx'
 
 interface MessageProps {

@@ -30,12 +30,12 @@ interface Start {
 }
 
 /** Turns with more than one version, by run id and by the id of the user message. */
-export interface Family {
+export interface SiblingIndex {
   readonly byRun: ReadonlyMap<string, Siblings>
   readonly byMessage: ReadonlyMap<string, Siblings>
 }
 
-export const NO_FAMILY: Family = { byRun: new Map(), byMessage: new Map() }
+export const NO_SIBLINGS: SiblingIndex = { byRun: new Map(), byMessage: new Map() }
 
 type Ledger = { readonly runs: readonly Run[]; readonly requests: readonly RunRequest[] }
 
@@ -43,8 +43,8 @@ type Ledger = { readonly runs: readonly Run[]; readonly requests: readonly RunRe
 const REASONS: ReadonlySet<string> = new Set(['edit', 'retry'])
 
 /** The versions of all turns. Returns early for a session without a rewind. */
-export function siblingsOf({ runs, requests }: Ledger): Family {
-  if (!requests.some(({ cut }) => cut)) return NO_FAMILY
+export function siblingsOf({ runs, requests }: Ledger): SiblingIndex {
+  if (!requests.some(({ cut }) => cut)) return NO_SIBLINGS
   const byRun = new Map<string, Siblings>()
   const byMessage = new Map<string, Siblings>()
   const starts = startsOf(runs, requests)

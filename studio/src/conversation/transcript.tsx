@@ -4,8 +4,8 @@ import { useCallback, useEffect, useMemo, useRef } from 'react'
 import { Message } from './message.tsx'
 import { Outcome } from './outcome.tsx'
 import { SharedState } from './shared-state.tsx'
-import { useStickToEnd } from './stick.ts'
-import { useTurns } from './turns.ts'
+import { useStickToEnd } from './use-stick-to-end.ts'
+import { useTurns } from './use-turns.ts'
 import { Working } from './working.tsx'
 
 /** Up to this number all messages are mounted, so that the browser's search finds them. Above it, only those in and near view. */

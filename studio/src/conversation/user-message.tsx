@@ -8,9 +8,9 @@ import { Parts } from '../part/parts.tsx'
 import { programOf } from '../programs/use-programs.ts'
 import { Edit } from './edit.tsx'
 import { Failure } from './failure.tsx'
-import { useFamily } from './family.tsx'
 import { Fork } from './fork.tsx'
 import { Pager } from './pager.tsx'
+import { useSiblings } from './siblings-provider.tsx'
 
 /** A message of the user: sent, queued or failed. */
 export function UserMessage({ message }: { readonly message: Message }) {
@@ -19,7 +19,7 @@ export function UserMessage({ message }: { readonly message: Message }) {
   const [isEditing, setEditing] = useState(false)
   const { edit } = useChatActions()
   const { state, store } = useChatInstance()
-  const { messages = [] } = useFamily().byMessage.get(id) ?? {}
+  const { messages = [] } = useSiblings().byMessage.get(id) ?? {}
   if (isEditing) {
     const before = parts.map(part => (part.type === 'text' ? part.text : '')).join('')
     const files = parts.flatMap(({ key, at, ...part }) => (part.type === 'file' ? [part] : []))

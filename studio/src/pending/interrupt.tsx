@@ -1,6 +1,6 @@
 import type { Pending } from '@millrace/client'
 import type { ReactNode } from 'react'
-import { sendAtEnter } from '../composer/keys.ts'
+import { sendAtEnter } from '../composer/send-at-enter.ts'
 import { Fields } from './fields.tsx'
 import { PendingForm } from './pending-form.tsx'
 import { fieldsOf, jsonOr, valuesOf } from './schema.ts'
