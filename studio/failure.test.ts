@@ -5,7 +5,7 @@ import { testTabs } from './tabs.fixture.ts'
 
 const tabs = testTabs()
 
-/** A server with one agent, whose model fails until `model.isUp` is set. */
+/** A server with one agent. Its model fails until `model.isUp` is set. */
 async function serveSick() {
   const model = { isUp: false }
   const sick = agent({
@@ -97,7 +97,7 @@ test('loads older messages on scroll and keeps the scroll position', async () =>
   expect((await watch.jsonValue()).movedPx).toBeLessThan(2)
 })
 
-test('a session deleted while it is open is shown as gone, not as offline', async () => {
+test('a session deleted while it is open is shown as deleted, not as offline', async () => {
   const { model, url } = await serveSick()
   model.isUp = true
   const tab = await tabs.open(url)
@@ -106,5 +106,5 @@ test('a session deleted while it is open is shown as gone, not as offline', asyn
   await tab.is('ready')
   const session = new URL(tab.page.url()).searchParams.get('session')
   expect((await fetch(`${url}/api/sessions/${session}`, { method: 'DELETE' })).status).toBe(204)
-  await tab.page.locator('.connection', { hasText: 'gone' }).waitFor()
+  await tab.page.locator('.connection', { hasText: 'Deleted' }).waitFor()
 })

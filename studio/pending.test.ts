@@ -18,12 +18,16 @@ test('an approval on a phone is seen on a desktop: both show the exact input and
   const asked = hand.page.locator('.pending[data-kind=approval]')
   await asked.waitFor()
   await expect.poll(() => overflow(hand)).toBeLessThanOrEqual(0)
-  // What it would run with is there once, and the two answers stand side by side.
+  // The input is shown once, and the two buttons are side by side.
   await expect.poll(() => hand.page.locator('.tool').getAttribute('open')).toBeNull()
   const place = (name: string) => asked.getByRole('button', { name }).boundingBox()
   await expect.poll(async () => (await place('Deny'))?.y).toBe((await place('Approve'))?.y)
   await asked.locator('summary').click()
-  const input = { to: 'ben@example.org', subject: 'From the mill', body: 'Mail ben@example.org, then pick a color.' }
+  const input = {
+    to: 'ben@example.org',
+    subject: 'Hello from Millrace',
+    body: 'Mail ben@example.org, then pick a color.',
+  }
   await expect.poll(async () => JSON.parse((await asked.locator('pre').textContent()) ?? '')).toEqual(input)
   await expect.poll(() => approval.locator('dd').allTextContents()).toEqual(Object.values(input))
   await hand.press('Approve')
@@ -32,12 +36,12 @@ test('an approval on a phone is seen on a desktop: both show the exact input and
   await watcher.press('green')
   for (const tab of [watcher, hand]) {
     await tab.hears('You chose green.')
-    await expect.poll(() => tab.answers()).toEqual(['The email to ben@example.org is sent. You chose green.'])
+    await expect.poll(() => tab.answers()).toEqual(['The email to ben@example.org was sent. You chose green.'])
     await expect.poll(() => tab.page.locator('.pending').count()).toBe(0)
-    await expect.poll(() => tab.page.locator('.tool .badge').allTextContents()).toEqual(['done', 'done'])
+    await expect.poll(() => tab.page.locator('.tool .badge').allTextContents()).toEqual(['Done', 'Done'])
   }
   // The list is a tap away, and nothing is wider than the screen.
-  await hand.press('Sessions')
+  await hand.press('Open chat list')
   await hand.page.locator('.sessions button', { hasText: 'Mail ben' }).click()
   await hand.hears('You chose green.')
   await expect.poll(() => overflow(hand)).toBeLessThanOrEqual(0)
@@ -52,7 +56,7 @@ test('denies with a reason by keyboard alone', async () => {
   await tab.page.locator('.pending').waitFor()
   await tab.tabTo(/^Reason$/, 'Shift+Tab')
   await tab.page.keyboard.type('Not on a Sunday.')
-  // A reason is no answer.
+  // Enter in the reason field does not submit.
   await tab.page.keyboard.press('Enter')
   await tab.page.keyboard.type(' Not at all.')
   await tab.page.keyboard.press('Tab')
@@ -68,13 +72,13 @@ test('a question is answered after kill -9 and restart of the server', async () 
   const first = startDemo(0)
   const address = await first.url
   const tab = await tabs.open(address)
-  await tab.say('Our jubilee', 'email-draft')
+  await tab.say('Our anniversary', 'email-draft')
   await tab.page.getByRole('button', { name: 'Formal' }).waitFor()
   await expect.poll(() => tab.page.locator('.message.agent').count()).toBe(0)
   first.kill('SIGKILL')
   await first.ended
   await tab.connectionIs('offline')
-  // Law 7: a server that is away is no end of anything.
+  // Law 7: a lost connection ends nothing.
   await tab.is('paused')
   await expect.poll(() => tab.page.locator('.connection .reason').textContent()).toBeTruthy()
   await expect.poll(() => tab.page.locator('.pending').count()).toBe(1)
@@ -96,10 +100,10 @@ test('a question is answered after kill -9 and restart of the server', async () 
 test('questions of every kind are forms, which reject invalid values with a message', async () => {
   const tab = await tabs.open(url())
   await tab.say('A visit', 'guest-book')
-  const answer = () => tab.press('Answer')
+  const answer = () => tab.press('Submit')
   await tab.page.getByRole('textbox', { name: 'What is your name?' }).fill('Ann')
   await tab.page.keyboard.press('Enter')
-  // The next is where one is; not on a button, lest a key that is pressed once more answers it.
+  // The focus moves to the next form, not to a button: another Enter must not answer it.
   await tab.focuses('.pending[data-kind="interrupt choice"]')
   await tab.press('The race')
   await tab.page.getByLabel('The wheel').check()
@@ -118,7 +122,7 @@ test('questions of every kind are forms, which reject invalid values with a mess
     .poll(() => tab.answers())
     .toEqual(['Thank you, Ann! 2 visitors, three of three stars. You saw wheel, race, and liked the race best.'])
   await tab.focuses('#input')
-  // Questions stand before what was said of their answers, here and in a tab that reads it afterwards.
+  // Questions are shown before the text that follows them, live and after loading.
   const other = await tabs.open(tab.page.url())
   await other.hears('Thank you, Ann!')
   for (const { page } of [tab, other]) {
@@ -145,18 +149,18 @@ test('an answer that came too late shows a message, though its form is gone', as
   })
   await slow.press('Deny')
   await quick.press('Approve')
-  await slow.hears('is sent.')
+  await slow.hears('was sent.')
   await expect.poll(() => slow.page.locator('.pending').count()).toBe(0)
   release.resolve()
-  const told = slow.page.locator('.pendings .failure')
-  await told.waitFor()
+  const failure = slow.page.locator('.pendings .failure')
+  await failure.waitFor()
   await expect
-    .poll(() => told.locator('span').textContent())
-    .toBe('Your answer was not taken. It has been answered already.')
+    .poll(() => failure.locator('span').textContent())
+    .toBe('Your answer was not accepted. This was already answered.')
   await expect.poll(() => slow.page.locator('.failure').count()).toBe(1)
   await slow.press('Dismiss')
   await slow.is('ready')
-  await expect.poll(() => told.count()).toBe(0)
+  await expect.poll(() => failure.count()).toBe(0)
 })
 
 test('a client tool runs by itself in one of two tabs', async () => {

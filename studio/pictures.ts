@@ -152,7 +152,7 @@ async function faults(browser: Browser, url: string): Promise<Page> {
   await page.getByRole('button', { name: 'Kill worker' }).click()
   await page.locator('.fault-list', { hasText: 'taken over at entry' }).waitFor()
   await hears(page, 'Day 12')
-  await page.locator('[data-fault=kill-worker]', { hasText: 'verified' }).waitFor()
+  await page.locator('[data-fault=kill-worker]', { hasText: 'Verified' }).waitFor()
   // Without hover styles.
   await page.mouse.move(0, 0)
   await page.locator('.faults').evaluate(panel => panel.closest('[role=tabpanel]')?.scrollTo(0, 0))

@@ -41,7 +41,7 @@ describe('which model it is', () => {
 
   test.each(['nowhere', 'file:///etc', `nowhere ${KEY}`])('no address: %s', url => {
     const wrong = () => modelsBy({ ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: url })
-    expect(wrong).toThrow('ANTHROPIC_BASE_URL is no address of a server: set it to one such as')
+    expect(wrong).toThrow('Expected ANTHROPIC_BASE_URL to be an http or https URL. Set it to one such as')
     expect(wrong).not.toThrow(KEY)
   })
 })

@@ -32,10 +32,10 @@ const calls = async (run: Run) =>
 test('sends an email that was approved, as it was shown', async () => {
   const input = 'Send an email to ben@example.org: the mill turns.'
   const run = await on.ask('operator', input)
-  const email = { to: 'ben@example.org', subject: 'From the mill', body: input }
+  const email = { to: 'ben@example.org', subject: 'Hello from Millrace', body: input }
   expect((await pendingOf(run)).part.input).toEqual(email)
   await decide(run, true)
-  expect((await run.result()).text).toBe('The email to ben@example.org is sent.')
+  expect((await run.result()).text).toBe('The email to ben@example.org was sent.')
   expect(await calls(run)).toMatchObject([
     { toolName: 'send_email', state: 'output-available', input: email, approval: { approved: true } },
   ])
@@ -56,7 +56,7 @@ test('of an address that cannot be nobody is asked: it is denied by rule', async
   const run = await on.ask('operator', 'Mail nobody@mill.invalid.')
   const { status, text, pendings } = await run.result()
   expect([status, pendings]).toEqual(['completed', []])
-  expect(text).toBe('The email to nobody@mill.invalid was denied: There is no such address.')
+  expect(text).toBe('The email to nobody@mill.invalid was denied: This address does not exist.')
   expect(await calls(run)).toMatchObject([{ toolName: 'send_email', state: 'output-denied' }])
 })
 
@@ -91,7 +91,7 @@ test('speaks of what came of this turn, and not of one before', async () => {
   await first.result()
   const second = await on.ask('operator', 'Mail Ann, please.')
   await decide(second, true)
-  expect((await second.result()).text).toBe('The email to ann@example.com is sent.')
+  expect((await second.result()).text).toBe('The email to ann@example.com was sent.')
   const third = await on.ask('operator', 'And a color?')
   await choose(third, 'red')
   expect((await third.result()).text).toBe('You chose red.')

@@ -8,11 +8,11 @@ test('two work side by side, and the team sums up what they gave', async () => {
   const run = await ask('team', 'watermills')
   const { status, text, message } = await run.result()
   expect(status).toBe('completed')
-  expect(text).toBe('In short: Three sources tell of "watermills". One source on "watermills" is old.')
+  expect(text).toBe('In short: Three sources cover "watermills". One source on "watermills" is outdated.')
   const { agents, messages } = await view()
   const { researcher, critic } = Object.fromEntries(agents.map(one => [one.agentType, one]))
-  expect(researcher).toMatchObject({ parentId: run.runId, result: 'Three sources tell of "watermills".' })
-  expect(critic).toMatchObject({ parentId: run.runId, result: 'One source on "watermills" is old.' })
+  expect(researcher).toMatchObject({ parentId: run.runId, result: 'Three sources cover "watermills".' })
+  expect(critic).toMatchObject({ parentId: run.runId, result: 'One source on "watermills" is outdated.' })
   expect(agents.map(one => one.status)).toEqual(Array(4).fill('completed'))
   const parents = messages.flatMap(({ agentType, parent }) => (parent ? [`${agentType} of ${parent.messageId}`] : []))
   const own = messages.find(({ agentType }) => agentType === 'researcher')
@@ -50,11 +50,11 @@ test('what they find is noted in the state, patch by patch and turn after turn',
     { state: { findings: [], doubts: [] } },
   ])
   expect(chunks.filter(({ type }) => type === 'state-patch')).toHaveLength(2)
-  expect((await view()).state).toEqual({ findings: ['Known: mills'], doubts: ['Doubtful: mills'] })
+  expect((await view()).state).toEqual({ findings: ['Known: mills'], doubts: ['Uncertain: mills'] })
   await (await ask('team', 'rivers')).result()
   expect((await view()).state).toEqual({
     findings: ['Known: mills', 'Known: rivers'],
-    doubts: ['Doubtful: mills', 'Doubtful: rivers'],
+    doubts: ['Uncertain: mills', 'Uncertain: rivers'],
   })
 })
 
@@ -68,5 +68,7 @@ test('stopped before it asked anybody, and resumed, it asks', async () => {
   expect((await run.result()).status).toBe('interrupted')
   vi.stubEnv('DEMO_PACE', '0')
   const resumed = await on.runtime.resume(on.session, run.runId, { mode: 'continue' })
-  expect((await resumed.result()).text).toBe('In short: Three sources tell of "rivers". One source on "rivers" is old.')
+  expect((await resumed.result()).text).toBe(
+    'In short: Three sources cover "rivers". One source on "rivers" is outdated.',
+  )
 })

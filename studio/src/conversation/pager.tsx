@@ -3,7 +3,7 @@ import { useTravel } from '../inspect/travel/travel.ts'
 import type { Sibling } from './siblings.ts'
 
 interface PagerProps {
-  /** What is paged, for the label. */
+  /** Name of the paged item, for the label. */
   readonly name: string
   readonly siblings: readonly Sibling[]
   /** Index of the shown version. */

@@ -28,7 +28,7 @@ export function Transcript() {
     else if (hasOlder) void loadOlder()
   }
   const { isAtEnd, place } = useStickToEnd(pane, older)
-  // A reader who reaches the top while a page loads causes no other scroll event there.
+  // Reaching the top while a page loads causes no further scroll event.
   useEffect(() => {
     if (isLoadingOlder || !isOlderWanted.current) return
     isOlderWanted.current = false

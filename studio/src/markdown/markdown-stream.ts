@@ -154,7 +154,7 @@ export class MarkdownStream {
     return true
   }
 
-  /** Adds a settled piece, and parses earlier pieces again whose links it defines. */
+  /** Adds a settled piece. Parses earlier pieces again if it defines their links. */
   #add(source: string): void {
     const known = new Set(Object.keys(this.#links))
     this.#keep(source, shown(this.#lex(source, this.#links)))

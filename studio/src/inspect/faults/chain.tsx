@@ -55,7 +55,7 @@ export function Chain({ log, state }: { readonly log: SessionLog; readonly state
           disabled={isAway}
           onClick={() => void injectFault('restart-server', log)}
         >
-          Kill server
+          Restart server
         </button>
       </Link>
       <Wire isUp={!isAway && workerState === 'up'} />

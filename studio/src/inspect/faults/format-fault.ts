@@ -5,7 +5,7 @@ export const FAULT_NAMES: { readonly [name in FaultName]: string } = {
   drop: 'Dropped connection',
   delay: 'Delay',
   'kill-worker': 'Killed worker',
-  'restart-server': 'Killed server',
+  'restart-server': 'Restarted server',
 }
 
 /** Formats a duration. */

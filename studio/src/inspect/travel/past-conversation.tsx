@@ -49,7 +49,7 @@ export function ViewUnavailable({ why }: { readonly why: string }) {
   )
 }
 
-/** Stops the run of the live chat, whose own button is hidden here. */
+/** Stops the run of the live chat. Its own button is hidden here. */
 function Stop({ session }: { readonly session: string }) {
   const chat = useChatOfPage()
   const subscribe = useCallback((listener: () => void) => chat?.subscribe(listener) ?? (() => {}), [chat])
