@@ -4,7 +4,7 @@ import { chunksOf, demoRuntime } from './demo-runtime.fixture.ts'
 const on = demoRuntime()
 const { ask, view } = on
 
-test('two work side by side, and the team sums up what they gave', async () => {
+test('runs two sub-agents in parallel and sums up their results', async () => {
   const run = await ask('team', 'watermills')
   const { status, text, message } = await run.result()
   expect(status).toBe('completed')
@@ -26,7 +26,7 @@ test('two work side by side, and the team sums up what they gave', async () => {
   expect(steps).toEqual(['step-start', 'reasoning', 'tool', 'tool', 'step-start', 'text'])
 })
 
-test('both begin before either ends, and so do the helpers of one of them, two deep', async () => {
+test('runs nested sub-agents in parallel too', async () => {
   const lanes: string[] = []
   for await (const { chunk } of (await ask('team', 'watermills')).stream()) {
     if (chunk.type === 'subagent-start' || chunk.type === 'subagent-end') lanes.push(`${chunk.type} ${chunk.agentId}`)
@@ -44,7 +44,7 @@ test('both begin before either ends, and so do the helpers of one of them, two d
   )
 })
 
-test('what they find is noted in the state, patch by patch and turn after turn', async () => {
+test('notes findings in the shared state across turns', async () => {
   const chunks = await chunksOf(await ask('team', 'mills'))
   expect(chunks.filter(({ type }) => type === 'state-snapshot')).toMatchObject([
     { state: { findings: [], doubts: [] } },
@@ -58,9 +58,9 @@ test('what they find is noted in the state, patch by patch and turn after turn',
   })
 })
 
-test('stopped before it asked anybody, and resumed, it asks', async () => {
+test('calls its sub-agents after stop and resume', async () => {
   await (await ask('team', 'mills')).result()
-  // So slow that it has not come to its calls when the stop does.
+  // Slow enough to stop before its calls.
   vi.stubEnv('DEMO_PACE', '50')
   const run = await ask('team', 'rivers')
   for await (const { chunk } of run.stream()) if (chunk.type === 'reasoning-delta') break

@@ -48,7 +48,7 @@ test('measures a run without the time it was paused', () => {
   const [run] = figuresOf(story).runs
   expect(run).toMatchObject({ program: 'echo', status: 'completed', firstMs: 400, workedMs: 1600, at: 2 })
   expect(run?.steps).toMatchObject([
-    { agent: 'echo', step: 1, startMs: 0, firstMs: 300, saidMs: 700, endMs: 1200, toolMs: 500, state: 'done' },
+    { agent: 'echo', step: 1, startMs: 0, firstMs: 300, modelEndMs: 700, endMs: 1200, toolMs: 500, state: 'done' },
     { step: 2, attempt: 1, startMs: 1200, firstMs: 1300, endMs: 1400, state: 'discarded', toolMs: 0 },
     { step: 2, attempt: 2, startMs: 1500, endMs: 1600, state: 'done' },
   ])
