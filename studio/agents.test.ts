@@ -95,7 +95,7 @@ test('assistant: folds its reasoning, shows the call and its result, and renders
   const picture = tab.page.locator('.message.agent .file img')
   await expect.poll(() => picture.evaluate(img => (img as HTMLImageElement).naturalWidth)).toBeGreaterThan(0)
   // The scripted model reports output tokens only.
-  await tab.page.locator('.message.agent .tokens', { hasText: /[1-9]\d*\D* tokens\b/ }).waitFor()
+  await tab.page.locator('.message.agent .tokens', { hasText: /[1-9]\S* tokens/ }).waitFor()
 })
 
 test('shows HTML and scripts as text', async () => {
@@ -186,5 +186,5 @@ test('operator: denies an impossible address by itself, and a client tool asks i
   await expect
     .poll(() => tab.answers())
     .toEqual(['The email to ann@nowhere.invalid was denied: This address does not exist. You chose blue.'])
-  await expect.poll(() => tab.page.locator('.tool .badge').allTextContents()).toEqual(['denied', 'done'])
+  await expect.poll(() => tab.page.locator('.tool .badge').allTextContents()).toEqual(['Denied', 'Done'])
 })
