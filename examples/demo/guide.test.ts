@@ -8,9 +8,9 @@ import { modelsBy } from './model.ts'
 
 const guide = readFileSync(join(import.meta.dirname, '../../docs/guide/models.md'), 'utf8')
 
-/** Runs the TypeScript of the guide to models as an application would, and gives what it prints. */
+/** Runs the TypeScript of the guide to models and returns its output. */
 async function printed(env: Readonly<Record<string, string>>): Promise<string> {
-  // Inside the demo, so that it may import what the demo does.
+  // Inside the demo, so that it can import the same packages.
   const cwd = mkdtempSync(join(import.meta.dirname, '.example-'))
   onTestFinished(() => rmSync(cwd, { recursive: true }))
   const blocks = [...guide.matchAll(/```ts\n(.*?)```/gs)].map(([, block]) => block)
