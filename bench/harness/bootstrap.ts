@@ -1,7 +1,7 @@
 import { sequence } from '../fixtures/random.ts'
 import { median } from './statistics.ts'
 
-/** Where a figure lies, by what resampling its rounds gives nineteen times out of twenty. */
+/** 95 % confidence interval of a figure, from resampled rounds. */
 export interface Interval {
   low: number
   high: number
@@ -9,11 +9,11 @@ export interface Interval {
 }
 
 const RESAMPLES = 2000
-/** The share that is left out at each end. */
+/** Share of the resampled medians that is cut off at each end. */
 const LEFT_OUT = 0.025
 
 /**
- * The 95 % interval of the median, by the percentile bootstrap; the same for the same values. Of five values it is their whole range.
+ * Returns the 95 % interval of the median by the percentile bootstrap. Deterministic. For five values it is their full range.
  */
 export function interval(values: readonly number[]): Interval {
   const next = sequence(values.length)
@@ -23,13 +23,13 @@ export function interval(values: readonly number[]): Interval {
   return { low: at(LEFT_OUT), high: at(1 - LEFT_OUT), rounds: values.length }
 }
 
-/** `pass` where all of an interval keeps to a bound, `fail` where none of it does, `undecided` where the rounds do not tell, `unmeasured` where there is no figure. */
+/** `pass`: the whole interval is within the bound. `fail`: the whole interval is beyond it. `undecided`: the bound lies inside, or there are too few rounds. `unmeasured`: no figure. */
 export type Ruling = 'pass' | 'fail' | 'undecided' | 'unmeasured'
 
-/** So few rounds that the interval holds the figure less often than it says. */
+/** With fewer rounds the interval covers the figure less often than 95 %. */
 export const LEAST_ROUNDS = 5
 
-/** Holds an interval against what its figure is to be at most; too few rounds decide nothing. */
+/** Compares an interval with an upper bound. Fewer than `LEAST_ROUNDS` rounds give `undecided`. */
 export function held({ low, high, rounds }: Interval, atMost: number): Ruling {
   if (!(low > 0) || !Number.isFinite(high)) return 'unmeasured'
   if (rounds < LEAST_ROUNDS) return 'undecided'
@@ -37,7 +37,7 @@ export function held({ low, high, rounds }: Interval, atMost: number): Ruling {
   return low > atMost ? 'fail' : 'undecided'
 }
 
-/** The worse of two: one that fails is not made good by another. */
+/** Returns the worse of two rulings. */
 export function worse(a: Ruling, b: Ruling): Ruling {
   const order: readonly Ruling[] = ['unmeasured', 'fail', 'undecided', 'pass']
   return order.indexOf(a) < order.indexOf(b) ? a : b

@@ -2,24 +2,24 @@ import { perItem, type Row } from './rounds.ts'
 import { exponent } from './statistics.ts'
 import type { Claim, Unit } from './suite.ts'
 
-/** In what an item's cost is told. */
+/** Unit in which the cost of an item is printed. */
 const UNITS: Record<Unit, string> = { cpu: 'ns', wall: 'ns', latency: 'ms', bytes: 'bytes', times: 'times' }
 
-/** A claim, measured. `met` is absent where there is no bound. */
+/** A measured claim. `met` is absent if the claim has no bound. */
 export interface Verdict {
   text: string
   value: number
-  /** The least and the most of the rounds taken one by one. */
+  /** Minimum and maximum over single rounds. */
   range?: { min: number; max: number }
   bound?: string
   met?: boolean
 }
 
-/** Holds a claim against the rows; nothing can be said where a contender failed. */
+/** Evaluates a claim. Returns `undefined` if one of its contenders failed. */
 export function judge(claim: Claim, rows: Row[]): Verdict | undefined {
   const row = (name: string): Row => {
     const found = rows.find(candidate => candidate.name === name)
-    if (!found) throw new Error(`a claim names '${name}', and no contender has that name`)
+    if (!found) throw new Error(`claim names unknown contender '${name}', expected one of: ${rows.map(({ name }) => name).join(', ')}`)
     return found
   }
   switch (claim.kind) {
@@ -37,7 +37,7 @@ export function judge(claim: Claim, rows: Row[]): Verdict | undefined {
     case 'rate': {
       const [of, to] = [row(claim.of), row(claim.to)]
       if (of.error || to.error) return undefined
-      // The faster needs less time an item.
+      // A rate is the inverse of the time per item.
       const rate = quotient(to, of)
       return { text: `speed of ${of.name} / ${to.name}`, ...rate, ...atLeast(rate.value, claim.atLeast) }
     }
@@ -64,7 +64,7 @@ export function judge(claim: Claim, rows: Row[]): Verdict | undefined {
   }
 }
 
-/** The quotient of the medians, and the range of those of the single rounds. */
+/** Quotient of the medians, and the range of the quotients of single rounds. */
 function quotient(over: Row, under: Row): { value: number; range: { min: number; max: number } } {
   const each = ({ samples, unit, items }: Row) => samples.map(sample => perItem(sample, unit, items))
   const denominators = each(under)

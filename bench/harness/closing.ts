@@ -2,17 +2,17 @@ import { memo } from '../fixtures/memo.ts'
 
 const closers: (() => void | Promise<void>)[] = []
 
-/** Has something closed when all is measured. */
+/** Registers a cleanup that runs after the measurement. */
 export function atEnd(close: () => void | Promise<void>): void {
   closers.push(close)
 }
 
-/** Closes it all, what was opened last first. */
+/** Runs all cleanups, the last registered first. */
 export async function closeAll(): Promise<void> {
   for (let close = closers.pop(); close; close = closers.pop()) await close()
 }
 
-/** Opens each thing once, by its arguments, until all is closed. */
+/** Memoises `open` by its arguments until `closeAll`. */
 export function opened<Arguments extends (string | number)[], Result>(
   open: (...args: Arguments) => Result,
 ): (...args: Arguments) => Result {

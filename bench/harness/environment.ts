@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 
 export type Place = ReturnType<typeof environment>
 
-/** Where the figures were taken: they mean little without it. */
+/** Machine and versions that a set of figures was measured with. */
 export function environment() {
   const entry = fileURLToPath(import.meta.resolve('@millrace/protocol'))
   return {

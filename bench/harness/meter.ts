@@ -2,35 +2,35 @@ import { setTimeout } from 'node:timers/promises'
 import { quantile } from './statistics.ts'
 import type { Contender, Job, Load, Unit } from './suite.ts'
 
-/** What one process measured, in milliseconds a load. CPU time is user and system time of all threads. */
+/** Measurement of one process, in ms per load. CPU time is user plus system time of all threads. */
 export interface Sample {
   cpu: number
   wall: number
-  /** How many loads the figures are the mean of. */
+  /** Number of loads that `cpu` and `wall` are the mean of. */
   loads: number
-  /** Where something else than time was measured: the middle of its figures, and what one in a hundred exceeds. */
+  /** Percentiles of the job's own figures, for units other than `cpu` and `wall`. */
   p50?: number
   p99?: number
-  /** What else is to be said of it. */
+  /** Additional information, printed under the table. */
   remarks?: string[]
 }
 
 /**
- * The least milliseconds of warm-up, since the compiler waits for a contender's time, not for its items; and how many to measure, about: in fewer, one
- * collection more or less would decide. Where the work is not ours to do, there is less to compile and to collect.
+ * Minimum warm-up and approximate measured time, in ms. The compiler optimises after a time, not after a number of items. In a shorter
+ * measurement a single garbage collection would dominate. `wall` work happens in another process or on a disk, so it needs less of both.
  */
 const TIMES = { cpu: { warmUp: 400, measured: 300 }, wall: { warmUp: 250, measured: 250 } }
-/** The same where there is little time. */
+/** Times for `--quick`. */
 const QUICK = { cpu: { warmUp: 200, measured: 100 }, wall: { warmUp: 100, measured: 100 } }
 const MOST_LOADS = 200
-/** Milliseconds in which the compiler and the collector may finish what the warm-up left them. */
+/** Pause in ms after the warm-up, for background compilation and garbage collection. */
 const SETTLE = 100
 
-/** Warms a contender up in this process, then measures its load, as often as it takes; throws when an output is wrong. */
+/** Warms up a contender in this process, then repeats its load until enough time is measured. @throws if an output is wrong. */
 export async function measure(contender: Contender, unit: Unit = 'cpu', isQuick = false): Promise<Sample> {
   const { load, warmUp } = contender
   if (unit !== 'cpu' && unit !== 'wall') {
-    // Each item is a figure of its own: one load has as many as are wanted.
+    // Each item yields its own figure, so one load is enough.
     await run(contender, warmUp, 1, 0)
     return run(contender, load, 1, SETTLE)
   }
@@ -44,12 +44,12 @@ export async function measure(contender: Contender, unit: Unit = 'cpu', isQuick 
   return run(contender, load, Math.min(MOST_LOADS, Math.ceil(times.measured / expected)), SETTLE)
 }
 
-/** Runs so many loads without a pause, so that what the collector does for them falls into the time that is measured. */
+/** Runs `loads` loads without a pause, so that their garbage collection is part of the measured time. */
 async function run(contender: Contender, load: Load, loads: number, settle: number): Promise<Sample> {
   const jobs: Job[][] = []
   for (let i = 0; i < loads; i++) jobs.push(await prepare(contender, load))
   await setTimeout(settle)
-  // Of all loads only the one at hand is kept, with what it gave: the same amount, however many pieces it consists of.
+  // Retain only the current load and its outputs, so that memory does not depend on the number of loads.
   let current: Job[] = []
   let outputs: unknown[] = []
   const wall = performance.now()

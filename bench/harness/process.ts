@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { join } from 'node:path'
 import type { Report } from './child.ts'
 
-/** Milliseconds after which a process that says nothing is ended. */
+/** Timeout of a measuring process, in ms. */
 const LIMIT = 5 * 60_000
 
 let running: ChildProcess | undefined
@@ -15,24 +15,24 @@ for (const [signal, code] of [
   process.on(signal, () => process.exit(code))
 }
 
-/** Measures one contender once, in a process of its own. */
+/** Measures one contender once, in a new process. */
 export function measureApart(suite: string, benchmark: string, contender: string, quick: boolean): Promise<Report> {
   return new Promise(done => {
     const child = fork(join(import.meta.dirname, 'child.ts'), [suite, benchmark, contender, quick ? 'quick' : 'full'], {
-      // Every contender is measured as a user would ship it, and what a peer prints is no part of the tables.
+      // Contenders run in production mode. Output of peers is dropped from the tables.
       env: { ...process.env, NODE_ENV: 'production' },
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       execArgv: process.execArgv,
     })
     running = child
     let report: Report | undefined
-    let said = ''
+    let stderr = ''
     const timer = setTimeout(() => {
       report = { error: `no result within ${LIMIT / 1000} s` }
       child.kill('SIGKILL')
     }, LIMIT)
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      said = (said + text).slice(-4000)
+      stderr = (stderr + text).slice(-4000)
     })
     child.on('message', message => {
       report = message as Report
@@ -40,7 +40,7 @@ export function measureApart(suite: string, benchmark: string, contender: string
     child.on('close', (code, signal) => {
       clearTimeout(timer)
       running = undefined
-      done(report ?? { error: `the process ended with ${signal ?? code}\n${said}` })
+      done(report ?? { error: `the process ended with ${signal ?? code}\n${stderr}` })
     })
   })
 }

@@ -3,25 +3,25 @@ import { measureApart } from './process.ts'
 import { type Spread, spread } from './statistics.ts'
 import type { Benchmark, Contender, Unit } from './suite.ts'
 
-/** What all rounds measured of one contender, or why there is nothing to say. */
+/** Measurements of one contender over all rounds, or the error that prevented them. */
 export interface Row {
   name: string
   kind: Contender['kind']
   unit: Unit
-  /** Items in one measured load, and in one piece of it. */
+  /** Items in one measured load. `size` is the items in one piece of it. */
   items: number
   size: number
   samples: Sample[]
-  /** Milliseconds a load, of CPU or by the clock; the middle latency in milliseconds; bytes, or times, an item. */
+  /** By unit: CPU or wall time per load in ms, median latency in ms, bytes per item, or count per item. */
   value: Spread
-  /** The latency that one item in a hundred exceeds. */
+  /** 99th percentile of the latency, in ms. */
   p99?: Spread
-  /** The median for one item: nanoseconds, the latency in milliseconds, bytes, or times. */
+  /** Median per item: time in ns, latency in ms, bytes, or count. */
   perItem: number
   error?: string
 }
 
-/** Runs every contender once a round, in turn, so that a change in the machine's load falls on all of them; each round begins with another, so that nobody always follows the same. */
+/** Runs every contender once per round, interleaved, so that changes in machine load affect all. Each round starts with another contender, so that the order varies. */
 export async function runRounds(
   suite: string,
   benchmark: Benchmark,
@@ -45,12 +45,12 @@ export async function runRounds(
   return contenders.map(contender => toRow(contender, unit, samples.get(contender.name) ?? [], errors))
 }
 
-/** A benchmark of which nothing could be measured. */
+/** Rows of a benchmark that could not run. */
 export function failedRows({ unit = 'cpu', contenders }: Benchmark, error: string): Row[] {
   return contenders.map(contender => toRow(contender, unit, [], new Map([[contender.name, error]])))
 }
 
-/** What a sample says of one item, in the unit's own terms. */
+/** Cost of one item in the unit's terms: ns, ms of latency, bytes or count. */
 export function perItem({ cpu, wall, p50 = Number.NaN }: Sample, unit: Unit, items: number): number {
   if (unit !== 'cpu' && unit !== 'wall') return p50
   return ((unit === 'cpu' ? cpu : wall) * 1e6) / items
