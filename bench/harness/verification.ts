@@ -1,20 +1,20 @@
 import { figure } from './figure.ts'
 import type { Stand } from './standing.ts'
 
-/** In so many rows a peer may be ahead of us, and in none of these suites. */
+/** Maximum number of rows in which a peer may be ahead, and the suites in which no peer may be. */
 const MOST_AHEAD = 3
 const NEVER_BEHIND = ['reduce', 'json', 'log']
 
-/** What all claims came to, and what is wrong with them. */
+/** Summary of all claims. */
 export interface Verification {
   claims: number
   passed: number
   undecided: number
-  /** A sentence for each. */
+  /** One sentence per failure. */
   failures: string[]
 }
 
-/** Holds the whole table to what is said of it: each claim, and in how many rows a peer is ahead. */
+/** Checks the table: every claim, and the number of rows in which a peer is ahead. */
 export function verify(stands: readonly Stand[]): Verification {
   const held = stands.flatMap(({ job, held }) => held.map(claim => ({ job, ...claim })))
   const count = (wanted: string) => held.filter(({ ruling }) => ruling === wanted).length
@@ -35,14 +35,14 @@ export function verify(stands: readonly Stand[]): Verification {
         .map(({ job }) => `${job}: a peer is ahead`),
       ...ahead
         .filter(({ ahead }) => ahead === undefined)
-        .map(({ job }) => `${job}: a peer is ahead, and nothing says why`),
+        .map(({ job }) => `${job}: a peer is ahead without a reason in `ahead``),
     ],
   }
 }
 
 const claims: Record<'peer' | 'floor', string> = { peer: 'of any peer', floor: 'of the floor' }
 
-/** A claim in words. */
+/** Formats a claim. */
 export function claimed({ claim, atMost }: Stand['held'][number]): string {
   return claim === 'growth' ? `exponent at most ${atMost}` : `at most ${Number(atMost.toPrecision(3))} ${claims[claim]}`
 }

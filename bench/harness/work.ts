@@ -2,41 +2,41 @@ import { LEAST_ROUNDS } from './bootstrap.ts'
 import { claims, needsOf, type Standing } from './standing.ts'
 import type { Benchmark, Suite } from './suite.ts'
 
-/** A benchmark that is to be run, so often. */
+/** A benchmark to run, with its number of rounds. */
 export interface Work {
   suite: string
   benchmark: Benchmark
   rounds: number
 }
 
-/** What somebody asks for. */
+/** Command line arguments, with the suites to select from. */
 export interface Asked {
   suites: readonly Suite[]
   standings: readonly Standing[]
-  /** Suites or benchmarks; none means all. */
+  /** Names of suites or benchmarks. Empty selects all. */
   names: readonly string[]
-  /** Little time: where nothing is named, the rows of the one table that are marked for it, and of those only who stands in them. */
+  /** Fewer rounds. Without names, only the standings rows with `quick`, and only their contenders. */
   quick: boolean
-  /** The rows of the one table alone, and only who stands in them. */
+  /** Only the standings rows and their contenders. */
   verify: boolean
 }
 
-/** What was asked for cannot be run: the message says why, and what can. */
+/** The arguments select no benchmark. */
 export class NothingAsked extends Error {}
 
 const ROUNDS = { quick: 3, full: 5 }
-/** The rounds of a quick look at everything, which is to be over in two minutes. */
+/** Rounds of `--quick` without names, which has to finish in two minutes. */
 const GLANCE = 2
 
-/** What is to be run for what was asked, in the order of the suites. */
+/** Selects the benchmarks to run, in the order of the suites. */
 export function choose({ suites, standings, names, quick, verify }: Asked): Work[] {
   const all = suites.flatMap(suite => suite.benchmarks(quick).map(benchmark => ({ suite: suite.name, benchmark })))
   const pathOf = ({ suite, benchmark }: (typeof all)[number]) => `${suite}/${benchmark.name}`
   const isAsked = (path: string) =>
     names.length === 0 || names.some(name => path === name || path.startsWith(`${name}/`))
-  const stranger = names.find(name => !all.some(work => pathOf(work) === name || work.suite === name))
-  if (stranger !== undefined) {
-    throw new NothingAsked(`no benchmark '${stranger}', there are: ${all.map(pathOf).join(', ')}`)
+  const unknown = names.find(name => !all.some(work => pathOf(work) === name || work.suite === name))
+  if (unknown !== undefined) {
+    throw new NothingAsked(`unknown benchmark '${unknown}', expected one of: ${all.map(pathOf).join(', ')}`)
   }
   const isGlance = quick && names.length === 0
   const roundsOf = ({ rounds = quick ? ROUNDS.quick : ROUNDS.full }: Benchmark, isClaimed = false) => {
@@ -54,13 +54,13 @@ export function choose({ suites, standings, names, quick, verify }: Asked): Work
     const wanted = new Set(rows.flatMap(({ needs }) => [...(needs.get(pathOf(work)) ?? [])]))
     const contenders = work.benchmark.contenders.filter(({ name }) => wanted.has(name))
     if (contenders.length === 0) return []
-    // Its own targets may name who is not measured now.
+    // The benchmark's own claims can name contenders that are not selected.
     const benchmark = { ...work.benchmark, contenders, claims: [] }
     const isClaimed = rows.some(({ row }) => claims(row))
     return [{ suite: work.suite, benchmark, rounds: roundsOf(benchmark, isClaimed) }]
   })
   if (works.length > 0) return works
   throw new NothingAsked(
-    `nothing of ${names.join(', ')} stands in the table, so nothing is claimed of it: ask without --verify`,
+    `${names.join(', ')} has no row in the standings table, so there is no claim to verify: run it without --verify`,
   )
 }
