@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { closeAll } from './harness/closing.ts'
+import { closeAll } from './harness/cleanup.ts'
 import { Services } from './harness/services.ts'
 import type { Benchmark, Contender, Suite } from './harness/suite.ts'
 import { suites } from './suites/index.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { judge } from './harness/claim.ts'
-import { measure } from './harness/meter.ts'
-import type { Row } from './harness/rounds.ts'
+import { judge } from './harness/judge.ts'
+import { measure } from './harness/measure.ts'
+import type { Row } from './harness/run-rounds.ts'
 import { exponent, median, quantile } from './harness/statistics.ts'
 import { type Contender, job } from './harness/suite.ts'
 import { table } from './harness/table.ts'
@@ -138,7 +138,7 @@ describe('measure', () => {
     expect(cpu * loads).toBeGreaterThan(50)
   })
 
-  test('uses the job's own figures for units other than time', async () => {
+  test('uses the figures of the job for units other than time', async () => {
     const times = Array.from({ length: 100 }, (_, i) => i + 1)
     const late: Contender = {
       ...contender(() => {}),

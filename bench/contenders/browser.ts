@@ -5,14 +5,14 @@ import { join } from 'node:path'
 import { buildSync, stop } from 'esbuild'
 import { chromium as browsers, type Page } from 'playwright-core'
 import { chromium } from '../../scripts/services/chromium.ts'
-import { atEnd, opened } from '../harness/closing.ts'
+import { onCleanup, openOnce } from '../harness/cleanup.ts'
 
 /** A folder with a page and its script, as it would be shipped: `watch.js` beside the script comes before everything else in it. */
-export const built = opened((scripts: string, name: string): string => {
+export const built = openOnce((scripts: string, name: string): string => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-page-'))
-  atEnd(() => rmSync(folder, { recursive: true, force: true }))
+  onCleanup(() => rmSync(folder, { recursive: true, force: true }))
   // Ends the thread that it builds in.
-  atEnd(stop)
+  onCleanup(stop)
   const isSource = import.meta.resolve('@millrace/client').endsWith('.ts')
   buildSync({
     entryPoints: [join(scripts, `${name}.jsx`)],
@@ -34,9 +34,9 @@ export const built = opened((scripts: string, name: string): string => {
 })
 
 /** The browser of this process. */
-export const browser = opened(async () => {
+export const browser = openOnce(async () => {
   const started = await browsers.launch(await chromium())
-  atEnd(() => started.close())
+  onCleanup(() => started.close())
   return started
 })
 

@@ -1,7 +1,7 @@
 // Entry point of a measuring process: `child.ts <suite> <benchmark> <contender> <quick>` measures one contender once and sends a `Report` to its parent.
 import { suites } from '../suites/index.ts'
-import { closeAll } from './closing.ts'
-import { measure, type Sample } from './meter.ts'
+import { closeAll } from './cleanup.ts'
+import { measure, type Sample } from './measure.ts'
 
 /** Message from a measuring process to its parent. */
 export type Report = { sample: Sample } | { error: string }

@@ -1,7 +1,7 @@
 import { cpus, loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
-export type Place = ReturnType<typeof environment>
+export type Environment = ReturnType<typeof environment>
 
 /** Machine and versions that a set of figures was measured with. */
 export function environment() {

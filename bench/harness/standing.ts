@@ -1,5 +1,5 @@
-import { held, type Interval, interval, type Ruling, worse } from './bootstrap.ts'
-import { perItem, type Row } from './rounds.ts'
+import { type Interval, interval, type Ruling, ruleInterval, worseRuling } from './interval.ts'
+import { perItem, type Row } from './run-rounds.ts'
 import { median } from './statistics.ts'
 import type { Unit } from './suite.ts'
 
@@ -42,14 +42,14 @@ export interface Compared extends Interval {
 }
 
 /** A claim and its ruling. */
-interface Held {
+interface ClaimResult {
   claim: 'peer' | 'floor' | 'growth'
   atMost: number
   ruling: Ruling
 }
 
 /** A measured row. Figures that could not be measured are absent. */
-export interface Stand {
+export interface StandingResult {
   job: string
   benchmark: string
   unit: Unit
@@ -62,7 +62,7 @@ export interface Stand {
   growth?: Compared
   ahead?: string
   /** Results of all claims of the row. */
-  held: Held[]
+  held: ClaimResult[]
 }
 
 /** Rows of each benchmark, by `suite/benchmark`. */
@@ -82,7 +82,7 @@ export function claims({ atMost, atMostOfFloor, growth }: Standing): boolean {
 }
 
 /** Evaluates a row. Every claim gets a ruling, `unmeasured` if a contender is missing or failed. */
-export function stand(standing: Standing, measured: Measured): Stand {
+export function stand(standing: Standing, measured: Measured): StandingResult {
   const { job, benchmark, tail, atMost, atMostOfFloor, growth, ahead } = standing
   const find = (name: string | undefined, where = benchmark) => {
     const row = measured.get(where)?.find(row => row.name === name)
@@ -92,7 +92,7 @@ export function stand(standing: Standing, measured: Measured): Stand {
   const peers = (standing.peers ?? []).map(name => find(name))
   const floor = find(standing.floor)
   const against = (row: Row | undefined) => (ours && row ? compared(each(ours, tail), each(row, tail)) : undefined)
-  const made: Stand = { job, benchmark, unit: ours?.unit ?? 'cpu', held: [], ...(tail && { tail }) }
+  const made: StandingResult = { job, benchmark, unit: ours?.unit ?? 'cpu', held: [], ...(tail && { tail }) }
   if (ahead !== undefined) made.ahead = ahead
   if (ours) made.ours = median(each(ours, tail))
   const costOf = (row: Row) => median(each(row, tail))
@@ -109,7 +109,7 @@ export function stand(standing: Standing, measured: Measured): Stand {
   const rule = (figure: Compared | undefined, bound: number) => (figure ? held(figure, bound) : 'unmeasured')
   if (atMost !== undefined) {
     // The peer with the lowest median is not necessarily the one that breaks the claim.
-    const ruling = peers.map(row => rule(against(row), atMost)).reduce(worse, 'pass')
+    const ruling = peers.map(row => rule(against(row), atMost)).reduce(worseRuling, 'pass')
     made.held.push({ claim: 'peer', atMost, ruling })
   }
   if (atMostOfFloor !== undefined) {

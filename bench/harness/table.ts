@@ -1,6 +1,6 @@
-import type { Verdict } from './claim.ts'
 import { figure, large } from './figure.ts'
-import type { Row } from './rounds.ts'
+import type { Verdict } from './judge.ts'
+import type { Row } from './run-rounds.ts'
 import type { Spread } from './statistics.ts'
 import type { Benchmark, Unit } from './suite.ts'
 

@@ -1,4 +1,4 @@
-import type { GrowthChart } from './growth.ts'
+import type { GrowthChart } from './growth-chart.ts'
 
 const count = (size: number) => size.toLocaleString('en')
 

@@ -4,13 +4,13 @@ import { memoryStore } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
 import { millrace } from '@millrace/server'
 import { type Paced, pace } from '../../fixtures/paced.ts'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import type { Served } from './page.ts'
 
 /** Longer than any measurement, so that no renewal falls into one. */
 const LEASE_MS = 600_000
 
-const serving = opened(async (folder: string) => {
+const serving = openOnce(async (folder: string) => {
   const logger = { warn: () => {}, error: (...said: unknown[]) => console.error(...said) }
   const limits = { streams: 1000, requestsPerMinute: 1e9 }
   const app = millrace({
@@ -22,7 +22,7 @@ const serving = opened(async (folder: string) => {
     static: folder,
   })
   const { url, close } = await app.listen({ port: 0 })
-  atEnd(close)
+  onCleanup(close)
   return { url, manager: (await app.runtime()).manager }
 })
 

@@ -5,7 +5,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type Paced, pace } from '../../fixtures/paced.ts'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import type { Peer, Served } from './page.ts'
 
 /** What each of them is to be sent before the deltas, for each, and after them. */
@@ -42,7 +42,7 @@ const forms: Record<Peer, { before: object[]; delta: (delta: string) => object; 
   },
 }
 
-const serving = opened(async (folder: string) => {
+const serving = openOnce(async (folder: string) => {
   const asked: { said: (response: ServerResponse) => void } = { said: response => response.destroy() }
   const server = createServer(async (request, response) => {
     if (request.method === 'POST') {
@@ -56,7 +56,7 @@ const serving = opened(async (folder: string) => {
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  atEnd(() => {
+  onCleanup(() => {
     server.closeAllConnections()
     server.close()
   })

@@ -1,19 +1,19 @@
 // resumable-stream as its own pages use it: the producer keeps what was said in its memory, and who comes later asks it for that over pub/sub.
 import { createClient } from 'redis'
 import { answer } from '../../fixtures/text.ts'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { serviceUrl } from '../../harness/services.ts'
 import type { Hearing, Telling } from './answers.ts'
 
 const MAX_TRIES = 10
 
 /** One context a process, with two clients of the same Redis that our store uses. */
-export const openContext = opened(async () => {
+export const openContext = openOnce(async () => {
   const { createResumableStreamContext } = await import('resumable-stream')
   const url = serviceUrl('redis')
   const [publisher, subscriber] = [await createClient({ url }).connect(), await createClient({ url }).connect()]
   // The last token may still be on its way to the others.
-  atEnd(async () => {
+  onCleanup(async () => {
     await publisher.close()
     await subscriber.close()
   })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { answer, streamOf } from '../../fixtures/text.ts'
-import { closeAll } from '../../harness/closing.ts'
+import { closeAll } from '../../harness/cleanup.ts'
 import { Services } from '../../harness/services.ts'
 import { told } from './answer-ours.ts'
 import { openContext } from './answer-resumable.ts'

@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
-import { atEnd } from '../../harness/closing.ts'
+import { onCleanup } from '../../harness/cleanup.ts'
 
 /** Another process of this machine that answers what it is asked, one question at a time. */
 export interface Apart<Question, Answer> {
@@ -18,7 +18,7 @@ export function apart<Question extends object, Answer>(script: string): Apart<Qu
     if (child.connected) child.disconnect()
     await gone
   }
-  atEnd(end)
+  onCleanup(end)
   return {
     end,
     ask: question =>

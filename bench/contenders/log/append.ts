@@ -1,7 +1,7 @@
 // So many entries into so many logs, each with one append under way: raw, through a store of ours, and through the writers over it.
 import { deepStrictEqual } from 'node:assert/strict'
 import { dealt, type EntryBatch, entryBatches } from '../../fixtures/batches.ts'
-import { opened } from '../../harness/closing.ts'
+import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { storeTarget, writerTarget } from './ours.ts'
 import { rawTarget } from './raw.ts'
@@ -16,7 +16,7 @@ const ways: Record<Way, (backend: Backend, logs: number) => Promise<Target>> = {
 }
 
 /** The logs of a process, which every load goes on with. */
-const targetOf = opened((way: Way, backend: Backend, logs: number) => ways[way](backend, logs))
+const targetOf = openOnce((way: Way, backend: Backend, logs: number) => ways[way](backend, logs))
 
 /** Appends a piece of work, so many entries at once, to so many logs. */
 export async function appendEntries(

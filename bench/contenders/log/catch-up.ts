@@ -1,6 +1,6 @@
 // Readers who come when an answer has been told, all at once, until each has all of it.
 import { randomUUID } from 'node:crypto'
-import { opened } from '../../harness/closing.ts'
+import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { told } from './answer-ours.ts'
 import { checkTexts, hear, textOf, type Way } from './answers.ts'
@@ -28,7 +28,7 @@ export async function catchUpResumable(
   return catchUp(way, await toldApart(way, count, piece), readers, count, piece)
 }
 
-const toldApart = opened(async (way: Way, count: number, piece: number): Promise<string> => {
+const toldApart = openOnce(async (way: Way, count: number, piece: number): Promise<string> => {
   const streamId = randomUUID()
   await apart<Told, ToldAnswer>('teller.child.ts').ask({ way, streamId, count, piece })
   return streamId

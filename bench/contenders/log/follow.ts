@@ -1,7 +1,7 @@
 // The same, with a reader on every log, in the same process, that must have received all of it.
 import { deepStrictEqual } from 'node:assert/strict'
 import { dealt, entryBatches } from '../../fixtures/batches.ts'
-import { opened } from '../../harness/closing.ts'
+import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { appendAll } from './append.ts'
 import { writerTarget } from './ours.ts'
@@ -33,7 +33,7 @@ class Received {
   }
 }
 
-const followed = opened(
+const followed = openOnce(
   async (way: Way, backend: Backend, logs: number): Promise<{ target: FollowedTarget; received: Received }> => {
     const target = await (way === 'raw' ? rawTarget : writerTarget)(backend, logs)
     const received = new Received()

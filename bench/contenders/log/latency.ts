@@ -2,7 +2,7 @@
 import { strictEqual } from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Writer } from '@millrace/log'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { apart, clock } from './apart.ts'
 import type { Spoken, SpokenAnswer } from './latency.child.ts'
@@ -22,7 +22,7 @@ export async function tellTime(writer: Writer, count: number): Promise<void> {
 }
 
 /** A log of this process or of another, followed here: what every write took to arrive. */
-const followed = opened(async (where: 'here' | 'apart', backend: Backend) => {
+const followed = openOnce(async (where: 'here' | 'apart', backend: Backend) => {
   const manager = await openManager(backend, OWN_FILE)
   let [tell, streamId] = [async (_count: number): Promise<unknown> => undefined, '']
   if (where === 'here') {
@@ -39,7 +39,7 @@ const followed = opened(async (where: 'here' | 'apart', backend: Backend) => {
   let taken = () => {}
   const head = (await manager.getInfo(streamId))?.head ?? 0
   const reader = manager.readBatches(streamId, { after: head, follow: true })
-  atEnd(() => reader.close())
+  onCleanup(() => reader.close())
   void (async () => {
     for (let batch = await reader.next(); batch; batch = await reader.next()) {
       const now = clock()

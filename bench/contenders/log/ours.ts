@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { LogStore, StreamManager, Writer } from '@millrace/log'
 import type { Chunk, Cursor } from '@millrace/protocol'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { serviceUrl } from '../../harness/services.ts'
 import type { Backend, FollowedTarget, Target } from './target.ts'
 
@@ -66,7 +66,7 @@ export async function writerTarget(backend: Backend, count: number): Promise<Fol
     async follow(take) {
       for (const [n, { streamId, cursor }] of writers.entries()) {
         const reader = manager.readBatches(streamId, { after: cursor.sequence, follow: true })
-        atEnd(() => reader.close())
+        onCleanup(() => reader.close())
         void (async () => {
           for (let batch = await reader.next(); batch; batch = await reader.next()) take(n, batch.entries)
         })()
@@ -79,9 +79,9 @@ export async function writerTarget(backend: Backend, count: number): Promise<Fol
 export const OWN_FILE = `ours-${randomUUID()}.db`
 
 /** A store of ours, one for a process, on what the benchmark needs. */
-export const openStore = opened(async (backend: Backend, file: string): Promise<LogStore> => {
+export const openStore = openOnce(async (backend: Backend, file: string): Promise<LogStore> => {
   const store = await made(backend, file)
-  atEnd(() => store.close())
+  onCleanup(() => store.close())
   return store
 })
 
@@ -105,10 +105,10 @@ async function made(backend: Backend, file: string): Promise<LogStore> {
 }
 
 /** A manager over such a store, with claims that outlast what is measured. */
-export const openManager = opened(async (backend: Backend, file: string): Promise<StreamManager> => {
+export const openManager = openOnce(async (backend: Backend, file: string): Promise<StreamManager> => {
   const { StreamManager } = await import('@millrace/log')
   const manager = new StreamManager({ store: await openStore(backend, file), leaseMs: LEASE_MS })
-  atEnd(() => manager.close())
+  onCleanup(() => manager.close())
   return manager
 })
 
@@ -141,7 +141,7 @@ export async function startedWriter(manager: StreamManager): Promise<Writer> {
 async function newStream(store: LogStore): Promise<string> {
   const streamId = `bench-${randomUUID()}`
   await store.create(streamId, null)
-  atEnd(async () => {
+  onCleanup(async () => {
     await store.remove(streamId)
   })
   return streamId

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { atEnd } from '../../harness/closing.ts'
+import { onCleanup } from '../../harness/cleanup.ts'
 import { serviceUrl } from '../../harness/services.ts'
 import { POOL_SIZE } from './ours.ts'
 import type { Raw } from './raw.ts'
@@ -9,7 +9,7 @@ import type { Raw } from './raw.ts'
 export async function rawPostgres(): Promise<Raw> {
   const pool = new pg.Pool({ connectionString: serviceUrl('postgres'), max: POOL_SIZE })
   const table = `raw_${randomUUID().replaceAll('-', '')}`
-  atEnd(async () => {
+  onCleanup(async () => {
     await pool.query(`drop table ${table}`)
     await pool.end()
   })

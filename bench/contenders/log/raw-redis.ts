@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createClient } from 'redis'
-import { atEnd } from '../../harness/closing.ts'
+import { onCleanup } from '../../harness/cleanup.ts'
 import { serviceUrl } from '../../harness/services.ts'
 import type { Raw } from './raw.ts'
 
@@ -15,7 +15,7 @@ export async function rawRedis(): Promise<Raw> {
     keys[log] ??= `raw:${own}:${log}`
     return keys[log]
   }
-  atEnd(async () => {
+  onCleanup(async () => {
     await client.unlink(keys)
     await client.close()
   })
@@ -31,7 +31,7 @@ export async function rawRedis(): Promise<Raw> {
     async follow(logs, take) {
       const reader = await client.duplicate().connect()
       let isOpen = true
-      atEnd(() => {
+      onCleanup(() => {
         isOpen = false
         reader.destroy()
       })

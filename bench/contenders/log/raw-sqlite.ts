@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { atEnd } from '../../harness/closing.ts'
+import { onCleanup } from '../../harness/cleanup.ts'
 import { serviceUrl } from '../../harness/services.ts'
 import type { Raw } from './raw.ts'
 
@@ -11,7 +11,7 @@ const ROOM = 2 ** 32
 /** One row an entry, one transaction an append; the journal and its flushes as in our store. */
 export function rawSqlite(synchronous: 'NORMAL' | 'FULL'): Raw {
   const db = new DatabaseSync(join(serviceUrl('folder'), `raw-${randomUUID()}.db`))
-  atEnd(() => db.close())
+  onCleanup(() => db.close())
   db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}`)
   db.exec('CREATE TABLE entries (place INTEGER PRIMARY KEY, body TEXT NOT NULL)')
   const begin = db.prepare('BEGIN IMMEDIATE')

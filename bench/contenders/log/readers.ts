@@ -1,13 +1,13 @@
 // Telling an answer while so many readers in another process hear it: what they cost the one who tells.
 import { strictEqual } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { opened } from '../../harness/closing.ts'
+import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { checkTexts, openTelling, textOf, type Way } from './answers.ts'
 import { apart } from './apart.ts'
 import type { Heard, HeardAnswer } from './hearers.child.ts'
 
-const hearers = opened(() => apart<Heard, HeardAnswer>('hearers.child.ts'))
+const hearers = openOnce(() => apart<Heard, HeardAnswer>('hearers.child.ts'))
 
 /** Tells the answer of one piece of work to so many. */
 export async function tellTo(way: Way, readers: number, count: number, piece: number): Promise<Job> {

@@ -3,7 +3,7 @@ import { deepStrictEqual, ok } from 'node:assert/strict'
 import type { StreamManager } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
 import type { Runtime } from '@millrace/runtime'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { OWN_FILE, openStore } from '../log/ours.ts'
 import type { Backend } from '../log/target.ts'
@@ -59,12 +59,14 @@ export async function givenAnswers(
 }
 
 /** A server that drives nothing, so that an answer is all that happens. */
-const openServer = opened(async (backend: Backend): Promise<{ manager: StreamManager; answer: Runtime['answer'] }> => {
-  const { createRuntime } = await import('@millrace/runtime')
-  const runtime = createRuntime({ store: await openStore(backend, OWN_FILE), agents: [], engine: false })
-  atEnd(() => runtime.close())
-  return { manager: runtime.manager, answer: (...given) => runtime.answer(...given) }
-})
+const openServer = openOnce(
+  async (backend: Backend): Promise<{ manager: StreamManager; answer: Runtime['answer'] }> => {
+    const { createRuntime } = await import('@millrace/runtime')
+    const runtime = createRuntime({ store: await openStore(backend, OWN_FILE), agents: [], engine: false })
+    onCleanup(() => runtime.close())
+    return { manager: runtime.manager, answer: (...given) => runtime.answer(...given) }
+  },
+)
 
 /** A run that has ended, with words in so many entries. */
 async function makePast(manager: StreamManager, sessionId: string, entries: number): Promise<void> {

@@ -1,7 +1,7 @@
 // Agents that call others: many at a time in one run, and one at a time in a session that has had many.
 import { deepStrictEqual } from 'node:assert/strict'
 import type { Agent, Runtime } from '@millrace/runtime'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { OWN_FILE, openStore } from '../log/ours.ts'
 import type { Backend } from '../log/target.ts'
@@ -52,14 +52,14 @@ export async function turnsAfter(backend: Backend, callee: Callee, earlier: numb
 }
 
 /** A session in which there were so many calls, a hundred in a run. */
-const pastOf = opened(async (backend: Backend, callee: Callee, earlier: number): Promise<string> => {
+const pastOf = openOnce(async (backend: Backend, callee: Callee, earlier: number): Promise<string> => {
   const session = crypto.randomUUID()
   const { runtime, parent } = await openParent(backend, callee, Math.min(earlier, 100))
   for (let n = 0; n < earlier; n += 100) await (await runtime.start({ session, agent: parent, input: 'Go.' })).result()
   return session
 })
 
-const openParent = opened(
+const openParent = openOnce(
   async (backend: Backend, callee: Callee, calls: number): Promise<{ runtime: Runtime; parent: Agent }> => {
     const { agent, createRuntime, tool } = await import('@millrace/runtime')
     const { z } = await import('zod')
@@ -84,7 +84,7 @@ const openParent = opened(
         : { tools: [tool({ name: 'worker', inputSchema: input, execute: () => SAID })] }),
     })
     const runtime = createRuntime({ store: await openStore(backend, OWN_FILE), agents: [parent] })
-    atEnd(() => runtime.close())
+    onCleanup(() => runtime.close())
     return { runtime, parent }
   },
 )

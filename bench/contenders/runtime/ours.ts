@@ -1,7 +1,7 @@
 // Runs of ours, one runtime for a process, backend and kind of tool.
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { Run, RunResult, Runtime } from '@millrace/runtime'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { OWN_FILE, openStore } from '../log/ours.ts'
 import type { Backend } from '../log/target.ts'
 import { modelOf } from './model.ts'
@@ -16,7 +16,7 @@ export interface Opened {
   withRun<T>(answers: Answers, use: (run: Run) => Promise<T>): Promise<T>
 }
 
-export const openRuntime = opened(async (backend: Backend, asks: 'approval' | 'nobody'): Promise<Opened> => {
+export const openRuntime = openOnce(async (backend: Backend, asks: 'approval' | 'nobody'): Promise<Opened> => {
   const { agent, createRuntime, tool } = await import('@millrace/runtime')
   const { z } = await import('zod')
   const input = z.object({ text: z.string() })
@@ -29,7 +29,7 @@ export const openRuntime = opened(async (backend: Backend, asks: 'approval' | 'n
     budget: { tokens: Number.POSITIVE_INFINITY },
   })
   const runtime = createRuntime({ store: await openStore(backend, OWN_FILE), agents: [program] })
-  atEnd(() => runtime.close())
+  onCleanup(() => runtime.close())
   return {
     runtime,
     async withRun(own, use) {

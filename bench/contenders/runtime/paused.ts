@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Runtime } from '@millrace/runtime'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { OWN_FILE, openStore } from '../log/ours.ts'
 import type { Backend } from '../log/target.ts'
@@ -79,7 +79,7 @@ export async function pausedRuns(backend: Backend, count: number): Promise<Job> 
 }
 
 /** A runtime whose runs ask for approval, and a way to one that is paused, in a session of the same name. */
-const openAsking = opened(
+const openAsking = openOnce(
   async (backend: Backend): Promise<{ runtime: Runtime; pause(runId: string, n: number): Promise<void> }> => {
     const { agent, createRuntime, tool } = await import('@millrace/runtime')
     const { z } = await import('zod')
@@ -99,7 +99,7 @@ const openAsking = opened(
       })
     const [waits, hurries] = [asking('patient'), asking('hasty')]
     const runtime = createRuntime({ store: await openStore(backend, OWN_FILE), agents: [waits, hurries] })
-    atEnd(() => runtime.close())
+    onCleanup(() => runtime.close())
     return {
       runtime,
       async pause(runId, n) {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { serve } from '@hono/node-server'
 import { type Handler, Hono } from 'hono'
 import { streamSSE } from 'hono/streaming'
-import { atEnd } from '../../harness/closing.ts'
+import { onCleanup } from '../../harness/cleanup.ts'
 import { Asked } from './give-peer.ts'
 import type { Giving } from './streaming.ts'
 
@@ -14,7 +14,7 @@ export async function honoListening(answer: Handler): Promise<number> {
   app.get('/:name', answer)
   const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' })
   if (!server.listening) await once(server, 'listening')
-  atEnd(() => {
+  onCleanup(() => {
     if ('closeAllConnections' in server) server.closeAllConnections()
     server.close()
   })

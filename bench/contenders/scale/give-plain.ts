@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { atEnd } from '../../harness/closing.ts'
+import { onCleanup } from '../../harness/cleanup.ts'
 import { Asked } from './give-peer.ts'
 import type { Giving } from './streaming.ts'
 
@@ -11,7 +11,7 @@ export async function listening(answer: RequestListener): Promise<number> {
   const server = createServer(answer)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  atEnd(() => {
+  onCleanup(() => {
     server.closeAllConnections()
     server.close()
   })

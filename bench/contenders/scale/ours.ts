@@ -1,7 +1,7 @@
 // Our server as an application has it, which drives as many runs at once as are asked for.
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { Run, Runtime } from '@millrace/runtime'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { OWN_FILE, openStore } from '../log/ours.ts'
 import type { Backend } from '../log/target.ts'
 
@@ -21,7 +21,7 @@ export interface Serving {
 }
 
 /** A server on such a store, one for a process, where deltas wait so many milliseconds for others; its agent has the tool `echo`, which waits for approval. */
-export const openServing = opened(async (backend: Backend, coalesceMs: number): Promise<Serving> => {
+export const openServing = openOnce(async (backend: Backend, coalesceMs: number): Promise<Serving> => {
   const { agent, tool } = await import('@millrace/runtime')
   const { millrace } = await import('@millrace/server')
   const { z } = await import('zod')
@@ -51,7 +51,7 @@ export const openServing = opened(async (backend: Backend, coalesceMs: number): 
     logger: { warn: () => {}, error: (...said: unknown[]) => console.error(...said) },
   })
   const { port, close } = await app.listen({ port: 0 })
-  atEnd(close)
+  onCleanup(close)
   const runtime = await app.runtime()
   return {
     runtime,

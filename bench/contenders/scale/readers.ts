@@ -3,7 +3,7 @@ import { deepStrictEqual } from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import type { Chunk } from '@millrace/protocol'
-import { opened } from '../../harness/closing.ts'
+import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { clock } from '../log/apart.ts'
 import { expectedOf, type Got, readersApart } from '../server/served.ts'
@@ -33,7 +33,7 @@ interface Holding {
 
 const time = (): Chunk => ({ type: 'data-time', data: clock() }) as Chunk
 
-const holding = opened(async (holder: Holder, spread: Spread, wanted: number): Promise<Holding> => {
+const holding = openOnce(async (holder: Holder, spread: Spread, wanted: number): Promise<Holding> => {
   const readers = Math.min(wanted, mostFiles() - OTHER_FILES)
   const [count, each] = spread === 'shared' ? [1, readers] : [readers, 1]
   const sessions = await hold(holder, count, WRITTEN)

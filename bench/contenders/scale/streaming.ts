@@ -2,7 +2,7 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { answer } from '../../fixtures/text.ts'
-import { opened } from '../../harness/closing.ts'
+import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { apart } from '../log/apart.ts'
 import type { Backend } from '../log/target.ts'
@@ -28,9 +28,9 @@ const SAID = 100
 /** The number of the part that has the first word. */
 const FIRST_WORD = 2
 
-const listenersApart = opened(() => apart<Asked, Told>('../scale/listeners.child.ts'))
+const listenersApart = openOnce(() => apart<Asked, Told>('../scale/listeners.child.ts'))
 
-const giving = opened(async (giver: Giver): Promise<Giving> => {
+const giving = openOnce(async (giver: Giver): Promise<Giving> => {
   switch (giver) {
     case 'ai':
     case 'ai resumable':

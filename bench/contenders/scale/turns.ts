@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { answer } from '../../fixtures/text.ts'
-import { opened } from '../../harness/closing.ts'
+import { openOnce } from '../../harness/cleanup.ts'
 import { serviceUrl } from '../../harness/services.ts'
 import { modelOf, spoken } from '../runtime/model.ts'
 
@@ -23,7 +23,7 @@ export async function copyOf(turns: number): Promise<string> {
   return copy
 }
 
-const filled = opened(async (turns: number): Promise<string> => {
+const filled = openOnce(async (turns: number): Promise<string> => {
   const path = join(serviceUrl('folder'), `turns-${turns}.db`)
   if (existsSync(path)) return path
   const { agent, createRuntime } = await import('@millrace/runtime')

@@ -2,7 +2,7 @@
 import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { opened } from '../../harness/closing.ts'
+import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { browser, built, metrics, type Used } from '../browser.ts'
 import { apart, clock } from '../log/apart.ts'
@@ -36,7 +36,7 @@ declare const bench: {
 
 const FRAME_MS = 1000 / 60
 const PAGES = join(import.meta.dirname, 'page')
-const server = opened(() => apart<Asked, ToldByServer>('../screen/server.child.ts'))
+const server = openOnce(() => apart<Asked, ToldByServer>('../screen/server.child.ts'))
 
 async function open({ page: url, conversations }: Address, messages: number): Promise<Page> {
   const page = await (await browser()).newPage()

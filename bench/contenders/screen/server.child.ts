@@ -1,5 +1,5 @@
 // The process of a server: a page is served, its answers are waited for, and said.
-import { opened } from '../../harness/closing.ts'
+import { openOnce } from '../../harness/cleanup.ts'
 import { answer } from '../log/apart.ts'
 import { type Address, openServer, type Shown, type Whose } from './served.ts'
 import { Speech } from './speech.ts'
@@ -16,7 +16,7 @@ export interface Told {
   readonly said?: number[][]
 }
 
-const serverOf = opened(openServer)
+const serverOf = openOnce(openServer)
 let speech: Speech | undefined
 
 answer<Asked, Told>(async asked => {

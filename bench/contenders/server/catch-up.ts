@@ -2,7 +2,7 @@
 import { strictEqual } from 'node:assert/strict'
 import type { Chunk } from '@millrace/protocol'
 import { answer, batches } from '../../fixtures/text.ts'
-import { opened } from '../../harness/closing.ts'
+import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import type { Backend } from '../log/target.ts'
 import { type Address, checkGot, expectedOf, readersApart } from './served.ts'
@@ -16,11 +16,11 @@ const SIZE = 16
 const chunksOf = (count: number, piece: number): Chunk[] =>
   answer(count, piece).deltas.map(delta => ({ type: 'text-delta', id: 'text-1', delta }))
 
-const ours = opened(async (backend: Backend, count: number, piece: number) =>
+const ours = openOnce(async (backend: Backend, count: number, piece: number) =>
   (await import('./ours.ts')).pastOurs(backend, batches(chunksOf(count, piece), SIZE)),
 )
 
-const durable = opened(async (place: 'memory' | 'file', count: number, piece: number) => {
+const durable = openOnce(async (place: 'memory' | 'file', count: number, piece: number) => {
   const stream = await (await import('./durable.ts')).newStream(place === 'file')
   for (const chunks of batches(chunksOf(count, piece), SIZE)) await stream.append(chunks)
   return stream.past

@@ -3,17 +3,17 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { DurableStreamTestServer } from '@durable-streams/server'
 import type { Chunk } from '@millrace/protocol'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { serviceUrl } from '../../harness/services.ts'
 import type { Address, PlainEntry, Served } from './served.ts'
 
 const JSON_TYPE = 'application/json'
 
-const started = opened(async (isFile: 'file' | 'memory') => {
+const started = openOnce(async (isFile: 'file' | 'memory') => {
   const place = isFile === 'file' ? { dataDir: join(serviceUrl('folder'), `durable-${randomUUID()}`) } : {}
   const server = new DurableStreamTestServer({ port: 0, ...place })
   const url = new URL(await server.start())
-  atEnd(async () => {
+  onCleanup(async () => {
     // Of the readers that wait its `stop` lets only every other one go: it goes through a list that shrinks meanwhile.
     const { pendingLongPolls } = server.store as unknown as { pendingLongPolls: { resolve(messages: []): void }[] }
     const waiting = [...pendingLongPolls]

@@ -1,11 +1,11 @@
 // What a server does for entries to reach so many readers in another process.
 import { setImmediate as turn } from 'node:timers/promises'
 import { entryBatches } from '../../fixtures/batches.ts'
-import { opened } from '../../harness/closing.ts'
+import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { checkGot, expectedOf, readersApart, serve, type Way } from './served.ts'
 
-const here = opened(async (way: Way, readers: number) => {
+const here = openOnce(async (way: Way, readers: number) => {
   const served = await serve(way)
   if (readers > 0) await readersApart().ask({ kind: 'come', addresses: [served.live], readers })
   return served

@@ -2,7 +2,7 @@
 import { strictEqual } from 'node:assert/strict'
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import type { Chunk } from '@millrace/protocol'
-import { opened } from '../../harness/closing.ts'
+import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { clock } from '../log/apart.ts'
 import { readersApart, type Served, serve, type Way } from './served.ts'
@@ -11,7 +11,7 @@ import { readersApart, type Served, serve, type Way } from './served.ts'
 const PACE = 4
 const time = (): Chunk => ({ type: 'data-time', data: clock() }) as Chunk
 
-const here = opened(async (way: Way) => {
+const here = openOnce(async (way: Way) => {
   const served = await serve(way)
   await readersApart().ask({ kind: 'come', addresses: [served.live], readers: 1 })
   return served

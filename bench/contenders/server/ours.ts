@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { LogStore, StreamManager, Writer } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { OWN_FILE, openStore } from '../log/ours.ts'
 import type { Backend } from '../log/target.ts'
 import { type Address, ORIGIN, type Served } from './served.ts'
@@ -17,14 +17,14 @@ interface Serving {
 }
 
 /** A server on such a store, one for a process, which drives nothing. */
-export const serving = opened(async (backend: Backend): Promise<Serving> => {
+export const serving = openOnce(async (backend: Backend): Promise<Serving> => {
   const { millrace } = await import('@millrace/server')
   const store = await openStore(backend, OWN_FILE)
   const logger = { warn: () => {}, error: (...said: unknown[]) => console.error(...said) }
   const limits = { streams: 10_000, requestsPerMinute: 1e9 }
   const app = millrace({ store, engine: false, log: { leaseMs: LEASE_MS }, limits, logger })
   const { port, close } = await app.listen({ port: 0 })
-  atEnd(close)
+  onCleanup(close)
   return { store, manager: (await app.runtime()).manager, port }
 })
 

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { atEnd } from '../../harness/closing.ts'
+import { onCleanup } from '../../harness/cleanup.ts'
 import type { PlainEntry, Served } from './served.ts'
 
 /** Serves whoever comes all that is appended from then on. */
@@ -16,7 +16,7 @@ export async function servePlain(): Promise<Served> {
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  atEnd(() => {
+  onCleanup(() => {
     server.closeAllConnections()
     server.close()
   })

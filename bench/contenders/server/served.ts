@@ -1,7 +1,7 @@
 // A server in this process, with one session that any number may follow from another.
 import { deepStrictEqual } from 'node:assert/strict'
 import type { Chunk, Origin } from '@millrace/protocol'
-import { opened } from '../../harness/closing.ts'
+import { openOnce } from '../../harness/cleanup.ts'
 import { apart } from '../log/apart.ts'
 import type { Backend } from '../log/target.ts'
 import { type Digest, digestOf } from './digest.ts'
@@ -55,7 +55,7 @@ export function checkGot(got: readonly Got[], readers: number, expected: Got): v
 }
 
 /** The readers of this process's servers, in one process of their own. */
-export const readersApart = opened(() => apart<Asked, Told>('../server/readers.child.ts'))
+export const readersApart = openOnce(() => apart<Asked, Told>('../server/readers.child.ts'))
 
 /** Which server: ours on a store, plain node http, Hono by the event or by the batch, or the durable streams of their test server. */
 export type Way = `ours ${Backend}` | 'http' | 'hono each' | 'hono batch' | 'durable memory' | 'durable file'

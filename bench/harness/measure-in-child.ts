@@ -16,7 +16,7 @@ for (const [signal, code] of [
 }
 
 /** Measures one contender once, in a new process. */
-export function measureApart(suite: string, benchmark: string, contender: string, quick: boolean): Promise<Report> {
+export function measureInChild(suite: string, benchmark: string, contender: string, quick: boolean): Promise<Report> {
   return new Promise(done => {
     const child = fork(join(import.meta.dirname, 'child.ts'), [suite, benchmark, contender, quick ? 'quick' : 'full'], {
       // Contenders run in production mode. Output of peers is dropped from the tables.

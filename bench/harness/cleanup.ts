@@ -3,7 +3,7 @@ import { memo } from '../fixtures/memo.ts'
 const closers: (() => void | Promise<void>)[] = []
 
 /** Registers a cleanup that runs after the measurement. */
-export function atEnd(close: () => void | Promise<void>): void {
+export function onCleanup(close: () => void | Promise<void>): void {
   closers.push(close)
 }
 
@@ -13,14 +13,14 @@ export async function closeAll(): Promise<void> {
 }
 
 /** Memoises `open` by its arguments until `closeAll`. */
-export function opened<Arguments extends (string | number)[], Result>(
+export function openOnce<Arguments extends (string | number)[], Result>(
   open: (...args: Arguments) => Result,
 ): (...args: Arguments) => Result {
   let known: typeof open | undefined
   return (...args) => {
     if (known === undefined) {
       known = memo(open)
-      atEnd(() => {
+      onCleanup(() => {
         known = undefined
       })
     }

@@ -1,5 +1,5 @@
-import type { Sample } from './meter.ts'
-import { measureApart } from './process.ts'
+import type { Sample } from './measure.ts'
+import { measureInChild } from './measure-in-child.ts'
 import { type Spread, spread } from './statistics.ts'
 import type { Benchmark, Contender, Unit } from './suite.ts'
 
@@ -36,7 +36,7 @@ export async function runRounds(
     for (const { name } of [...benchmark.contenders.slice(first), ...benchmark.contenders.slice(0, first)]) {
       if (errors.has(name)) continue
       progress(`${suite}/${benchmark.name} ${round}/${rounds} ${name}`)
-      const report = await measureApart(suite, benchmark.name, name, quick)
+      const report = await measureInChild(suite, benchmark.name, name, quick)
       if ('error' in report) errors.set(name, report.error)
       else samples.get(name)?.push(report.sample)
     }

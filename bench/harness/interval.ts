@@ -30,15 +30,15 @@ export type Ruling = 'pass' | 'fail' | 'undecided' | 'unmeasured'
 export const LEAST_ROUNDS = 5
 
 /** Compares an interval with an upper bound. Fewer than `LEAST_ROUNDS` rounds give `undecided`. */
-export function held({ low, high, rounds }: Interval, atMost: number): Ruling {
+export function ruleInterval({ low, high, rounds }: Interval, atMost: number): Ruling {
   if (!(low > 0) || !Number.isFinite(high)) return 'unmeasured'
   if (rounds < LEAST_ROUNDS) return 'undecided'
   if (high <= atMost) return 'pass'
   return low > atMost ? 'fail' : 'undecided'
 }
 
-/** Returns the worse of two rulings. */
-export function worse(a: Ruling, b: Ruling): Ruling {
+/** Returns the worseRuling of two rulings. */
+export function worseRuling(a: Ruling, b: Ruling): Ruling {
   const order: readonly Ruling[] = ['unmeasured', 'fail', 'undecided', 'pass']
   return order.indexOf(a) < order.indexOf(b) ? a : b
 }

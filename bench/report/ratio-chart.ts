@@ -1,14 +1,14 @@
-// Bars of ratios: what ours costs over the best peer, in each job. To the left of the line ours is ahead.
+// Bar chart of our cost over that of the best peer, per job. Bars left of the line: ours is cheaper.
 import { figure } from '../harness/figure.ts'
-import type { Stand } from '../harness/standing.ts'
+import type { StandingResult } from '../harness/standing.ts'
 import { drawing, element, FAINT, INK, logScale, MUTED, text } from './svg.ts'
 
 const WIDTH = 1130
 const [LEFT, RIGHT, TOP, ROW] = [370, 390, 76, 24]
 const [AHEAD, BEHIND] = ['#0b6e4f', '#c2410c']
 
-/** The chart of all rows that have a peer. */
-export function ratioChart(stands: readonly Stand[]): string {
+/** Draws all rows that have a peer. */
+export function ratioChart(stands: readonly StandingResult[]): string {
   const rows = stands.flatMap(({ job, tail, peer }) => (peer ? [{ job: tail ? `${job}, p99` : job, peer }] : []))
   const values = rows.flatMap(({ peer: { value, low, high } }) => [value, low, high]).filter(value => value > 0)
   const lowest = 10 ** Math.floor(Math.log10(Math.min(...values, 0.1)))

@@ -1,4 +1,4 @@
-import { perItem, type Row } from './rounds.ts'
+import { perItem, type Row } from './run-rounds.ts'
 import { exponent } from './statistics.ts'
 import type { Claim, Unit } from './suite.ts'
 
@@ -19,7 +19,10 @@ export interface Verdict {
 export function judge(claim: Claim, rows: Row[]): Verdict | undefined {
   const row = (name: string): Row => {
     const found = rows.find(candidate => candidate.name === name)
-    if (!found) throw new Error(`claim names unknown contender '${name}', expected one of: ${rows.map(({ name }) => name).join(', ')}`)
+    if (!found)
+      throw new Error(
+        `claim names unknown contender '${name}', expected one of: ${rows.map(({ name }) => name).join(', ')}`,
+      )
     return found
   }
   switch (claim.kind) {

@@ -1,16 +1,16 @@
-import { LEAST_ROUNDS } from './bootstrap.ts'
+import { LEAST_ROUNDS } from './interval.ts'
 import { claims, needsOf, type Standing } from './standing.ts'
 import type { Benchmark, Suite } from './suite.ts'
 
 /** A benchmark to run, with its number of rounds. */
-export interface Work {
+export interface SelectedBenchmark {
   suite: string
   benchmark: Benchmark
   rounds: number
 }
 
 /** Command line arguments, with the suites to select from. */
-export interface Asked {
+export interface BenchmarkSelection {
   suites: readonly Suite[]
   standings: readonly Standing[]
   /** Names of suites or benchmarks. Empty selects all. */
@@ -22,32 +22,32 @@ export interface Asked {
 }
 
 /** The arguments select no benchmark. */
-export class NothingAsked extends Error {}
+export class SelectionError extends Error {}
 
 const ROUNDS = { quick: 3, full: 5 }
 /** Rounds of `--quick` without names, which has to finish in two minutes. */
-const GLANCE = 2
+const OVERVIEW_ROUNDS = 2
 
 /** Selects the benchmarks to run, in the order of the suites. */
-export function choose({ suites, standings, names, quick, verify }: Asked): Work[] {
+export function selectBenchmarks({ suites, standings, names, quick, verify }: BenchmarkSelection): SelectedBenchmark[] {
   const all = suites.flatMap(suite => suite.benchmarks(quick).map(benchmark => ({ suite: suite.name, benchmark })))
   const pathOf = ({ suite, benchmark }: (typeof all)[number]) => `${suite}/${benchmark.name}`
-  const isAsked = (path: string) =>
+  const isNamed = (path: string) =>
     names.length === 0 || names.some(name => path === name || path.startsWith(`${name}/`))
   const unknown = names.find(name => !all.some(work => pathOf(work) === name || work.suite === name))
   if (unknown !== undefined) {
-    throw new NothingAsked(`unknown benchmark '${unknown}', expected one of: ${all.map(pathOf).join(', ')}`)
+    throw new SelectionError(`unknown benchmark '${unknown}', expected one of: ${all.map(pathOf).join(', ')}`)
   }
-  const isGlance = quick && names.length === 0
+  const isOverview = quick && names.length === 0
   const roundsOf = ({ rounds = quick ? ROUNDS.quick : ROUNDS.full }: Benchmark, isClaimed = false) => {
-    if (isGlance) return GLANCE
+    if (isOverview) return OVERVIEW_ROUNDS
     return isClaimed && !quick ? Math.max(rounds, LEAST_ROUNDS) : rounds
   }
-  if (!isGlance && !verify) {
-    return all.filter(work => isAsked(pathOf(work))).map(work => ({ ...work, rounds: roundsOf(work.benchmark) }))
+  if (!isOverview && !verify) {
+    return all.filter(work => isNamed(pathOf(work))).map(work => ({ ...work, rounds: roundsOf(work.benchmark) }))
   }
   const needed = standings
-    .filter(row => isAsked(row.benchmark) && (!isGlance || row.quick))
+    .filter(row => isNamed(row.benchmark) && (!isOverview || row.quick))
     .map(row => ({ row, needs: needsOf(row) }))
   const works = all.flatMap(work => {
     const rows = needed.filter(({ needs }) => needs.has(pathOf(work)))
@@ -60,7 +60,7 @@ export function choose({ suites, standings, names, quick, verify }: Asked): Work
     return [{ suite: work.suite, benchmark, rounds: roundsOf(benchmark, isClaimed) }]
   })
   if (works.length > 0) return works
-  throw new NothingAsked(
+  throw new SelectionError(
     `${names.join(', ')} has no row in the standings table, so there is no claim to verify: run it without --verify`,
   )
 }

@@ -1,5 +1,5 @@
 import { figure } from './figure.ts'
-import type { Stand } from './standing.ts'
+import type { StandingResult } from './standing.ts'
 
 /** Maximum number of rows in which a peer may be ahead, and the suites in which no peer may be. */
 const MOST_AHEAD = 3
@@ -15,7 +15,7 @@ export interface Verification {
 }
 
 /** Checks the table: every claim, and the number of rows in which a peer is ahead. */
-export function verify(stands: readonly Stand[]): Verification {
+export function verify(stands: readonly StandingResult[]): Verification {
   const held = stands.flatMap(({ job, held }) => held.map(claim => ({ job, ...claim })))
   const count = (wanted: string) => held.filter(({ ruling }) => ruling === wanted).length
   const ahead = stands.filter(({ peer }) => peer !== undefined && peer.rounds > 1 && peer.low > 1)
@@ -33,9 +33,7 @@ export function verify(stands: readonly Stand[]): Verification {
       ...ahead
         .filter(({ benchmark }) => NEVER_BEHIND.includes(benchmark.split('/')[0] ?? ''))
         .map(({ job }) => `${job}: a peer is ahead`),
-      ...ahead
-        .filter(({ ahead }) => ahead === undefined)
-        .map(({ job }) => `${job}: a peer is ahead without a reason in `ahead``),
+      ...ahead.filter(({ ahead }) => ahead === undefined).map(({ job }) => `${job}: a peer is ahead without a reason`),
     ],
   }
 }
@@ -43,6 +41,6 @@ export function verify(stands: readonly Stand[]): Verification {
 const claims: Record<'peer' | 'floor', string> = { peer: 'of any peer', floor: 'of the floor' }
 
 /** Formats a claim. */
-export function claimed({ claim, atMost }: Stand['held'][number]): string {
+export function claimed({ claim, atMost }: StandingResult['held'][number]): string {
   return claim === 'growth' ? `exponent at most ${atMost}` : `at most ${Number(atMost.toPrecision(3))} ${claims[claim]}`
 }

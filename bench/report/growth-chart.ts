@@ -1,20 +1,20 @@
-// Log-log curves: what an item costs by the size of what it is a part of. A line that lies flat is work that does not grow.
+// Log-log curves of the cost per item by input size. A flat line means that the cost per item does not grow.
 import { cost } from '../harness/figure.ts'
 import type { Measured } from '../harness/standing.ts'
 import type { Unit } from '../harness/suite.ts'
 import { decades, drawing, element, FAINT, INK, logScale, MUTED, text } from './svg.ts'
 
-/** A contender at several sizes; where each was measured. */
+/** A contender at several sizes. Each point names the benchmark that measured it. */
 interface Curve {
   label: string
   points: readonly { size: number; benchmark: string; contender: string }[]
 }
 
 export interface GrowthChart {
-  /** Of its file in `docs/images`. */
+  /** File name in `docs/images`, without extension. */
   name: string
   title: string
-  /** What the axes count. */
+  /** Axis labels. */
   across: string
   up: string
   unit: Unit
@@ -24,13 +24,13 @@ export interface GrowthChart {
 
 const [WIDTH, HEIGHT] = [760, 400]
 const [LEFT, RIGHT, TOP, BOTTOM] = [80, 190, 56, 340]
-/** Ours, and what can be told apart from it and from each other, also by those who do not see all colours. */
+/** Ours first. The dashes distinguish the lines for colour-blind readers. */
 const COLOURS = ['#0b6e4f', '#c2410c', '#1d4ed8', '#7e22ce', '#64748b']
 const DASHES = ['', '7 4', '2 4', '10 3 2 3', '4 4']
-/** The least distance of two names that stand at the ends of their lines. */
+/** Minimum vertical distance of two line labels, in pixels. */
 const LINE = 16
 
-/** The chart, where all that it shows was measured. */
+/** Draws the chart. Returns `undefined` if a point was not measured. */
 export function growthChart({ title, across, up, unit, curves }: GrowthChart, measured: Measured): string | undefined {
   const lines = curves.map(({ label, points }) => ({
     label,
@@ -45,7 +45,7 @@ export function growthChart({ title, across, up, unit, curves }: GrowthChart, me
   const [widest, heights] = [[Math.min(...sizes), Math.max(...sizes)] as const, decades(all.map(({ cost }) => cost))]
   const x = logScale(widest, [LEFT, WIDTH - RIGHT])
   const y = logScale([heights[0] ?? 1, heights.at(-1) ?? 10], [BOTTOM, TOP])
-  const ends = apart(lines.map(({ points }) => y(points.at(-1)?.cost ?? 1)))
+  const ends = withoutOverlap(lines.map(({ points }) => y(points.at(-1)?.cost ?? 1)))
   return drawing(WIDTH, HEIGHT, title, [
     text(LEFT - 60, 26, title, { 'font-size': 16, 'font-weight': 600 }),
     text(LEFT - 60, 44, up, { fill: MUTED }),
@@ -79,8 +79,8 @@ export function growthChart({ title, across, up, unit, curves }: GrowthChart, me
   ])
 }
 
-/** The same places in the same order, moved down as far as it takes to read what stands there. */
-function apart(places: readonly number[]): number[] {
+/** Moves label positions down until none overlap. Keeps their order. */
+function withoutOverlap(places: readonly number[]): number[] {
   const moved: number[] = []
   let least = Number.NEGATIVE_INFINITY
   for (const [i, place] of [...places.entries()].toSorted(([, a], [, b]) => a - b)) {
