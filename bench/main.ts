@@ -72,7 +72,7 @@ for (const [at, { suite, benchmark, rounds }] of works.entries()) {
 await services.stop()
 
 // Claims of the selected benchmarks are reported even if they could not be measured.
-const stands = standings.filter(({ benchmark }) => measured.has(benchmark)).map(row => stand(row, measured))
+const stands = standings.filter(({ benchmark }) => measured.has(benchmark)).map(row => evaluateStanding(row, measured))
 const shown = stands.filter(({ ours }) => ours !== undefined)
 if (shown.length > 0) say(`${overview(shown, asked.verify)}\n`)
 const failed = [...measured.values()].flat().filter(row => row.error !== undefined).length

@@ -74,7 +74,7 @@ describe('interval', () => {
 
 describe('a row of the standings table', () => {
   test('compares ours with the best peer, with the floor, and by its growth', () => {
-    const made = stand(standing, measuredWith([20, 9, 10, 11, 12]))
+    const made = evaluateStanding(standing, measuredWith([20, 9, 10, 11, 12]))
     expect(made.ours).toBe(11)
     expect(made.peer).toEqual({ name: 'fast', cost: 50, value: 0.22, low: 0.2, high: 0.5, rounds: 5 })
     expect(made.floor).toMatchObject({ cost: 5, value: 2.2, low: 1.8, high: 4 })
@@ -87,14 +87,14 @@ describe('a row of the standings table', () => {
   })
 
   test('fails if every round exceeds the claim', () => {
-    const { held } = stand(standing, measuredWith([45, 50, 55, 60, 65]))
+    const { held } = evaluateStanding(standing, measuredWith([45, 50, 55, 60, 65]))
     expect(held.map(({ ruling }) => ruling)).toEqual(['fail', 'fail', 'pass'])
   })
 
   test('is undecided if a peer with a higher median may be cheaper', () => {
     const measured = measuredWith(five(10))
     measured.get('suite/benchmark')?.splice(1, 1, row('slow', [15, 15, 90, 90, 90]))
-    const { peer, held } = stand(standing, measured)
+    const { peer, held } = evaluateStanding(standing, measured)
     expect([peer?.name, held[0]?.ruling]).toEqual(['fast', 'undecided'])
   })
 
@@ -102,7 +102,7 @@ describe('a row of the standings table', () => {
     const measured = measuredWith(five(10))
     const rows = measured.get('suite/benchmark') ?? []
     rows.splice(place, 1, row(rows[place]?.name ?? '', [], { error: 'wrong' }))
-    const made = stand(standing, measured)
+    const made = evaluateStanding(standing, measured)
     expect(made.held).toHaveLength(3)
     expect(made.held.map(({ ruling }) => ruling)).toContain('unmeasured')
     expect(verify([made]).failures).toHaveLength(place === 0 ? 2 : 1)
@@ -125,7 +125,7 @@ describe('verify', () => {
   }
   const failuresOf = (rows: readonly Standing[]) => {
     const measured = new Map(rows.map(row => [row.benchmark, rowsOf()]))
-    return verify(rows.map(row => stand(row, measured))).failures
+    return verify(rows.map(row => evaluateStanding(row, measured))).failures
   }
   const rowsOf = () => [row('ours', five(2)), row('fast', five(1))]
 
@@ -255,7 +255,7 @@ describe('a chart', () => {
 
   test('of ratios has a bar for each row with a peer', () => {
     const stands = [
-      stand(standing, measuredWith(five(12))),
+      evaluateStanding(standing, measuredWith(five(12))),
       evaluateStanding({ ...standing, job: 'without peer', peers: [] }, measuredWith(five(1))),
     ]
     const drawn = ratioChart(stands)

@@ -82,7 +82,7 @@ export function claims({ atMost, atMostOfFloor, growth }: Standing): boolean {
 }
 
 /** Evaluates a row. Every claim gets a ruling, `unmeasured` if a contender is missing or failed. */
-export function stand(standing: Standing, measured: Measured): StandingResult {
+export function evaluateStanding(standing: Standing, measured: Measured): StandingResult {
   const { job, benchmark, tail, atMost, atMostOfFloor, growth, ahead } = standing
   const find = (name: string | undefined, where = benchmark) => {
     const row = measured.get(where)?.find(row => row.name === name)
@@ -106,7 +106,7 @@ export function stand(standing: Standing, measured: Measured): StandingResult {
   if (floor && overFloor) made.floor = { cost: costOf(floor), ...overFloor }
   const grown = growth && growthOf(growth, find(growth.small, growth.benchmark), find(growth.large, growth.benchmark))
   if (grown) made.growth = grown
-  const rule = (figure: Compared | undefined, bound: number) => (figure ? held(figure, bound) : 'unmeasured')
+  const rule = (figure: Compared | undefined, bound: number) => (figure ? ruleInterval(figure, bound) : 'unmeasured')
   if (atMost !== undefined) {
     // The peer with the lowest median is not necessarily the one that breaks the claim.
     const ruling = peers.map(row => rule(against(row), atMost)).reduce(worseRuling, 'pass')
