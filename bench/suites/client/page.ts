@@ -4,7 +4,7 @@ import type { Benchmark, Claim, Contender } from '../../harness/suite.ts'
 
 const MOUNTED = 1000
 const MOUNTED_IN_TRIAL = 50
-/** A word of a fast model, of which several come in a frame of the screen; and of a slow one, between whose words there are frames. */
+/** Interval between words in ms. The fast model sends several words per screen frame, the slow one less than one. */
 const FAST_MS = 4
 const SLOW_MS = 40
 
@@ -15,7 +15,7 @@ const pages = [
   { whose: 'tanstack', name: 'TanStack ChatClient' },
 ] as const satisfies { whose: PageAnswer['whose']; name: string }[]
 
-/** What an answer is on a page of React components, in a real browser. */
+/** Cost of an answer on a page of React components in Chromium. */
 export function pageBenchmarks(quick: boolean): Benchmark[] {
   const ours = pages[0].name
   const benchmark = (
@@ -52,10 +52,10 @@ export function pageBenchmarks(quick: boolean): Benchmark[] {
     { kind: 'ratio', of: ours, to: name },
     { kind: 'tail', of: ours, to: name },
   ])
-  const title = 'from the arrival of a word to its being in the document'
+  const title = 'from the arrival of a word to the document change'
   return [
     benchmark('commits', 'how often React commits in a frame of 16 ms', 'commits', FAST_MS, quick ? 250 : 1000, [
-      // A frame at each end is not a whole one.
+      // The first and the last frame are partial.
       { kind: 'cost', of: ours, atMost: 1.02 },
     ]),
     benchmark('document', title, 'latency', FAST_MS, quick ? 250 : 1000, beside),
