@@ -12,13 +12,13 @@ const holders: readonly { readonly holder: Holder; readonly name: string; readon
 const nameOf = (name: string, spread: Spread): string =>
   `${name}, ${spread === 'distinct' ? 'a session each' : 'one session'}`
 
-/** How soon those have what is appended whom one process holds, and what they take of it. */
+/** Latency to the readers of one process, and their memory. */
 export function readersBenchmarks(quick: boolean): Benchmark[] {
-  if (quick) return [held('readers', 96, true)]
-  return [held('readers', 1_000, false), held('readers-many', 10_000, false)]
+  if (quick) return [readersBenchmark('readers', 96, true)]
+  return [readersBenchmark('readers', 1_000, false), readersBenchmark('readers-many', 10_000, false)]
 }
 
-function held(name: string, readers: number, quick: boolean): Benchmark {
+function readersBenchmark(name: string, readers: number, quick: boolean): Benchmark {
   const contenders = spreads.flatMap(spread =>
     holders.map(
       ({ holder, name, kind }): Contender => ({
@@ -48,8 +48,8 @@ function held(name: string, readers: number, quick: boolean): Benchmark {
     ),
     needs: ['folder'],
     notes: [
-      'where each has a session of its own, sixteen sessions are appended to in turn; the others only stay',
-      'where all follow one session, the latencies are of all of them, and the one process of the readers takes its time for them',
+      'with a session each, sixteen sessions are appended to in turn; the other readers are idle',
+      'with one session, the latencies of all readers count, including the work of the single reader process',
       ...(quick ? ['quick: neither 1,000 nor 10,000 readers'] : []),
     ],
   }
