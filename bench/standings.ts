@@ -138,7 +138,7 @@ export const standings: readonly Standing[] = [
     ours: 'ours, 10 readers',
     peers: ['resumable-stream, 10 readers'],
     leftOut: [
-      ['nobody', OTHER_SIZE],
+      ['no readers', OTHER_SIZE],
       [', 1 reader', OTHER_SIZE],
       [', 100 readers', OTHER_SIZE],
     ],

@@ -1,4 +1,4 @@
-// A page of React components in a real browser, on which an answer comes while many messages are mounted.
+// A page of React components in Chromium that shows a streaming answer while many messages are mounted.
 import { deepStrictEqual, strictEqual } from 'node:assert/strict'
 import { join } from 'node:path'
 import { numbered } from '../../fixtures/paced.ts'
@@ -8,16 +8,16 @@ import { SCREEN_MS } from './clock.ts'
 
 export type Peer = 'mui' | 'ai' | 'tanstack'
 
-/** A server with a conversation, where the page of it is, and how an answer is said. */
+/** A server with a conversation: the URL of its page, and a function that produces an answer. */
 export interface Served {
   readonly address: string
   answer(): Promise<void>
 }
 
-/** What is asked of a page: from the arrival of each word to its being in the document, or how often React commits in 16 ms. */
+/** Measured quantity: from the arrival of each word to the document change, or React commits per 16 ms. */
 export type PageAsked = 'latency' | 'commits'
 
-/** Whose page, with how many messages mounted, and a word every so many milliseconds. */
+/** The system under test, the number of mounted messages, and the ms between two words. */
 export interface PageAnswer {
   readonly whose: 'ours' | Peer
   readonly mounted: number
@@ -25,7 +25,7 @@ export interface PageAnswer {
   readonly asked: PageAsked
 }
 
-/** What a page tells of an answer that came. */
+/** Measurements of one answer, reported by the page. */
 interface Told {
   readonly latencies: number[]
   readonly ms: number
@@ -34,7 +34,7 @@ interface Told {
   readonly frames: number
   readonly text: string
   readonly rows: number
-  /** Milliseconds of its main thread, and of them in scripts. */
+  /** Wall time of the main thread in ms, in total and in scripts. */
   readonly busy: number
   readonly script: number
 }
@@ -49,7 +49,7 @@ async function serve({ whose, mounted, paceMs }: PageAnswer, deltas: string[]): 
   return (await import('./serve-peer.ts')).servePeer(whose, folder, mounted, paced)
 }
 
-/** An answer of so many words on a page. */
+/** An answer of `count` words on a page. */
 export async function pageAnswer(asked: PageAnswer, count: number, piece: number): Promise<Job> {
   const { mounted } = asked
   const deltas = numbered(count, piece)
@@ -69,8 +69,8 @@ export async function pageAnswer(asked: PageAnswer, count: number, piece: number
       return { ...told, busy: after.busy - before.busy, script: after.script - before.script }
     },
     ({ text, rows, latencies }) => {
-      strictEqual(text, deltas.join(''), 'the text is another')
-      // Who asks says something first, but on our page, on which somebody else did.
+      strictEqual(text, deltas.join(''), 'the page shows another text')
+      // The pages of peers also show the user's message. On ours another client has sent it.
       strictEqual(rows, mounted + (asked.whose === 'ours' ? 1 : 2))
       strictEqual(latencies.length, count)
       deepStrictEqual([complaints, latencies.filter(ms => !(ms >= 0))], [[], []])

@@ -1,4 +1,4 @@
-// Our server, with a session that has so many messages, and a writer that says an answer into it.
+// Our server with a session of `messages` messages, and a writer that appends an answer.
 import { randomUUID } from 'node:crypto'
 import { memoryStore } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
@@ -7,7 +7,7 @@ import { type Paced, pace } from '../../fixtures/paced.ts'
 import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import type { Served } from './page.ts'
 
-/** Longer than any measurement, so that no renewal falls into one. */
+/** Longer than any measurement, so that the lease is never renewed during one. */
 const LEASE_MS = 600_000
 
 const serving = openOnce(async (folder: string) => {
@@ -26,7 +26,7 @@ const serving = openOnce(async (folder: string) => {
   return { url, manager: (await app.runtime()).manager }
 })
 
-/** A new session of so many messages. */
+/** Creates a session of `messages` messages. */
 export async function serveOurs(folder: string, messages: number, paced: Paced): Promise<Served> {
   const { url, manager } = await serving(folder)
   const runId = randomUUID()

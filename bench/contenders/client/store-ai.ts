@@ -1,11 +1,11 @@
-// The AI SDK's Chat with a transport in the same process, and one who shows the answer as its hook does, which throttles nothing unless it is told to.
+// The AI SDK's Chat with a transport in the same process, and one subscriber like its hook, which by default does not throttle.
 import { Chat } from '@ai-sdk/react'
 import type { Job } from '../../harness/suite.ts'
 import { aiChunks, aiHistory } from '../ai.ts'
 import { Clock } from './clock.ts'
 import { arriving, Seen, type Telling, tellingJob } from './telling.ts'
 
-/** One answer into a conversation that already has so many messages. */
+/** One answer into a conversation with earlier messages. */
 export function aiTold(telling: Telling): Job {
   const { count, piece, history, arrivals } = telling
   const chunks = aiChunks(count, piece)

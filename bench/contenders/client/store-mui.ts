@@ -1,4 +1,4 @@
-// MUI X Chat's store, fed as its provider feeds it, with one who shows the answer.
+// MUI X Chat's store, driven like its provider does, with one subscriber.
 import { ChatStore } from '@mui/x-chat-headless/store'
 import { processStream } from '@mui/x-chat-headless/stream'
 import type { Job } from '../../harness/suite.ts'
@@ -6,7 +6,7 @@ import { muiChunks, muiHistory } from '../mui.ts'
 import { Clock, SCREEN_MS } from './clock.ts'
 import { arriving, Seen, type Telling, tellingJob } from './telling.ts'
 
-/** One answer into a conversation that already has so many messages. */
+/** One answer into a conversation with earlier messages. */
 export function muiTold(telling: Telling): Job {
   const { count, piece, history, arrivals } = telling
   const chunks = muiChunks(count, piece)
@@ -20,7 +20,7 @@ export function muiTold(telling: Telling): Job {
   }
   let last = shown()
   store.subscribe(() => {
-    // As its hook does: who shows a message renders when that is another object.
+    // Like its hook: a message is rendered when its object changes.
     if (shown() === last) return
     last = shown()
     seen.see(textOf())

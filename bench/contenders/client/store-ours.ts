@@ -1,4 +1,4 @@
-// Our store, as a chat drives it: frames of entries, with who shows the order, the runs and what waits, and one who shows the answer.
+// Our store, driven like the chat does: frames of entries, subscribers of the order, the runs and the pendings, and one subscriber of the answer.
 import { Store } from '@millrace/client'
 import { type Entry, messageIdOf, type Origin } from '@millrace/protocol'
 import { answerEntries, batches, historyEntries } from '../../fixtures/text.ts'
@@ -6,10 +6,10 @@ import type { Job } from '../../harness/suite.ts'
 import { Clock, SCREEN_MS } from './clock.ts'
 import { Seen, type Telling, tellingJob } from './telling.ts'
 
-/** The most deltas that an answer has: where there are more, there are more answers. */
+/** Maximum number of deltas in an answer. More deltas are split into several answers. */
 const LONGEST = 10_000
 
-/** The answers to so many deltas, each of a run of its own, in the frames that carry it. */
+/** Splits the deltas into answers, each with its own run, in frames. */
 function answersOf({ count, piece, history, arrivals }: Telling): { id: string; frames: Entry[][] }[] {
   const answers: { id: string; frames: Entry[][] }[] = []
   let after = history
@@ -23,7 +23,7 @@ function answersOf({ count, piece, history, arrivals }: Telling): { id: string; 
   return answers
 }
 
-/** Answers into a conversation that already has so many messages. */
+/** Answers into a conversation with earlier messages. */
 export function oursTold(telling: Telling): Job {
   const { count, history, arrivals } = telling
   const answers = answersOf(telling)
@@ -40,7 +40,7 @@ export function oursTold(telling: Telling): Job {
   store.subscribe(['ledger'], () => store.ledger)
   store.subscribe(['pendings'], () => store.pendings)
   for (const { id } of answers) store.subscribe(['message', id], () => seen.see(textOf(id)))
-  // All of it is shown before anything comes.
+  // Subscribes to everything before the first delta.
   if (store.messageIds.length + store.ledger.runs.length + store.pendings.length < history)
     throw new Error('no history')
   const expected = { messages: history + answers.length, last: ((count - 1) % LONGEST) + 1 }

@@ -1,4 +1,4 @@
-// TanStack AI's StreamProcessor, with one who shows the answer. Its ChatClient, which waits for a timer with every event, is tried in a browser.
+// TanStack AI's StreamProcessor with one subscriber. Its ChatClient waits for a timer with every event, so it is measured in a browser.
 import { StreamProcessor } from '@tanstack/ai'
 import { batches } from '../../fixtures/text.ts'
 import type { Job } from '../../harness/suite.ts'
@@ -6,7 +6,7 @@ import { tanstackEvents, tanstackHistory } from '../tanstack.ts'
 import { Clock } from './clock.ts'
 import { Seen, type Telling, tellingJob } from './telling.ts'
 
-/** One answer into a conversation that already has so many messages. */
+/** One answer into a conversation with earlier messages. */
 export function tanstackTold(telling: Telling): Job {
   const { count, piece, history, arrivals } = telling
   const frames = batches(tanstackEvents(count, piece), arrivals.size)

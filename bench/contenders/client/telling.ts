@@ -5,16 +5,16 @@ import { type Clock, SCREEN_MS } from './clock.ts'
 import { allocated, collect } from './heap.ts'
 import { TRIAL } from './trial.ts'
 
-/** How deltas come: so many at once, and so many milliseconds apart. */
+/** Arrival of deltas: `size` at once, `apartMs` ms apart. */
 export interface Arrivals {
   readonly size: number
   readonly apartMs: number
 }
 
-/** What is asked: the time it takes, the bytes it allocates a delta, or how often somebody is told in a frame of the screen. */
+/** Measured quantity: time, allocated bytes per delta, or notifications per screen frame. */
 export type Asked = 'time' | 'bytes' | 'notifications'
 
-/** Which deltas are told into a conversation of how many messages, how they come, and what is asked of it. */
+/** Parameters of a measurement: the deltas, the number of earlier messages, the arrival, and the measured quantity. */
 export interface Telling {
   readonly count: number
   readonly piece: number
@@ -23,7 +23,7 @@ export interface Telling {
   readonly asked: Asked
 }
 
-/** What somebody who shows an answer saw of it: as often as it was told, and how much there was the last time. */
+/** Records of a subscriber: number of notifications, and the text length at the last one. */
 export class Seen {
   notifications = 0
   length = 0
@@ -34,13 +34,13 @@ export class Seen {
   }
 }
 
-/** What is left when all is said: the last answer, and how many messages there are. */
+/** Final state: the last answer, and the number of messages. */
 export interface Told {
   readonly text: string | undefined
   readonly messages: number
 }
 
-/** A stream that hands out what comes one by one, as it is asked for, and lets the time between two arrivals pass. */
+/** A stream that yields items one by one on demand, and advances the clock between two arrivals. */
 export function arriving<T>(items: readonly T[], { size, apartMs }: Arrivals, clock: Clock): ReadableStream<T> {
   let at = 0
   return new ReadableStream<T>(
@@ -51,12 +51,12 @@ export function arriving<T>(items: readonly T[], { size, apartMs }: Arrivals, cl
         else controller.close()
       },
     },
-    // Nothing is asked for before what came last has been dealt with.
+    // The consumer has processed the last item before it pulls the next one.
     { highWaterMark: 0 },
   )
 }
 
-/** The job of having answers told, of which the last has so many deltas: its text is checked, that all of it was seen, and how many messages there are. */
+/** Creates the job. Checks the text of the last answer, that the subscriber saw all of it, and the number of messages. */
 export function tellingJob(
   { count, piece, arrivals: { size, apartMs }, asked }: Telling,
   expected: { readonly messages: number; readonly last: number },
@@ -65,7 +65,7 @@ export function tellingJob(
   tell: () => Told | Promise<Told>,
 ): Job {
   const frames = Math.ceil((Math.ceil(count / size) * apartMs) / SCREEN_MS)
-  // What a test tries is not measured.
+  // Skipped in tests, which do not measure.
   if (count > TRIAL) collect()
   return job(
     async () => {
@@ -76,8 +76,8 @@ export function tellingJob(
     ({ text, messages, seen }) => {
       const { last } = expected
       checkText(text, answer(last, piece))
-      strictEqual(messages, expected.messages, 'there is another number of messages')
-      strictEqual(seen.length, answer(last, piece).length, 'not all of it was seen')
+      strictEqual(messages, expected.messages, 'wrong number of messages')
+      strictEqual(seen.length, answer(last, piece).length, 'the subscriber did not see the whole text')
     },
     ({ seen, bytes }) => {
       if (asked === 'time') return []

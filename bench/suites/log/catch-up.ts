@@ -69,7 +69,7 @@ export function readersBenchmark(quick: boolean, rounds: number): Benchmark {
     const prepare: Contender['prepare'] = async (tokens, piece) =>
       (await readersOf()).tellTo(way, readers, tokens, piece)
     return {
-      name: `${way === 'ours' ? 'ours' : 'resumable-stream'}, ${readers === 0 ? 'nobody' : count(readers)}`,
+      name: `${way === 'ours' ? 'ours' : 'resumable-stream'}, ${readers === 0 ? 'no readers' : count(readers)}`,
       kind: way === 'ours' ? 'ours' : 'peer',
       load: { pieces: 1, items },
       warmUp: { pieces: 1, items: items / 2 },

@@ -64,7 +64,7 @@ export function streamingBenchmark(quick: boolean): Benchmark {
     claims: peers.map(({ name }) => ({ kind: 'ratio', of: ours.name, to: name })),
     needs: ['folder', 'redis'],
     notes: [
-      'the reader's request starts the answer, and the response is the answer; after the measurement all answers are read to their end',
+      'a request of the reader starts the answer, and the response is the answer; after the measurement all answers are read to their end',
       'ours is stored in a log, can be resumed and read after its end; Hono, node http and the AI SDK alone store nothing',
     ],
   }
