@@ -8,7 +8,7 @@ import { chromium } from '../../scripts/services/chromium.ts'
 import { onCleanup, openOnce } from '../harness/cleanup.ts'
 
 /** Builds a page and its script for production and returns the folder. `watch.js` beside the script is loaded first. */
-export const built = openOnce((scripts: string, name: string): string => {
+export const buildPage = openOnce((scripts: string, name: string): string => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-page-'))
   onCleanup(() => rmSync(folder, { recursive: true, force: true }))
   // Ends the thread of esbuild.
@@ -41,14 +41,14 @@ export const browser = openOnce(async () => {
 })
 
 /** Work of a page's main thread, in ms: wall time in total and in scripts, and CPU time. */
-export interface Used {
+export interface MainThreadUse {
   readonly busy: number
   readonly script: number
   readonly cpu: number
 }
 
 /** Returns a function that reads the work of a page's main thread so far. */
-export async function metrics(page: Page): Promise<() => Promise<Used>> {
+export async function metrics(page: Page): Promise<() => Promise<MainThreadUse>> {
   const session = await page.context().newCDPSession(page)
   await session.send('Performance.enable')
   return async () => {

@@ -3,7 +3,7 @@ import { deepStrictEqual, strictEqual } from 'node:assert/strict'
 import { join } from 'node:path'
 import { numbered } from '../../fixtures/paced.ts'
 import { type Job, job } from '../../harness/suite.ts'
-import { browser, built, metrics } from '../browser.ts'
+import { browser, buildPage, metrics } from '../browser.ts'
 import { SCREEN_MS } from './clock.ts'
 
 export type Peer = 'mui' | 'ai' | 'tanstack'
@@ -15,18 +15,18 @@ export interface Served {
 }
 
 /** Measured quantity: from the arrival of each word to the document change, or React commits per 16 ms. */
-export type PageAsked = 'latency' | 'commits'
+export type PageFigure = 'latency' | 'commits'
 
 /** The system under test, the number of mounted messages, and the ms between two words. */
 export interface PageAnswer {
-  readonly whose: 'ours' | Peer
+  readonly system: 'ours' | Peer
   readonly mounted: number
   readonly paceMs: number
-  readonly asked: PageAsked
+  readonly asked: PageFigure
 }
 
 /** Measurements of one answer, reported by the page. */
-interface Told {
+interface PageMeasurement {
   readonly latencies: number[]
   readonly ms: number
   readonly commits: number
@@ -39,14 +39,14 @@ interface Told {
   readonly script: number
 }
 
-declare const bench: { rows(): number; answer(words: number): Promise<Omit<Told, 'busy' | 'script'>> }
+declare const bench: { rows(): number; answer(words: number): Promise<Omit<PageMeasurement, 'busy' | 'script'>> }
 
 const PAGES = join(import.meta.dirname, 'page')
 
-async function serve({ whose, mounted, paceMs }: PageAnswer, deltas: string[]): Promise<Served> {
-  const [folder, paced] = [built(PAGES, whose), { deltas, paceMs }]
-  if (whose === 'ours') return (await import('./serve-ours.ts')).serveOurs(folder, mounted, paced)
-  return (await import('./serve-peer.ts')).servePeer(whose, folder, mounted, paced)
+async function serve({ system, mounted, paceMs }: PageAnswer, deltas: string[]): Promise<Served> {
+  const [folder, paced] = [buildPage(PAGES, system), { deltas, paceMs }]
+  if (system === 'ours') return (await import('./serve-ours.ts')).serveOurs(folder, mounted, paced)
+  return (await import('./serve-peer.ts')).servePeer(system, folder, mounted, paced)
 }
 
 /** An answer of `count` words on a page. */
@@ -61,7 +61,7 @@ export async function pageAnswer(asked: PageAnswer, count: number, piece: number
   await page.waitForFunction(rows => bench.rows() === rows, mounted)
   const used = await metrics(page)
   return job(
-    async (): Promise<Told> => {
+    async (): Promise<PageMeasurement> => {
       const before = await used()
       const [told] = await Promise.all([page.evaluate(words => bench.answer(words), count), served.answer()])
       const after = await used()
@@ -71,7 +71,7 @@ export async function pageAnswer(asked: PageAnswer, count: number, piece: number
     ({ text, rows, latencies }) => {
       strictEqual(text, deltas.join(''), 'the page shows another text')
       // The pages of peers also show the user's message. On ours another client has sent it.
-      strictEqual(rows, mounted + (asked.whose === 'ours' ? 1 : 2))
+      strictEqual(rows, mounted + (asked.system === 'ours' ? 1 : 2))
       strictEqual(latencies.length, count)
       deepStrictEqual([complaints, latencies.filter(ms => !(ms >= 0))], [[], []])
     },

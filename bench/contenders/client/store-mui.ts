@@ -4,15 +4,15 @@ import { processStream } from '@mui/x-chat-headless/stream'
 import type { Job } from '../../harness/suite.ts'
 import { muiChunks, muiHistory } from '../mui.ts'
 import { Clock, SCREEN_MS } from './clock.ts'
-import { arriving, Seen, type Telling, tellingJob } from './telling.ts'
+import { arriving, type StoreLoad, Subscriber, storeJob } from './store-job.ts'
 
 /** One answer into a conversation with earlier messages. */
-export function muiTold(telling: Telling): Job {
-  const { count, piece, history, arrivals } = telling
+export function muiStore(load: StoreLoad): Job {
+  const { count, piece, history, arrivals } = load
   const chunks = muiChunks(count, piece)
   const clock = new Clock()
   const store = new ChatStore({ initialMessages: muiHistory(history) })
-  const seen = new Seen()
+  const seen = new Subscriber()
   const shown = () => store.state.messagesById['answer']
   const textOf = () => {
     const part = shown()?.parts[0]
@@ -25,7 +25,7 @@ export function muiTold(telling: Telling): Job {
     last = shown()
     seen.see(textOf())
   })
-  return tellingJob(telling, { messages: history + 1, last: count }, seen, clock, async () => {
+  return storeJob(load, { messages: history + 1, last: count }, seen, clock, async () => {
     await processStream(store, arriving(chunks, arrivals, clock), { flushInterval: SCREEN_MS })
     return { text: textOf(), messages: store.state.messageIds.length }
   })

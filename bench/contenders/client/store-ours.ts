@@ -4,13 +4,13 @@ import { type Entry, messageIdOf, type Origin } from '@millrace/protocol'
 import { answerEntries, batches, historyEntries } from '../../fixtures/text.ts'
 import type { Job } from '../../harness/suite.ts'
 import { Clock, SCREEN_MS } from './clock.ts'
-import { Seen, type Telling, tellingJob } from './telling.ts'
+import { type StoreLoad, Subscriber, storeJob } from './store-job.ts'
 
 /** Maximum number of deltas in an answer. More deltas are split into several answers. */
 const LONGEST = 10_000
 
 /** Splits the deltas into answers, each with its own run, in frames. */
-function answersOf({ count, piece, history, arrivals }: Telling): { id: string; frames: Entry[][] }[] {
+function answersOf({ count, piece, history, arrivals }: StoreLoad): { id: string; frames: Entry[][] }[] {
   const answers: { id: string; frames: Entry[][] }[] = []
   let after = history
   for (let left = count; left > 0; left -= LONGEST) {
@@ -24,12 +24,12 @@ function answersOf({ count, piece, history, arrivals }: Telling): { id: string; 
 }
 
 /** Answers into a conversation with earlier messages. */
-export function oursTold(telling: Telling): Job {
-  const { count, history, arrivals } = telling
-  const answers = answersOf(telling)
+export function oursStore(load: StoreLoad): Job {
+  const { count, history, arrivals } = load
+  const answers = answersOf(load)
   const clock = new Clock()
   const store = new Store()
-  const seen = new Seen()
+  const seen = new Subscriber()
   store.apply(historyEntries(history))
   store.flush()
   const textOf = (id: string) => {
@@ -44,7 +44,7 @@ export function oursTold(telling: Telling): Job {
   if (store.messageIds.length + store.ledger.runs.length + store.pendings.length < history)
     throw new Error('no history')
   const expected = { messages: history + answers.length, last: ((count - 1) % LONGEST) + 1 }
-  return tellingJob(telling, expected, seen, clock, () => {
+  return storeJob(load, expected, seen, clock, () => {
     for (const { frames } of answers) {
       for (const entries of frames) {
         store.apply(entries)

@@ -4,14 +4,14 @@ import { batches } from '../../fixtures/text.ts'
 import type { Job } from '../../harness/suite.ts'
 import { tanstackEvents, tanstackHistory } from '../tanstack.ts'
 import { Clock } from './clock.ts'
-import { Seen, type Telling, tellingJob } from './telling.ts'
+import { type StoreLoad, Subscriber, storeJob } from './store-job.ts'
 
 /** One answer into a conversation with earlier messages. */
-export function tanstackTold(telling: Telling): Job {
-  const { count, piece, history, arrivals } = telling
+export function tanstackStore(load: StoreLoad): Job {
+  const { count, piece, history, arrivals } = load
   const frames = batches(tanstackEvents(count, piece), arrivals.size)
   const clock = new Clock()
-  const seen = new Seen()
+  const seen = new Subscriber()
   const processor = new StreamProcessor({
     initialMessages: tanstackHistory(history),
     events: {
@@ -21,7 +21,7 @@ export function tanstackTold(telling: Telling): Job {
       },
     },
   })
-  return tellingJob(telling, { messages: history + 1, last: count }, seen, clock, () => {
+  return storeJob(load, { messages: history + 1, last: count }, seen, clock, () => {
     for (const events of frames) {
       for (const event of events) processor.processChunk(event)
       clock.pass(arrivals.apartMs)

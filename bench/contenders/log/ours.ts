@@ -6,12 +6,12 @@ import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { serviceUrl } from '../../harness/services.ts'
 import type { Backend, FollowedTarget, Target } from './target.ts'
 
-/** Connections to Postgres, of ours and of the raw client alike: as many as there are appends under way. */
+/** Postgres connections, for ours and for the raw client: as many as appends in flight. */
 export const POOL_SIZE = 16
-/** Longer than any measurement, so that no renewal falls into one. */
+/** Longer than any measurement, so that the lease is never renewed during one. */
 const LEASE_MS = 600_000
 
-/** So many logs, appended to as a store's caller does. */
+/** Logs that are appended to directly through the store. */
 export async function storeTarget(backend: Backend, count: number): Promise<Target> {
   const store = await openStore(backend, OWN_FILE)
   const logs = await each(count, () => claimed(store))
@@ -39,7 +39,7 @@ export async function storeTarget(backend: Backend, count: number): Promise<Targ
   }
 }
 
-/** So many logs, each with a writer whose run has started: a batch is a commit. */
+/** Logs with a writer each, whose run has started. A batch is one commit. */
 export async function writerTarget(backend: Backend, count: number): Promise<FollowedTarget> {
   const manager = await openManager(backend, OWN_FILE)
   const writers = await each(count, () => startedWriter(manager))
@@ -75,10 +75,10 @@ export async function writerTarget(backend: Backend, count: number): Promise<Fol
   }
 }
 
-/** The name of this process's own file of logs, where they are in one. */
+/** SQLite file name of this process. */
 export const OWN_FILE = `ours-${randomUUID()}.db`
 
-/** A store of ours, one for a process, on what the benchmark needs. */
+/** Our store, one per process, on the services of the benchmark. */
 export const openStore = openOnce(async (backend: Backend, file: string): Promise<LogStore> => {
   const store = await made(backend, file)
   onCleanup(() => store.close())
@@ -104,7 +104,7 @@ async function made(backend: Backend, file: string): Promise<LogStore> {
   }
 }
 
-/** A manager over such a store, with claims that outlast what is measured. */
+/** A manager over such a store, with leases that outlast the measurement. */
 export const openManager = openOnce(async (backend: Backend, file: string): Promise<StreamManager> => {
   const { StreamManager } = await import('@millrace/log')
   const manager = new StreamManager({ store: await openStore(backend, file), leaseMs: LEASE_MS })
@@ -112,7 +112,7 @@ export const openManager = openOnce(async (backend: Backend, file: string): Prom
   return manager
 })
 
-/** A log as its store's caller sees it: claimed, and where its last append ended. */
+/** A claimed log and its head. */
 interface OpenLog {
   readonly streamId: string
   readonly epoch: string
@@ -137,7 +137,7 @@ export async function startedWriter(manager: StreamManager): Promise<Writer> {
   return writer
 }
 
-/** An empty log, which goes with the process. */
+/** Creates an empty log. */
 async function newStream(store: LogStore): Promise<string> {
   const streamId = `bench-${randomUUID()}`
   await store.create(streamId, null)

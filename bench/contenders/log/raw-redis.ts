@@ -6,7 +6,7 @@ import type { Raw } from './raw.ts'
 
 type Element = [id: string, fields: string[]]
 
-/** One element of a stream an entry; an append is so many XADD in one pipeline, and a follower one XREAD that waits on all its streams. */
+/** One stream element per entry, a pipeline of XADD per append. A follower uses one blocking XREAD on all its streams. */
 export async function rawRedis(): Promise<Raw> {
   const own = randomUUID()
   const client = await createClient({ url: serviceUrl('redis') }).connect()
@@ -20,7 +20,7 @@ export async function rawRedis(): Promise<Raw> {
     await client.close()
   })
   return {
-    // Commands of one turn are written together and answered in order.
+    // Commands of one event loop turn are written together and answered in order.
     async append(log, texts) {
       await Promise.all(texts.map(text => client.sendCommand(['XADD', key(log), '*', 'b', text])))
     },
@@ -40,8 +40,8 @@ export async function rawRedis(): Promise<Raw> {
       const read = async () => {
         while (isOpen) {
           const command = ['XREAD', 'COUNT', '1000', 'BLOCK', '0', 'STREAMS', ...names, ...places.values()]
-          const told = (await reader.sendCommand(command)) as unknown as Record<string, Element[]>
-          for (const [name, elements] of Object.entries(told)) {
+          const storedAnswer = (await reader.sendCommand(command)) as unknown as Record<string, Element[]>
+          for (const [name, elements] of Object.entries(storedAnswer)) {
             places.set(name, elements.at(-1)?.[0] ?? '')
             take(names.indexOf(name), elements.map(textOf))
           }

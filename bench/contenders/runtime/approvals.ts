@@ -3,9 +3,9 @@ import { deepStrictEqual, ok } from 'node:assert/strict'
 import type { Run } from '@millrace/runtime'
 import { type Job, job } from '../../harness/suite.ts'
 import type { Backend } from '../log/target.ts'
-import { called, spoken } from './model.ts'
+import { inParallel } from './in-parallel.ts'
+import { textParts, toolCallParts } from './model.ts'
 import { openRuntime } from './ours.ts'
-import { inParallel } from './parallel.ts'
 
 const toolCallId = 'call-1'
 
@@ -13,8 +13,8 @@ const inputOf = (run: number): { text: string } => ({ text: `of run ${run}` })
 
 const answersOf = (run: number) => (step: number) =>
   step === 0
-    ? called({ toolCallId, toolName: 'echo', input: JSON.stringify(inputOf(run)) })
-    : spoken(['All', ' is', ' well', ` with ${run}`])
+    ? toolCallParts({ toolCallId, toolName: 'echo', input: JSON.stringify(inputOf(run)) })
+    : textParts(['All', ' is', ' well', ` with ${run}`])
 
 /** So many runs of two steps, whose one call is approved by a person or needs nobody. */
 export async function approvedRuns(

@@ -5,7 +5,7 @@ import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { OWN_FILE, openStore } from '../log/ours.ts'
 import type { Backend } from '../log/target.ts'
-import { called, modelOf, spoken } from './model.ts'
+import { modelOf, textParts, toolCallParts } from './model.ts'
 
 /** What a call is answered by. */
 export type Callee = 'agent' | 'tool'
@@ -64,19 +64,19 @@ const openParent = openOnce(
     const { agent, createRuntime, tool } = await import('@millrace/runtime')
     const { z } = await import('zod')
     const input = z.object({ prompt: z.string() })
-    const worker = agent({ name: 'worker', model: modelOf(() => spoken(['I am', ' done.'])) })
+    const worker = agent({ name: 'worker', model: modelOf(() => textParts(['I am', ' done.'])) })
     const parent = agent({
       name: `parent-${callee}-${calls}`,
       // Each turn has calls of its own, and the model is sent no more of a long session than of a short one.
       model: ({ runId }) =>
         modelOf(step =>
           step === 0
-            ? called(
+            ? toolCallParts(
                 ...Array.from({ length: calls }, (_, n) => {
                   return { toolCallId: `${runId}-${n}`, toolName: 'worker', input: '{"prompt":"Work."}' }
                 }),
               )
-            : spoken(['All are', ' done.']),
+            : textParts(['All are', ' done.']),
         ),
       trimHistory: messages => messages.slice(messages.findLastIndex(({ role }) => role === 'user')),
       ...(callee === 'agent'

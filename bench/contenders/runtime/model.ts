@@ -2,17 +2,20 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 
 /** What a model waits for before the part of that number, if for anything. */
-export type Halt = (part: number) => Promise<void> | undefined
+export type PauseBefore = (part: number) => Promise<void> | undefined
 
 /** A model that answers with these parts, chosen by how many answers the prompt holds since its last user message. */
-export function modelOf(answer: (step: number) => readonly LanguageModelV4StreamPart[], halt?: Halt): LanguageModelV4 {
+export function modelOf(
+  answer: (step: number) => readonly LanguageModelV4StreamPart[],
+  pauseBefore?: PauseBefore,
+): LanguageModelV4 {
   return {
     specificationVersion: 'v4',
     provider: 'bench',
     modelId: 'bench',
     supportedUrls: {},
     doGenerate: () => Promise.reject(new Error('the model only streams')),
-    doStream: async options => ({ stream: streamOf(answer(stepOf(options)), halt) }),
+    doStream: async options => ({ stream: streamOf(answer(stepOf(options)), pauseBefore) }),
   }
 }
 
@@ -23,7 +26,7 @@ function stepOf({ prompt }: LanguageModelV4CallOptions): number {
 
 function streamOf(
   parts: readonly LanguageModelV4StreamPart[],
-  halt: Halt | undefined,
+  pauseBefore: PauseBefore | undefined,
 ): ReadableStream<LanguageModelV4StreamPart> {
   let at = 0
   return new ReadableStream({
@@ -34,14 +37,14 @@ function streamOf(
         if (part) controller.enqueue(part)
         else controller.close()
       }
-      const halted = halt?.(number)
+      const halted = pauseBefore?.(number)
       return halted ? halted.then(go) : go()
     },
   })
 }
 
 /** An answer of these words. */
-export const spoken = (deltas: readonly string[]): LanguageModelV4StreamPart[] => [
+export const textParts = (deltas: readonly string[]): LanguageModelV4StreamPart[] => [
   { type: 'stream-start', warnings: [] },
   { type: 'text-start', id: '0' },
   ...deltas.map(delta => ({ type: 'text-delta', id: '0', delta }) as const),
@@ -58,7 +61,7 @@ export interface Call {
 }
 
 /** An answer that calls tools. */
-export const called = (...calls: readonly Call[]): LanguageModelV4StreamPart[] => [
+export const toolCallParts = (...calls: readonly Call[]): LanguageModelV4StreamPart[] => [
   { type: 'stream-start', warnings: [] },
   ...calls.flatMap(({ toolCallId, toolName, input }): LanguageModelV4StreamPart[] => [
     { type: 'tool-input-start', id: toolCallId, toolName },

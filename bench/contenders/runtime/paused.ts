@@ -8,8 +8,8 @@ import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { OWN_FILE, openStore } from '../log/ours.ts'
 import type { Backend } from '../log/target.ts'
-import { called, modelOf, spoken } from './model.ts'
-import { inParallel } from './parallel.ts'
+import { inParallel } from './in-parallel.ts'
+import { modelOf, textParts, toolCallParts } from './model.ts'
 
 /** How many runs are begun or answered at a time. */
 const WIDTH = 64
@@ -24,7 +24,7 @@ const WEEK = 7 * 24 * 3_600_000
 const toolCallId = 'call-1'
 
 /** What a process holds when all is collected that it need not hold, and what it does while it rests. */
-interface Held {
+interface ProcessState {
   readonly heap: number
   readonly resident: number
   /** Timers, sockets and the like, which keep a process awake. */
@@ -33,10 +33,10 @@ interface Held {
   readonly atRest: number
 }
 
-interface Seen {
+interface PausedOutcome {
   readonly paused: number
-  readonly before: Held
-  readonly after: Held
+  readonly before: ProcessState
+  readonly after: ProcessState
   /** How those stand that were answered. */
   readonly ended: Record<string, number>
 }
@@ -46,19 +46,19 @@ export async function pausedRuns(backend: Backend, count: number): Promise<Job> 
   const { runtime, pause } = await openAsking(backend)
   const every = Math.ceil(count / ANSWERED)
   return job(
-    async (): Promise<Seen> => {
+    async (): Promise<PausedOutcome> => {
       // Names that can be told again: nobody here holds them.
       const name = crypto.randomUUID()
       const idOf = (n: number): string => `${name}-${n}`
       // As many connections are open as will be.
       await inParallel(Math.min(WIDTH, count), WIDTH, n => pause(`first-${idOf(n)}`, n))
-      const before = await held(count)
+      const before = await processState(count)
       let paused = 0
       await inParallel(count, WIDTH, async n => {
         await pause(idOf(n), n)
         paused++
       })
-      const after = await held(count)
+      const after = await processState(count)
       const ended = await inParallel(Math.ceil(count / every), WIDTH, n => answer(runtime, idOf(n * every)))
       return { paused, before, after, ended: countOf(ended) }
     },
@@ -92,8 +92,8 @@ const openAsking = openOnce(
         name: `asks-${toolName}`,
         model: modelOf(step =>
           step === 0
-            ? called({ toolCallId, toolName, input: '{"text":"to be approved"}' })
-            : spoken(['It is', ' done.']),
+            ? toolCallParts({ toolCallId, toolName, input: '{"text":"to be approved"}' })
+            : textParts(['It is', ' done.']),
         ),
         tools: [patient, hasty],
       })
@@ -117,7 +117,7 @@ async function answer(runtime: Runtime, runId: string): Promise<string> {
   return `${status}: ${text}`
 }
 
-async function held(count: number): Promise<Held> {
+async function processState(count: number): Promise<ProcessState> {
   const rest = Math.min(REST_MS, count)
   // What was under way comes to its end, and what that leaves is collected too.
   await setTimeout(Math.min(500, rest))

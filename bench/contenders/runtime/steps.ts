@@ -2,8 +2,8 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import { type Job, job } from '../../harness/suite.ts'
 import type { Backend } from '../log/target.ts'
-import { called, modelOf, spoken } from './model.ts'
-import { inParallel } from './parallel.ts'
+import { inParallel } from './in-parallel.ts'
+import { modelOf, textParts, toolCallParts } from './model.ts'
 
 const wordsOf = (run: number): string[] => ['All', ' is', ' well', ` with ${run}`]
 const inputOf = (run: number, step: number): string => JSON.stringify({ text: `run ${run}, step ${step}` })
@@ -11,8 +11,8 @@ const inputOf = (run: number, step: number): string => JSON.stringify({ text: `r
 /** So many calls, then some words. */
 const answersOf = (run: number, steps: number) => (step: number) =>
   step < steps - 1
-    ? called({ toolCallId: `${run}-${step}`, toolName: 'echo', input: inputOf(run, step) })
-    : spoken(wordsOf(run))
+    ? toolCallParts({ toolCallId: `${run}-${step}`, toolName: 'echo', input: inputOf(run, step) })
+    : textParts(wordsOf(run))
 
 /** What the runs of a piece must say. */
 function expected(piece: number, runs: number): string[] {

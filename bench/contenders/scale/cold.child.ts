@@ -2,15 +2,15 @@
 import { sqliteStore } from '@millrace/log/sqlite'
 import { agent } from '@millrace/runtime'
 import { millrace } from '@millrace/server'
-import { answer } from '../log/apart.ts'
-import { modelOf, spoken } from '../runtime/model.ts'
+import { handleRequests } from '../log/start-child.ts'
+import { modelOf, textParts } from '../runtime/model.ts'
 import { AGENT, wordsOf } from './turns.ts'
 
 /** Be there; serve a file, whose next turn has that number; or say what has been spent since. */
-export type Asked = { kind: 'be' } | { kind: 'serve'; path: string; turns: number } | { kind: 'spent' }
+export type ColdServerRequest = { kind: 'ready' } | { kind: 'serve'; path: string; turns: number } | { kind: 'cpu' }
 
 /** Where it serves, and milliseconds of CPU time since it was told to. */
-export interface Told {
+export interface ColdServerReply {
   readonly port: number
   readonly cpu: number
 }
@@ -20,13 +20,13 @@ const SECOND_WORD = 3
 
 let [port, from] = [0, process.cpuUsage()]
 
-answer<Asked, Told>(async asked => {
+handleRequests<ColdServerRequest, ColdServerReply>(async asked => {
   if (asked.kind === 'serve') {
     from = process.cpuUsage()
     const { path, turns } = asked
     // It falls silent after its first word, so that nothing else is waited for.
     const model = modelOf(
-      () => spoken(wordsOf(turns)),
+      () => textParts(wordsOf(turns)),
       part => (part === SECOND_WORD ? new Promise(() => {}) : undefined),
     )
     const program = agent({ name: AGENT, model })

@@ -1,23 +1,25 @@
 // Readers in a process of their own, who send a request each and read the answer to it as events.
 import { request } from 'node:http'
 import { createParser } from 'eventsource-parser'
-import { answer } from '../log/apart.ts'
+import { handleRequests } from '../log/start-child.ts'
 
 /** How many come at once: a server takes no more connections at a time. */
 const WAVE = 100
 
 /** A request whose reply is an answer. */
-export interface Asking {
+export interface AnswerRequest {
   readonly path: string
   /** JSON that is posted; without it, nothing is. */
   readonly body?: string
 }
 
 /** Send so many requests, and read until each has so many characters; or read on to the end. */
-export type Asked = { kind: 'come'; port: number; askings: readonly Asking[]; length: number } | { kind: 'end' }
+export type ListenersRequest =
+  | { kind: 'connect'; port: number; requests: readonly AnswerRequest[]; length: number }
+  | { kind: 'end' }
 
 /** How many have read which text. */
-export interface Told {
+export interface ListenersReply {
   readonly texts: [text: string, readers: number][]
 }
 
@@ -28,12 +30,12 @@ interface Listener {
 
 let listeners: Listener[] = []
 
-answer<Asked, Told>(async asked => {
-  if (asked.kind === 'come') {
-    const { port, askings, length } = asked
+handleRequests<ListenersRequest, ListenersReply>(async asked => {
+  if (asked.kind === 'connect') {
+    const { port, requests, length } = asked
     listeners = []
-    for (let from = 0; from < askings.length; from += WAVE) {
-      const wave = askings.slice(from, from + WAVE).map(asking => listen(port, asking, length))
+    for (let from = 0; from < requests.length; from += WAVE) {
+      const wave = requests.slice(from, from + WAVE).map(asking => listen(port, asking, length))
       listeners.push(...(await Promise.all(wave)))
     }
   } else {
@@ -45,7 +47,7 @@ answer<Asked, Told>(async asked => {
 })
 
 /** Resolves when so many characters of the answer are there. */
-async function listen(port: number, { path, body }: Asking, length: number): Promise<Listener> {
+async function listen(port: number, { path, body }: AnswerRequest, length: number): Promise<Listener> {
   const come = Promise.withResolvers<void>()
   const ended = Promise.withResolvers<void>()
   let text = ''

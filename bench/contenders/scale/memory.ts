@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { collect } from '../client/heap.ts'
 
-/** What a process holds when all is collected that it need not hold, in bytes. */
+/** What a process holds when all is collected that it need not openSessions, in bytes. */
 export interface Memory {
   readonly heap: number
   readonly external: number

@@ -4,7 +4,7 @@ import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { answer, checkText } from '../../fixtures/text.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import type { Backend } from '../log/target.ts'
-import { modelOf, spoken } from '../runtime/model.ts'
+import { modelOf, textParts } from '../runtime/model.ts'
 import { Rounds } from './rounds.ts'
 
 /** The number of the part that has the first word. */
@@ -45,7 +45,7 @@ function concurrent(
 ): Job {
   const width = Math.ceil(tokens / each)
   const expected = answer(each, piece)
-  const parts = spoken(expected.deltas)
+  const parts = textParts(expected.deltas)
   return job(
     async () => {
       const rounds = new Rounds(width)

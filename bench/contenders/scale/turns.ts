@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { answer } from '../../fixtures/text.ts'
 import { openOnce } from '../../harness/cleanup.ts'
 import { serviceUrl } from '../../harness/services.ts'
-import { modelOf, spoken } from '../runtime/model.ts'
+import { modelOf, textParts } from '../runtime/model.ts'
 
 export const SESSION = 'cold'
 export const AGENT = 'bench'
@@ -31,7 +31,7 @@ const filled = openOnce(async (turns: number): Promise<string> => {
   const partial = join(serviceUrl('folder'), `partial-${crypto.randomUUID()}.db`)
   const store = sqliteStore({ path: partial })
   let number = 0
-  const program = agent({ name: AGENT, model: modelOf(() => spoken(wordsOf(number))) })
+  const program = agent({ name: AGENT, model: modelOf(() => textParts(wordsOf(number))) })
   const runtime = createRuntime({ store, agents: [program] })
   for (; number < turns; number++) {
     const run = await runtime.start({ session: SESSION, agent: program, input: `Turn ${number}?` })

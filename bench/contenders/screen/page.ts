@@ -4,24 +4,24 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
-import { browser, built, metrics, type Used } from '../browser.ts'
-import { apart, clock } from '../log/apart.ts'
-import type { Address, Shown, Whose } from './served.ts'
-import type { Asked, Told as ToldByServer } from './server.child.ts'
-import { tokensOf } from './speech.ts'
+import { browser, buildPage, type MainThreadUse, metrics } from '../browser.ts'
+import { clock, startChild } from '../log/start-child.ts'
+import { tokensOf } from './scripted-answers.ts'
+import type { Address, Shown, System } from './served.ts'
+import type { ServerReply, ServerRequest } from './server.child.ts'
 
 /** What is asked of a page: from token to screen, the CPU time that its main thread takes, or how many frames did not come. */
-export type ScreenAsked = 'latency' | 'cpu' | 'frames'
+export type ScreenFigure = 'latency' | 'cpu' | 'frames'
 
 /** What a page tells: of each answer, when its tokens were on the screen, and its text; and when the page had a frame. */
-interface ToldByPage {
+interface PageReport {
   readonly shown: number[][]
   readonly texts: string[]
   readonly rows: number
   readonly frames: number[]
 }
 
-interface Told extends ToldByPage, Used {
+interface ScreenMeasurement extends PageReport, MainThreadUse {
   readonly latencies: number[]
   /** From the first token that was said to the last on the screen. */
   readonly ms: number
@@ -31,12 +31,12 @@ declare const bench: {
   now(): number
   rows(): number
   ask(tokens: number): void
-  shown(): Promise<ToldByPage>
+  shown(): Promise<PageReport>
 }
 
 const FRAME_MS = 1000 / 60
 const PAGES = join(import.meta.dirname, 'page')
-const server = openOnce(() => apart<Asked, ToldByServer>('../screen/server.child.ts'))
+const server = openOnce(() => startChild<ServerRequest, ServerReply>('../screen/server.child.ts'))
 
 async function open({ page: url, conversations }: Address, messages: number): Promise<Page> {
   const page = await (await browser()).newPage()
@@ -56,9 +56,9 @@ async function checkClock(page: Page): Promise<void> {
 }
 
 /** So many answers on one page. */
-export async function screen(whose: Whose, asked: ScreenAsked, shown: Shown): Promise<Job> {
+export async function screen(system: System, asked: ScreenFigure, shown: Shown): Promise<Job> {
   const { answers, messages, tokens } = shown
-  const { address } = await server().ask({ kind: 'show', whose, folder: built(PAGES, whose), shown })
+  const { address } = await server().request({ kind: 'show', system, folder: buildPage(PAGES, system), shown })
   if (!address) throw new Error('the server did not say where the page is')
   const page = await open(address, messages)
   const complaints: string[] = []
@@ -67,12 +67,12 @@ export async function screen(whose: Whose, asked: ScreenAsked, shown: Shown): Pr
   await checkClock(page)
   const texts = Array.from({ length: answers }, (_, answer) => tokensOf(shown, answer).join(''))
   return job(
-    async (): Promise<Told> => {
-      await Promise.all([page.evaluate(count => bench.ask(count), tokens), server().ask({ kind: 'wait' })])
+    async (): Promise<ScreenMeasurement> => {
+      await Promise.all([page.evaluate(count => bench.ask(count), tokens), server().request({ kind: 'wait' })])
       const before = await used()
       const [told, { said = [] }] = await Promise.all([
         page.evaluate(() => bench.shown()),
-        server().ask({ kind: 'speak' }),
+        server().request({ kind: 'produce' }),
       ])
       const after = await used()
       await page.close()
@@ -105,14 +105,14 @@ export async function screen(whose: Whose, asked: ScreenAsked, shown: Shown): Pr
   )
 }
 
-const dropped = ({ frames, ms }: Told): number => Math.max(0, 1 - frames.length / (ms / FRAME_MS))
+const dropped = ({ frames, ms }: ScreenMeasurement): number => Math.max(0, 1 - frames.length / (ms / FRAME_MS))
 
-function figuresOf(asked: ScreenAsked, told: Told): number[] {
+function figuresOf(asked: ScreenFigure, told: ScreenMeasurement): number[] {
   if (asked === 'latency') return told.latencies
   return [asked === 'cpu' ? told.cpu / told.ms : dropped(told)]
 }
 
-function remarkOf(told: Told): string {
+function remarkOf(told: ScreenMeasurement): string {
   const { frames, ms, busy, script, cpu, latencies } = told
   const longest = Math.max(...frames.slice(1).map((time, i) => time - (frames[i] ?? time)))
   const share = (part: number) => `${(100 * part).toFixed(0)} %`

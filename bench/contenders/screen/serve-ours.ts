@@ -1,4 +1,4 @@
-// Our server: an agent whose model follows the script, and sessions that hold earlier messages.
+// Our server: an agent system model follows the script, and sessions that hold earlier messages.
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,14 +7,14 @@ import type { StreamManager } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
 import { agent } from '@millrace/runtime'
 import { millrace } from '@millrace/server'
-import { speakingModel } from './model.ts'
+import { scriptedModel } from './model.ts'
+import type { ScriptedAnswers } from './scripted-answers.ts'
 import { type Conversation, historyOf, type Server } from './served.ts'
-import type { Speech } from './speech.ts'
 
 /** A server on a file of SQLite, which is its store if nothing is said; but in a folder of its own. */
 export async function openOurs(folder: string): Promise<Server> {
-  let current: Speech | undefined
-  const model = speakingModel(() => {
+  let current: ScriptedAnswers | undefined
+  const model = scriptedModel(() => {
     if (!current) throw new Error('nothing is to be said')
     return current
   })
@@ -28,8 +28,8 @@ export async function openOurs(folder: string): Promise<Server> {
   const { url } = await app.listen({ port: 0 })
   const { manager } = await app.runtime()
   return {
-    async show({ answers, messages }, speech) {
-      current = speech
+    async show({ answers, messages }, script) {
+      current = script
       const conversations: Conversation[] = []
       for (let i = 0; i < answers; i++)
         conversations.push(messages > 0 ? { session: await past(manager, messages) } : {})

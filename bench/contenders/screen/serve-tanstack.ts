@@ -8,12 +8,12 @@ import {
   EventType,
   toServerSentEventsResponse,
 } from '@tanstack/ai'
-import { openFetched } from './fetched.ts'
+import { openPeerServer } from './peer-server.ts'
+import type { ScriptedAnswers } from './scripted-answers.ts'
 import type { Server } from './served.ts'
-import type { Speech } from './speech.ts'
 
 /** An adapter that says one answer. */
-const adapterOf = (speech: Speech, answer: number): AnyTextAdapter => ({
+const adapterOf = (script: ScriptedAnswers, answer: number): AnyTextAdapter => ({
   kind: 'text',
   name: 'bench',
   model: 'bench',
@@ -25,7 +25,7 @@ const adapterOf = (speech: Speech, answer: number): AnyTextAdapter => ({
     const [run, messageId] = [{ runId: `model-${answer}`, threadId: '' }, `answer-${answer}`]
     yield event(EventType.RUN_STARTED, run)
     yield event(EventType.TEXT_MESSAGE_START, { messageId, role: 'assistant' })
-    for await (const delta of tokens(speech, answer)) yield event(EventType.TEXT_MESSAGE_CONTENT, { messageId, delta })
+    for await (const delta of tokens(script, answer)) yield event(EventType.TEXT_MESSAGE_CONTENT, { messageId, delta })
     yield event(EventType.TEXT_MESSAGE_END, { messageId })
     yield event(EventType.RUN_FINISHED, { ...run, finishReason: 'stop' })
   },
@@ -33,10 +33,10 @@ const adapterOf = (speech: Speech, answer: number): AnyTextAdapter => ({
 })
 
 /** The tokens as an adapter reads them of its provider: they come, read or not. */
-function tokens(speech: Speech, answer: number): ReadableStream<string> {
+function tokens(script: ScriptedAnswers, answer: number): ReadableStream<string> {
   return new ReadableStream({
     start(controller) {
-      speech
+      script
         .speak(answer, token => controller.enqueue(token))
         .then(() => controller.close())
         .catch(error => controller.error(error))
@@ -45,10 +45,10 @@ function tokens(speech: Speech, answer: number): ReadableStream<string> {
 }
 
 export async function openTanstack(folder: string): Promise<Server> {
-  return openFetched(folder, (incoming, outgoing, answer, speech) =>
+  return openPeerServer(folder, (incoming, outgoing, answer, script) =>
     getRequestListener(async request => {
       const { messages, threadId, runId } = await chatParamsFromRequest(request)
-      const adapter = adapterOf(speech, answer)
+      const adapter = adapterOf(script, answer)
       // The messages of the page are wider than those of an adapter that has no types.
       const stream = chat({ adapter, messages: messages as never, threadId, runId, debug: false })
       return toServerSentEventsResponse(stream)

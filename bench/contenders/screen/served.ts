@@ -1,11 +1,11 @@
 // The server of one system, with the page of it, in a process of its own.
-import type { Speech, Spoken } from './speech.ts'
+import type { AnswerScript, ScriptedAnswers } from './scripted-answers.ts'
 
-/** Whose server and page: ours, another's; or nobody's. */
-export type Whose = 'ours' | 'ai' | 'tanstack' | 'mui' | 'plain'
+/** System server and page: ours, another's; or nobody's. */
+export type System = 'ours' | 'ai' | 'tanstack' | 'mui' | 'plain'
 
 /** What the page is to show: the answers, each in a conversation of its own that has so many messages already. */
-export interface Shown extends Spoken {
+export interface Shown extends AnswerScript {
   readonly messages: number
 }
 
@@ -25,8 +25,8 @@ export interface Address {
 
 /** A server that is up. */
 export interface Server {
-  /** Answers from now on with this speech. */
-  show(shown: Shown, speech: Speech): Promise<Address>
+  /** Answers from now on with this script. */
+  show(shown: Shown, script: ScriptedAnswers): Promise<Address>
 }
 
 /** The earlier messages of a conversation. */
@@ -36,8 +36,8 @@ export const historyOf = (count: number): { id: string; role: 'user' | 'assistan
   })
 
 /** Starts the server of one of them, which serves the page of that folder. */
-export async function openServer(whose: Whose, folder: string): Promise<Server> {
-  switch (whose) {
+export async function openServer(system: System, folder: string): Promise<Server> {
+  switch (system) {
     case 'ours':
       return (await import('./serve-ours.ts')).openOurs(folder)
     case 'ai':

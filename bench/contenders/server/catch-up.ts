@@ -5,7 +5,7 @@ import { answer, batches } from '../../fixtures/text.ts'
 import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import type { Backend } from '../log/target.ts'
-import { type Address, checkGot, expectedOf, readersApart } from './served.ts'
+import { type Address, checkGot, expectedOf, readersChild } from './served.ts'
 
 /** Ours, merged or entry by entry; or durable streams, by events or in one reply. */
 export type Past = 'merged' | 'entries' | 'events' | 'reply'
@@ -38,7 +38,7 @@ export async function catchUp(past: Past, isFile: boolean, count: number, piece:
   const address = await addressOf(past, isFile, count, piece)
   const expected = expectedOf(chunksOf(count, piece))
   return job(
-    () => readersApart().ask({ kind: 'catch-up', address }),
+    () => readersChild().request({ kind: 'catch-up', address }),
     ({ got }) => {
       // What is merged is fewer entries, of the same text.
       const entries = past === 'merged' ? (got[0]?.entries ?? 0) : expected.entries

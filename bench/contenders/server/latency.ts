@@ -4,8 +4,8 @@ import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import type { Chunk } from '@millrace/protocol'
 import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
-import { clock } from '../log/apart.ts'
-import { readersApart, type Served, serve, type Way } from './served.ts'
+import { clock } from '../log/start-child.ts'
+import { readersChild, type Served, serve, type Way } from './served.ts'
 
 /** Milliseconds between two appends. */
 const PACE = 4
@@ -13,7 +13,7 @@ const time = (): Chunk => ({ type: 'data-time', data: clock() }) as Chunk
 
 const here = openOnce(async (way: Way) => {
   const served = await serve(way)
-  await readersApart().ask({ kind: 'come', addresses: [served.live], readers: 1 })
+  await readersChild().request({ kind: 'connect', addresses: [served.live], readers: 1 })
   return served
 })
 
@@ -27,7 +27,7 @@ async function warm(served: Served, count: number): Promise<void> {
     await served.append([time()])
     await turn()
   }
-  await readersApart().ask({ kind: 'get', address: served.live, entries: count })
+  await readersChild().request({ kind: 'receive', address: served.live, entries: count })
 }
 
 /** The milliseconds that each of so many appends takes to a reader, of a server that has seen four times as many before. */
@@ -41,7 +41,7 @@ export async function latencies(way: Way, count: number): Promise<Job> {
         await append([time()])
         await pause(PACE)
       }
-      return readersApart().ask({ kind: 'get', address: live, entries: count })
+      return readersChild().request({ kind: 'receive', address: live, entries: count })
     },
     ({ got, times }) => {
       strictEqual(got[0]?.entries, count)

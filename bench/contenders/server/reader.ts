@@ -19,7 +19,7 @@ interface Read {
   readonly chunk: Chunk
 }
 
-/** One connection by a raw socket. It takes HTTP apart no further than these servers need it to, and throws, which ends the process, where an entry is missing, twice or out of order. */
+/** One connection by a raw socket. It takes HTTP startChild no further than these servers need it to, and throws, which ends the process, where an entry is missing, twice or out of order. */
 export class Reader {
   readonly #form: Form
   readonly #clock: () => number
@@ -174,7 +174,7 @@ export class Reader {
   }
 }
 
-/** Many readers get the same events: each is taken apart once. */
+/** Many readers get the same events: each is taken startChild once. */
 const recent = new Map<string, Event | undefined>()
 
 function known(form: Form, text: string): Event | undefined {

@@ -2,10 +2,10 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import type { Chunk, Origin } from '@millrace/protocol'
 import { openOnce } from '../../harness/cleanup.ts'
-import { apart } from '../log/apart.ts'
+import { startChild } from '../log/start-child.ts'
 import type { Backend } from '../log/target.ts'
 import { type Digest, digestOf } from './digest.ts'
-import type { Asked, Told } from './readers.child.ts'
+import type { ReadersReply, ReadersRequest } from './readers.child.ts'
 
 /** In which form a server sends entries: ours, an event each, or as JSON arrays; the last also as one reply that is no stream. */
 export type Form = 'ours' | 'events' | 'arrays' | 'array'
@@ -55,7 +55,7 @@ export function checkGot(got: readonly Got[], readers: number, expected: Got): v
 }
 
 /** The readers of this process's servers, in one process of their own. */
-export const readersApart = openOnce(() => apart<Asked, Told>('../server/readers.child.ts'))
+export const readersChild = openOnce(() => startChild<ReadersRequest, ReadersReply>('../server/readers.child.ts'))
 
 /** Which server: ours on a store, plain node http, Hono by the event or by the batch, or the durable streams of their test server. */
 export type Way = `ours ${Backend}` | 'http' | 'hono each' | 'hono batch' | 'durable memory' | 'durable file'

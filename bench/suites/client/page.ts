@@ -1,4 +1,4 @@
-import type { PageAnswer, PageAsked } from '../../contenders/client/page.ts'
+import type { PageAnswer, PageFigure } from '../../contenders/client/page.ts'
 import { TRIAL } from '../../contenders/client/trial.ts'
 import type { Benchmark, Claim, Contender } from '../../harness/suite.ts'
 
@@ -9,11 +9,11 @@ const FAST_MS = 4
 const SLOW_MS = 40
 
 const pages = [
-  { whose: 'ours', name: 'ours' },
-  { whose: 'mui', name: 'MUI hooks' },
-  { whose: 'ai', name: 'AI SDK useChat' },
-  { whose: 'tanstack', name: 'TanStack ChatClient' },
-] as const satisfies { whose: PageAnswer['whose']; name: string }[]
+  { system: 'ours', name: 'ours' },
+  { system: 'mui', name: 'MUI hooks' },
+  { system: 'ai', name: 'AI SDK useChat' },
+  { system: 'tanstack', name: 'TanStack ChatClient' },
+] as const satisfies { system: PageAnswer['system']; name: string }[]
 
 /** Cost of an answer on a page of React components in Chromium. */
 export function pageBenchmarks(quick: boolean): Benchmark[] {
@@ -21,7 +21,7 @@ export function pageBenchmarks(quick: boolean): Benchmark[] {
   const benchmark = (
     name: string,
     title: string,
-    asked: PageAsked,
+    asked: PageFigure,
     paceMs: number,
     words: number,
     claims: Claim[],
@@ -34,15 +34,15 @@ export function pageBenchmarks(quick: boolean): Benchmark[] {
     rounds: quick ? 1 : 3,
     trial: TRIAL,
     contenders: pages.map(
-      ({ whose, name }): Contender => ({
+      ({ system, name }): Contender => ({
         name,
-        kind: whose === 'ours' ? 'ours' : 'peer',
+        kind: system === 'ours' ? 'ours' : 'peer',
         load: { pieces: 1, items: words },
         warmUp: { pieces: 1, items: Math.ceil(words / 4) },
         prepare: async (count, piece) => {
           const mounted = count > TRIAL ? MOUNTED : MOUNTED_IN_TRIAL
           const { pageAnswer } = await import('../../contenders/client/page.ts')
-          return pageAnswer({ whose, mounted, paceMs, asked }, count, piece)
+          return pageAnswer({ system, mounted, paceMs, asked }, count, piece)
         },
       }),
     ),

@@ -1,4 +1,4 @@
-import type { Arrivals, Asked, Telling } from '../../contenders/client/telling.ts'
+import type { Arrivals, StoreFigure, StoreLoad } from '../../contenders/client/store-job.ts'
 import { TRIAL } from '../../contenders/client/trial.ts'
 import type { Benchmark, Contender, Job, Load } from '../../harness/suite.ts'
 
@@ -15,22 +15,22 @@ type Store = 'ours' | 'MUI ChatStore' | 'AI SDK Chat' | 'TanStack StreamProcesso
 
 const stores: readonly Store[] = ['ours', 'MUI ChatStore', 'AI SDK Chat', 'TanStack StreamProcessor']
 
-async function prepare(store: Store, telling: Telling): Promise<Job> {
+async function prepare(store: Store, load: StoreLoad): Promise<Job> {
   switch (store) {
     case 'ours':
-      return (await import('../../contenders/client/store-ours.ts')).oursTold(telling)
+      return (await import('../../contenders/client/store-ours.ts')).oursStore(load)
     case 'MUI ChatStore':
-      return (await import('../../contenders/client/store-mui.ts')).muiTold(telling)
+      return (await import('../../contenders/client/store-mui.ts')).muiStore(load)
     case 'AI SDK Chat':
-      return (await import('../../contenders/client/store-ai.ts')).aiTold(telling)
+      return (await import('../../contenders/client/store-ai.ts')).aiStore(load)
     case 'TanStack StreamProcessor':
-      return (await import('../../contenders/client/store-tanstack.ts')).tanstackTold(telling)
+      return (await import('../../contenders/client/store-tanstack.ts')).tanstackStore(load)
   }
 }
 
 const nameOf = (store: Store, history: number) => `${store}, ${history.toLocaleString('en')} messages`
 
-function contender(store: Store, history: number, arrivals: Arrivals, asked: Asked, load: Load, warmUp: Load) {
+function contender(store: Store, history: number, arrivals: Arrivals, asked: StoreFigure, load: Load, warmUp: Load) {
   return {
     name: nameOf(store, history),
     kind: store === 'ours' ? 'ours' : 'peer',

@@ -67,7 +67,7 @@ export function catchUpBenchmark(quick: boolean, rounds: number): Benchmark {
 export function readersBenchmark(quick: boolean, rounds: number): Benchmark {
   const told = (way: 'ours' | 'tokens', readers: number, items: number): Contender => {
     const prepare: Contender['prepare'] = async (tokens, piece) =>
-      (await readersOf()).tellTo(way, readers, tokens, piece)
+      (await readersOf()).produceForReaders(way, readers, tokens, piece)
     return {
       name: `${way === 'ours' ? 'ours' : 'resumable-stream'}, ${readers === 0 ? 'no readers' : count(readers)}`,
       kind: way === 'ours' ? 'ours' : 'peer',

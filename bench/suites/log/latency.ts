@@ -6,7 +6,7 @@ export function latencyBenchmark(quick: boolean, rounds: number): Benchmark {
   const contenders = places
     .filter(({ backend }) => backend !== 'sqlite-full')
     .flatMap(({ backend }) =>
-      (['here', 'apart'] as const)
+      (['here', 'child'] as const)
         .filter(where => where === 'here' || backend !== 'memory')
         .map((where): Contender => {
           return {

@@ -1,13 +1,17 @@
-import type { Holder } from '../../contenders/scale/holding.ts'
+import type { SessionServerName } from '../../contenders/scale/open-sessions.ts'
 import type { Spread } from '../../contenders/scale/readers.ts'
 import type { Benchmark, Claim, Contender } from '../../harness/suite.ts'
 
 const spreads: readonly Spread[] = ['distinct', 'shared']
-const holders: readonly { readonly holder: Holder; readonly name: string; readonly kind: Contender['kind'] }[] = [
-  { holder: 'ours sqlite', name: 'ours, sqlite', kind: 'ours' },
-  { holder: 'http', name: 'node http', kind: 'floor' },
-  { holder: 'hono', name: 'Hono streamSSE', kind: 'peer' },
-  { holder: 'durable', name: 'durable-streams, memory', kind: 'peer' },
+const sessionServers: readonly {
+  readonly serverName: SessionServerName
+  readonly name: string
+  readonly kind: Contender['kind']
+}[] = [
+  { serverName: 'ours sqlite', name: 'ours, sqlite', kind: 'ours' },
+  { serverName: 'http', name: 'node http', kind: 'floor' },
+  { serverName: 'hono', name: 'Hono streamSSE', kind: 'peer' },
+  { serverName: 'durable', name: 'durable-streams, memory', kind: 'peer' },
 ]
 const nameOf = (name: string, spread: Spread): string =>
   `${name}, ${spread === 'distinct' ? 'a session each' : 'one session'}`
@@ -20,18 +24,18 @@ export function readersBenchmarks(quick: boolean): Benchmark[] {
 
 function readersBenchmark(name: string, readers: number, quick: boolean): Benchmark {
   const contenders = spreads.flatMap(spread =>
-    holders.map(
-      ({ holder, name, kind }): Contender => ({
+    sessionServers.map(
+      ({ serverName, name, kind }): Contender => ({
         name: nameOf(name, spread),
         kind,
         load: { pieces: 1, items: quick ? 30 : spread === 'distinct' ? 1_000 : 50 },
         warmUp: { pieces: 1, items: 10 },
         prepare: async count =>
-          (await import('../../contenders/scale/readers.ts')).followedAppends(holder, spread, readers, count),
+          (await import('../../contenders/scale/readers.ts')).followedAppends(serverName, spread, readers, count),
       }),
     ),
   )
-  const [ours, ...others] = holders.map(({ name }) => name)
+  const [ours, ...others] = sessionServers.map(({ name }) => name)
   return {
     name,
     title: `from just before an append to the SSE readers of its session in another process, of ${readers.toLocaleString('en')} whom one process holds: each with a session of its own, an append every 10 ms; or all of one, an append every ${readers / 10} ms`,

@@ -1,5 +1,5 @@
-import type { Rest } from '../../contenders/scale/at-rest.ts'
-import type { Giver } from '../../contenders/scale/streaming.ts'
+import type { Rest } from '../../contenders/scale/sessions-at-rest.ts'
+import type { AnswerServerName } from '../../contenders/scale/streaming.ts'
 import type { Benchmark, Contender } from '../../harness/suite.ts'
 
 /** Backends that store entries outside the heap: in a file, and in another process. */
@@ -24,7 +24,7 @@ export function sessionsBenchmark(quick: boolean): Benchmark {
           load: { pieces: 1, items: quick ? 1_000 : 5_000 },
           warmUp: { pieces: 1, items: 500 },
           prepare: async (count, piece) =>
-            (await import('../../contenders/scale/at-rest.ts')).sessionsAtRest(backend, rest, count, piece),
+            (await import('../../contenders/scale/sessions-at-rest.ts')).sessionsAtRest(backend, rest, count, piece),
         }),
       ),
     ),
@@ -36,13 +36,13 @@ export function sessionsBenchmark(quick: boolean): Benchmark {
 
 /** Memory of a session with a streaming answer and one reader. */
 export function streamingBenchmark(quick: boolean): Benchmark {
-  const contender = (name: string, kind: Contender['kind'], giver: Giver): Contender => ({
+  const contender = (name: string, kind: Contender['kind'], serverName: AnswerServerName): Contender => ({
     name,
     kind,
     load: { pieces: 1, items: quick ? 200 : 500 },
     warmUp: { pieces: 1, items: 100 },
     prepare: async (count, piece) =>
-      (await import('../../contenders/scale/streaming.ts')).streamingSessions(giver, count, piece),
+      (await import('../../contenders/scale/streaming.ts')).streamingSessions(serverName, count, piece),
   })
   const ours = contender('ours, sqlite', 'ours', 'ours sqlite')
   const peers = [

@@ -1,5 +1,5 @@
-import type { ScreenAsked } from '../../contenders/screen/page.ts'
-import type { Whose } from '../../contenders/screen/served.ts'
+import type { ScreenFigure } from '../../contenders/screen/page.ts'
+import type { System } from '../../contenders/screen/served.ts'
 import type { Claim, Contender } from '../../harness/suite.ts'
 
 /** Tokens per answer in the tests. Tests also use a faster pace and a smaller page. */
@@ -8,12 +8,12 @@ const PACE_IN_TRIAL_MS = 2
 const ANSWERS_IN_TRIAL = 2
 
 const pages = [
-  { whose: 'ours', kind: 'ours', name: 'ours' },
-  { whose: 'ai', kind: 'peer', name: 'AI SDK streamText and useChat' },
-  { whose: 'tanstack', kind: 'peer', name: 'TanStack chat() and useChat' },
-  { whose: 'mui', kind: 'peer', name: 'MUI hooks, plain server' },
-  { whose: 'plain', kind: 'floor', name: 'plain page, plain server' },
-] as const satisfies { whose: Whose; kind: Contender['kind']; name: string }[]
+  { system: 'ours', kind: 'ours', name: 'ours' },
+  { system: 'ai', kind: 'peer', name: 'AI SDK streamText and useChat' },
+  { system: 'tanstack', kind: 'peer', name: 'TanStack chat() and useChat' },
+  { system: 'mui', kind: 'peer', name: 'MUI hooks, plain server' },
+  { system: 'plain', kind: 'floor', name: 'plain page, plain server' },
+] as const satisfies { system: System; kind: Contender['kind']; name: string }[]
 
 /** Reference contender of the tables. */
 export const OURS = pages[0].name
@@ -32,8 +32,8 @@ export interface Scene {
 }
 
 /** Contenders for one scene, one per page, with `tokens` tokens per answer. */
-export const onPages = (asked: ScreenAsked, tokens: number, warmUp: number, scene: Scene): Contender[] =>
-  pages.map(({ whose, kind, name }) => ({
+export const onPages = (asked: ScreenFigure, tokens: number, warmUp: number, scene: Scene): Contender[] =>
+  pages.map(({ system, kind, name }) => ({
     name,
     kind,
     load: { pieces: 1, items: tokens },
@@ -44,7 +44,7 @@ export const onPages = (asked: ScreenAsked, tokens: number, warmUp: number, scen
       const paceMs = isTrial ? PACE_IN_TRIAL_MS : scene.paceMs
       const messages = isTrial ? Math.min(TRIAL, scene.mounted) : Math.floor(scene.mounted / answers)
       const { screen } = await import('../../contenders/screen/page.ts')
-      return screen(whose, asked, { answers, messages, tokens: items, paceMs, piece })
+      return screen(system, asked, { answers, messages, tokens: items, paceMs, piece })
     },
   }))
 

@@ -52,7 +52,7 @@ new MutationObserver(records => {
   }
 }).observe(root, { subtree: true, childList: true, characterData: true })
 
-// A frame has all that was in the document when its layout was done, also what a callback of the same frame put there: something whose size is
+// A frame has all that was in the document when its layout was done, also what a callback of the same frame put there: something system size is
 // another in each frame says when that is. The frame is over when the page is told of a message that was sent then.
 const probe = document.body.appendChild(document.createElement('div'))
 probe.id = 'probe'

@@ -1,8 +1,8 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
-import type { Giving } from './streaming.ts'
+import type { AnswerServer } from './streaming.ts'
 
 /** The model that answers to whoever asks at the moment. */
-export class Asked {
+export class CurrentModel {
   #model: LanguageModelV4 | undefined
 
   get model(): LanguageModelV4 {
@@ -11,7 +11,7 @@ export class Asked {
   }
 
   /** A server whose replies are answers of that model. */
-  givingAt(port: number): Giving {
+  givingAt(port: number): AnswerServer {
     return {
       port,
       asking: name => ({ path: `/${name}` }),

@@ -1,16 +1,16 @@
 // The AI SDK's reply to a chat; as its pages show it, also kept for who comes later by resumable-stream.
 import { pipeUIMessageStreamToResponse, streamText, toUIMessageStream } from 'ai'
 import { openContext } from '../log/answer-resumable.ts'
-import { Asked } from './give-peer.ts'
-import { listening } from './give-plain.ts'
-import type { Giving } from './streaming.ts'
+import { CurrentModel } from './current-model.ts'
+import { listening } from './serve-plain.ts'
+import type { AnswerServer } from './streaming.ts'
 
-export async function giveAi(isResumable: boolean): Promise<Giving> {
-  const asked = new Asked()
+export async function serveAi(isResumable: boolean): Promise<AnswerServer> {
+  const current = new CurrentModel()
   const context = isResumable ? await openContext() : undefined
   const port = await listening((request, response) => {
     const name = String(request.url)
-    const { stream } = streamText({ model: asked.model, prompt: 'Go.' })
+    const { stream } = streamText({ model: current.model, prompt: 'Go.' })
     pipeUIMessageStreamToResponse({
       response,
       stream: toUIMessageStream({ stream }),
@@ -21,5 +21,5 @@ export async function giveAi(isResumable: boolean): Promise<Giving> {
       }),
     })
   })
-  return asked.givingAt(port)
+  return current.givingAt(port)
 }

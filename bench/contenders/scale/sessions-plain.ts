@@ -1,9 +1,9 @@
 // Node's own HTTP: who asks for a session stays, and is written what is appended to it.
 import type { ServerResponse } from 'node:http'
-import { listening } from './give-plain.ts'
-import { type Held, heldAt } from './holding.ts'
+import { type ServedSession, sessionsAt } from './open-sessions.ts'
+import { listening } from './serve-plain.ts'
 
-export async function holdPlain(sessions: number): Promise<Held[]> {
+export async function sessionsPlain(sessions: number): Promise<ServedSession[]> {
   const responses = new Map<string, Set<ServerResponse>>()
   const port = await listening((request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
@@ -13,7 +13,7 @@ export async function holdPlain(sessions: number): Promise<Held[]> {
     responses.set(path, those.add(response))
     response.once('close', () => those.delete(response))
   })
-  return heldAt(port, sessions, (path, id, data) => {
+  return sessionsAt(port, sessions, (path, id, data) => {
     const bytes = Buffer.from(`id: ${id}\ndata: ${data}\n\n`)
     for (const response of responses.get(path) ?? []) response.write(bytes)
   })

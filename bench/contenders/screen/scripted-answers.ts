@@ -1,10 +1,10 @@
 // What the models of one page say: each answer at the same pace, all from the moment on at which they are told to.
 import { setTimeout } from 'node:timers/promises'
 import { numbered, pace } from '../../fixtures/paced.ts'
-import { clock } from '../log/apart.ts'
+import { clock } from '../log/start-child.ts'
 
 /** How many answers, of how many tokens each, and the milliseconds between two tokens of one. */
-export interface Spoken {
+export interface AnswerScript {
   readonly answers: number
   readonly tokens: number
   readonly paceMs: number
@@ -12,19 +12,20 @@ export interface Spoken {
 }
 
 /** The tokens of one of the answers. */
-export const tokensOf = ({ tokens, piece }: Spoken, answer: number): string[] => numbered(tokens, piece * 1000 + answer)
+export const tokensOf = ({ tokens, piece }: AnswerScript, answer: number): string[] =>
+  numbered(tokens, piece * 1000 + answer)
 
 /** The answers that are asked for by their numbers, and when each of their tokens was said. */
-export class Speech {
+export class ScriptedAnswers {
   readonly said: number[][]
-  readonly #spoken: Spoken
+  readonly #spoken: AnswerScript
   readonly #asked = new Set<number>()
   readonly #isAsked = Promise.withResolvers<void>()
   readonly #begin = Promise.withResolvers<void>()
   readonly #isOver = Promise.withResolvers<void>()
   #left: number
 
-  constructor(spoken: Spoken) {
+  constructor(spoken: AnswerScript) {
     this.#spoken = spoken
     this.#left = spoken.answers
     this.said = Array.from({ length: spoken.answers }, () => [])

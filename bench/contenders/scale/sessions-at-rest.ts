@@ -4,8 +4,8 @@ import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { answer } from '../../fixtures/text.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import type { Backend } from '../log/target.ts'
-import { called, modelOf, spoken } from '../runtime/model.ts'
-import { inParallel } from '../runtime/parallel.ts'
+import { inParallel } from '../runtime/in-parallel.ts'
+import { modelOf, textParts, toolCallParts } from '../runtime/model.ts'
 import { bytesEach, memory, memoryRemark } from './memory.ts'
 import { openServing, type Serving } from './ours.ts'
 
@@ -25,7 +25,7 @@ const toolCallId = 'call-1'
 export async function sessionsAtRest(backend: Backend, rest: Rest, count: number, piece: number): Promise<Job> {
   const serving = await openServing(backend, 16)
   const { deltas } = answer(TOKENS, piece)
-  const model = rest === 'idle' ? modelOf(() => spoken(deltas)) : asking(deltas)
+  const model = rest === 'idle' ? modelOf(() => textParts(deltas)) : asking(deltas)
   const every = Math.ceil(count / LOOKED_AT)
   return job(
     async () => {
@@ -56,7 +56,9 @@ export async function sessionsAtRest(backend: Backend, rest: Rest, count: number
 
 const asking = (deltas: readonly string[]): LanguageModelV4 =>
   modelOf(step =>
-    step === 0 ? called({ toolCallId, toolName: 'echo', input: '{"text":"to be approved"}' }) : spoken(deltas),
+    step === 0
+      ? toolCallParts({ toolCallId, toolName: 'echo', input: '{"text":"to be approved"}' })
+      : textParts(deltas),
   )
 
 function begin({ withModel, start }: Serving, id: string, model: LanguageModelV4): Promise<string> {

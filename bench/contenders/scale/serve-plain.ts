@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onCleanup } from '../../harness/cleanup.ts'
-import { Asked } from './give-peer.ts'
-import type { Giving } from './streaming.ts'
+import { CurrentModel } from './current-model.ts'
+import type { AnswerServer } from './streaming.ts'
 
 /** Where a server listens that answers so, until all is measured. */
 export async function listening(answer: RequestListener): Promise<number> {
@@ -18,12 +18,12 @@ export async function listening(answer: RequestListener): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-export async function givePlain(): Promise<Giving> {
-  const asked = new Asked()
+export async function servePlain(): Promise<AnswerServer> {
+  const current = new CurrentModel()
   const port = await listening(async (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
-    for await (const event of asked.events()) response.write(`data: ${event}\n\n`)
+    for await (const event of current.events()) response.write(`data: ${event}\n\n`)
     response.end()
   })
-  return asked.givingAt(port)
+  return current.givingAt(port)
 }

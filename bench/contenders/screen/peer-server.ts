@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import type { ScriptedAnswers } from './scripted-answers.ts'
 import type { Server } from './served.ts'
-import type { Speech } from './speech.ts'
 
 /** A browser has six connections to an origin over HTTP/1.1: one of them is left for what is not an answer. */
 const ANSWERS_AN_ORIGIN = 5
@@ -17,13 +17,18 @@ const CORS = {
 }
 
 /** Answers a request for the answer of that number. */
-export type Answering = (request: IncomingMessage, response: ServerResponse, answer: number, speech: Speech) => unknown
+export type Answering = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: number,
+  script: ScriptedAnswers,
+) => unknown
 
 /** A server of that folder's page, and of as many origins as the answers need. */
-export function openFetched(folder: string, answering: Answering): Server {
+export function openPeerServer(folder: string, answering: Answering): Server {
   const files = { script: readFileSync(join(folder, 'page.js')), page: readFileSync(join(folder, 'index.html')) }
   const origins: string[] = []
-  let current: Speech | undefined
+  let current: ScriptedAnswers | undefined
   const listener = (request: IncomingMessage, response: ServerResponse) => {
     const { method, url = '/' } = request
     for (const [name, value] of Object.entries(CORS)) response.setHeader(name, value)
@@ -34,8 +39,8 @@ export function openFetched(folder: string, answering: Answering): Server {
     else response.writeHead(200, { 'content-type': 'text/html' }).end(files.page)
   }
   return {
-    async show({ answers }, speech) {
-      current = speech
+    async show({ answers }, script) {
+      current = script
       while (origins.length * ANSWERS_AN_ORIGIN < answers) {
         const server = createServer(listener).listen(0, '127.0.0.1')
         await once(server, 'listening')

@@ -1,9 +1,9 @@
 // A run of ours is started by a request, whose reply is what the run writes.
 import type { Backend } from '../log/target.ts'
 import { AGENT, openServing } from './ours.ts'
-import type { Giving } from './streaming.ts'
+import type { AnswerServer } from './streaming.ts'
 
-export async function giveOurs(backend: Backend): Promise<Giving> {
+export async function serveOurs(backend: Backend): Promise<AnswerServer> {
   const { port, withModel } = await openServing(backend, 16)
   return {
     port,

@@ -5,8 +5,8 @@ import { serve } from '@hono/node-server'
 import { type Handler, Hono } from 'hono'
 import { streamSSE } from 'hono/streaming'
 import { onCleanup } from '../../harness/cleanup.ts'
-import { Asked } from './give-peer.ts'
-import type { Giving } from './streaming.ts'
+import { CurrentModel } from './current-model.ts'
+import type { AnswerServer } from './streaming.ts'
 
 /** Where a server listens that answers so, until all is measured. */
 export async function honoListening(answer: Handler): Promise<number> {
@@ -21,12 +21,12 @@ export async function honoListening(answer: Handler): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-export async function giveHono(): Promise<Giving> {
-  const asked = new Asked()
+export async function serveHono(): Promise<AnswerServer> {
+  const current = new CurrentModel()
   const port = await honoListening(context =>
     streamSSE(context, async stream => {
-      for await (const data of asked.events()) await stream.writeSSE({ data })
+      for await (const data of current.events()) await stream.writeSSE({ data })
     }),
   )
-  return asked.givingAt(port)
+  return current.givingAt(port)
 }

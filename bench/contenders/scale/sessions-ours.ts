@@ -1,14 +1,14 @@
 // Sessions of ours, of which some have a writer; the others have ended.
 
 import type { Backend } from '../log/target.ts'
-import { inParallel } from '../runtime/parallel.ts'
+import { inParallel } from '../runtime/in-parallel.ts'
 import { liveOf, serving, started } from '../server/ours.ts'
-import type { Held } from './holding.ts'
+import type { ServedSession } from './open-sessions.ts'
 
 /** How many sessions are made at a time. */
 const WIDTH = 64
 
-export async function holdOurs(backend: Backend, sessions: number, written: number): Promise<Held[]> {
+export async function sessionsOurs(backend: Backend, sessions: number, written: number): Promise<ServedSession[]> {
   const { manager, port } = await serving(backend)
   return inParallel(sessions, WIDTH, async n => {
     const writer = await started(manager)

@@ -1,9 +1,9 @@
 // Streams of the server of durable streams, in its memory.
 import { newStream } from '../server/durable.ts'
-import type { Held } from './holding.ts'
+import type { ServedSession } from './open-sessions.ts'
 
-export async function holdDurable(sessions: number): Promise<Held[]> {
-  const held: Held[] = []
+export async function sessionsDurable(sessions: number): Promise<ServedSession[]> {
+  const held: ServedSession[] = []
   for (let n = 0; n < sessions; n++) {
     const { live, append } = await newStream(false)
     held.push({ address: live, append: chunk => append([chunk]) })

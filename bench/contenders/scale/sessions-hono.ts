@@ -1,10 +1,10 @@
 // Hono's `streamSSE`: who asks for a session stays, and is written what is appended to it.
 import type { SSEStreamingApi } from 'hono/streaming'
 import { streamSSE } from 'hono/streaming'
-import { honoListening } from './give-hono.ts'
-import { type Held, heldAt } from './holding.ts'
+import { type ServedSession, sessionsAt } from './open-sessions.ts'
+import { honoListening } from './serve-hono.ts'
 
-export async function holdHono(sessions: number): Promise<Held[]> {
+export async function sessionsHono(sessions: number): Promise<ServedSession[]> {
   const streams = new Map<string, Set<SSEStreamingApi>>()
   const port = await honoListening(context =>
     streamSSE(context, async stream => {
@@ -15,7 +15,7 @@ export async function holdHono(sessions: number): Promise<Held[]> {
       those.delete(stream)
     }),
   )
-  return heldAt(port, sessions, async (path, id, data) => {
+  return sessionsAt(port, sessions, async (path, id, data) => {
     await Promise.all([...(streams.get(path) ?? [])].map(stream => stream.writeSSE({ id: String(id), data })))
   })
 }

@@ -12,19 +12,19 @@ export interface Arrivals {
 }
 
 /** Measured quantity: time, allocated bytes per delta, or notifications per screen frame. */
-export type Asked = 'time' | 'bytes' | 'notifications'
+export type StoreFigure = 'time' | 'bytes' | 'notifications'
 
 /** Parameters of a measurement: the deltas, the number of earlier messages, the arrival, and the measured quantity. */
-export interface Telling {
+export interface StoreLoad {
   readonly count: number
   readonly piece: number
   readonly history: number
   readonly arrivals: Arrivals
-  readonly asked: Asked
+  readonly asked: StoreFigure
 }
 
 /** Records of a subscriber: number of notifications, and the text length at the last one. */
-export class Seen {
+export class Subscriber {
   notifications = 0
   length = 0
 
@@ -35,7 +35,7 @@ export class Seen {
 }
 
 /** Final state: the last answer, and the number of messages. */
-export interface Told {
+export interface FinalState {
   readonly text: string | undefined
   readonly messages: number
 }
@@ -57,20 +57,20 @@ export function arriving<T>(items: readonly T[], { size, apartMs }: Arrivals, cl
 }
 
 /** Creates the job. Checks the text of the last answer, that the subscriber saw all of it, and the number of messages. */
-export function tellingJob(
-  { count, piece, arrivals: { size, apartMs }, asked }: Telling,
+export function storeJob(
+  { count, piece, arrivals: { size, apartMs }, asked }: StoreLoad,
   expected: { readonly messages: number; readonly last: number },
-  seen: Seen,
+  seen: Subscriber,
   clock: Clock,
-  tell: () => Told | Promise<Told>,
+  run: () => FinalState | Promise<FinalState>,
 ): Job {
   const frames = Math.ceil((Math.ceil(count / size) * apartMs) / SCREEN_MS)
   // Skipped in tests, which do not measure.
   if (count > TRIAL) collect()
   return job(
     async () => {
-      const run = () => clock.during(tell)
-      const { result, bytes } = asked === 'bytes' ? await allocated(run) : { result: await run(), bytes: 0 }
+      const timed = () => clock.during(run)
+      const { result, bytes } = asked === 'bytes' ? await allocated(timed) : { result: await timed(), bytes: 0 }
       return { ...result, seen, bytes }
     },
     ({ text, messages, seen }) => {
