@@ -1,10 +1,10 @@
-// One long answer, token by token: the model's stream alone, through the AI SDK, and as a run whose every word is in a log.
+// One long answer, token by token: the model's stream alone, through the AI SDK, and as a run with a log.
 import { answer, checkText } from '../../fixtures/text.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import type { Backend } from '../log/target.ts'
 import { modelOf, textParts } from './model.ts'
 
-/** The model's stream, read to its end by nobody in particular. */
+/** Reads the model's stream to its end. */
 export function streamAlone(count: number, piece: number): Job {
   const parts = textParts(answer(count, piece).deltas)
   const model = modelOf(() => parts)

@@ -1,4 +1,4 @@
-// A run that asks for approval, pauses, is answered and ends; and the same run where nobody is asked.
+// A run that asks for approval, pauses, is answered and ends; and the same run without approval.
 import { deepStrictEqual, ok } from 'node:assert/strict'
 import type { Run } from '@millrace/runtime'
 import { type Job, job } from '../../harness/suite.ts'
@@ -16,7 +16,7 @@ const answersOf = (run: number) => (step: number) =>
     ? toolCallParts({ toolCallId, toolName: 'echo', input: JSON.stringify(inputOf(run)) })
     : textParts(['All', ' is', ' well', ` with ${run}`])
 
-/** So many runs of two steps, whose one call is approved by a person or needs nobody. */
+/** Runs of two steps whose one call needs approval or not. */
 export async function approvedRuns(
   backend: Backend,
   asks: 'approval' | 'nobody',
@@ -28,7 +28,7 @@ export async function approvedRuns(
   const ended = async (run: Run) => {
     if (asks === 'approval') {
       const { status } = await run.result()
-      ok(status === 'paused', `a run that waits for approval is ${status}`)
+      ok(status === 'paused', `expected a run that waits for approval to be paused, found ${status}`)
       const id = `${run.runId}::${toolCallId}`
       await runtime.answer(run.sessionId, { kind: 'approval', id, approved: true })
     }

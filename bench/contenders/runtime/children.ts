@@ -1,4 +1,4 @@
-// Agents that call others: many at a time in one run, and one at a time in a session that has had many.
+// Agents that call sub-agents: many at once in one run, and one at a time in a session with many earlier calls.
 import { deepStrictEqual } from 'node:assert/strict'
 import type { Agent, Runtime } from '@millrace/runtime'
 import { onCleanup, openOnce } from '../../harness/cleanup.ts'
@@ -7,12 +7,12 @@ import { OWN_FILE, openStore } from '../log/ours.ts'
 import type { Backend } from '../log/target.ts'
 import { modelOf, textParts, toolCallParts } from './model.ts'
 
-/** What a call is answered by. */
+/** The kind of callee. */
 export type Callee = 'agent' | 'tool'
 
 const SAID = 'I am done.'
 
-/** One run whose one step calls so many sub-agents of one step each, or so many tools. */
+/** One run with one step that calls `calls` sub-agents of one step each, or tools. */
 export async function parallelCalls(backend: Backend, callee: Callee, calls: number): Promise<Job> {
   const { runtime, parent } = await openParent(backend, callee, calls)
   return job(
@@ -31,7 +31,7 @@ export async function parallelCalls(backend: Backend, callee: Callee, calls: num
   )
 }
 
-/** So many turns, each with one call, in a session that has had so many calls before. */
+/** Turns with one call each, in a session with `earlier` earlier calls. */
 export async function turnsAfter(backend: Backend, callee: Callee, earlier: number, turns: number): Promise<Job> {
   const { runtime, parent } = await openParent(backend, callee, 1)
   const session = await pastOf(backend, callee, earlier)
@@ -51,7 +51,7 @@ export async function turnsAfter(backend: Backend, callee: Callee, earlier: numb
   )
 }
 
-/** A session in which there were so many calls, a hundred in a run. */
+/** A session with `earlier` calls, a hundred per run. */
 const pastOf = openOnce(async (backend: Backend, callee: Callee, earlier: number): Promise<string> => {
   const session = crypto.randomUUID()
   const { runtime, parent } = await openParent(backend, callee, Math.min(earlier, 100))
@@ -67,7 +67,7 @@ const openParent = openOnce(
     const worker = agent({ name: 'worker', model: modelOf(() => textParts(['I am', ' done.'])) })
     const parent = agent({
       name: `parent-${callee}-${calls}`,
-      // Each turn has calls of its own, and the model is sent no more of a long session than of a short one.
+      // Call ids differ between turns, and the model always gets the same amount of history.
       model: ({ runId }) =>
         modelOf(step =>
           step === 0

@@ -1,4 +1,4 @@
-/** Does something so many times, some of them at a time; what came of it, in order. */
+/** Calls `work` `count` times with at most `width` in parallel. Returns the results in order. */
 export async function inParallel<T>(count: number, width: number, work: (n: number) => Promise<T>): Promise<T[]> {
   const results: T[] = []
   let next = 0

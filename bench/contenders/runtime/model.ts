@@ -1,10 +1,10 @@
-// Models that cost next to nothing: what they stream was made before.
+// Models that stream prepared parts at almost no cost.
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 
-/** What a model waits for before the part of that number, if for anything. */
+/** Returns a promise that the model awaits before a part, if any. */
 export type PauseBefore = (part: number) => Promise<void> | undefined
 
-/** A model that answers with these parts, chosen by how many answers the prompt holds since its last user message. */
+/** A model that answers with prepared parts. The step is the number of answers in the prompt since the last user message. */
 export function modelOf(
   answer: (step: number) => readonly LanguageModelV4StreamPart[],
   pauseBefore?: PauseBefore,
@@ -43,7 +43,7 @@ function streamOf(
   })
 }
 
-/** An answer of these words. */
+/** Parts of a text answer. */
 export const textParts = (deltas: readonly string[]): LanguageModelV4StreamPart[] => [
   { type: 'stream-start', warnings: [] },
   { type: 'text-start', id: '0' },
@@ -52,7 +52,7 @@ export const textParts = (deltas: readonly string[]): LanguageModelV4StreamPart[
   finish('stop'),
 ]
 
-/** A call that a model makes. */
+/** A tool call of a model. */
 export interface Call {
   readonly toolCallId: string
   readonly toolName: string
@@ -60,7 +60,7 @@ export interface Call {
   readonly input: string
 }
 
-/** An answer that calls tools. */
+/** Parts of an answer that calls tools. */
 export const toolCallParts = (...calls: readonly Call[]): LanguageModelV4StreamPart[] => [
   { type: 'stream-start', warnings: [] },
   ...calls.flatMap(({ toolCallId, toolName, input }): LanguageModelV4StreamPart[] => [

@@ -1,4 +1,4 @@
-// The first thing that is asked of a process that has just started, about a session with a past.
+// The first request to a new process, for a session with a history.
 import { deepStrictEqual } from 'node:assert/strict'
 import type { Entry, View } from '@millrace/protocol'
 import { createParser } from 'eventsource-parser'
@@ -10,7 +10,7 @@ import { AGENT, copyOf, SESSION, wordsOf } from './turns.ts'
 /** The session's view, or the first token of its next turn. */
 export type First = 'view' | 'token'
 
-/** A session of so many turns is asked for that, once; what it takes by the clock, or of the CPU time of the process. */
+/** Requests a session of `turns` turns once. Measures wall time, or CPU time of the process. */
 export async function coldStart(first: First, unit: 'wall' | 'cpu', turns: number): Promise<Job> {
   const path = await copyOf(turns)
   const { request, end } = startChild<ColdServerRequest, ColdServerReply>('../scale/cold.child.ts')
@@ -31,7 +31,7 @@ export async function coldStart(first: First, unit: 'wall' | 'cpu', turns: numbe
   )
 }
 
-/** What a session of so many turns says. */
+/** Expected texts of a session of `turns` turns. */
 function pastOf(turns: number): string[] {
   return Array.from({ length: turns }, (_, n) => [`Turn ${n}?`, wordsOf(n).join('')]).flat()
 }

@@ -1,17 +1,17 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { AnswerServer } from './streaming.ts'
 
-/** The model that answers to whoever asks at the moment. */
+/** The model that answers all current requests. */
 export class CurrentModel {
   #model: LanguageModelV4 | undefined
 
   get model(): LanguageModelV4 {
-    if (this.#model === undefined) throw new Error('nobody said who answers')
+    if (this.#model === undefined) throw new Error('no current model: call withModel first')
     return this.#model
   }
 
-  /** A server whose replies are answers of that model. */
-  givingAt(port: number): AnswerServer {
+  /** A server that responds with answers of the current model. */
+  serverAt(port: number): AnswerServer {
     return {
       port,
       asking: name => ({ path: `/${name}` }),
@@ -22,7 +22,7 @@ export class CurrentModel {
     }
   }
 
-  /** The words of the model, as events. */
+  /** Words of the model as SSE events. */
   async *events(): AsyncGenerator<string> {
     const { stream } = await this.model.doStream({ prompt: [] })
     for await (const part of stream) {

@@ -1,24 +1,24 @@
-// Readers in a process of their own, who send a request each and read the answer to it as events.
+// Readers in a child process. Each sends a request and reads the answer as SSE.
 import { request } from 'node:http'
 import { createParser } from 'eventsource-parser'
 import { handleRequests } from '../log/start-child.ts'
 
-/** How many come at once: a server takes no more connections at a time. */
+/** Connections that are opened at once. Servers accept no more. */
 const WAVE = 100
 
-/** A request whose reply is an answer. */
+/** A request for an answer. */
 export interface AnswerRequest {
   readonly path: string
-  /** JSON that is posted; without it, nothing is. */
+  /** JSON body of a POST. Without it the request is a GET. */
   readonly body?: string
 }
 
-/** Send so many requests, and read until each has so many characters; or read on to the end. */
+/** Send requests and read until each has `length` characters, or read to the end. */
 export type ListenersRequest =
   | { kind: 'connect'; port: number; requests: readonly AnswerRequest[]; length: number }
   | { kind: 'end' }
 
-/** How many have read which text. */
+/** Number of readers by received text. */
 export interface ListenersReply {
   readonly texts: [text: string, readers: number][]
 }
@@ -46,7 +46,7 @@ handleRequests<ListenersRequest, ListenersReply>(async asked => {
   return { texts: [...counts] }
 })
 
-/** Resolves when so many characters of the answer are there. */
+/** Resolves when `length` characters of the answer are received. */
 async function listen(port: number, { path, body }: AnswerRequest, length: number): Promise<Listener> {
   const come = Promise.withResolvers<void>()
   const ended = Promise.withResolvers<void>()
@@ -58,7 +58,7 @@ async function listen(port: number, { path, body }: AnswerRequest, length: numbe
     },
   })
   const headers = { accept: 'text/event-stream', ...(body && { 'content-type': 'application/json' }) }
-  // A connection each, that stays.
+  // One connection per reader.
   const asking = request({ port, host: '127.0.0.1', path, method: body ? 'POST' : 'GET', headers, agent: false })
   asking.on('response', response => {
     if (response.statusCode !== 200) throw new Error(`the server answered ${response.statusCode}`)
@@ -76,7 +76,7 @@ interface Said {
   readonly entries?: readonly { readonly chunk: Said }[]
 }
 
-/** The words of an event: a chunk, or a frame of entries that have one each. */
+/** Text of an event: of a chunk, or of a frame of entries. */
 function saidBy(data: string): string {
   if (data === '[DONE]') return ''
   const { type, delta = '', entries = [] } = JSON.parse(data) as Said

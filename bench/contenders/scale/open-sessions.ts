@@ -2,16 +2,16 @@ import type { Chunk } from '@millrace/protocol'
 import type { Backend } from '../log/target.ts'
 import type { Address } from '../server/served.ts'
 
-/** Who holds the readers: ours on a store, plain node http, Hono, or the durable streams of their test server in memory. */
+/** The server of the readers: ours on a store, plain node http, Hono, or `@durable-streams/server` in memory. */
 export type SessionServerName = `ours ${Backend}` | 'http' | 'hono' | 'durable'
 
-/** A session of a server that readers follow from its end on; those that are not written to have no way to. */
+/** A session that readers follow from its end. Sessions without appends have no `append`. */
 export interface ServedSession {
   readonly address: Address
   append?(chunk: Chunk): void | Promise<void>
 }
 
-/** So many sessions of a server, the first of which, so many, can be appended to. */
+/** Opens `sessions` sessions. The first `written` of them can be appended to. */
 export function openSessions(
   serverName: SessionServerName,
   sessions: number,
@@ -31,7 +31,7 @@ export function openSessions(
   }
 }
 
-/** Where the sessions of a server that knows nothing of our log are, and how an entry is written to the readers of each. */
+/** Sessions of a server without a log: their paths, and a function that writes an entry to their readers. */
 export function sessionsAt(
   port: number,
   sessions: number,

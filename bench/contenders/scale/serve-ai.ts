@@ -1,4 +1,4 @@
-// The AI SDK's reply to a chat; as its pages show it, also kept for who comes later by resumable-stream.
+// The AI SDK's response to a chat as documented, optionally stored by resumable-stream.
 import { pipeUIMessageStreamToResponse, streamText, toUIMessageStream } from 'ai'
 import { openContext } from '../log/answer-resumable.ts'
 import { CurrentModel } from './current-model.ts'
@@ -21,5 +21,5 @@ export async function serveAi(isResumable: boolean): Promise<AnswerServer> {
       }),
     })
   })
-  return current.givingAt(port)
+  return current.serverAt(port)
 }

@@ -1,4 +1,4 @@
-// Hono's `streamSSE`: a model's words are written as they come.
+// Hono's `streamSSE`, which writes the model's words as they arrive.
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { serve } from '@hono/node-server'
@@ -8,7 +8,7 @@ import { onCleanup } from '../../harness/cleanup.ts'
 import { CurrentModel } from './current-model.ts'
 import type { AnswerServer } from './streaming.ts'
 
-/** Where a server listens that answers so, until all is measured. */
+/** Starts a server until cleanup. Returns its port. */
 export async function honoListening(answer: Handler): Promise<number> {
   const app = new Hono()
   app.get('/:name', answer)
@@ -28,5 +28,5 @@ export async function serveHono(): Promise<AnswerServer> {
       for await (const data of current.events()) await stream.writeSSE({ data })
     }),
   )
-  return current.givingAt(port)
+  return current.serverAt(port)
 }

@@ -1,4 +1,4 @@
-// A run of ours is started by a request, whose reply is what the run writes.
+// A request starts one of our runs, and the response streams it.
 import type { Backend } from '../log/target.ts'
 import { AGENT, openServing } from './ours.ts'
 import type { AnswerServer } from './streaming.ts'

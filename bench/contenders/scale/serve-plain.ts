@@ -1,4 +1,4 @@
-// Node's own HTTP: a model's words are written as they come.
+// Plain node http, which writes the model's words as they arrive.
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -6,7 +6,7 @@ import { onCleanup } from '../../harness/cleanup.ts'
 import { CurrentModel } from './current-model.ts'
 import type { AnswerServer } from './streaming.ts'
 
-/** Where a server listens that answers so, until all is measured. */
+/** Starts a server until cleanup. Returns its port. */
 export async function listening(answer: RequestListener): Promise<number> {
   const server = createServer(answer)
   server.listen(0, '127.0.0.1')
@@ -25,5 +25,5 @@ export async function servePlain(): Promise<AnswerServer> {
     for await (const event of current.events()) response.write(`data: ${event}\n\n`)
     response.end()
   })
-  return current.givingAt(port)
+  return current.serverAt(port)
 }

@@ -1,4 +1,4 @@
-// Sessions in which nothing happens, and the process that drove them: what it still holds, and that they are there.
+// Inactive sessions: memory of the process that drove them, and that they can still be read.
 import { deepStrictEqual } from 'node:assert/strict'
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { answer } from '../../fixtures/text.ts'
@@ -12,16 +12,16 @@ import { openServing, type Serving } from './ours.ts'
 /** Idle: its run has ended. Paused: its run waits for approval. */
 export type Rest = 'idle' | 'paused'
 
-/** How many are begun, or looked at, at a time. */
+/** Sessions that are started or read at once. */
 const WIDTH = 64
-/** How many of them are looked at in the end, at least. */
+/** Minimum number of sessions that are read at the end. */
 const LOOKED_AT = 50
 /** Tokens of an answer. */
 const TOKENS = 50
 
 const toolCallId = 'call-1'
 
-/** So many sessions come to rest so; then some of them are read, or approved and read to their end. */
+/** Starts sessions and waits until they are idle or paused. Then reads some of them, after approval if they are paused. */
 export async function sessionsAtRest(backend: Backend, rest: Rest, count: number, piece: number): Promise<Job> {
   const serving = await openServing(backend, 16)
   const { deltas } = answer(TOKENS, piece)
@@ -29,7 +29,7 @@ export async function sessionsAtRest(backend: Backend, rest: Rest, count: number
   const every = Math.ceil(count / LOOKED_AT)
   return job(
     async () => {
-      // Names that can be told again: nobody here holds them.
+      // Derived names, so that no list of them is retained.
       const name = crypto.randomUUID()
       const idOf = (n: number): string => `${name}-${n}`
       await inParallel(Math.min(WIDTH, count), WIDTH, n => begin(serving, `first-${idOf(n)}`, model))
@@ -65,7 +65,7 @@ function begin({ withModel, start }: Serving, id: string, model: LanguageModelV4
   return withModel([id], model, async () => (await (await start(id)).result()).status)
 }
 
-/** What a session says when it has been approved, if it waits for that. */
+/** Text of a session, after approval if it is paused. */
 function textOf(
   { runtime, withModel }: Serving,
   rest: Rest,

@@ -1,4 +1,4 @@
-// Streams of the server of durable streams, in its memory.
+// Streams of `@durable-streams/server`, in memory.
 import { newStream } from '../server/durable.ts'
 import type { ServedSession } from './open-sessions.ts'
 

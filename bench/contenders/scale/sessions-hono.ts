@@ -1,4 +1,4 @@
-// Hono's `streamSSE`: who asks for a session stays, and is written what is appended to it.
+// Hono's `streamSSE`: readers of a session stay connected and get its appends.
 import type { SSEStreamingApi } from 'hono/streaming'
 import { streamSSE } from 'hono/streaming'
 import { type ServedSession, sessionsAt } from './open-sessions.ts'

@@ -1,11 +1,11 @@
-// Sessions of ours, of which some have a writer; the others have ended.
+// Our sessions. Some have a writer, the others have ended.
 
 import type { Backend } from '../log/target.ts'
 import { inParallel } from '../runtime/in-parallel.ts'
 import { liveOf, serving, started } from '../server/ours.ts'
 import type { ServedSession } from './open-sessions.ts'
 
-/** How many sessions are made at a time. */
+/** Sessions that are created at once. */
 const WIDTH = 64
 
 export async function sessionsOurs(backend: Backend, sessions: number, written: number): Promise<ServedSession[]> {

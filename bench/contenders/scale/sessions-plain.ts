@@ -1,4 +1,4 @@
-// Node's own HTTP: who asks for a session stays, and is written what is appended to it.
+// Plain node http: readers of a session stay connected and get its appends.
 import type { ServerResponse } from 'node:http'
 import { type ServedSession, sessionsAt } from './open-sessions.ts'
 import { listening } from './serve-plain.ts'

@@ -1,4 +1,4 @@
-// Answers that are under way, each to a reader of its own in another process, and what the process that gives them holds for each.
+// Streaming answers to one reader each in another process, and the memory that the server needs for each.
 import { deepStrictEqual } from 'node:assert/strict'
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { answer } from '../../fixtures/text.ts'
@@ -10,22 +10,22 @@ import { modelOf, textParts } from '../runtime/model.ts'
 import type { AnswerRequest, ListenersReply, ListenersRequest } from './listeners.child.ts'
 import { bytesEach, memory, memoryRemark } from './memory.ts'
 
-/** Who gives the answers: ours on a store; the AI SDK, alone or kept for who comes later by resumable-stream; Hono; or plain node http. */
+/** The server: ours on a store; the AI SDK, alone or stored by resumable-stream; Hono; or plain node http. */
 export type AnswerServerName = `ours ${Backend}` | 'ai' | 'ai resumable' | 'hono' | 'http'
 
-/** A server that gives a model's answer to whoever asks. */
+/** A server that responds with a model's answer. */
 export interface AnswerServer {
   readonly port: number
-  /** What asks for the answer of that name. */
+  /** Request for the answer of the given name. */
   asking(name: string): AnswerRequest
-  /** Says who answers to those names, while something is done. */
+  /** Sets the model for the given names while the callback runs. */
   withModel<T>(names: readonly string[], model: LanguageModelV4, work: () => Promise<T>): Promise<T>
 }
 
-/** Tokens of an answer, and how many of them have been said when all wait. */
+/** Tokens per answer, and the number of tokens after which all models pause. */
 const TOKENS = 200
 const SAID = 100
-/** The number of the part that has the first word. */
+/** Index of the stream part with the first word. */
 const FIRST_WORD = 2
 
 const listenersChild = openOnce(() => startChild<ListenersRequest, ListenersReply>('../scale/listeners.child.ts'))
@@ -44,7 +44,7 @@ const openAnswerServer = openOnce(async (serverName: AnswerServerName): Promise<
   }
 })
 
-/** So many answers come to their middle, wait there, and go on to their end. */
+/** Starts `count` answers, pauses them in the middle, measures, and completes them. */
 export async function streamingSessions(serverName: AnswerServerName, count: number, piece: number): Promise<Job> {
   const { port, asking, withModel } = await openAnswerServer(serverName)
   const { deltas } = answer(TOKENS, piece)

@@ -1,4 +1,4 @@
-// The scripted model of those who take one of the AI SDK's providers.
+// The scripted model for servers that use an AI SDK provider.
 import type { LanguageModelV4, LanguageModelV4Prompt, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { ScriptedAnswers } from './scripted-answers.ts'
 
@@ -7,7 +7,7 @@ const usage = {
   outputTokens: { total: 1, text: undefined, reasoning: undefined },
 }
 
-/** A model that says the answer system number the last message of the user is. */
+/** A model whose last user message is the number of the answer to produce. */
 export function scriptedModel(script: () => ScriptedAnswers): LanguageModelV4 {
   return {
     specificationVersion: 'v4',
@@ -19,7 +19,7 @@ export function scriptedModel(script: () => ScriptedAnswers): LanguageModelV4 {
   }
 }
 
-/** What was said last, also where it stands in one message with what was said before it. */
+/** Reads the number from the last text, even if earlier texts are in the same message. */
 function askedIn(prompt: LanguageModelV4Prompt): number {
   const last = prompt.findLast(({ role }) => role === 'user')
   const part = last?.role === 'user' ? last.content.at(-1) : undefined
@@ -29,15 +29,15 @@ function askedIn(prompt: LanguageModelV4Prompt): number {
 function streamOf(script: ScriptedAnswers, answer: number): ReadableStream<LanguageModelV4StreamPart> {
   return new ReadableStream({
     start(controller) {
-      const speak = async () => {
+      const produce = async () => {
         controller.enqueue({ type: 'stream-start', warnings: [] })
         controller.enqueue({ type: 'text-start', id: '0' })
-        await script.speak(answer, delta => controller.enqueue({ type: 'text-delta', id: '0', delta }))
+        await script.produce(answer, delta => controller.enqueue({ type: 'text-delta', id: '0', delta }))
         controller.enqueue({ type: 'text-end', id: '0' })
         controller.enqueue({ type: 'finish', finishReason: { unified: 'stop', raw: undefined }, usage })
         controller.close()
       }
-      speak().catch(error => controller.error(error))
+      produce().catch(error => controller.error(error))
     },
   })
 }

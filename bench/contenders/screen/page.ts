@@ -1,4 +1,4 @@
-// Answers on a page, from the model's token to the frame that shows it. The server, the browser and who measures are processes of their own.
+// Answers on a page, from the model's token to the frame that shows it. The server, the browser and the measuring process are separate.
 import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
@@ -10,10 +10,10 @@ import { tokensOf } from './scripted-answers.ts'
 import type { Address, Shown, System } from './served.ts'
 import type { ServerReply, ServerRequest } from './server.child.ts'
 
-/** What is asked of a page: from token to screen, the CPU time that its main thread takes, or how many frames did not come. */
+/** Measured quantity: latency from token to screen, CPU time of the main thread, or dropped frames. */
 export type ScreenFigure = 'latency' | 'cpu' | 'frames'
 
-/** What a page tells: of each answer, when its tokens were on the screen, and its text; and when the page had a frame. */
+/** Report of a page: for each answer the times at which its tokens were painted and its text; and the times of all frames. */
 interface PageReport {
   readonly shown: number[][]
   readonly texts: string[]
@@ -23,7 +23,7 @@ interface PageReport {
 
 interface ScreenMeasurement extends PageReport, MainThreadUse {
   readonly latencies: number[]
-  /** From the first token that was said to the last on the screen. */
+  /** From the first produced token to the last painted one, in ms. */
   readonly ms: number
 }
 
@@ -46,20 +46,20 @@ async function open({ page: url, conversations }: Address, messages: number): Pr
   return page
 }
 
-/** Throws where the page's clock is another than that of all other processes. */
+/** @throws if the page's clock differs from that of the other processes. */
 async function checkClock(page: Page): Promise<void> {
   const before = clock()
   const there = await page.evaluate(() => bench.now())
   const after = clock()
-  // What the browser tells of its clock is rounded.
-  ok(there > before - 1 && there < after + 1, `the clock of the page is off: ${before}, ${there}, ${after}`)
+  // The browser rounds its clock.
+  ok(there > before - 1 && there < after + 1, `expected the page clock between ${before} and ${after}, found ${there}`)
 }
 
-/** So many answers on one page. */
+/** Concurrent answers on one page. */
 export async function screen(system: System, asked: ScreenFigure, shown: Shown): Promise<Job> {
   const { answers, messages, tokens } = shown
   const { address } = await server().request({ kind: 'show', system, folder: buildPage(PAGES, system), shown })
-  if (!address) throw new Error('the server did not say where the page is')
+  if (!address) throw new Error('the server did not return the address of the page')
   const page = await open(address, messages)
   const complaints: string[] = []
   page.on('pageerror', error => complaints.push(error.message))
@@ -70,19 +70,19 @@ export async function screen(system: System, asked: ScreenFigure, shown: Shown):
     async (): Promise<ScreenMeasurement> => {
       await Promise.all([page.evaluate(count => bench.ask(count), tokens), server().request({ kind: 'wait' })])
       const before = await used()
-      const [told, { said = [] }] = await Promise.all([
+      const [told, { producedAt = [] }] = await Promise.all([
         page.evaluate(() => bench.shown()),
         server().request({ kind: 'produce' }),
       ])
       const after = await used()
       await page.close()
       const [first, last] = [
-        Math.min(...said.map(([time = 0]) => time)),
+        Math.min(...producedAt.map(([time = 0]) => time)),
         Math.max(...told.shown.map(times => times.at(-1) ?? 0)),
       ]
       return {
         ...told,
-        latencies: told.shown.flatMap((times, i) => times.map((time, k) => time - (said[i]?.[k] ?? Number.NaN))),
+        latencies: told.shown.flatMap((times, i) => times.map((time, k) => time - (producedAt[i]?.[k] ?? Number.NaN))),
         frames: told.frames.filter(time => time >= first && time <= last),
         ms: last - first,
         busy: after.busy - before.busy,
@@ -91,12 +91,8 @@ export async function screen(system: System, asked: ScreenFigure, shown: Shown):
       }
     },
     told => {
-      deepStrictEqual(told.texts, texts, 'the text is another')
-      strictEqual(
-        told.rows,
-        answers * (messages + 2),
-        'beside the earlier messages there are the question and the answer',
-      )
+      deepStrictEqual(told.texts, texts, 'the page shows another text')
+      strictEqual(told.rows, answers * (messages + 2), 'expected the earlier messages, the question and the answer')
       strictEqual(told.latencies.length, answers * tokens)
       deepStrictEqual([complaints, told.latencies.filter(ms => !(ms >= 0))], [[], []])
     },

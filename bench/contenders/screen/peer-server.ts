@@ -1,4 +1,4 @@
-// What a peer's server needs beside its answers: the page, and enough origins for all of them to be on their way at once.
+// Server of a peer: serves the page, and enough origins for all answers at once.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { ScriptedAnswers } from './scripted-answers.ts'
 import type { Server } from './served.ts'
 
-/** A browser has six connections to an origin over HTTP/1.1: one of them is left for what is not an answer. */
+/** A browser opens six connections per origin over HTTP/1.1. One is reserved for other requests. */
 const ANSWERS_AN_ORIGIN = 5
 
 const CORS = {
@@ -16,7 +16,7 @@ const CORS = {
   'access-control-max-age': '600',
 }
 
-/** Answers a request for the answer of that number. */
+/** Handles a request for answer number `answer`. */
 export type Answering = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -24,7 +24,7 @@ export type Answering = (
   script: ScriptedAnswers,
 ) => unknown
 
-/** A server of that folder's page, and of as many origins as the answers need. */
+/** Opens a server for the page in `folder`, with as many origins as the answers need. */
 export function openPeerServer(folder: string, answering: Answering): Server {
   const files = { script: readFileSync(join(folder, 'page.js')), page: readFileSync(join(folder, 'index.html')) }
   const origins: string[] = []

@@ -1,9 +1,9 @@
-// What the models of one page say: each answer at the same pace, all from the moment on at which they are told to.
+// Answers of the models of one page, at the same pace, all starting on `begin`.
 import { setTimeout } from 'node:timers/promises'
 import { numbered, pace } from '../../fixtures/paced.ts'
 import { clock } from '../log/start-child.ts'
 
-/** How many answers, of how many tokens each, and the milliseconds between two tokens of one. */
+/** Number of answers, tokens per answer, and ms between two tokens of one answer. */
 export interface AnswerScript {
   readonly answers: number
   readonly tokens: number
@@ -11,49 +11,50 @@ export interface AnswerScript {
   readonly piece: number
 }
 
-/** The tokens of one of the answers. */
+/** Tokens of one answer. */
 export const tokensOf = ({ tokens, piece }: AnswerScript, answer: number): string[] =>
   numbered(tokens, piece * 1000 + answer)
 
-/** The answers that are asked for by their numbers, and when each of their tokens was said. */
+/** Answers by number, and the time of each of their tokens. */
 export class ScriptedAnswers {
-  readonly said: number[][]
-  readonly #spoken: AnswerScript
-  readonly #asked = new Set<number>()
-  readonly #isAsked = Promise.withResolvers<void>()
+  readonly producedAt: number[][]
+  readonly #script: AnswerScript
+  readonly #requested = new Set<number>()
+  readonly #allRequested = Promise.withResolvers<void>()
   readonly #begin = Promise.withResolvers<void>()
   readonly #isOver = Promise.withResolvers<void>()
   #left: number
 
-  constructor(spoken: AnswerScript) {
-    this.#spoken = spoken
-    this.#left = spoken.answers
-    this.said = Array.from({ length: spoken.answers }, () => [])
+  constructor(script: AnswerScript) {
+    this.#script = script
+    this.#left = script.answers
+    this.producedAt = Array.from({ length: script.answers }, () => [])
   }
 
-  /** Until each answer was asked for. */
+  /** Resolves when each answer has been requested. */
   get asked(): Promise<void> {
-    return this.#isAsked.promise
+    return this.#allRequested.promise
   }
 
-  /** Begins all answers, and is done when all was said. */
+  /** Starts all answers. Resolves when all are complete. */
   async begin(): Promise<void> {
     this.#begin.resolve()
     await this.#isOver.promise
   }
 
-  /** Says an answer: it takes no regard of how fast it is read, as a model at the other end of a network does not. */
-  async speak(answer: number, say: (token: string) => void): Promise<void> {
-    const said = this.said[answer]
-    if (!said || this.#asked.has(answer)) throw new Error(`the answer ${answer} was not to be asked for`)
-    this.#asked.add(answer)
-    if (this.#asked.size === this.#spoken.answers) this.#isAsked.resolve()
+  /** Produces an answer. Like a remote model, it does not wait for its reader. */
+  async produce(answer: number, say: (token: string) => void): Promise<void> {
+    const producedAt = this.producedAt[answer]
+    if (!producedAt || this.#requested.has(answer))
+      throw new Error(`answer ${answer} does not exist or was requested before`)
+    this.#requested.add(answer)
+    if (this.#requested.size === this.#script.answers) this.#allRequested.resolve()
     await this.#begin.promise
-    const { paceMs, answers } = this.#spoken
-    // Models know nothing of each other: their tokens come evenly, and not all at the same time.
+    const { paceMs, answers } = this.#script
+    // Staggers the answers evenly, so that their tokens do not coincide.
     if (answer > 0) await setTimeout((paceMs * answer) / answers)
-    await pace({ deltas: tokensOf(this.#spoken, answer), paceMs }, token => {
-      said.push(clock())
+    await pace({ deltas: tokensOf(this.#script, answer), paceMs }, token => {
+      producedAt.push(clock())
       say(token)
     })
     this.#left--

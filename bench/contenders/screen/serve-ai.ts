@@ -1,4 +1,4 @@
-// A server of the AI SDK, as its documentation has it: `streamText`, and its stream of a message to the page.
+// A server of the AI SDK as documented: `streamText` and its UI message stream.
 import { getRequestListener } from '@hono/node-server'
 import { convertToModelMessages, streamText, type UIMessage } from 'ai'
 import { scriptedModel } from './model.ts'

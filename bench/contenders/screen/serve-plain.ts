@@ -1,4 +1,4 @@
-// A server of nobody’s, which writes the chunks of MUI, that has none, as events: a token as soon as it is said.
+// A plain server that writes each token as an MUI chunk in an SSE event. MUI has no server of its own.
 import { openPeerServer } from './peer-server.ts'
 import type { Server } from './served.ts'
 
@@ -10,7 +10,7 @@ export async function openPlain(folder: string): Promise<Server> {
     const messageId = `answer-${answer}`
     say({ type: 'start', messageId })
     say({ type: 'text-start', id: 'text-1' })
-    await script.speak(answer, delta => say({ type: 'text-delta', id: 'text-1', delta }))
+    await script.produce(answer, delta => say({ type: 'text-delta', id: 'text-1', delta }))
     say({ type: 'text-end', id: 'text-1' })
     say({ type: 'finish', messageId })
     response.end()

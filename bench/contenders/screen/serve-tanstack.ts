@@ -1,4 +1,4 @@
-// A server of TanStack AI, as its documentation has it: `chat()` with an adapter that follows the script.
+// A server of TanStack AI as documented: `chat()` with a scripted adapter.
 import { getRequestListener } from '@hono/node-server'
 import {
   type AdapterYieldChunk,
@@ -12,14 +12,14 @@ import { openPeerServer } from './peer-server.ts'
 import type { ScriptedAnswers } from './scripted-answers.ts'
 import type { Server } from './served.ts'
 
-/** An adapter that says one answer. */
+/** An adapter that produces one answer. */
 const adapterOf = (script: ScriptedAnswers, answer: number): AnyTextAdapter => ({
   kind: 'text',
   name: 'bench',
   model: 'bench',
   '~types': undefined as never,
   async *chatStream() {
-    // What its own adapters yield has more fields than its types know of.
+    // Its own adapters yield more fields than its types declare.
     const event = (type: EventType, more: object) =>
       ({ type, timestamp: Date.now(), model: 'bench', ...more }) as unknown as AdapterYieldChunk
     const [run, messageId] = [{ runId: `model-${answer}`, threadId: '' }, `answer-${answer}`]
@@ -32,12 +32,12 @@ const adapterOf = (script: ScriptedAnswers, answer: number): AnyTextAdapter => (
   structuredOutput: () => Promise.reject(new Error('it only streams')),
 })
 
-/** The tokens as an adapter reads them of its provider: they come, read or not. */
+/** Tokens as an adapter reads them from its provider, independent of how fast they are read. */
 function tokens(script: ScriptedAnswers, answer: number): ReadableStream<string> {
   return new ReadableStream({
     start(controller) {
       script
-        .speak(answer, token => controller.enqueue(token))
+        .produce(answer, token => controller.enqueue(token))
         .then(() => controller.close())
         .catch(error => controller.error(error))
     },
@@ -49,7 +49,7 @@ export async function openTanstack(folder: string): Promise<Server> {
     getRequestListener(async request => {
       const { messages, threadId, runId } = await chatParamsFromRequest(request)
       const adapter = adapterOf(script, answer)
-      // The messages of the page are wider than those of an adapter that has no types.
+      // The message type of the page is wider than that of an untyped adapter.
       const stream = chat({ adapter, messages: messages as never, threadId, runId, debug: false })
       return toServerSentEventsResponse(stream)
     })(incoming, outgoing),

@@ -1,4 +1,4 @@
-// Reading a whole session over HTTP, by a reader in another process that comes when all is said.
+// A late reader in another process reads a complete session over HTTP.
 import { strictEqual } from 'node:assert/strict'
 import type { Chunk } from '@millrace/protocol'
 import { answer, batches } from '../../fixtures/text.ts'
@@ -7,10 +7,10 @@ import { type Job, job } from '../../harness/suite.ts'
 import type { Backend } from '../log/target.ts'
 import { type Address, checkGot, expectedOf, readersChild } from './served.ts'
 
-/** Ours, merged or entry by entry; or durable streams, by events or in one reply. */
+/** Ours, merged or entry by entry; or durable streams, by SSE or in one response. */
 export type Past = 'merged' | 'entries' | 'events' | 'reply'
 
-/** How many entries an append had. */
+/** Entries per append. */
 const SIZE = 16
 
 const chunksOf = (count: number, piece: number): Chunk[] =>
@@ -33,14 +33,14 @@ async function addressOf(past: Past, isFile: boolean, count: number, piece: numb
   return (await durable(isFile ? 'file' : 'memory', count, piece))(past === 'events')
 }
 
-/** Has a session of so many entries read. */
+/** Reads a session of `count` entries. */
 export async function catchUp(past: Past, isFile: boolean, count: number, piece: number): Promise<Job> {
   const address = await addressOf(past, isFile, count, piece)
   const expected = expectedOf(chunksOf(count, piece))
   return job(
     () => readersChild().request({ kind: 'catch-up', address }),
     ({ got }) => {
-      // What is merged is fewer entries, of the same text.
+      // A merged reader gets fewer entries with the same text.
       const entries = past === 'merged' ? (got[0]?.entries ?? 0) : expected.entries
       checkGot(got, 1, { ...expected, entries })
       strictEqual(entries > 0, true)

@@ -1,4 +1,4 @@
-// What a server does for entries to reach so many readers in another process.
+// CPU time of a server to deliver entries to readers in another process.
 import { setImmediate as turn } from 'node:timers/promises'
 import { entryBatches } from '../../fixtures/batches.ts'
 import { openOnce } from '../../harness/cleanup.ts'
@@ -11,7 +11,7 @@ const here = openOnce(async (way: Way, readers: number) => {
   return served
 })
 
-/** Appends so many entries at once, a turn of the loop startChild, until each reader has them all; items are what is delivered. */
+/** Appends batches of `size` entries, one per event loop turn, until each reader has all. An item is one delivery. */
 export async function fanOut(way: Way, readers: number, size: number, items: number, piece: number): Promise<Job> {
   const count = Math.floor(items / Math.max(1, readers))
   const batches = entryBatches(count, piece, size).map(({ chunks }) => chunks)
@@ -30,7 +30,7 @@ export async function fanOut(way: Way, readers: number, size: number, items: num
       return { count, ...told }
     },
     ({ count: done, got }) => {
-      if (done !== count) throw new Error(`${done} entries were appended`)
+      if (done !== count) throw new Error(`expected ${count} appended entries, found ${done}`)
       checkGot(got, readers, expected)
     },
     undefined,

@@ -7,7 +7,7 @@ import { type SSEStreamingApi, streamSSE } from 'hono/streaming'
 import { onCleanup } from '../../harness/cleanup.ts'
 import type { PlainEntry, Served } from './served.ts'
 
-/** Serves whoever comes all that is appended from then on: by `writeSSE`, or by one `write` a batch. */
+/** Serves all entries that are appended after a reader connects: by `writeSSE`, or by one `write` per batch. */
 export async function serveHono(isEach: boolean): Promise<Served> {
   const streams = new Set<SSEStreamingApi>()
   const app = new Hono()

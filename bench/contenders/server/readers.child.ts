@@ -1,21 +1,21 @@
-// Readers in a process of their own: raw sockets that count and check every event they get.
+// Readers in a child process: raw sockets that count and check every event.
 import { batches } from '../../fixtures/text.ts'
 import { clock, handleRequests } from '../log/start-child.ts'
 import { Reader } from './reader.ts'
 import type { Address, Got } from './served.ts'
 
-/** How many come at once: a server takes no more connections at a time. */
+/** Connections that are opened at once. Servers accept no more. */
 const WAVE = 200
-/** Of so many times at most each is told, of more one in so many. */
+/** Maximum number of reported times. Beyond it they are sampled evenly. */
 const MOST_TIMES = 100_000
 
-/** Come and stay, so many to each; get so many entries each of where they came to; or read one session to where it is now, and leave. */
+/** Connect `readers` readers per address; wait until each reader of an address has `entries` entries; or read one session until caught up and disconnect. */
 export type ReadersRequest =
   | { kind: 'connect'; addresses: readonly Address[]; readers: number }
   | { kind: 'receive'; address: Address; entries: number }
   | { kind: 'catch-up'; address: Address }
 
-/** What each got since it was last asked, how many bytes that were, and how long each entry took to arrive that says when it was written. */
+/** Received entries of each reader since the last report, total bytes, and the latency of each entry that has a write time. */
 export interface ReadersReply {
   got: Got[]
   bytes: number
