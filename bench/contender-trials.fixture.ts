@@ -4,7 +4,7 @@ import { Services } from './harness/services.ts'
 import type { Benchmark, Contender, Suite } from './harness/suite.ts'
 import { suites } from './suites/index.ts'
 
-/** Suites whose contenders need servers, stores or browsers. */
+/** Suites with contenders that need servers, stores or browsers. */
 const SERVED: ReadonlySet<string> = new Set(['log', 'runtime', 'server', 'scale', 'screen'])
 
 /**

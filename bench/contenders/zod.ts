@@ -49,7 +49,7 @@ function shapeOf(fields: Fields): Shape {
   return Object.fromEntries(Object.entries(fields).map(([name, type]) => [name, schemaOf(type)]))
 }
 
-/** A field by its name in the catalogue; what is not basic may be anything. */
+/** A field by its type name in the catalogue. Nested types accept any value. */
 function schemaOf(type: string): z.ZodType {
   if (type.endsWith('?')) return schemaOf(type.slice(0, -1)).optional()
   if (type.endsWith('[]')) return z.array(schemaOf(type.slice(0, -2)))

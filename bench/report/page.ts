@@ -20,7 +20,7 @@ function measuredPart({ place, stands }: Results): string {
     ahead.length === 0 ? 'No peer came out ahead.' : 'Where a peer came out ahead:',
     '',
     ...ahead.map(
-      ({ job, peer, ahead }) => `- **${job}**, ${peer?.name}: ${ahead ?? 'by chance, as the interval shows.'}`,
+      ({ job, peer, ahead }) => `- **${job}**, ${peer?.name}: ${ahead ?? 'within the noise: the interval includes 1.'}`,
     ),
   ]
     .join('\n')

@@ -18,7 +18,7 @@ export async function catchUpOurs(
   return catchUp('ours', await storedAnswer(count, piece, size, state), readers, count, piece)
 }
 
-/** Catching up on a resumable-stream whose producer is a running child process. */
+/** Catching up on a resumable-stream with a running producer in a child process. */
 export async function catchUpResumable(
   way: 'tokens' | 'events',
   readers: number,

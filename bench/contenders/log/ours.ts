@@ -39,7 +39,7 @@ export async function storeTarget(backend: Backend, count: number): Promise<Targ
   }
 }
 
-/** Logs with a writer each, whose run has started. A batch is one commit. */
+/** Logs with a writer and a started run each. A batch is one commit. */
 export async function writerTarget(backend: Backend, count: number): Promise<FollowedTarget> {
   const manager = await openManager(backend, OWN_FILE)
   const writers = await each(count, () => startedWriter(manager))
@@ -129,7 +129,7 @@ async function claimed(store: LogStore): Promise<OpenLog> {
   return { streamId, epoch: claim.epoch, counter: 0, cursor: { sequence: 0, incarnation, epoch: mark } }
 }
 
-/** The writer of a new log, whose run has started. */
+/** Creates a log and a writer with a started run. */
 export async function startedWriter(manager: StreamManager): Promise<Writer> {
   const streamId = await newStream(manager.store)
   const writer = await manager.createWriter(streamId, { runId: 'run-1', agentType: 'writer', step: 1 })

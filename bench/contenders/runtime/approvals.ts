@@ -16,7 +16,7 @@ const answersOf = (run: number) => (step: number) =>
     ? toolCallParts({ toolCallId, toolName: 'echo', input: JSON.stringify(inputOf(run)) })
     : textParts(['All', ' is', ' well', ` with ${run}`])
 
-/** Runs of two steps whose one call needs approval or not. */
+/** Runs of two steps and one call, with or without approval. */
 export async function approvedRuns(
   backend: Backend,
   asks: 'approval' | 'nobody',

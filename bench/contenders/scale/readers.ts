@@ -94,7 +94,7 @@ function share({ sessions }: FollowedSessions, n: number, count: number): number
   return n < written ? Math.floor((count + written - 1 - n) / written) : 0
 }
 
-/** Sessions whose readers are checked: those with appends, and as many without. */
+/** Sessions with checked readers: those with appends, and as many without. */
 const looked = ({ sessions }: FollowedSessions): readonly ServedSession[] => sessions.slice(0, 2 * WRITTEN)
 
 /** Received entries by session, with the number of readers that got them. */

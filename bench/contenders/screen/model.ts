@@ -7,7 +7,7 @@ const usage = {
   outputTokens: { total: 1, text: undefined, reasoning: undefined },
 }
 
-/** A model whose last user message is the number of the answer to produce. */
+/** A model that reads the number of the answer from the last user message. */
 export function scriptedModel(script: () => ScriptedAnswers): LanguageModelV4 {
   return {
     specificationVersion: 'v4',

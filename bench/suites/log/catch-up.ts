@@ -4,7 +4,7 @@ const READERS = [1, 10, 100]
 /** resumable-stream does not reliably serve more readers at once: it sends each the full text, and a reader gives up after a second. */
 const RESUMABLE_MAX_READERS = 10
 
-/** How the answer was appended. The speed of the model decides how many tokens share an append. */
+/** The speed of the model decides how many tokens share an append. */
 const SPEEDS = [
   { name: 'said at once', size: 1_000 },
   { name: '8 tokens an append', size: 8 },
