@@ -1,4 +1,4 @@
-// `npm run screenshots`: drives the demo in a fresh folder to moments worth seeing, and writes docs/images/*.png of them.
+// `npm run screenshots`: drives the demo in a new folder and writes screenshots to docs/images/*.png.
 
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,10 +9,10 @@ import { takePictures } from '../studio/pictures.ts'
 import { root } from './command.ts'
 import { chromium } from './services/chromium.ts'
 
-/** What a page of the docs may carry of one picture. */
+/** Maximum size of one picture. */
 const MOST_BYTES = 250_000
 
-// By the script, whatever provider whoever runs this has a key of: so the pictures show the same each time.
+// Uses the scripted model even if a provider key is set, so that the pictures are reproducible.
 for (const name of ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY']) delete process.env[name]
 process.env['DEMO_PACE'] = '1'
 

@@ -1,4 +1,4 @@
-// Every block of code on the site is compiled, and run where it can be: here, or by the test that `runners` names.
+// Compiles every code block of the site, and runs those that can run: here, or in the test that `runners` names.
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
@@ -21,18 +21,18 @@ import { build } from '../studio/build.ts'
 import { compileCache } from './compile-cache.ts'
 import { runners, type Surroundings, surroundings } from './site-code.fixture.ts'
 
-/** What is read and not run: a drawing, or what something prints. */
+/** Languages of blocks that are not code: drawings and output. */
 const READ = new Set(['', 'text', 'mermaid'])
 const COMPILED = new Set(['ts', 'tsx', 'js'])
-/** Whose packages the code of the pages may import, the first that has one. */
+/** Folders that provide the packages for the code of the pages. The first with a package wins. */
 const HOMES = ['interop', 'packages/runtime', 'packages/server', 'packages/react', 'examples/agent', 'examples/demo']
 
 const codeOf = (page: Page): Block[] => blocksOf(textOf(page)).filter(({ language }) => !READ.has(language))
-// What an example shows beside its README is its own source, which `tsc` and its tests know.
+// Sources of examples are checked by `tsc` and their own tests.
 const written = pages.filter(({ file }) => file.endsWith('.md'))
 const pageAt = (path: string): Page => {
   const page = pages.find(each => each.path === path)
-  if (page === undefined) throw new Error(`There is no page ${path}`)
+  if (page === undefined) throw new Error(`no page ${path}`)
   return page
 }
 const blockOf = (path: string, language: string, name = ''): string => {
@@ -41,7 +41,7 @@ const blockOf = (path: string, language: string, name = ''): string => {
   return block.code
 }
 
-/** A folder of that package, gone after the test, from which it is found by its own name. */
+/** A temporary folder inside a package, from which the package can import itself by name. */
 function folderIn(home: string): string {
   const folder = mkdtempSync(join(root, home, '.example-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -60,7 +60,7 @@ test('each page with code has a test that runs it, and that test reads the page'
   }
 })
 
-test('no page has code in a language that nothing here knows', () => {
+test('no page has code in an unknown language', () => {
   const known = new Set([...COMPILED, 'sh'])
   const strange = written.flatMap(page =>
     codeOf(page).map(({ language, line }) => ({ at: `${page.file}:${line}`, language })),
@@ -68,7 +68,7 @@ test('no page has code in a language that nothing here knows', () => {
   expect(strange.filter(({ language }) => !known.has(language))).toEqual([])
 })
 
-test('the compiler takes the code of every page', () => {
+test('the code of every page compiles', () => {
   const folder = folderIn('interop')
   link(join(folder, 'node_modules'))
   for (const page of written) {
@@ -77,10 +77,10 @@ test('the compiler takes the code of every page', () => {
     if (blocks.length > 0) mkdirSync(home, { recursive: true })
     for (const [name, code] of filesOf(page.path, blocks)) writeFileSync(join(home, name), code)
   }
-  // The guide to React shows a page of the server that the guide to the client has.
+  // The guide to React shows a page for the server of the guide to the client.
   writeFileSync(join(folder, 'guide/react/server.ts'), blockOf('guide/client', 'ts', 'server.ts'))
   const compilerOptions = {
-    // Stricter than what an application starts with.
+    // Off: stricter than the defaults of an application.
     exactOptionalPropertyTypes: false,
     noPropertyAccessFromIndexSignature: false,
     noUnusedLocals: false,
@@ -93,11 +93,11 @@ test('the compiler takes the code of every page', () => {
     encoding: 'utf8',
   })
   if (error) throw error
-  // What it says of the packages it would not say under their own settings.
+  // Ignores diagnostics in the packages, which have their own settings.
   expect(stdout.split('\n').filter(line => /^[^.\s]\S*\(\d/.test(line))).toEqual([])
 })
 
-/** The files that a page is: those it names, its TypeScript as one program, and each piece that stands in surroundings alone. */
+/** The files of a page: those that it names, its TypeScript as one program, and each fragment with its surroundings. */
 function* filesOf(path: string, blocks: readonly Block[]): Generator<[name: string, code: string]> {
   const program: string[] = []
   for (const { language, name, code, line } of blocks) {
@@ -112,14 +112,14 @@ function* filesOf(path: string, blocks: readonly Block[]): Generator<[name: stri
   if (program.length > 0) yield ['program.ts', `${program.join('\n')}export {}\n`]
 }
 
-/** With the packages by the names that they have here. */
+/** Replaces package names by their aliases. */
 const renamed = (code: string, { here = {} }: Surroundings): string =>
   Object.entries(here).reduce((text, [name, own]) => text.replace(`'${name}'`, `'${own}'`), code)
 
-/** All packages that the pages may import, side by side. */
+/** Links all packages that the pages may import. */
 function link(into: string): void {
   mkdirSync(join(into, '@millrace'), { recursive: true })
-  // Nothing here imports the command.
+  // No page imports the command.
   symlinkSync(join(root, 'packages/cli'), join(into, '@millrace/cli'))
   for (const home of HOMES) {
     const from = join(root, home, 'node_modules')
@@ -134,7 +134,7 @@ function link(into: string): void {
   }
 }
 
-test('the pieces that stand in surroundings are on their pages', () => {
+test('every fragment with surroundings is on its page', () => {
   for (const [path, pieces] of Object.entries(surroundings)) {
     const codes = codeOf(pageAt(path)).map(({ code }) => code)
     for (const { begins } of pieces)
@@ -145,7 +145,7 @@ test('the pieces that stand in surroundings are on their pages', () => {
   }
 })
 
-/** Runs a block as an application would, inside a package that finds what it imports; gives what it prints. */
+/** Runs a block inside a package that can resolve its imports. Returns its output. */
 function run(home: string, code: string): string {
   const cwd = folderIn(home)
   writeFileSync(join(cwd, 'example.ts'), code)
@@ -160,7 +160,7 @@ test('how-it-works prints the log that it shows', () => {
   expect(run('packages/millrace', blockOf('how-it-works', 'ts'))).toBe(blockOf('how-it-works', 'text'))
 })
 
-test('the README of the dialects says in the words of one what was said in those of another', () => {
+test('the README of the dialects translates from one dialect to another', () => {
   const printed = run('interop', blockOf('packages/dialects', 'ts')).trim().split('\n')
   const said = printed.map(line => JSON.parse(line))
   expect(said[0]).toEqual({ type: 'start' })
@@ -168,7 +168,7 @@ test('the README of the dialects says in the words of one what was said in those
   expect(said.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
 })
 
-test('the start page leads to a running agent: its file is served by its command, and answers', async () => {
+test('the start page leads to a running agent: its command serves its file, which answers', async () => {
   const folder = folderIn('packages/millrace')
   const file = 'agent.ts'
   writeFileSync(join(folder, file), blockOf('index', 'ts', file))
@@ -203,7 +203,7 @@ test('the start page leads to a running agent: its file is served by its command
   expect(frames).toContain('"type":"end","status":"completed"')
 })
 
-test('the commands of the README ask what its server answers', async () => {
+test('the commands of the README work with its server', async () => {
   const [ask = '', follow = ''] = blockOf('overview', 'sh').trim().split('\n')
   const [, to = ''] = /^curl -N localhost:4400(\S+) /.exec(ask) ?? []
   const [, body = ''] = /--json '([^']+)'/.exec(ask) ?? []
@@ -220,7 +220,7 @@ test('the commands of the README ask what its server answers', async () => {
   expect(await followed.text()).toContain('run-finished')
 })
 
-test('the commands of CONTRIBUTING.md are there', () => {
+test('the commands of CONTRIBUTING.md exist', () => {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const commands = [...textOf(pageAt('contributing')).matchAll(/`(np[mx]) (?:run )?([\w:-]+)[^`]*`/g)]
   expect(commands.length).toBeGreaterThan(5)
