@@ -12,7 +12,7 @@ const tones = [
   { id: 'formal', label: 'Formal', description: 'As to an office' },
 ]
 
-/** What is said in place of a model of a provider: the same words each time, in pieces of a few characters. */
+/** Script of the offline model: deterministic, in pieces of a few characters. */
 export const draftScript: Script = ({ lastText, turnAnswers }) => ({
   text: JSON.stringify(draftOf(lastText, turnAnswers)),
   pieceLength: 6,
@@ -23,7 +23,7 @@ function draftOf(request: string, answers: number): z.infer<typeof Email> {
   if (request.startsWith('Write a warm')) {
     return { subject: 'Come to the mill!', body: 'Dear Ann,\n\nit would not be a party without you.', bullets }
   }
-  // The first subject is longer than the schema allows: it is refused, and the model corrects it.
+  // The first subject is longer than the schema allows, so it is rejected and the model corrects it.
   const subject = answers === 0 ? 'Invitation to the festivities on the occasion of our jubilee' : 'Invitation'
   return { subject, body: 'Dear Ms Smith,\n\nwe request the pleasure of your company.', bullets }
 }
