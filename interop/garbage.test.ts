@@ -12,7 +12,7 @@ const ASKED = ['id', 'reason', 'message', 'toolCallId', 'responseSchema', 'expir
 
 const simple = fc.constantFrom<unknown>(null, 5, 'x', 'tool', 'user', 'assistant', 'client_tool', {}, [], [null], [{}])
 
-/** What may stand where something else was meant: among it what has a name that objects know, and what cannot become a text. */
+/** Invalid values, including names of object prototype members and values that cannot be converted to strings. */
 const junk = fc.oneof(
   fc.constantFrom<unknown>(
     undefined,
@@ -42,7 +42,7 @@ const junk = fc.oneof(
   ),
   fc.constantFrom<unknown>({ toString: 1, valueOf: 1 }, [{ toString: 1, valueOf: 1 }], { agentId: 'a' }, { chunk: 5 }),
   fc.constantFrom<unknown>({ millrace: 5 }, { millrace: { type: 5 } }, { millrace: null }, { millraceOrigin: 5 }),
-  // What runs are said to wait for, and what messages are said to be there.
+  // Lists of interrupts and of messages.
   fc.record({ type: fc.constant('interrupt'), interrupts: fc.array(fc.dictionary(fc.constantFrom(...ASKED), simple)) }),
   fc.record({ type: fc.constant('success'), pendingToolCallIds: fc.array(simple, { maxLength: 2 }) }),
   fc.array(fc.dictionary(fc.constantFrom('id', 'role', 'content', 'toolCalls', 'toolCallId'), simple), {
@@ -51,7 +51,7 @@ const junk = fc.oneof(
   fc.jsonValue({ maxDepth: 2 }),
 )
 
-/** Chooses a field of an event, or one that it might have, and what to put there. */
+/** Replaces a field of an event, existing or not, by an invalid value. */
 interface Mutation {
   readonly event: number
   readonly field: number
@@ -61,34 +61,34 @@ interface Mutation {
 const mutation: fc.Arbitrary<Mutation> = fc.record({ event: fc.nat(), field: fc.nat(), value: junk })
 
 describe.each(DIALECTS)('$name', dialect => {
-  test('anything at all is understood as what is right, or refused by a ProtocolError', () => {
+  test('decodes any input to valid chunks or throws a ProtocolError', () => {
     const types = fc.constantFrom(...typesOf(dialect))
     const typed = fc
       .tuple(types, fc.dictionary(fc.constantFrom(...FIELDS), junk))
       .map(([type, rest]) => ({ ...rest, type }))
     const property = fc.property(
       fc.array(fc.oneof(fc.jsonValue(), junk, typed, typed, typed), { maxLength: 6 }),
-      events => hear(dialect, events),
+      events => decodeAll(dialect, events),
     )
     fc.assert(property, { numRuns: multiplied(1000) })
   })
 
-  test('so is any run of which something was changed on the way', async () => {
+  test('does the same for runs with changed fields', async () => {
     const changed = fc.array(mutation, { minLength: 1, maxLength: 20 })
     const property = fc.asyncProperty(scenarios, changed, async (scenario, mutations) => {
       const run = await runOf(scenario)
-      for (const one of mutations) hear(dialect, mutated(runIn(dialect, run), [one]))
-      hear(dialect, mutated(runIn(dialect, run), mutations))
+      for (const one of mutations) decodeAll(dialect, mutated(runIn(dialect, run), [one]))
+      decodeAll(dialect, mutated(runIn(dialect, run), mutations))
     })
     await fc.assert(property, { numRuns: multiplied(25) })
   })
 
-  test('so are any chunks of which something was changed on the way', () => {
+  test('does the same for chunks with changed fields', () => {
     const chunks = fc.array(arbitraryChunk(), { minLength: 1, maxLength: 8 })
     const property = fc.property(chunks, fc.array(mutation, { minLength: 1, maxLength: 4 }), (chunks, mutations) => {
       const encoder = dialect.encoder()
       const events = chunks.flatMap(chunk => encoder.encode({ chunk, origin: GUEST }))
-      hear(dialect, mutated(events, mutations))
+      decodeAll(dialect, mutated(events, mutations))
     })
     fc.assert(property, { numRuns: multiplied(1000) })
   })
@@ -96,7 +96,7 @@ describe.each(DIALECTS)('$name', dialect => {
 
 const GUEST = { guest: 'ada', runId: 'run-1', lane: 'main' }
 
-/** Fields that events have, and that asides and origins are put in. */
+/** Fields of events, including those that carry our extensions and origins. */
 const FIELDS = [
   ...[
     'millrace',
@@ -139,11 +139,11 @@ const FIELDS = [
   ],
 ]
 
-/** Gives events to a decoder, and looks at all that it makes of them. */
-function hear(dialect: Dialect<unknown>, events: readonly unknown[]): void {
+/** Decodes events and validates the result. */
+function decodeAll(dialect: Dialect<unknown>, events: readonly unknown[]): void {
   const decoder = dialect.decoder()
   for (const event of events) {
-    for (const told of understood(() => decoder.decode(event), event)) look(told, event)
+    for (const told of decodeOrReject(() => decoder.decode(event), event)) look(told, event)
     const { status } = decoder
     if (status !== undefined && !STATUSES.has(status)) expect.fail(`${status} after ${JSON.stringify(event)}`)
   }
@@ -151,7 +151,7 @@ function hear(dialect: Dialect<unknown>, events: readonly unknown[]): void {
 
 const STATUSES: ReadonlySet<unknown> = new Set(['completed', 'failed', 'interrupted', 'aborted', 'paused'])
 
-function understood(decode: () => readonly DecodedChunk[], event: unknown): readonly DecodedChunk[] {
+function decodeOrReject(decode: () => readonly DecodedChunk[], event: unknown): readonly DecodedChunk[] {
   try {
     return decode()
   } catch (error) {
@@ -167,10 +167,10 @@ function look({ chunk, origin, messageId, sequence, timestamp }: DecodedChunk, e
     (messageId === undefined || typeof messageId === 'string' ? undefined : '.messageId') ??
     (sequence === undefined || Number.isSafeInteger(sequence) ? undefined : '.sequence') ??
     (timestamp === undefined || Number.isFinite(timestamp) ? undefined : '.timestamp')
-  if (problem !== undefined) expect.fail(`${problem} of what ${JSON.stringify(event)} is understood as`)
+  if (problem !== undefined) expect.fail(`${problem} in the chunk decoded from ${JSON.stringify(event)}`)
 }
 
-/** The names of the events of a dialect, and some that none has. */
+/** Event types of a dialect, and unknown ones. */
 function typesOf(dialect: Dialect<unknown>): string[] {
   const types = new Set(['', 'x', 'millrace', 'data-millrace', 'data-x', 'CUSTOM', 'suspension_marker', ...FOREIGN])
   const encoder = dialect.encoder()
@@ -184,7 +184,7 @@ function typesOf(dialect: Dialect<unknown>): string[] {
   return [...types]
 }
 
-/** Events of other servers, which ours do not say. */
+/** Events of other servers that ours never sends. */
 const FOREIGN = [
   ...[
     'RUN_STARTED',
@@ -222,7 +222,7 @@ function runIn(dialect: Dialect<unknown>, { live, status }: Recorded): readonly 
   return [...live.flatMap(entry => encoder.encode(entry)), ...encoder.end(status)]
 }
 
-/** Events with other things in some of their fields, as they come out of the wire. */
+/** Events with some fields replaced, after a JSON round trip. */
 function mutated(events: readonly unknown[], mutations: readonly Mutation[]): unknown[] {
   const changed = JSON.parse(JSON.stringify(events)) as unknown[]
   for (const { event, field, value } of mutations) {
@@ -237,7 +237,7 @@ function mutated(events: readonly unknown[], mutations: readonly Mutation[]): un
 
 type Holder = { [key: string]: unknown }
 
-/** All places in a value where something is, and where something of ours might be. */
+/** All existing fields of a value, and those that can hold our extensions. */
 function placesIn(value: unknown, depth = 0): [Holder, string][] {
   if (typeof value !== 'object' || value === null || depth > 4) return []
   const holder = value as Holder
@@ -253,7 +253,7 @@ function placesIn(value: unknown, depth = 0): [Holder, string][] {
 
 const runs = new Map<string, Promise<Recorded>>()
 
-/** A run of a scenario; the scenarios are the same for every dialect, and each is let happen once. */
+/** The run of a scenario, recorded once for all dialects. */
 function runOf(scenario: Scenario): Promise<Recorded> {
   const key = JSON.stringify(scenario)
   const run = runs.get(key) ?? recorded(scenario)

@@ -1,7 +1,7 @@
 import type { Message } from '@ag-ui/client'
 import type { AgUiMessage } from '@millrace/dialects/ag-ui'
 
-/** What messages say: not how the arguments of calls are spaced, in which order parallel calls came back, or what goes along for us. */
+/** Normalises messages: ignores whitespace in arguments, the order of parallel results, and our additional fields. */
 export function plain(messages: readonly (Message | AgUiMessage)[]): unknown[] {
   const said = messages
     .filter(({ role, ...rest }) => role !== 'reasoning' || (rest as { content?: string }).content !== '')

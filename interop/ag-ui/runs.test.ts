@@ -7,7 +7,7 @@ import { multiplied } from '../../scripts/faults/campaign.ts'
 import { connectionsOf, recorded, scenarios } from '../runs.fixture.ts'
 import { plain } from './plain.fixture.ts'
 
-/** Takes events from nowhere, through all that AG-UI has between the wire and its messages. */
+/** An agent without a connection: passes given events through AG-UI's own pipeline. */
 class Listener extends AbstractAgent {
   events: readonly BaseEvent[] = []
 
@@ -15,7 +15,7 @@ class Listener extends AbstractAgent {
     return from(JSON.parse(JSON.stringify(this.events)) as BaseEvent[])
   }
 
-  /** Hears one connection, answering what was asked in the last. */
+  /** Processes one connection, which answers the interrupts of the last one. */
   async hear(events: readonly unknown[]): Promise<void> {
     this.events = events as readonly BaseEvent[]
     const resume = this.pendingInterrupts.map(({ id }) => ({ interruptId: id, status: 'cancelled' as const }))
@@ -23,7 +23,7 @@ class Listener extends AbstractAgent {
   }
 }
 
-test('every run, as it happens and afterwards, passes what AG-UI checks, and comes to the messages and the state of the view', async () => {
+test('every run, live and replayed, passes the verification of AG-UI and results in the messages and state of the view', async () => {
   const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
   onTestFinished(() => warn.mockRestore())
   const property = fc.asyncProperty(scenarios, async scenario => {
@@ -38,7 +38,7 @@ test('every run, as it happens and afterwards, passes what AG-UI checks, and com
     for (const events of connectionsOf(encoder, run)) await live.hear(events)
     expect(plain(live.messages)).toEqual(plain(aguiMessagesOf(view)))
     expect(live.state).toEqual(view.state ?? {})
-    // Its clients keep what was asked before a run that failed.
+    // AG-UI clients keep the interrupts from before a failed run.
     if (status !== 'failed') expect(live.pendingInterrupts).toEqual([])
 
     const late = new Listener({ threadId: sessionId })

@@ -24,7 +24,7 @@ type AnyPart = UIMessage['parts'][number] & {
 export const partsOf = (message: UIMessage | undefined, type: string): AnyPart[] =>
   (message?.parts ?? []).filter(part => part.type === type) as AnyPart[]
 
-/** What waits for approval. */
+/** Id of the pending approval. */
 export const approvalIn = (message: UIMessage | undefined, type: string): string => {
   const { id } = (partsOf(message, type)[0]?.approval ?? {}) as { id?: string }
   return id ?? ''
@@ -32,7 +32,7 @@ export const approvalIn = (message: UIMessage | undefined, type: string): string
 
 const { validate } = uiMessageChunkSchema()
 
-/** The stream of a response, as it comes out of the wire; every chunk passes the schema of the real client. */
+/** The stream of a response. Every chunk is validated with the schema of the real client. */
 async function streamOf(events: readonly UIMessageChunk[]): Promise<ReadableStream<Chunk>> {
   const chunks: Chunk[] = JSON.parse(JSON.stringify(events))
   for (const chunk of chunks) expect(await validate?.(chunk)).toMatchObject({ success: true })
@@ -44,7 +44,7 @@ async function streamOf(events: readonly UIMessageChunk[]): Promise<ReadableStre
   })
 }
 
-/** A chat that is told these, one for each request. */
+/** A chat with given responses, one per request. */
 export async function chatOf(
   connections: readonly (readonly UIMessageChunk[])[],
   isReplay = false,
@@ -59,17 +59,17 @@ export async function chatOf(
   return chat
 }
 
-/** What is the same however it came about: marks of steps may be fewer where an attempt was taken back, and what is undefined is nothing. */
-export function saidBy(message: UIMessage | undefined) {
+/** Content of a message that does not depend on the stream: without step marks, which a discard can reduce, and without undefined fields. */
+export function contentOf(message: UIMessage | undefined) {
   const { id, metadata, parts = [] } = JSON.parse(JSON.stringify(message ?? {})) as Partial<UIMessage>
   const said = (parts as Record<string, unknown>[]).filter(({ type }) => type !== 'step-start').map(partOf)
-  // A structured object is shown when it is whole; the view has it where it began.
+  // A structured object is shown when it is complete. The view has it where it started.
   const isKept = ({ type }: { type?: unknown }) => type === 'data-millrace'
   const kept = Object.fromEntries(said.filter(isKept).map(part => [part['id'], part['data']]))
   return { id, metadata: metadata ?? {}, said: said.filter(part => !isKept(part)), kept }
 }
 
-/** A part without what only the stream or only the view keeps: beside what was said, ids of reasonings, the text of an input, names of files. */
+/** A part without fields that only the stream or only the view has: ids of reasoning, text of an input, file names. */
 function partOf({
   millrace,
   id,

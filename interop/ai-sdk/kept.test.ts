@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { openBackend, sell } from '../backend.fixture.ts'
 import { chatWith, partsOf, textOf } from './chats.fixture.ts'
 
-test('what a sub-agent wants approved is kept in the message, and answered beside it', async () => {
+test('keeps the approval of a sub-agent in the message and answers it by a separate request', async () => {
   const clerk = agent({
     name: 'clerk',
     model: scriptedModel(({ turnAnswers }) =>
@@ -37,7 +37,7 @@ test('what a sub-agent wants approved is kept in the message, and answered besid
   expect(partsOf(chat.lastMessage, 'data-millrace')).toMatchObject([{ data: { chunk: { approved: true } } }])
 })
 
-test('large outputs are whole in the stream and in the messages', async () => {
+test('large outputs are complete in the stream and in the messages', async () => {
   const dump = tool({ name: 'dump', inputSchema: z.object({}), execute: () => 'x'.repeat(100_000) })
   const script = [{ calls: [{ name: 'dump', input: {} }] }, { text: 'There it is.' }]
   const backend = await openBackend({ agents: [agent({ name: 'large', model: scriptedModel(script), tools: [dump] })] })
@@ -49,7 +49,7 @@ test('large outputs are whole in the stream and in the messages', async () => {
   }
 })
 
-test('our transport is one of theirs', () => {
+test('our transport implements their interface', () => {
   expectTypeOf(millraceTransport({ api: '' })).toExtend<ChatTransport<UIMessage>>()
   expectTypeOf<ReadableStream<never>>().toExtend<ReadableStream<Theirs>>()
 })

@@ -9,13 +9,13 @@ import { approvalIn, chatWith, partsOf, textOf } from './chats.fixture.ts'
 const messagesOf = async (backend: Backend, agent = 'teller', query = ''): Promise<UIMessage[]> =>
   (await fetch(`${backend.url}/api/ai-sdk/${agent}/s/messages${query}`)).json() as Promise<UIMessage[]>
 
-/** A chat over the transport that goes on. */
+/** A chat over our resuming transport. */
 const lastingChat = (backend: Backend, agent: string, more: Partial<Parameters<typeof millraceTransport>[0]> = {}) => {
   const transport = millraceTransport({ api: `${backend.url}/api/ai-sdk/${agent}`, ...more })
   return new Chat<UIMessage>({ id: 's', transport })
 }
 
-test('a page that is loaded again has its messages, and resumes the answer that is under way', async () => {
+test('a reloaded page has its messages and resumes the streaming answer', async () => {
   const backend = await openBackend()
   const first = chatWith(backend, 'holder')
   const sent = first.sendMessage({ text: 'hold' })
@@ -35,7 +35,7 @@ test('a page that is loaded again has its messages, and resumes the answer that 
   expect(backend.calls['holder']).toBe(1)
 })
 
-test('a run that waits is shown again from its start, and leaves the chat ready to answer', async () => {
+test('a paused run is replayed from its start, and the chat is ready to answer', async () => {
   const backend = await openBackend()
   await chatWith(backend, 'seller').sendMessage({ text: 'sell' })
   const chat = chatWith(backend, 'seller', { messages: await messagesOf(backend, 'seller') })
@@ -48,7 +48,7 @@ test('a run that waits is shown again from its start, and leaves the chat ready 
   expect(textOf(chat.lastMessage)).toBe('May I?|So much for the flour.')
 })
 
-test('a client tool that has its result is not asked for again by a page that comes back', async () => {
+test('a reloaded page does not run a completed client tool again', async () => {
   const backend = await openBackend()
   const chat = chatWith(backend, 'guide')
   await chat.sendMessage({ text: 'where?' })
@@ -68,7 +68,7 @@ test('a client tool that has its result is not asked for again by a page that co
   expect(types).not.toContain('tool-input-available')
 })
 
-test('the messages of a session: none of one that is not there, and only the last where that is asked for', async () => {
+test('the messages route returns none for an unknown session, and only the last ones on request', async () => {
   const backend = await openBackend()
   expect(await messagesOf(backend)).toEqual([])
   const chat = chatWith(backend, 'teller')
@@ -78,7 +78,7 @@ test('the messages of a session: none of one that is not there, and only the las
   expect((await messagesOf(backend, 'teller', '?messages=last:1')).map(textOf)).toEqual(['You said: two'])
 })
 
-test('without a transport of ours, who stops only leaves: the run goes on', async () => {
+test('without our transport, stop only disconnects and the run continues', async () => {
   const backend = await openBackend()
   const chat = chatWith(backend, 'holder')
   const sent = chat.sendMessage({ text: 'hold' })
@@ -92,7 +92,7 @@ test('without a transport of ours, who stops only leaves: the run goes on', asyn
   expect((await messagesOf(backend, 'holder')).map(textOf)).toEqual(['hold', 'one two three four'])
 })
 
-test('with it, who stops stops the run, and goes on with another message', async () => {
+test('with our transport, stop stops the run, and another message follows', async () => {
   const backend = await openBackend()
   const chat = lastingChat(backend, 'holder')
   const sent = chat.sendMessage({ text: 'hold' })
@@ -107,7 +107,7 @@ test('with it, who stops stops the run, and goes on with another message', async
   expect(textOf(chat.lastMessage)).toBe('one two three four')
 })
 
-test('a chat that reconnects, and so leaves the connection before, stops nothing', async () => {
+test('a reconnect closes the previous connection without stopping the run', async () => {
   const backend = await openBackend()
   void lastingChat(backend, 'holder').sendMessage({ text: 'hold' })
   await backend.gate.reached
@@ -121,7 +121,7 @@ test('a chat that reconnects, and so leaves the connection before, stops nothing
   expect((await backend.view('s')).runs[0]?.status).toBe('completed')
 })
 
-/** A chat by way of a proxy, and the proxy. */
+/** A chat through a fault proxy. */
 async function proxied(backend: Backend, agent: string, id = 's') {
   const between = await proxy(backend.url)
   onTestFinished(() => between.stop())
@@ -129,7 +129,7 @@ async function proxied(backend: Backend, agent: string, id = 's') {
   return { between, chat: new Chat<UIMessage>({ id, transport: millraceTransport({ api }) }) }
 }
 
-test('a connection that is cut in the middle goes on inside of the same reply: nothing is lost, nothing said twice', async () => {
+test('resumes a cut connection within the same response, without loss or repetition', async () => {
   const backend = await openBackend()
   const { between, chat } = await proxied(backend, 'holder')
   const sent = chat.sendMessage({ text: 'hold' })
@@ -147,7 +147,7 @@ test.each([
   ['weigher', 2, 900],
   ['stammerer', 2, 1_700],
   ['seller', 1, 900],
-])('cut at any byte, and at others after it: %s', async (agent, calls, step) => {
+])('resumes after cuts at any bytes: %s', async (agent, calls, step) => {
   const backend = await openBackend()
   const whole = chatWith(backend, agent)
   await whole.sendMessage({ text: 'well?' })
@@ -164,7 +164,7 @@ test.each([
   expect(backend.calls[agent]).toBe(runs * calls)
 })
 
-test('law 7: a server that goes down in the middle of an answer breaks the connection, which is no end', async () => {
+test('law 7: a server shutdown in the middle of an answer is a dropped connection, not an end', async () => {
   const backend = await openBackend()
   const chat = chatWith(backend, 'holder')
   const sent = chat.sendMessage({ text: 'hold' })

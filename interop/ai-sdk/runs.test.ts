@@ -12,7 +12,7 @@ const answerIn = ({ view, runId }: Recorded) => {
   return saidBy(message as UIMessage | undefined)
 }
 
-test('whatever a run says, the real client takes it, and shows what our view says, whether it followed or came late', async () => {
+test('the real client accepts every run, live and replayed, and shows our view', async () => {
   const property = fc.asyncProperty(scenarios, async scenario => {
     const run = await recorded(scenario)
     const live = await chatOf(connectionsOf(aiSdkDialect.encoder(), run))

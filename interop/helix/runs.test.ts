@@ -6,7 +6,7 @@ import { multiplied } from '../../scripts/faults/campaign.ts'
 import { type Recorded, recorded, scenarios } from '../runs.fixture.ts'
 import { checked, chunksIn } from './helix-client.fixture.ts'
 
-/** What a run says, as it comes out of the wire. */
+/** Events of a run after a JSON round trip. */
 function heard(entries: Recorded['live'], { status }: Recorded): StreamEvent[] {
   const encoder = helixDialect.encoder()
   const events = [...entries.flatMap(entry => encoder.encode(entry)), ...encoder.end(status)]
@@ -15,7 +15,7 @@ function heard(entries: Recorded['live'], { status }: Recorded): StreamEvent[] {
 
 const resyncsIn = (events: readonly StreamEvent[]) => chunksIn(events).filter(({ type }) => type === 'stream_resync')
 
-/** What a page shows of a run: of each agent its words and thoughts, and what came of all calls. */
+/** What a page shows of a run: text and reasoning of each agent, and the outcomes of calls. */
 function shownOf(events: readonly StreamEvent[]) {
   const texts = new Map<string, string>()
   const thoughts = new Map<string, string[]>()
@@ -52,14 +52,14 @@ function shownOf(events: readonly StreamEvent[]) {
         break
       case 'tool_output_error':
       case 'suspension_marker':
-        throw new Error(`${chunk.type}: it is never sent`)
+        throw new Error(`${chunk.type}: this chunk must not be sent`)
       default:
     }
   }
   return { texts, thoughts, calls }
 }
 
-/** The same by our view. */
+/** The same from our view. */
 function viewOf({ view, runId }: Recorded): ReturnType<typeof shownOf> {
   const texts = new Map<string, string>()
   const thoughts = new Map<string, string[]>()
@@ -81,7 +81,7 @@ function callOf({ toolName, state, input, output, errorText, approval }: ToolPar
   return [toolName, input, outcome]
 }
 
-/** Calls whose input was never whole, and calls that the end of their run left open, have no outcome of their own: the end tells. */
+/** Calls with incomplete input, and calls left open at the end of the run, have no outcome of their own. */
 function settled(shown: ReturnType<typeof shownOf>, { live }: Recorded) {
   const whole = new Set<string>()
   const ended = new Set<string>()
@@ -94,11 +94,11 @@ function settled(shown: ReturnType<typeof shownOf>, { live }: Recorded) {
   return { ...shown, calls: new Map(calls) }
 }
 
-test('every run is what the page describes, and a page that follows or comes late shows what our view says', async () => {
+test('every run follows the documented protocol, and live and late pages show our view', async () => {
   const property = fc.asyncProperty(scenarios, async scenario => {
     const run = await recorded(scenario)
     const replay = heard(run.replay, run)
-    // Who comes late has had nothing of what was taken back in the run; that it takes the place of another is told to all.
+    // Late readers get no discards of the run. All readers get the rewind that replaces an earlier run.
     const rewinds = run.live.filter(({ chunk }) => chunk.type === 'rewind')
     expect(resyncsIn(replay)).toHaveLength(rewinds.length)
     expect(settled(shownOf(replay), run)).toEqual(settled(viewOf(run), run))

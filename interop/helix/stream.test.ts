@@ -5,7 +5,7 @@ import { all, chunksIn, events, HelixClient, ofType, textOf } from './helix-clie
 
 const typesOf = (heard: readonly StreamEvent[]) => chunksIn(heard).map(({ type }) => type)
 
-test('text and thinking, whole at its end, and a second turn in the same stream', async () => {
+test('receives text and thinking, complete at its end, and a second turn in the same stream', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
   const first = await client.say('hi')
@@ -20,14 +20,14 @@ test('text and thinking, whole at its end, and a second turn in the same stream'
   expect(textOf(second)).toBe('You said: again')
   const whole = await all(await client.follow())
   expect(textOf(whole)).toBe('You said: hiYou said: again')
-  // Steps begin anew with each turn, sequences never do.
+  // Step numbers restart with each turn, sequences do not.
   expect(ofType(whole, 'step_start').map(({ step }) => step)).toEqual([1, 1])
   const sequences = whole.flatMap(event => (event.type === 'chunk' && event.sequence ? [event.sequence] : []))
   expect(sequences).toEqual([...new Set(sequences)].sort((a, b) => a - b))
   expect(new Set(ofType(whole, 'text_delta').map(({ agentType }) => agentType))).toEqual(new Set(['teller']))
 })
 
-test('no history is posted: a start says one message, and a body that holds a history is refused', async () => {
+test('a start takes one message and rejects a body with a history', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
   await client.say('hi')
@@ -38,7 +38,7 @@ test('no history is posted: a start says one message, and a body that holds a hi
   expect((await backend.view('s')).messages).toEqual(before)
 })
 
-test('parallel tools with streamed input, their state, data and steps', async () => {
+test('receives parallel tools with streamed input, state, data and steps', async () => {
   const backend = await openBackend()
   const heard = await new HelixClient(backend.url, 'weigher').say('weigh')
   const of = (id: string) => typesOf(heard.filter(event => JSON.stringify(event).includes(id)))
@@ -70,7 +70,7 @@ test('parallel tools with streamed input, their state, data and steps', async ()
 test.each([
   ['yes', true],
   ['no', false],
-])('an approval, %s: the stream waits, and goes on by itself', async (_, approved) => {
+])('an approval, %s: the stream stays open and continues', async (_, approved) => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'seller')
   const heard = await client.say('sell')
@@ -94,15 +94,15 @@ test.each([
   ])
   expect(ofType(rest, 'run_resumed')).toHaveLength(1)
   expect(textOf(rest)).toBe('So much for the flour.')
-  // Nothing was taken back: no reason to read anything again.
+  // No discard, so no resync.
   expect(ofType(rest, 'stream_resync')).toEqual([])
   expect(rest.at(-1)).toEqual({ type: 'end' })
-  // Who says it again is told the same; who says otherwise, that it is done.
+  // Repeating the answer returns the same result. Another answer is a conflict.
   expect((await client.submit(answer)).json.status).toBe('accepted')
   expect((await client.submit({ ...answer, approved: !approved })).json.status).toBe('already_completed')
 })
 
-test('a client tool: its result and nothing else is taken for it', async () => {
+test('a client tool accepts only its result', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'guide')
   const heard = await client.say('where')
@@ -123,7 +123,7 @@ test('a client tool: its result and nothing else is taken for it', async () => {
   expect(textOf(rest)).toBe('Now I know.')
 })
 
-test('a client tool that failed says so in its one end', async () => {
+test('a failed client tool ends once, with its error', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'guide')
   const [{ toolCallId = '' } = {}] = ofType(await client.say('where'), 'tool_start')
@@ -135,7 +135,7 @@ test('a client tool that failed says so in its one end', async () => {
   expect(ofType(rest, 'tool_output_error')).toEqual([])
 })
 
-test('a forged result for a call that waits for its approval is refused, and only that it did not run can be said of it', async () => {
+test('rejects a result for a call that waits for approval, and takes an error as a denial', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'seller')
   const [{ toolCallId = '' } = {}] = ofType(await client.say('sell'), 'tool_approval_request')
@@ -158,19 +158,19 @@ test('a tool that fails ends once, with its error', async () => {
   expect(ofType(heard, 'tool_output_error')).toEqual([])
 })
 
-test('a structured output is the output of its stream, and of the end', async () => {
+test('a structured output is part of the stream and of the end', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'lister')
   const heard = await client.say('list')
   expect(ofType(heard, 'output')).toMatchObject([{ output: INVENTORY }])
   expect(heard.at(-1)).toEqual({ type: 'end', finalOutput: INVENTORY })
   expect(await client.snapshot()).toMatchObject({ status: 'ended', output: INVENTORY })
-  // Also where the end is all that is left to hear.
+  // Also if only the end is left to read.
   const { streamSequence } = await client.snapshot()
   expect(await all(await client.follow(streamSequence))).toEqual([{ type: 'end', finalOutput: INVENTORY }])
 })
 
-test('sources, files, and a tool of the provider', async () => {
+test('receives sources, files and a provider-executed tool', async () => {
   const backend = await openBackend()
   const heard = await new HelixClient(backend.url, 'librarian').say('sources')
   expect(ofType(heard, 'source_url')).toMatchObject([{ url: 'https://example.test/mill', title: 'The mill' }])
@@ -182,7 +182,7 @@ test('sources, files, and a tool of the provider', async () => {
   expect(ofType(searched, 'tool_end')).toMatchObject([{ toolName: 'web', result: { hits: 2 }, providerExecuted: true }])
 })
 
-test('a sub-agent: its chunks are its own, and belong to the call by its id', async () => {
+test('sub-agent chunks have their own agent and the id of their call', async () => {
   const backend = await openBackend()
   const heard = await new HelixClient(backend.url, 'boss').say('count')
   const [start] = ofType(heard, 'subagent_start')
@@ -198,7 +198,7 @@ test('a sub-agent: its chunks are its own, and belong to the call by its id', as
   expect(new Set(said.map(({ agentType }) => agentType))).toEqual(new Set(['counted']))
 })
 
-test('an error in the middle of an answer: what was said stays, and the stream fails', async () => {
+test('an error in the middle of an answer keeps the text and fails the stream', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'stumbler')
   const heard = await client.say('go')
@@ -208,7 +208,7 @@ test('an error in the middle of an answer: what was said stays, and the stream f
   expect(await client.snapshot()).toMatchObject({ status: 'failed' })
 })
 
-test('an interrupt of a workflow and structured data go where others may add something', async () => {
+test('interrupts of workflows and structured data are custom chunks', async () => {
   const backend = await openBackend()
   const heard = await new HelixClient(backend.url, 'asker').say('ask')
   const added = heard.flatMap(event =>
@@ -223,14 +223,14 @@ test('an interrupt of a workflow and structured data go where others may add som
   expect(textOf(painted)).toBe('Painted.')
 })
 
-test('a request that is sent again runs nothing twice', async () => {
+test('runs a repeated request once', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
   const [one, other] = await Promise.all([client.say('hi', { messageId: 'm1' }), client.say('hi', { messageId: 'm1' })])
   await client.say('hi', { messageId: 'm1' })
   expect(textOf(one)).toBe(textOf(other))
   expect(backend.calls['teller']).toBe(1)
-  // Without an id, what is still being answered is the same, and what is over is not.
+  // Without an id, a running request is the same, and a finished one is not.
   const held = new HelixClient(backend.url, 'holder', 'h')
   const first = await held.post('start', { message: 'hi' }, 'text/event-stream')
   await backend.gate.reached
@@ -241,7 +241,7 @@ test('a request that is sent again runs nothing twice', async () => {
   expect(backend.calls['holder']).toBe(1)
 })
 
-test('where a run was asked for is told to who wants no stream', async () => {
+test('returns the location of the stream if the client does not request one', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
   const response = await client.post('start', { message: 'hi' })
@@ -253,7 +253,7 @@ test('where a run was asked for is told to who wants no stream', async () => {
   expect(new Set(chunksIn(heard).map(({ agentId }) => agentId))).toEqual(new Set([runId]))
 })
 
-test('the id of an event is its sequence, also of the end', async () => {
+test('the id of every event, including the end, is its sequence', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
   await client.say('hi')
