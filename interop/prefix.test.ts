@@ -7,7 +7,7 @@ import { DIALECTS } from './dialects.fixture.ts'
 import { connectionsOf, recorded, scenarios } from './runs.fixture.ts'
 
 describe.each(DIALECTS)('law 7: $name', dialect => {
-  test('cut after any event, a run is never taken for what it did not come to', async () => {
+  test('after a cut at any event, a run never has a wrong status', async () => {
     const property = fc.asyncProperty(scenarios, async scenario => {
       const run = await recorded(scenario)
       follow(dialect, run.live, run.status)
@@ -16,7 +16,7 @@ describe.each(DIALECTS)('law 7: $name', dialect => {
     await fc.assert(property, { numRuns: multiplied(40) })
   })
 
-  test('nor is what one connection of several says of it', async () => {
+  test('the same holds for each of several connections', async () => {
     const property = fc.asyncProperty(scenarios, async scenario => {
       const run = await recorded(scenario)
       const connections = connectionsOf(dialect.encoder(), run)
@@ -35,7 +35,7 @@ describe.each(DIALECTS)('law 7: $name', dialect => {
   })
 })
 
-/** Reads a run to its end, and looks after each event how it seems to stand: as it does not yet, or as it does. */
+/** Reads a run to its end. Expects after each event that the status is unknown or correct. */
 function follow(dialect: Dialect<unknown>, entries: readonly Entry[], status: EndStatus): void {
   const encoder = dialect.encoder()
   const decoder = dialect.decoder()
@@ -44,7 +44,7 @@ function follow(dialect: Dialect<unknown>, entries: readonly Entry[], status: En
     const hadEnded = decoder.status === status
     const told = decoder.decode(json(event))
     if (hadEnded && told.some(({ chunk }) => isWord(chunk)))
-      expect.fail(`words after the end: ${JSON.stringify(event)}`)
+      expect.fail(`event after the end: ${JSON.stringify(event)}`)
     expectOneOf(decoder.status, isPaused ? [undefined, status, 'paused'] : [undefined, status], event)
   }
   for (const entry of entries) {
@@ -55,17 +55,17 @@ function follow(dialect: Dialect<unknown>, entries: readonly Entry[], status: En
   expect(decoder.status).toBe(status)
 }
 
-/** Whether a run waits after a chunk: until it says that it goes on, or ends. */
+/** Whether a run is paused after a chunk, until it continues or ends. */
 function pausedBy({ type }: Chunk, isPaused: boolean): boolean {
   if (type === 'run-paused') return true
   return isPaused && type !== 'run-resumed' && type !== 'run-finished'
 }
 
 function expectOneOf(status: EndStatus | undefined, allowed: readonly (EndStatus | undefined)[], after: unknown): void {
-  // Most statuses are as they may be: a message is made only of one that is not.
+  // Fast path: the message is created only for a wrong status.
   if (!allowed.includes(status))
     expect.fail(`${status} after ${JSON.stringify(after)}, and not ${allowed.join(' or ')}`)
 }
 
-/** As it comes out of the wire. */
+/** JSON round trip. */
 const json = (event: unknown): unknown => JSON.parse(JSON.stringify(event))

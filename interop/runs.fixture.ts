@@ -1,4 +1,4 @@
-// Runs of the runtime by chance, as a live reader and one that comes late see them: what every dialect must be able to say.
+// Random runs of the runtime, as live and late readers see them. Every dialect must carry them.
 
 import type { Dialect, Encoder } from '@millrace/dialects'
 import { memoryStore } from '@millrace/log'
@@ -35,7 +35,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   failures: fc.constantFrom(0, 0, 0, 1, 2),
 })
 
-/** Anything that a run can come to. */
+/** Random scenarios. */
 export const scenarios: fc.Arbitrary<Scenario> = fc.record({
   kind: fc.constantFrom('agent', 'agent', 'agent', 'agent', 'object', 'workflow'),
   steps: fc.array(step, { minLength: 1, maxLength: 3 }),
@@ -49,15 +49,15 @@ export const scenarios: fc.Arbitrary<Scenario> = fc.record({
   leavesAt: fc.constantFrom(-1, -1, -1, -1, 0, 1),
 })
 
-/** A run that is over. */
+/** A finished run. */
 export interface Recorded {
   readonly sessionId: string
   readonly runId: string
-  /** What who followed it saw, discarded attempts and all. */
+  /** Entries of a live reader, including discarded attempts. */
   readonly live: readonly Entry[]
-  /** What who comes late sees. */
+  /** Entries of a late reader. */
   readonly replay: readonly Entry[]
-  /** What the session showed before it, without what it took the place of. */
+  /** The view before the run, without the turn that it replaced. */
   readonly before: Omit<View, 'internal'>
   readonly view: Omit<View, 'internal'>
   readonly status: RunStatus
@@ -69,15 +69,15 @@ const EARLIER = 'run-0'
 
 const runs = new Map<string, Promise<Recorded>>()
 
-/** Lets a scenario happen, once for all who ask: tests of one seed have the same. */
+/** Plays a scenario, once for all callers in a process. */
 export function recorded(scenario: Scenario): Promise<Recorded> {
   const key = JSON.stringify(scenario)
-  const run = runs.get(key) ?? happen(scenario)
+  const run = runs.get(key) ?? play(scenario)
   runs.set(key, run)
   return run
 }
 
-async function happen(scenario: Scenario): Promise<Recorded> {
+async function play(scenario: Scenario): Promise<Recorded> {
   const store = memoryStore()
   const exit = new Exit()
   const open = () =>
@@ -86,15 +86,15 @@ async function happen(scenario: Scenario): Promise<Recorded> {
       agents: [programOf(scenario, exit), greeter, counted],
       workflows: [workflowOf(scenario), afterwards],
       engine: { pollMs: 2, graceMs: 0 },
-      // Deltas that do not wait for the log do not wait for each other.
+      // Without a pace, deltas are not coalesced.
       log: { coalesceMs: 0 },
       backoff: { first: 1, longest: 2 },
       logger: { warn() {}, error() {} },
     })
   let runtime = open()
   try {
-    await happened(runtime, scenario)
-    let run = await begun(runtime, scenario)
+    await playHistory(runtime, scenario)
+    let run = await startRun(runtime, scenario)
     exit.isOpen = true
     const replies = [...scenario.replies]
     for (;;) {
@@ -116,8 +116,8 @@ async function happen(scenario: Scenario): Promise<Recorded> {
   }
 }
 
-/** What was in the session before the run. */
-async function happened(runtime: Runtime, { kind, past }: Scenario): Promise<void> {
+/** Plays the history of the session. */
+async function playHistory(runtime: Runtime, { kind, past }: Scenario): Promise<void> {
   if (past === 'nothing') return
   const asked = { session: SESSION, runId: EARLIER, input: 'Hello?', messageId: 'said-0' }
   const isFlow = kind === 'workflow' && past !== 'turn'
@@ -127,8 +127,8 @@ async function happened(runtime: Runtime, { kind, past }: Scenario): Promise<voi
   await earlier.result()
 }
 
-/** The run, however it is asked for; one that waits makes room for what takes its place. */
-function begun(runtime: Runtime, { kind, past }: Scenario): Promise<Run> {
+/** Starts the run. A paused run is stopped before the one that replaces it. */
+function startRun(runtime: Runtime, { kind, past }: Scenario): Promise<Run> {
   if (past === 'retried') return runtime.retry(SESSION, EARLIER, { runId: RUN })
   if (past === 'edited') return runtime.edit(SESSION, 'said-0', 'Well?', { runId: RUN, newMessageId: 'said-1' })
   const asked = { session: SESSION, runId: RUN, input: 'Well?', messageId: 'said-1' }
@@ -148,7 +148,7 @@ async function recordOf(runtime: Runtime, run: Run, status: RunStatus): Promise<
   return { sessionId: SESSION, runId: RUN, live, replay, before, view, status }
 }
 
-/** Somebody answers all that waits, or has enough. */
+/** Answers all pendings, or stops the run. */
 async function reply(runtime: Runtime, reply: Reply): Promise<void> {
   const { view } = await runtime.view(SESSION)
   if (reply === 'stop') return void (await runtime.stop(SESSION, RUN))
@@ -166,7 +166,7 @@ function answerTo(pending: Pending, isYes: boolean): Parameters<Runtime['answer'
   return { kind: 'tool-result', id, ...(isYes ? { output: { city: 'Ulm' } } : { error: 'no signal' }) }
 }
 
-/** What the connections of a client say that reads a run to each pause, answers, and goes on. */
+/** Events per connection of a client that reads to each pause, answers, and continues. */
 export function connectionsOf<Event>(
   encoder: Encoder<Event>,
   { live, status }: Pick<Recorded, 'live' | 'status'>,
@@ -176,9 +176,9 @@ export function connectionsOf<Event>(
   let isWaiting = false
   for (const entry of live) {
     const { chunk, origin } = entry
-    // The answer itself, or the wish to stop, is the client's own; what follows it comes on its next connection.
+    // The client's own answer or stop request is not sent back. What follows comes on its next connection.
     const said = encoder.encode(entry)
-    // Nor does that who claims a call hear of it: nothing goes on by that.
+    // The claim of a call is not sent back to its client either, because it continues nothing.
     if (isWaiting && chunk.type === 'tool-claimed') continue
     if (isWaiting && origin.guest !== undefined) {
       isWaiting = false
@@ -197,7 +197,7 @@ export function connectionsOf<Event>(
   return connections
 }
 
-/** The same for one who comes when all is over. */
+/** The same for a late reader of a finished run. */
 export function replayOf<Event>(
   dialect: Dialect<Event>,
   { replay, status }: Pick<Recorded, 'replay' | 'status'>,

@@ -1,10 +1,10 @@
 // @vitest-environment jsdom
-// What comes before a page has read its history, and what comes when it is too late.
+// Actions before a page has loaded its history, and answers that come too late.
 import { expect, test } from 'vitest'
 import { Gate, openBackend } from '../backend.fixture.ts'
 import { Page } from './mui-page.fixture.tsx'
 
-/** A server whose histories are held back. */
+/** A server that delays its histories. */
 const open = async (agent: string, conversation = 's') => {
   const backend = await openBackend()
   const gate = new Gate()
@@ -19,7 +19,7 @@ const open = async (agent: string, conversation = 's') => {
 
 const rolesOf = (page: Page) => page.messages.map(({ role }) => role)
 
-test('what is said before the history is there stays, behind it, and is answered', async () => {
+test('a message that is sent before the history is loaded stays after it and is answered', async () => {
   const { backend, gate, url, held } = await open('teller')
   const before = new Page({ url, conversationId: 's' })
   await before.say('first')
@@ -35,7 +35,7 @@ test('what is said before the history is there stays, behind it, and is answered
   expect(page.text).toBe('You said: second')
 })
 
-test('who stops it before it was sent has not said it; who goes elsewhere has', async () => {
+test('stop before sending cancels the message; switching conversations does not', async () => {
   const { backend, gate, url, held } = await open('teller')
   const page = new Page({ url, conversation: 's', fetch: held })
   await gate.reached
@@ -48,13 +48,13 @@ test('who stops it before it was sent has not said it; who goes elsewhere has', 
   await expect.poll(async () => (await backend.view('s')).runs.at(-1)?.status).toBe('completed')
   expect(JSON.stringify((await backend.view('s')).messages)).not.toContain('not this')
   expect(page.messages).toEqual([])
-  // It is where the page is that what it says goes.
+  // A message goes to the current conversation.
   await page.say('here')
   expect((await backend.view('t')).messages.length).toBe(2)
   gate.open()
 })
 
-test('who stops while an approval waits sees that it waits no more, and what is answered then is refused and taken back', async () => {
+test('stop resolves a pending approval, and a later answer is rejected and reverted', async () => {
   const { backend, url } = await open('seller')
   const page = new Page({ url, conversationId: 's' })
   const said = page.say('sell')
@@ -70,13 +70,13 @@ test('who stops while an approval waits sees that it waits no more, and what is 
   }
   expect(page.errors.map(({ code }) => code)).toEqual(['SEND_ERROR', 'SEND_ERROR'])
   expect((await backend.view('s')).runs).toMatchObject([{ status: 'interrupted' }])
-  // Another reply in its place is not followed by the one that was stopped.
+  // The stopped response does not overwrite the one that replaced it.
   void page.chat.retry(page.messages[0]?.id ?? '')
   await page.callIn('sell', 'approval-requested')
   expect(page.messages.length).toBe(2)
 })
 
-test('who answers second is refused, by either id; who answers the same again is not', async () => {
+test('rejects a different second answer by either id, and accepts the same one', async () => {
   const { url } = await open('seller')
   const page = new Page({ url, conversationId: 's' })
   const said = page.say('sell')

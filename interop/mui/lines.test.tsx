@@ -12,7 +12,7 @@ const open = async (agent: string) => {
 
 const statusOf = async (backend: Backend, session = 's') => (await backend.view(session)).runs.at(-1)?.status
 
-test('a socket that is cut in the middle is not seen: one text, one end, one run', async () => {
+test('resumes a cut connection: one text, one end, one run', async () => {
   const backend = await openBackend()
   const between = await proxy(backend.url)
   onTestFinished(() => between.stop())
@@ -35,7 +35,7 @@ test('a socket that is cut in the middle is not seen: one text, one end, one run
   expect(backend.calls['holder']).toBe(1)
 })
 
-test('law 7: a server that stays away is a disconnect at last, and never success', async () => {
+test('law 7: an unreachable server results in a disconnect, never in success', async () => {
   const backend = await openBackend()
   const between = await proxy(backend.url)
   onTestFinished(() => between.stop())
@@ -54,7 +54,7 @@ test('law 7: a server that stays away is a disconnect at last, and never success
   await expect.poll(() => statusOf(backend)).toBe('completed')
 })
 
-test('a request whose answer is lost is made again, and does not run twice', async () => {
+test('retries a request after a lost response without running twice', async () => {
   const backend = await openBackend()
   const lost = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
     const reply = await fetch(input, init)
@@ -71,7 +71,7 @@ test('a request whose answer is lost is made again, and does not run twice', asy
   expect((await backend.view('s')).messages.length).toBe(2)
 })
 
-test('stop reaches the server; who only leaves the conversation or the page does not stop it', async () => {
+test('stop reaches the server; leaving the conversation or the page does not stop the run', async () => {
   const backend = await openBackend()
   const url = `${backend.url}/api/mui/holder`
   const signals: (AbortSignal | null | undefined)[] = []
@@ -86,7 +86,7 @@ test('stop reaches the server; who only leaves the conversation or the page does
   const [asked] = signals.slice(-1)
   page.chat.stopStreaming()
   await said
-  // No body stays open.
+  // No response body stays open.
   expect(asked?.aborted).toBe(true)
   expect(page.last?.status).toBe('cancelled')
   expect(page.finished).toMatchObject([{ isAbort: true }])
@@ -105,7 +105,7 @@ test('stop reaches the server; who only leaves the conversation or the page does
   await expect.poll(() => statusOf(backend, 't')).toBe('completed')
 })
 
-test('after a reload the history is there, and the reply that is under way goes on, which the runtime cannot by itself', async () => {
+test('after a reload the history is loaded and the streaming answer continues, which the MUI runtime alone cannot do', async () => {
   const { backend, url, page } = await open('holder')
   void page.say('go')
   await expect.poll(() => page.text).toBe('one two ')
@@ -119,7 +119,7 @@ test('after a reload the history is there, and the reply that is under way goes 
   expect(again.messages.length).toBe(2)
 })
 
-test('an approval that waits outlives the page, and is given on the next', async () => {
+test('a pending approval survives a reload and can be answered', async () => {
   const { backend, url, page } = await open('seller')
   void page.say('sell')
   await page.callIn('sell', 'approval-requested')
@@ -133,7 +133,7 @@ test('an approval that waits outlives the page, and is given on the next', async
   expect(await statusOf(backend)).toBe('completed')
 })
 
-test('one page answers, and the other goes on', async () => {
+test('one page answers and the other continues', async () => {
   const { url, page } = await open('seller')
   const said = page.say('sell')
   const { approvalId = '' } = await page.callIn('sell', 'approval-requested')
@@ -144,7 +144,7 @@ test('one page answers, and the other goes on', async () => {
   expect(page.text).toBe('May I?|So much for the flour.')
 })
 
-test('regenerate, retry, and another message in the place of one: the log is cut, and the page shows it so', async () => {
+test('regenerate, retry and edit rewind the log, and the page shows it', async () => {
   const { backend, page } = await open('teller')
   await page.chat.sendMessage({ id: 'u1', parts: [{ type: 'text', text: 'one' }] })
   const first = page.last?.id as string
@@ -157,7 +157,7 @@ test('regenerate, retry, and another message in the place of one: the log is cut
   expect(backend.calls['teller']).toBe(3)
   await page.chat.sendMessage({ id: 'u2', parts: [{ type: 'text', text: 'two' }] })
   expect(page.messages.length).toBe(4)
-  // The runtime leaves later turns where they are, the adapter does not.
+  // The MUI runtime keeps later turns, the adapter removes them.
   await page.chat.regenerate(page.messages[1]?.id as string)
   expect(page.text).toBe('You said: one')
   await page.chat.sendMessage({ id: 'u1', parts: [{ type: 'text', text: 'uno' }] })
@@ -168,7 +168,7 @@ test('regenerate, retry, and another message in the place of one: the log is cut
   expect(messages.length).toBe(2)
 })
 
-test('history comes page by page, and conversations in a list', async () => {
+test('loads history in pages, and lists conversations', async () => {
   const { backend, url, page } = await open('teller')
   for (let i = 0; i < 26; i++) await page.say(`${i}`)
   const again = new Page({ url, conversation: 's' })
@@ -179,12 +179,12 @@ test('history comes page by page, and conversations in a list', async () => {
   expect(again.messages.map(({ id }) => id)).toEqual(messages.map(({ id }) => id))
   expect(again.chat.hasMoreHistory).toBe(false)
   expect(again.chat.conversations).toMatchObject([{ id: 's', subtitle: 'You said: 25' }])
-  // A conversation that nobody has spoken in is empty, not an error.
+  // A conversation without messages is empty, not an error.
   await again.chat.setActiveConversation('new')
   expect([again.messages, again.errors]).toEqual([[], []])
 })
 
-test('in strict mode, where everything comes twice, it is heard all the same', async () => {
+test('works in strict mode, where effects run twice', async () => {
   const { backend, url, page } = await open('stammerer')
   page.leave()
   const strict = new Page({ url, conversation: 's', isStrict: true })
@@ -194,7 +194,7 @@ test('in strict mode, where everything comes twice, it is heard all the same', a
   expect(backend.calls['stammerer']).toBe(2)
 })
 
-test('a file goes along with what is said', async () => {
+test('sends a file with a message', async () => {
   const { backend, page } = await open('teller')
   const file = new File(['rye'], 'rye.txt', { type: 'text/plain' })
   await page.chat.sendMessage({

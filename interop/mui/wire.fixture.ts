@@ -1,4 +1,4 @@
-// A server of one run, and the runtime's own reading of what it says.
+// A server of one recorded run, read by the MUI runtime.
 
 import { createMuiAdapter, muiDialect } from '@millrace/dialects/mui'
 import { type Entry, messageIdOf } from '@millrace/protocol'
@@ -6,19 +6,19 @@ import { ChatStore } from '@mui/x-chat-headless/store'
 import { processStream } from '@mui/x-chat-headless/stream'
 import type { ChatMessage, ChatRealtimeEvent } from '@mui/x-chat-headless/types'
 
-/** A run that is over. */
-export interface Told {
+/** A finished run. */
+export interface FinishedRun {
   readonly live: readonly Entry[]
   readonly runId: string
 }
 
-export const shown = ({ state }: ChatStore, { runId }: Told): Partial<ChatMessage> => {
+export const shown = ({ state }: ChatStore, { runId }: FinishedRun): Partial<ChatMessage> => {
   const { parts = [], metadata, status } = state.messagesById[messageIdOf(runId, runId)] ?? {}
   return { parts, metadata, status } as Partial<ChatMessage>
 }
 
-/** A run as the server says it from a place on, to where the connection breaks. */
-function body({ live, runId }: Told, after: number, pieces: number): ReadableStream<Uint8Array> {
+/** The response body from a sequence up to the cut. */
+function body({ live, runId }: FinishedRun, after: number, pieces: number): ReadableStream<Uint8Array> {
   const encoder = muiDialect.encoder({ runId })
   const lines: string[] = []
   const say = (event: unknown, eventId: string) => lines.push(`data: ${JSON.stringify({ eventId, chunk: event })}\n\n`)
@@ -28,7 +28,7 @@ function body({ live, runId }: Told, after: number, pieces: number): ReadableStr
     if (entry.sequence <= after) continue
     if (isFirst) for (const event of encoder.resume()) say(event, `${entry.sequence}.0`)
     isFirst = false
-    // The last piece is cut off before it is whole.
+    // The last line is cut before its end.
     const isCut = lines.length >= pieces
     for (const [i, event] of events.slice(0, isCut ? 1 : events.length).entries()) say(event, `${entry.sequence}.${i}`)
     if (isCut) break
@@ -45,15 +45,15 @@ function body({ live, runId }: Told, after: number, pieces: number): ReadableStr
   })
 }
 
-/** What the runtime does with these events. */
-function told(store: ChatStore, event: ChatRealtimeEvent): void {
-  if (event.type !== 'message-updated') throw new Error(`${event.type}: nothing was to be removed`)
+/** Applies an event like the MUI runtime. */
+function applyEvent(store: ChatStore, event: ChatRealtimeEvent): void {
+  if (event.type !== 'message-updated') throw new Error(`unexpected event ${event.type}: expected message-updated`)
   if (store.state.messagesById[event.message.id]) store.updateMessage(event.message.id, event.message)
   else store.addMessage(event.message)
 }
 
-/** Reads a run through the adapter, over connections that end after so many lines each. */
-export async function readThrough(run: Told, cuts: readonly number[], flushInterval: number) {
+/** Reads a run through the adapter, over connections that end after the given numbers of lines. */
+export async function readThrough(run: FinishedRun, cuts: readonly number[], flushInterval: number) {
   const left = [...cuts]
   const fetch = async (input: RequestInfo | URL): Promise<Response> => {
     const after = Number(new URL(String(input)).searchParams.get('after') ?? 0)
@@ -67,13 +67,13 @@ export async function readThrough(run: Told, cuts: readonly number[], flushInter
   adapter.subscribe({
     onEvent: event => {
       updates.push(shown(store, run))
-      told(store, event)
+      applyEvent(store, event)
     },
   })
   const { signal } = new AbortController()
   const message = { id: 'said-1', parts: [{ type: 'text', text: 'Well?' }] }
   const stream = await adapter.sendMessage({ message, messages: [message], signal })
   const reading = processStream(store, stream, { messageId: 'fallback', flushInterval })
-  /** What was shown before each correction. */
+  /** Shown messages before each correction. */
   return { store, reading, updates }
 }

@@ -1,4 +1,4 @@
-// A connection that is cut after any byte: the answer goes on where the server can, and is never shown twice, with a gap, or as whole where it is not (laws 2 and 7).
+// A connection that is cut after any byte: the answer is resumed if the server can, and is never repeated, shown with a gap, or taken for complete (laws 2 and 7).
 
 import { type Chat, createChat } from '@millrace/client'
 import { aiSdk } from '@millrace/dialects/ai-sdk'
@@ -14,12 +14,12 @@ const textOf = ({ store }: Chat): string =>
     .flatMap(({ parts }) => parts.flatMap(part => (part.type === 'text' ? [part.text] : [])))
     .join('|')
 
-/** A fetch whose first response is cut after some bytes. */
+/** A fetch that cuts its first response after some bytes. */
 class Cutting {
-  /** What came before the cut. */
+  /** Text before the cut. */
   heard = ''
   readonly cut = Promise.withResolvers<true>()
-  /** There is another response. */
+  /** Resolves on the second response. */
   readonly again = Promise.withResolvers<void>()
   readonly #bytes: number
   #responses = 0
@@ -44,7 +44,7 @@ class Cutting {
           const piece = value.subarray(0, left)
           left -= piece.length
           this.heard += new TextDecoder().decode(piece)
-          // What is cut at once is not read any more.
+          // A response that is cut at once is not read.
           controller.enqueue(piece)
           return
         }
@@ -76,15 +76,15 @@ test.each(CUTS)('%s', async (name, connect) => {
     await backend.gate.reached
     const isWhole = expect.poll(() => textOf(chat)).toBe('one two ')
     const isCut = await Promise.race([cutting.cut.promise, isWhole.then(() => false)])
-    // The rest is said only when somebody listens again: what ends before is not there any more.
+    // The rest is produced only after a reconnect, because a finished answer can no longer be resumed.
     if (isCut) await Promise.race([cutting.again.promise, finished])
     backend.gate.open()
     const isError = await finished
     if (isError) expect([at, chat.state.error]).toMatchObject([at, { code: 'connection_lost' }])
     else expect([at, textOf(chat)]).toEqual([at, 'one two three four'])
     expect(backend.calls['holder']).toBe(1)
-    // Servers of TanStack AI and Helix tell by the ids of events where to go on: without one there is no place, and to ask again might be to run again.
-    const canGoOn = name === 'ai-sdk' || /^id: .*\n(?:.+\n)*\n/m.test(cutting.heard)
-    if (isCut && canGoOn) expect([at, isError]).toEqual([at, false])
+    // Servers of TanStack AI and Helix resume by event ids. Without an id there is no position, and a new request could run again.
+    const canResume = name === 'ai-sdk' || /^id: .*\n(?:.+\n)*\n/m.test(cutting.heard)
+    if (isCut && canResume) expect([at, isError]).toEqual([at, false])
   }
 })

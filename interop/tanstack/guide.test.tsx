@@ -7,14 +7,14 @@ import { Chat as Current } from './current-page.tsx'
 import { app } from './guide-server.ts'
 import { Chat as Seed } from './seed-page.tsx'
 
-// Not by `import.meta.url`, which is a page's address in this environment.
+// In this environment `import.meta.url` is the address of a page.
 const read = (path: string) => readFileSync(`${import.meta.dirname}/${path}`, 'utf8')
 
 test('the pages of the guide run as printed', async () => {
   const guide = read('../../docs/guide/migrate/tanstack.md')
   for (const file of ['guide-server.ts', 'current-page.tsx', 'seed-page.tsx']) {
     const language = file.split('.').at(-1)
-    // The old package has its own name here, beside the new one.
+    // The old package has an alias here.
     expect(guide).toContain(`\`\`\`${language}\n${read(`./${file}`).replace('seed-tanstack-', '@tanstack/')}\`\`\``)
   }
   const url = await listenInEmptyFolder(app)

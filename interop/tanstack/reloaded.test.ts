@@ -1,4 +1,4 @@
-// Pages of TanStack AI that are opened while their session waits for somebody.
+// TanStack AI pages that are opened while their session is paused.
 
 import { toolDefinition } from '@tanstack/ai'
 import { ChatClient, type ChatClientOptions, clientTools, fetchServerSentEvents } from '@tanstack/ai-client'
@@ -11,7 +11,7 @@ function open(backend: Backend, agent: string, options: Partial<ChatClientOption
   return new ChatClient({ threadId: 's', connection, ...options } as ChatClientOptions)
 }
 
-/** A page that has only the session's name. */
+/** A page that knows only the session id. */
 function reload(backend: Backend, agent: string, options: Partial<ChatClientOptions> = {}): ChatClient {
   const client = open(backend, agent, { persistence: true, ...options } as never)
   client.attach()
@@ -38,7 +38,7 @@ const locate = toolDefinition({
   outputSchema: z.object({ city: z.string() }),
 })
 
-test('a question of a workflow is answered there', async () => {
+test('answers an interrupt of a workflow', async () => {
   const backend = await openBackend()
   await open(backend, 'asker').sendMessage('go')
   const client = reload(backend, 'asker')
@@ -49,9 +49,9 @@ test('a question of a workflow is answered there', async () => {
   expect((await backend.view('s')).runs).toMatchObject([{ status: 'completed' }])
 })
 
-test('a tool of the client that waits is run there, once', async () => {
+test('runs a pending client tool once', async () => {
   const backend = await openBackend()
-  // Its page is gone before it ran.
+  // The first page is closed before the tool ran.
   await open(backend, 'guide').sendMessage('where')
   const execute = vi.fn(async () => ({ city: 'Ulm' }))
   const client = reload(backend, 'guide', { tools: clientTools(locate.client(execute)) })
@@ -68,7 +68,7 @@ test('a tool of the client that waits is run there, once', async () => {
   expect((await backend.view('s')).runs).toMatchObject([{ status: 'completed' }])
 })
 
-test('a page without the tool is told which it is, and answers by hand; what is no output fails the call, and the run goes on', async () => {
+test('a page without the tool gets its name and answers manually; an invalid output fails the call, and the run continues', async () => {
   const backend = await openBackend()
   for (const [threadId, output, state] of [
     ['right', { city: 'Ulm' }, 'output-available'],

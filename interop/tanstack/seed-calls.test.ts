@@ -1,4 +1,4 @@
-// Calls of several kinds in one message, with TanStack AI's client of 0.2, which goes on when it takes all calls of a message for complete.
+// Calls of several kinds in one message with the TanStack AI client 0.2, which continues when it considers all calls of a message complete.
 
 import { agent, type ScriptedPrompt, scriptedModel, subAgent, tool } from '@millrace/runtime'
 import { toolDefinition } from 'seed-tanstack-ai'
@@ -12,7 +12,7 @@ const sell = tool({ name: 'sell', inputSchema: what, approval: true, execute: ({
 const weigh = tool({ name: 'weigh', inputSchema: what, execute: () => ({ kilos: 5 }) })
 const locate = tool({ name: 'locate', inputSchema: what, outputSchema: z.object({ city: z.string() }), client: true })
 
-/** Says something and calls those tools, and then says that it is done. */
+/** An agent that calls the given tools and then completes. */
 const caller = (name: string, names: readonly string[], options: object) =>
   agent({
     name,
@@ -62,7 +62,7 @@ const asked = (client: ChatClient) =>
       part.type === 'tool-call' && part.state === 'approval-requested' ? [part.approval?.id ?? ''] : [],
     )
 
-test('several tools of the client in one message: its client asks once for each, and is told the answer once', async () => {
+test('several client tools in one message: the client sends one request per tool and gets the answer once', async () => {
   const backend = await openBackend({ agents })
   const { client } = open(backend, 'guide')
   const posts = vi.spyOn(globalThis, 'fetch')
@@ -70,9 +70,9 @@ test('several tools of the client in one message: its client asks once for each,
   await client.sendMessage('go')
   await expect.poll(() => [posts.mock.calls.length, client.getIsLoading()]).toEqual([4, false])
   expect(client.getError()).toBeUndefined()
-  // It makes a message for each request, also where there is nothing to say.
+  // The client creates a message per request, even without content.
   expect(textsOf(client)).toEqual(['go', 'First.', 'Done with all of it.', '', ''])
-  // What it found out itself stands where it put it, and nowhere else.
+  // Results of the client stay where the client put them.
   const results = client.getMessages().map(({ parts }) => parts.filter(({ type }) => type === 'tool-result').length)
   expect(results).toEqual([0, 3, 0, 0, 0])
   expect((await backend.view('s')).runs).toMatchObject([{ status: 'completed' }])
@@ -81,7 +81,7 @@ test('several tools of the client in one message: its client asks once for each,
   expect(textsOf(client).slice(5)).toEqual(['again', 'First.', 'Done with all of it.', '', ''])
 })
 
-test('law 7: who has only half of the answer is told all of it', async () => {
+test('law 7: a client with a partial answer gets all of it', async () => {
   const backend = await openBackend({ agents })
   await open(backend, 'guide').client.sendMessage('go')
   await expect.poll(async () => (await backend.view('s')).runs).toMatchObject([{ status: 'completed' }])
@@ -97,14 +97,14 @@ test('law 7: who has only half of the answer is told all of it', async () => {
     const headers = { 'content-type': 'application/json' }
     return (await fetch(`${backend.url}/api/tanstack/guide`, { method: 'POST', headers, body })).text()
   }
-  // The text may come in any number of deltas.
+  // The number of deltas is not fixed.
   const deltas = [...(await say('Done with')).matchAll(/"delta":"([^"]*)","content"/g)].map(([, delta]) => delta)
   expect(deltas.join('')).toBe('Done with all of it.')
   expect(await say('Done with all of it.')).not.toContain('"content"')
 })
 
 test.each(['mixed', 'boss'])(
-  'an approval beside a call of the server is not sent by its client, which never takes that for complete; a page sends it so: %s',
+  'the client does not send an approval next to a server call, which it never considers complete; a page can send it: %s',
   async name => {
     const backend = await openBackend({ agents })
     const { client, approvals } = open(backend, name)

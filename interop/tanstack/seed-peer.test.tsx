@@ -22,7 +22,7 @@ const sell = toolDefinition({
 
 const base = { id: 'reply', model: 'scripted', timestamp: 1 }
 
-/** A model of 0.2: says what it is asked to, and calls a tool of that name first. */
+/** A model adapter of 0.2: calls the tool named in the message, then echoes it. */
 async function* spoken(messages: readonly ModelMessage[]): AsyncGenerator<StreamChunk> {
   const last = messages.at(-1)
   const asked = String(messages.findLast(({ role }) => role === 'user')?.content)
@@ -51,7 +51,7 @@ const adapter = {
   chatStream: ({ messages }: { messages: readonly ModelMessage[] }) => spoken(messages),
 } as unknown as AnyTextAdapter
 
-/** A server of 0.2, without a wire. */
+/** A server of 0.2 in the same process. */
 const serve: typeof fetch = async (_, init) => {
   const { messages } = JSON.parse(String(init?.body)) as { messages: ModelMessage[] }
   const tools = [weigh.server(({ kilos }) => ({ heavy: kilos > 3 })), sell.server(({ what }) => ({ sold: what }))]
@@ -60,7 +60,7 @@ const serve: typeof fetch = async (_, init) => {
 
 const open = () => new Page({ connection: tanstack({ api: 'http://seed.test', protocol: 'chunks', fetch: serve }) })
 
-test('our hooks over a real server of 0.2: text and thinking, and a tool of the server', async () => {
+test('our hooks over a real 0.2 server: text, thinking and a server tool', async () => {
   const page = open()
   await page.chat.sendMessage('talk')
   await page.shows('ready', 'user sent: talk', 'assistant sent: (Hm.)You talk.')
@@ -70,7 +70,7 @@ test('our hooks over a real server of 0.2: text and thinking, and a tool of the 
     .toBe('assistant sent: [weigh output-available {"kilos":4} {"heavy":true}](Hm.)It gave {"heavy":true}')
 })
 
-test.each([true, false])('and an approval, which is in its transcript: %s', async approved => {
+test.each([true, false])('our hooks over a real 0.2 server: an approval in the transcript: %s', async approved => {
   const page = open()
   await page.chat.sendMessage('sell')
   await expect.poll(() => page.pending.pendings.length).toBe(1)

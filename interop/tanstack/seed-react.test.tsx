@@ -10,7 +10,7 @@ const shown = (page: HTMLElement, title: string) =>
   expect.poll(() => page.querySelector(`[title=${title}]`)).not.toBeNull()
 const textOf = (page: HTMLElement) => [...page.querySelectorAll('section')].map(({ textContent }) => textContent)
 
-test('the hook of 0.2 shows an answer, and an approval continues by itself', async () => {
+test('the 0.2 hook shows an answer, and an approval continues automatically', async () => {
   const backend = await openBackend()
   const page = mount(<Chat url={`${backend.url}/api/tanstack/seller`} id="s" />).element
   await shown(page, 'send')
@@ -25,7 +25,7 @@ test('the hook of 0.2 shows an answer, and an approval continues by itself', asy
   )
 })
 
-test('a page that is loaded again shows what was said, joins what waits, and goes on', async () => {
+test('a reloaded page shows the history, joins the paused run and continues', async () => {
   const backend = await openBackend()
   const open = () => mount(<Chat url={`${backend.url}/api/tanstack/seller`} id="s" />).element
   const first = open()
@@ -47,7 +47,7 @@ test('a page that is loaded again shows what was said, joins what waits, and goe
   expect((await backend.view('s')).runs.map(({ status }) => status)).toEqual(['completed', 'completed'])
 })
 
-test('a page that is loaded in the middle of an answer joins it', async () => {
+test('a page that is loaded during an answer joins it', async () => {
   const backend = await openBackend()
   const open = () => mount(<Chat url={`${backend.url}/api/tanstack/holder`} id="s" />).element
   const first = open()
@@ -61,7 +61,7 @@ test('a page that is loaded in the middle of an answer joins it', async () => {
   expect(backend.calls['holder']).toBe(1)
 })
 
-test('approvals beside a call of the server go on when all are decided', async () => {
+test('approvals next to a server call continue when all are decided', async () => {
   const weigh = tool({ name: 'weigh', inputSchema: z.object({ what: z.string() }), execute: () => 4 })
   const names = ['sell', 'weigh', 'sell'] as const
   const both = agent({

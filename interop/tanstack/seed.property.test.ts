@@ -5,35 +5,35 @@ import { type StreamChunk, StreamProcessor, type UIMessage } from 'seed-tanstack
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
 import { connectionsOf, type Recorded, recorded, replayOf, scenarios } from '../runs.fixture.ts'
-import { mustBeInOrder } from './grammar.fixture.ts'
+import { expectOrder } from './grammar.fixture.ts'
 
 const MODES = ['cumulative', 'empty'] as const
 
-test.each(MODES)('every run is in order, and its own processor takes it (content: %s)', async content => {
+test.each(MODES)('every run is ordered, and its own processor accepts it (content: %s)', async content => {
   const property = fc.asyncProperty(scenarios, async scenario => {
     const run = await recorded(scenario)
     const connections = connectionsOf(tanstackDialect.encoder({ content }), run)
-    for (const events of connections) mustBeInOrder(events)
+    for (const events of connections) expectOrder(events)
     processed(connections)
-    mustAsk(connections, run)
+    expectRequests(connections, run)
   })
   await fc.assert(property, { numRuns: multiplied(40) })
 })
 
-test.each(MODES)('what its processor shows in the end says the same as the view (content: %s)', async content => {
+test.each(MODES)('its own processor shows the content of the view (content: %s)', async content => {
   const property = fc.asyncProperty(scenarios, async scenario => {
     const run = await recorded(scenario)
     const replay = replayOf({ ...tanstackDialect, encoder: () => tanstackDialect.encoder({ content }) }, run)
-    mustBeInOrder(replay)
-    mustSayTheSame(processed([replay]), run)
-    // Live, a discarded attempt stays on the screen: there is no way back.
+    expectOrder(replay)
+    expectSameContent(processed([replay]), run)
+    // Live, a discarded attempt stays on the screen: the protocol has no retraction.
     if (run.live.some(({ chunk }) => chunk.type === 'step-discarded')) return
-    mustSayTheSame(processed(connectionsOf(tanstackDialect.encoder({ content }), run)), run)
+    expectSameContent(processed(connectionsOf(tanstackDialect.encoder({ content }), run)), run)
   })
   await fc.assert(property, { numRuns: multiplied(40) })
 })
 
-/** What a client shows that has read some connections, one message for each. */
+/** Messages of a client after some connections, one per connection. */
 function processed(connections: readonly (readonly TanstackChunk[])[]): UIMessage[] {
   const processor = new StreamProcessor()
   for (const events of connections) {
@@ -44,8 +44,8 @@ function processed(connections: readonly (readonly TanstackChunk[])[]): UIMessag
   return processor.getMessages()
 }
 
-/** Each connection ends with a question for all that its run waits for, and no other does. */
-function mustAsk(connections: readonly (readonly TanstackChunk[])[], { live }: Recorded): void {
+/** Expects that exactly the connections of a paused run end with requests for all its pendings. */
+function expectRequests(connections: readonly (readonly TanstackChunk[])[], { live }: Recorded): void {
   const awaited = live.flatMap(({ chunk }) =>
     chunk.type === 'run-paused'
       ? [chunk.awaits.flatMap(({ kind, id }) => (kind === 'interrupt' || kind === 'children' ? [] : [id])).sort()]
@@ -68,7 +68,7 @@ function mustAsk(connections: readonly (readonly TanstackChunk[])[], { live }: R
 
 type Shown = { readonly text: string } | { readonly call: string; readonly input: unknown }
 
-/** Texts and calls in order, texts that touch each other as one. */
+/** Texts and calls in order, with adjacent texts joined. */
 function joined(parts: readonly Shown[]): Shown[] {
   const found: Shown[] = []
   for (const part of parts) {
@@ -79,7 +79,7 @@ function joined(parts: readonly Shown[]): Shown[] {
   return found
 }
 
-function mustSayTheSame(messages: readonly UIMessage[], { view, runId }: Recorded): void {
+function expectSameContent(messages: readonly UIMessage[], { view, runId }: Recorded): void {
   const ours = view.messages.filter((message): message is Message => message.runId === runId && message.role !== 'user')
   const own = ours.filter(({ agentId }) => agentId === undefined || agentId === runId).flatMap(({ parts }) => parts)
   const calls = own.filter(part => 'toolCallId' in part)
@@ -88,7 +88,7 @@ function mustSayTheSame(messages: readonly UIMessage[], { view, runId }: Recorde
 
   const theirs = parts.flatMap((part): Shown[] => {
     if (part.type === 'text') return [{ text: part.content }]
-    // The call of a sub-agent is shown where somebody is asked for it.
+    // The call of a sub-agent is shown only with its approval.
     return part.type === 'tool-call' && known.has(part.id) ? [{ call: part.id, input: JSON.parse(part.arguments) }] : []
   })
   const meant = own.flatMap((part): Shown[] => {
@@ -112,7 +112,7 @@ function mustSayTheSame(messages: readonly UIMessage[], { view, runId }: Recorde
   }
 }
 
-test('what has no place in its messages is there for `onChunk`', async () => {
+test('chunks without a message part are passed to `onChunk`', async () => {
   const property = fc.asyncProperty(scenarios, async scenario => {
     const run = await recorded(scenario)
     const events = replayOf(tanstackDialect, run).filter(isMillraceStreamChunk)

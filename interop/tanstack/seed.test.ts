@@ -14,9 +14,9 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { proxy } from '../../scripts/faults/proxy.ts'
 import { type Backend, openBackend } from '../backend.fixture.ts'
-import { mustBeInOrder } from './grammar.fixture.ts'
+import { expectOrder } from './grammar.fixture.ts'
 
-/** A client, and all the chunks that it was given. */
+/** A client and its received chunks. */
 function open(backend: Backend, agent: string, options: Partial<ChatClientOptions> & { url?: string } = {}) {
   const chunks: StreamChunk[] = []
   const { url = `${backend.url}/api/tanstack/${agent}`, ...rest } = options
@@ -39,7 +39,7 @@ const approvalIn = (client: ChatClient) => {
   return part?.type === 'tool-call' ? part.approval : undefined
 }
 
-test('text and thinking, and a second turn', async () => {
+test('receives text and thinking, and a second turn', async () => {
   const backend = await openBackend()
   const warned = vi.spyOn(console, 'warn')
   const { client, chunks } = open(backend, 'teller')
@@ -59,11 +59,11 @@ test('text and thinking, and a second turn', async () => {
   expect((await backend.view('s')).messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
 })
 
-test('parallel calls with their input, in several steps; data beside them', async () => {
+test('receives parallel calls with input in several steps, and data chunks', async () => {
   const backend = await openBackend()
   const { client, chunks, beside } = open(backend, 'weigher')
   await client.sendMessage('weigh')
-  mustBeInOrder(chunks as never)
+  expectOrder(chunks as never)
   expect(
     client
       .getMessages()
@@ -81,7 +81,7 @@ test('parallel calls with their input, in several steps; data beside them', asyn
 test.each([
   [true, 'sold'],
   [false, 'error'],
-] as const)('an approval continues by itself, by the bridge: %s', async (approved, found) => {
+] as const)('an approval continues automatically through the bridge: %s', async (approved, found) => {
   const backend = await openBackend()
   const { client, chunks } = open(backend, 'seller')
   await client.sendMessage('sell')
@@ -90,9 +90,9 @@ test.each([
   client.updateOptions({ body: { approvals: { [approval?.id ?? '']: approved } } })
   await client.addToolApprovalResponse({ id: approval?.id ?? '', approved })
   expect(client.getError()).toBeUndefined()
-  mustBeInOrder(chunks as never)
+  expectOrder(chunks as never)
   expect(lastOf(client)).toBe('So much for the flour.')
-  // What came of it is in the next message, as with a server of its own.
+  // The outcome is in the next message, like with a TanStack server.
   const result = client
     .getMessages()
     .at(-1)
@@ -105,7 +105,7 @@ test.each([
   )
 })
 
-test('without the bridge its client says nothing of the decision: that is an error, and nothing runs', async () => {
+test('without the bridge the client does not send the decision: the request fails, and nothing runs', async () => {
   const backend = await openBackend()
   const { client } = open(backend, 'seller')
   await client.sendMessage('sell')
@@ -115,7 +115,7 @@ test('without the bridge its client says nothing of the decision: that is an err
   expect((await backend.view('s')).pendings.length).toBe(1)
 })
 
-test('a forged approval and a forged result are refused', async () => {
+test('rejects forged approvals and results', async () => {
   const backend = await openBackend()
   const { client } = open(backend, 'seller')
   await client.sendMessage('sell')
@@ -140,7 +140,7 @@ test('a forged approval and a forged result are refused', async () => {
   expect(backend.calls['seller']).toBe(1)
 })
 
-test('a client tool is run by the client, and continues by itself', async () => {
+test('the client runs a client tool and continues automatically', async () => {
   const backend = await openBackend()
   const locate = toolDefinition({
     name: 'locate',
@@ -154,13 +154,13 @@ test('a client tool is run by the client, and continues by itself', async () => 
   await expect.poll(() => lastOf(client)).toBe('Now I know.')
   expect(client.getError()).toBeUndefined()
   expect(execute).toHaveBeenCalledExactlyOnceWith({ precise: false })
-  mustBeInOrder(chunks as never)
+  expectOrder(chunks as never)
   expect((await backend.view('s')).messages.at(-1)?.parts).toContainEqual(
     expect.objectContaining({ type: 'tool', output: { city: 'Ulm' } }),
   )
 })
 
-test('a question of a workflow is beside its messages, and is answered beside them', async () => {
+test('a workflow interrupt is an additional chunk, answered by a separate request', async () => {
   const backend = await openBackend()
   const { client, beside } = open(backend, 'asker')
   await client.sendMessage('go')
@@ -168,13 +168,13 @@ test('a question of a workflow is beside its messages, and is answered beside th
   expect(question).toMatchObject({ input: { question: 'Rye or oats?' } })
   const id = question?.type === 'interrupt' ? question.interruptId : ''
   client.updateOptions({ body: { answers: [{ kind: 'interrupt', id, response: 'rye' }] } })
-  // There is no call to complete: the page asks on as the client does after one.
+  // There is no call to complete, so the page sends the request that the client sends after one.
   await client.append({ id: 'a', role: 'assistant', parts: [] })
   expect(client.getError()).toBeUndefined()
   expect(lastOf(client)).toBe('You chose "rye".')
 })
 
-test('structured data, sources and files are beside its messages', async () => {
+test('structured data, sources and files are additional chunks', async () => {
   const backend = await openBackend()
   const list = open(backend, 'lister', { id: 'list' })
   await list.client.sendMessage('list')
@@ -189,7 +189,7 @@ test('structured data, sources and files are beside its messages', async () => {
   expect(types).toEqual(expect.arrayContaining(['source-url', 'source-document', 'file']))
 })
 
-test('a failed call, a call of the provider, and a sub-agent', async () => {
+test('receives a failed call, a provider-executed call and a sub-agent', async () => {
   const backend = await openBackend()
   for (const [agent, text, result] of [
     ['breaker', 'It broke.', '{"error":"broken failed"}'],
@@ -198,13 +198,13 @@ test('a failed call, a call of the provider, and a sub-agent', async () => {
   ] as const) {
     const { client, chunks } = open(backend, agent, { id: agent })
     await client.sendMessage('go')
-    mustBeInOrder(chunks as never)
+    expectOrder(chunks as never)
     expect(lastOf(client)).toBe(text)
     expect(partsOf(client)).toContainEqual(expect.objectContaining({ type: 'tool-result', content: result }))
   }
 })
 
-test('an error in the middle of an answer is the last thing that is said', async () => {
+test('an error in the middle of an answer is the last chunk', async () => {
   const backend = await openBackend()
   const { client, chunks } = open(backend, 'stumbler')
   await client.sendMessage('go')
@@ -213,7 +213,7 @@ test('an error in the middle of an answer is the last thing that is said', async
   expect(await raw(backend, 'stumbler')).not.toContain('[DONE]')
 })
 
-test('a live retry stays on the screen, since its client cannot take back what it shows; a later reader sees none of it', async () => {
+test('a discarded draft stays on the live screen, because the client has no retraction; late readers do not see it', async () => {
   const backend = await openBackend()
   const { client } = open(backend, 'stammerer')
   await client.sendMessage('go')
@@ -235,14 +235,14 @@ async function raw(backend: Backend, agent: string, query = '', headers: Record<
   return reply.text()
 }
 
-test('Server-Sent Events hold data and [DONE], and nothing that its client would warn of', async () => {
+test('Server-Sent Events contain only data and [DONE], without chunks that the client warns about', async () => {
   const backend = await openBackend()
   const lines = (await raw(backend, 'teller')).split('\n').filter(line => line !== '')
   expect(lines.every(line => line.startsWith('data: '))).toBe(true)
   expect(lines.at(-1)).toBe('data: [DONE]')
 })
 
-test('lines of JSON, by the query or by `Accept`, and contents that are empty', async () => {
+test('sends NDJSON by query or `Accept`, and empty contents', async () => {
   const backend = await openBackend()
   const url = `${backend.url}/api/tanstack/weigher?format=ndjson&content=empty`
   const { client, chunks } = open(backend, 'weigher', { connection: fetchHttpStream(url) })
@@ -258,7 +258,7 @@ test('lines of JSON, by the query or by `Accept`, and contents that are empty', 
   ).toContain('done')
 })
 
-test('direct: a run without a wire', async () => {
+test('direct: a run in the same process', async () => {
   const backend = await openBackend()
   const runtime = await backend.app.runtime()
   const { client } = open(backend, 'teller', {
@@ -272,7 +272,7 @@ test('direct: a run without a wire', async () => {
   expect(lastOf(client)).toBe('You said: hi')
 })
 
-test('direct: what waited goes on in the next message', async () => {
+test('direct: a paused run continues in the next message', async () => {
   const backend = await openBackend()
   const runtime = await backend.app.runtime()
   let decided: { readonly sequence: number } | undefined
@@ -294,7 +294,7 @@ test('direct: what waited goes on in the next message', async () => {
   expect(chunks.filter(({ type }) => type === 'approval-requested').length).toBe(1)
 })
 
-test('stop: its client only hangs up, and the run goes on, until it is told', async () => {
+test('stop: the client only disconnects, and the run continues until the stop route is called', async () => {
   const backend = await openBackend()
   const { client } = open(backend, 'holder')
   const sent = client.sendMessage('go')
@@ -314,7 +314,7 @@ test('stop: its client only hangs up, and the run goes on, until it is told', as
   await expect.poll(async () => (await backend.view('s')).runs[0]?.status).toBe('interrupted')
 })
 
-test('a connection that breaks is an error; asking again joins the run, which is not run again', async () => {
+test('a broken connection is an error; repeating the request joins the run without running again', async () => {
   const backend = await openBackend()
   const between = await proxy(backend.url)
   onTestFinished(() => between.stop())
@@ -333,7 +333,7 @@ test('a connection that breaks is an error; asking again joins the run, which is
   expect(backend.calls['holder']).toBe(1)
 })
 
-test('a request that comes twice is one run; after its end it is a reload, which is answered anew', async () => {
+test('a repeated request is one run; after its end it is a reload, which regenerates', async () => {
   const backend = await openBackend()
   const [one, two] = [open(backend, 'holder').client, open(backend, 'holder').client]
   const both = [one.sendMessage('go'), two.sendMessage('go')]
@@ -348,7 +348,7 @@ test('a request that comes twice is one run; after its end it is a reload, which
   expect((await backend.view('s')).messages.length).toBe(2)
 })
 
-test('an edited history is an edit: what followed is gone', async () => {
+test('an edited history is an edit and removes what followed', async () => {
   const backend = await openBackend()
   const { client } = open(backend, 'teller')
   await client.sendMessage('one')
@@ -366,7 +366,7 @@ test('an edited history is an edit: what followed is gone', async () => {
   ])
 })
 
-test('a message in which the server ran a tool does not continue by itself: its client never takes such a call for complete', async () => {
+test('a message with a server tool does not continue automatically: the client never considers such a call complete', async () => {
   const backend = await openBackend()
   const { client, chunks } = open(backend, 'weigher')
   await client.sendMessage('weigh')
