@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { arbitraryChunk } from '../packages/protocol/src/catalogue/chunk.fixture.ts'
 import { multiplied } from '../scripts/faults/campaign.ts'
 import { DIALECTS } from './dialects.fixture.ts'
-import { type Recorded, recorded, scenarios } from './runs.fixture.ts'
+import { type Recorded, recorded, scenarios } from './recorded-runs.fixture.ts'
 
 describe.each(DIALECTS)('$name', dialect => {
   test('decodes every run, live and replayed, to the encoded chunks', async () => {

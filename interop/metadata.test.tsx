@@ -4,10 +4,10 @@
 import { isMillraceStreamChunk } from '@millrace/dialects/tanstack'
 import type { Chunk } from '@millrace/protocol'
 import { ChatClient, fetchServerSentEvents } from '@tanstack/ai-client'
-import { ChatClient as SeedClient, fetchServerSentEvents as seedEvents } from 'seed-tanstack-ai-client'
+import { ChatClient as LegacyClient, fetchServerSentEvents as legacyEvents } from 'seed-tanstack-ai-client'
 import { expect, test } from 'vitest'
 import { client as agUiClient, user } from './ag-ui/ag-ui-client.fixture.ts'
-import { chatWith } from './ai-sdk/chats.fixture.ts'
+import { chatWith } from './ai-sdk/ai-sdk-chat.fixture.ts'
 import { openBackend } from './backend.fixture.ts'
 import { all, HelixClient } from './helix/helix-client.fixture.ts'
 import { besideIn, chunksIn, posted } from './kortyx/kortyx-page.fixture.ts'
@@ -38,23 +38,23 @@ test('MUI X Chat: metadata of the message', async () => {
 
 test('TanStack AI: a custom event, because its protocol has no message metadata', async () => {
   const { url } = await openBackend()
-  const heard: unknown[] = []
+  const received: unknown[] = []
   const client = new ChatClient({
     threadId: 's',
     connection: fetchServerSentEvents(`${url}/api/tanstack/signer`),
-    onCustomEvent: (name: string, value: unknown) => void heard.push([name, value]),
+    onCustomEvent: (name: string, value: unknown) => void received.push([name, value]),
   } as ConstructorParameters<typeof ChatClient>[0])
   await client.sendMessage('sign')
   expect(client.getMessages().at(-1)).toMatchObject({ parts: [{ type: 'text', content: 'Signed.' }] })
   expect(client.getMessages().at(-1)).not.toHaveProperty('metadata.response')
-  expect(heard).toContainEqual(['millrace', SAID])
+  expect(received).toContainEqual(['millrace', SAID])
 })
 
 test('TanStack AI 0.2: an additional chunk, because its messages have no metadata', async () => {
   const { url } = await openBackend()
   const chunks: { readonly type: string }[] = []
-  const connection = seedEvents(`${url}/api/tanstack/signer`)
-  const client = new SeedClient({ id: 's', connection, onChunk: chunk => void chunks.push(chunk) })
+  const connection = legacyEvents(`${url}/api/tanstack/signer`)
+  const client = new LegacyClient({ id: 's', connection, onChunk: chunk => void chunks.push(chunk) })
   await client.sendMessage('sign')
   expect(Object.keys(client.getMessages().at(-1) ?? {})).not.toContain('metadata')
   expect(chunks.filter(isMillraceStreamChunk).map(({ chunk }) => chunk)).toContainEqual(SAID)
@@ -78,8 +78,10 @@ test('Kortyx: a chunk that its clients ignore, because it has only trace metadat
 test('Helix: a custom chunk, because it has no message metadata', async () => {
   const { url } = await openBackend()
   const client = new HelixClient(url, 'signer')
-  const heard = await all(await client.post('start', { message: 'sign' }, 'text/event-stream'))
-  const custom = heard.flatMap(event => (event.type === 'chunk' && event.chunk.type === 'custom' ? [event.chunk] : []))
+  const received = await all(await client.post('start', { message: 'sign' }, 'text/event-stream'))
+  const custom = received.flatMap(event =>
+    event.type === 'chunk' && event.chunk.type === 'custom' ? [event.chunk] : [],
+  )
   expect(custom).toContainEqual(expect.objectContaining({ eventName: 'millrace', data: expect.objectContaining({}) }))
   expect(JSON.stringify(custom)).toContain(JSON.stringify(METADATA).slice(1, -1))
 })

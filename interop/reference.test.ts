@@ -79,8 +79,8 @@ function isDecoded(dialect: Dialect<unknown>, chunk: Chunk): boolean {
   const decoder = dialect.decoder()
   const json = (event: unknown): unknown => JSON.parse(JSON.stringify(event))
   for (const event of before) decoder.decode(json(event))
-  const heard = said.flatMap(event => decoder.decode(json(event)).map(({ chunk }: DecodedChunk) => chunk))
-  return JSON.stringify(sorted(heard)) === JSON.stringify(sorted([chunk]))
+  const received = said.flatMap(event => decoder.decode(json(event)).map(({ chunk }: DecodedChunk) => chunk))
+  return JSON.stringify(sorted(received)) === JSON.stringify(sorted([chunk]))
 }
 
 /** Keys in one order. */

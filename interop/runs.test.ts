@@ -1,7 +1,7 @@
 import { catalogue } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { recorded, scenarios } from './runs.fixture.ts'
+import { recorded, scenarios } from './recorded-runs.fixture.ts'
 
 /** Chunks that no reader of a run receives, with the reason. lossless.test.ts covers them with random chunks. */
 const NOT_SENT: ReadonlySet<string> = new Set([

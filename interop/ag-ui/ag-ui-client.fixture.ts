@@ -2,7 +2,7 @@ import { HttpAgent, type Message } from '@ag-ui/client'
 import { aguiMessagesOf } from '@millrace/dialects/ag-ui'
 import { expect, onTestFinished, vi } from 'vitest'
 import type { Backend } from '../backend.fixture.ts'
-import { plain } from './plain.fixture.ts'
+import { normalized } from './normalized.fixture.ts'
 
 export const THREAD = 'thread-1'
 
@@ -25,10 +25,10 @@ export function client<Agent extends HttpAgent = HttpAgent>(
   return { agent, events }
 }
 
-let said = 0
+let userMessages = 0
 
 /** A user message with a new id. */
-export const user = (content: string): Message => ({ id: `u${++said}`, role: 'user', content })
+export const user = (content: string): Message => ({ id: `u${++userMessages}`, role: 'user', content })
 
 /** AG-UI clients warn about unknown input. Fails the test on a warning. */
 export function expectNoWarnings(): void {
@@ -48,5 +48,5 @@ export function silenceErrors(): void {
 
 /** Expects that the client has the messages of the session's view. */
 export async function expectViewOf(backend: Backend, { messages }: HttpAgent): Promise<void> {
-  expect(plain(messages)).toEqual(plain(aguiMessagesOf(await backend.view(THREAD))))
+  expect(normalized(messages)).toEqual(normalized(aguiMessagesOf(await backend.view(THREAD))))
 }

@@ -28,7 +28,7 @@ function leftRejections(): unknown[] {
 }
 
 /** Resolves when the agent's last message has this text. */
-function heard(agent: HttpAgent, text: string): Promise<void> {
+function received(agent: HttpAgent, text: string): Promise<void> {
   return new Promise(resolve => {
     const { unsubscribe } = agent.subscribe({
       onMessagesChanged: ({ messages }) => {
@@ -45,7 +45,7 @@ test('resumes a connection that was cut in the middle of an answer without repea
   const backend = await openBackend()
   const { between, backend: far } = await way(backend)
   const { agent, events } = client(far, 'holder', [user('Count')], Agent)
-  const half = heard(agent, 'one two ')
+  const half = received(agent, 'one two ')
   const run = agent.runAgent({ runId: 'theirs' })
   await half
   between.cut()
@@ -94,7 +94,7 @@ test('AG-UI’s own client does not reconnect: it reports a failed run, which co
   const backend = await openBackend()
   const { between, backend: far } = await way(backend)
   const { agent } = client(far, 'holder', [user('Count')])
-  const half = heard(agent, 'one two ')
+  const half = received(agent, 'one two ')
   const run = agent.runAgent()
   await half
   between.cut()
@@ -113,11 +113,11 @@ test('connectAgent follows a run of another client from its start, with the hist
   const first = client(backend, 'teller', [user('Hello')])
   await first.agent.runAgent()
   const holder = client(backend, 'holder', [...first.agent.messages, user('Count')])
-  const half = heard(holder.agent, 'one two ')
+  const half = received(holder.agent, 'one two ')
   const run = holder.agent.runAgent()
   await half
   const other = client(backend, 'holder', [], Agent)
-  const halfAgain = heard(other.agent, 'one two ')
+  const halfAgain = received(other.agent, 'one two ')
   const following = other.agent.connectAgent()
   await halfAgain
   backend.gate.open()
@@ -151,7 +151,7 @@ test('stopRun stops the run, which ends as cancelled and keeps its text', async 
   expectNoWarnings()
   const backend = await openBackend()
   const { agent, events } = client(backend, 'holder', [user('Count')], Agent)
-  const half = heard(agent, 'one two ')
+  const half = received(agent, 'one two ')
   const run = agent.runAgent()
   await half
   await agent.stopRun()
@@ -164,7 +164,7 @@ test('stopRun stops the run, which ends as cancelled and keeps its text', async 
 test('abortRun disconnects without stopping the run, and a copy of the agent follows it', async () => {
   const backend = await openBackend()
   const { agent } = client(backend, 'holder', [user('Count')], Agent)
-  const half = heard(agent, 'one two ')
+  const half = received(agent, 'one two ')
   const run = agent.runAgent()
   await half
   const copy = agent.clone()
@@ -182,7 +182,7 @@ test('fails the run if the connection cannot be restored', async () => {
   const backend = await openBackend()
   const { between, backend: far } = await way(backend)
   const { agent, events } = client(far, 'holder', [user('Count')], resumable(HttpAgent, { retries: 2 }))
-  const half = heard(agent, 'one two ')
+  const half = received(agent, 'one two ')
   const run = agent.runAgent()
   await half
   between.refuse(true)

@@ -4,8 +4,8 @@ import * as fc from 'fast-check'
 import { from, type Observable } from 'rxjs'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { connectionsOf, recorded, scenarios } from '../runs.fixture.ts'
-import { plain } from './plain.fixture.ts'
+import { connectionsOf, recorded, scenarios } from '../recorded-runs.fixture.ts'
+import { normalized } from './normalized.fixture.ts'
 
 /** An agent without a connection: passes given events through AG-UI's own pipeline. */
 class Listener extends AbstractAgent {
@@ -16,7 +16,7 @@ class Listener extends AbstractAgent {
   }
 
   /** Processes one connection, which answers the interrupts of the last one. */
-  async hear(events: readonly unknown[]): Promise<void> {
+  async process(events: readonly unknown[]): Promise<void> {
     this.events = events as readonly BaseEvent[]
     const resume = this.pendingInterrupts.map(({ id }) => ({ interruptId: id, status: 'cancelled' as const }))
     await this.runAgent(resume.length > 0 ? { resume } : {})
@@ -35,16 +35,16 @@ test('every run, live and replayed, passes the verification of AG-UI and results
 
     const live = new Listener({ threadId: sessionId, initialMessages: [...messages, said] as Message[] })
     const encoder = agUiDialect.encoder({ runId, echo, before: { messages } })
-    for (const events of connectionsOf(encoder, run)) await live.hear(events)
-    expect(plain(live.messages)).toEqual(plain(aguiMessagesOf(view)))
+    for (const events of connectionsOf(encoder, run)) await live.process(events)
+    expect(normalized(live.messages)).toEqual(normalized(aguiMessagesOf(view)))
     expect(live.state).toEqual(view.state ?? {})
     // AG-UI clients keep the interrupts from before a failed run.
     if (status !== 'failed') expect(live.pendingInterrupts).toEqual([])
 
     const late = new Listener({ threadId: sessionId })
     const retold = agUiDialect.encoder({ runId, echo, before: { messages, isNew: true } })
-    await late.hear([...replay.flatMap(entry => retold.encode(entry)), ...retold.end(status)])
-    expect(plain(late.messages)).toEqual(plain(aguiMessagesOf(view)))
+    await late.process([...replay.flatMap(entry => retold.encode(entry)), ...retold.end(status)])
+    expect(normalized(late.messages)).toEqual(normalized(aguiMessagesOf(view)))
     expect(late.state).toEqual(view.state ?? {})
     expect(warn.mock.calls).toEqual([])
   })

@@ -7,7 +7,7 @@ import {
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { openBackend } from '../backend.fixture.ts'
-import { approvalIn, chatWith, partsOf, textOf } from './chats.fixture.ts'
+import { approvalIn, chatWith, partsOf, textOf } from './ai-sdk-chat.fixture.ts'
 
 const sendAutomaticallyWhen = lastAssistantMessageIsCompleteWithApprovalResponses
 

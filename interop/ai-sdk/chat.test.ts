@@ -1,7 +1,7 @@
 import type { UIMessage } from 'ai'
 import { expect, test } from 'vitest'
 import { INVENTORY, openBackend } from '../backend.fixture.ts'
-import { chatWith, partsOf, textOf } from './chats.fixture.ts'
+import { chatWith, partsOf, textOf } from './ai-sdk-chat.fixture.ts'
 
 test('receives text and reasoning, and a second turn, with stable ids', async () => {
   const backend = await openBackend()
@@ -18,9 +18,9 @@ test('receives text and reasoning, and a second turn, with stable ids', async ()
 
 test('receives parallel tools with streamed input and progress, data by id, transient data, several steps', async () => {
   const backend = await openBackend()
-  const heard: string[] = []
+  const received: string[] = []
   const states = new Set<string>()
-  const chat = chatWith(backend, 'weigher', { onData: ({ type }) => heard.push(type) })
+  const chat = chatWith(backend, 'weigher', { onData: ({ type }) => received.push(type) })
   chat['~registerMessagesCallback'](() => {
     for (const part of partsOf(chat.lastMessage, 'tool-weigh')) states.add(JSON.stringify([part.state, part.output]))
   })
@@ -45,7 +45,7 @@ test('receives parallel tools with streamed input and progress, data by id, tran
       [...progress.slice(0, 2), ['output-available', { what: 'rye', kilos: 2 }]].map(one => JSON.stringify(one)),
     ),
   )
-  expect(heard).toContain('data-creak')
+  expect(received).toContain('data-creak')
   expect(partsOf(chat.lastMessage, 'data-creak')).toEqual([])
   expect(textOf(chat.lastMessage)).toBe('I weigh both.|Oats are heavier.')
 })
@@ -71,12 +71,12 @@ test('receives sources, files and provider-executed calls', async () => {
 
 test('streams structured objects and keeps the final ones', async () => {
   const backend = await openBackend()
-  const heard: unknown[] = []
-  const chat = chatWith(backend, 'lister', { onData: ({ data }) => heard.push(data) })
+  const received: unknown[] = []
+  const chat = chatWith(backend, 'lister', { onData: ({ data }) => received.push(data) })
   await chat.sendMessage({ text: 'list' })
   const kept = partsOf(chat.lastMessage, 'data-millrace')
   expect(kept).toMatchObject([{ data: { chunk: { type: 'structured-data', kind: 'final', data: INVENTORY } } }])
-  expect(heard).toContainEqual({ chunk: expect.objectContaining({ type: 'structured-data', path: 'title' }) })
+  expect(received).toContainEqual({ chunk: expect.objectContaining({ type: 'structured-data', path: 'title' }) })
   const painter = chatWith(backend, 'painter', { id: 'other' })
   await painter.sendMessage({ text: 'paint' })
   expect(partsOf(painter.lastMessage, 'data-millrace')).toMatchObject([{ id: 'structured:picture' }])
@@ -89,13 +89,13 @@ test('receives a failed tool call, and sub-agent text only in onData', async () 
   await breaker.sendMessage({ text: 'turn it' })
   expect(partsOf(breaker.lastMessage, 'tool-broken')).toMatchObject([{ state: 'output-error' }])
   expect(textOf(breaker.lastMessage)).toBe('It broke.')
-  const heard: unknown[] = []
-  const boss = chatWith(backend, 'boss', { id: 'other', onData: ({ data }) => heard.push(data) })
+  const received: unknown[] = []
+  const boss = chatWith(backend, 'boss', { id: 'other', onData: ({ data }) => received.push(data) })
   await boss.sendMessage({ text: 'count' })
   expect(partsOf(boss.lastMessage, 'tool-counted')).toMatchObject([{ state: 'output-available' }])
   expect(textOf(boss.lastMessage)).toBe('I ask.|They counted.')
   const said = { type: 'text-delta', delta: expect.any(String), id: expect.any(String) }
-  expect(heard).toContainEqual({ chunk: said, origin: expect.objectContaining({ agentType: 'counted' }) })
+  expect(received).toContainEqual({ chunk: said, origin: expect.objectContaining({ agentType: 'counted' }) })
 })
 
 test('law 7: an error in the middle of an answer is an error, and the answer can be regenerated', async () => {

@@ -3,7 +3,7 @@ import { type Chunk, type Entry, Fold, isWord } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { chatOf, contentOf } from './chats.fixture.ts'
+import { chatOf, contentOf } from './ai-sdk-chat.fixture.ts'
 
 const LANES = ['main', 'main/a', 'main/b'] as const
 
@@ -98,9 +98,9 @@ test('law 3: a discard removes the draft of one lane in the real client and touc
     const encoder = aiSdkDialect.encoder({ runId: 'r' })
     const chat = await chatOf([entries.flatMap(entry => encoder.encode(entry))])
     const [message] = uiMessagesOf(fold.view())
-    const { said, metadata } = contentOf(chat.lastMessage)
+    const { content, metadata } = contentOf(chat.lastMessage)
     const expected = contentOf(message as never)
-    expect([said, metadata]).toEqual([expected.said, expected.metadata])
+    expect([content, metadata]).toEqual([expected.content, expected.metadata])
   })
   await fc.assert(property, { numRuns: multiplied(300) })
 })

@@ -3,8 +3,8 @@ import { type UIMessage, validateUIMessages } from 'ai'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { connectionsOf, type Recorded, recorded, replayOf, scenarios } from '../runs.fixture.ts'
-import { chatOf, contentOf } from './chats.fixture.ts'
+import { connectionsOf, type Recorded, recorded, replayOf, scenarios } from '../recorded-runs.fixture.ts'
+import { chatOf, contentOf } from './ai-sdk-chat.fixture.ts'
 
 const answerIn = ({ view, runId }: Recorded) => {
   const messages = view.messages.filter(message => message.runId === runId)

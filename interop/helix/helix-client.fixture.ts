@@ -6,7 +6,7 @@ import { StreamChunkSchema, StreamEventSchema } from '@millrace/dialects/helix/s
 import { expect } from 'vitest'
 
 /** A validated event, and its `id:` if it had one. */
-export interface Heard {
+export interface ReceivedEvent {
   readonly id: string | undefined
   readonly event: StreamEvent
 }
@@ -20,7 +20,7 @@ export function checked(data: string): StreamEvent {
 }
 
 /** Yields the events of a response as they arrive. */
-export async function* events(response: Response): AsyncGenerator<Heard, void, undefined> {
+export async function* events(response: Response): AsyncGenerator<ReceivedEvent, void, undefined> {
   const reader = new EventReader('sse')
   let last: string | undefined
   for await (const bytes of response.body as ReadableStream<Uint8Array>) {
@@ -34,26 +34,26 @@ export async function* events(response: Response): AsyncGenerator<Heard, void, u
 
 /** All of the events of a response. */
 export async function all(response: Response): Promise<StreamEvent[]> {
-  const heard: StreamEvent[] = []
-  for await (const { event } of events(response)) heard.push(event)
-  return heard
+  const received: StreamEvent[] = []
+  for await (const { event } of events(response)) received.push(event)
+  return received
 }
 
 /** The documented chunks among some events, without custom ones. */
-export const chunksIn = (heard: readonly StreamEvent[]): StreamChunk[] =>
-  heard.flatMap(event =>
+export const chunksIn = (received: readonly StreamEvent[]): StreamChunk[] =>
+  received.flatMap(event =>
     event.type === 'chunk' && !(event.chunk.type === 'custom' && event.chunk.eventName === 'millrace')
       ? [event.chunk]
       : [],
   )
 
 /** The chunks of a type. */
-export const ofType = <T extends StreamChunk['type']>(heard: readonly StreamEvent[], type: T) =>
-  chunksIn(heard).filter((chunk): chunk is Extract<StreamChunk, { type: T }> => chunk.type === type)
+export const ofType = <T extends StreamChunk['type']>(received: readonly StreamEvent[], type: T) =>
+  chunksIn(received).filter((chunk): chunk is Extract<StreamChunk, { type: T }> => chunk.type === type)
 
 /** The text of a stream. */
-export const textOf = (heard: readonly StreamEvent[]): string =>
-  ofType(heard, 'text_delta')
+export const textOf = (received: readonly StreamEvent[]): string =>
+  ofType(received, 'text_delta')
     .map(({ delta }) => delta)
     .join('')
 

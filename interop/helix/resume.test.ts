@@ -14,19 +14,19 @@ const post = (backend: Backend, path: string, body: object) =>
   })
 
 /** Reads events up to and including a matching one. */
-async function until(heard: AsyncGenerator<{ readonly event: StreamEvent }>, isIt: (event: StreamEvent) => boolean) {
+async function until(received: AsyncGenerator<{ readonly event: StreamEvent }>, isIt: (event: StreamEvent) => boolean) {
   const before: StreamEvent[] = []
   for (;;) {
-    const { value, done } = await heard.next()
+    const { value, done } = await received.next()
     if (done) throw new Error('the stream ended before the expected event')
     before.push(value.event)
     if (isIt(value.event)) return before
   }
 }
 
-const rest = async (heard: AsyncGenerator<{ readonly event: StreamEvent }>) => {
+const rest = async (received: AsyncGenerator<{ readonly event: StreamEvent }>) => {
   const after: StreamEvent[] = []
-  for await (const { event } of heard) after.push(event)
+  for await (const { event } of received) after.push(event)
   return after
 }
 
@@ -64,10 +64,10 @@ test('law 3: live readers get a discard with its position, and late readers neve
   const gate = new Gate()
   const backend = await stammering(gate)
   const client = new HelixClient(backend.url, 'stammerer')
-  const heard = events(await client.post('start', { message: 'hi' }, 'text/event-stream'))
-  const before = await until(heard, says('er,'))
+  const received = events(await client.post('start', { message: 'hi' }, 'text/event-stream'))
+  const before = await until(received, says('er,'))
   gate.open()
-  const after = await rest(heard)
+  const after = await rest(received)
   const [discarded] = ofType(after, 'step_discarded')
   const [resync] = ofType(after, 'stream_resync')
   expect(discarded).toMatchObject({ reason: 'provider_overloaded', stepId: '1', step: 1 })
@@ -160,12 +160,12 @@ test('resumes after a cut in the middle of an answer without loss or repetition'
   onTestFinished(() => faulty.stop())
   const client = new HelixClient(backend.url, 'holder')
   const cut = new HelixClient(faulty.url(backend.url).replace(/\/$/, ''), 'holder')
-  const heard: StreamEvent[] = []
+  const received: StreamEvent[] = []
   let last: string | undefined
   let isWhole = false
   try {
     for await (const { id, event } of events(await cut.post('start', { message: 'hi' }, 'text/event-stream'))) {
-      heard.push(event)
+      received.push(event)
       last = id ?? last
       isWhole = event.type === 'end'
       if (says('two')(event)) faulty.cut()
@@ -178,7 +178,7 @@ test('resumes after a cut in the middle of an answer without loss or repetition'
   const following = client.follow(last)
   backend.gate.open()
   const after = await all(await following)
-  expect(textOf(heard) + textOf(after)).toBe('one two three four')
+  expect(textOf(received) + textOf(after)).toBe('one two three four')
   expect(after.at(-1)).toEqual({ type: 'end' })
   expect(backend.calls['holder']).toBe(1)
 })
@@ -225,10 +225,10 @@ test('law 2: a sequence that the log does not have is reported as truncated', as
 test('an interrupted run keeps its text and can be resumed, an aborted one cannot', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'holder')
-  const heard = events(await client.post('start', { message: 'hi' }, 'text/event-stream'))
-  const before = await until(heard, says('two'))
+  const received = events(await client.post('start', { message: 'hi' }, 'text/event-stream'))
+  const before = await until(received, says('two'))
   expect((await client.post('interrupt', { reason: 'enough' })).status).toBe(200)
-  const after = await rest(heard)
+  const after = await rest(received)
   expect(textOf(before) + textOf(after)).toBe('one two ')
   expect(ofType(after, 'run_interrupted')).toMatchObject([{ reason: 'enough' }])
   expect(after.at(-1)).toEqual({ type: 'end' })
@@ -263,10 +263,10 @@ test('followers are notified of pause and continuation', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'guide')
   const [{ toolCallId } = { toolCallId: '' }] = ofType(await client.say('where'), 'tool_start')
-  const heard = events(await client.follow())
-  await until(heard, event => event.type === 'status' && event.status === 'paused')
+  const received = events(await client.follow())
+  await until(received, event => event.type === 'status' && event.status === 'paused')
   await client.submit({ kind: 'client-tool-result', toolCallId, result: { city: 'Ulm' } })
-  const after = await rest(heard)
+  const after = await rest(received)
   expect(after.filter(({ type }) => type === 'status')).toEqual([{ type: 'status', status: 'active' }])
   expect(chunksIn(after).at(-1)?.type).toBe('step_committed')
 })
@@ -279,8 +279,8 @@ test('cancelling a queued message ends the stream of its sender', async () => {
   const second = await client.post('start', { message: 'and then?' }, 'text/event-stream')
   const runId = decodeURIComponent(second.headers.get('x-run-id') ?? '')
   await client.post('abort', { runId, reason: 'never mind' })
-  const heard = await all(second)
-  expect(heard.at(-1)).toMatchObject({ type: 'fail' })
+  const received = await all(second)
+  expect(received.at(-1)).toMatchObject({ type: 'fail' })
   backend.gate.open()
   expect(textOf(await all(first))).toBe('one two three four')
   expect(backend.calls['holder']).toBe(1)
@@ -294,8 +294,8 @@ test('large values are complete in the stream and in the snapshot', async () => 
   )
   const backend = await openBackend({ agents: [agent({ name: 'dumper', model, tools: [dump] })], workflows: [] })
   const client = new HelixClient(backend.url, 'dumper')
-  const heard = await client.say('dump')
-  expect(ofType(heard, 'tool_end')).toMatchObject([{ result: { grain } }])
+  const received = await client.say('dump')
+  expect(ofType(received, 'tool_end')).toMatchObject([{ result: { grain } }])
   const { messages } = await client.snapshot()
   const call = messages[1]?.parts.find(({ type }) => type === 'tool-dump')
   expect(call).toMatchObject({ state: 'output-available', output: { grain }, providerExecuted: true })
@@ -305,10 +305,10 @@ test('law 2: a reader that reconnects at any position after a discard receives i
   const gate = new Gate()
   const backend = await stammering(gate)
   const client = new HelixClient(backend.url, 'stammerer')
-  const heard = events(await client.post('start', { message: 'hi' }, 'text/event-stream'))
-  await until(heard, says('er,'))
+  const received = events(await client.post('start', { message: 'hi' }, 'text/event-stream'))
+  await until(received, says('er,'))
   gate.open()
-  await rest(heard)
+  await rest(received)
   const entries = await backend.entries('s')
   const words = entries.filter(({ chunk }) => chunk.type === 'step-start').map(({ sequence }) => sequence)
   const discard = entries.find(({ chunk }) => chunk.type === 'step-discarded')?.sequence ?? 0

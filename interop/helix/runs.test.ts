@@ -3,11 +3,11 @@ import type { ToolPart } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { type Recorded, recorded, scenarios } from '../runs.fixture.ts'
+import { type Recorded, recorded, scenarios } from '../recorded-runs.fixture.ts'
 import { checked, chunksIn } from './helix-client.fixture.ts'
 
 /** Events of a run after a JSON round trip. */
-function heard(entries: Recorded['live'], { status }: Recorded): StreamEvent[] {
+function received(entries: Recorded['live'], { status }: Recorded): StreamEvent[] {
   const encoder = helixDialect.encoder()
   const events = [...entries.flatMap(entry => encoder.encode(entry)), ...encoder.end(status)]
   return events.map(event => checked(JSON.stringify(event)))
@@ -97,13 +97,13 @@ function settled(shown: ReturnType<typeof shownOf>, { live }: Recorded) {
 test('every run follows the documented protocol, and live and late pages show our view', async () => {
   const property = fc.asyncProperty(scenarios, async scenario => {
     const run = await recorded(scenario)
-    const replay = heard(run.replay, run)
+    const replay = received(run.replay, run)
     // Late readers get no discards of the run. All readers get the rewind that replaces an earlier run.
     const rewinds = run.live.filter(({ chunk }) => chunk.type === 'rewind')
     expect(resyncsIn(replay)).toHaveLength(rewinds.length)
     expect(settled(shownOf(replay), run)).toEqual(settled(viewOf(run), run))
     expect(replay.at(-1)?.type).toBe(run.status === 'failed' || run.status === 'aborted' ? 'fail' : 'end')
-    const live = heard(run.live, run)
+    const live = received(run.live, run)
     const discards = run.live.filter(({ chunk }) => chunk.type === 'step-discarded')
     expect(resyncsIn(live)).toHaveLength(rewinds.length + discards.length)
     if (discards.length === 0) expect(settled(shownOf(live), run)).toEqual(settled(viewOf(run), run))

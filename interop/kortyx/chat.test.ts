@@ -31,19 +31,19 @@ test('receives parallel calls, a failed call, a provider-executed call and a sub
     'tool-call-result',
     'tool-call-result',
   ])
-  const told = async (program: string) => {
+  const shownBy = async (program: string) => {
     const other = new Page(`${backend.url}/api/kortyx/${program}`, program)
     await other.send('go')
     return [textsOf(other), other.last.types.filter(type => type.startsWith('tool'))]
   }
-  expect(await told('breaker')).toEqual([['It broke.'], ['tool-call-start', 'tool-call-error']])
-  expect(await told('searcher')).toEqual([['Found two.'], ['tool-call-start', 'tool-call-result']])
-  expect(await told('boss')).toEqual([
+  expect(await shownBy('breaker')).toEqual([['It broke.'], ['tool-call-start', 'tool-call-error']])
+  expect(await shownBy('searcher')).toEqual([['Found two.'], ['tool-call-start', 'tool-call-result']])
+  expect(await shownBy('boss')).toEqual([
     ['I ask.', 'They counted.'],
     ['tool-call-start', 'tool-call-result'],
   ])
   // Kortyx has no chunks for sources and files either.
-  expect(await told('librarian')).toEqual([['See these.'], []])
+  expect(await shownBy('librarian')).toEqual([['See these.'], []])
 })
 
 test('sends a tool input when it is complete, because Kortyx has no chunk for partial input', async () => {
@@ -54,9 +54,9 @@ test('sends a tool input when it is complete, because Kortyx has no chunk for pa
   await expect.poll(types).toContain('tool-input-delta')
   backend.gate.open()
   const chunks = chunksIn(await reply.text())
-  const told = chunks.filter(({ type }) => type.startsWith('tool-call'))
-  expect(told.map(({ type }) => type)).toEqual(['tool-call-start', 'tool-call-result'])
-  expect(told[0]).toMatchObject({ toolCallId: 'input-1', tool: 'weigh', input: { what: 'rye', kilos: 4 } })
+  const shownBy = chunks.filter(({ type }) => type.startsWith('tool-call'))
+  expect(shownBy.map(({ type }) => type)).toEqual(['tool-call-start', 'tool-call-result'])
+  expect(shownBy[0]).toMatchObject({ toolCallId: 'input-1', tool: 'weigh', input: { what: 'rye', kilos: 4 } })
   // Additional chunks stream it for clients that know them.
   const pieces = besideIn(chunks).flatMap(chunk => (chunk.type === 'tool-input-delta' ? [chunk.delta] : []))
   expect(pieces).toEqual(['{"what":"rye",', '"kilos":4}'])

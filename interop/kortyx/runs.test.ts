@@ -4,7 +4,7 @@ import type { StructuredState } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { connectionsOf, type Recorded, recorded, scenarios } from '../runs.fixture.ts'
+import { connectionsOf, type Recorded, recorded, scenarios } from '../recorded-runs.fixture.ts'
 import { Shown } from './kortyx-page.fixture.ts'
 
 const encoder = () => kortyxDialect.encoder({ sessionId: 'session', turnIndex: 1 })

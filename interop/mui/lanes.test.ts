@@ -3,7 +3,7 @@
 import { chatMessagesOf } from '@millrace/dialects/mui'
 import { type Chunk, type Entry, foldLog, messageIdOf } from '@millrace/protocol'
 import { expect, test } from 'vitest'
-import { readThrough, shown } from './wire.fixture.ts'
+import { readThrough, shown } from './read-through.fixture.ts'
 
 const runId = 'run-1'
 

@@ -8,8 +8,8 @@ import type { ChatMessage, ChatMessageChunk } from '@mui/x-chat-headless/types'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { type Recorded, recorded, replayOf, scenarios } from '../runs.fixture.ts'
-import { readThrough, shown } from './wire.fixture.ts'
+import { type Recorded, recorded, replayOf, scenarios } from '../recorded-runs.fixture.ts'
+import { readThrough, shown } from './read-through.fixture.ts'
 
 const expected = ({ view, runId }: Recorded): Partial<ChatMessage> => {
   const message = chatMessagesOf(view).find(({ id }) => id === messageIdOf(runId, runId))

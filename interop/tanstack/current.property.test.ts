@@ -5,7 +5,7 @@ import { type StreamChunk, StreamProcessor, type UIMessage } from '@tanstack/ai'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { connectionsOf, type Recorded, recorded, replayOf, scenarios } from '../runs.fixture.ts'
+import { connectionsOf, type Recorded, recorded, replayOf, scenarios } from '../recorded-runs.fixture.ts'
 
 test('its own processor shows the content of the view, live and replayed', async () => {
   const property = fc.asyncProperty(scenarios, async scenario => {

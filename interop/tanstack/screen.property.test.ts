@@ -4,7 +4,7 @@ import * as fc from 'fast-check'
 import { type StreamChunk, StreamProcessor } from 'seed-tanstack-ai'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { expectOrder } from './grammar.fixture.ts'
+import { expectOrder } from './expect-order.fixture.ts'
 
 // Streams that scripted models do not produce: text, thinking and calls of one turn in any order, with common prefixes.
 

@@ -4,8 +4,8 @@ import * as fc from 'fast-check'
 import { type StreamChunk, StreamProcessor, type UIMessage } from 'seed-tanstack-ai'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { connectionsOf, type Recorded, recorded, replayOf, scenarios } from '../runs.fixture.ts'
-import { expectOrder } from './grammar.fixture.ts'
+import { connectionsOf, type Recorded, recorded, replayOf, scenarios } from '../recorded-runs.fixture.ts'
+import { expectOrder } from './expect-order.fixture.ts'
 
 const MODES = ['cumulative', 'empty'] as const
 

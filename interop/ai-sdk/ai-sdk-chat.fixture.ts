@@ -62,11 +62,11 @@ export async function chatOf(
 /** Content of a message that does not depend on the stream: without step marks, which a discard can reduce, and without undefined fields. */
 export function contentOf(message: UIMessage | undefined) {
   const { id, metadata, parts = [] } = JSON.parse(JSON.stringify(message ?? {})) as Partial<UIMessage>
-  const said = (parts as Record<string, unknown>[]).filter(({ type }) => type !== 'step-start').map(partOf)
+  const content = (parts as Record<string, unknown>[]).filter(({ type }) => type !== 'step-start').map(partOf)
   // A structured object is shown when it is complete. The view has it where it started.
   const isKept = ({ type }: { type?: unknown }) => type === 'data-millrace'
-  const kept = Object.fromEntries(said.filter(isKept).map(part => [part['id'], part['data']]))
-  return { id, metadata: metadata ?? {}, said: said.filter(part => !isKept(part)), kept }
+  const kept = Object.fromEntries(content.filter(isKept).map(part => [part['id'], part['data']]))
+  return { id, metadata: metadata ?? {}, content: content.filter(part => !isKept(part)), kept }
 }
 
 /** A part without fields that only the stream or only the view has: ids of reasoning, text of an input, file names. */

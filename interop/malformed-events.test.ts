@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { arbitraryChunk } from '../packages/protocol/src/catalogue/chunk.fixture.ts'
 import { multiplied } from '../scripts/faults/campaign.ts'
 import { DIALECTS } from './dialects.fixture.ts'
-import { type Recorded, recorded, type Scenario, scenarios } from './runs.fixture.ts'
+import { type Recorded, recorded, type Scenario, scenarios } from './recorded-runs.fixture.ts'
 
 /** Fields of an interrupt. */
 const ASKED = ['id', 'reason', 'message', 'toolCallId', 'responseSchema', 'expiresAt', 'metadata'] as const

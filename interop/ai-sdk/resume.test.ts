@@ -4,7 +4,7 @@ import { type UIMessage, validateUIMessages } from 'ai'
 import { expect, onTestFinished, test } from 'vitest'
 import { proxy } from '../../scripts/faults/proxy.ts'
 import { type Backend, openBackend } from '../backend.fixture.ts'
-import { approvalIn, chatWith, partsOf, textOf } from './chats.fixture.ts'
+import { approvalIn, chatWith, partsOf, textOf } from './ai-sdk-chat.fixture.ts'
 
 const messagesOf = async (backend: Backend, agent = 'teller', query = ''): Promise<UIMessage[]> =>
   (await fetch(`${backend.url}/api/ai-sdk/${agent}/s/messages${query}`)).json() as Promise<UIMessage[]>

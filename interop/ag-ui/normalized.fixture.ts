@@ -2,7 +2,7 @@ import type { Message } from '@ag-ui/client'
 import type { AgUiMessage } from '@millrace/dialects/ag-ui'
 
 /** Normalises messages: ignores whitespace in arguments, the order of parallel results, and our additional fields. */
-export function plain(messages: readonly (Message | AgUiMessage)[]): unknown[] {
+export function normalized(messages: readonly (Message | AgUiMessage)[]): unknown[] {
   const said = messages
     .filter(({ role, ...rest }) => role !== 'reasoning' || (rest as { content?: string }).content !== '')
     .map(message => {

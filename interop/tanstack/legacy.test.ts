@@ -14,7 +14,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { proxy } from '../../scripts/faults/proxy.ts'
 import { type Backend, openBackend } from '../backend.fixture.ts'
-import { expectOrder } from './grammar.fixture.ts'
+import { expectOrder } from './expect-order.fixture.ts'
 
 /** A client and its received chunks. */
 function open(backend: Backend, agent: string, options: Partial<ChatClientOptions> & { url?: string } = {}) {

@@ -17,7 +17,7 @@ const textOf = ({ store }: Chat): string =>
 /** A fetch that cuts its first response after some bytes. */
 class Cutting {
   /** Text before the cut. */
-  heard = ''
+  received = ''
   readonly cut = Promise.withResolvers<true>()
   /** Resolves on the second response. */
   readonly again = Promise.withResolvers<void>()
@@ -43,7 +43,7 @@ class Cutting {
         if (value) {
           const piece = value.subarray(0, left)
           left -= piece.length
-          this.heard += new TextDecoder().decode(piece)
+          this.received += new TextDecoder().decode(piece)
           // A response that is cut at once is not read.
           controller.enqueue(piece)
           return
@@ -84,7 +84,7 @@ test.each(CUTS)('%s', async (name, connect) => {
     else expect([at, textOf(chat)]).toEqual([at, 'one two three four'])
     expect(backend.calls['holder']).toBe(1)
     // Servers of TanStack AI and Helix resume by event ids. Without an id there is no position, and a new request could run again.
-    const canResume = name === 'ai-sdk' || /^id: .*\n(?:.+\n)*\n/m.test(cutting.heard)
+    const canResume = name === 'ai-sdk' || /^id: .*\n(?:.+\n)*\n/m.test(cutting.received)
     if (isCut && canResume) expect([at, isError]).toEqual([at, false])
   }
 })

@@ -5,7 +5,7 @@ import { type UIMessageChunk as Theirs, validateUIMessages } from 'ai'
 import { expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import { openBackend, sell } from '../backend.fixture.ts'
-import { chatWith, partsOf, textOf } from './chats.fixture.ts'
+import { chatWith, partsOf, textOf } from './ai-sdk-chat.fixture.ts'
 
 test('keeps the approval of a sub-agent in the message and answers it by a separate request', async () => {
   const clerk = agent({

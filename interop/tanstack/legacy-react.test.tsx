@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { openBackend, sell } from '../backend.fixture.ts'
 import { click, mount } from '../mount.fixture.tsx'
-import { Chat } from './seed-page.tsx'
+import { Chat } from './legacy-page.tsx'
 
 const shown = (page: HTMLElement, title: string) =>
   expect.poll(() => page.querySelector(`[title=${title}]`)).not.toBeNull()

@@ -58,7 +58,7 @@ const serve: typeof fetch = async (_, init) => {
   return toServerSentEventsResponse(chat({ adapter, messages, tools }) as AsyncIterable<StreamChunk>)
 }
 
-const open = () => new Page({ connection: tanstack({ api: 'http://seed.test', protocol: 'chunks', fetch: serve }) })
+const open = () => new Page({ connection: tanstack({ api: 'http://legacy.test', protocol: 'chunks', fetch: serve }) })
 
 test('our hooks over a real 0.2 server: text, thinking and a server tool', async () => {
   const page = open()

@@ -4,7 +4,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { multiplied } from '../scripts/faults/campaign.ts'
 import { DIALECTS } from './dialects.fixture.ts'
-import { connectionsOf, recorded, scenarios } from './runs.fixture.ts'
+import { connectionsOf, recorded, scenarios } from './recorded-runs.fixture.ts'
 
 describe.each(DIALECTS)('law 7: $name', dialect => {
   test('after a cut at any event, a run never has a wrong status', async () => {
