@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { closeAll } from './harness/closing.ts'
+import { closeAll } from './harness/cleanup.ts'
 import { Services } from './harness/services.ts'
 import type { Benchmark, Contender, Suite } from './harness/suite.ts'
 import { suites } from './suites/index.ts'
 
-/** Suites whose contenders have servers, stores or browsers beside them. */
+/** Suites with contenders that need servers, stores or browsers. */
 const SERVED: ReadonlySet<string> = new Set(['log', 'runtime', 'server', 'scale', 'screen'])
 
 /**
- * Contenders, as `suite/benchmark: name`, that do the same work as another one in a trial, or a part of it: they differ in the unit that
- * is measured, or in a load that a trial does not have.
+ * Contenders, as `suite/benchmark: name`, that repeat the work of another contender in a trial. They differ only in the measured unit or
+ * in the size of the load.
  */
 const SAME_TRIAL: readonly RegExp[] = [
   /^\w+\/[\w-]+-cpu:/,
@@ -24,7 +24,7 @@ const SAME_TRIAL: readonly RegExp[] = [
 
 const DEFAULT_ITEMS = 200
 
-/** Tries each contender of some suites with a little work: those that are served, or those that compute alone. */
+/** Defines tests that run each contender with a small load: `served` for suites with services, `alone` for the others. */
 export function tryContenders(which: 'served' | 'alone'): void {
   const services = new Services()
   afterAll(() => services.stop())
@@ -44,19 +44,19 @@ function tryBenchmark(suite: Suite, benchmark: Benchmark, services: Services): v
   const distinct = contenders.filter(contender => !SAME_TRIAL.some(pattern => pattern.test(nameOf(contender))))
   const outcomes = new Map<Contender, Promise<void>>()
 
-  // Not in the tests, none of which may leave open what the others share.
+  // Runs outside the tests, because a test must not leave shared resources open.
   beforeAll(async () => {
     await services.need(needs)
     for (const contender of distinct) {
       const outcome = tryContender(contender, trial)
       outcomes.set(contender, outcome)
-      // The test of the contender tells why it failed.
+      // The test of the contender reports the failure.
       await outcome.catch(() => {})
     }
   })
 
   for (const contender of distinct) {
-    test(`${contender.name} does its work, and its check refuses the output of another input`, async () => {
+    test(`${contender.name} passes its check, which rejects the output of another input`, async () => {
       await outcomes.get(contender)
     })
   }

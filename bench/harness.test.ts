@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { judge } from './harness/claim.ts'
-import { measure } from './harness/meter.ts'
-import type { Row } from './harness/rounds.ts'
+import { judge } from './harness/judge.ts'
+import { measure } from './harness/measure.ts'
+import type { Row } from './harness/run-rounds.ts'
 import { exponent, median, quantile } from './harness/statistics.ts'
 import { type Contender, job } from './harness/suite.ts'
 import { table } from './harness/table.ts'
@@ -13,39 +13,39 @@ const row = (name: string, perItem: number, size = 100): Row => {
   return { name, kind: 'ours', unit: 'cpu', items: size, size, samples, value, perItem }
 }
 
-test('the median is the middle, or the mean of the two in the middle', () => {
+test('median: middle value, or mean of the middle two', () => {
   expect(median([5, 1, 9])).toBe(5)
   expect(median([8, 1, 2, 4])).toBe(3)
 })
 
-test('a quantile is the least that so large a share does not exceed', () => {
+test('quantile: smallest value that the given share does not exceed', () => {
   const values = Array.from({ length: 200 }, (_, i) => 200 - i)
   expect(quantile(values, 0.5)).toBe(100)
   expect(quantile(values, 0.99)).toBe(198)
   expect(quantile([7], 0.99)).toBe(7)
 })
 
-test('the exponent tells linear from quadratic growth', () => {
+test('exponent: 1 for linear growth, 2 for quadratic growth', () => {
   expect(exponent({ size: 10, perItem: 7 }, { size: 1000, perItem: 7 })).toBeCloseTo(1)
   expect(exponent({ size: 10, perItem: 1 }, { size: 1000, perItem: 100 })).toBeCloseTo(2)
 })
 
-describe('a claim', () => {
+describe('judge', () => {
   const rows = [row('a', 30), row('b', 100), row('c', 300, 10_000), { ...row('d', 1), error: 'wrong' }]
 
-  test('of a ratio is met up to its bound and not beyond', () => {
+  test('ratio: met up to and including its bound', () => {
     expect(judge({ kind: 'ratio', of: 'a', to: 'b', atMost: 0.31 }, rows)).toMatchObject({ value: 0.3, met: true })
     expect(judge({ kind: 'ratio', of: 'b', to: 'a', atMost: 1 }, rows)).toMatchObject({ met: false })
     expect(judge({ kind: 'ratio', of: 'b', to: 'a' }, rows)).not.toHaveProperty('met')
   })
 
-  test('of a cost and of an exponent likewise', () => {
+  test('cost and exponent: met up to their bounds', () => {
     expect(judge({ kind: 'cost', of: 'a', atMost: 29 }, rows)).toMatchObject({ value: 30, met: false })
     expect(judge({ kind: 'exponent', small: 'a', large: 'c', under: 1.4 }, rows)).toMatchObject({ met: false })
     expect(judge({ kind: 'exponent', small: 'a', large: 'c', under: 1.6 }, rows)).toMatchObject({ met: true })
   })
 
-  test('of a cost is told in the unit of the benchmark', () => {
+  test('cost: printed in the unit of the benchmark', () => {
     const bytes = { ...row('bytes', 480), unit: 'bytes' as const }
     const times = { ...row('times', 1.5), unit: 'times' as const }
     expect(judge({ kind: 'cost', of: 'bytes', atMost: 512 }, [bytes])).toMatchObject({
@@ -59,14 +59,14 @@ describe('a claim', () => {
     })
   })
 
-  test('of a rate is met from its bound on: the faster needs less time', () => {
+  test('rate and speed: met from the bound upwards', () => {
     expect(judge({ kind: 'rate', of: 'b', to: 'a', atLeast: 0.3 }, rows)).toMatchObject({ value: 0.3, met: true })
     expect(judge({ kind: 'rate', of: 'b', to: 'a', atLeast: 0.31 }, rows)).toMatchObject({ met: false })
     expect(judge({ kind: 'speed', of: 'b', atLeast: 1e7 }, rows)).toMatchObject({ value: 1e7, met: true })
     expect(judge({ kind: 'speed', of: 'b', atLeast: 1.1e7 }, rows)).toMatchObject({ met: false })
   })
 
-  test('of a tail is of what one item in a hundred exceeds', () => {
+  test('tail: compares the 99th percentiles', () => {
     const slow = (name: string, p99: number) => ({ ...row(name, 1), p99: { median: p99, min: p99, max: p99 } })
     const tails = [slow('e', 3), slow('f', 4)]
     expect(judge({ kind: 'tail', of: 'e', to: 'f', atMost: 1 }, tails)).toMatchObject({ value: 0.75, met: true })
@@ -74,17 +74,17 @@ describe('a claim', () => {
     expect(judge({ kind: 'tail', of: 'a', to: 'b', atMost: 1 }, rows)).toMatchObject({ met: false })
   })
 
-  test('takes the single rounds in the unit of the benchmark', () => {
+  test('computes the range of single rounds in the unit of the benchmark', () => {
     const wall = { ...row('w', 50), unit: 'wall' as const }
     expect(judge({ kind: 'ratio', of: 'w', to: 'b' }, [...rows, wall])?.range).toEqual({ min: 1, max: 1 })
   })
 
-  test('says nothing of a contender that failed', () => {
+  test('returns undefined if a contender failed', () => {
     expect(judge({ kind: 'ratio', of: 'a', to: 'd', atMost: 1 }, rows)).toBeUndefined()
   })
 })
 
-test('a table shows a miss and a failure plainly', () => {
+test('table: marks missed targets and failed contenders', () => {
   const benchmark = { name: 'n', title: 't', item: 'delta', reference: 'a', contenders: [], claims: [] }
   const verdicts = [{ text: 'a / b', value: 2, bound: 'at most 1', met: false }]
   const shown = table('s', benchmark, [row('a', 30), { ...row('b', 1), error: 'wrong output' }], verdicts)
@@ -92,7 +92,7 @@ test('a table shows a miss and a failure plainly', () => {
   expect(shown).toContain('FAILED b: wrong output')
 })
 
-test('a table shows what else was said of a contender', () => {
+test('table: prints the remarks of the last round', () => {
   const benchmark = { name: 'n', title: 't', item: 'delta', contenders: [], claims: [] }
   const samples = [
     { cpu: 1, wall: 1, loads: 1, remarks: ['cold'] },
@@ -103,7 +103,7 @@ test('a table shows what else was said of a contender', () => {
   expect(shown).not.toContain('cold')
 })
 
-test('a table shows what its unit is', () => {
+test('table: has the columns of its unit', () => {
   const benchmark = { name: 'n', title: 't', item: 'entry', contenders: [], claims: [] }
   const wall = { ...row('a', 500), unit: 'wall' as const }
   expect(table('s', { ...benchmark, unit: 'wall' }, [wall], [])).toMatch(/entry \/ s\n.* 2,000,000$/m)
@@ -118,7 +118,7 @@ test('a table shows what its unit is', () => {
   expect(shown).toMatch(/0\.500 \[0\.250\.\.4\.00\] +3\.00 \[/)
 })
 
-describe('the meter', () => {
+describe('measure', () => {
   const contender = (check: (sum: number) => void): Contender => ({
     name: 'sum',
     kind: 'ours',
@@ -132,13 +132,13 @@ describe('the meter', () => {
       }, check),
   })
 
-  test('measures about as much as it should', async () => {
+  test('repeats the load until enough CPU time is measured', async () => {
     const { cpu, loads } = await measure(contender(() => {}))
     expect(cpu).toBeGreaterThan(0)
     expect(cpu * loads).toBeGreaterThan(50)
   })
 
-  test('takes the figures of a job whose time is not what is asked for', async () => {
+  test('uses the figures of the job for units other than time', async () => {
     const times = Array.from({ length: 100 }, (_, i) => i + 1)
     const late: Contender = {
       ...contender(() => {}),

@@ -2,15 +2,15 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { judge } from './harness/claim.ts'
 import { environment } from './harness/environment.ts'
+import { judge } from './harness/judge.ts'
 import { overview } from './harness/overview.ts'
-import { failedRows, type Row, runRounds } from './harness/rounds.ts'
+import { failedRows, type Row, runRounds } from './harness/run-rounds.ts'
+import { SelectionError, selectBenchmarks } from './harness/select-benchmarks.ts'
 import { Services } from './harness/services.ts'
-import { stand } from './harness/standing.ts'
+import { evaluateStanding } from './harness/standing.ts'
 import { table } from './harness/table.ts'
-import { verify } from './harness/verification.ts'
-import { choose, NothingAsked } from './harness/work.ts'
+import { verify } from './harness/verify.ts'
 import { drawGrowth, publish } from './report/draw.ts'
 import { RESULTS } from './report/results.ts'
 import { standings } from './standings.ts'
@@ -27,10 +27,14 @@ const asked = (() => {
         json: { type: 'boolean', default: false },
       },
     })
-    return { ...values, names: positionals, works: choose({ suites, standings, names: positionals, ...values }) }
+    return {
+      ...values,
+      names: positionals,
+      works: selectBenchmarks({ suites, standings, names: positionals, ...values }),
+    }
   } catch (error) {
     const isOption = error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')
-    if (!isOption && !(error instanceof NothingAsked)) throw error
+    if (!isOption && !(error instanceof SelectionError)) throw error
     console.error(error.message)
     process.exit(2)
   }
@@ -41,9 +45,9 @@ const place = environment()
 const say = json ? () => {} : console.log
 say(
   `node ${place.node}, ${place.cpu}, load ${place.load.join(' ')}, packages from ${place.packages}; ` +
-    `every figure is of fresh processes${quick ? ', quick' : ''}\n`,
+    `each figure is from new processes${quick ? ', quick' : ''}\n`,
 )
-// What is measured in a hurry, or in part, does not take the place of what was measured whole.
+// Quick and partial results do not overwrite full ones.
 const folder = join(RESULTS, quick ? 'quick' : asked.verify ? 'verify' : '')
 mkdirSync(folder, { recursive: true })
 const measured = new Map<string, Row[]>()
@@ -54,7 +58,7 @@ for (const [at, { suite, benchmark, rounds }] of works.entries()) {
   const progress = (text: string) => console.error(`[${at + 1}/${works.length}] ${text}`)
   const rows = await services.need(benchmark.needs ?? []).then(
     () => runRounds(suite, benchmark, rounds, quick, progress),
-    error => failedRows(benchmark, `what it needs did not start: ${error}`),
+    error => failedRows(benchmark, `a required service did not start: ${error}`),
   )
   measured.set(`${suite}/${benchmark.name}`, rows)
   const verdicts = benchmark.claims.flatMap(claim => judge(claim, rows) ?? [])
@@ -67,8 +71,8 @@ for (const [at, { suite, benchmark, rounds }] of works.entries()) {
 }
 await services.stop()
 
-// Of what was asked for all that is claimed is told, also where it could not be measured.
-const stands = standings.filter(({ benchmark }) => measured.has(benchmark)).map(row => stand(row, measured))
+// Claims of the selected benchmarks are reported even if they could not be measured.
+const stands = standings.filter(({ benchmark }) => measured.has(benchmark)).map(row => evaluateStanding(row, measured))
 const shown = stands.filter(({ ours }) => ours !== undefined)
 if (shown.length > 0) say(`${overview(shown, asked.verify)}\n`)
 const failed = [...measured.values()].flat().filter(row => row.error !== undefined).length

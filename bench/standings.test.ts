@@ -1,20 +1,20 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { held, interval } from './harness/bootstrap.ts'
-import type { Row } from './harness/rounds.ts'
-import { claims, needsOf, type Standing, stand } from './harness/standing.ts'
-import { verify } from './harness/verification.ts'
-import { choose, NothingAsked } from './harness/work.ts'
+import { interval, ruleInterval } from './harness/interval.ts'
+import type { Row } from './harness/run-rounds.ts'
+import { SelectionError, selectBenchmarks } from './harness/select-benchmarks.ts'
+import { claims, evaluateStanding, needsOf, type Standing } from './harness/standing.ts'
+import { verify } from './harness/verify.ts'
 import { charts } from './report/charts.ts'
-import { growthChart } from './report/growth.ts'
+import { growthChart } from './report/growth-chart.ts'
 import { DOCS, withMeasured } from './report/page.ts'
-import { ratioChart } from './report/ratios.ts'
+import { ratioChart } from './report/ratio-chart.ts'
 import { load } from './report/results.ts'
 import { standings } from './standings.ts'
 import { suites } from './suites/index.ts'
 
-/** A contender whose items cost so many nanoseconds in each round. */
+/** A contender with the given cost per item in ns for each round. */
 function row(name: string, each: number[], more: Partial<Row> = {}): Row {
   const [items, size] = [1_000_000, 1000]
   const samples = each.map(ns => ({ cpu: ns, wall: ns, loads: 1, p50: ns, p99: 10 * ns }))
@@ -23,28 +23,28 @@ function row(name: string, each: number[], more: Partial<Row> = {}): Row {
 }
 
 const standing: Standing = {
-  job: 'grinding',
-  benchmark: 'mill/grind',
+  job: 'parsing',
+  benchmark: 'suite/benchmark',
   ours: 'ours',
   peers: ['slow', 'fast'],
-  floor: 'water',
+  floor: 'floor',
   atMost: 0.5,
   atMostOfFloor: 3,
-  growth: { benchmark: 'mill/growth', small: 'ours, 10', large: 'ours, 1,000' },
+  growth: { benchmark: 'suite/growth', small: 'ours, 10', large: 'ours, 1,000' },
 }
 
 const five = (value: number) => [value, value, value, value, value]
 const measuredWith = (ours: number[]) =>
   new Map([
     [
-      'mill/grind',
-      [row('ours', ours), row('slow', five(90)), row('fast', [40, 45, 50, 55, 60]), row('water', five(5))],
+      'suite/benchmark',
+      [row('ours', ours), row('slow', five(90)), row('fast', [40, 45, 50, 55, 60]), row('floor', five(5))],
     ],
-    ['mill/growth', [row('ours, 10', five(7), { size: 10 }), row('ours, 1,000', five(7), { size: 1000 })]],
+    ['suite/growth', [row('ours, 10', five(7), { size: 10 }), row('ours, 1,000', five(7), { size: 1000 })]],
   ])
 
-describe('the interval of a figure', () => {
-  test('of few rounds is their range, and of many it leaves out what is rare', () => {
+describe('interval', () => {
+  test('is the full range of five rounds and excludes outliers of many', () => {
     expect(interval([5, 3, 1, 2, 4])).toEqual({ low: 1, high: 5, rounds: 5 })
     const { low, high } = interval([...Array.from({ length: 40 }, (_, i) => 10 + i / 40), 1000, 0.1])
     expect(low).toBeGreaterThan(10)
@@ -52,13 +52,13 @@ describe('the interval of a figure', () => {
     expect(low).toBeLessThan(high)
   })
 
-  test('is the same each time that it is asked for', () => {
+  test('is deterministic', () => {
     const values = Array.from({ length: 20 }, (_, i) => Math.sin(i))
     expect(interval(values)).toEqual(interval(values))
   })
 
-  test('passes where all of it keeps to a bound, fails where none does, and else does not decide', () => {
-    const ruled = (low: number, high: number, rounds = 5) => held({ low, high, rounds }, 0.5)
+  test('passes within the bound, fails beyond it, and is undecided if the bound lies inside', () => {
+    const ruled = (low: number, high: number, rounds = 5) => ruleInterval({ low, high, rounds }, 0.5)
     expect(ruled(0.4, 0.5)).toBe('pass')
     expect(ruled(0.4, 0.51)).toBe('undecided')
     expect(ruled(0.5, 0.6)).toBe('undecided')
@@ -72,9 +72,9 @@ describe('the interval of a figure', () => {
   })
 })
 
-describe('a row of the one table', () => {
-  test('holds ours against each peer, round by round, against the floor, and by its growth', () => {
-    const made = stand(standing, measuredWith([20, 9, 10, 11, 12]))
+describe('a row of the standings table', () => {
+  test('compares ours with the best peer, with the floor, and by its growth', () => {
+    const made = evaluateStanding(standing, measuredWith([20, 9, 10, 11, 12]))
     expect(made.ours).toBe(11)
     expect(made.peer).toEqual({ name: 'fast', cost: 50, value: 0.22, low: 0.2, high: 0.5, rounds: 5 })
     expect(made.floor).toMatchObject({ cost: 5, value: 2.2, low: 1.8, high: 4 })
@@ -86,57 +86,57 @@ describe('a row of the one table', () => {
     ])
   })
 
-  test('fails where every round is beyond what is claimed', () => {
-    const { held } = stand(standing, measuredWith([45, 50, 55, 60, 65]))
+  test('fails if every round exceeds the claim', () => {
+    const { held } = evaluateStanding(standing, measuredWith([45, 50, 55, 60, 65]))
     expect(held.map(({ ruling }) => ruling)).toEqual(['fail', 'fail', 'pass'])
   })
 
-  test('is held to the peer that is dearer by its median, where that one may be cheaper', () => {
+  test('is undecided if a peer with a higher median may be cheaper', () => {
     const measured = measuredWith(five(10))
-    measured.get('mill/grind')?.splice(1, 1, row('slow', [15, 15, 90, 90, 90]))
-    const { peer, held } = stand(standing, measured)
+    measured.get('suite/benchmark')?.splice(1, 1, row('slow', [15, 15, 90, 90, 90]))
+    const { peer, held } = evaluateStanding(standing, measured)
     expect([peer?.name, held[0]?.ruling]).toEqual(['fast', 'undecided'])
   })
 
-  test.each([0, 1, 2, 3])('of whom one did not work, nothing that is claimed passes for him (%i)', place => {
+  test.each([0, 1, 2, 3])('reports claims as unmeasured if contender %i failed', place => {
     const measured = measuredWith(five(10))
-    const rows = measured.get('mill/grind') ?? []
+    const rows = measured.get('suite/benchmark') ?? []
     rows.splice(place, 1, row(rows[place]?.name ?? '', [], { error: 'wrong' }))
-    const made = stand(standing, measured)
+    const made = evaluateStanding(standing, measured)
     expect(made.held).toHaveLength(3)
     expect(made.held.map(({ ruling }) => ruling)).toContain('unmeasured')
     expect(verify([made]).failures).toHaveLength(place === 0 ? 2 : 1)
   })
 
-  test('may compare what one in a hundred exceeds', () => {
-    const made = stand({ ...standing, tail: true }, measuredWith(five(12)))
+  test('compares the 99th percentiles with `tail`', () => {
+    const made = evaluateStanding({ ...standing, tail: true }, measuredWith(five(12)))
     expect([made.ours, made.peer?.cost]).toEqual([120, 500])
   })
 
-  test('knows growth by sizes that are not those of the load', () => {
+  test('computes growth from explicit sizes', () => {
     const growth = { small: 'slow', large: 'ours', sizes: [1, 100] as const }
-    expect(stand({ ...standing, growth }, measuredWith(five(900))).growth?.value).toBeCloseTo(1.5)
+    expect(evaluateStanding({ ...standing, growth }, measuredWith(five(900))).growth?.value).toBeCloseTo(1.5)
   })
 })
 
-describe('the table as a whole', () => {
+describe('verify', () => {
   const beaten = (benchmark: string, ahead?: string): Standing => {
     return { job: benchmark, benchmark, ours: 'ours', peers: ['fast'], ...(ahead && { ahead }) }
   }
   const failuresOf = (rows: readonly Standing[]) => {
     const measured = new Map(rows.map(row => [row.benchmark, rowsOf()]))
-    return verify(rows.map(row => stand(row, measured))).failures
+    return verify(rows.map(row => evaluateStanding(row, measured))).failures
   }
   const rowsOf = () => [row('ours', five(2)), row('fast', five(1))]
 
-  test('may have three rows with a peer ahead, each with its reason', () => {
-    const rows = ['a/a', 'b/b', 'c/c'].map(path => beaten(path, 'it keeps nothing'))
+  test('allows three rows with a peer ahead, each with a reason', () => {
+    const rows = ['a/a', 'b/b', 'c/c'].map(path => beaten(path, 'a reason'))
     expect(failuresOf(rows)).toEqual([])
-    expect(failuresOf([...rows, beaten('d/d', 'likewise')])).toEqual([
+    expect(failuresOf([...rows, beaten('d/d', 'a reason')])).toEqual([
       expect.stringMatching(/^a peer is ahead in 4 rows/),
     ])
-    expect(failuresOf([beaten('a/a')])).toEqual(['a/a: a peer is ahead, and nothing says why'])
-    expect(failuresOf([beaten('log/append', 'it keeps nothing')])).toEqual(['log/append: a peer is ahead'])
+    expect(failuresOf([beaten('a/a')])).toEqual(['a/a: a peer is ahead without a reason'])
+    expect(failuresOf([beaten('log/append', 'a reason')])).toEqual(['log/append: a peer is ahead'])
   })
 })
 
@@ -147,7 +147,7 @@ describe('the standings', () => {
   const kindOf = (benchmark: string, name: string) =>
     benchmarks.get(benchmark)?.contenders.find(contender => contender.name === name)?.kind
 
-  test.each(standings)('$job: names contenders that there are, each as what it is', row => {
+  test.each(standings)('$job: names existing contenders of the right kind', row => {
     const { benchmark, ours, peers = [], floor, growth } = row
     expect(kindOf(benchmark, ours)).toBe('ours')
     for (const peer of peers) expect([peer, kindOf(benchmark, peer)]).toEqual([peer, 'peer'])
@@ -157,12 +157,12 @@ describe('the standings', () => {
     }
   })
 
-  test('every suite stands in the table', () => {
+  test('every suite has a row', () => {
     const stands = new Set(standings.map(({ benchmark }) => benchmark.split('/')[0]))
     expect(suites.map(({ name }) => name).filter(name => !stands.has(name))).toEqual([])
   })
 
-  test.each(standings)('$job: every peer of its benchmark stands in it, or the reason why not', row => {
+  test.each(standings)('$job: includes every peer of its benchmark or gives a reason', row => {
     const { benchmark, peers = [], leftOut = [] } = row
     const kin = benchmarks.get(benchmark)?.contenders.filter(({ kind }) => kind === 'peer') ?? []
     const missing = kin.map(({ name }) => name).filter(name => !peers.includes(name))
@@ -170,22 +170,22 @@ describe('the standings', () => {
     expect(leftOut.filter(([part]) => !missing.some(name => name.includes(part)))).toEqual([])
   })
 
-  test('what is claimed against a peer is that ours is ahead, or the reason why not is there', () => {
-    const unsaid = standings.filter(({ atMost = 2, peers, ahead }) => peers && atMost > 1 && !ahead)
-    expect(unsaid.map(({ job }) => job)).toEqual([])
+  test('every claim over a peer is at most 1, or the row gives a reason', () => {
+    const withoutReason = standings.filter(({ atMost = 2, peers, ahead }) => peers && atMost > 1 && !ahead)
+    expect(withoutReason.map(({ job }) => job)).toEqual([])
     expect(standings.filter(({ ahead }) => ahead).length).toBeLessThanOrEqual(3)
   })
 
-  test('the curves name contenders that there are', () => {
+  test('the growth charts name existing contenders', () => {
     const points = charts.flatMap(({ curves }) => curves.flatMap(({ points }) => points))
     expect(points.filter(({ benchmark, contender }) => kindOf(benchmark, contender) === undefined)).toEqual([])
   })
 
-  test('the page shows what was kept, and its drawings are there', () => {
+  test('docs/performance.md shows the saved results and existing images', () => {
     const page = readFileSync(join(DOCS, 'performance.md'), 'utf8')
     const results = load()
     expect(withMeasured(page, results)).toBe(page)
-    expect(() => withMeasured('# Performance', results)).toThrow('no place')
+    expect(() => withMeasured('# Performance', results)).toThrow('no markers')
     expect(results.stands.map(({ job, tail }) => [job, tail])).toEqual(standings.map(({ job, tail }) => [job, tail]))
     for (const name of ['ratios', ...charts.map(({ name }) => name)]) {
       expect(page).toContain(`images/${name}.svg`)
@@ -194,18 +194,22 @@ describe('the standings', () => {
   })
 })
 
-describe('what is run', () => {
+describe('selectBenchmarks', () => {
   const asked = { suites, standings, names: [], quick: false, verify: false }
-  const paths = (works: ReturnType<typeof choose>) => works.map(({ suite, benchmark }) => `${suite}/${benchmark.name}`)
+  const paths = (works: ReturnType<typeof selectBenchmarks>) =>
+    works.map(({ suite, benchmark }) => `${suite}/${benchmark.name}`)
 
-  test('is everything, or what is named', () => {
-    expect(paths(choose(asked)).length).toBe(suites.flatMap(({ benchmarks }) => benchmarks(false)).length)
-    expect(paths(choose({ ...asked, names: ['reduce/paced', 'patch'] }))).toEqual(['reduce/paced', 'patch/apply'])
-    expect(() => choose({ ...asked, names: ['nothing'] })).toThrow(NothingAsked)
+  test('selects everything, or the named suites and benchmarks', () => {
+    expect(paths(selectBenchmarks(asked)).length).toBe(suites.flatMap(({ benchmarks }) => benchmarks(false)).length)
+    expect(paths(selectBenchmarks({ ...asked, names: ['reduce/paced', 'patch'] }))).toEqual([
+      'reduce/paced',
+      'patch/apply',
+    ])
+    expect(() => selectBenchmarks({ ...asked, names: ['nothing'] })).toThrow(SelectionError)
   })
 
-  test('is who stands in the table, where it is verified', () => {
-    const works = choose({ ...asked, verify: true })
+  test('selects the contenders of the standings with `verify`', () => {
+    const works = selectBenchmarks({ ...asked, verify: true })
     const needed = new Set(standings.flatMap(row => [...needsOf(row).keys()]))
     expect(new Set(paths(works))).toEqual(needed)
     const few = works.filter(({ rounds }) => rounds < 5).map(({ suite, benchmark }) => `${suite}/${benchmark.name}`)
@@ -215,22 +219,25 @@ describe('what is run', () => {
     expect(batches?.benchmark.contenders.map(({ name }) => name)).not.toContain('millrace, 1 a batch')
   })
 
-  test('is all that a row needs, where one is named and verified', () => {
-    expect(paths(choose({ ...asked, names: ['json/large'], verify: true }))).toEqual(['json/large', 'json/growth'])
-    expect(() => choose({ ...asked, names: ['reduce/paced'], verify: true })).toThrow(NothingAsked)
+  test('selects every benchmark that a named row needs with `verify`', () => {
+    expect(paths(selectBenchmarks({ ...asked, names: ['json/large'], verify: true }))).toEqual([
+      'json/large',
+      'json/growth',
+    ])
+    expect(() => selectBenchmarks({ ...asked, names: ['reduce/paced'], verify: true })).toThrow(SelectionError)
   })
 
-  test('is little where there is little time', () => {
-    const processes = choose({ ...asked, quick: true }).map(
+  test('selects fewer than 100 processes with `quick`', () => {
+    const processes = selectBenchmarks({ ...asked, quick: true }).map(
       ({ benchmark, rounds }) => benchmark.contenders.length * rounds,
     )
     expect(processes.reduce((sum, count) => sum + count, 0)).toBeLessThan(100)
   })
 })
 
-describe('a drawing', () => {
-  test('has a line for each curve, and none where something was not measured', () => {
-    const points = [1, 10, 100].map(size => ({ size, benchmark: 'mill/grind', contender: 'ours' }))
+describe('a chart', () => {
+  test('has a line per curve, and is undefined if a point was not measured', () => {
+    const points = [1, 10, 100].map(size => ({ size, benchmark: 'suite/benchmark', contender: 'ours' }))
     const chart = {
       name: 'n',
       title: 'a < b',
@@ -246,13 +253,13 @@ describe('a drawing', () => {
     expect(growthChart(chart, new Map())).toBeUndefined()
   })
 
-  test('of ratios has a bar for each row with a peer, to the left of one where ours is ahead', () => {
+  test('of ratios has a bar for each row with a peer', () => {
     const stands = [
-      stand(standing, measuredWith(five(12))),
-      stand({ ...standing, job: 'idling', peers: [] }, measuredWith(five(1))),
+      evaluateStanding(standing, measuredWith(five(12))),
+      evaluateStanding({ ...standing, job: 'without peer', peers: [] }, measuredWith(five(1))),
     ]
     const drawn = ratioChart(stands)
     expect(drawn.match(/<rect /g)).toHaveLength(2)
-    expect([drawn.includes('grinding'), drawn.includes('idling')]).toEqual([true, false])
+    expect([drawn.includes('parsing'), drawn.includes('without peer')]).toEqual([true, false])
   })
 })

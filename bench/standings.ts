@@ -1,22 +1,22 @@
 import type { Standing } from './harness/standing.ts'
 
-const OTHER_SIZE = 'its row is of another size'
-const OTHER_WORDS = 'it has words of its own'
+const OTHER_SIZE = 'its row has another size'
+const OTHER_FORMAT = 'it has another format'
 const ONE_READER =
-  'Hono writes what it is given, and keeps nothing: ours appends to a log first, and serves what the log has. With more readers the append is shared by all.'
+  'Hono stores nothing: ours appends to a log first and serves from it. With more readers all share the append.'
 const COALESCED =
-  'a writer of ours gathers what comes within 16 ms into one append, so that a fast model is sixty appends a second and not five hundred; what is gathered is shown up to a frame later.'
+  'our writer coalesces 16 ms of deltas into one append, so a fast model causes sixty appends a second instead of five hundred. Coalesced deltas are shown up to one frame later.'
 const STEPS =
-  'the AI SDK keeps nothing: each model call and each result of a tool is a commit of ours, of which a reader is told and from which another process could go on.'
+  'the AI SDK stores nothing: ours commits each model call and each tool result, notifies readers, and another process can continue from the commit.'
 
-/** The one table: where Millrace stands in each job, and what the documentation claims of it. */
+/** Rows of the standings table, with the claims of the documentation. */
 export const standings: readonly Standing[] = [
   {
     job: 'a delta into the view',
     benchmark: 'reduce/batches',
     ours: 'millrace, 64 a batch, a view after each',
     peers: ['MUI processStream', 'AI SDK Chat'],
-    leftOut: [['TanStack', 'it is a thousand times dearer at this length, and takes minutes']],
+    leftOut: [['TanStack', 'it costs a thousand times more at this length and takes minutes']],
     floor: 'a string that grows',
     atMost: 0.5,
     growth: { benchmark: 'reduce/growth', small: 'millrace, 100 x 10,000', large: 'millrace, 1 x 1,000,000' },
@@ -81,7 +81,7 @@ export const standings: readonly Standing[] = [
     benchmark: 'sse/decode',
     ours: 'millrace, checked',
     peers: ['TanStack fetchServerSentEvents', 'AI SDK DefaultChatTransport, checked'],
-    // The same bytes, of which nothing is checked.
+    // The same bytes without validation.
     floor: 'eventsource-parser + JSON.parse',
     atMost: 1,
     atMostOfFloor: 1.3,
@@ -101,7 +101,7 @@ export const standings: readonly Standing[] = [
     benchmark: 'validate/uniform',
     ours: 'millrace checkChunk',
     peers: ['a zod discriminatedUnion'],
-    leftOut: [['our ChunkSchema', 'it is ours, for who wants zod']],
+    leftOut: [['our ChunkSchema', 'it is ours, for applications with zod']],
     atMost: 0.5,
     quick: true,
   },
@@ -119,13 +119,13 @@ export const standings: readonly Standing[] = [
       benchmark: `log/append-${backend}`,
       ours: `our writer, 16 an append, ${backend === 'memory' ? 'one log' : '16 logs'}`,
       floor: `raw, 16 an append, ${backend === 'memory' ? 'one log' : '16 logs'}`,
-      // In memory there is nothing to wait for: what is left is the checking and the encoding.
+      // In memory there is no I/O: only validation and encoding remain.
       ...(backend !== 'memory' && { atMostOfFloor: 1 / 0.6 }),
       ...(backend === 'sqlite' && { quick: true }),
     }),
   ),
   {
-    job: 'an answer for who comes late, a token',
+    job: 'a token for a late reader',
     benchmark: 'log/catch-up',
     ours: 'ours, said at once, live, 1 reader',
     peers: ['resumable-stream, tokens, live, 1 reader', 'resumable-stream, events, live, 1 reader'],
@@ -133,12 +133,12 @@ export const standings: readonly Standing[] = [
     atMost: 1,
   },
   {
-    job: 'a token told while ten follow',
+    job: 'a token produced while ten readers follow',
     benchmark: 'log/readers',
     ours: 'ours, 10 readers',
     peers: ['resumable-stream, 10 readers'],
     leftOut: [
-      ['nobody', OTHER_SIZE],
+      ['no readers', OTHER_SIZE],
       [', 1 reader', OTHER_SIZE],
       [', 100 readers', OTHER_SIZE],
     ],
@@ -216,12 +216,12 @@ export const standings: readonly Standing[] = [
     atMost: 1,
   },
   {
-    job: 'a delta told to who shows it, 10,000 messages',
+    job: 'a delta to a store subscriber, 10,000 messages',
     benchmark: 'client/store',
     ours: 'ours, 10,000 messages',
     peers: ['AI SDK Chat, 10,000 messages', 'TanStack StreamProcessor, 10,000 messages'],
     leftOut: [
-      ['MUI ChatStore, 10,000', 'it takes milliseconds a delta'],
+      ['MUI ChatStore, 10,000', 'it takes milliseconds per delta'],
       [', 0 messages', OTHER_SIZE],
       [', 500 messages', OTHER_SIZE],
     ],
@@ -229,7 +229,7 @@ export const standings: readonly Standing[] = [
     growth: { small: 'ours, 500 messages', large: 'ours, 10,000 messages', sizes: [500, 10_000] },
   },
   {
-    job: 'a delta told to who shows it, no messages',
+    job: 'a delta to a store subscriber, no messages',
     benchmark: 'client/store',
     ours: 'ours, 0 messages',
     peers: ['MUI ChatStore, 0 messages', 'AI SDK Chat, 0 messages', 'TanStack StreamProcessor, 0 messages'],
@@ -249,11 +249,11 @@ export const standings: readonly Standing[] = [
   },
   ...(['ai-sdk', 'tanstack'] as const).flatMap((dialect): Standing[] => [
     {
-      job: `a chunk into the words of ${dialect}`,
+      job: `a chunk encoded for ${dialect}`,
       benchmark: 'dialects/encode',
       ours: `millrace, ${dialect}`,
       peers: [dialect === 'tanstack' ? 'TanStack toServerSentEventsStream' : 'AI SDK JsonToSseTransformStream'],
-      leftOut: [[dialect === 'tanstack' ? 'AI SDK' : 'TanStack', OTHER_WORDS]],
+      leftOut: [[dialect === 'tanstack' ? 'AI SDK' : 'TanStack', OTHER_FORMAT]],
       atMost: 0.5,
       growth: {
         benchmark: 'dialects/growth',
@@ -263,11 +263,11 @@ export const standings: readonly Standing[] = [
       quick: true,
     },
     {
-      job: `a chunk out of the words of ${dialect}`,
+      job: `a chunk decoded from ${dialect}`,
       benchmark: 'dialects/decode',
       ours: `millrace, ${dialect}`,
       peers: [dialect === 'tanstack' ? 'TanStack fetchServerSentEvents' : 'AI SDK DefaultChatTransport'],
-      leftOut: [[dialect === 'tanstack' ? 'AI SDK' : 'TanStack', OTHER_WORDS]],
+      leftOut: [[dialect === 'tanstack' ? 'AI SDK' : 'TanStack', OTHER_FORMAT]],
       atMost: 0.5,
     },
   ]),
@@ -275,7 +275,7 @@ export const standings: readonly Standing[] = [
     [
       { rate: 50, atMost: 1 },
       { rate: 500, atMost: 2, ahead: COALESCED },
-      { rate: 5000, atMost: 1, leftOut: [['TanStack', 'it takes a minute for what was said in a second']] },
+      { rate: 5000, atMost: 1, leftOut: [['TanStack', 'it takes a minute for one second of tokens']] },
     ] as const
   ).map(
     ({ rate, ...claimed }): Standing => ({
@@ -300,7 +300,7 @@ export const standings: readonly Standing[] = [
     atMost: 1,
   },
   {
-    job: 'a session at rest, SQLite',
+    job: 'an idle session, SQLite',
     benchmark: 'scale/sessions',
     ours: 'idle, sqlite',
   },
@@ -310,11 +310,11 @@ export const standings: readonly Standing[] = [
     ours: 'paused, sqlite',
   },
   {
-    job: 'a session whose answer is under way, with its reader',
+    job: 'a session with a streaming answer and its reader',
     benchmark: 'scale/sessions-streaming',
     ours: 'ours, sqlite',
     peers: ['AI SDK streamText', 'AI SDK streamText, kept by resumable-stream'],
-    leftOut: [['Hono', 'it carries events, and has neither a model nor a session']],
+    leftOut: [['Hono', 'it only carries events, without a model or a session']],
     floor: 'node http',
     atMost: 1,
   },
@@ -323,14 +323,14 @@ export const standings: readonly Standing[] = [
     benchmark: 'scale/readers',
     ours: 'ours, sqlite, a session each',
     leftOut: [
-      ['durable-streams', 'it is in memory here, and ours in a file: server/latency-disk has both on a disk'],
-      ['Hono', 'it has no log to serve from, as the floor has none'],
+      ['durable-streams', 'it is in memory here and ours on disk: server/latency-disk has both on disk'],
+      ['Hono', 'it has no log, like the floor'],
     ],
     floor: 'node http, a session each',
   },
   ...(['its view', 'the first token of a new turn'] as const).map(
     (first): Standing => ({
-      job: `${first}, of a session of 1,000 turns, in a process that has just started`,
+      job: `cold start of a session of 1,000 turns: ${first}`,
       benchmark: 'scale/cold-start',
       ours: `${first}, 1,000 turns`,
     }),

@@ -1,4 +1,4 @@
-// A Millrace server for the clients of all dialects, with an agent for each thing that can happen. Their answers depend on the prompt and the attempt alone.
+// A Millrace server for the clients of all dialects, with an agent per behaviour. Answers depend only on the prompt and the attempt.
 
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { memoryStore } from '@millrace/log'
@@ -24,12 +24,12 @@ import { z } from 'zod'
 
 const attemptOf = ({ options }: ScriptedPrompt): number => Number(options.providerOptions?.['millrace']?.['attempt'])
 
-/** What a test waits for, and lets happen. */
+/** A barrier that a test opens. */
 export class Gate {
   readonly #reached = Promise.withResolvers<void>()
   readonly #opened = Promise.withResolvers<void>()
 
-  /** Somebody came to it. */
+  /** Resolves when the first caller has reached the gate. */
   get reached(): Promise<void> {
     return this.#reached.promise
   }
@@ -38,7 +38,7 @@ export class Gate {
     this.#opened.resolve()
   }
 
-  /** Comes to it, and waits until it is open, or the signal says not to. */
+  /** Waits until the gate is open or the signal aborts. */
   async pass(signal?: AbortSignal): Promise<void> {
     this.#reached.resolve()
     await new Promise<void>((resolve, reject) => {
@@ -55,7 +55,7 @@ const usage = {
 
 type Parts = readonly LanguageModelV4StreamPart[]
 
-/** Says half of its answer, waits at a gate, and says the rest. */
+/** A model that streams half of its answer, waits at a gate, and streams the rest. */
 function heldModel(answer: (options: LanguageModelV4CallOptions) => readonly [Parts, Gate, Parts]): LanguageModelV4 {
   const doStream: LanguageModelV4['doStream'] = async options => {
     const [before, gate, after] = answer(options)
@@ -74,7 +74,7 @@ function heldModel(answer: (options: LanguageModelV4CallOptions) => readonly [Pa
     })
     return { stream }
   }
-  const doGenerate = () => Promise.reject(new Error('it only streams'))
+  const doGenerate = () => Promise.reject(new Error('the model only streams'))
   return { specificationVersion: 'v4', provider: 'millrace', modelId: 'held', supportedUrls: {}, doGenerate, doStream }
 }
 
@@ -145,7 +145,7 @@ const QUESTION = {
   ],
 } as const
 
-/** What the lister says. */
+/** Output of the lister. */
 export const INVENTORY = {
   title: 'What there is',
   rows: [
@@ -155,7 +155,7 @@ export const INVENTORY = {
 }
 
 export class Backend {
-  /** How often each agent's model was asked. */
+  /** Number of model calls per agent. */
   readonly calls: Record<string, number> = {}
   /** Where `holder` waits in the middle of its answer, and `scribe` in the middle of an input. */
   gate = new Gate()
@@ -175,12 +175,12 @@ export class Backend {
     })
   }
 
-  /** What a session shows. */
+  /** The view of a session. */
   async view(sessionId: string): Promise<Omit<View, 'internal'>> {
     return (await (await this.app.runtime()).view(sessionId)).view
   }
 
-  /** All that a session holds, but what is internal. */
+  /** All entries of a session except internal ones. */
   async entries(sessionId: string): Promise<readonly Entry[]> {
     const { manager } = await this.app.runtime()
     const { head = 0 } = (await manager.getInfo(sessionId)) ?? {}
@@ -354,7 +354,7 @@ export async function openBackend(options: Partial<MillraceOptions> = {}): Promi
   const listening = await backend.app.listen({ port: 0 })
   onTestFinished(async () => {
     await backend.app.close()
-    // Connections that a client keeps alive would delay the close.
+    // Keep-alive connections of clients would delay the close.
     listening.server.closeAllConnections()
     await listening.close()
   })

@@ -23,7 +23,7 @@ export function run(page: string, more = ''): string {
   }
 }
 
-/** Starts the app of a guide in an empty folder, where it keeps its data. Returns its URL. The app stops at the end of the test. */
+/** Starts the app of a guide in an empty folder for its data. Returns its URL. The app stops at the end of the test. */
 export async function listenInEmptyFolder(app: App): Promise<string> {
   const before = process.cwd()
   const folder = mkdtempSync(join(tmpdir(), 'millrace-guide-'))
@@ -35,7 +35,7 @@ export async function listenInEmptyFolder(app: App): Promise<string> {
   const listening = await app.listen({ port: 0 })
   onTestFinished(async () => {
     await app.close()
-    // Connections that a client keeps alive would delay the close.
+    // Keep-alive connections of clients would delay the close.
     listening.server.closeAllConnections()
     await listening.close()
   })

@@ -5,19 +5,19 @@ import { describe, expect, test } from 'vitest'
 import { arbitraryChunk } from '../packages/protocol/src/catalogue/chunk.fixture.ts'
 import { multiplied } from '../scripts/faults/campaign.ts'
 import { DIALECTS } from './dialects.fixture.ts'
-import { type Recorded, recorded, scenarios } from './runs.fixture.ts'
+import { type Recorded, recorded, scenarios } from './recorded-runs.fixture.ts'
 
 describe.each(DIALECTS)('$name', dialect => {
-  test('whatever a run says is understood as the same, by who follows it and by who comes late', async () => {
+  test('decodes every run, live and replayed, to the encoded chunks', async () => {
     const property = fc.asyncProperty(scenarios, async scenario => {
       const run = await recorded(scenario)
-      expect(heard(dialect, run.live, run)).toEqual(run.live.map(meantIn))
-      expect(heard(dialect, run.replay, run)).toEqual(run.replay.map(meantIn))
+      expect(roundTrip(dialect, run.live, run)).toEqual(run.live.map(attributed))
+      expect(roundTrip(dialect, run.replay, run)).toEqual(run.replay.map(attributed))
     })
     await fc.assert(property, { numRuns: multiplied(60) })
   })
 
-  test('any chunks in any order are understood as the same', () => {
+  test('decodes any chunks in any order to the encoded chunks', () => {
     const property = fc.property(fc.array(arbitraryChunk(), { maxLength: 12 }), chunks => {
       const said = json(chunks).filter(chunk => !ENDS.has(chunk.type))
       const decoder = dialect.decoder()
@@ -29,36 +29,36 @@ describe.each(DIALECTS)('$name', dialect => {
   })
 })
 
-/** What ends a stream: nothing is said after it. */
+/** Chunks that end a stream. */
 const ENDS: ReadonlySet<string> = new Set(['run-finished', 'run-paused'])
 
-/** A chunk, and whose it is where it is not of the run's own agent: a sub-agent's, or that of a guest. */
-interface Meant {
+/** A chunk, and its origin if it is not the run's own agent: a sub-agent or a guest. */
+interface AttributedChunk {
   readonly chunk: Chunk
   readonly agentId?: string
   readonly guest?: string
 }
 
-function meantIn({ chunk, origin }: DecodedChunk): Meant {
+function attributed({ chunk, origin }: DecodedChunk): AttributedChunk {
   if (origin?.guest !== undefined) return { chunk, guest: origin.guest }
   if (origin === undefined || origin.agentId === origin.runId || AGENTS.test(chunk.type)) return { chunk }
   return { chunk, agentId: origin.agentId }
 }
 
-/** What says whose it is by itself. */
+/** Chunks that contain their origin. */
 const AGENTS = /^subagent-/
 
-function heard(dialect: Dialect<unknown>, entries: Recorded['live'], { status }: Recorded): Meant[] {
+function roundTrip(dialect: Dialect<unknown>, entries: Recorded['live'], { status }: Recorded): AttributedChunk[] {
   const encoder = dialect.encoder()
   const decoder = dialect.decoder()
   const events = entries.flatMap(entry => encoder.encode(entry))
   events.push(...encoder.end(status))
-  const meant = events.flatMap(event => decoder.decode(json(event)).map(meantIn))
+  const meant = events.flatMap(event => decoder.decode(json(event)).map(attributed))
   expect(decoder.status).toBe(status)
   return meant
 }
 
-/** As it comes out of the wire. */
+/** JSON round trip. */
 const json = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
 const chunkOf = ({ chunk }: DecodedChunk): Chunk => chunk

@@ -1,13 +1,13 @@
 // @vitest-environment jsdom
-// What a provider says of its answer is metadata of the message: what the client of each dialect shows of it.
+// Metadata of a provider's response becomes message metadata. Tests its form in the client of each dialect.
 
 import { isMillraceStreamChunk } from '@millrace/dialects/tanstack'
 import type { Chunk } from '@millrace/protocol'
 import { ChatClient, fetchServerSentEvents } from '@tanstack/ai-client'
-import { ChatClient as SeedClient, fetchServerSentEvents as seedEvents } from 'seed-tanstack-ai-client'
+import { ChatClient as LegacyClient, fetchServerSentEvents as legacyEvents } from 'seed-tanstack-ai-client'
 import { expect, test } from 'vitest'
 import { client as agUiClient, user } from './ag-ui/ag-ui-client.fixture.ts'
-import { chatWith } from './ai-sdk/chats.fixture.ts'
+import { chatWith } from './ai-sdk/ai-sdk-chat.fixture.ts'
 import { openBackend } from './backend.fixture.ts'
 import { all, HelixClient } from './helix/helix-client.fixture.ts'
 import { besideIn, chunksIn, posted } from './kortyx/kortyx-page.fixture.ts'
@@ -16,19 +16,19 @@ import { Page } from './mui/mui-page.fixture.tsx'
 const METADATA = { response: { id: 'answer-1', modelId: 'scripted-1' } }
 const SAID: Chunk = { type: 'message-metadata', metadata: METADATA }
 
-test('the log has it', async () => {
+test('the log has the metadata', async () => {
   const backend = await openBackend()
   await chatWith(backend, 'signer').sendMessage({ text: 'sign' })
   expect((await backend.view('s')).messages.at(-1)?.metadata).toEqual(METADATA)
 })
 
-test('AI SDK: it is the metadata of the message', async () => {
+test('AI SDK: metadata of the message', async () => {
   const chat = chatWith(await openBackend(), 'signer')
   await chat.sendMessage({ text: 'sign' })
   expect(chat.lastMessage?.metadata).toEqual(METADATA)
 })
 
-test('MUI X Chat: it is the metadata of the message', async () => {
+test('MUI X Chat: metadata of the message', async () => {
   const { url } = await openBackend()
   const page = new Page({ url: `${url}/api/mui/signer`, conversationId: 's' })
   await page.say('sign')
@@ -36,31 +36,31 @@ test('MUI X Chat: it is the metadata of the message', async () => {
   expect(page.last?.metadata).toEqual(METADATA)
 })
 
-test('TanStack AI: no event of its protocol gives a message metadata, so it is a custom event beside', async () => {
+test('TanStack AI: a custom event, because its protocol has no message metadata', async () => {
   const { url } = await openBackend()
-  const heard: unknown[] = []
+  const received: unknown[] = []
   const client = new ChatClient({
     threadId: 's',
     connection: fetchServerSentEvents(`${url}/api/tanstack/signer`),
-    onCustomEvent: (name: string, value: unknown) => void heard.push([name, value]),
+    onCustomEvent: (name: string, value: unknown) => void received.push([name, value]),
   } as ConstructorParameters<typeof ChatClient>[0])
   await client.sendMessage('sign')
   expect(client.getMessages().at(-1)).toMatchObject({ parts: [{ type: 'text', content: 'Signed.' }] })
   expect(client.getMessages().at(-1)).not.toHaveProperty('metadata.response')
-  expect(heard).toContainEqual(['millrace', SAID])
+  expect(received).toContainEqual(['millrace', SAID])
 })
 
-test('TanStack AI of 0.2: its messages have no metadata, so it is a chunk beside', async () => {
+test('TanStack AI 0.2: an additional chunk, because its messages have no metadata', async () => {
   const { url } = await openBackend()
   const chunks: { readonly type: string }[] = []
-  const connection = seedEvents(`${url}/api/tanstack/signer`)
-  const client = new SeedClient({ id: 's', connection, onChunk: chunk => void chunks.push(chunk) })
+  const connection = legacyEvents(`${url}/api/tanstack/signer`)
+  const client = new LegacyClient({ id: 's', connection, onChunk: chunk => void chunks.push(chunk) })
   await client.sendMessage('sign')
   expect(Object.keys(client.getMessages().at(-1) ?? {})).not.toContain('metadata')
   expect(chunks.filter(isMillraceStreamChunk).map(({ chunk }) => chunk)).toContainEqual(SAID)
 })
 
-test('AG-UI: its messages have no metadata, so it is a custom event beside', async () => {
+test('AG-UI: a custom event, because its messages have no metadata', async () => {
   const { agent, events } = agUiClient(await openBackend(), 'signer', [user('sign')])
   await agent.runAgent()
   expect(agent.messages.at(-1)).toMatchObject({ role: 'assistant', content: 'Signed.' })
@@ -68,18 +68,20 @@ test('AG-UI: its messages have no metadata, so it is a custom event beside', asy
   expect(events).toContainEqual(expect.objectContaining({ type: 'CUSTOM', name: 'millrace', value: SAID }))
 })
 
-test('Kortyx: it has metadata of a trace alone, so it is in a chunk that its clients pass over', async () => {
+test('Kortyx: a chunk that its clients ignore, because it has only trace metadata', async () => {
   const { url } = await openBackend()
   const body = { sessionId: 's', messages: [{ role: 'user', content: 'sign' }] }
   const chunks = chunksIn(await (await posted(`${url}/api/kortyx/signer`, body)).text())
   expect(besideIn(chunks)).toContainEqual(SAID)
 })
 
-test('Helix: it has nothing of the kind, so it is a custom chunk', async () => {
+test('Helix: a custom chunk, because it has no message metadata', async () => {
   const { url } = await openBackend()
   const client = new HelixClient(url, 'signer')
-  const heard = await all(await client.post('start', { message: 'sign' }, 'text/event-stream'))
-  const custom = heard.flatMap(event => (event.type === 'chunk' && event.chunk.type === 'custom' ? [event.chunk] : []))
+  const received = await all(await client.post('start', { message: 'sign' }, 'text/event-stream'))
+  const custom = received.flatMap(event =>
+    event.type === 'chunk' && event.chunk.type === 'custom' ? [event.chunk] : [],
+  )
   expect(custom).toContainEqual(expect.objectContaining({ eventName: 'millrace', data: expect.objectContaining({}) }))
   expect(JSON.stringify(custom)).toContain(JSON.stringify(METADATA).slice(1, -1))
 })

@@ -1,4 +1,4 @@
-// Mounts components in the document of a test. Only for files with a DOM: they have a worker of their own, so the hooks below run once per file.
+// Mounts components in the document of a test. Only for files with a DOM: they have their own worker, so the hooks below run once per file.
 
 import { subscribe } from 'node:diagnostics_channel'
 import { type ReactNode, StrictMode } from 'react'
@@ -6,7 +6,7 @@ import { flushSync } from 'react-dom'
 import { createRoot } from 'react-dom/client'
 import { beforeEach, expect, onTestFinished } from 'vitest'
 
-/** Requests of `fetch` whose response has not ended. */
+/** Requests of `fetch` without a complete response. */
 const inFlight = new Map<object, string>()
 
 const onRequest = (channel: string, listener: (request: { method: string; origin: string; path: string }) => void) =>
@@ -20,7 +20,7 @@ for (const end of ['trailers', 'error']) onRequest(`undici:request:${end}`, requ
 const nextTask = () => new Promise(resolve => setTimeout(resolve))
 
 /**
- * A test that leaves a page mounted or a request in flight fails. Otherwise React would update a page whose window is already gone, which
+ * A test that leaves a page mounted or a request in flight fails. Otherwise React would update a page after its window is gone, which
  * fails a later test, or the file after its last one.
  */
 beforeEach(({ onTestFinished }) => {

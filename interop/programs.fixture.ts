@@ -1,4 +1,4 @@
-// The programs that the runs by chance are of: what a scenario wants, said by scripted models and done by tools and nodes.
+// Programs of the random runs: scripted models, tools and nodes that play a scenario.
 
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { Json } from '@millrace/protocol'
@@ -20,40 +20,40 @@ import { z } from 'zod'
 
 type Scripted = ReturnType<typeof scriptedModel>
 
-/** What one model call does, in one attempt or two. */
+/** Content of one model call, in one or two attempts. */
 export interface Step {
   readonly reasoning: string
   readonly text: string
   readonly calls: readonly CallName[]
   readonly extras: readonly Extra[]
-  /** How many attempts break off after all of that. */
+  /** Number of attempts that fail after this content. */
   readonly failures: number
 }
 
 export type CallName = 'weigh' | 'sell' | 'locate' | 'broken' | 'counted' | 'nonsense'
 export type Extra = 'url' | 'document' | 'file' | 'provider' | 'response'
 
-/** What a person does when a run waits; who claims a call says first that it is theirs. */
+/** Reaction of a user to a pause. `claimed` claims the call before it answers. */
 export type Reply = 'yes' | 'claimed' | 'no' | 'stop'
 
-/** What was in the session before: nothing, another turn, or one that the run takes the place of. */
+/** History of the session: none, another turn, or a turn that the run replaces. */
 export type Past = 'nothing' | 'turn' | 'retried' | 'edited'
 
-/** What is to happen. */
+/** A random scenario. */
 export interface Scenario {
   readonly kind: 'agent' | 'object' | 'workflow'
   readonly steps: readonly Step[]
   readonly replies: readonly Reply[]
-  /** Whether the last model call fails for good. */
+  /** Whether the last model call fails in all attempts. */
   readonly isDoomed: boolean
   readonly past: Past
-  /** The time from delta to delta: the log takes what waits for it as one. */
+  /** Interval between deltas in ms. The log coalesces deltas that wait. */
   readonly paceMs: number
-  /** The model call in the middle of whose words the process leaves, and another takes the run over; none below 0. */
+  /** Index of the model call during which the driver leaves and another takes over. Negative: none. */
   readonly leavesAt: number
 }
 
-/** How a process leaves in the middle of a model call. */
+/** Lets a driver leave in the middle of a model call. */
 export class Exit {
   readonly #leaving = Promise.withResolvers<'left'>()
   left: Promise<'left'> = this.#leaving.promise
@@ -151,7 +151,7 @@ export function programOf({ steps, isDoomed, kind, paceMs, leavesAt }: Scenario,
   })
 }
 
-/** A model whose process leaves after the first words of its answer to that many answers. */
+/** A model that triggers the exit of its driver after the first deltas of call `leavesAt`. */
 function leavingModel(model: Scripted, leavesAt: number, exit: Exit): Scripted {
   const doStream: Scripted['doStream'] = async options => {
     const { stream } = await model.doStream(options)
@@ -176,7 +176,7 @@ function answerOf(
   isLast: boolean,
 ): ScriptedAnswer {
   if (isObject) {
-    // What does not fit was shown before that is known.
+    // Invalid output is streamed before its validation fails.
     const rows = isLast || extras.length === 0 ? calls.map(name => ({ name })) : 'none'
     return { text: JSON.stringify({ title: text, rows }), pieceLength: 5 }
   }
@@ -239,7 +239,7 @@ export function workflowOf({ steps, isDoomed }: Scenario): Workflow {
         }
         if (isDoomed) throw new Error('the node fell over')
         await useStructuredData({ ...about, kind: 'final', data: { done: true } })
-        // Where a way leads on, it is gone.
+        // Only present if an edge continues.
         const isGone = steps.some(({ extras }) => extras.length > 0)
         return { data: { said: said as Json }, ui: { message: 'Done.' }, ...(isGone && { transitionTo: 'afterwards' }) }
       },

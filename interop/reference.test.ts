@@ -18,7 +18,7 @@ const ASKED: readonly Chunk[] = [
   { type: 'tool-approval-request', toolCallId: 'c1', approvalId: 'a1', input: { q: 'mill' } },
 ]
 
-/** What a chunk speaks of, which is there before it. */
+/** Chunks that must precede a chunk. */
 function beforeOf({ type }: Chunk): readonly Chunk[] {
   if (/^(text|reasoning)-(delta|end)$/.test(type)) {
     const [kind] = type.split('-') as ['text' | 'reasoning']
@@ -36,7 +36,7 @@ test('the page lists the events of each dialect for each chunk', async () => {
   const samples = sampleChunks()
   const rows = samples.map(chunk => [`\`${chunk.type}\``, ...DIALECTS.map(dialect => cellOf(dialect, chunk))])
   const lost = DIALECTS.flatMap(dialect =>
-    samples.filter(chunk => !isHeard(dialect, chunk)).map(({ type }) => `- ${dialect.name}: \`${type}\``),
+    samples.filter(chunk => !isDecoded(dialect, chunk)).map(({ type }) => `- ${dialect.name}: \`${type}\``),
   )
   const page = `# Dialects by chunk
 
@@ -67,20 +67,20 @@ function cellOf(dialect: Dialect<unknown>, chunk: Chunk): string {
   return names.length === 0 ? '' : [...new Set(names)].map(name => `\`${name}\``).join(', ')
 }
 
-/** What an event goes by, in an envelope or not; one that others may add goes by the name that it was given. */
+/** Type of an event, also inside an envelope. For custom events it includes the name. */
 function nameOf(event: unknown): string {
   const { chunk = event } = event as { chunk?: unknown }
   const { type, name, eventName } = chunk as { type: string; name?: string; eventName?: string }
   return /^custom$/i.test(type) ? `${type} ${name ?? eventName}` : type
 }
 
-function isHeard(dialect: Dialect<unknown>, chunk: Chunk): boolean {
+function isDecoded(dialect: Dialect<unknown>, chunk: Chunk): boolean {
   const { before, said } = eventsOf(dialect, chunk)
   const decoder = dialect.decoder()
   const json = (event: unknown): unknown => JSON.parse(JSON.stringify(event))
   for (const event of before) decoder.decode(json(event))
-  const heard = said.flatMap(event => decoder.decode(json(event)).map(({ chunk }: DecodedChunk) => chunk))
-  return JSON.stringify(sorted(heard)) === JSON.stringify(sorted([chunk]))
+  const received = said.flatMap(event => decoder.decode(json(event)).map(({ chunk }: DecodedChunk) => chunk))
+  return JSON.stringify(sorted(received)) === JSON.stringify(sorted([chunk]))
 }
 
 /** Keys in one order. */

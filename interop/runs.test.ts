@@ -1,21 +1,21 @@
 import { catalogue } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { recorded, scenarios } from './runs.fixture.ts'
+import { recorded, scenarios } from './recorded-runs.fixture.ts'
 
-/** What no reader of a run is told by it, and why; that every dialect keeps these too is shown by chunks in any order. */
-const UNTOLD: ReadonlySet<string> = new Set([
-  // It asks for the run, and so lies before it.
+/** Chunks that no reader of a run receives, with the reason. lossless.test.ts covers them with random chunks. */
+const NOT_SENT: ReadonlySet<string> = new Set([
+  // It requests the run and so precedes it.
   'run-requested',
-  // What a session is called is of no run.
+  // The title of a session belongs to no run.
   'session-info',
-  // These are internal: for those who drive, and for observers.
+  // Internal, for drivers and observers.
   'hook-completed',
   'run-context',
   'run-notified',
 ])
 
-test('the runs by chance say all that a run can say, texts piece by piece, and in places that were said before', async () => {
+test('the random runs contain every chunk type, streamed texts, and replaced turns', async () => {
   const counts = new Map<string, number>()
   const count = (what: string) => counts.get(what) ?? 0
   for (const scenario of fc.sample(scenarios, { numRuns: 150, seed: 1 })) {
@@ -23,9 +23,9 @@ test('the runs by chance say all that a run can say, texts piece by piece, and i
     const types = live.map(({ chunk }) => (chunk.type.startsWith('data-') ? 'data-*' : chunk.type))
     for (const what of [...types, ...(before.messages.length > 0 ? ['before'] : [])]) counts.set(what, count(what) + 1)
   }
-  const said = Object.keys(catalogue).filter(type => !UNTOLD.has(type))
+  const said = Object.keys(catalogue).filter(type => !NOT_SENT.has(type))
   expect([...said, 'data-*'].filter(type => count(type) === 0)).toEqual([])
-  expect([...UNTOLD].filter(type => count(type) > 0)).toEqual([])
+  expect([...NOT_SENT].filter(type => count(type) > 0)).toEqual([])
   for (const kind of ['text', 'reasoning', 'tool-input'])
     expect(count(`${kind}-delta`) / count(`${kind}-start`)).toBeGreaterThan(1.3)
   expect(count('before')).toBeGreaterThan(10)

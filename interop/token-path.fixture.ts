@@ -1,6 +1,6 @@
-// Prints the source files whose code runs once or more for every token, from a model's stream to a React page, as a JSON array.
+// Prints the source files with code that runs at least once per token, from a model's stream to a React page, as a JSON array.
 //
-// Runs as a process of its own, on the built packages, since the coverage counters of V8 count per process. The model
+// Runs in its own process, on the built packages, because the coverage counters of V8 count per process. The model
 // waits for each token to be on the page before it gives the next. So each token passes every layer alone, and a function on
 // its path is called at least once per token.
 
@@ -18,7 +18,7 @@ const ENOUGH = 30
 
 type Dom = new (html: string, options: { url: string }) => { window: Window & typeof globalThis }
 
-// It has no types.
+// jsdom has no types.
 const { JSDOM } = createRequire(import.meta.url)('jsdom') as { JSDOM: Dom }
 const { window } = new JSDOM('<main></main>', { url: 'http://localhost/' })
 const { document, MutationObserver, HTMLIFrameElement, sessionStorage } = window

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '..')
 
-test('docs/architecture/token.md lists the files whose code runs for every token', async () => {
+test('docs/architecture/token.md lists the files with code that runs for every token', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [join(import.meta.dirname, 'token-path.fixture.ts')])
   const files = (JSON.parse(stdout) as string[]).map(
     file => `${file}.${existsSync(join(root, `${file}.tsx`)) ? 'tsx' : 'ts'}`,

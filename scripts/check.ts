@@ -1,4 +1,4 @@
-// `npm run check [-- name]`: all static checks, or those whose names start with a prefix, such as `types`.
+// `npm run check [-- name]`: all static checks, or those with a name that starts with a prefix, such as `types`.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,10 +9,10 @@ import { manifestViolations, packages } from './manifests.ts'
 import { tarballs } from './tarball.ts'
 import { repeatedTypeNames } from './type-names.ts'
 
-/** What a check found. Its output is shown when it failed, or when it is worth reading anyway. */
+/** Result of a check. Its output is shown if it failed, or if `always` is set. */
 type Finding = { code: number; output: string; always?: boolean }
 
-/** The scripts that write files from the code; with `--check` they fail when a file there is not what they would write. */
+/** Scripts that generate files from the code. With `--check` they fail if a committed file is stale. */
 const generators = ['scripts/reference.ts', 'scripts/api.ts', 'scripts/sqlite-worker.ts']
 
 const checks: Record<string, () => Promise<Finding>> = {
@@ -51,7 +51,7 @@ function none(violations: string[]): Finding {
   return { code: violations.length, output: violations.join('\n') }
 }
 
-/** What is published must resolve, with its types, for everyone who imports it. */
+/** Checks that all entry points of the packed packages resolve, with their types. */
 async function checkTarballs(): Promise<Finding> {
   const into = mkdtempSync(join(tmpdir(), 'millrace-tarballs-'))
   try {

@@ -1,7 +1,7 @@
-/** Lets everything happen that needs no time: all promises that can settle have, when it resolves. */
+/** Resolves when all promises that can settle without a timer have settled. */
 export const settled = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
-/** Time that stands still until a test moves it, for whatever goes by timers. */
+/** Fake clock for tests. Timers fire only when the test advances it. */
 export class Clock {
   #now = 1_000_000
   readonly #alarms = new Set<{ readonly at: number; readonly call: () => void }>()
@@ -14,12 +14,12 @@ export class Clock {
     return () => this.#alarms.delete(alarm)
   }
 
-  /** How many alarms are set. */
+  /** Number of pending alarms. */
   get alarms(): number {
     return this.#alarms.size
   }
 
-  /** Moves on, by one alarm after the other, each with all that follows from it. */
+  /** Advances alarm by alarm. Waits after each until the work that it triggers has settled. */
   async advance(ms: number): Promise<void> {
     const to = this.#now + ms
     await settled()

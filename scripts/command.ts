@@ -4,19 +4,19 @@ import { delimiter, dirname, join, resolve } from 'node:path'
 /** The root folder of the workspace. */
 export const root = resolve(import.meta.dirname, '..')
 
-/** How a command ended: its exit code, how long it took, and what it said if it was run quietly. */
+/** Result of a command: exit code, duration in ms, and the captured output if it was quiet. */
 export type Outcome = { code: number; ms: number; output: string }
 
 export type CommandOptions = {
   cwd?: string
   env?: Record<string, string>
-  /** Keeps the output for the caller instead of printing it. @default false */
+  /** Captures the output instead of printing it. @default false */
   quiet?: boolean
-  /** Ends the command with SIGTERM after so many ms. @default none */
+  /** Sends SIGTERM after this time in ms. @default none */
   timeoutMs?: number
 }
 
-/** Runs a command, or a tool of node_modules/.bin, to its end. Quiet ones keep their output for the caller to show. */
+/** Runs a command or a tool of node_modules/.bin to its end. */
 export async function command(name: string, args: string[], options: CommandOptions = {}): Promise<Outcome> {
   const from = performance.now()
   const child = spawn(name, args, {
@@ -24,7 +24,7 @@ export async function command(name: string, args: string[], options: CommandOpti
     env: { ...process.env, PATH: path, ...options.env },
     ...(options.timeoutMs !== undefined && { timeout: options.timeoutMs }),
     stdio: options.quiet ? ['ignore', 'pipe', 'pipe'] : 'inherit',
-    // npm's and pnpm's commands are .cmd files there, which only a shell runs.
+    // On Windows the commands of npm and pnpm are .cmd files, which need a shell.
     shell: process.platform === 'win32',
   })
   running.add(child)
@@ -46,7 +46,7 @@ export async function command(name: string, args: string[], options: CommandOpti
   return { code, ms: performance.now() - from, output }
 }
 
-/** Milliseconds as people read them. */
+/** Formats ms as seconds. */
 export function seconds(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`
 }
@@ -56,12 +56,12 @@ const running = new Set<ChildProcess>()
 let ending: NodeJS.Signals | undefined
 const CTRL_C_MS = 5_000
 
-// A signal ends what runs now, lets it clean up, and starts nothing more.
+// A signal ends the running commands, lets them clean up, and prevents new ones.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
     ending = signal
     if (running.size === 0) end(signal)
-    // A terminal sends Ctrl-C to the whole group, so the children have it already; if they do not end, someone else sent it to us.
+    // A terminal sends Ctrl-C to the whole process group, so the children have it already. If they do not end, only this process got the signal.
     const wait = signal === 'SIGINT' && process.stdin.isTTY ? CTRL_C_MS : 0
     setTimeout(() => running.forEach(child => void child.kill(signal)), wait)
   })

@@ -8,11 +8,11 @@ import { root, seconds } from './command.ts'
 const { values } = parseArgs({ options: { build: { type: 'boolean' }, port: { type: 'string', default: '4500' } } })
 const port = Number(values.port)
 if (!Number.isInteger(port) || port < 0 || port > 65_535) {
-  console.error(`--port takes a number up to 65535, and was given ${values.port}`)
+  console.error(`--port expects a number up to 65535, found '${values.port}'`)
   process.exit(2)
 }
 
-// Who started this may be killed and tell nobody: then the port must not stay taken.
+// Ends when the parent process is gone, so that the port does not stay taken after a kill -9.
 process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'))
 process.channel?.unref()
 

@@ -2,19 +2,19 @@ import { describe, expect, test } from 'vitest'
 import { folder } from './folder.fixture.ts'
 import { arrows, browserSafe, importViolations } from './imports.ts'
 
-/** What the rules say of one file with this text. */
+/** Violations in one file with this text. */
 function verdict(file: string, text: string): string[] {
   return importViolations(folder({ [`packages/${file}`]: text }))
 }
 
 describe('the arrows', () => {
-  test('point at packages of the table, and never back', () => {
+  test('point at packages of the table and form no cycle', () => {
     for (const [from, targets] of Object.entries(arrows)) {
       const seen = new Set<string>()
       const queue = [...targets]
       for (const to of queue) {
         expect(arrows).toHaveProperty(to)
-        expect(to, `${from} leads back to itself`).not.toBe(from)
+        expect(to, `${from} is part of a cycle`).not.toBe(from)
         if (!seen.has(to)) queue.push(...(arrows[to] ?? []))
         seen.add(to)
       }
@@ -33,24 +33,24 @@ describe('the arrows', () => {
     ['re-export', "export { a } from '@millrace/log'"],
     ['re-export of all', "export * from '@millrace/log'"],
     ['dynamic import', "export const a = await import('@millrace/log')"],
-  ])('an %s against them is refused', (_, text) => {
+  ])('reject an %s against their direction', (_, text) => {
     expect(verdict('protocol/src/a.ts', text)).toEqual([
       expect.stringMatching(/^packages\/protocol\/src\/a\.ts: '@millrace\/log.*' goes against the arrows/),
     ])
   })
 
-  test('hold in tests too', () => {
+  test('apply to tests', () => {
     expect(verdict('log/src/a.test.ts', "import { a } from '@millrace/runtime'")).toHaveLength(1)
     expect(verdict('log/src/a.ts', "import { a } from 'millrace'")).toHaveLength(1)
   })
 
-  test('allow what they reach', () => {
+  test('allow packages that they reach, also transitively', () => {
     expect(verdict('server/src/a.ts', "import '@millrace/runtime'; import '@millrace/protocol/schemas'")).toEqual([])
     expect(verdict('react/src/a.tsx', "import '@millrace/client'; import '@millrace/protocol'")).toEqual([])
     expect(verdict('millrace/src/a.ts', "import '@millrace/client'; import '@millrace/log'")).toEqual([])
   })
 
-  test('say nothing of other packages, nor of words in strings and comments', () => {
+  test('ignore third-party packages, strings and comments', () => {
     expect(
       verdict('protocol/src/a.ts', "import 'zod' // import '@millrace/log'\nexport const a = \"from 'node:fs'\""),
     ).toEqual([])
@@ -79,13 +79,13 @@ describe('a browser-safe package', () => {
 
 describe('the src of another package', () => {
   test.each(['@millrace/protocol/src/error.ts', '@millrace/protocol/dist/error.js', '../../protocol/src/error.ts'])(
-    'is out of reach: %s',
+    'must not be imported: %s',
     specifier => {
       expect(verdict('log/src/a.ts', `import '${specifier}'`)).toHaveLength(1)
     },
   )
 
-  test('a test may use what scripts/ offers to tests, and the code may not', () => {
+  test('tests can import scripts/, sources cannot', () => {
     expect(verdict('log/src/a.test.ts', "import '../../../scripts/services/redis.ts'")).toEqual([])
     expect(verdict('log/src/a.ts', "import '../../../scripts/services/redis.ts'")).toHaveLength(1)
   })

@@ -3,7 +3,7 @@ import { isBuiltin } from 'node:module'
 import { join, posix } from 'node:path'
 import { parseSync } from 'oxc-parser'
 
-/** The arrows: what each package may import, together with all that those reach. Nothing points up. */
+/** The arrows: packages that each package may import, directly and transitively. There are no cycles. */
 export const arrows: Record<string, string[]> = {
   protocol: [],
   dialects: ['protocol'],
@@ -16,26 +16,26 @@ export const arrows: Record<string, string[]> = {
   cli: ['server', 'client'],
 }
 
-/** What the tests of a package may import besides: the other end of the wire. */
+/** Additional packages that the tests of a package may import: the other end of the wire. */
 const opposites: Record<string, string[]> = { client: ['server'], react: ['server'] }
 
-/** These run in a browser, a worker and Node alike: no builtin of Node, no code generated at run time. */
+/** Packages that run in a browser, a worker and Node: no Node builtins, no code generated at run time. */
 export const browserSafe = new Set(['protocol', 'dialects', 'client', 'react'])
 
-/** Every import under `packages/` that goes against the arrows, one line each. */
+/** Imports under `packages/` that violate the arrows, one line each. */
 export function importViolations(root: string): string[] {
   const files = globSync('packages/*/src/**/*.{ts,tsx}', { cwd: root }).map(file => file.replaceAll('\\', '/'))
   return files.sort().flatMap(file => {
     const text = readFileSync(join(root, file), 'utf8')
     const wrong = importsOf(file, text).flatMap(specifier => refusal(file, specifier) ?? [])
     if (browserSafe.has(packageOf(file)) && !isTest(file) && /\beval\(|\bnew Function\(/.test(text)) {
-      wrong.push('generates code at run time, and the package is browser-safe')
+      wrong.push('generates code at run time, which a browser-safe package must not do')
     }
     return wrong.map(reason => `${file}: ${reason}`)
   })
 }
 
-/** Why this file may not import that, or undefined when it may. */
+/** Reason to reject an import, or undefined. */
 function refusal(file: string, specifier: string): string | undefined {
   const from = packageOf(file)
   if (specifier.startsWith('.')) {
@@ -59,7 +59,7 @@ function refusal(file: string, specifier: string): string | undefined {
     : `'${specifier}' goes against the arrows, ${from} may import ${list(from)}`
 }
 
-/** All that the arrows lead to from a package. */
+/** All packages that the arrows reach from a package. */
 function reach(from: string): Set<string> {
   const direct = arrows[from] ?? []
   return new Set(direct.flatMap(to => [to, ...reach(to)]))
@@ -69,7 +69,7 @@ function list(from: string): string {
   return [...reach(from)].join(', ') || 'no other package'
 }
 
-/** What a file imports or re-exports, types included. */
+/** Imports and re-exports of a file, types included. */
 export function importsOf(file: string, text: string): string[] {
   const { module, errors } = parseSync(file, text)
   if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`)

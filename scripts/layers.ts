@@ -60,7 +60,7 @@ export const layers: Record<string, string[][]> = {
   react: [['context'], ['hooks', 'provider'], ['log']],
 }
 
-/** Every import between two folders of a package that goes against its layers, and every folder that has no layer. */
+/** Imports between folders of a package that violate its layers, and folders without a layer. */
 export function layerViolations(root: string, rows: Record<string, string[][]> = layers): string[] {
   return Object.entries(rows).flatMap(([name, layersOfPackage]) => {
     const src = `packages/${name}/src`
@@ -94,7 +94,7 @@ function mayImport(from: string, to: string, rows: string[][]): boolean {
   return to !== '' && row(to) < row(from)
 }
 
-/** The listed folder that holds a file, the longest where they nest; '' for a file directly in `src`. */
+/** The listed folder of a file, the innermost if they nest; '' for a file directly in `src`. */
 function folderOf(file: string, src: string, rows: string[][]): string | undefined {
   const folder = posix.relative(src, posix.dirname(file))
   if (folder === '') return ''

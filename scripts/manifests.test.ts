@@ -22,7 +22,7 @@ function workspace(manifest: object, name = 'log'): string {
   })
 }
 
-test('a manifest that has it all is accepted, and tells its entry points', () => {
+test('accepts a complete manifest and lists its entry points', () => {
   const root = workspace(good)
   expect(manifestViolations(root)).toEqual([])
   expect(packages(root).flatMap(entryPoints)).toEqual(['@millrace/log', '@millrace/log/memory'])
@@ -38,18 +38,18 @@ test.each([
   ['types', { exports: { '.': './dist/index.js' } }],
   ['test.ts', { files: ['dist', 'src', '!src/**/*.fixture.ts'] }],
   ['fixture.ts', { files: ['dist', 'src', '!src/**/*.test.ts'] }],
-])('a wrong %s is refused', (word, change) => {
+])('rejects a wrong %s', (word, change) => {
   expect(manifestViolations(workspace({ ...good, ...change }))).toEqual([expect.stringContaining(word)])
 })
 
-test('a package needs a README and a place in the table of arrows', () => {
+test('requires a README and a row in the table of arrows', () => {
   const bare = folder({ 'packages/log/package.json': JSON.stringify(good) })
   expect(manifestViolations(bare)).toEqual(['packages/log: a README.md is missing'])
   const stranger = workspace({ ...good, name: '@millrace/stranger' }, 'stranger')
   expect(manifestViolations(stranger)).toEqual([expect.stringContaining('no arrows')])
 })
 
-test('a package with .tsx files leaves out such tests too', () => {
+test('requires that a package with .tsx files excludes .tsx tests', () => {
   const files = { 'packages/log/README.md': '# Log', 'packages/log/src/a.tsx': '' }
   const bare = folder({ ...files, 'packages/log/package.json': JSON.stringify(good) })
   expect(manifestViolations(bare)).toEqual([

@@ -14,7 +14,7 @@ type Manifest = {
   exports?: Record<string, string | Conditions>
 }
 
-/** A package of the workspace that can be published: its folder, relative to the root, and its manifest. */
+/** A publishable package: its folder, relative to the root, and its manifest. */
 export type Package = { folder: string; manifest: Manifest }
 
 /** The packages under `packages/`. */
@@ -23,13 +23,13 @@ export function packages(root: string): Package[] {
   return files.map(file => ({ folder: dirname(file), manifest: JSON.parse(readFileSync(join(root, file), 'utf8')) }))
 }
 
-/** What a package offers to import: `['@millrace/protocol', '@millrace/protocol/schemas']`. */
+/** Import specifiers of a package: `['@millrace/protocol', '@millrace/protocol/schemas']`. */
 export function entryPoints({ manifest }: Package): string[] {
   const paths = Object.entries(manifest.exports ?? {}).filter(([, target]) => typeof target !== 'string')
   return paths.map(([path]) => `${manifest.name}${path.slice(1)}`)
 }
 
-/** Everything a manifest lacks of what all packages here have in common, one line each. */
+/** Violations of the common rules for manifests, one line each. */
 export function manifestViolations(root: string): string[] {
   return packages(root).flatMap(pkg => violations(root, pkg).map(reason => `${pkg.folder}: ${reason}`))
 }
@@ -58,7 +58,7 @@ function violations(root: string, { folder, manifest }: Package): string[] {
   return rules.filter(([kept]) => !kept).map(([, reason]) => reason)
 }
 
-/** What of a package's src is for its tests alone, as "files" has it. */
+/** Patterns of "files" that exclude tests and fixtures of a package. */
 function unshipped(root: string, folder: string): string[] {
   const ends = globSync('src/**/*.tsx', { cwd: join(root, folder) }).length > 0 ? ['ts', 'tsx'] : ['ts']
   return ends.flatMap(end => ['test', 'fixture'].map(kind => `!src/**/*.${kind}.${end}`))

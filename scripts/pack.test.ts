@@ -1,4 +1,4 @@
-// The published packages, as a user meets them: installed from the tarballs, imported, bundled, type-checked.
+// The packages as a user gets them: installed from the tarballs, imported, bundled, type-checked.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -66,14 +66,14 @@ describe.each([
     expect(outputFiles.filter(({ text }) => text.length > 0)).toHaveLength(entries.length)
   })
 
-  test('have types that need nothing of ours', async () => {
+  test('have types that do not depend on the workspace', async () => {
     const compilerOptions = {
       noEmit: true,
       strict: true,
       module: 'nodenext',
       target: 'es2023',
       lib: ['es2023', 'dom'],
-      // Packages that run in Node alone are used where the types of Node are.
+      // Packages for Node alone are used with the types of Node.
       types: target === 'Node' ? ['node'] : [],
     }
     const config = `tsconfig-${target === 'Node' ? 'node' : 'browser'}.json`
@@ -82,12 +82,12 @@ describe.each([
     const { code, output } = await command('tsc', args, { cwd: home, quiet: true })
     const lines = output.trim().split('\n')
     expect({ code, complaints: lines.filter(line => !line.startsWith('/')) }).toEqual({ code: 0, complaints: [] })
-    // The types of Node, loaded by one entry point, would hide that another one needs them.
+    // Checked one by one, because the types of Node that one entry point loads would hide that another needs them.
     expect(lines.some(line => line.includes('@types/node/'))).toBe(target === 'Node')
   })
 })
 
-test('the command of the package runs, and carries the studio', async () => {
+test('the command of the package runs and serves the studio', async () => {
   const { code, output } = await command('node_modules/.bin/millrace', ['--version'], { cwd: home, quiet: true })
   const { version } = JSON.parse(readFileSync(join(root, 'packages/cli/package.json'), 'utf8'))
   expect({ code, output: output.trim() }).toMatchObject({ code: 0, output: expect.stringContaining(version) })

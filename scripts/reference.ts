@@ -1,4 +1,4 @@
-// `node scripts/reference.ts [--check]`: writes docs/reference/chunks.md from the catalogue, or fails when the page there is another one.
+// `node scripts/reference.ts [--check]`: writes docs/reference/chunks.md from the catalogue. With `--check` it fails if the page is stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ChunkGroup, catalogue, dataRow, groupOf, type Row } from '../packages/protocol/src/catalogue/catalogue.ts'
@@ -31,11 +31,11 @@ const groups: Record<ChunkGroup, [title: string, about: string]> = {
 
 const pascal = (type: string): string => type.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase())
 
-/** The comment that stands above a declaration or a property. */
+/** The comment above a declaration or a property. */
 function docOf(text: string, before: string, place: string): string {
   const at = text.indexOf(`*/\n${before}`)
   const from = text.lastIndexOf('/** ', at)
-  if (at === -1 || from === -1) throw new Error(`${place} has no comment above it that says what it is`)
+  if (at === -1 || from === -1) throw new Error(`${place} has no comment: add one above it`)
   return text.slice(from + 4, at).trim()
 }
 
@@ -47,7 +47,7 @@ function section(text: string, from: string, to: string): string {
   return text.slice(start, text.indexOf(to, start))
 }
 
-/** A type of the notation as the page shows it: named ones are links. */
+/** A type as the page shows it. Named types are links. */
 function typeText(type: string): string {
   const [, name = '', suffix = ''] = /^(\w+)([[\]{}]*)\??$/.exec(type) ?? []
   return name in types ? `[${name}](#type-${name.toLowerCase()})${suffix}` : `${name}${suffix}`
@@ -55,7 +55,7 @@ function typeText(type: string): string {
 
 const fieldName = (name: string, type: string): string => `\`${name}${type.endsWith('?') ? '?' : ''}\``
 
-/** The fields in one line, which the eye takes in at once. */
+/** All fields in one line. */
 const fieldsLine = (fields: FieldTypes): string =>
   Object.entries(fields)
     .map(([name, type]) => `${fieldName(name, type)} ${typeText(type)}`)
@@ -98,7 +98,7 @@ function namedText(name: string, type: NamedType): string {
   return [`### type \`${name}\``, doc, body].join('\n\n')
 }
 
-/** The fields of an interface that stands beside its table, with the comments of its properties. */
+/** The fields of an interface, with the comments of its properties. */
 function fieldsList(
   fields: FieldTypes,
   text: string,
@@ -164,7 +164,7 @@ const text = `${[
 if (process.argv.includes('--check')) {
   const there = existsSync(join(root, page)) && readFileSync(join(root, page), 'utf8')
   if (there !== text) {
-    console.error(`${page} is not what the catalogue says: run node scripts/reference.ts`)
+    console.error(`${page} is stale: run node scripts/reference.ts`)
     process.exitCode = 1
   }
 } else {

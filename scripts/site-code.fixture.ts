@@ -1,4 +1,4 @@
-// What runs or reads the code of each page of the site. All TypeScript is compiled besides, in site-code.test.ts.
+// Tests that run or read the code of each page of the site. site-code.test.ts also compiles all TypeScript.
 
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -11,7 +11,7 @@ const runtime = 'packages/runtime/src/docs.test.ts'
 const millrace = 'packages/millrace/src/docs.test.ts'
 const here = 'scripts/site-code.test.ts'
 
-/** The tests that run the code of a page, by the page's path on the site; none where it is a piece that cannot run by itself. */
+/** Tests that run the code of a page, by the page's path on the site. Empty for fragments that cannot run alone. */
 export const runners: Readonly<Record<string, readonly string[]>> = {
   index: [here],
   'get-started': ['scripts/get-started.test.ts'],
@@ -55,15 +55,15 @@ export const runners: Readonly<Record<string, readonly string[]>> = {
   'packages/adapter': [],
 }
 
-/** A piece of code, by how it begins, and what stands around it. */
+/** A code fragment, identified by its beginning, and the code around it. */
 export interface Surroundings {
   readonly begins: string
   readonly before?: string
-  /** What packages are called here that there are two versions of. */
+  /** Aliases of packages that the workspace has in two versions. */
   readonly here?: Readonly<Record<string, string>>
 }
 
-/** What stands around the pieces of code that a page shows without their surroundings. */
+/** Code around the fragments of each page. */
 export const surroundings: Readonly<Record<string, readonly Surroundings[]>> = {
   'guide/migrate/tanstack': [
     {
@@ -110,7 +110,7 @@ declare const id: string
   'guide/migrate/kortyx': [
     {
       begins: 'const transport = createRouteChatTransport',
-      // Their package cannot be installed beside the others: what it takes, as its page says.
+      // Their package conflicts with the others, so its documented types are declared here.
       before: `declare const createRouteChatTransport: (options: { endpoint: string }) => { endpoint: string }
 declare const useChat: (options: { transport: { endpoint: string } }) => unknown
 `,

@@ -1,4 +1,4 @@
-// Every block of code on the site is compiled, and run where it can be: here, or by the test that `runners` names.
+// Compiles every code block of the site, and runs those that can run: here, or in the test that `runners` names.
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -20,12 +20,12 @@ import {
   surroundings,
 } from './site-code.fixture.ts'
 
-/** What is read and not run: a drawing, or what something prints. */
+/** Languages of blocks that are not code: drawings and output. */
 const READ = new Set(['', 'text', 'mermaid'])
 const COMPILED = new Set(['ts', 'tsx', 'js'])
 
 const codeOf = (page: Page): Block[] => blocksOf(textOf(page)).filter(({ language }) => !READ.has(language))
-// What an example shows beside its README is its own source, which `tsc` and its tests know.
+// Sources of examples are checked by `tsc` and their own tests.
 const written = pages.filter(({ file }) => file.endsWith('.md'))
 
 test('each page with code has a test that runs it, and that test reads the page', () => {
@@ -48,7 +48,7 @@ test('no page has code in a language that nothing here knows', () => {
   expect(strange.filter(({ language }) => !known.has(language))).toEqual([])
 })
 
-test('the compiler takes the code of every page', () => {
+test('the code of every page compiles', () => {
   const folder = folderIn('interop')
   linkPackages(join(folder, 'node_modules'))
   for (const page of written) {
@@ -57,10 +57,10 @@ test('the compiler takes the code of every page', () => {
     if (blocks.length > 0) mkdirSync(home, { recursive: true })
     for (const [name, code] of filesOf(page.path, blocks)) writeFileSync(join(home, name), code)
   }
-  // The guide to React shows a page of the server that the guide to the client has.
+  // The guide to React shows a page for the server of the guide to the client.
   writeFileSync(join(folder, 'guide/react/server.ts'), blockOf('guide/client', 'ts', 'server.ts'))
   const compilerOptions = {
-    // Stricter than what an application starts with.
+    // Off: stricter than the defaults of an application.
     exactOptionalPropertyTypes: false,
     noPropertyAccessFromIndexSignature: false,
     noUnusedLocals: false,
@@ -73,11 +73,11 @@ test('the compiler takes the code of every page', () => {
     encoding: 'utf8',
   })
   if (error) throw error
-  // What it says of the packages it would not say under their own settings.
+  // Ignores diagnostics in the packages, which have their own settings.
   expect(stdout.split('\n').filter(line => /^[^.\s]\S*\(\d/.test(line))).toEqual([])
 })
 
-/** The files that a page is: those it names, its TypeScript as one program, and each piece that stands in surroundings alone. */
+/** The files of a page: those that it names, its TypeScript as one program, and each fragment with its surroundings. */
 function* filesOf(path: string, blocks: readonly Block[]): Generator<[name: string, code: string]> {
   const program: string[] = []
   for (const { language, name, code, line } of blocks) {
@@ -92,7 +92,7 @@ function* filesOf(path: string, blocks: readonly Block[]): Generator<[name: stri
   if (program.length > 0) yield ['program.ts', `${program.join('\n')}export {}\n`]
 }
 
-/** With the packages by the names that they have here. */
+/** Replaces package names by their aliases. */
 const renamed = (code: string, { here = {} }: Surroundings): string =>
   Object.entries(here).reduce((text, [name, own]) => text.replace(`'${name}'`, `'${own}'`), code)
 
@@ -107,7 +107,7 @@ test('the pieces that stand in surroundings are on their pages', () => {
   }
 })
 
-/** Runs a block as an application would, inside a package that finds what it imports; gives what it prints. */
+/** Runs a block inside a package that can resolve its imports. Returns its output. */
 function run(home: string, code: string): string {
   const cwd = folderIn(home)
   writeFileSync(join(cwd, 'example.ts'), code)
@@ -122,7 +122,7 @@ test('the page of concepts prints the log that it shows', () => {
   expect(run('packages/millrace', blockOf('concepts', 'ts'))).toBe(blockOf('concepts', 'text'))
 })
 
-test('the README of the dialects says in the words of one what was said in those of another', () => {
+test('the README of the dialects translates from one dialect to another', () => {
   const printed = run('interop', blockOf('packages/dialects', 'ts')).trim().split('\n')
   const said = printed.map(line => JSON.parse(line))
   expect(said[0]).toEqual({ type: 'start' })
@@ -163,7 +163,7 @@ test('the file of the home page is served by its command, and answers', async ()
   expect(frames).toContain('"type":"end","status":"completed"')
 })
 
-test('the commands of the README ask what its server answers', async () => {
+test('the commands of the README work with its server', async () => {
   const [ask = '', follow = ''] = blockOf('overview', 'sh').trim().split('\n')
   const [, to = ''] = /^curl -N localhost:4400(\S+) /.exec(ask) ?? []
   const [, body = ''] = /--json '([^']+)'/.exec(ask) ?? []
@@ -180,7 +180,7 @@ test('the commands of the README ask what its server answers', async () => {
   expect(await followed.text()).toContain('run-finished')
 })
 
-test('the commands of CONTRIBUTING.md are there', () => {
+test('the commands of CONTRIBUTING.md exist', () => {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const commands = [...textOf(pageAt('contributing')).matchAll(/`(np[mx]) (?:run )?([\w:-]+)[^`]*`/g)]
   expect(commands.length).toBeGreaterThan(5)

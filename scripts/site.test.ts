@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-// Chromium is driven as the tests of the packages do.
+// Drives Chromium like the tests of the packages.
 import { type Browser, chromium as browsers } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { anchorsOf, blocksOf, linksOf, withTargets } from '../docs/site/markdown.ts'
@@ -17,7 +17,7 @@ test('every page of the tree is on the site, in the sidebar', () => {
     cwd: root,
   })
   expect(files.filter(file => !pages.some(page => page.file === file))).toEqual([])
-  // In a process of its own: VitePress starts a thread when it is imported.
+  // In a child process, because VitePress starts a thread on import.
   const script = `import config from './docs/.vitepress/config.ts'; console.log(JSON.stringify(config.themeConfig.sidebar))`
   const items = execFileSync(process.execPath, ['--input-type=module', '-e', script], {
     cwd: root,
@@ -28,13 +28,13 @@ test('every page of the tree is on the site, in the sidebar', () => {
   expect(new Set(pages.map(({ path }) => path)).size).toBe(pages.length)
 })
 
-test('every relative link and anchor of the tree leads somewhere', () => {
-  // It throws where one does not, and says which.
+test('every relative link and anchor of the tree resolves', () => {
+  // Throws with the broken links.
   const site = staged()
   expect(site.length).toBeGreaterThan(pages.length)
 })
 
-test('a link to what is not there, and one to a heading that is not there, are told with their lines', () => {
+test('reports links to missing files and headings with their lines', () => {
   const page = (file: string): Page => ({ file, path: 'one', title: 'One', about: '' })
   expect(() => staged([page('README.md')])).toThrow(/README\.md:\d+: docs\/guide\/dialects\.md/)
 })
@@ -52,18 +52,18 @@ describe('Markdown', () => {
     '## Same',
   ].join('\n')
 
-  test('links are those that are not code', () => {
+  test('finds links outside code', () => {
     expect(linksOf(text).map(({ target, line }) => `${line} ${target}`)).toEqual(['1 x.md', '2 a.md#b', '2 c'])
     expect(withTargets(text, ({ target }) => `/${target}`)).toBe(
       text.replace('(x.md)', '(/x.md)').replace('(a.md#b)', '(/a.md#b)').replace('](c)', '](/c)'),
     )
   })
 
-  test('anchors are headings as GitHub names them, and ids', () => {
+  test('derives anchors from headings like GitHub, and from ids', () => {
     expect([...anchorsOf(text)]).toEqual(['one-two--three', 'same', 'own', 'same-1'])
   })
 
-  test('blocks have their language, name and line', () => {
+  test('finds code blocks with language, name and line', () => {
     expect(blocksOf(text)).toEqual([{ language: 'ts', name: 'name.ts', code: '[none](no.md)\n# none\n', line: 3 }])
     expect(blocksOf('````md\n```ts\n```\n````\n')).toEqual([
       { language: 'md', name: '', code: '```ts\n```\n', line: 1 },
@@ -89,7 +89,7 @@ describe('the built site', () => {
     return url
   }
 
-  test('every link and anchor leads somewhere', () => {
+  test('every link and anchor resolves', () => {
     const ids = new Map<string, Set<string>>()
     const links: { file: string; href: string }[] = []
     for (const file of globSync('**/*.html', { cwd: folder })) {
@@ -109,7 +109,7 @@ describe('the built site', () => {
     expect(dead).toEqual([])
   })
 
-  test('nothing comes from elsewhere', () => {
+  test('loads nothing from other origins', () => {
     for (const file of globSync('**/*.{html,css}', { cwd: folder })) {
       const text = readFileSync(join(folder, file), 'utf8')
       expect(text.match(/<(?:script|link|img|iframe)[^>]*(?:src|href)="(?:https?:)?\/\/[^"]*"/g), file).toBeNull()
@@ -117,7 +117,7 @@ describe('the built site', () => {
     }
   })
 
-  test('llms.txt lists every page, and each is there as Markdown', () => {
+  test('llms.txt lists every page, and each exists as Markdown', () => {
     const list = readFileSync(join(folder, 'llms.txt'), 'utf8')
     expect(list).toMatch(/^# Millrace\n\n> .+\n/)
     expect(list).toContain('\n## Optional\n')
@@ -135,7 +135,7 @@ describe('the built site', () => {
     }
   })
 
-  test.each(['light', 'dark'] as const)('pages open in Chromium without a complaint, in %s', async colorScheme => {
+  test.each(['light', 'dark'] as const)('pages open in Chromium without errors, in %s', async colorScheme => {
     const url = await served()
     const page = await browser.newPage({ colorScheme })
     const complaints: string[] = []
@@ -195,7 +195,7 @@ describe('the built site', () => {
 
   test('no page is wider than a phone', async () => {
     const url = await served()
-    // As the pages come: what runs in them changes nothing of their width.
+    // Without scripts, which do not change the width.
     const page = await browser.newPage({ viewport: { width: 390, height: 844 }, javaScriptEnabled: false })
     const wide: string[] = []
     for (const { path } of site) {
@@ -209,7 +209,7 @@ describe('the built site', () => {
     await page.close()
   })
 
-  test('the server gives pages with and without their ending, and nothing beside the site', async () => {
+  test('the server serves pages with and without extension, and no files outside the site', async () => {
     const url = await served()
     const ask = async (path: string, init?: RequestInit) => {
       const reply = await fetch(`${url}${path}`, init)

@@ -1,5 +1,5 @@
-// `node scripts/sqlite-worker.ts [--check]`: writes the worker of the SQLite store as one text, or fails when the text there
-// is another one. An application that bundles the store has no worker file beside it, and starts the worker from this text.
+// `node scripts/sqlite-worker.ts [--check]`: writes the worker of the SQLite store as one string. With `--check` it fails if the
+// string is stale. A bundled application has no worker file, so it starts the worker from this string.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildSync } from 'esbuild'

@@ -4,10 +4,10 @@ import { build } from '../studio/build.ts'
 import { command, root } from './command.ts'
 import { type Package, packages } from './manifests.ts'
 
-/** A package as it would be published. */
+/** A packed package. */
 export type Tarball = { pkg: Package; file: string }
 
-/** Packs every package that is not private into the folder, as publishing would. */
+/** Packs every public package into the folder, like publishing does. */
 export async function tarballs(into: string): Promise<Tarball[]> {
   await pageOfCli()
   const open = packages(root).filter(({ manifest }) => !manifest.private)
@@ -21,7 +21,7 @@ async function pack({ folder }: Package, into: string): Promise<string> {
   return JSON.parse(output).filename
 }
 
-/** The command serves the studio, and so carries it. */
+/** Builds the studio, which the package of the command contains. */
 async function pageOfCli(): Promise<void> {
   const page = join(root, 'packages', 'cli', 'page')
   await rm(page, { recursive: true, force: true })

@@ -5,7 +5,7 @@
 //   npm test -- --watch log           these suites again after every change
 //   npm test -- --changed [commit]    the types and what a change since a commit affects, HEAD by default
 //   npm test -- --core | --wide       one half of everything
-//   npm test -- -t <text>             only tests whose titles match; with any of the above
+//   npm test -- -t <text>             only tests with a matching title; with any of the above
 //   npm test -- --load                while two busy processes per core compete for the CPU; with any of the above
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -90,7 +90,7 @@ async function changedSteps(commit: string | undefined, run: Run, wideStep: Step
   return [TYPES, ...tests, ...wideSteps]
 }
 
-/** What vitest selects test files by: a part of their absolute path. */
+/** Vitest selects test files by a part of their absolute path. */
 function filterOf(place: string): string {
   return /\.tsx?$/.test(place) ? join(root, place) : join(root, place, '/')
 }

@@ -1,4 +1,4 @@
-// `npm test -- --wide`: Millrace inside software that the core does not depend on, such as other hosts and runtimes. Its packages are
+// `npm test -- --wide`: Millrace with software that the core does not depend on, such as other hosts and runtimes. Its packages are
 // installed into `wide/node_modules` from a lockfile of their own.
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ process.exitCode =
   (await types()) ||
   (await command('vitest', ['run', join(folder, '/'), ...process.argv.slice(2)])).code
 
-/** Installs when what decides the outcome has changed since the last time. */
+/** Installs if the manifest, the lockfile or the settings have changed since the last install. */
 async function install(): Promise<number> {
   const stamp = join(folder, 'node_modules', '.installed')
   const hash = createHash('sha256')

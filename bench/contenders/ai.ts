@@ -28,13 +28,13 @@ const bytesOf = memo((count: number, piece: number) =>
   ),
 )
 
-/** So many earlier messages. */
+/** Earlier messages of a conversation. */
 export const aiHistory = (count: number): UIMessage[] =>
   Array.from({ length: count }, (_, i) => {
     return { id: `message-${i}`, role: i % 2 ? 'assistant' : 'user', parts: [{ type: 'text', text: `text ${i}` }] }
   })
 
-/** One answer into a conversation that already has so many messages. */
+/** One answer into a conversation with `history` earlier messages. */
 export function aiAnswer(count: number, piece: number, history: number): Job {
   const chunks = aiChunks(count, piece)
   const chat = new Chat({
@@ -49,12 +49,13 @@ export function aiAnswer(count: number, piece: number, history: number): Job {
     all => {
       const part = all.at(-1)?.parts[0]
       checkText(part?.type === 'text' ? part.text : undefined, answer(count, piece))
-      if (all.length !== history + 2 || chat.status !== 'ready') throw new Error('the chat is wrong')
+      if (all.length !== history + 2 || chat.status !== 'ready')
+        throw new Error(`expected a ready chat with ${history + 2} messages, found ${all.length}, ${chat.status}`)
     },
   )
 }
 
-/** Bytes to chunks through the transport that `useChat` uses, its validation included. */
+/** Bytes to chunks through the transport of `useChat`, with its validation. */
 export function aiDecode(count: number, piece: number): Job {
   const bytes = bytesOf(count, piece)
   const transport = new DefaultChatTransport({ fetch: async () => new Response(streamOf(bytes)) })
@@ -71,7 +72,7 @@ export function aiDecode(count: number, piece: number): Job {
   )
 }
 
-/** Chunks to events through the stream that its responses are made with. */
+/** Chunks to events through the stream of its responses. */
 export function aiEncode(count: number, piece: number): Job {
   const chunks = deltaChunks(count, piece)
   return job(

@@ -1,23 +1,23 @@
-// Pages in a real browser: how one is built and shown, and what its main thread does.
+// Builds and opens pages in Chromium, and reads the metrics of their main thread.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildSync, stop } from 'esbuild'
 import { chromium as browsers, type Page } from 'playwright-core'
 import { chromium } from '../../scripts/services/chromium.ts'
-import { atEnd, opened } from '../harness/closing.ts'
+import { onCleanup, openOnce } from '../harness/cleanup.ts'
 
-/** A folder with a page and its script, as it would be shipped: `watch.js` beside the script comes before everything else in it. */
-export const built = opened((scripts: string, name: string): string => {
+/** Builds a page and its script for production and returns the folder. `watch.js` beside the script is loaded first. */
+export const buildPage = openOnce((scripts: string, name: string): string => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-page-'))
-  atEnd(() => rmSync(folder, { recursive: true, force: true }))
-  // Ends the thread that it builds in.
-  atEnd(stop)
+  onCleanup(() => rmSync(folder, { recursive: true, force: true }))
+  // Ends the thread of esbuild.
+  onCleanup(stop)
   const isSource = import.meta.resolve('@millrace/client').endsWith('.ts')
   buildSync({
     entryPoints: [join(scripts, `${name}.jsx`)],
     outfile: join(folder, 'page.js'),
-    // React looks for who counts its commits when it is loaded.
+    // React looks for its devtools hook when it is loaded.
     inject: [join(scripts, 'watch.js')],
     bundle: true,
     minify: true,
@@ -33,22 +33,22 @@ export const built = opened((scripts: string, name: string): string => {
   return folder
 })
 
-/** The browser of this process. */
-export const browser = opened(async () => {
+/** The one browser of this process. */
+export const browser = openOnce(async () => {
   const started = await browsers.launch(await chromium())
-  atEnd(() => started.close())
+  onCleanup(() => started.close())
   return started
 })
 
-/** What the main thread of a page has done, in milliseconds: by the clock in all and in scripts, and of a processor. */
-export interface Used {
+/** Work of a page's main thread, in ms: wall time in total and in scripts, and CPU time. */
+export interface MainThreadUse {
   readonly busy: number
   readonly script: number
   readonly cpu: number
 }
 
-/** Tells what the main thread of a page has done so far. */
-export async function metrics(page: Page): Promise<() => Promise<Used>> {
+/** Returns a function that reads the work of a page's main thread so far. */
+export async function metrics(page: Page): Promise<() => Promise<MainThreadUse>> {
   const session = await page.context().newCDPSession(page)
   await session.send('Performance.enable')
   return async () => {

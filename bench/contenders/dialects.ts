@@ -1,4 +1,4 @@
-// Our dialects: what a server writes of the entries of an answer, and what a client makes of the bytes of one.
+// Our dialects: encoding the entries of an answer, and decoding its bytes.
 import { deepStrictEqual, strictEqual } from 'node:assert/strict'
 import { type Dialect, EventReader } from '@millrace/dialects'
 import type { Chunk, Entry } from '@millrace/protocol'
@@ -7,11 +7,11 @@ import { stepEntries } from '../fixtures/steps.ts'
 import { answer, answerEntries, checkText } from '../fixtures/text.ts'
 import { type Job, job } from '../harness/suite.ts'
 
-/** The dialects by name; each is imported alone. */
+/** Dialects by name. Each is imported separately. */
 const dialects = {
   mui: async () => (await import('@millrace/dialects/mui')).muiDialect,
   tanstack: async () => (await import('@millrace/dialects/tanstack')).tanstackAgUiDialect,
-  // With all of the text in every chunk, as it is by itself, a long answer is as long as its square, whoever writes it.
+  // By default this format repeats the full text in every chunk, which makes the output of any encoder quadratic.
   'tanstack 0.2': async () => {
     const { tanstackDialect } = await import('@millrace/dialects/tanstack')
     return { ...tanstackDialect, encoder: () => tanstackDialect.encoder({ content: 'empty' }) }
@@ -40,7 +40,7 @@ export async function encodeDialect(name: DialectName, count: number, piece: num
   }
   return job(said, found => {
     strictEqual(found, said())
-    checkText(heard(dialect, bytesOf(dialect, count, piece)), answer(count, piece))
+    checkText(decodedText(dialect, bytesOf(dialect, count, piece)), answer(count, piece))
   })
 }
 
@@ -49,20 +49,20 @@ export async function decodeDialect(name: DialectName, count: number, piece: num
   const dialect = await dialectOf(name)
   const bytes = bytesOf(dialect, count, piece)
   return job(
-    () => heard(dialect, bytes),
+    () => decodedText(dialect, bytes),
     whole => checkText(whole, answer(count, piece)),
   )
 }
 
-/** The dialect as it is by itself: the texts of a step are short. */
-const asItIs = async (name: DialectName) =>
+/** The dialect with its defaults. The texts of a step are short. */
+const withDefaults = async (name: DialectName) =>
   name === 'tanstack 0.2'
     ? ((await import('@millrace/dialects/tanstack')).tanstackDialect as unknown as Dialect<unknown>)
     : dialectOf(name)
 
 /** Entries of steps, with calls and data, to events. */
 export async function encodeSteps(name: DialectName, count: number, piece: number): Promise<Job> {
-  const dialect = await asItIs(name)
+  const dialect = await withDefaults(name)
   const entries = stepEntries(count, piece)
   const said = () => stepsOf(dialect, entries)
   const text = said()
@@ -71,12 +71,12 @@ export async function encodeSteps(name: DialectName, count: number, piece: numbe
 
 /** Bytes of steps to chunks. */
 export async function decodeSteps(name: DialectName, count: number, piece: number): Promise<Job> {
-  const dialect = await asItIs(name)
+  const dialect = await withDefaults(name)
   const entries = stepEntries(count, piece)
   const bytes = network(stepsOf(dialect, entries))
   const read = () => {
     const chunks: Chunk[] = []
-    hear(dialect, bytes, chunk => chunks.push(chunk))
+    decode(dialect, bytes, chunk => chunks.push(chunk))
     return chunks
   }
   return job(read, chunks =>
@@ -103,15 +103,15 @@ function bytesOf(dialect: Dialect<unknown>, count: number, piece: number): Uint8
   )
 }
 
-function heard(dialect: Dialect<unknown>, bytes: readonly Uint8Array[]): string {
+function decodedText(dialect: Dialect<unknown>, bytes: readonly Uint8Array[]): string {
   let whole = ''
-  hear(dialect, bytes, chunk => {
+  decode(dialect, bytes, chunk => {
     if (chunk.type === 'text-delta') whole += chunk.delta
   })
   return whole
 }
 
-function hear(dialect: Dialect<unknown>, bytes: readonly Uint8Array[], take: (chunk: Chunk) => unknown): void {
+function decode(dialect: Dialect<unknown>, bytes: readonly Uint8Array[], take: (chunk: Chunk) => unknown): void {
   const decoder = dialect.decoder()
   const reader = new EventReader()
   for (const piece of bytes) {

@@ -1,13 +1,13 @@
-// The fold, driven in the ways its users drive it: batches from a decoder, a ReadableStream, a reader at every frame.
+// The fold as its callers use it: batches from a decoder, a ReadableStream, a reader in every frame.
 import { strictEqual } from 'node:assert/strict'
 import { type Entry, Fold, type TextMark, type View } from '@millrace/protocol'
 import { answer, answerBatches, answerEntries, checkText, historyEntries, readAll, streamOf } from '../fixtures/text.ts'
 import { type Job, job } from '../harness/suite.ts'
 
-/** What is read while a fold goes on: nothing, the view after every batch, or what changed after every batch, as a store reads it. */
+/** Reads during the fold: none, the view after every batch, or the changes after every batch, like a store. */
 export type Reads = 'nothing' | 'views' | 'changes'
 
-/** One answer in batches of so many entries, into a conversation that already has so many messages, and the view at the end. */
+/** Folds one answer in batches of `size` entries into a conversation with `history` messages. Returns the final view. */
 export function foldBatches(count: number, piece: number, size: number, reads: Reads, history = 0): Job {
   const work = answerBatches(count, piece, history, size)
   const fold = foldOf(history)
@@ -52,7 +52,7 @@ export function readStream(count: number, piece: number): Job {
   )
 }
 
-/** One answer, so many entries a frame, with a reader that looks at the whole text in every frame. */
+/** One answer, `size` entries per frame, with a reader of the whole text in every frame. */
 export function foldReadWhole(count: number, piece: number, size: number): Job {
   const work = answerBatches(count, piece, 0, size)
   return job(
@@ -72,7 +72,7 @@ export function foldReadWhole(count: number, piece: number, size: number): Job {
   )
 }
 
-/** One answer, so many entries a frame, with a reader that takes in every frame what the text gained since the last. */
+/** One answer, `size` entries per frame, with a reader of the new text in every frame. */
 export function foldReadGained(count: number, piece: number, size: number): Job {
   const work = answerBatches(count, piece, 0, size)
   return job(
@@ -109,7 +109,7 @@ function takeGained(work: readonly Entry[][], take: (text: string) => void): voi
   }
 }
 
-/** A string that grows by the same frames, and a reader that looks at all of it. */
+/** Floor: string concatenation by the same frames, with a reader of the whole string. */
 export function concatReadWhole(count: number, piece: number, size: number): Job {
   const work = answerBatches(count, piece, 0, size)
   return job(
@@ -126,7 +126,7 @@ export function concatReadWhole(count: number, piece: number, size: number): Job
   )
 }
 
-/** A string that grows by the same entries, and nothing else. */
+/** Floor: string concatenation by the same entries. */
 export function concat(count: number, piece: number): Job {
   const entries = answerEntries(count, piece, 0)
   return job(
@@ -146,7 +146,7 @@ function foldOf(history: number): Fold {
   return fold
 }
 
-/** Looks at one character, for which the engine must first join the pieces that a grown string consists of. */
+/** Reads one character, which forces the engine to flatten the concatenated string. */
 function touch(text: string): number {
   return text === '' ? 0 : text.charCodeAt(text.length >> 1)
 }

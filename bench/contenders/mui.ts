@@ -1,4 +1,4 @@
-// MUI X Chat, driven as its own provider drives it: chunks from a ReadableStream into a ChatStore, without React.
+// MUI X Chat, driven like its provider does: chunks from a ReadableStream into a ChatStore, without React.
 import type { ChatMessage, ChatMessageChunk } from '@mui/x-chat-headless'
 import { ChatStore } from '@mui/x-chat-headless/store'
 import { processStream } from '@mui/x-chat-headless/stream'
@@ -17,13 +17,13 @@ export const muiChunks = memo((count: number, piece: number) =>
   ]),
 )
 
-/** So many earlier messages. */
+/** Earlier messages of a conversation. */
 export const muiHistory = (count: number): ChatMessage[] =>
   Array.from({ length: count }, (_, i) => {
     return { id: `message-${i}`, role: i % 2 ? 'assistant' : 'user', parts: [{ type: 'text', text: `text ${i}` }] }
   })
 
-/** One answer into a conversation that already has so many messages. */
+/** One answer into a conversation with `history` earlier messages. */
 export function muiAnswer(count: number, piece: number, history: number): Job {
   const chunks = muiChunks(count, piece)
   const store = new ChatStore({ initialMessages: muiHistory(history) })

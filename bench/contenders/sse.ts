@@ -1,4 +1,4 @@
-// Frames as Server-Sent Events: our encoder and decoder, and what a careful hand would write around the same parser.
+// Frames as Server-Sent Events: our encoder and decoder, and hand-written code around the same parser.
 import { deepStrictEqual, strictEqual } from 'node:assert/strict'
 import { encodeSse, type Frame, FrameWriter, SseDecoder } from '@millrace/protocol'
 import { createParser } from 'eventsource-parser'
@@ -33,7 +33,7 @@ export function decodeFrames(count: number, piece: number, size: number): Job {
   )
 }
 
-/** The same bytes to parsed values, which nobody checks. */
+/** The same bytes to parsed values, without validation. */
 export function parseEvents(count: number, piece: number, size: number, parse: 'JSON' | 'nothing'): Job {
   const { bytes, events } = connection(count, piece, size)
   return job(
@@ -67,7 +67,7 @@ export function encodeFrames(count: number, piece: number, size: number): Job {
   })
 }
 
-/** The same events from frames that already lack what need not be sent. */
+/** The same events from frames whose omitted fields are already removed. */
 export function stringifyFrames(count: number, piece: number, size: number): Job {
   const { frames, wire, events } = connection(count, piece, size)
   const packed = wire.map((frame, i) => ({ frame, cursor: frames[i]?.cursor }))
@@ -80,7 +80,7 @@ export function stringifyFrames(count: number, piece: number, size: number): Job
   )
 }
 
-/** Events are counted in bytes, for which a text made of pieces is joined as when it is sent, and let go of: keeping them all would measure the collector. */
+/** Counts the bytes of each event, which flattens its string like sending does, and drops it. Retaining all events would measure garbage collection. */
 function encodeJob<T>(frames: T[], events: string[], encoder: () => (frame: T) => string): Job {
   return job(
     () => {

@@ -1,4 +1,4 @@
-// TanStack AI: its StreamProcessor, fed with the AG-UI events that its client reads, and its transport alone.
+// TanStack AI: its StreamProcessor with the AG-UI events that its client reads, and its transport alone.
 import { strictEqual } from 'node:assert/strict'
 import { EventType, type StreamChunk, StreamProcessor, toServerSentEventsStream, type UIMessage } from '@tanstack/ai'
 import { fetchServerSentEvents } from '@tanstack/ai-client'
@@ -32,13 +32,13 @@ const bytesOf = memo((count: number, piece: number) =>
   ),
 )
 
-/** So many earlier messages. */
+/** Earlier messages of a conversation. */
 export const tanstackHistory = (count: number): UIMessage[] =>
   Array.from({ length: count }, (_, i) => {
     return { id: `message-${i}`, role: i % 2 ? 'assistant' : 'user', parts: [{ type: 'text', content: `text ${i}` }] }
   })
 
-/** One answer into a conversation that already has so many messages. */
+/** One answer into a conversation with `history` earlier messages. */
 export function tanstackAnswer(count: number, piece: number, history: number): Job {
   const chunks = tanstackEvents(count, piece)
   let notifications = 0
@@ -57,12 +57,13 @@ export function tanstackAnswer(count: number, piece: number, history: number): J
     all => {
       const part = all.at(-1)?.parts[0]
       checkText(part?.type === 'text' ? part.content : undefined, answer(count, piece))
-      if (all.length !== history + 1 || notifications < count) throw new Error('the processor is wrong')
+      if (all.length !== history + 1 || notifications < count)
+        throw new Error(`expected ${history + 1} messages, found ${all.length} after ${notifications} notifications`)
     },
   )
 }
 
-/** Bytes to events through the connection that its client uses. */
+/** Bytes to events through the connection of its client. */
 export function tanstackDecode(count: number, piece: number): Job {
   const bytes = bytesOf(count, piece)
   const fetchClient = async () => new Response(streamOf(bytes), { headers: { 'content-type': 'text/event-stream' } })
@@ -79,7 +80,7 @@ export function tanstackDecode(count: number, piece: number): Job {
   )
 }
 
-/** Events to bytes through the stream that its responses are made with. */
+/** Events to bytes through the stream of its responses. */
 export function tanstackEncode(count: number, piece: number): Job {
   const chunks = contentChunks(count, piece)
   async function* source() {

@@ -1,4 +1,4 @@
-// A discriminated union over the whole catalogue, as a project with zod would write it by hand.
+// A discriminated union over the whole catalogue, as written by hand with zod.
 import { catalogue } from '@millrace/protocol'
 import * as z from 'zod'
 
@@ -7,7 +7,7 @@ type Shape = { [name: string]: z.ZodType }
 type Options = readonly [z.ZodObject, ...z.ZodObject[]]
 
 const text = z.string()
-/** What a project would write as an enumeration is any text here, which is cheaper. */
+/** Enumerations are plain strings here, which is cheaper. */
 const enumerations = {
   executor: text,
   role: text,
@@ -26,7 +26,7 @@ const basic: { [name: string]: z.ZodType } = {
   object: z.record(z.string(), z.unknown()),
 }
 
-/** Every type of the catalogue but the open `data-*`, which such a union cannot hold, so that it stands for one name here. */
+/** Every type of the catalogue. The open `data-*` is one fixed name, because a discriminated union cannot express it. */
 export function plainUnion(): z.ZodType {
   const options = Object.entries<{ fields: Fields; kinds?: { [kind: string]: Fields } }>(catalogue).map(
     ([type, { fields, kinds }]) => {
@@ -49,7 +49,7 @@ function shapeOf(fields: Fields): Shape {
   return Object.fromEntries(Object.entries(fields).map(([name, type]) => [name, schemaOf(type)]))
 }
 
-/** A field by its name in the catalogue; what is not basic may be anything. */
+/** A field by its type name in the catalogue. Nested types accept any value. */
 function schemaOf(type: string): z.ZodType {
   if (type.endsWith('?')) return schemaOf(type.slice(0, -1)).optional()
   if (type.endsWith('[]')) return z.array(schemaOf(type.slice(0, -2)))

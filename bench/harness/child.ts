@@ -1,9 +1,9 @@
-// The fresh process: `child.ts <suite> <benchmark> <contender> <quick>` measures one contender once and tells its parent.
+// Entry point of a measuring process: `child.ts <suite> <benchmark> <contender> <quick>` measures one contender once and sends a `Report` to its parent.
 import { suites } from '../suites/index.ts'
-import { closeAll } from './closing.ts'
-import { measure, type Sample } from './meter.ts'
+import { closeAll } from './cleanup.ts'
+import { measure, type Sample } from './measure.ts'
 
-/** What a child tells its parent. */
+/** Message from a measuring process to its parent. */
 export type Report = { sample: Sample } | { error: string }
 
 const [suite, name, contender, quick] = process.argv.slice(2)

@@ -1,9 +1,9 @@
 import { cpus, loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
-export type Place = ReturnType<typeof environment>
+export type Environment = ReturnType<typeof environment>
 
-/** Where the figures were taken: they mean little without it. */
+/** Machine and versions that a set of figures was measured with. */
 export function environment() {
   const entry = fileURLToPath(import.meta.resolve('@millrace/protocol'))
   return {

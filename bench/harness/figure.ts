@@ -6,12 +6,12 @@ export function figure(value: number): string {
   return Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(Math.abs(value) >= 10 ? 1 : value >= 1 ? 2 : 3)
 }
 
-/** The same of large numbers, which have too many digits to be read without help. */
+/** Three significant digits with thousands separators. */
 export function large(value: number): string {
   return Number.isFinite(value) ? Number(value.toPrecision(3)).toLocaleString('en') : '-'
 }
 
-/** What an item costs, with its unit: times in the one that has the fewest digits. */
+/** Formats the cost of an item with its unit. Times are scaled to ns, µs, ms or s. */
 export function cost(value: number, unit: Unit): string {
   switch (unit) {
     case 'cpu':

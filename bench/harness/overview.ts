@@ -1,13 +1,13 @@
-// The one table: where Millrace stands in each job.
+// The standings table, for the terminal and for `docs/performance.md`.
 import { cost, figure } from './figure.ts'
-import type { Compared, Stand } from './standing.ts'
+import type { Compared, StandingResult } from './standing.ts'
 import { aligned } from './table.ts'
-import { claimed } from './verification.ts'
+import { claimed } from './verify.ts'
 
 const HEAD = ['job', 'ours', 'best peer', 'ours/peer', 'floor', 'ours/floor', 'exponent']
 
-/** A row's cells; an interval stands behind each ratio. */
-function cells({ job, unit, tail, ours, p99, peer, floor, growth }: Stand, isLong: boolean): string[] {
+/** Cells of a row. In the long form each ratio is followed by its interval. */
+function cells({ job, unit, tail, ours, p99, peer, floor, growth }: StandingResult, isLong: boolean): string[] {
   const most = (value: number | undefined) => (value === undefined ? '' : ` (p99 ${cost(value, unit)})`)
   const ratio = (compared: Compared | undefined) => {
     if (!compared) return ''
@@ -25,19 +25,19 @@ function cells({ job, unit, tail, ours, p99, peer, floor, growth }: Stand, isLon
   ]
 }
 
-/** The table as people read it in a terminal; of what is claimed, whether it holds. */
-export function overview(stands: readonly Stand[], isVerified: boolean): string {
+/** Formats the table for a terminal. `isVerified` adds a column with the result of each claim. */
+export function overview(stands: readonly StandingResult[], isVerified: boolean): string {
   const head = isVerified ? [...HEAD, 'claims'] : HEAD
-  const lines = stands.map(stand => [...cells(stand, isVerified), ...(isVerified ? [told(stand)] : [])])
+  const lines = stands.map(stand => [...cells(stand, isVerified), ...(isVerified ? [rulings(stand)] : [])])
   return aligned([head, ...lines]).join('\n')
 }
 
-function told({ held }: Stand): string {
+function rulings({ held }: StandingResult): string {
   return held.map(claim => `${claim.ruling}: ${claimed(claim)}`).join('; ')
 }
 
-/** The table as a page has it. */
-export function markdown(stands: readonly Stand[]): string {
+/** Formats the table as Markdown. */
+export function markdown(stands: readonly StandingResult[]): string {
   const head = [...HEAD, 'claimed']
   const rows = stands.map(stand => [...cells(stand, true), stand.held.map(claimed).join('; ')])
   const line = (row: string[]) => `| ${row.map(cell => cell.replaceAll('|', '\\|')).join(' | ')} |`

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { postgres } from '../../scripts/services/postgres.ts'
 import { redis } from '../../scripts/services/redis.ts'
 
-/** What a benchmark may need beside its own process: a server, or a folder on a disk. */
+/** Services that a benchmark can require: a server, or a folder on disk. */
 export type ServiceName = 'redis' | 'postgres' | 'folder'
 
 interface Running {
@@ -12,8 +12,8 @@ interface Running {
   stop(): Promise<void>
 }
 
-// What is acknowledged is in Redis's file within a second and on Postgres's disk at once, for everybody. Redis does not rewrite its file, which
-// would fall on whoever is measured then.
+// All contenders get the same durability: Redis flushes its append-only file every second, Postgres at each commit. Redis never rewrites its
+// file, because a rewrite would slow down the contender that is being measured.
 const starts: Record<ServiceName, () => Promise<Running>> = {
   redis: () =>
     redis({
@@ -37,7 +37,7 @@ const starts: Record<ServiceName, () => Promise<Running>> = {
 
 const variable = (name: ServiceName): string => `MILLRACE_BENCH_${name.toUpperCase()}`
 
-/** Starts each service when it is first needed, once for a run; the processes that measure find it by `serviceUrl`. */
+/** Starts each service on first use, once per run. Measuring processes find it with `serviceUrl`. */
 export class Services {
   readonly #running = new Map<ServiceName, Promise<Running>>()
 
@@ -49,7 +49,7 @@ export class Services {
     }
   }
 
-  /** Ends all that was started. */
+  /** Stops all started services. */
   async stop(): Promise<void> {
     for (const [name, started] of this.#running) {
       delete process.env[variable(name)]
@@ -59,9 +59,9 @@ export class Services {
   }
 }
 
-/** Where a service is that this process, or the one that started it, needs. */
+/** Returns the URL or path of a service that this process or its parent started. */
 export function serviceUrl(name: ServiceName): string {
   const url = process.env[variable(name)]
-  if (url === undefined) throw new Error(`the benchmark does not say that it needs '${name}'`)
+  if (url === undefined) throw new Error(`service '${name}' was not started: add it to the benchmark's needs`)
   return url
 }

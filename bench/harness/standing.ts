@@ -1,9 +1,9 @@
-import { held, type Interval, interval, type Ruling, worse } from './bootstrap.ts'
-import { perItem, type Row } from './rounds.ts'
+import { type Interval, interval, type Ruling, ruleInterval, worseRuling } from './interval.ts'
+import { perItem, type Row } from './run-rounds.ts'
 import { median } from './statistics.ts'
 import type { Unit } from './suite.ts'
 
-/** The cost of the same work at two sizes: where each is measured, and how large it is if not as the contender's load says. */
+/** Cost of the same work at two sizes. `sizes` overrides the sizes of the contenders' loads. */
 interface Growth {
   benchmark?: string
   small: string
@@ -11,64 +11,64 @@ interface Growth {
   sizes?: readonly [small: number, large: number]
 }
 
-/** A row of the one table: a job that people have, who does it, and what the documentation claims of it. */
+/** A row of the standings table: a job, its contenders, and the claims of the documentation. */
 export interface Standing {
   job: string
-  /** `suite/benchmark`, and its contenders by their names. */
+  /** `suite/benchmark`. The fields below name its contenders. */
   benchmark: string
   ours: string
   peers?: readonly string[]
-  /** Peers of the benchmark that do not stand in the row: a part of their names, and the reason. */
+  /** Peers of the benchmark that are not part of the row: a substring of their names, and the reason. */
   leftOut?: readonly (readonly [part: string, reason: string])[]
   floor?: string
   growth?: Growth
-  /** What one item in a hundred exceeds is compared, and not the middle. */
+  /** Compares the 99th percentile instead of the median. */
   tail?: true
-  /** What is claimed: ours takes at most so much of what any of the peers takes, or of the floor. */
+  /** Claims: the cost of ours is at most this multiple of every peer's cost, or of the floor's. */
   atMost?: number
   atMostOfFloor?: number
-  /** Why a peer is ahead of us, where one is. */
+  /** Reason, if a peer is ahead. */
   ahead?: string
-  /** It is one of the few that are measured where there is little time. */
+  /** Part of `--quick`. */
   quick?: true
 }
 
-/** Every growth is claimed to stay under this. */
+/** Claimed upper bound of every growth exponent. */
 const MOST_GROWTH = 1.1
 
-/** A figure of ours over another's: by the medians, with the interval of the single rounds. */
+/** Ratio of two costs: quotient of the medians, with the interval over single rounds. */
 export interface Compared extends Interval {
   value: number
 }
 
-/** What is claimed of a figure, and whether it holds. */
-interface Held {
+/** A claim and its ruling. */
+interface ClaimResult {
   claim: 'peer' | 'floor' | 'growth'
   atMost: number
   ruling: Ruling
 }
 
-/** A row, measured. What could not be measured is not there. */
-export interface Stand {
+/** A measured row. Figures that could not be measured are absent. */
+export interface StandingResult {
   job: string
   benchmark: string
   unit: Unit
   tail?: true
   ours?: number
-  /** What one item in a hundred exceeds, of ours and of the best peer, where the items have latencies. */
+  /** 99th percentiles of ours and of the best peer. Only for latencies. */
   p99?: { ours: number; peer?: number }
   peer?: { name: string; cost: number } & Compared
   floor?: { cost: number } & Compared
   growth?: Compared
   ahead?: string
-  /** All that is claimed of the row. */
-  held: Held[]
+  /** Results of all claims of the row. */
+  held: ClaimResult[]
 }
 
-/** Each benchmark's rows, by `suite/benchmark`. */
+/** Rows of each benchmark, by `suite/benchmark`. */
 export type Measured = ReadonlyMap<string, readonly Row[]>
 
-/** The contenders a row needs, by benchmark. */
+/** Contenders that a row needs, by benchmark. */
 export function needsOf({ benchmark, ours, peers = [], floor, growth }: Standing): Map<string, Set<string>> {
   const needs = new Map([[benchmark, new Set([ours, ...peers, ...(floor === undefined ? [] : [floor])])]])
   if (growth === undefined) return needs
@@ -76,13 +76,13 @@ export function needsOf({ benchmark, ours, peers = [], floor, growth }: Standing
   return needs.set(where, new Set([...(needs.get(where) ?? []), growth.small, growth.large]))
 }
 
-/** Whether anything is claimed of a row. */
+/** Whether a row has a claim. */
 export function claims({ atMost, atMostOfFloor, growth }: Standing): boolean {
   return atMost !== undefined || atMostOfFloor !== undefined || growth !== undefined
 }
 
-/** What was measured of a row, and whether what is claimed of it holds: of all that is claimed, something is said. */
-export function stand(standing: Standing, measured: Measured): Stand {
+/** Evaluates a row. Every claim gets a ruling, `unmeasured` if a contender is missing or failed. */
+export function evaluateStanding(standing: Standing, measured: Measured): StandingResult {
   const { job, benchmark, tail, atMost, atMostOfFloor, growth, ahead } = standing
   const find = (name: string | undefined, where = benchmark) => {
     const row = measured.get(where)?.find(row => row.name === name)
@@ -92,7 +92,7 @@ export function stand(standing: Standing, measured: Measured): Stand {
   const peers = (standing.peers ?? []).map(name => find(name))
   const floor = find(standing.floor)
   const against = (row: Row | undefined) => (ours && row ? compared(each(ours, tail), each(row, tail)) : undefined)
-  const made: Stand = { job, benchmark, unit: ours?.unit ?? 'cpu', held: [], ...(tail && { tail }) }
+  const made: StandingResult = { job, benchmark, unit: ours?.unit ?? 'cpu', held: [], ...(tail && { tail }) }
   if (ahead !== undefined) made.ahead = ahead
   if (ours) made.ours = median(each(ours, tail))
   const costOf = (row: Row) => median(each(row, tail))
@@ -106,10 +106,10 @@ export function stand(standing: Standing, measured: Measured): Stand {
   if (floor && overFloor) made.floor = { cost: costOf(floor), ...overFloor }
   const grown = growth && growthOf(growth, find(growth.small, growth.benchmark), find(growth.large, growth.benchmark))
   if (grown) made.growth = grown
-  const rule = (figure: Compared | undefined, bound: number) => (figure ? held(figure, bound) : 'unmeasured')
+  const rule = (figure: Compared | undefined, bound: number) => (figure ? ruleInterval(figure, bound) : 'unmeasured')
   if (atMost !== undefined) {
-    // The cheapest by its median need not be the one that ours is beaten by.
-    const ruling = peers.map(row => rule(against(row), atMost)).reduce(worse, 'pass')
+    // The peer with the lowest median is not necessarily the one that breaks the claim.
+    const ruling = peers.map(row => rule(against(row), atMost)).reduce(worseRuling, 'pass')
     made.held.push({ claim: 'peer', atMost, ruling })
   }
   if (atMostOfFloor !== undefined) {
@@ -119,7 +119,7 @@ export function stand(standing: Standing, measured: Measured): Stand {
   return made
 }
 
-/** How the cost of the whole grows with its size: 1 is linear. */
+/** Growth exponent of the total cost. 1 is linear. */
 function growthOf({ sizes }: Growth, small: Row | undefined, large: Row | undefined): Compared | undefined {
   if (!small || !large) return undefined
   const [from, to] = sizes ?? [small.size, large.size]
@@ -128,12 +128,12 @@ function growthOf({ sizes }: Growth, small: Row | undefined, large: Row | undefi
   return { value: exponent(value), low: exponent(low), high: exponent(high), rounds }
 }
 
-/** What each round says of one item. */
+/** Cost of one item in each round. */
 function each({ samples, unit, items }: Row, tail = false): number[] {
   return samples.map(sample => (tail ? (sample.p99 ?? Number.NaN) : perItem(sample, unit, items)))
 }
 
-/** The rounds are interleaved: each is compared with the one beside it. */
+/** Rounds are interleaved, so each round is compared with the same round of the other contender. */
 function compared(over: number[], under: number[]): Compared {
   const rounds = over.map((value, i) => value / (under[i] ?? Number.NaN))
   return { value: median(over) / median(under), ...interval(rounds) }

@@ -1,11 +1,11 @@
-/** A figure of several rounds: the middle, the least and the most. */
+/** Median and range of a figure over several rounds. */
 export interface Spread {
   median: number
   min: number
   max: number
 }
 
-/** The middle of the values, or the mean of the two in the middle. */
+/** Median. For an even number of values it is the mean of the middle two. */
 export function median(values: number[]): number {
   const sorted = values.toSorted((a, b) => a - b)
   const middle = sorted.length >> 1
@@ -17,13 +17,13 @@ export function spread(values: number[]): Spread {
   return { median: median(values), min: Math.min(...values), max: Math.max(...values) }
 }
 
-/** The least of the values that so large a share of them does not exceed. */
+/** Smallest value that at least `share` of the values do not exceed. */
 export function quantile(values: number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN
 }
 
-/** e where the cost of a piece grows as its size to the power of e, from the cost per item at two sizes. */
+/** Growth exponent e (cost of a piece ~ size^e), from the cost per item at two sizes. */
 export function exponent(small: { size: number; perItem: number }, large: { size: number; perItem: number }): number {
   return 1 + Math.log(large.perItem / small.perItem) / Math.log(large.size / small.size)
 }

@@ -1,43 +1,43 @@
 import type { ServiceName } from './services.ts'
 
-/** How much work: so many pieces, each of so many items. */
+/** Amount of work: `pieces` pieces of `items` items each. */
 export interface Load {
   pieces: number
   items: number
 }
 
 /**
- * What is measured: the CPU time of a load; its wall time, where the work is done in another process or by a disk; the latency of each item in
- * milliseconds; the bytes an item takes; or how often something happens for each item.
+ * Measured quantity: CPU time of a load; wall time of a load, if another process or a disk does the work; latency per item in ms;
+ * bytes per item; or number of occurrences per item (`times`).
  */
 export type Unit = 'cpu' | 'wall' | 'latency' | 'bytes' | 'times'
 
-/** One piece of work, made ready. Only `run` is measured; `check` throws when what it returned is wrong. */
+/** A prepared piece of work. Only `run` is measured. `check` throws if its output is wrong. */
 export interface Job<Output = unknown> {
   run(): Output | Promise<Output>
   check(output: Output): void | Promise<void>
-  /** What was measured, where that is no time of the run: the latencies, the bytes an item, or how often something happened for one. */
+  /** Figures for the units `latency`, `bytes` and `times`. */
   figures?(output: Output): number[]
-  /** What else is to be said of it, for people. */
+  /** Additional information, printed under the table. */
   remarks?(output: Output): string[]
 }
 
-/** One way to do a benchmark's work. */
+/** An implementation of the benchmark's work. */
 export interface Contender {
   name: string
-  /** A floor is what the platform alone would cost: to compare with, not to beat. */
+  /** A floor is the cost of the platform alone. It is shown for comparison. */
   kind: 'ours' | 'peer' | 'floor'
-  /** What is measured, and what is run before it in the same process; both as often as it takes. */
+  /** The measured load, and the warm-up load that runs before it in the same process. Both are repeated. */
   load: Load
   warmUp: Load
   /**
-   * Makes ready the piece of that number, of that many items: the same input each time, and another for each piece. Peers are
-   * imported here, so that a process holds only its own contender.
+   * Prepares piece number `piece` with `items` items. The input is deterministic and differs between pieces. Peers are
+   * imported here, so that a process loads only its own contender.
    */
   prepare(items: number, piece: number): Promise<Job>
 }
 
-/** What is said about the medians; one without a bound is for information. A rate is a ratio of items a second, a speed is items a second, a tail the ratio of what one item in a hundred exceeds. */
+/** A statement about medians. Without a bound it is informational. `rate` is a ratio of items per second, `speed` is items per second, `tail` is the ratio of the 99th percentiles. */
 export type Claim =
   | { kind: 'ratio'; of: string; to: string; atMost?: number }
   | { kind: 'tail'; of: string; to: string; atMost?: number }
@@ -46,36 +46,36 @@ export type Claim =
   | { kind: 'cost'; of: string; atMost?: number }
   | { kind: 'speed'; of: string; atLeast?: number }
 
-/** Contenders that do the same work, and what their costs should show. */
+/** Contenders that do the same work, and claims about their costs. */
 export interface Benchmark {
   name: string
   title: string
-  /** What is counted, in the singular. */
+  /** Name of the counted item, in the singular. */
   item: string
-  /** CPU time, if nothing is said. */
+  /** @default 'cpu' */
   unit?: Unit
-  /** The contender of ours whose cost stands over the others' in the table; without one the claims alone compare. */
+  /** Our contender that the ratio column divides by the others. Without it the table has no ratios. */
   reference?: string
   contenders: Contender[]
   claims: Claim[]
   notes?: string[]
-  /** How many rounds, where not the usual number. */
+  /** Overrides the number of rounds. */
   rounds?: number
-  /** How many items a test tries each contender with, where not as many as the suite says. */
+  /** Items per contender in the tests. @default that of the suite */
   trial?: number
-  /** What must run beside the processes that measure. */
+  /** Services that must run. */
   needs?: readonly ServiceName[]
 }
 
-/** The benchmarks of one subject; `quick` leaves out what takes minutes, and says so in a note. */
+/** Benchmarks of one subject. `quick` omits contenders that take minutes, and a note says so. */
 export interface Suite {
   name: string
   benchmarks(quick: boolean): Benchmark[]
-  /** How many items a test tries each contender with, where not 200. */
+  /** Items per contender in the tests. @default 200 */
   trial?: number
 }
 
-/** Ties a job's output to its check, so that the rest of the harness need not know its type. */
+/** Creates a job and hides the type of its output from the harness. */
 export function job<Output>(
   run: () => Output | Promise<Output>,
   check: (output: Output) => void | Promise<void>,

@@ -1,10 +1,10 @@
-import type { Verdict } from './claim.ts'
 import { figure, large } from './figure.ts'
-import type { Row } from './rounds.ts'
+import type { Verdict } from './judge.ts'
+import type { Row } from './run-rounds.ts'
 import type { Spread } from './statistics.ts'
 import type { Benchmark, Unit } from './suite.ts'
 
-/** What the columns of a unit show. */
+/** Columns for each unit. */
 const columns: Record<Unit, (item: string, rounds: string) => { title: string; show: (row: Row) => string }[]> = {
   cpu: (item, rounds) => [
     { title: `CPU ms, ${rounds}`, show: ({ value }) => range(value) },
@@ -22,7 +22,7 @@ const columns: Record<Unit, (item: string, rounds: string) => { title: string; s
   times: (item, rounds) => [{ title: `times / ${item}, ${rounds}`, show: ({ value }) => range(value) }],
 }
 
-/** A benchmark's rows and verdicts as people read them. */
+/** Formats the rows and verdicts of a benchmark. */
 export function table(suite: string, benchmark: Benchmark, rows: Row[], verdicts: Verdict[]): string {
   const reference = rows.find(({ name }) => name === benchmark.reference)
   const compared = reference !== undefined && rows.some(({ kind }) => kind !== 'ours')
@@ -39,7 +39,7 @@ export function table(suite: string, benchmark: Benchmark, rows: Row[], verdicts
     `${suite}/${benchmark.name}: ${benchmark.title}`,
     ...aligned([head, ...body]),
     ...verdicts.map(verdict => `  ${sentence(verdict)}`),
-    // Of the last round: they are for people, who read one of a kind.
+    // The remarks of the last round stand for all.
     ...rows.flatMap(({ name, samples }) => samples.at(-1)?.remarks?.map(remark => `  ${name}: ${remark}`) ?? []),
     ...(benchmark.notes ?? []).map(note => `  note: ${note}`),
     ...rows.flatMap(row => (row.error ? [`  FAILED ${row.name}: ${row.error.split('\n', 4).join('\n')}`] : [])),
@@ -47,7 +47,7 @@ export function table(suite: string, benchmark: Benchmark, rows: Row[], verdicts
   ].join('\n')
 }
 
-/** The reference stands as 1, and our other contenders are not held against it. */
+/** The reference is 1. Our other contenders get no ratio. */
 function ratioOf(reference: Row, row: Row): string {
   if (row.kind === 'ours') return row === reference ? '1' : ''
   return figure(reference.perItem / row.perItem)
@@ -63,7 +63,7 @@ function range({ median, min, max }: Spread): string {
   return `${figure(median)} [${figure(min)}..${figure(max)}]`
 }
 
-/** Cells in columns: the first to the left, the others to the right. */
+/** Aligns cells in columns: the first column to the left, the others to the right. */
 export function aligned(lines: readonly string[][]): string[] {
   const widths = (lines[0] ?? []).map((_, i) => Math.max(...lines.map(cells => cells[i]?.length ?? 0)))
   return lines.map(cells =>

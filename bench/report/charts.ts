@@ -1,4 +1,4 @@
-import type { GrowthChart } from './growth.ts'
+import type { GrowthChart } from './growth-chart.ts'
 
 const count = (size: number) => size.toLocaleString('en')
 
@@ -38,8 +38,8 @@ export const charts: readonly GrowthChart[] = [
   },
   {
     name: 'growth-conversation',
-    title: 'A delta told to who shows it, by the length of the conversation',
-    across: 'messages, with the one that is being said',
+    title: 'A delta to a store subscriber, by the length of the conversation',
+    across: 'messages, including the streaming one',
     up: 'CPU time a delta',
     unit: 'cpu',
     curves: [

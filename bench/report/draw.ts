@@ -2,9 +2,9 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Measured } from '../harness/standing.ts'
 import { charts } from './charts.ts'
-import { growthChart } from './growth.ts'
+import { growthChart } from './growth-chart.ts'
 import { DOCS, writePage } from './page.ts'
-import { ratioChart } from './ratios.ts'
+import { ratioChart } from './ratio-chart.ts'
 import { load, type Results, save } from './results.ts'
 
 const IMAGES = join(DOCS, 'images')
@@ -15,7 +15,7 @@ function write(name: string, drawn: string): string {
   return `docs/images/${name}.svg`
 }
 
-/** Draws each growth curve of which all was measured; returns the files. */
+/** Draws the growth charts whose points were all measured. Returns the files. */
 export function drawGrowth(measured: Measured): string[] {
   return charts.flatMap(chart => {
     const drawn = growthChart(chart, measured)
@@ -23,11 +23,11 @@ export function drawGrowth(measured: Measured): string[] {
   })
 }
 
-/** Keeps all of the one table, and shows it: as bars, and in the page. Returns the files. */
+/** Saves the standings and writes them into the page and the bar chart. Returns the files. */
 export function publish(results: Results): string[] {
   save(results)
-  // As it was kept, so that whoever looks at that finds the same.
-  const kept = load()
-  writePage(kept)
-  return ['bench/results/standings.json', 'docs/performance.md', write('ratios', ratioChart(kept.stands))]
+  // Reads the saved, rounded numbers, so that page, chart and file agree.
+  const saved = load()
+  writePage(saved)
+  return ['bench/results/standings.json', 'docs/performance.md', write('ratios', ratioChart(saved.stands))]
 }

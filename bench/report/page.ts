@@ -1,4 +1,4 @@
-// `docs/performance.md`: the part of it that is measured is written by the benchmark.
+// Writes the measured part of `docs/performance.md`.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { markdown } from '../harness/overview.ts'
@@ -9,7 +9,7 @@ const PAGE = join(DOCS, 'performance.md')
 
 const MEASURED = /(<!-- measured -->)[\s\S]*?(<!-- \/measured -->)/
 
-/** What stands between the marks. */
+/** Text between the two markers. */
 function measuredPart({ place, stands }: Results): string {
   const ahead = stands.filter(({ peer }) => peer !== undefined && peer.value > 1)
   return [
@@ -20,24 +20,26 @@ function measuredPart({ place, stands }: Results): string {
     ahead.length === 0 ? 'No peer came out ahead.' : 'Where a peer came out ahead:',
     '',
     ...ahead.map(
-      ({ job, peer, ahead }) => `- **${job}**, ${peer?.name}: ${ahead ?? 'by chance, as the interval shows.'}`,
+      ({ job, peer, ahead }) => `- **${job}**, ${peer?.name}: ${ahead ?? 'within the noise: the interval includes 1.'}`,
     ),
   ]
     .join('\n')
     .trimEnd()
 }
 
-/** The page's text, with another measured part. */
+/** Replaces the measured part of the page. */
 export function withMeasured(page: string, results: Results): string {
   if (!MEASURED.test(page))
-    throw new Error('docs/performance.md has no place for what is measured: <!-- measured --> ... <!-- /measured -->')
+    throw new Error(
+      'docs/performance.md has no markers for the measured part: add <!-- measured --> and <!-- /measured -->',
+    )
   return page.replace(
     MEASURED,
     (_, before: string, after: string) => `${before}\n\n${measuredPart(results)}\n\n${after}`,
   )
 }
 
-/** Writes what was measured into the page. */
+/** Writes the measured part into the page. */
 export function writePage(results: Results): void {
   writeFileSync(PAGE, withMeasured(readFileSync(PAGE, 'utf8'), results))
 }

@@ -1,30 +1,30 @@
-// What the figures of the documentation are made from: the last time that all of the one table was measured.
+// The last full measurement of the standings, from which the documentation is generated.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Place } from '../harness/environment.ts'
-import type { Stand } from '../harness/standing.ts'
+import type { Environment } from '../harness/environment.ts'
+import type { StandingResult } from '../harness/standing.ts'
 
-/** Where every measurement is kept. */
+/** Folder of all measurements. */
 export const RESULTS: string = join(import.meta.dirname, '../results')
 
 const FILE = join(RESULTS, 'standings.json')
 
 export interface Results {
-  place: Place
-  stands: Stand[]
+  place: Environment
+  stands: StandingResult[]
 }
 
-/** What was kept the last time. */
+/** Loads the saved results. */
 export function load(): Results {
   return JSON.parse(readFileSync(FILE, 'utf8')) as Results
 }
 
-/** Keeps all of the one table. */
+/** Saves the results. */
 export function save(results: Results): void {
   writeFileSync(FILE, `${JSON.stringify(results, rounded, 2)}\n`)
 }
 
-/** More digits than anybody can measure would only be noise in the history of the file. */
+/** Rounds to four digits: more would only be noise in the file's history. */
 function rounded(_key: string, value: unknown): unknown {
   return typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value
 }

@@ -1,4 +1,4 @@
-// The little of SVG that the charts need. They stand on white, since a page that shows them may be light or dark.
+// SVG helpers of the charts. The background is white, because a page can be light or dark.
 
 export const INK = '#1f2933'
 export const FAINT = '#d5dbe1'
@@ -6,10 +6,10 @@ export const MUTED = '#5b6770'
 
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 
-/** Text that is safe between tags and in attributes. */
+/** Escapes text for elements and attributes. */
 const escaped = (text: string): string => text.replace(/[&<>"]/g, found => ESCAPES[found] ?? found)
 
-/** An element with its attributes. */
+/** Returns an element. */
 export function element(name: string, attributes: Record<string, string | number>, content = ''): string {
   const written = Object.entries(attributes).map(([key, value]) => ` ${key}="${escaped(String(round(value)))}"`)
   return `<${name}${written.join('')}${content === '' ? '/>' : `>${content}</${name}>`}`
@@ -17,12 +17,12 @@ export function element(name: string, attributes: Record<string, string | number
 
 const round = (value: string | number) => (typeof value === 'number' ? Math.round(value * 10) / 10 : value)
 
-/** Words at a place. */
+/** Returns a text element. */
 export function text(x: number, y: number, words: string, attributes: Record<string, string | number> = {}): string {
   return element('text', { x, y, fill: INK, ...attributes }, escaped(words))
 }
 
-/** A whole drawing, with what it says for those who do not see it. */
+/** Returns a complete drawing with a title for screen readers. */
 export function drawing(width: number, height: number, title: string, content: readonly string[]): string {
   const background = element('rect', { width, height, rx: 8, fill: '#ffffff' })
   const attributes = {
@@ -38,13 +38,13 @@ export function drawing(width: number, height: number, title: string, content: r
   return `${element('svg', attributes, `\n${[name, background, ...content].join('\n')}\n`)}\n`
 }
 
-/** Where a value lies between two places, by its logarithm. */
+/** Maps values to positions on a logarithmic scale. */
 export function logScale([low, high]: readonly [number, number], [from, to]: readonly [number, number]) {
   const share = (value: number) => (Math.log(value) - Math.log(low)) / (Math.log(high) - Math.log(low))
   return (value: number): number => from + share(value) * (to - from)
 }
 
-/** The powers of ten around these values, so that all of them lie between the first and the last. */
+/** Powers of ten that enclose all values. */
 export function decades(values: readonly number[]): number[] {
   const [low, high] = [Math.floor(Math.log10(Math.min(...values))), Math.ceil(Math.log10(Math.max(...values)))]
   return Array.from({ length: Math.max(high, low + 1) - low + 1 }, (_, i) => 10 ** (low + i))

@@ -3,19 +3,19 @@ import type { Benchmark, Claim, Contender, Load, Suite } from '../harness/suite.
 
 const load: Load = { pieces: 1, items: 100_000 }
 const warmUp: Load = { pieces: 3, items: 20_000 }
-/** As many deltas in answers a hundredth as long. */
+/** The same number of deltas in answers of a hundredth of the length. */
 const short: Load = { pieces: 100, items: 1_000 }
 
-/** Runs of some 25 steps. */
+/** Runs of about 25 steps. */
 const steps: Load = { pieces: 20, items: 1_000 }
 
 const dialectNames: readonly DialectName[] = ['mui', 'tanstack', 'tanstack 0.2', 'ai-sdk', 'ag-ui', 'kortyx', 'helix']
 
-const words = () => import('../contenders/dialects.ts')
+const dialectModule = () => import('../contenders/dialects.ts')
 const ai = () => import('../contenders/ai.ts')
 const tanstack = () => import('../contenders/tanstack.ts')
 
-/** An answer in the words of other systems, there and back. */
+/** Encoding and decoding of an answer in each dialect. */
 export const dialects: Suite = { name: 'dialects', benchmarks: () => [encode(), decode(), mixed(), growth()] }
 
 const one = (kind: Contender['kind'], name: string, prepare: Contender['prepare'], work = load): Contender => ({
@@ -33,7 +33,7 @@ const TANSTACK_DECODER = 'TanStack fetchServerSentEvents'
 
 const ours = (name: string) => `millrace, ${name}`
 
-/** Ours at most half of what the peer itself takes. */
+/** Ours costs at most half of the peer's own encoder or decoder. */
 const halves = (ai: string, tanstack: string): Claim[] => [
   { kind: 'ratio', of: ours('ai-sdk'), to: ai, atMost: 0.5 },
   { kind: 'ratio', of: ours('tanstack'), to: tanstack, atMost: 0.5 },
@@ -46,24 +46,24 @@ function encode(): Benchmark {
     item: 'chunk',
     contenders: [
       ...dialectNames.map(name =>
-        one('ours', ours(name), async (count, piece) => (await words()).encodeDialect(name, count, piece)),
+        one('ours', ours(name), async (count, piece) => (await dialectModule()).encodeDialect(name, count, piece)),
       ),
       one('peer', AI_ENCODER, async (count, piece) => (await ai()).aiEncode(count, piece)),
       one('peer', TANSTACK_ENCODER, async (count, piece) => (await tanstack()).tanstackEncode(count, piece)),
     ],
     claims: halves(AI_ENCODER, TANSTACK_ENCODER),
-    notes: ['ours begin with entries of the log, the peers with events of their own'],
+    notes: ['ours starts from log entries, the peers from their own events'],
   }
 }
 
 function decode(): Benchmark {
   return {
     name: 'decode',
-    title: '100,000 Server-Sent Events of each dialect, in 16 KB of network at a time, to chunks',
+    title: '100,000 Server-Sent Events of each dialect, in reads of 16 KB, to chunks',
     item: 'chunk',
     contenders: [
       ...dialectNames.map(name =>
-        one('ours', ours(name), async (count, piece) => (await words()).decodeDialect(name, count, piece)),
+        one('ours', ours(name), async (count, piece) => (await dialectModule()).decodeDialect(name, count, piece)),
       ),
       one('peer', AI_DECODER, async (count, piece) => (await ai()).aiDecode(count, piece)),
       one('peer', TANSTACK_DECODER, async (count, piece) => (await tanstack()).tanstackDecode(count, piece)),
@@ -75,14 +75,24 @@ function decode(): Benchmark {
 function mixed(): Benchmark {
   return {
     name: 'mixed',
-    title: '20 runs of 1,000 entries each, with thoughts, words, calls, data and state, there and back',
+    title: '20 runs of 1,000 entries each, with reasoning, text, calls, data and state, encoded and decoded',
     item: 'chunk',
     contenders: dialectNames.flatMap(name => [
-      one('ours', `${name}, encode`, async (count, piece) => (await words()).encodeSteps(name, count, piece), steps),
-      one('ours', `${name}, decode`, async (count, piece) => (await words()).decodeSteps(name, count, piece), steps),
+      one(
+        'ours',
+        `${name}, encode`,
+        async (count, piece) => (await dialectModule()).encodeSteps(name, count, piece),
+        steps,
+      ),
+      one(
+        'ours',
+        `${name}, decode`,
+        async (count, piece) => (await dialectModule()).decodeSteps(name, count, piece),
+        steps,
+      ),
     ]),
     claims: [],
-    notes: ['for information: nobody else says all of it'],
+    notes: ['informational: no peer carries all of these'],
   }
 }
 
@@ -91,14 +101,16 @@ function growth(): Benchmark {
     one(
       'ours',
       `${name}, answers of 1,000`,
-      async (count, piece) => (await words()).encodeDialect(name, count, piece),
+      async (count, piece) => (await dialectModule()).encodeDialect(name, count, piece),
       short,
     ),
-    one('ours', `${name}, one of 100,000`, async (count, piece) => (await words()).encodeDialect(name, count, piece)),
+    one('ours', `${name}, one of 100,000`, async (count, piece) =>
+      (await dialectModule()).encodeDialect(name, count, piece),
+    ),
   ]
   return {
     name: 'growth',
-    title: '100,000 chunks said in short answers and in one long one',
+    title: '100,000 chunks in short answers and in one long answer',
     item: 'chunk',
     contenders: dialectNames.flatMap(pair),
     claims: dialectNames.map(name => ({

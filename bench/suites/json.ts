@@ -12,7 +12,7 @@ export const json: Suite = {
   benchmarks: quick => [large(), growth(), small(), lengths(quick)],
 }
 
-/** Reads a document to its end; calls `seen` with the partial value after each delta, and returns the last. */
+/** Parses a document. Calls `seen` with the partial value after each delta and returns the final value. */
 type Reader = (deltas: string[], seen: (partial: unknown) => void) => unknown
 
 function contender(kind: Contender['kind'], name: string, load: Load, reader: () => Promise<Reader>): Contender {
@@ -21,7 +21,7 @@ function contender(kind: Contender['kind'], name: string, load: Load, reader: ()
   return { name, kind, load, warmUp, prepare }
 }
 
-/** One document; at so many of its deltas, evenly spread, a note is taken of how many records the partial value has. */
+/** Parses one document. At `looks` evenly spread deltas it records how many records the partial value has. */
 function documentJob(length: number, piece: number, read: Reader, looks: number): Job {
   const { text, deltas } = document(length, piece, DELTA)
   const every = Math.floor(deltas.length / looks)
@@ -53,7 +53,7 @@ interface Document {
   records: unknown[]
 }
 
-/** Where each record of a document ends. */
+/** End offsets of the records of a document. */
 function recordEnds(text: string): number[] {
   let next = text.indexOf('[') + 1
   return (JSON.parse(text) as Document).records.map(record => {
@@ -93,7 +93,7 @@ const jsonriver = async (): Promise<Reader> => {
   const { parse } = await import('jsonriver')
   return async (deltas, seen) => {
     let last: unknown
-    // It yields nothing for a delta that changes nothing, and the value is there all the same: so ask when the next is due.
+    // jsonriver yields nothing for a delta without a change. So the value is read when the next delta is requested.
     const source = iterate(deltas, () => seen(last))
     for await (const value of parse(source)) last = value
     return last
@@ -128,8 +128,8 @@ const aiPartialJson = async (): Promise<Reader> => {
   }
 }
 
-/** No partial value at all: what parsing alone costs. */
-const atTheEnd = async (): Promise<Reader> => (deltas, seen) => {
+/** Only parses at the end, without partial values. */
+const parseAtEnd = async (): Promise<Reader> => (deltas, seen) => {
   let text = ''
   for (const delta of deltas) {
     text += delta
@@ -138,7 +138,7 @@ const atTheEnd = async (): Promise<Reader> => (deltas, seen) => {
   return JSON.parse(text)
 }
 
-/** The cheapest async iterator there is; `after` is called when the item after the first, the second and so on is asked for. */
+/** Minimal async iterator. Calls `after` before each item but the first. */
 function iterate<T>(items: readonly T[], after: () => void): AsyncIterable<T> {
   let at = 0
   const next = (): Promise<IteratorResult<T, undefined>> => {
@@ -149,7 +149,7 @@ function iterate<T>(items: readonly T[], after: () => void): AsyncIterable<T> {
   return { [Symbol.asyncIterator]: () => ({ next }) }
 }
 
-/** The asynchronous iteration that jsonriver's interface asks for, without any parsing on the way. */
+/** The async iteration that jsonriver's interface requires, without parsing. */
 const iteration = async (): Promise<Reader> => async (deltas, seen) => {
   let text = ''
   for await (const delta of iterate(deltas, () => seen(deltas))) text += delta
@@ -166,11 +166,11 @@ function large(): Benchmark {
     contenders: [
       contender('ours', 'millrace', load, millrace),
       contender('peer', 'jsonriver', load, jsonriver),
-      contender('floor', 'concat, one JSON.parse at the end', load, atTheEnd),
+      contender('floor', 'concat, one JSON.parse at the end', load, parseAtEnd),
       contender('floor', 'the same through an async iterator', load, iteration),
     ],
     claims: [{ kind: 'ratio', of: 'millrace', to: 'jsonriver', atMost: 0.5 }],
-    notes: ['both hand out the value that they go on building; jsonriver takes its text only from an async iterator'],
+    notes: ['both return the value that they keep building; jsonriver reads only from an async iterator'],
   }
 }
 
@@ -205,7 +205,7 @@ function small(): Benchmark {
       contender('peer', 'AI SDK parsePartialJson', load, aiPartialJson),
     ],
     claims: [],
-    notes: ['partial-json and the AI SDK read everything again with each delta: at 1 MB they would take an hour'],
+    notes: ['partial-json and the AI SDK parse from the start with each delta: 1 MB would take an hour'],
   }
 }
 
@@ -213,13 +213,13 @@ function lengths(quick: boolean): Benchmark {
   const readers: [string, Contender['kind'], () => Promise<Reader>, most: number][] = [
     ['millrace', 'ours', millrace, 1000],
     ['jsonriver', 'peer', jsonriver, 1000],
-    // Beyond this they take minutes.
+    // Larger documents take minutes.
     ['partial-json', 'peer', partialJson, 30],
     ['AI SDK parsePartialJson', 'peer', aiPartialJson, 30],
   ]
   return {
     name: 'lengths',
-    title: `documents of 3, 10, 30, 100 and 1,000 KB in ${DELTA}-character deltas, by what each costs`,
+    title: `documents of 3, 10, 30, 100 and 1,000 KB in ${DELTA}-character deltas, cost per character`,
     item: 'character',
     rounds: quick ? 1 : 3,
     contenders: readers.flatMap(([name, kind, reader, most]) =>

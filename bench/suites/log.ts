@@ -5,7 +5,7 @@ import { catchUpBenchmark, readersBenchmark } from './log/catch-up.ts'
 import { followBenchmarks } from './log/follow.ts'
 import { latencyBenchmark } from './log/latency.ts'
 
-/** What the log costs over what it is kept in, how soon its readers know, and how those who come late catch up. */
+/** Cost of the log over the raw backend, latency to readers, and catching up. */
 export const log: Suite = {
   name: 'log',
   trial: 48,

@@ -8,7 +8,7 @@ import { type Contender, type Job, job, type Load, type Suite } from '../harness
 const RECORDS = 100
 const warmUp: Load = { pieces: 2, items: 1000 }
 
-/** Shared state that takes one JSON Patch after the other, where every state that was handed out stays as it is. */
+/** JSON Patches applied in sequence to immutable state. */
 export const patch: Suite = {
   name: 'patch',
   benchmarks: () => {
@@ -33,15 +33,13 @@ export const patch: Suite = {
           { kind: 'ratio', of: 'millrace', to: 'fast-json-patch, which clones' },
           { kind: 'ratio', of: 'millrace', to: 'fast-json-patch, in place' },
         ],
-        notes: [
-          'in place is another contract: earlier states change, and a patch that fails half way leaves its first half',
-        ],
+        notes: ['in place is a weaker contract: earlier states change, and a failed patch stays half applied'],
       },
     ]
   },
 }
 
-/** The state after a patch. */
+/** Returns the state after a patch. */
 type Apply = (state: Json, operations: Operation[]) => Json
 
 const millrace = async (): Promise<Apply> => {
@@ -87,7 +85,7 @@ interface Record {
   tags: string[]
 }
 
-/** Patches as an agent's tools write them, and the state after all of them, made by plain assignments. */
+/** Patches like those of an agent's tools, and the expected final state, buildPage by plain assignments. */
 const patchesOf = memo((count: number): { start: Json; patches: Operation[][]; expected: unknown } => {
   const next = sequence(count)
   const state = {

@@ -1,7 +1,7 @@
 import type { Benchmark, Contender, Job, Load, Suite } from '../harness/suite.ts'
 
 const BATCH = 64
-/** Deltas a frame of 16 ms brings at 500 tokens a second. */
+/** Deltas per frame of 16 ms at 500 tokens per second. */
 const FRAME = 8
 const HISTORY = 500
 const load: Load = { pieces: 1, items: 100_000 }
@@ -13,7 +13,7 @@ const mui = () => import('../contenders/mui.ts')
 const ai = () => import('../contenders/ai.ts')
 const tanstack = () => import('../contenders/tanstack.ts')
 
-/** From parsed entries to the view of one long answer. */
+/** Folding parsed entries of one long answer into a view. */
 export const reduce: Suite = {
   name: 'reduce',
   benchmarks: quick => [
@@ -68,7 +68,7 @@ function inBatches(quick: boolean): Benchmark {
       ...(quick ? [] : [{ kind: 'ratio' as const, of: ours, to: 'TanStack StreamProcessor', atMost: 0.02 }]),
     ],
     notes: [
-      'MUI and the AI SDK take chunks only from a ReadableStream, one by one; nobody reads the text on the way',
+      'MUI and the AI SDK read chunks one by one from a ReadableStream; no contender reads the text before the end',
       ...(quick
         ? ['quick: without TanStack, which takes minutes at this length; see reduce/tanstack for a shorter one']
         : []),
@@ -107,7 +107,7 @@ function throughStream(): Benchmark {
       { kind: 'ratio', of: ours, to: 'MUI processStream', atMost: 1.1 },
       { kind: 'ratio', of: 'the stream, read and dropped', to: ours },
     ],
-    notes: ["the last ratio is the transport's own share of our cost"],
+    notes: ['the last ratio is the share of the transport in our cost'],
   }
 }
 
@@ -130,7 +130,7 @@ function growth(): Benchmark {
   }
 }
 
-/** The length of an answer beyond which TanStack takes minutes. */
+/** Maximum answer length for TanStack. Longer ones take minutes. */
 const TANSTACK_MOST = 10_000
 
 function lengths(quick: boolean): Benchmark {
@@ -145,7 +145,7 @@ function lengths(quick: boolean): Benchmark {
   const name = (driver: string, size: number) => `${driver}, ${size.toLocaleString('en')}`
   return {
     name: 'lengths',
-    title: 'text deltas as answers of 1,000, 10,000 and 100,000, by what each costs',
+    title: 'text deltas in answers of 1,000, 10,000 and 100,000, cost per delta',
     item: 'delta',
     rounds: quick ? 1 : 3,
     contenders: drivers.flatMap(([driver, make]) =>
@@ -158,7 +158,7 @@ function lengths(quick: boolean): Benchmark {
       small: name(driver, 1000),
       large: name(driver, driver === 'TanStack StreamProcessor' ? TANSTACK_MOST : total),
     })),
-    notes: ['the 100,000 deltas of TanStack are measured in reduce/batches: they take a quarter of a minute each time'],
+    notes: ['the 100,000 deltas of TanStack are measured in reduce/batches: each run takes 15 s'],
   }
 }
 
@@ -195,7 +195,7 @@ function paced(): Benchmark {
       exponent('whole text of a bare string'),
     ],
     notes: [
-      'frames follow each other without waiting, so the cost is that of the work alone; 1000 ns a delta is 0.5 ms of CPU for a second of streaming',
+      'frames follow without waiting, so only the work is measured; 1000 ns a delta is 0.5 ms of CPU for a second of streaming',
     ],
   }
 }
@@ -234,8 +234,8 @@ function history(): Benchmark {
     ),
     claims: drivers.map(([driver]) => ({ kind: 'ratio', of: name(driver, HISTORY), to: name(driver, 0) })),
     notes: [
-      'the ratios are what the history costs each of them',
-      'a whole view is a new list of all messages; MUI, fed without a pause, shows its store the text only once',
+      'the ratios show the cost of the history',
+      'a full view is a new list of all messages; MUI, fed without a pause, updates its store only once',
     ],
   }
 }

@@ -6,7 +6,7 @@ import { childrenBenchmark, formerChildrenBenchmark } from './runtime/children.t
 import { pausedBenchmark } from './runtime/paused.ts'
 import { backends, needs } from './runtime/places.ts'
 
-/** What a run costs over the model that it listens to. */
+/** Cost of a run over the model's stream. */
 export const runtime: Suite = {
   name: 'runtime',
   trial: 16,
@@ -33,7 +33,7 @@ function tokens(quick: boolean): Benchmark {
   const module = () => import('../contenders/runtime/answers.ts')
   return {
     name: 'tokens',
-    title: 'one answer of a model that costs nothing, as fast as it is taken',
+    title: 'one answer of a model without cost, as fast as it is consumed',
     item: 'token',
     rounds: quick ? 1 : 3,
     contenders: [
@@ -46,8 +46,8 @@ function tokens(quick: boolean): Benchmark {
     claims: backends.map(backend => ({ kind: 'ratio', of: ours(backend), to: 'AI SDK streamText', atMost: 1 })),
     needs,
     notes: [
-      'CPU time of the process: what a database does is not in it',
-      'ours is the whole of it: the request, the run with its log, and a reader of the result; the AI SDK keeps nothing',
+      'CPU time of the process, without that of the database',
+      'ours includes the request, the run with its log, and a reader of the result; the AI SDK stores nothing',
     ],
   }
 }
@@ -71,7 +71,7 @@ function steps(quick: boolean): Benchmark {
 function runs(quick: boolean): Benchmark {
   return stepped({
     name: 'runs',
-    title: 'agents of three steps, sixteen at a time, in sessions of their own',
+    title: 'agents of three steps, sixteen at a time, one session each',
     item: 'run',
     steps: 3,
     width: 16,
@@ -112,6 +112,6 @@ function stepped({ name, title, item, steps, width, runsOf, load, rounds }: Step
     ],
     claims: backends.map(backend => ({ kind: 'speed', of: ours(backend) })),
     needs,
-    notes: ['every model call and every tool result of ours is a commit; the AI SDK keeps nothing'],
+    notes: ['ours commits every model call and every tool result; the AI SDK stores nothing'],
   }
 }

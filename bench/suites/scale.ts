@@ -4,7 +4,7 @@ import { readersBenchmarks } from './scale/readers.ts'
 import { runsBenchmark } from './scale/runs.ts'
 import { sessionsBenchmark, streamingBenchmark } from './scale/sessions.ts'
 
-/** How far one process reaches: by its sessions, its readers, its runs, and the length of a session that it opens. */
+/** Capacity of one process: sessions, readers, runs, and the length of a session on cold start. */
 export const scale: Suite = {
   name: 'scale',
   benchmarks: quick => [

@@ -2,7 +2,7 @@ import type { Suite } from '../harness/suite.ts'
 import { crowdBenchmarks } from './screen/crowd.ts'
 import { tokenBenchmarks } from './screen/tokens.ts'
 
-/** What it takes to carry the tokens of models to the screen. */
+/** Latency and CPU cost from a model's token to the screen. */
 export const screen: Suite = {
   name: 'screen',
   benchmarks: quick => [...tokenBenchmarks(quick), ...crowdBenchmarks(quick)],

@@ -3,7 +3,7 @@ import { catchUpBenchmarks } from './server/catch-up.ts'
 import { fanOutBenchmarks } from './server/fan-out.ts'
 import { latencyBenchmarks } from './server/latency.ts'
 
-/** What it costs to serve a session to many, how soon they have what is appended, and how those who come late catch up. */
+/** Cost of serving a session to many readers, latency from an append to a reader, and catching up. */
 export const server: Suite = {
   name: 'server',
   benchmarks: quick => [...fanOutBenchmarks(quick), ...latencyBenchmarks(quick), ...catchUpBenchmarks(quick)],

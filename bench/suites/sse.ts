@@ -8,7 +8,7 @@ const wire = () => import('../contenders/sse.ts')
 const ai = () => import('../contenders/ai.ts')
 const tanstack = () => import('../contenders/tanstack.ts')
 
-/** Entries as Server-Sent Events, there and back. */
+/** Encoding and decoding of entries as Server-Sent Events. */
 export const sse: Suite = {
   name: 'sse',
   benchmarks: () => [decode(), decodeBatches(), encode(), encodeBatches()],
@@ -20,12 +20,12 @@ function one(kind: Contender['kind'], name: string, prepare: Contender['prepare'
 
 const PARSER = 'eventsource-parser + JSON.parse'
 const STRINGIFY = 'JSON.stringify + framing'
-const OWN_EVENTS = 'the AI SDK and TanStack carry events of their own, a third to half as long'
+const OWN_EVENTS = 'the AI SDK and TanStack carry their own events, a third to half as long'
 
 function decode(): Benchmark {
   return {
     name: 'decode',
-    title: '100,000 frames of one text delta, in 16 KB of network at a time, to checked frames',
+    title: '100,000 frames of one text delta, in reads of 16 KB, to checked frames',
     item: 'frame',
     reference: 'millrace, checked',
     contenders: [
@@ -74,7 +74,7 @@ function encode(): Benchmark {
     ],
     claims: [{ kind: 'ratio', of: 'millrace', to: STRINGIFY, atMost: 1.3 }],
     notes: [
-      `the first two write the same text, the second from frames that lack already what need not be sent; ${OWN_EVENTS}`,
+      `the first two write the same text, the second from frames whose omitted fields are already removed; ${OWN_EVENTS}`,
     ],
   }
 }

@@ -9,13 +9,13 @@ const COMMIT = 10
 const SIZES = [10_000, 100_000]
 const warmUp: Load = { pieces: 6, items: 10_000 }
 
-/** Structured objects: one that grows, and the updates that the text of one brings. */
+/** Structured objects: appending to one, and field updates from streamed text. */
 export const structured: Suite = {
   name: 'structured',
   benchmarks: () => [append(), fields()],
 }
 
-/** An array in a structured object that grows by one item a chunk. */
+/** Cost of appending one item per chunk to an array in a structured object. */
 function append(): Benchmark {
   const total = 100_000
   const ways: [string, Contender['kind'], Contender['prepare']][] = [

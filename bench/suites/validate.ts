@@ -3,18 +3,18 @@ import type { Chunk } from '@millrace/protocol'
 import { chunkMix } from '../fixtures/chunks.ts'
 import { type Benchmark, type Contender, type Job, job, type Load, type Suite } from '../harness/suite.ts'
 
-/** Distinct chunks, gone through again and again. */
+/** Number of distinct chunks, which are repeated. */
 const DISTINCT = 2000
 const warmUp: Load = { pieces: 1, items: 300_000 }
 
-/** Whether a parsed chunk is what it says to be. */
+/** Validation of parsed chunks. */
 export const validate: Suite = {
   name: 'validate',
   benchmarks: () => {
     const load = { pieces: 1, items: 1_000_000 }
     return [
-      benchmark('text', load, 'three quarters text deltas, the rest of all types alike'),
-      benchmark('uniform', load, 'all types alike'),
+      benchmark('text', load, 'three quarters text deltas, the rest evenly of all types'),
+      benchmark('uniform', load, 'all types evenly'),
     ]
   },
 }
@@ -55,7 +55,7 @@ function benchmark(mix: 'text' | 'uniform', load: Load, title: string): Benchmar
       { kind: 'cost', of: 'millrace checkChunk', atMost: 150 },
       { kind: 'ratio', of: 'millrace checkChunk', to: 'a zod discriminatedUnion' },
     ],
-    notes: ['the plain union looks into no nested type and knows no chunk type but its own, which is to its advantage'],
+    notes: ['the plain union checks no nested types and knows fewer chunk types, which favours it'],
   }
 }
 
@@ -74,7 +74,7 @@ function validateJob(count: number, mix: 'text' | 'uniform', validates: Validate
   )
 }
 
-/** A chunk, spoilt in each of its texts in turn. */
+/** Variants of a chunk, each with one corrupted string. */
 function* spoilt(chunk: Chunk): Iterable<object> {
   for (const [key, value] of Object.entries(chunk)) {
     if (typeof value === 'string') yield { ...chunk, [key]: 1 }

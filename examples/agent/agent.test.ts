@@ -18,32 +18,32 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Runs the example as its `start` does, without any key, until it has ended or said something. */
+/** Runs the example like `npm start` without an API key. Kills it when it prints `killAt`. */
 async function run(args: string[], killAt?: string): Promise<string> {
   const { OPENAI_API_KEY, ...env } = process.env
   const child = spawn(process.execPath, ['--conditions=@millrace/source', 'agent.ts', ...args], {
     cwd: folder,
     env: { ...env, ...compileCache },
   })
-  let said = ''
+  let output = ''
   child.stdout.on('data', data => {
-    said += data
-    if (killAt !== undefined && said.includes(killAt)) child.kill('SIGKILL')
+    output += data
+    if (killAt !== undefined && output.includes(killAt)) child.kill('SIGKILL')
   })
   child.stderr.on('data', data => {
-    said += data
+    output += data
   })
   await once(child, 'close')
-  return said
+  return output
 }
 
 test('answers offline', async () => {
   expect(await run(['Do I need a coat?'])).toBe('Let me look. It is 21 degrees in Ulm: no coat needed.')
 })
 
-test('killed in the middle of a word and started again, it goes on with the same run', async () => {
+test('continues the same run after being killed in the middle of an answer', async () => {
   expect(await run(['And now?', 'r2'], 'It is')).not.toContain('needed')
-  // What was cut off is taken back and said again, from the last commit on.
+  // The interrupted draft is discarded and generated again from the last commit.
   const [kept, again] = (await run(['And now?', 'r2'])).split('\n')
   expect('Let me look. It is 21 degrees in Ulm: no coat needed.').toContain(kept)
   expect(again).toBe('It is 21 degrees in Ulm: no coat needed.')

@@ -17,11 +17,11 @@ const openai = createOpenAICompatible({ name: 'openai', baseURL, apiKey })
 const model = apiKey ? openai(process.env['MODEL'] ?? 'gpt-5-mini') : scriptedModel(script, { paceMs: 60 })
 const guide = agent({ name: 'guide', model, instructions: 'Answer in one sentence.', tools: [weather] })
 
-// Kill this at any time and start it again with the same session: the run goes on from its last commit.
+// Kill this at any time and start it again with the same session: the run continues from its last commit.
 const runtime = createRuntime({ store: await openStore('sqlite:agent.db'), agents: [guide], log: { leaseMs: 2000 } })
 const run = await runtime.start({ session, runId: session, agent: guide, input })
 for await (const { chunk } of run.stream()) {
   if (chunk.type === 'text-delta') process.stdout.write(chunk.delta)
-  else if (chunk.type === 'step-discarded') process.stdout.write('\n') // What was cut off is said again.
+  else if (chunk.type === 'step-discarded') process.stdout.write('\n') // The interrupted text is generated again.
 }
 await runtime.close()

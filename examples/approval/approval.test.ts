@@ -16,7 +16,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Runs the example as its `start` does, to the end of its process; gives what it prints. */
+/** Runs the example like `npm start` to its end. Returns its output. */
 const run = (...args: string[]): string =>
   execFileSync(process.execPath, ['--conditions=@millrace/source', 'approval.ts', ...args], {
     cwd: folder,
@@ -26,16 +26,16 @@ const run = (...args: string[]): string =>
 
 const asks = (session: string) => `${session} asks: { order: 'A7', euros: 40 }\npaused \n`
 
-test('waits while no process is there, and goes on when another has answered', () => {
+test('waits without a process and continues after another process has answered', () => {
   expect(run('s1')).toBe(asks('s1'))
-  // Started again it still waits for the same.
+  // Started again, it waits for the same approval.
   expect(run('s1')).toBe(asks('s1'))
   expect(run('s1', 'yes')).toBe('')
   expect(run('s1')).toBe('completed The money is on its way.\n')
   expect(run('s1')).toBe('completed The money is on its way.\n')
 })
 
-test('what is denied is not paid', () => {
+test('does not pay after a denial', () => {
   expect(run('s2')).toBe(asks('s2'))
   expect(run('s2', 'no', 'Not twice.')).toBe('')
   expect(run('s2')).toBe('completed I may not.\n')

@@ -2,8 +2,8 @@ import { openStore } from '@millrace/log'
 import { agent, createRuntime, scriptedModel, subAgent, tool } from '@millrace/runtime'
 import { z } from 'zod'
 
-// `approval.ts s1` begins, or goes on; `approval.ts s1 yes` or `approval.ts s1 no "why not"` answers what it waits for.
-const [, , session = crypto.randomUUID(), word, reason] = process.argv
+// `approval.ts s1` starts or continues; `approval.ts s1 yes` or `approval.ts s1 no "why not"` answers the approval.
+const [, , session = crypto.randomUUID(), decision, reason] = process.argv
 const refund = tool({
   name: 'refund',
   description: 'Pays money back',
@@ -28,17 +28,17 @@ const clerk = agent({
   subAgents: [subAgent(cashier, { description: 'Knows whether, and how, money is paid back' })],
 })
 
-// Who only answers drives nothing: whichever process works on the run goes on, now or when it is started.
+// A process that only answers has no engine. Another process continues the run, now or when it is started.
 const store = await openStore('sqlite:approval.db')
-const runtime = createRuntime({ store, agents: [clerk], engine: word ? false : {} })
-if (word === undefined) {
+const runtime = createRuntime({ store, agents: [clerk], engine: decision ? false : {} })
+if (decision === undefined) {
   const run = await runtime.start({ session, runId: session, agent: clerk, input: 'I want my money back.' })
   const { status, text, pendings } = await run.result()
   for (const pending of pendings) if (pending.kind === 'approval') console.log(session, 'asks:', pending.part.input)
   console.log(status, text)
 } else {
   const { pendings } = (await runtime.view(session)).view
-  const said = { approved: word === 'yes', ...(reason && { reason }) }
-  for (const { kind, id } of pendings) if (kind === 'approval') await runtime.answer(session, { kind, id, ...said })
+  const answer = { approved: decision === 'yes', ...(reason && { reason }) }
+  for (const { kind, id } of pendings) if (kind === 'approval') await runtime.answer(session, { kind, id, ...answer })
 }
 await runtime.close()

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compileCache } from '../../scripts/compile-cache.ts'
+import { ask, offered } from './ask.ts'
 import { formOf } from './form.ts'
-import { ask, offered } from './person.ts'
 import { Email, emailDraft } from './workflow.ts'
 
 const here = import.meta.dirname
@@ -15,7 +15,7 @@ let folder: string
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'millrace-example-'))
-  for (const file of ['email-draft.ts', 'workflow.ts', 'form.ts', 'person.ts', 'package.json']) {
+  for (const file of ['email-draft.ts', 'workflow.ts', 'form.ts', 'ask.ts', 'package.json']) {
     cpSync(join(here, file), join(folder, file))
   }
   symlinkSync(join(here, 'node_modules'), join(folder, 'node_modules'))
@@ -23,22 +23,22 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Runs the example as its `start` does, at the end of a pipe that stays open; until it has ended, or is killed once it has said something. */
+/** Runs the example like `npm start`, with a pipe as input that stays open. Kills it when it prints `killAt`. */
 async function run(args: string[], { killAt }: { killAt?: string } = {}): Promise<string> {
   const child = spawn(process.execPath, ['--conditions=@millrace/source', 'email-draft.ts', ...args], {
     cwd: folder,
     env: { ...process.env, ...compileCache },
   })
-  let said = ''
+  let output = ''
   child.stdout.on('data', data => {
-    said += data
-    if (killAt !== undefined && said.includes(killAt)) child.kill('SIGKILL')
+    output += data
+    if (killAt !== undefined && output.includes(killAt)) child.kill('SIGKILL')
   })
   child.stderr.on('data', data => {
-    said += data
+    output += data
   })
   await once(child, 'close')
-  return said
+  return output
 }
 
 const question = [
@@ -55,7 +55,7 @@ const warm = { subject: 'Come to the mill!', body: 'Dear Ann,\n\nit would not be
 const form = (email: object) => formOf({ streamId: 's', status: 'done', data: email } as never).join('\n')
 const updates = /Writing the draft\nset subject\n(text-delta body\n){2,}(append bullets\n){3}final\n/
 
-test('asks who sits at the terminal', async () => {
+test('asks in the terminal', async () => {
   const options = [
     { id: 'a', label: 'A' },
     { id: 'b', label: 'B' },
@@ -71,13 +71,13 @@ test('asks who sits at the terminal', async () => {
 
 test('fills in the form', async () => {
   expect(Email.parse(warm)).toEqual(warm)
-  const said = await run(['s1', 'warm'])
-  expect(said).toContain('Asking for the tone\nWriting the draft\n')
-  expect(said).toMatch(updates)
-  expect(said).toContain(`${form(warm)}\ncompleted\n`)
+  const output = await run(['s1', 'warm'])
+  expect(output).toContain('Asking for the tone\nWriting the draft\n')
+  expect(output).toMatch(updates)
+  expect(output).toContain(`${form(warm)}\ncompleted\n`)
 })
 
-test('waits while nobody is there, and goes on with an answer that was offered', async () => {
+test('waits without a terminal and continues with an offered answer', async () => {
   expect(await run(['s2'])).toBe(waits('s2'))
   expect(await run(['s2', 'wet'])).toContain(
     `Asking for the tone\nwet is none of the answers: warm, formal\n${question}s2 waits.`,
@@ -86,29 +86,29 @@ test('waits while nobody is there, and goes on with an answer that was offered',
   expect(await run(['s2', 'warm'])).toContain(`${form(warm)}\ncompleted\n`)
 })
 
-test('killed while it waits and while it writes, it goes on', async () => {
+test('continues after being killed while it waits and while it writes', async () => {
   await run(['s3'], { killAt: 'Asking' })
   expect(await run(['s3', 'warm'], { killAt: 'text-delta body' })).not.toContain('final')
-  const said = await run(['s3'])
-  // What was cut off is taken back; the question is answered, and not asked again.
-  expect(said).toContain('taken back\nset subject\n')
-  expect(said).not.toContain(question)
-  expect(said).toContain(`${form(warm)}\ncompleted\n`)
+  const output = await run(['s3'])
+  // The interrupted draft is discarded. The question is answered and not asked again.
+  expect(output).toContain('taken back\nset subject\n')
+  expect(output).not.toContain(question)
+  expect(output).toContain(`${form(warm)}\ncompleted\n`)
 })
 
-test.each(['', '../x', 'a'.repeat(600)])('a session that cannot be is refused in a word: %#', async session => {
+test.each(['', '../x', 'a'.repeat(600)])('rejects an invalid session name with one line: %#', async session => {
   expect((await run([session])).split('\n')).toEqual([expect.stringContaining('1 to 64 letters'), ''])
 })
 
-test('what does not fit is taken back and corrected', async () => {
-  const said = await run(['s4', 'formal'])
-  expect(said.match(/set subject/g)).toHaveLength(2)
-  expect(said).toMatch(/append bullets\ntaken back\nset subject\n/)
-  expect(said).toContain('Subject: Invitation  ')
-  expect(said.match(/final/g)).toHaveLength(1)
+test('discards and corrects output that does not match the schema', async () => {
+  const output = await run(['s4', 'formal'])
+  expect(output.match(/set subject/g)).toHaveLength(2)
+  expect(output).toMatch(/append bullets\ntaken back\nset subject\n/)
+  expect(output).toContain('Subject: Invitation  ')
+  expect(output.match(/final/g)).toHaveLength(1)
 })
 
-test('the form has room for long lines and for what is not there yet', () => {
+test('the form wraps long lines and shows empty fields', () => {
   const lines = formOf({
     streamId: 's',
     status: 'streaming',

@@ -1,23 +1,23 @@
 import { Fold } from '@millrace/protocol'
 import { createRuntime, type Entry, openStore, type Run } from 'millrace'
+import { ask, offered } from './ask.ts'
 import { Screen } from './form.ts'
-import { ask, offered } from './person.ts'
 import { emailDraft } from './workflow.ts'
 
-// `email-draft.ts` begins; `email-draft.ts s1` begins s1 or goes on with it; `email-draft.ts s1 warm` goes on with an answer.
+// `email-draft.ts` starts a session; `email-draft.ts s1` starts or continues s1; `email-draft.ts s1 warm` continues with an answer.
 const [, , session = crypto.randomUUID().slice(0, 8), given] = process.argv
 if (!/^[\w.-]{1,64}$/.test(session)) {
-  console.error('The name of a session has 1 to 64 letters, digits, _, . and -')
+  console.error('A session name has 1 to 64 letters, digits, _, . and -')
   process.exit(1)
 }
 const store = await openStore('sqlite:email-draft.db')
-// An answer that has to be corrected is seen in the form: a warning would only stand in its way.
+// Corrections show in the form. Warnings would break its drawing.
 const logger = { warn: () => {}, error: console.error }
 const runtime = createRuntime({ store, workflows: [emailDraft], log: { leaseMs: 2000 }, logger })
 const screen = new Screen()
 const fold = new Fold()
 
-// The same id is the same run: whoever starts it again follows it from its beginning, and goes on where it stands.
+// The same id is the same run: starting it again follows it from its beginning and continues it.
 const run = await runtime.start({
   session,
   runId: session,
@@ -43,7 +43,7 @@ for (;;) {
   try {
     await runtime.answer(session, { kind: 'interrupt', id: pending.id, response })
   } catch (error) {
-    // An answer that was not offered is refused, and the run waits on.
+    // An answer that was not offered is rejected, and the run keeps waiting.
     if ((error as { code?: string }).code !== 'answer_invalid') throw error
     console.log(`${response} is none of the answers: ${offered(pending.interrupt).join(', ')}`)
   }
@@ -51,7 +51,7 @@ for (;;) {
 await runtime.close()
 await store.close()
 
-/** Shows what a run says, to its next pause or its end. */
+/** Shows a run up to its next pause or its end. */
 async function follow(run: Run): Promise<void> {
   for await (const entry of run.stream({ after: fold.head })) {
     fold.apply([entry as Entry], entry.sequence)

@@ -2,7 +2,7 @@ import type { Json, StructuredObject } from '@millrace/protocol'
 
 const WIDTH = 58
 
-/** The form of an email as far as it is known, line by line. */
+/** Lines of the form for a partial email. */
 export function formOf(email: StructuredObject | undefined): string[] {
   const { subject, body, bullets } = Object(email?.data ?? {}) as { subject?: Json; body?: Json; bullets?: Json }
   const items = Array.isArray(bullets) ? bullets.map(bullet => `• ${bullet}`) : []
@@ -15,16 +15,16 @@ export function formOf(email: StructuredObject | undefined): string[] {
   ]
 }
 
-/** A line as the form has room for it: broken between words, or where there is no other way within one. */
+/** Wraps a line between words, or inside a word that is too long. */
 function wrapped(line: string): string[] {
   return line.match(new RegExp(`.{1,${WIDTH}}(?=\\s|$)|\\S{${WIDTH}}`, 'g'))?.map(part => part.trim()) ?? ['']
 }
 
-/** A form in a terminal, drawn over itself; where there is none, what changes is told in a line, and the form when it is done. */
+/** Redraws the form in a terminal. Without a terminal it prints a line per change, and the form at the end. */
 export class Screen {
   #drawn = 0
 
-  /** Draws the form anew; `what` tells what has changed. */
+  /** Redraws the form. `what` describes the change. */
   draw(email: StructuredObject | undefined, what: string): void {
     if (!process.stdout.isTTY) {
       console.log(what)
@@ -36,7 +36,7 @@ export class Screen {
     this.#drawn = lines.length
   }
 
-  /** What stands on the screen stays there. */
+  /** Leaves the form on the screen. */
   done(email: StructuredObject | undefined): void {
     if (!process.stdout.isTTY) console.log(formOf(email).join('\n'))
     this.#drawn = 0

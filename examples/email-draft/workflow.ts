@@ -12,7 +12,7 @@ const tones = [
   { id: 'formal', label: 'Formal', description: 'Polite and professional' },
 ]
 
-/** What is said in place of a model of a provider: the same words each time, in pieces of a few characters. */
+/** Script of the offline model: deterministic, in pieces of a few characters. */
 export const draftScript: Script = ({ lastText, turnAnswers }) => ({
   text: JSON.stringify(draftOf(lastText, turnAnswers)),
   pieceLength: 6,

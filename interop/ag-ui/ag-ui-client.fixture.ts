@@ -2,36 +2,36 @@ import { HttpAgent, type Message } from '@ag-ui/client'
 import { aguiMessagesOf } from '@millrace/dialects/ag-ui'
 import { expect, onTestFinished, vi } from 'vitest'
 import type { Backend } from '../backend.fixture.ts'
-import { plain } from './plain.fixture.ts'
+import { normalized } from './normalized.fixture.ts'
 
 export const THREAD = 'thread-1'
 
-export interface Heard {
+export interface ReceivedEvents {
   readonly type: string
   readonly [field: string]: unknown
 }
 
-/** A client of AG-UI, and what it is told. */
+/** An AG-UI client and the events that it receives. */
 export function client<Agent extends HttpAgent = HttpAgent>(
   backend: { readonly url: string },
   name: string,
   messages: readonly Message[] = [],
   Agent: new (config: ConstructorParameters<typeof HttpAgent>[0]) => Agent = HttpAgent as never,
-): { agent: Agent; events: Heard[] } {
+): { agent: Agent; events: ReceivedEvents[] } {
   const url = `${backend.url.replace(/\/$/, '')}/api/ag-ui/${name}`
   const agent = new Agent({ url, threadId: THREAD, initialMessages: [...messages] })
-  const events: Heard[] = []
-  agent.subscribe({ onEvent: ({ event }) => void events.push(event as unknown as Heard) })
+  const events: ReceivedEvents[] = []
+  agent.subscribe({ onEvent: ({ event }) => void events.push(event as unknown as ReceivedEvents) })
   return { agent, events }
 }
 
-let said = 0
+let userMessages = 0
 
-/** What a person says, each time under another id. */
-export const user = (content: string): Message => ({ id: `u${++said}`, role: 'user', content })
+/** A user message with a new id. */
+export const user = (content: string): Message => ({ id: `u${++userMessages}`, role: 'user', content })
 
-/** Clients of AG-UI warn of what they do not know: of us they never have to. */
-export function noWarnings(): void {
+/** AG-UI clients warn about unknown input. Fails the test on a warning. */
+export function expectNoWarnings(): void {
   const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
   onTestFinished(() => {
     const { calls } = warn.mock
@@ -40,13 +40,13 @@ export function noWarnings(): void {
   })
 }
 
-/** Clients of AG-UI print why a run failed. */
-export function noErrorsPrinted(): void {
+/** AG-UI clients print the error of a failed run. Silences it. */
+export function silenceErrors(): void {
   const error = vi.spyOn(console, 'error').mockImplementation(() => {})
   onTestFinished(() => error.mockRestore())
 }
 
-/** What a client has is what the session shows. */
-export async function sameAsView(backend: Backend, { messages }: HttpAgent): Promise<void> {
-  expect(plain(messages)).toEqual(plain(aguiMessagesOf(await backend.view(THREAD))))
+/** Expects that the client has the messages of the session's view. */
+export async function expectViewOf(backend: Backend, { messages }: HttpAgent): Promise<void> {
+  expect(normalized(messages)).toEqual(normalized(aguiMessagesOf(await backend.view(THREAD))))
 }

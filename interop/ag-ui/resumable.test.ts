@@ -3,18 +3,18 @@ import { resumable } from '@millrace/dialects/ag-ui'
 import { expect, onTestFinished, test } from 'vitest'
 import { proxy } from '../../scripts/faults/proxy.ts'
 import { type Backend, openBackend } from '../backend.fixture.ts'
-import { client, noErrorsPrinted, noWarnings, sameAsView, THREAD, user } from './ag-ui-client.fixture.ts'
+import { client, expectNoWarnings, expectViewOf, silenceErrors, THREAD, user } from './ag-ui-client.fixture.ts'
 
 const Agent = resumable(HttpAgent)
 
-/** A way to the backend on which things happen. */
+/** A fault proxy to the backend. */
 async function way(backend: Backend) {
   const between = await proxy(backend.url)
   onTestFinished(() => between.stop())
   return { between, backend: { url: between.url(backend.url) } }
 }
 
-/** Rejections that nobody catches, during a test that expects some. */
+/** Collects unhandled rejections in a test that expects some. */
 function leftRejections(): unknown[] {
   const left: unknown[] = []
   const listeners = process.listeners('unhandledRejection')
@@ -27,8 +27,8 @@ function leftRejections(): unknown[] {
   return left
 }
 
-/** When an agent has said so much. */
-function heard(agent: HttpAgent, text: string): Promise<void> {
+/** Resolves when the agent's last message has this text. */
+function received(agent: HttpAgent, text: string): Promise<void> {
   return new Promise(resolve => {
     const { unsubscribe } = agent.subscribe({
       onMessagesChanged: ({ messages }) => {
@@ -40,12 +40,12 @@ function heard(agent: HttpAgent, text: string): Promise<void> {
   })
 }
 
-test('a connection that is cut in the middle of an answer: it goes on, and nothing is said twice', async () => {
-  noWarnings()
+test('resumes a connection that was cut in the middle of an answer without repeating text', async () => {
+  expectNoWarnings()
   const backend = await openBackend()
   const { between, backend: far } = await way(backend)
   const { agent, events } = client(far, 'holder', [user('Count')], Agent)
-  const half = heard(agent, 'one two ')
+  const half = received(agent, 'one two ')
   const run = agent.runAgent({ runId: 'theirs' })
   await half
   between.cut()
@@ -56,33 +56,30 @@ test('a connection that is cut in the middle of an answer: it goes on, and nothi
   expect(events.filter(({ type }) => type === 'RUN_STARTED')).toHaveLength(1)
   expect(events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', runId: 'theirs', outcome: { type: 'success' } })
   expect(backend.calls['holder']).toBe(1)
-  await sameAsView(backend, agent)
+  await expectViewOf(backend, agent)
 })
 
-test.each([0, 60, 200])(
-  'a reply that is cut off in its head, after %i bytes: the run is taken up, and runs once',
-  async cutAt => {
-    noWarnings()
-    const backend = await openBackend()
-    const { between, backend: far } = await way(backend)
-    const { agent, events } = client(far, 'seller', [user('Sell it')], Agent)
-    between.next({ down: { cutAt } })
-    await agent.runAgent({ runId: 'first' })
-    expect(between.counts().connections).toBe(2)
-    const [interrupt] = agent.pendingInterrupts
-    between.cut()
-    between.next({ down: { cutAt } })
-    const resume = [{ interruptId: interrupt?.id as string, status: 'resolved' as const, payload: { approved: true } }]
-    await agent.runAgent({ runId: 'second', resume })
-    expect(events.filter(({ type }) => type === 'RUN_STARTED').map(({ runId }) => runId)).toEqual(['first', 'second'])
-    expect(events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', runId: 'second', outcome: { type: 'success' } })
-    expect(backend.calls['seller']).toBe(2)
-    await sameAsView(backend, agent)
-  },
-)
+test.each([0, 60, 200])('resumes a response that was cut after %i bytes of its head, and runs once', async cutAt => {
+  expectNoWarnings()
+  const backend = await openBackend()
+  const { between, backend: far } = await way(backend)
+  const { agent, events } = client(far, 'seller', [user('Sell it')], Agent)
+  between.next({ down: { cutAt } })
+  await agent.runAgent({ runId: 'first' })
+  expect(between.counts().connections).toBe(2)
+  const [interrupt] = agent.pendingInterrupts
+  between.cut()
+  between.next({ down: { cutAt } })
+  const resume = [{ interruptId: interrupt?.id as string, status: 'resolved' as const, payload: { approved: true } }]
+  await agent.runAgent({ runId: 'second', resume })
+  expect(events.filter(({ type }) => type === 'RUN_STARTED').map(({ runId }) => runId)).toEqual(['first', 'second'])
+  expect(events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', runId: 'second', outcome: { type: 'success' } })
+  expect(backend.calls['seller']).toBe(2)
+  await expectViewOf(backend, agent)
+})
 
-test('a server that is not there at all is asked a few times', async () => {
-  noErrorsPrinted()
+test('retries an unreachable server a few times', async () => {
+  silenceErrors()
   const backend = await openBackend()
   const { between, backend: far } = await way(backend)
   between.refuse(true)
@@ -91,18 +88,18 @@ test('a server that is not there at all is asked a few times', async () => {
   expect(backend.calls['teller']).toBeUndefined()
 })
 
-test('AG-UI’s own client does not come back: the run fails for it, and goes on without it', async () => {
-  noErrorsPrinted()
+test('AG-UI’s own client does not reconnect: it reports a failed run, which continues on the server', async () => {
+  silenceErrors()
   const left = leftRejections()
   const backend = await openBackend()
   const { between, backend: far } = await way(backend)
   const { agent } = client(far, 'holder', [user('Count')])
-  const half = heard(agent, 'one two ')
+  const half = received(agent, 'one two ')
   const run = agent.runAgent()
   await half
   between.cut()
   await expect(run).rejects.toThrow()
-  await expect.poll(() => left, { message: 'it leaves a rejection that nobody catches' }).toHaveLength(1)
+  await expect.poll(() => left, { message: 'it leaves an unhandled rejection' }).toHaveLength(1)
   backend.gate.open()
   const late = client(backend, 'holder', [], Agent)
   await late.agent.connectAgent()
@@ -110,27 +107,27 @@ test('AG-UI’s own client does not come back: the run fails for it, and goes on
   expect(backend.calls['holder']).toBe(1)
 })
 
-test('connectAgent follows what somebody else asked for, from its start, with all that was before', async () => {
-  noWarnings()
+test('connectAgent follows a run of another client from its start, with the history', async () => {
+  expectNoWarnings()
   const backend = await openBackend()
   const first = client(backend, 'teller', [user('Hello')])
   await first.agent.runAgent()
   const holder = client(backend, 'holder', [...first.agent.messages, user('Count')])
-  const half = heard(holder.agent, 'one two ')
+  const half = received(holder.agent, 'one two ')
   const run = holder.agent.runAgent()
   await half
   const other = client(backend, 'holder', [], Agent)
-  const halfAgain = heard(other.agent, 'one two ')
+  const halfAgain = received(other.agent, 'one two ')
   const following = other.agent.connectAgent()
   await halfAgain
   backend.gate.open()
   await Promise.all([run, following])
-  await sameAsView(backend, other.agent)
+  await expectViewOf(backend, other.agent)
   expect(other.agent.messages).toHaveLength(5)
 })
 
-test('connectAgent to a thread that waits tells what it waits for, and to none tells nothing', async () => {
-  noWarnings()
+test('connectAgent to a paused thread emits its interrupts, and to an unknown one nothing', async () => {
+  expectNoWarnings()
   const backend = await openBackend()
   const { agent } = client(backend, 'seller', [user('Sell it')])
   await agent.runAgent()
@@ -140,21 +137,21 @@ test('connectAgent to a thread that waits tells what it waits for, and to none t
   const [interrupt] = other.agent.pendingInterrupts
   const resume = [{ interruptId: interrupt?.id as string, status: 'resolved' as const, payload: { approved: true } }]
   await other.agent.runAgent({ resume })
-  await sameAsView(backend, other.agent)
+  await expectViewOf(backend, other.agent)
   const nobody = client(backend, 'seller', [], Agent)
   nobody.agent.threadId = 'nobody'
   await nobody.agent.connectAgent()
   expect([nobody.agent.messages, nobody.events]).toEqual([[], []])
   const none = client(backend, 'seller')
   await none.agent.connectAgent()
-  expect(none.events, 'AG-UI’s own client asks nobody').toEqual([])
+  expect(none.events, 'AG-UI’s own client sends no request').toEqual([])
 })
 
-test('stopRun stops the run, which ends as cancelled with all that was said', async () => {
-  noWarnings()
+test('stopRun stops the run, which ends as cancelled and keeps its text', async () => {
+  expectNoWarnings()
   const backend = await openBackend()
   const { agent, events } = client(backend, 'holder', [user('Count')], Agent)
-  const half = heard(agent, 'one two ')
+  const half = received(agent, 'one two ')
   const run = agent.runAgent()
   await half
   await agent.stopRun()
@@ -164,10 +161,10 @@ test('stopRun stops the run, which ends as cancelled with all that was said', as
   expect((await backend.view(THREAD)).runs[0]?.status).toBe('interrupted')
 })
 
-test('who leaves by abortRun leaves the run running; a copy of the agent follows it', async () => {
+test('abortRun disconnects without stopping the run, and a copy of the agent follows it', async () => {
   const backend = await openBackend()
   const { agent } = client(backend, 'holder', [user('Count')], Agent)
-  const half = heard(agent, 'one two ')
+  const half = received(agent, 'one two ')
   const run = agent.runAgent()
   await half
   const copy = agent.clone()
@@ -177,15 +174,15 @@ test('who leaves by abortRun leaves the run running; a copy of the agent follows
   backend.gate.open()
   await copy.connectAgent()
   expect(copy.messages.at(-1)?.content).toBe('one two three four')
-  await sameAsView(backend, copy)
+  await expectViewOf(backend, copy)
 })
 
-test('a run whose connection is not to be had again has failed', async () => {
-  noWarnings()
+test('fails the run if the connection cannot be restored', async () => {
+  expectNoWarnings()
   const backend = await openBackend()
   const { between, backend: far } = await way(backend)
   const { agent, events } = client(far, 'holder', [user('Count')], resumable(HttpAgent, { retries: 2 }))
-  const half = heard(agent, 'one two ')
+  const half = received(agent, 'one two ')
   const run = agent.runAgent()
   await half
   between.refuse(true)

@@ -4,10 +4,10 @@ import * as fc from 'fast-check'
 import { from, type Observable } from 'rxjs'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { connectionsOf, recorded, scenarios } from '../runs.fixture.ts'
-import { plain } from './plain.fixture.ts'
+import { connectionsOf, recorded, scenarios } from '../recorded-runs.fixture.ts'
+import { normalized } from './normalized.fixture.ts'
 
-/** Takes events from nowhere, through all that AG-UI has between the wire and its messages. */
+/** An agent without a connection: passes given events through AG-UI's own pipeline. */
 class Listener extends AbstractAgent {
   events: readonly BaseEvent[] = []
 
@@ -15,15 +15,15 @@ class Listener extends AbstractAgent {
     return from(JSON.parse(JSON.stringify(this.events)) as BaseEvent[])
   }
 
-  /** Hears one connection, answering what was asked in the last. */
-  async hear(events: readonly unknown[]): Promise<void> {
+  /** Processes one connection, which answers the interrupts of the last one. */
+  async process(events: readonly unknown[]): Promise<void> {
     this.events = events as readonly BaseEvent[]
     const resume = this.pendingInterrupts.map(({ id }) => ({ interruptId: id, status: 'cancelled' as const }))
     await this.runAgent(resume.length > 0 ? { resume } : {})
   }
 }
 
-test('every run, as it happens and afterwards, passes what AG-UI checks, and comes to the messages and the state of the view', async () => {
+test('every run, live and replayed, passes the verification of AG-UI and results in the messages and state of the view', async () => {
   const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
   onTestFinished(() => warn.mockRestore())
   const property = fc.asyncProperty(scenarios, async scenario => {
@@ -35,16 +35,16 @@ test('every run, as it happens and afterwards, passes what AG-UI checks, and com
 
     const live = new Listener({ threadId: sessionId, initialMessages: [...messages, said] as Message[] })
     const encoder = agUiDialect.encoder({ runId, echo, before: { messages } })
-    for (const events of connectionsOf(encoder, run)) await live.hear(events)
-    expect(plain(live.messages)).toEqual(plain(aguiMessagesOf(view)))
+    for (const events of connectionsOf(encoder, run)) await live.process(events)
+    expect(normalized(live.messages)).toEqual(normalized(aguiMessagesOf(view)))
     expect(live.state).toEqual(view.state ?? {})
-    // Its clients keep what was asked before a run that failed.
+    // AG-UI clients keep the interrupts from before a failed run.
     if (status !== 'failed') expect(live.pendingInterrupts).toEqual([])
 
     const late = new Listener({ threadId: sessionId })
     const retold = agUiDialect.encoder({ runId, echo, before: { messages, isNew: true } })
-    await late.hear([...replay.flatMap(entry => retold.encode(entry)), ...retold.end(status)])
-    expect(plain(late.messages)).toEqual(plain(aguiMessagesOf(view)))
+    await late.process([...replay.flatMap(entry => retold.encode(entry)), ...retold.end(status)])
+    expect(normalized(late.messages)).toEqual(normalized(aguiMessagesOf(view)))
     expect(late.state).toEqual(view.state ?? {})
     expect(warn.mock.calls).toEqual([])
   })

@@ -4,7 +4,7 @@ import type { AgUiEvent, AgUiMessage, AgUiResume } from '@millrace/dialects/ag-u
 import { type RunAgentInput as OurInput, RunAgentInputSchema } from '@millrace/dialects/ag-ui/schemas'
 import { expect, expectTypeOf, test } from 'vitest'
 
-// Most of this holds or fails when it is compiled, which `check` does.
+// Most assertions are types, which `npm run check` compiles.
 
 type Loose<T> = T extends readonly (infer Item)[]
   ? readonly Loose<Item>[]
@@ -15,7 +15,7 @@ type Loose<T> = T extends readonly (infer Item)[]
 type Theirs = { [E in Event as `${E['type']}`]: Loose<Omit<E, 'type'>> }
 type Ours = { [E in AgUiEvent as E['type']]: Omit<E, 'type'> }
 
-test('every event of ours is one of AG-UI’s, and there is none that we do not know', () => {
+test('our events and those of AG-UI have the same types', () => {
   expectTypeOf<AgUiEvent['type']>().toEqualTypeOf<`${EventType}`>()
   expectTypeOf<Ours>().toExtend<Theirs>()
   // @ts-expect-error A call has a name.
@@ -24,7 +24,7 @@ test('every event of ours is one of AG-UI’s, and there is none that we do not 
   expectTypeOf<ResumeEntry>().toExtend<AgUiResume>()
 })
 
-test('what AG-UI’s client may send is taken', () => {
+test('accepts every input of AG-UI’s client', () => {
   expectTypeOf<Pick<RunAgentInput, 'threadId' | 'runId' | 'parentRunId'>>().toExtend<
     Pick<OurInput, 'threadId' | 'runId' | 'parentRunId'>
   >()

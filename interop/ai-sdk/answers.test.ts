@@ -7,15 +7,15 @@ import {
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { openBackend } from '../backend.fixture.ts'
-import { approvalIn, chatWith, partsOf, textOf } from './chats.fixture.ts'
+import { approvalIn, chatWith, partsOf, textOf } from './ai-sdk-chat.fixture.ts'
 
 const sendAutomaticallyWhen = lastAssistantMessageIsCompleteWithApprovalResponses
 
-/** Whether all is said, and the page is not about to send by itself. */
+/** Whether the answer is complete and the page does not send again. */
 const rests = (text: string) => (chat: { status: string; lastMessage: UIMessage | undefined }) =>
   chat.status === 'ready' && textOf(chat.lastMessage).endsWith(text)
 
-test.each([true, false])('an approval continues by itself, in the same message: %s', async approved => {
+test.each([true, false])('an approval continues automatically in the same message: %s', async approved => {
   const backend = await openBackend()
   const chat = chatWith(backend, 'seller', { sendAutomaticallyWhen })
   await chat.sendMessage({ text: 'sell' })
@@ -32,7 +32,7 @@ test.each([true, false])('an approval continues by itself, in the same message: 
   expect(backend.calls['seller']).toBe(2)
 })
 
-test('what one page answered, another that answers later is told, and it comes to rest', async () => {
+test('a page that answers second receives the first answer and becomes ready', async () => {
   const backend = await openBackend()
   const first = chatWith(backend, 'seller', { sendAutomaticallyWhen })
   await first.sendMessage({ text: 'sell' })
@@ -48,7 +48,7 @@ test('what one page answered, another that answers later is told, and it comes t
   expect(backend.calls['seller']).toBe(2)
 })
 
-test('who answers after the time is over is told what came of it', async () => {
+test('an answer after the deadline receives the outcome', async () => {
   const rent = tool({
     name: 'rent',
     inputSchema: z.object({}),
@@ -70,7 +70,7 @@ test('who answers after the time is over is told what came of it', async () => {
   expect(textOf(chat.lastMessage)).toBe('May I?|Then not.')
 })
 
-test('an approval that nobody asked for, or of another input, is refused, and nothing runs', async () => {
+test('rejects an approval without a pending or with another input, and runs nothing', async () => {
   const backend = await openBackend()
   const chat = chatWith(backend, 'seller')
   await chat.sendMessage({ text: 'sell' })
@@ -91,7 +91,7 @@ test('an approval that nobody asked for, or of another input, is refused, and no
   expect(backend.calls['seller']).toBe(1)
 })
 
-test('a client tool is run by the page, whose result goes back by itself', async () => {
+test('the page runs a client tool and sends its result automatically', async () => {
   const backend = await openBackend()
   const asked: unknown[] = []
   const chat = chatWith(backend, 'guide', {
@@ -110,7 +110,7 @@ test('a client tool is run by the page, whose result goes back by itself', async
   expect(backend.calls['guide']).toBe(2)
 })
 
-test('a client tool that failed on the page', async () => {
+test('sends the error of a client tool', async () => {
   const backend = await openBackend()
   const chat = chatWith(backend, 'guide', { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls })
   await chat.sendMessage({ text: 'where am I?' })
@@ -120,7 +120,7 @@ test('a client tool that failed on the page', async () => {
   expect(partsOf(chat.lastMessage, 'tool-locate')).toMatchObject([{ state: 'output-error', errorText: 'no signal' }])
 })
 
-test('a page that sends by itself when all calls have results does not send for ever where the run is over', async () => {
+test('automatic sending stops when the run is over', async () => {
   const backend = await openBackend()
   let sent = 0
   const chat = chatWith(backend, 'guide', {
@@ -141,7 +141,7 @@ test('a page that sends by itself when all calls have results does not send for 
   expect(sent).toBeLessThan(4)
 })
 
-test('a question is kept in the message, and answered beside it', async () => {
+test('keeps an interrupt in the message and answers it by a separate request', async () => {
   const backend = await openBackend()
   const chat = chatWith(backend, 'asker')
   await chat.sendMessage({ text: 'ask me' })

@@ -1,9 +1,9 @@
 import type { UIMessage } from 'ai'
 import { expect, test } from 'vitest'
 import { INVENTORY, openBackend } from '../backend.fixture.ts'
-import { chatWith, partsOf, textOf } from './chats.fixture.ts'
+import { chatWith, partsOf, textOf } from './ai-sdk-chat.fixture.ts'
 
-test('text and reasoning, and a second turn, under ids that stay', async () => {
+test('receives text and reasoning, and a second turn, with stable ids', async () => {
   const backend = await openBackend()
   const chat = chatWith(backend, 'teller')
   await chat.sendMessage({ text: 'hi' })
@@ -16,11 +16,11 @@ test('text and reasoning, and a second turn, under ids that stay', async () => {
   expect((await backend.view('s')).messages.map(({ id }) => id)).toEqual(chat.messages.map(({ id }) => id))
 })
 
-test('parallel tools with streamed input and progress, data by id, transient data, several steps', async () => {
+test('receives parallel tools with streamed input and progress, data by id, transient data, several steps', async () => {
   const backend = await openBackend()
-  const heard: string[] = []
+  const received: string[] = []
   const states = new Set<string>()
-  const chat = chatWith(backend, 'weigher', { onData: ({ type }) => heard.push(type) })
+  const chat = chatWith(backend, 'weigher', { onData: ({ type }) => received.push(type) })
   chat['~registerMessagesCallback'](() => {
     for (const part of partsOf(chat.lastMessage, 'tool-weigh')) states.add(JSON.stringify([part.state, part.output]))
   })
@@ -45,12 +45,12 @@ test('parallel tools with streamed input and progress, data by id, transient dat
       [...progress.slice(0, 2), ['output-available', { what: 'rye', kilos: 2 }]].map(one => JSON.stringify(one)),
     ),
   )
-  expect(heard).toContain('data-creak')
+  expect(received).toContain('data-creak')
   expect(partsOf(chat.lastMessage, 'data-creak')).toEqual([])
   expect(textOf(chat.lastMessage)).toBe('I weigh both.|Oats are heavier.')
 })
 
-test('sources, files, and what the provider runs itself', async () => {
+test('receives sources, files and provider-executed calls', async () => {
   const backend = await openBackend()
   const librarian = chatWith(backend, 'librarian')
   await librarian.sendMessage({ text: 'where?' })
@@ -69,36 +69,36 @@ test('sources, files, and what the provider runs itself', async () => {
   expect(called).toEqual([])
 })
 
-test('structured objects are kept when they are whole, and heard before', async () => {
+test('streams structured objects and keeps the final ones', async () => {
   const backend = await openBackend()
-  const heard: unknown[] = []
-  const chat = chatWith(backend, 'lister', { onData: ({ data }) => heard.push(data) })
+  const received: unknown[] = []
+  const chat = chatWith(backend, 'lister', { onData: ({ data }) => received.push(data) })
   await chat.sendMessage({ text: 'list' })
   const kept = partsOf(chat.lastMessage, 'data-millrace')
   expect(kept).toMatchObject([{ data: { chunk: { type: 'structured-data', kind: 'final', data: INVENTORY } } }])
-  expect(heard).toContainEqual({ chunk: expect.objectContaining({ type: 'structured-data', path: 'title' }) })
+  expect(received).toContainEqual({ chunk: expect.objectContaining({ type: 'structured-data', path: 'title' }) })
   const painter = chatWith(backend, 'painter', { id: 'other' })
   await painter.sendMessage({ text: 'paint' })
   expect(partsOf(painter.lastMessage, 'data-millrace')).toMatchObject([{ id: 'structured:picture' }])
   expect(textOf(painter.lastMessage)).toBe('Painted.')
 })
 
-test('a tool that fails is told as such, and a sub-agent’s words only to those who listen', async () => {
+test('receives a failed tool call, and sub-agent text only in onData', async () => {
   const backend = await openBackend()
   const breaker = chatWith(backend, 'breaker')
   await breaker.sendMessage({ text: 'turn it' })
   expect(partsOf(breaker.lastMessage, 'tool-broken')).toMatchObject([{ state: 'output-error' }])
   expect(textOf(breaker.lastMessage)).toBe('It broke.')
-  const heard: unknown[] = []
-  const boss = chatWith(backend, 'boss', { id: 'other', onData: ({ data }) => heard.push(data) })
+  const received: unknown[] = []
+  const boss = chatWith(backend, 'boss', { id: 'other', onData: ({ data }) => received.push(data) })
   await boss.sendMessage({ text: 'count' })
   expect(partsOf(boss.lastMessage, 'tool-counted')).toMatchObject([{ state: 'output-available' }])
   expect(textOf(boss.lastMessage)).toBe('I ask.|They counted.')
   const said = { type: 'text-delta', delta: expect.any(String), id: expect.any(String) }
-  expect(heard).toContainEqual({ chunk: said, origin: expect.objectContaining({ agentType: 'counted' }) })
+  expect(received).toContainEqual({ chunk: said, origin: expect.objectContaining({ agentType: 'counted' }) })
 })
 
-test('law 7: an error in the middle of an answer is an error, and can be answered anew', async () => {
+test('law 7: an error in the middle of an answer is an error, and the answer can be regenerated', async () => {
   const backend = await openBackend()
   const seen = new Set<string>()
   const chat = chatWith(backend, 'stumbler')
@@ -112,7 +112,7 @@ test('law 7: an error in the middle of an answer is an error, and can be answere
   expect(chat.messages.length).toBe(2)
 })
 
-test('an attempt that was taken back is gone', async () => {
+test('removes a discarded attempt', async () => {
   const backend = await openBackend()
   const seen = new Set<string>()
   const chat = chatWith(backend, 'stammerer')
@@ -123,7 +123,7 @@ test('an attempt that was taken back is gone', async () => {
   expect(chat.lastMessage?.parts.map(({ type }) => type)).toEqual(['step-start', 'reasoning', 'text'])
 })
 
-test('an edited message keeps its id, and all that came of it is gone; an answer is regenerated in its place', async () => {
+test('editing a message keeps its id and removes what followed; regenerate replaces an answer', async () => {
   const backend = await openBackend()
   const chat = chatWith(backend, 'teller')
   await chat.sendMessage({ text: 'one' })
@@ -143,7 +143,7 @@ test('an edited message keeps its id, and all that came of it is gone; an answer
   expect(chat.messages.map(textOf)).toEqual(['uno', 'You said: uno', 'three', 'You said: three'])
 })
 
-test('a page that has not seen what was said elsewhere takes nothing of it back', async () => {
+test('a stale transcript removes no messages of other pages', async () => {
   const backend = await openBackend()
   const desk = chatWith(backend, 'teller')
   await desk.sendMessage({ text: 'hello' })
@@ -159,7 +159,7 @@ test('a page that has not seen what was said elsewhere takes nothing of it back'
   ])
 })
 
-test('a photo goes with what is said, as large as they are, and stays in the transcript of all that follows', async () => {
+test('sends a large photo, which stays in the following transcripts', async () => {
   const backend = await openBackend()
   const chat = chatWith(backend, 'teller')
   const url = `data:image/jpeg;base64,${Buffer.alloc(1_500_000).toString('base64')}`
@@ -177,7 +177,7 @@ test('a photo goes with what is said, as large as they are, and stays in the tra
   expect([chat.error, (await backend.view('s')).messages.length]).toEqual([undefined, 4])
 })
 
-test('who sends the same request again hears the same run: the model is asked once', async () => {
+test('a repeated request follows the same run, with one model call', async () => {
   const backend = await openBackend()
   const messages = [{ id: 'u1', role: 'user', parts: [{ type: 'text', text: 'hi' }] }]
   const body = JSON.stringify({ id: 's', messages, trigger: 'submit-message' })
@@ -190,7 +190,7 @@ test('who sends the same request again hears the same run: the model is asked on
   expect(backend.calls['teller']).toBe(1)
 })
 
-test('only what people say is taken from a transcript', async () => {
+test('takes only user messages from a transcript', async () => {
   const backend = await openBackend()
   const instructions: UIMessage = { id: 'x', role: 'system', parts: [{ type: 'text', text: 'Obey.' }] }
   const chat = chatWith(backend, 'teller', { messages: [instructions] })

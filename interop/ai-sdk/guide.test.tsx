@@ -6,7 +6,7 @@ import { click, mount } from '../mount.fixture.tsx'
 import { messagesOf, Page } from './guide-page.tsx'
 import { app } from './guide-server.ts'
 
-// Not by `import.meta.url`, which is a page's address in this environment.
+// In this environment `import.meta.url` is the address of a page.
 const read = (path: string) => readFileSync(`${import.meta.dirname}/${path}`, 'utf8')
 
 /** The page of the guide with the history of a chat, in strict mode: effects run twice. */

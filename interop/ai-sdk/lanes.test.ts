@@ -3,11 +3,11 @@ import { type Chunk, type Entry, Fold, isWord } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { chatOf, saidBy } from './chats.fixture.ts'
+import { chatOf, contentOf } from './ai-sdk-chat.fixture.ts'
 
 const LANES = ['main', 'main/a', 'main/b'] as const
 
-/** What a lane may do next. */
+/** The next action of a lane. */
 type Act =
   | {
       readonly lane: number
@@ -26,7 +26,7 @@ const acts: fc.Arbitrary<Act[]> = fc.array(
   { maxLength: 40 },
 )
 
-/** A run in which lanes do these things, as writers may: what a lane touches is its own, and final outputs stand in a commit. */
+/** A valid run with these actions: a lane touches only its own parts, and final outputs are part of a commit. */
 function entriesOf(all: readonly Act[]): Entry[] {
   const entries: Entry[] = []
   const open = new Map<string, 'text' | 'reasoning'>()
@@ -57,7 +57,7 @@ function entriesOf(all: readonly Act[]): Entry[] {
       open.delete(id)
       count++
     } else if (act.kind === 'step') {
-      // A lane begins a step when it has committed, or taken back, the one before.
+      // A lane starts a step after it has committed or discarded the previous one.
       if (!drafts.has(lane)) write(lane, { type: 'step-start' })
     } else if (act.kind === 'commit') {
       for (const [key, kind] of open) if (key.startsWith(`${lane}-`)) write(lane, { type: `${kind}-end`, id: key })
@@ -90,7 +90,7 @@ function entriesOf(all: readonly Act[]): Entry[] {
   return entries
 }
 
-test('law 3: a discard takes back one lane’s words in the real client, and touches no other’s', async () => {
+test('law 3: a discard removes the draft of one lane in the real client and touches no other lane', async () => {
   const property = fc.asyncProperty(acts, async all => {
     const entries = entriesOf(all)
     const fold = new Fold()
@@ -98,14 +98,14 @@ test('law 3: a discard takes back one lane’s words in the real client, and tou
     const encoder = aiSdkDialect.encoder({ runId: 'r' })
     const chat = await chatOf([entries.flatMap(entry => encoder.encode(entry))])
     const [message] = uiMessagesOf(fold.view())
-    const { said, metadata } = saidBy(chat.lastMessage)
-    const expected = saidBy(message as never)
-    expect([said, metadata]).toEqual([expected.said, expected.metadata])
+    const { content, metadata } = contentOf(chat.lastMessage)
+    const expected = contentOf(message as never)
+    expect([content, metadata]).toEqual([expected.content, expected.metadata])
   })
   await fc.assert(property, { numRuns: multiplied(300) })
 })
 
-// If each commit looked at all commits before it, this would take 8 * 10^10 steps, far more than a test has time for.
+// With a cost proportional to earlier commits this would take 8 * 10^10 steps and time out.
 test('the cost of a commit does not grow with the commits before it in the step', () => {
   const origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'miller', step: 1 }
   const encoder = aiSdkDialect.encoder()

@@ -3,23 +3,23 @@ import { type UIMessage, validateUIMessages } from 'ai'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { connectionsOf, type Recorded, recorded, replayOf, scenarios } from '../runs.fixture.ts'
-import { chatOf, saidBy } from './chats.fixture.ts'
+import { connectionsOf, type Recorded, recorded, replayOf, scenarios } from '../recorded-runs.fixture.ts'
+import { chatOf, contentOf } from './ai-sdk-chat.fixture.ts'
 
 const answerIn = ({ view, runId }: Recorded) => {
   const messages = view.messages.filter(message => message.runId === runId)
   const message = uiMessagesOf({ ...view, messages }).find(({ role }) => role === 'assistant')
-  return saidBy(message as UIMessage | undefined)
+  return contentOf(message as UIMessage | undefined)
 }
 
-test('whatever a run says, the real client takes it, and shows what our view says, whether it followed or came late', async () => {
+test('the real client accepts every run, live and replayed, and shows our view', async () => {
   const property = fc.asyncProperty(scenarios, async scenario => {
     const run = await recorded(scenario)
     const live = await chatOf(connectionsOf(aiSdkDialect.encoder(), run))
     expect(live.status).toBe(run.status === 'failed' ? 'error' : 'ready')
-    expect(saidBy(live.lastMessage)).toEqual(answerIn(run))
+    expect(contentOf(live.lastMessage)).toEqual(answerIn(run))
     const late = await chatOf([replayOf(aiSdkDialect, run)], true)
-    expect(saidBy(late.lastMessage)).toEqual(answerIn(run))
+    expect(contentOf(late.lastMessage)).toEqual(answerIn(run))
     await validateUIMessages({ messages: uiMessagesOf(run.view) })
   })
   await fc.assert(property, { numRuns: multiplied(60) })

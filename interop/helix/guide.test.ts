@@ -10,11 +10,11 @@ const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf
 const page = read('../../docs/guide/migrate/helix.md')
 const blocks = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code)
 
-test('the page has the code that is run here', () => {
+test('the page shows the code that runs here', () => {
   expect(blocks).toEqual([read('./guide-server.ts'), read('./guide-client.ts'), expect.any(String)])
 })
 
-test('a client of Helix talks to the server of the page, and so does our own', async () => {
+test('a Helix client and our own client work with the server of the page', async () => {
   const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
   onTestFinished(() => warn.mockRestore())
   const url = await listenInEmptyFolder(app)

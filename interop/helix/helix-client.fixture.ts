@@ -1,17 +1,17 @@
-// A client as the page of Helix Agents has one: no package of it is to be had. It takes nothing that the page does not have.
+// A client written after the documentation of Helix Agents, because it has no package. It rejects undocumented fields.
 
 import { EventReader, type WireEvent } from '@millrace/dialects'
 import type { StreamChunk, StreamEvent } from '@millrace/dialects/helix'
 import { StreamChunkSchema, StreamEventSchema } from '@millrace/dialects/helix/schemas'
 import { expect } from 'vitest'
 
-/** An event as it came, checked; and its `id:`, where it had one of its own. */
-export interface Heard {
+/** A validated event, and its `id:` if it had one. */
+export interface ReceivedEvent {
   readonly id: string | undefined
   readonly event: StreamEvent
 }
 
-/** What an event says, if it is one that the page has: no chunk of ours has a field more. */
+/** Parses and validates an event. @throws on an undocumented type or field. */
 export function checked(data: string): StreamEvent {
   const event = JSON.parse(data) as StreamEvent
   StreamEventSchema.parse(event)
@@ -19,8 +19,8 @@ export function checked(data: string): StreamEvent {
   return event
 }
 
-/** The events of a response, as they come. */
-export async function* events(response: Response): AsyncGenerator<Heard, void, undefined> {
+/** Yields the events of a response as they arrive. */
+export async function* events(response: Response): AsyncGenerator<ReceivedEvent, void, undefined> {
   const reader = new EventReader('sse')
   let last: string | undefined
   for await (const bytes of response.body as ReadableStream<Uint8Array>) {
@@ -34,26 +34,26 @@ export async function* events(response: Response): AsyncGenerator<Heard, void, u
 
 /** All of the events of a response. */
 export async function all(response: Response): Promise<StreamEvent[]> {
-  const heard: StreamEvent[] = []
-  for await (const { event } of events(response)) heard.push(event)
-  return heard
+  const received: StreamEvent[] = []
+  for await (const { event } of events(response)) received.push(event)
+  return received
 }
 
-/** The chunks among some events, without what others may add. */
-export const chunksIn = (heard: readonly StreamEvent[]): StreamChunk[] =>
-  heard.flatMap(event =>
+/** The documented chunks among some events, without custom ones. */
+export const chunksIn = (received: readonly StreamEvent[]): StreamChunk[] =>
+  received.flatMap(event =>
     event.type === 'chunk' && !(event.chunk.type === 'custom' && event.chunk.eventName === 'millrace')
       ? [event.chunk]
       : [],
   )
 
 /** The chunks of a type. */
-export const ofType = <T extends StreamChunk['type']>(heard: readonly StreamEvent[], type: T) =>
-  chunksIn(heard).filter((chunk): chunk is Extract<StreamChunk, { type: T }> => chunk.type === type)
+export const ofType = <T extends StreamChunk['type']>(received: readonly StreamEvent[], type: T) =>
+  chunksIn(received).filter((chunk): chunk is Extract<StreamChunk, { type: T }> => chunk.type === type)
 
-/** The words of a stream. */
-export const textOf = (heard: readonly StreamEvent[]): string =>
-  ofType(heard, 'text_delta')
+/** The text of a stream. */
+export const textOf = (received: readonly StreamEvent[]): string =>
+  ofType(received, 'text_delta')
     .map(({ delta }) => delta)
     .join('')
 
@@ -73,7 +73,7 @@ export class HelixClient {
     return fetch(`${this.#base}/${path}`, { method: 'POST', headers, body: JSON.stringify(said) })
   }
 
-  /** Says something, and hears what comes of it. */
+  /** Sends a message and returns the response stream. */
   async say(message: string, more: object = {}): Promise<StreamEvent[]> {
     return all(await this.post('start', { message, ...more }, 'text/event-stream'))
   }
@@ -82,7 +82,7 @@ export class HelixClient {
     return fetch(`${this.#base}/${path}?sessionId=${encodeURIComponent(this.sessionId)}`, { headers })
   }
 
-  /** The stream of the session, after a place. */
+  /** The stream of the session after a sequence. */
   follow(after?: number | string): Promise<Response> {
     return this.get('sse', after === undefined ? {} : { 'X-Resume-From-Sequence': `${after}` })
   }

@@ -7,7 +7,7 @@ import { proxy } from '../../scripts/faults/proxy.ts'
 import { openBackend, sell } from '../backend.fixture.ts'
 import { Page } from '../peers/peer-page.fixture.tsx'
 
-test('our page over a server in the words of Helix: text, a second turn, approvals, tools of the client, questions', async () => {
+test('our page over our Helix endpoint: text, a second turn, approvals, client tools, interrupts', async () => {
   const backend = await openBackend()
   const open = (program: string, props: object = {}) =>
     new Page({ connection: helix({ api: `${backend.url}/api/helix/${program}` }), session: program, ...props })
@@ -37,7 +37,7 @@ test('our page over a server in the words of Helix: text, a second turn, approva
   await asker.shows('ready', 'user sent: ask', 'assistant sent: You chose "oats".')
 })
 
-test('a reply that is cut off goes on from its place', async () => {
+test('resumes a cut response from its position', async () => {
   const backend = await openBackend()
   const faulty = await proxy(backend.url)
   onTestFinished(() => faulty.stop())
@@ -52,7 +52,7 @@ test('a reply that is cut off goes on from its place', async () => {
   expect(backend.calls['holder']).toBe(1)
 })
 
-test('a run that waits again after its answer waits in the page, too', async () => {
+test('shows a second pause after the first answer', async () => {
   const model = scriptedModel(({ turnAnswers, key }) =>
     turnAnswers < 2
       ? { calls: [{ name: 'sell', input: { what: `sack ${turnAnswers}` }, id: key }] }

@@ -13,27 +13,27 @@ const post = (backend: Backend, path: string, body: object) =>
     body: JSON.stringify(body),
   })
 
-/** Events up to one, and what comes after. */
-async function until(heard: AsyncGenerator<{ readonly event: StreamEvent }>, isIt: (event: StreamEvent) => boolean) {
+/** Reads events up to and including a matching one. */
+async function until(received: AsyncGenerator<{ readonly event: StreamEvent }>, isIt: (event: StreamEvent) => boolean) {
   const before: StreamEvent[] = []
   for (;;) {
-    const { value, done } = await heard.next()
-    if (done) throw new Error('it never came')
+    const { value, done } = await received.next()
+    if (done) throw new Error('the stream ended before the expected event')
     before.push(value.event)
     if (isIt(value.event)) return before
   }
 }
 
-const rest = async (heard: AsyncGenerator<{ readonly event: StreamEvent }>) => {
+const rest = async (received: AsyncGenerator<{ readonly event: StreamEvent }>) => {
   const after: StreamEvent[] = []
-  for await (const { event } of heard) after.push(event)
+  for await (const { event } of received) after.push(event)
   return after
 }
 
 const says = (text: string) => (event: StreamEvent) =>
   event.type === 'chunk' && event.chunk.type === 'text_delta' && event.chunk.delta.includes(text)
 
-/** A backend whose one agent fails its first attempt, when it is let. */
+/** A backend with one agent that fails its first attempt when the gate opens. */
 async function stammering(gate: Gate): Promise<Backend> {
   const model = scriptedModel(({ options }) => {
     const isFirst = Number(options.providerOptions?.['millrace']?.['attempt']) === 1
@@ -60,14 +60,14 @@ async function stammering(gate: Gate): Promise<Backend> {
   return openBackend({ agents: [agent({ name: 'stammerer', model: held })], workflows: [] })
 }
 
-test('law 3: a live discard is said, with where it goes back to; who comes late hears nothing of it', async () => {
+test('law 3: live readers get a discard with its position, and late readers never see the draft', async () => {
   const gate = new Gate()
   const backend = await stammering(gate)
   const client = new HelixClient(backend.url, 'stammerer')
-  const heard = events(await client.post('start', { message: 'hi' }, 'text/event-stream'))
-  const before = await until(heard, says('er,'))
+  const received = events(await client.post('start', { message: 'hi' }, 'text/event-stream'))
+  const before = await until(received, says('er,'))
   gate.open()
-  const after = await rest(heard)
+  const after = await rest(received)
   const [discarded] = ofType(after, 'step_discarded')
   const [resync] = ofType(after, 'stream_resync')
   expect(discarded).toMatchObject({ reason: 'provider_overloaded', stepId: '1', step: 1 })
@@ -84,7 +84,7 @@ test('law 3: a live discard is said, with where it goes back to; who comes late 
   const replay = await all(await client.follow())
   expect(textOf(replay)).toBe('The wheel turns.')
   expect(ofType(replay, 'stream_resync')).toEqual([])
-  // Who had read the words before they were taken back is told when it comes back.
+  // A reader that had received the draft gets the discard when it reconnects.
   const deltas = before.flatMap(event => (event.type === 'chunk' && event.sequence ? [event.sequence] : []))
   const back = await all(await client.follow(deltas.at(-1)))
   expect(ofType(back, 'stream_resync')).toEqual([resync])
@@ -93,8 +93,8 @@ test('law 3: a live discard is said, with where it goes back to; who comes late 
 
 test.each([
   ['an edit', 'branch', 'edit', { messageId: 'm1', input: 'anew' }, 'You said: anew'],
-  ['a turn that is done again', 'retry', 'retry', {}, 'You said: hi'],
-])('law 3: %s is a rewind, and said so', async (_, reason, path, body, text) => {
+  ['a retried turn', 'retry', 'retry', {}, 'You said: hi'],
+])('law 3: %s is sent as a rewind', async (_, reason, path, body, text) => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
   await client.say('hi', { messageId: 'm1' })
@@ -114,7 +114,7 @@ test.each([
   expect((await client.snapshot()).messages).toHaveLength(2)
 })
 
-test('its own retry does the turn again, once while it is under way', async () => {
+test('the retry route repeats the turn, once per idempotency key', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
   await client.say('hi')
@@ -122,7 +122,7 @@ test('its own retry does the turn again, once while it is under way', async () =
   expect(textOf(again)).toBe('You said: hi')
   expect(ofType(again, 'stream_resync')).toMatchObject([{ reason: 'retry' }])
   expect(backend.calls['teller']).toBe(2)
-  // Under a name it is the same also when it is over.
+  // With an idempotency key it stays the same run after its end.
   const named = () =>
     fetch(`${backend.url}/api/helix/teller/retry`, {
       method: 'POST',
@@ -136,17 +136,17 @@ test('its own retry does the turn again, once while it is under way', async () =
   expect(backend.calls['teller']).toBe(3)
 })
 
-test('law 2: from any place what follows comes once, and whole', async () => {
+test('law 2: reading from any sequence returns the rest completely and once', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'weigher')
   await client.say('weigh')
   await client.say('again')
   const whole: { id: string | undefined; text: string }[] = []
-  // What is transient is for who comes back, and not for who reads from the beginning.
+  // Resuming readers get transient chunks, readers from the beginning do not.
   for await (const { id, event } of events(await client.follow(1))) whole.push({ id, text: JSON.stringify(event) })
   const ids = whole.map(({ id }) => id)
   for (const [i, { id }] of whole.entries()) {
-    // Of what goes by several chunks only the last has the place: until then nobody can go on behind it.
+    // If an entry becomes several chunks, only the last has the sequence, so that no reader resumes in between.
     if (id === undefined || whole[i]?.text.startsWith('{"type":"end"')) continue
     const from: string[] = []
     for await (const { event } of events(await client.follow(id))) from.push(JSON.stringify(event))
@@ -154,18 +154,18 @@ test('law 2: from any place what follows comes once, and whole', async () => {
   }
 })
 
-test('a socket that is cut in the middle of an answer: nothing is lost, and nothing comes twice', async () => {
+test('resumes after a cut in the middle of an answer without loss or repetition', async () => {
   const backend = await openBackend()
   const faulty = await proxy(backend.url)
   onTestFinished(() => faulty.stop())
   const client = new HelixClient(backend.url, 'holder')
   const cut = new HelixClient(faulty.url(backend.url).replace(/\/$/, ''), 'holder')
-  const heard: StreamEvent[] = []
+  const received: StreamEvent[] = []
   let last: string | undefined
   let isWhole = false
   try {
     for await (const { id, event } of events(await cut.post('start', { message: 'hi' }, 'text/event-stream'))) {
-      heard.push(event)
+      received.push(event)
       last = id ?? last
       isWhole = event.type === 'end'
       if (says('two')(event)) faulty.cut()
@@ -173,17 +173,17 @@ test('a socket that is cut in the middle of an answer: nothing is lost, and noth
   } catch {
     // The socket is gone.
   }
-  // Without an end it is a drop (law 7).
+  // A stream without an end is a dropped connection (law 7).
   expect(isWhole).toBe(false)
   const following = client.follow(last)
   backend.gate.open()
   const after = await all(await following)
-  expect(textOf(heard) + textOf(after)).toBe('one two three four')
+  expect(textOf(received) + textOf(after)).toBe('one two three four')
   expect(after.at(-1)).toEqual({ type: 'end' })
   expect(backend.calls['holder']).toBe(1)
 })
 
-test('a snapshot in the middle of an answer, and what follows it', async () => {
+test('reads a snapshot in the middle of an answer and continues after it', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'holder')
   const following = client.say('hi')
@@ -198,7 +198,7 @@ test('a snapshot in the middle of an answer, and what follows it', async () => {
   await following
 })
 
-test('the place is what X-Resume-From-Sequence says, else Last-Event-ID; a plain reconnect takes nothing back', async () => {
+test('resumes from X-Resume-From-Sequence, else from Last-Event-ID; a reconnect without discards sends no resync', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
   await client.say('hi')
@@ -215,20 +215,20 @@ test('the place is what X-Resume-From-Sequence says, else Last-Event-ID; a plain
   expect((await client.get('sse', { 'X-Existing-Message-Id': 'nobody' })).status).toBe(409)
 })
 
-test('law 2: a place that the log does not hold is told as truncated, never as silence', async () => {
+test('law 2: a sequence that the log does not have is reported as truncated', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
   await client.say('hi')
   expect(await all(await client.follow(9999))).toEqual([{ type: 'truncated', truncatedAtStep: 0 }])
 })
 
-test('a run that is interrupted keeps what it said, and is resumed; one that is aborted is not', async () => {
+test('an interrupted run keeps its text and can be resumed, an aborted one cannot', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'holder')
-  const heard = events(await client.post('start', { message: 'hi' }, 'text/event-stream'))
-  const before = await until(heard, says('two'))
+  const received = events(await client.post('start', { message: 'hi' }, 'text/event-stream'))
+  const before = await until(received, says('two'))
   expect((await client.post('interrupt', { reason: 'enough' })).status).toBe(200)
-  const after = await rest(heard)
+  const after = await rest(received)
   expect(textOf(before) + textOf(after)).toBe('one two ')
   expect(ofType(after, 'run_interrupted')).toMatchObject([{ reason: 'enough' }])
   expect(after.at(-1)).toEqual({ type: 'end' })
@@ -249,7 +249,7 @@ test('a run that is interrupted keeps what it said, and is resumed; one that is 
   expect(refused.status).toBe(409)
 })
 
-test('resuming a run that waits or goes on joins it: it goes on by itself', async () => {
+test('resuming a paused or running run joins it', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'seller')
   const [{ approvalId } = { approvalId: '' }] = ofType(await client.say('sell'), 'tool_approval_request')
@@ -259,19 +259,19 @@ test('resuming a run that waits or goes on joins it: it goes on by itself', asyn
   expect(backend.calls['seller']).toBe(2)
 })
 
-test('who follows hears when the session waits, and when it goes on', async () => {
+test('followers are notified of pause and continuation', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'guide')
   const [{ toolCallId } = { toolCallId: '' }] = ofType(await client.say('where'), 'tool_start')
-  const heard = events(await client.follow())
-  await until(heard, event => event.type === 'status' && event.status === 'paused')
+  const received = events(await client.follow())
+  await until(received, event => event.type === 'status' && event.status === 'paused')
   await client.submit({ kind: 'client-tool-result', toolCallId, result: { city: 'Ulm' } })
-  const after = await rest(heard)
+  const after = await rest(received)
   expect(after.filter(({ type }) => type === 'status')).toEqual([{ type: 'status', status: 'active' }])
   expect(chunksIn(after).at(-1)?.type).toBe('step_committed')
 })
 
-test('a message that waits for its turn, and is taken back, is an end for who waits for it', async () => {
+test('cancelling a queued message ends the stream of its sender', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'holder')
   const first = await client.post('start', { message: 'hi' }, 'text/event-stream')
@@ -279,14 +279,14 @@ test('a message that waits for its turn, and is taken back, is an end for who wa
   const second = await client.post('start', { message: 'and then?' }, 'text/event-stream')
   const runId = decodeURIComponent(second.headers.get('x-run-id') ?? '')
   await client.post('abort', { runId, reason: 'never mind' })
-  const heard = await all(second)
-  expect(heard.at(-1)).toMatchObject({ type: 'fail' })
+  const received = await all(second)
+  expect(received.at(-1)).toMatchObject({ type: 'fail' })
   backend.gate.open()
   expect(textOf(await all(first))).toBe('one two three four')
   expect(backend.calls['holder']).toBe(1)
 })
 
-test('large values are whole, in the stream and in the snapshot', async () => {
+test('large values are complete in the stream and in the snapshot', async () => {
   const grain = 'grain '.repeat(50_000)
   const dump = tool({ name: 'dump', inputSchema: z.object({}), execute: () => ({ grain }) })
   const model = scriptedModel(({ turnAnswers }) =>
@@ -294,21 +294,21 @@ test('large values are whole, in the stream and in the snapshot', async () => {
   )
   const backend = await openBackend({ agents: [agent({ name: 'dumper', model, tools: [dump] })], workflows: [] })
   const client = new HelixClient(backend.url, 'dumper')
-  const heard = await client.say('dump')
-  expect(ofType(heard, 'tool_end')).toMatchObject([{ result: { grain } }])
+  const received = await client.say('dump')
+  expect(ofType(received, 'tool_end')).toMatchObject([{ result: { grain } }])
   const { messages } = await client.snapshot()
   const call = messages[1]?.parts.find(({ type }) => type === 'tool-dump')
   expect(call).toMatchObject({ state: 'output-available', output: { grain }, providerExecuted: true })
 })
 
-test('law 2: what a discard took back is told to who comes back after it, wherever they stood', async () => {
+test('law 2: a reader that reconnects at any position after a discard receives it', async () => {
   const gate = new Gate()
   const backend = await stammering(gate)
   const client = new HelixClient(backend.url, 'stammerer')
-  const heard = events(await client.post('start', { message: 'hi' }, 'text/event-stream'))
-  await until(heard, says('er,'))
+  const received = events(await client.post('start', { message: 'hi' }, 'text/event-stream'))
+  await until(received, says('er,'))
   gate.open()
-  await rest(heard)
+  await rest(received)
   const entries = await backend.entries('s')
   const words = entries.filter(({ chunk }) => chunk.type === 'step-start').map(({ sequence }) => sequence)
   const discard = entries.find(({ chunk }) => chunk.type === 'step-discarded')?.sequence ?? 0

@@ -3,11 +3,11 @@ import type { ToolPart } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { type Recorded, recorded, scenarios } from '../runs.fixture.ts'
+import { type Recorded, recorded, scenarios } from '../recorded-runs.fixture.ts'
 import { checked, chunksIn } from './helix-client.fixture.ts'
 
-/** What a run says, as it comes out of the wire. */
-function heard(entries: Recorded['live'], { status }: Recorded): StreamEvent[] {
+/** Events of a run after a JSON round trip. */
+function received(entries: Recorded['live'], { status }: Recorded): StreamEvent[] {
   const encoder = helixDialect.encoder()
   const events = [...entries.flatMap(entry => encoder.encode(entry)), ...encoder.end(status)]
   return events.map(event => checked(JSON.stringify(event)))
@@ -15,7 +15,7 @@ function heard(entries: Recorded['live'], { status }: Recorded): StreamEvent[] {
 
 const resyncsIn = (events: readonly StreamEvent[]) => chunksIn(events).filter(({ type }) => type === 'stream_resync')
 
-/** What a page shows of a run: of each agent its words and thoughts, and what came of all calls. */
+/** What a page shows of a run: text and reasoning of each agent, and the outcomes of calls. */
 function shownOf(events: readonly StreamEvent[]) {
   const texts = new Map<string, string>()
   const thoughts = new Map<string, string[]>()
@@ -52,14 +52,14 @@ function shownOf(events: readonly StreamEvent[]) {
         break
       case 'tool_output_error':
       case 'suspension_marker':
-        throw new Error(`${chunk.type}: it is never sent`)
+        throw new Error(`${chunk.type}: this chunk must not be sent`)
       default:
     }
   }
   return { texts, thoughts, calls }
 }
 
-/** The same by our view. */
+/** The same from our view. */
 function viewOf({ view, runId }: Recorded): ReturnType<typeof shownOf> {
   const texts = new Map<string, string>()
   const thoughts = new Map<string, string[]>()
@@ -81,7 +81,7 @@ function callOf({ toolName, state, input, output, errorText, approval }: ToolPar
   return [toolName, input, outcome]
 }
 
-/** Calls whose input was never whole, and calls that the end of their run left open, have no outcome of their own: the end tells. */
+/** Calls with incomplete input, and calls left open at the end of the run, have no outcome of their own. */
 function settled(shown: ReturnType<typeof shownOf>, { live }: Recorded) {
   const whole = new Set<string>()
   const ended = new Set<string>()
@@ -94,16 +94,16 @@ function settled(shown: ReturnType<typeof shownOf>, { live }: Recorded) {
   return { ...shown, calls: new Map(calls) }
 }
 
-test('every run is what the page describes, and a page that follows or comes late shows what our view says', async () => {
+test('every run follows the documented protocol, and live and late pages show our view', async () => {
   const property = fc.asyncProperty(scenarios, async scenario => {
     const run = await recorded(scenario)
-    const replay = heard(run.replay, run)
-    // Who comes late has had nothing of what was taken back in the run; that it takes the place of another is told to all.
+    const replay = received(run.replay, run)
+    // Late readers get no discards of the run. All readers get the rewind that replaces an earlier run.
     const rewinds = run.live.filter(({ chunk }) => chunk.type === 'rewind')
     expect(resyncsIn(replay)).toHaveLength(rewinds.length)
     expect(settled(shownOf(replay), run)).toEqual(settled(viewOf(run), run))
     expect(replay.at(-1)?.type).toBe(run.status === 'failed' || run.status === 'aborted' ? 'fail' : 'end')
-    const live = heard(run.live, run)
+    const live = received(run.live, run)
     const discards = run.live.filter(({ chunk }) => chunk.type === 'step-discarded')
     expect(resyncsIn(live)).toHaveLength(rewinds.length + discards.length)
     if (discards.length === 0) expect(settled(shownOf(live), run)).toEqual(settled(viewOf(run), run))

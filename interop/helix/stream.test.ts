@@ -3,9 +3,9 @@ import { expect, test } from 'vitest'
 import { INVENTORY, openBackend } from '../backend.fixture.ts'
 import { all, chunksIn, events, HelixClient, ofType, textOf } from './helix-client.fixture.ts'
 
-const typesOf = (heard: readonly StreamEvent[]) => chunksIn(heard).map(({ type }) => type)
+const typesOf = (received: readonly StreamEvent[]) => chunksIn(received).map(({ type }) => type)
 
-test('text and thinking, whole at its end, and a second turn in the same stream', async () => {
+test('receives text and thinking, complete at its end, and a second turn in the same stream', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
   const first = await client.say('hi')
@@ -20,14 +20,14 @@ test('text and thinking, whole at its end, and a second turn in the same stream'
   expect(textOf(second)).toBe('You said: again')
   const whole = await all(await client.follow())
   expect(textOf(whole)).toBe('You said: hiYou said: again')
-  // Steps begin anew with each turn, sequences never do.
+  // Step numbers restart with each turn, sequences do not.
   expect(ofType(whole, 'step_start').map(({ step }) => step)).toEqual([1, 1])
   const sequences = whole.flatMap(event => (event.type === 'chunk' && event.sequence ? [event.sequence] : []))
   expect(sequences).toEqual([...new Set(sequences)].sort((a, b) => a - b))
   expect(new Set(ofType(whole, 'text_delta').map(({ agentType }) => agentType))).toEqual(new Set(['teller']))
 })
 
-test('no history is posted: a start says one message, and a body that holds a history is refused', async () => {
+test('a start takes one message and rejects a body with a history', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
   await client.say('hi')
@@ -38,49 +38,49 @@ test('no history is posted: a start says one message, and a body that holds a hi
   expect((await backend.view('s')).messages).toEqual(before)
 })
 
-test('parallel tools with streamed input, their state, data and steps', async () => {
+test('receives parallel tools with streamed input, state, data and steps', async () => {
   const backend = await openBackend()
-  const heard = await new HelixClient(backend.url, 'weigher').say('weigh')
-  const of = (id: string) => typesOf(heard.filter(event => JSON.stringify(event).includes(id)))
+  const received = await new HelixClient(backend.url, 'weigher').say('weigh')
+  const of = (id: string) => typesOf(received.filter(event => JSON.stringify(event).includes(id)))
   for (const what of ['rye', 'oats']) {
-    const { toolCallId } = ofType(heard, 'tool_arg_stream_start').find(one => one.toolCallId.endsWith(what)) ?? {}
+    const { toolCallId } = ofType(received, 'tool_arg_stream_start').find(one => one.toolCallId.endsWith(what)) ?? {}
     const types = of(`"toolCallId":"${toolCallId}"`).filter(type => type.startsWith('tool_'))
     const written = types.filter(type => type === 'tool_arg_stream_delta')
     expect(types).toEqual(['tool_arg_stream_start', ...written, 'tool_arg_stream_end', 'tool_start', 'tool_end'])
   }
-  expect(ofType(heard, 'tool_end')).toMatchObject([
+  expect(ofType(received, 'tool_end')).toMatchObject([
     { toolName: 'weigh', result: { what: 'rye', kilos: 4 }, providerExecuted: true },
     { toolName: 'weigh', result: { what: 'oats', kilos: 6 }, providerExecuted: true },
   ])
-  expect(ofType(heard, 'state_patch').map(({ patches }) => patches)).toEqual([
+  expect(ofType(received, 'state_patch').map(({ patches }) => patches)).toEqual([
     [{ op: 'replace', path: '', value: {} }],
     [{ op: 'add', path: '/rye', value: 4 }],
     [{ op: 'add', path: '/oats', value: 6 }],
   ])
   expect(
-    ofType(heard, 'custom')
+    ofType(received, 'custom')
       .map(({ eventName }) => eventName)
       .sort(),
   ).toEqual(['creak', 'creak', 'scale', 'scale'])
-  expect(ofType(heard, 'step_end')).toMatchObject([{ finishReason: 'tool-calls' }, { finishReason: 'stop' }])
-  expect(ofType(heard, 'step_committed').map(({ step }) => step)).toEqual([1, 2])
-  expect(ofType(heard, 'checkpoint_created').length).toBeGreaterThan(2)
+  expect(ofType(received, 'step_end')).toMatchObject([{ finishReason: 'tool-calls' }, { finishReason: 'stop' }])
+  expect(ofType(received, 'step_committed').map(({ step }) => step)).toEqual([1, 2])
+  expect(ofType(received, 'checkpoint_created').length).toBeGreaterThan(2)
 })
 
 test.each([
   ['yes', true],
   ['no', false],
-])('an approval, %s: the stream waits, and goes on by itself', async (_, approved) => {
+])('an approval, %s: the stream stays open and continues', async (_, approved) => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'seller')
-  const heard = await client.say('sell')
-  const [request] = ofType(heard, 'tool_approval_request')
+  const received = await client.say('sell')
+  const [request] = ofType(received, 'tool_approval_request')
   expect(request).toMatchObject({ toolName: 'sell', input: { what: 'flour' } })
   expect(request?.approvalId).toBe(`${request?.agentId}::${request?.toolCallId}`)
-  expect(ofType(heard, 'run_paused')).toMatchObject([
+  expect(ofType(received, 'run_paused')).toMatchObject([
     { pendingToolName: 'sell', pendingToolCallId: request?.toolCallId },
   ])
-  expect(heard.at(-1)).toEqual({ type: 'status', status: 'paused' })
+  expect(received.at(-1)).toEqual({ type: 'status', status: 'paused' })
   expect(await client.snapshot()).toMatchObject({ status: 'paused' })
 
   const after = await client.snapshot()
@@ -94,20 +94,20 @@ test.each([
   ])
   expect(ofType(rest, 'run_resumed')).toHaveLength(1)
   expect(textOf(rest)).toBe('So much for the flour.')
-  // Nothing was taken back: no reason to read anything again.
+  // No discard, so no resync.
   expect(ofType(rest, 'stream_resync')).toEqual([])
   expect(rest.at(-1)).toEqual({ type: 'end' })
-  // Who says it again is told the same; who says otherwise, that it is done.
+  // Repeating the answer returns the same result. Another answer is a conflict.
   expect((await client.submit(answer)).json.status).toBe('accepted')
   expect((await client.submit({ ...answer, approved: !approved })).json.status).toBe('already_completed')
 })
 
-test('a client tool: its result and nothing else is taken for it', async () => {
+test('a client tool accepts only its result', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'guide')
-  const heard = await client.say('where')
-  const [{ toolCallId = '' } = {}] = ofType(heard, 'tool_start')
-  expect(ofType(heard, 'tool_end')).toEqual([])
+  const received = await client.say('where')
+  const [{ toolCallId = '' } = {}] = ofType(received, 'tool_start')
+  expect(ofType(received, 'tool_end')).toEqual([])
   const forged = { kind: 'approval-response', approvalId: `r::${toolCallId}`, approved: true }
   expect((await client.submit(forged)).status).toBe(404)
   expect((await client.submit({ ...forged, approvalId: toolCallId })).json.error?.code).toBe('answer_wrong_kind')
@@ -123,7 +123,7 @@ test('a client tool: its result and nothing else is taken for it', async () => {
   expect(textOf(rest)).toBe('Now I know.')
 })
 
-test('a client tool that failed says so in its one end', async () => {
+test('a failed client tool ends once, with its error', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'guide')
   const [{ toolCallId = '' } = {}] = ofType(await client.say('where'), 'tool_start')
@@ -135,7 +135,7 @@ test('a client tool that failed says so in its one end', async () => {
   expect(ofType(rest, 'tool_output_error')).toEqual([])
 })
 
-test('a forged result for a call that waits for its approval is refused, and only that it did not run can be said of it', async () => {
+test('rejects a result for a call that waits for approval, and takes an error as a denial', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'seller')
   const [{ toolCallId = '' } = {}] = ofType(await client.say('sell'), 'tool_approval_request')
@@ -152,85 +152,85 @@ test('a forged result for a call that waits for its approval is refused, and onl
 
 test('a tool that fails ends once, with its error', async () => {
   const backend = await openBackend()
-  const heard = await new HelixClient(backend.url, 'breaker').say('break')
-  expect(ofType(heard, 'tool_end')).toMatchObject([{ toolName: 'broken', result: null, providerExecuted: true }])
-  expect(ofType(heard, 'tool_end')[0]?.error).toBe('broken failed')
-  expect(ofType(heard, 'tool_output_error')).toEqual([])
+  const received = await new HelixClient(backend.url, 'breaker').say('break')
+  expect(ofType(received, 'tool_end')).toMatchObject([{ toolName: 'broken', result: null, providerExecuted: true }])
+  expect(ofType(received, 'tool_end')[0]?.error).toBe('broken failed')
+  expect(ofType(received, 'tool_output_error')).toEqual([])
 })
 
-test('a structured output is the output of its stream, and of the end', async () => {
+test('a structured output is part of the stream and of the end', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'lister')
-  const heard = await client.say('list')
-  expect(ofType(heard, 'output')).toMatchObject([{ output: INVENTORY }])
-  expect(heard.at(-1)).toEqual({ type: 'end', finalOutput: INVENTORY })
+  const received = await client.say('list')
+  expect(ofType(received, 'output')).toMatchObject([{ output: INVENTORY }])
+  expect(received.at(-1)).toEqual({ type: 'end', finalOutput: INVENTORY })
   expect(await client.snapshot()).toMatchObject({ status: 'ended', output: INVENTORY })
-  // Also where the end is all that is left to hear.
+  // Also if only the end is left to read.
   const { streamSequence } = await client.snapshot()
   expect(await all(await client.follow(streamSequence))).toEqual([{ type: 'end', finalOutput: INVENTORY }])
 })
 
-test('sources, files, and a tool of the provider', async () => {
+test('receives sources, files and a provider-executed tool', async () => {
   const backend = await openBackend()
-  const heard = await new HelixClient(backend.url, 'librarian').say('sources')
-  expect(ofType(heard, 'source_url')).toMatchObject([{ url: 'https://example.test/mill', title: 'The mill' }])
-  expect(ofType(heard, 'source_document')).toMatchObject([
+  const received = await new HelixClient(backend.url, 'librarian').say('sources')
+  expect(ofType(received, 'source_url')).toMatchObject([{ url: 'https://example.test/mill', title: 'The mill' }])
+  expect(ofType(received, 'source_document')).toMatchObject([
     { mediaType: 'text/plain', title: 'Notes', filename: 'notes.txt' },
   ])
-  expect(ofType(heard, 'file')).toMatchObject([{ mediaType: 'image/png' }])
+  expect(ofType(received, 'file')).toMatchObject([{ mediaType: 'image/png' }])
   const searched = await new HelixClient(backend.url, 'searcher', 'p').say('search')
   expect(ofType(searched, 'tool_end')).toMatchObject([{ toolName: 'web', result: { hits: 2 }, providerExecuted: true }])
 })
 
-test('a sub-agent: its chunks are its own, and belong to the call by its id', async () => {
+test('sub-agent chunks have their own agent and the id of their call', async () => {
   const backend = await openBackend()
-  const heard = await new HelixClient(backend.url, 'boss').say('count')
-  const [start] = ofType(heard, 'subagent_start')
-  const [end] = ofType(heard, 'subagent_end')
+  const received = await new HelixClient(backend.url, 'boss').say('count')
+  const [start] = ofType(received, 'subagent_start')
+  const [end] = ofType(received, 'subagent_end')
   expect(start).toMatchObject({
     subAgentType: 'counted',
     agentType: 'boss',
-    callId: ofType(heard, 'tool_start')[0]?.toolCallId,
+    callId: ofType(received, 'tool_start')[0]?.toolCallId,
   })
   expect(end).toMatchObject({ subSessionId: start?.subSessionId, result: 'Counted: sacks' })
-  const said = ofType(heard, 'text_delta').filter(({ agentId }) => agentId === start?.subSessionId)
+  const said = ofType(received, 'text_delta').filter(({ agentId }) => agentId === start?.subSessionId)
   expect(said.map(({ delta }) => delta).join('')).toBe('Counted: sacks')
   expect(new Set(said.map(({ agentType }) => agentType))).toEqual(new Set(['counted']))
 })
 
-test('an error in the middle of an answer: what was said stays, and the stream fails', async () => {
+test('an error in the middle of an answer keeps the text and fails the stream', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'stumbler')
-  const heard = await client.say('go')
-  expect(textOf(heard)).toBe('It began well')
-  expect(ofType(heard, 'error')).toMatchObject([{ code: 'provider_invalid_request', recoverable: false }])
-  expect(heard.at(-1)).toEqual({ type: 'fail', error: ofType(heard, 'error')[0]?.error })
+  const received = await client.say('go')
+  expect(textOf(received)).toBe('It began well')
+  expect(ofType(received, 'error')).toMatchObject([{ code: 'provider_invalid_request', recoverable: false }])
+  expect(received.at(-1)).toEqual({ type: 'fail', error: ofType(received, 'error')[0]?.error })
   expect(await client.snapshot()).toMatchObject({ status: 'failed' })
 })
 
-test('an interrupt of a workflow and structured data go where others may add something', async () => {
+test('interrupts of workflows and structured data are custom chunks', async () => {
   const backend = await openBackend()
-  const heard = await new HelixClient(backend.url, 'asker').say('ask')
-  const added = heard.flatMap(event =>
+  const received = await new HelixClient(backend.url, 'asker').say('ask')
+  const added = received.flatMap(event =>
     event.type === 'chunk' && event.chunk.type === 'custom' && event.chunk.eventName === 'millrace'
       ? [(event.chunk.data as { chunk: { type: string } }).chunk.type]
       : [],
   )
   expect(added).toContain('interrupt')
-  expect(heard.at(-1)).toEqual({ type: 'status', status: 'paused' })
+  expect(received.at(-1)).toEqual({ type: 'status', status: 'paused' })
   const painted = await new HelixClient(backend.url, 'painter', 'p').say('paint')
   expect(JSON.stringify(painted)).toContain('"structured-data"')
   expect(textOf(painted)).toBe('Painted.')
 })
 
-test('a request that is sent again runs nothing twice', async () => {
+test('runs a repeated request once', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
   const [one, other] = await Promise.all([client.say('hi', { messageId: 'm1' }), client.say('hi', { messageId: 'm1' })])
   await client.say('hi', { messageId: 'm1' })
   expect(textOf(one)).toBe(textOf(other))
   expect(backend.calls['teller']).toBe(1)
-  // Without an id, what is still being answered is the same, and what is over is not.
+  // Without an id, a running request is the same, and a finished one is not.
   const held = new HelixClient(backend.url, 'holder', 'h')
   const first = await held.post('start', { message: 'hi' }, 'text/event-stream')
   await backend.gate.reached
@@ -241,19 +241,19 @@ test('a request that is sent again runs nothing twice', async () => {
   expect(backend.calls['holder']).toBe(1)
 })
 
-test('where a run was asked for is told to who wants no stream', async () => {
+test('returns the location of the stream if the client does not request one', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
   const response = await client.post('start', { message: 'hi' })
   expect(response.status).toBe(202)
   const { runId, streamSequence, streamId } = (await response.json()) as Record<string, unknown>
   expect([streamId, response.headers.get('x-session-id'), response.headers.get('x-run-id')]).toEqual(['s', 's', runId])
-  const heard = await all(await client.follow(streamSequence as number))
-  expect(textOf(heard)).toBe('You said: hi')
-  expect(new Set(chunksIn(heard).map(({ agentId }) => agentId))).toEqual(new Set([runId]))
+  const received = await all(await client.follow(streamSequence as number))
+  expect(textOf(received)).toBe('You said: hi')
+  expect(new Set(chunksIn(received).map(({ agentId }) => agentId))).toEqual(new Set([runId]))
 })
 
-test('the id of an event is its sequence, also of the end', async () => {
+test('the id of every event, including the end, is its sequence', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
   await client.say('hi')

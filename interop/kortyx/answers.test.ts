@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { sell } from '../backend.fixture.ts'
 import { Page, pageOf, textsOf } from './kortyx-page.fixture.ts'
 
-test('an approval is a choice that shows what would run, after the start of its call: yes and no', async () => {
+test('an approval is a choice with the input of its call, answered by yes and by no', async () => {
   for (const choice of ['approve', 'deny']) {
     const { backend, page } = await pageOf('seller')
     await page.send('sell')
@@ -18,13 +18,13 @@ test('an approval is a choice that shows what would run, after the start of its 
     })
     expect(page.messages.length).toBe(4)
     const forged = new Page(`${backend.url}/api/kortyx/seller`)
-    // The other answer, by a token that was used.
+    // The other answer with a used token.
     if (asked) await forged.respond(asked, [choice === 'approve' ? 'deny' : 'approve'])
     expect([forged.status, forged.refusal?.code]).toEqual([409, 'answer_already_settled'])
   }
 })
 
-test('a tool of the client is asked for in words, and what it gives is JSON', async () => {
+test('a client tool is a text interrupt, answered with JSON', async () => {
   const { backend, page } = await pageOf('guide')
   await page.send('where?')
   const [asked] = page.asked
@@ -34,11 +34,11 @@ test('a tool of the client is asked for in words, and what it gives is JSON', as
   expect(JSON.stringify((await backend.view('s')).messages)).toContain('"output":{"city":"Ulm"}')
 })
 
-test('an interrupt is resumed by its token, once, and only in its session', async () => {
+test('a token resumes its interrupt once, and only in its session', async () => {
   const { backend, page } = await pageOf('asker')
   await page.send('ask')
   const [asked] = page.asked
-  if (!asked) throw new Error('nothing was asked')
+  if (!asked) throw new Error('expected an interrupt, found none')
   const other = new Page(`${backend.url}/api/kortyx/asker`, 'other')
   await other.send('ask')
   const refused = async (where: Page, ...args: Parameters<Page['respond']>) => {
@@ -54,19 +54,19 @@ test('an interrupt is resumed by its token, once, and only in its session', asyn
   expect((await backend.view('s')).pendings.length).toBe(1)
   await page.respond(asked, ['rye'])
   expect(textsOf(page)).toEqual(['You chose "rye".'])
-  // The same answer again is the same request: what came of it is told, and nothing is done twice.
+  // The same answer again is the same request: it returns the outcome and runs nothing twice.
   await page.respond(asked, ['rye'])
   expect(textsOf(page)).toEqual(['You chose "rye".'])
   expect(await refused(page, asked, ['oats'])).toEqual([409, 'answer_already_settled', 'string'])
   expect((await backend.view('s')).runs.length).toBe(1)
-  // What it said by its answers stands in its history, and is no turn of its own.
+  // Answers in the history of a page are not turns.
   await page.send('ask me again')
   expect(page.asked.length).toBe(1)
   expect((await backend.view('s')).runs.length).toBe(2)
   expect(await refused(page, asked, ['rye'])).toEqual([409, 'answer_already_settled', 'string'])
 })
 
-test('a token is of no use to somebody else, or to who may not answer', async () => {
+test('rejects a token of another user or of a user who may not answer', async () => {
   const { backend } = await pageOf('asker', {
     authorize: ({ request, action }) => {
       const user = request.headers.get('x-user') ?? ''
@@ -79,7 +79,7 @@ test('a token is of no use to somebody else, or to who may not answer', async ()
   const ann = as('ann')
   await ann.send('ask')
   const [asked] = ann.asked
-  if (!asked) throw new Error('nothing was asked')
+  if (!asked) throw new Error('expected an interrupt, found none')
   for (const [user, status, code] of [
     ['bob', 404, 'session_unknown'],
     ['eve', 403, 'forbidden'],
@@ -92,7 +92,7 @@ test('a token is of no use to somebody else, or to who may not answer', async ()
   expect(textsOf(ann)).toEqual(['You chose "rye".'])
 })
 
-test('of two answers at once by one token, one wins', async () => {
+test('of two concurrent answers with one token, one wins', async () => {
   const { backend, page } = await pageOf('asker')
   await page.send('ask')
   const [asked] = page.asked
@@ -104,7 +104,7 @@ test('of two answers at once by one token, one wins', async () => {
   expect((await Promise.all([answer('rye'), answer('oats')])).sort()).toEqual([200, 409])
 })
 
-test('who cancels a question says something else instead', async () => {
+test('a new message cancels an interrupt', async () => {
   const { backend, page } = await pageOf('asker')
   await page.send('ask')
   const [asked] = page.asked
@@ -117,7 +117,7 @@ test('who cancels a question says something else instead', async () => {
   expect([page.status, page.refusal?.code]).toEqual([409, 'answer_already_settled'])
 })
 
-test('several may wait at once, and those that still do are asked for again', async () => {
+test('several interrupts can be pending, and open ones are sent again', async () => {
   const seller = agent({
     name: 'twice',
     tools: [sell],

@@ -3,7 +3,7 @@ import { proxy } from '../../scripts/faults/proxy.ts'
 import { INVENTORY } from '../backend.fixture.ts'
 import { besideIn, chunksIn, Page, pageOf, posted, shownOf, textsOf } from './kortyx-page.fixture.ts'
 
-test('text, and a second turn: its history has no ids, and is known by its words', async () => {
+test('receives text and a second turn: a history without ids is matched by its text', async () => {
   const { backend, page } = await pageOf('teller')
   await page.send('hi')
   await page.send('again')
@@ -17,11 +17,11 @@ test('text, and a second turn: its history has no ids, and is known by its words
     'You said: again',
   ])
   expect(backend.calls['teller']).toBe(3)
-  // Kortyx has no chunk for reasoning: what it has none for is passed over by its clients.
+  // Kortyx has no chunk for reasoning. Its clients ignore unknown chunks.
   expect(page.last.types).toEqual(['session', 'text-start', 'text-delta', 'text-end', 'checkpoint', 'done'])
 })
 
-test('parallel calls, a call that fails, one of a provider, a sub-agent', async () => {
+test('receives parallel calls, a failed call, a provider-executed call and a sub-agent', async () => {
   const { backend, page } = await pageOf('weigher')
   await page.send('weigh')
   expect(textsOf(page)).toEqual(['I weigh both.', 'Oats are heavier.'])
@@ -31,22 +31,22 @@ test('parallel calls, a call that fails, one of a provider, a sub-agent', async 
     'tool-call-result',
     'tool-call-result',
   ])
-  const told = async (program: string) => {
+  const shownBy = async (program: string) => {
     const other = new Page(`${backend.url}/api/kortyx/${program}`, program)
     await other.send('go')
     return [textsOf(other), other.last.types.filter(type => type.startsWith('tool'))]
   }
-  expect(await told('breaker')).toEqual([['It broke.'], ['tool-call-start', 'tool-call-error']])
-  expect(await told('searcher')).toEqual([['Found two.'], ['tool-call-start', 'tool-call-result']])
-  expect(await told('boss')).toEqual([
+  expect(await shownBy('breaker')).toEqual([['It broke.'], ['tool-call-start', 'tool-call-error']])
+  expect(await shownBy('searcher')).toEqual([['Found two.'], ['tool-call-start', 'tool-call-result']])
+  expect(await shownBy('boss')).toEqual([
     ['I ask.', 'They counted.'],
     ['tool-call-start', 'tool-call-result'],
   ])
-  // It has nothing for sources and files either.
-  expect(await told('librarian')).toEqual([['See these.'], []])
+  // Kortyx has no chunks for sources and files either.
+  expect(await shownBy('librarian')).toEqual([['See these.'], []])
 })
 
-test('an input is told when it is whole, since Kortyx has no chunk for one that comes', async () => {
+test('sends a tool input when it is complete, because Kortyx has no chunk for partial input', async () => {
   const { backend } = await pageOf('scribe')
   const body = { sessionId: 's', messages: [{ role: 'user', content: 'weigh' }] }
   const reply = await posted(`${backend.url}/api/kortyx/scribe`, body)
@@ -54,15 +54,15 @@ test('an input is told when it is whole, since Kortyx has no chunk for one that 
   await expect.poll(types).toContain('tool-input-delta')
   backend.gate.open()
   const chunks = chunksIn(await reply.text())
-  const told = chunks.filter(({ type }) => type.startsWith('tool-call'))
-  expect(told.map(({ type }) => type)).toEqual(['tool-call-start', 'tool-call-result'])
-  expect(told[0]).toMatchObject({ toolCallId: 'input-1', tool: 'weigh', input: { what: 'rye', kilos: 4 } })
-  // It comes in pieces beside, for clients that know of them.
+  const shownBy = chunks.filter(({ type }) => type.startsWith('tool-call'))
+  expect(shownBy.map(({ type }) => type)).toEqual(['tool-call-start', 'tool-call-result'])
+  expect(shownBy[0]).toMatchObject({ toolCallId: 'input-1', tool: 'weigh', input: { what: 'rye', kilos: 4 } })
+  // Additional chunks stream it for clients that know them.
   const pieces = besideIn(chunks).flatMap(chunk => (chunk.type === 'tool-input-delta' ? [chunk.delta] : []))
   expect(pieces).toEqual(['{"what":"rye",', '"kilos":4}'])
 })
 
-test('data of a tool has no chunk in Kortyx: a page passes it over, and it is there beside', async () => {
+test('sends data of tools as additional chunks, which a Kortyx page ignores', async () => {
   const { backend, page } = await pageOf('weigher')
   await page.send('weigh')
   expect(new Set(page.last.pieces.map(({ type }) => type))).toEqual(new Set(['text']))
@@ -77,11 +77,11 @@ test('data of a tool has no chunk in Kortyx: a page passes it over, and it is th
   })
 })
 
-test('structured objects of an agent and of a workflow, in all kinds', async () => {
+test('receives structured objects of an agent and of a workflow, of all kinds', async () => {
   const { backend, page } = await pageOf('lister')
   await page.send('list')
   expect(page.last.pieces).toEqual([{ type: 'structured', data: INVENTORY }])
-  // The workflow that a page chooses goes before the one in the path.
+  // The workflow in the body takes precedence over the one in the path.
   const body = { sessionId: 'p', workflowId: 'painter', messages: [{ role: 'user', content: 'paint' }] }
   const shown = await shownOf(await posted(`${backend.url}/api/kortyx/teller`, body))
   expect(shown.pieces).toEqual([
@@ -91,7 +91,7 @@ test('structured objects of an agent and of a workflow, in all kinds', async () 
   expect((await backend.view('p')).structured).toMatchObject([...shown.structured.values()])
 })
 
-test('an error in the middle is told, and then that it is done; a failed run has no checkpoint', async () => {
+test('sends an error in the middle of an answer, then done; a failed run has no checkpoint', async () => {
   const { page } = await pageOf('stumbler')
   await page.send('go')
   expect(page.last.pieces).toEqual([
@@ -101,7 +101,7 @@ test('an error in the middle is told, and then that it is done; a failed run has
   expect(page.last.types.slice(-2)).toEqual(['error', 'done'])
 })
 
-test('an attempt that was taken back stays as a text of its own, since Kortyx cannot take words back; who comes late sees none of it', async () => {
+test('a discarded draft stays as a separate text, because Kortyx has no retraction; late readers do not see it', async () => {
   const { backend, page } = await pageOf('stammerer')
   await page.send('go')
   expect(textsOf(page)).toEqual(['I mean, er,', 'The wheel turns.'])
@@ -111,7 +111,7 @@ test('an attempt that was taken back stays as a text of its own, since Kortyx ca
   expect(await whole.json()).toMatchObject({ text: 'The wheel turns.' })
 })
 
-test('a run that is stopped is not told as whole', async () => {
+test('a stopped run is not reported as complete', async () => {
   const { backend, page } = await pageOf('holder')
   const going = page.send('go')
   await backend.gate.reached
@@ -125,7 +125,7 @@ test('a run that is stopped is not told as whole', async () => {
   ])
 })
 
-test('a page that aborts leaves, and the run goes on: Kortyx has no way to stop one', async () => {
+test('a page that aborts disconnects, and the run continues: Kortyx cannot stop a run', async () => {
   const { backend, page } = await pageOf('holder')
   const gone = new AbortController()
   const going = page.send('go', gone.signal)
@@ -138,7 +138,7 @@ test('a page that aborts leaves, and the run goes on: Kortyx has no way to stop 
   expect((await run.result()).status).toBe('completed')
 })
 
-test('a socket that is cut in the middle is an error, and the same request again goes on with the same run', async () => {
+test('a cut connection is an error, and repeating the request joins the same run', async () => {
   const { backend } = await pageOf('holder')
   const gate = await proxy(backend.url)
   onTestFinished(() => gate.stop())
@@ -155,7 +155,7 @@ test('a socket that is cut in the middle is an error, and the same request again
   expect(backend.calls['holder']).toBe(1)
 })
 
-test('a request that is sent twice runs once; a history that was edited is a turn in place of another', async () => {
+test('runs a repeated request once; an edited history rewinds', async () => {
   const { backend, page } = await pageOf('teller')
   const url = `${backend.url}/api/kortyx/teller`
   const body = { sessionId: 's', workflowId: '', messages: [{ role: 'user', content: 'hi' }], context: {} }
@@ -176,7 +176,7 @@ test('a request that is sent twice runs once; a history that was edited is a tur
   ).toEqual(['hi', 'You said: hi', '2', 'You said: 2'])
 })
 
-test('the last message is answered anew where a page asks for that', async () => {
+test('regenerates the last answer on request', async () => {
   const { backend, page } = await pageOf('teller')
   await page.send('hi')
   const body = { sessionId: 's', regenerate: true, messages: [{ role: 'user', content: 'hi' }] }
@@ -185,7 +185,7 @@ test('the last message is answered anew where a page asks for that', async () =>
   expect((await backend.view('s')).messages.length).toBe(2)
 })
 
-test('law 7: a server that goes says so, and no page takes what it has for whole', async () => {
+test('law 7: a server shutdown is reported, and no page takes a partial answer for complete', async () => {
   const { backend, page } = await pageOf('holder')
   const going = page.send('go')
   await backend.gate.reached
@@ -197,7 +197,7 @@ test('law 7: a server that goes says so, and no page takes what it has for whole
   await closing
 })
 
-test('what cannot be done is refused in words that its pages show', async () => {
+test('rejects invalid requests with a message that pages show', async () => {
   const { backend } = await pageOf('teller')
   const ask = async (program: string, body: object) => {
     const reply = await posted(`${backend.url}/api/kortyx/${program}`, body)
@@ -217,7 +217,7 @@ test('what cannot be done is refused in words that its pages show', async () => 
   ])
 })
 
-test('a page that keeps no history may say the same again, once its answer is there', async () => {
+test('a page without a history can repeat a message after its answer', async () => {
   const { backend, page } = await pageOf('teller')
   for (const text of ['hi', 'yes', 'hi', 'hi']) {
     page.messages = []
@@ -227,7 +227,7 @@ test('a page that keeps no history may say the same again, once its answer is th
   expect(backend.calls['teller']).toBe(4)
 })
 
-test('a session is made where none is named, and is told first; nothing of the server’s context leaves it', async () => {
+test('creates a session if none is named and sends its id first; the server context is not sent', async () => {
   const { backend } = await pageOf('teller', { context: () => ({ secret: 'sesame' }) })
   const url = `${backend.url}/api/kortyx/teller`
   const reply = await posted(url, { messages: [{ role: 'user', content: 'hi' }], context: { locale: 'de' } })
@@ -243,12 +243,12 @@ test('a session is made where none is named, and is told first; nothing of the s
   expect(text.endsWith('"data":{"status":"completed"},"millrace":null}\n\ndata: [DONE]\n\n')).toBe(true)
   expect(text).not.toContain('sesame')
   expect(text).not.toContain('\r')
-  // What a page sends is input of its run.
+  // The context of a page is input of its run.
   const requested = (await backend.entries(sessionId ?? '')).find(({ chunk }) => chunk.type === 'run-requested')
   expect(requested?.chunk).toMatchObject({ data: { context: { locale: 'de' } } })
 })
 
-test('without a stream all of it is one reply of JSON: chunks, text and structured data', async () => {
+test('without streaming the response is one JSON object: chunks, text and structured data', async () => {
   const { backend } = await pageOf('weigher')
   const ask = async (program: string, sessionId: string) => {
     const body = { sessionId, stream: false, messages: [{ role: 'user', content: 'go' }] }

@@ -1,5 +1,5 @@
-// A page of Kortyx, by what its documentation says of the protocol: events are split at an empty line of line feeds alone, each is `data: ` and JSON, `[DONE]` ends them; structured
-// chunks are reduced by `streamId`; a page clears them with each request, posts its whole history without ids, and answers a question with its token in `metadata.resume`.
+// A Kortyx page, written after its documentation: events are separated by `\n\n`, each is `data: ` and JSON, `[DONE]` ends them. Structured
+// chunks are reduced by `streamId`. A page clears them with each request, posts its whole history without ids, and answers with a token in `metadata.resume`.
 
 import type { StreamChunk } from '@millrace/dialects/kortyx'
 import { StreamChunkSchema } from '@millrace/dialects/kortyx/schemas'
@@ -8,7 +8,7 @@ import { openBackend } from '../backend.fixture.ts'
 
 export type InterruptChunk = Extract<StreamChunk, { type: 'interrupt' }>
 
-/** What a page shows of a message, in the order in which it began. */
+/** Pieces of a shown message, in the order of their start. */
 export type Piece =
   | { readonly type: 'text'; readonly content: string }
   | { readonly type: 'structured'; readonly data: unknown }
@@ -37,11 +37,11 @@ async function* readStream(body: ReadableStream<Uint8Array>): AsyncGenerator<Str
   }
 }
 
-/** What a page makes of the chunks of one request. */
+/** State of a page from the chunks of one request. */
 export class Shown {
   readonly #pieces = new Map<string, Piece>()
   readonly #structured = new Map<string, StructuredState>()
-  /** What it was told, but what it passes over. */
+  /** Received chunks, without ignored ones. */
   readonly types: string[] = []
   isDone = false
 
@@ -98,10 +98,10 @@ export class Page {
   readonly #headers: Readonly<Record<string, string>>
   messages: Said[] = []
   sessionId: string
-  /** What each request was answered with. */
+  /** Results of all requests. */
   readonly shown: Shown[] = []
   status = 0
-  /** The body of a refusal. */
+  /** Body of an error response. */
   refusal: { readonly error?: string; readonly code?: string } | undefined
 
   constructor(endpoint: string, sessionId = 's', headers: Readonly<Record<string, string>> = {}) {
@@ -114,17 +114,17 @@ export class Page {
     return this.shown.at(-1) as Shown
   }
 
-  /** The questions of the last answer. */
+  /** Interrupts of the last response. */
   get asked(): readonly InterruptChunk[] {
     return this.last.pieces.flatMap(piece => (piece.type === 'interrupt' ? [piece.chunk] : []))
   }
 
-  /** Says something. */
+  /** Sends a message. */
   send(content: string, signal?: AbortSignal): Promise<void> {
     return this.#post({ role: 'user', content }, signal)
   }
 
-  /** Answers a question. */
+  /** Answers an interrupt. */
   respond(
     { requestId, resumeToken: token }: Pick<InterruptChunk, 'requestId' | 'resumeToken'>,
     selected: readonly string[],
@@ -157,25 +157,25 @@ export class Page {
   }
 }
 
-/** A page that talks to a program of a backend of its own. */
+/** A page with its own backend. */
 export async function pageOf(program: string, options: Parameters<typeof openBackend>[0] = {}) {
   const backend = await openBackend(options)
   const page = new Page(`${backend.url}/api/kortyx/${program}`)
   return { backend, page }
 }
 
-/** What it shows last: texts, and of the rest what they are. */
+/** The last shown message: texts, and the types of other pieces. */
 export const textsOf = (page: Page) =>
   page.last.pieces.map(piece => (piece.type === 'text' ? piece.content : piece.type))
 
-/** What a page would show of a reply. */
+/** State of a page from a response. */
 export async function shownOf(reply: Response): Promise<Shown> {
   const shown = new Shown()
   for await (const chunk of readStream(reply.body as ReadableStream<Uint8Array>)) shown.take(chunk)
   return shown
 }
 
-/** Posts what a page would. */
+/** Posts a request like a page. */
 export function posted(url: string, body: object): Promise<Response> {
   return fetch(url, {
     method: 'POST',
@@ -184,11 +184,11 @@ export function posted(url: string, body: object): Promise<Response> {
   })
 }
 
-/** All chunks of a whole body, also those that a page passes over. */
+/** All chunks of a complete body, including those that a page ignores. */
 export const chunksIn = (body: string): StreamChunk[] =>
   (body.match(/^data: \{.*$/gm) ?? []).map(line => JSON.parse(line.slice('data: '.length)) as StreamChunk)
 
-/** What is said beside the chunks of Kortyx. */
+/** Chunks that are sent in addition to those of Kortyx. */
 export const besideIn = (chunks: readonly StreamChunk[]): Chunk[] =>
   chunks.flatMap(chunk => {
     const isOurs = chunk.type === 'tool-result' && chunk.tool === 'millrace'

@@ -1,4 +1,4 @@
-// A server of Kortyx, by what its documentation says of the protocol: it has a segment and a use of a hook for each text, asks one question in a stream, and takes its token once.
+// A Kortyx server, written after its documentation: each text has a segment and a hook use, a stream has at most one interrupt, and a token is valid once.
 
 import type { StreamChunk } from '@millrace/dialects/kortyx'
 import { type ChatRequest, ChatRequestSchema, resumeIn } from '@millrace/dialects/kortyx/schemas'
@@ -47,7 +47,7 @@ function answerTo(body: ChatRequest): StreamChunk[] {
         { type: 'tool-call-start', ...call, input: { what: 'rye' } },
         { type: 'tool-call-result', ...call, content: '{"kilos":4}', structuredContent: { kilos: 4 } },
         ...text('Four.'),
-        // What was streamed is not said again.
+        // Streamed text is not repeated.
         { type: 'message', node: 'chat', content: 'Four.' },
       ]
     }
@@ -58,7 +58,7 @@ function answerTo(body: ChatRequest): StreamChunk[] {
   }
 }
 
-/** A server that listens; closed with its test. */
+/** Starts a server until the end of the test. */
 export async function openKortyx(): Promise<KortyxServer> {
   const asked: ChatRequest[] = []
   const server = await listen(async request => {

@@ -7,7 +7,7 @@ import { openBackend } from '../backend.fixture.ts'
 import { Page } from '../peers/peer-page.fixture.tsx'
 import { openKortyx } from './kortyx-server.fixture.ts'
 
-test('our page talks to a server of Kortyx: text, a second turn, calls, errors', async () => {
+test('our page works with a Kortyx server: text, a second turn, calls, errors', async () => {
   const server = await openKortyx()
   const page = new Page({ connection: kortyx({ api: server.url, workflowId: 'chat' }) })
   await page.chat.sendMessage('hi')
@@ -29,7 +29,7 @@ test('our page talks to a server of Kortyx: text, a second turn, calls, errors',
   ])
 })
 
-test('structured objects of a server of Kortyx are ours', async () => {
+test('decodes structured objects of a Kortyx server', async () => {
   const server = await openKortyx()
   const chat = createChat({ connection: kortyx({ api: server.url }) })
   onTestFinished(chat.start())
@@ -42,7 +42,7 @@ test('structured objects of a server of Kortyx are ours', async () => {
     })
 })
 
-test('a question of a server of Kortyx is answered with its token', async () => {
+test('answers an interrupt of a Kortyx server with its token', async () => {
   const server = await openKortyx()
   const page = new Page({ connection: kortyx({ api: server.url }) })
   await page.chat.sendMessage('ask')
@@ -55,7 +55,7 @@ test('a question of a server of Kortyx is answered with its token', async () => 
   })
 })
 
-test('our page over our own server in the words of Kortyx loses nothing: reasoning, approvals, questions, tools of the client', async () => {
+test('our page over our Kortyx endpoint loses nothing: reasoning, approvals, interrupts, client tools', async () => {
   const backend = await openBackend()
   const open = (program: string, props: object = {}) =>
     new Page({ connection: kortyx({ api: `${backend.url}/api/kortyx/${program}` }), session: program, ...props })

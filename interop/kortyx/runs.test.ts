@@ -4,24 +4,24 @@ import type { StructuredState } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { connectionsOf, type Recorded, recorded, scenarios } from '../runs.fixture.ts'
+import { connectionsOf, type Recorded, recorded, scenarios } from '../recorded-runs.fixture.ts'
 import { Shown } from './kortyx-page.fixture.ts'
 
 const encoder = () => kortyxDialect.encoder({ sessionId: 'session', turnIndex: 1 })
 
-/** What a page shows of some chunks, as they come out of the wire. */
+/** State of a page from chunks after a JSON round trip. */
 function shownOf(events: readonly StreamChunk[]): Shown {
   const shown = new Shown()
   for (const event of events) shown.take(StreamChunkSchema.parse(JSON.parse(JSON.stringify(event))) as StreamChunk)
   expect(shown.isDone).toBe(true)
-  mustBeInOrder(events.filter(event => event.type !== 'tool-result'))
+  expectOrder(events.filter(event => event.type !== 'tool-result'))
   return shown
 }
 
 const CLOSING: ReadonlySet<string> = new Set(['interrupt', 'error', 'checkpoint', 'done'])
 
-/** The session first; texts and calls begin before they go on and end once; then questions or an error, the checkpoint, and that it is done. */
-function mustBeInOrder(events: readonly StreamChunk[]): void {
+/** Expects the session first; texts and calls start before they continue and end once; then interrupts or an error, the checkpoint, and done. */
+function expectOrder(events: readonly StreamChunk[]): void {
   const types = events.map(({ type }) => type)
   expect(types[0]).toBe('session')
   expect(types.indexOf('done')).toBe(types.length - 1)
@@ -47,7 +47,7 @@ function mustBeInOrder(events: readonly StreamChunk[]): void {
         break
       case 'tool-call-result':
       case 'tool-call-error':
-        // That of an attempt which was taken back may come again.
+        // The call of a discarded attempt can start again.
         calls.delete(event.toolCallId)
         break
       default:
@@ -56,14 +56,14 @@ function mustBeInOrder(events: readonly StreamChunk[]): void {
   expect([...texts]).toEqual([])
 }
 
-/** What the view has for a page of Kortyx: the words of the root agent, and all structured objects. */
+/** The part of the view that a Kortyx page shows: text of the root agent, and all structured objects. */
 function viewOf({ view, runId }: Recorded) {
   const { parts = [] } = view.messages.find(message => message.runId === runId && message.agentId === runId) ?? {}
   const text = parts.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('')
   return { text, structured: view.structured.map(({ streamId, status, data }) => ({ streamId, status, data })) }
 }
 
-function saidBy(all: readonly Shown[]) {
+function contentOf(all: readonly Shown[]) {
   const structured = new Map<string, StructuredState>()
   for (const { structured: some } of all) for (const [id, state] of some) structured.set(id, state)
   return {
@@ -72,25 +72,25 @@ function saidBy(all: readonly Shown[]) {
   }
 }
 
-test('every run is a Kortyx stream in order, asks for all that waits, and shows what our view says, followed or late', async () => {
+test('every run, live and replayed, is an ordered Kortyx stream, has all pending interrupts, and shows our view', async () => {
   const property = fc.asyncProperty(scenarios, async scenario => {
     const run = await recorded(scenario)
     const connections = connectionsOf(encoder(), run).map(shownOf)
-    mustAsk(connections, run)
+    expectInterrupts(connections, run)
     const late = encoder()
     const replay = [...run.replay.flatMap(entry => late.encode(entry)), ...late.end(run.status)]
-    expect(saidBy([shownOf(replay)])).toEqual(viewOf(run))
-    // Words that were taken back stay on the screen of who saw them; structured objects do not.
+    expect(contentOf([shownOf(replay)])).toEqual(viewOf(run))
+    // Discarded text stays on the screen of live readers, discarded structured objects do not.
     const isTakenBack = run.live.some(({ chunk }) => chunk.type === 'step-discarded')
-    const { text, structured } = saidBy(connections)
+    const { text, structured } = contentOf(connections)
     expect(structured).toEqual(viewOf(run).structured)
     if (!isTakenBack) expect(text).toBe(viewOf(run).text)
   })
   await fc.assert(property, { numRuns: multiplied(60) })
 })
 
-/** Each connection but the last ends with a question for all that its run waits for. */
-function mustAsk(connections: readonly Shown[], { live }: Recorded): void {
+/** Expects that each connection but the last ends with interrupts for all pendings of its run. */
+function expectInterrupts(connections: readonly Shown[], { live }: Recorded): void {
   const awaited = live.flatMap(({ chunk }) =>
     chunk.type === 'run-paused'
       ? [chunk.awaits.flatMap(({ kind, id }) => (kind === 'children' ? [] : [id])).sort()]

@@ -8,7 +8,7 @@ const open = async (agent: string) => {
   return { backend, page: new Page({ url: `${backend.url}/api/mui/${agent}`, conversationId: 's' }) }
 }
 
-test('text and reasoning, and a second turn', async () => {
+test('receives text and reasoning, and a second turn', async () => {
   const { backend, page } = await open('teller')
   await page.say('hi')
   expect(page.errors).toEqual([])
@@ -24,7 +24,7 @@ test('text and reasoning, and a second turn', async () => {
   expect((await backend.view('s')).messages.map(({ id }) => id)).toEqual(page.messages.map(({ id }) => id))
 })
 
-test('no history is posted, so none can be edited there: each turn says its own message', async () => {
+test('posts only the new message of each turn, without a history', async () => {
   const backend = await openBackend()
   const bodies: Record<string, unknown>[] = []
   const watched: typeof fetch = (input, init) => {
@@ -41,7 +41,7 @@ test('no history is posted, so none can be edited there: each turn says its own 
   expect(JSON.stringify(bodies[1])).not.toContain('hi')
 })
 
-test('parallel tools with progress, several steps, data that replaces, and data that is told and not kept', async () => {
+test('receives parallel tools with progress, several steps, replaced data and transient data', async () => {
   const { page } = await open('weigher')
   await page.say('weigh')
   expect(page.errors).toEqual([])
@@ -61,14 +61,14 @@ test('parallel tools with progress, several steps, data that replaces, and data 
     'data-scale',
     'data-scale',
   ])
-  // The runtime makes nothing of inputs as they come, and would call for each piece.
+  // The MUI runtime does not use partial inputs and would call back for each piece.
   expect(page.toolStates.filter(state => state === 'input-streaming').length).toBe(2)
 })
 
 test.each([
   { approved: true, state: 'output-available', output: { sold: 'flour' } },
   { approved: false, state: 'output-denied', reason: 'too dear' },
-])('an approval goes on in the same message: $approved', async ({ approved, state, output, reason }) => {
+])('an approval continues in the same message: $approved', async ({ approved, state, output, reason }) => {
   const { page } = await open('seller')
   const said = page.say('sell')
   const { approvalId = '' } = await page.callIn('sell', 'approval-requested')
@@ -81,7 +81,7 @@ test.each([
   expect(page.finished.length).toBe(1)
 })
 
-test('an approval by the id of its call, and one that is forged is refused', async () => {
+test('answers an approval by its call id and rejects a forged one', async () => {
   const { backend, page } = await open('seller')
   const said = page.say('sell')
   const { toolCallId } = await page.callIn('sell', 'approval-requested')
@@ -96,7 +96,7 @@ test('an approval by the id of its call, and one that is forged is refused', asy
   expect(page.call('sell')?.output).toEqual({ sold: 'flour' })
 })
 
-test('the tool of a client is answered through the adapter: the runtime has nothing for that', async () => {
+test('answers a client tool through the adapter, because the MUI runtime has no client tools', async () => {
   const { page } = await open('guide')
   const said = page.say('where')
   const { toolCallId } = await page.callIn('locate', 'input-available')
@@ -106,7 +106,7 @@ test('the tool of a client is answered through the adapter: the runtime has noth
   expect(page.call('locate')).toMatchObject({ state: 'output-available', output: { city: 'Ulm' } })
 })
 
-test('a question is a part of the message, and so is its answer', async () => {
+test('an interrupt and its answer are parts of the message', async () => {
   const { page } = await open('asker')
   const said = page.say('ask')
   const questions = () => (page.last?.parts ?? []).filter(({ type }) => type === 'data-millrace')
@@ -119,7 +119,7 @@ test('a question is a part of the message, and so is its answer', async () => {
   expect(page.text).toBe('You chose "rye".')
 })
 
-test('structured objects that are done, sources, files and what a provider runs', async () => {
+test('receives final structured objects, sources, files and provider-executed calls', async () => {
   const { backend, page } = await open('painter')
   await page.say('paint')
   expect(page.last?.parts).toContainEqual({
@@ -144,7 +144,7 @@ test('structured objects that are done, sources, files and what a provider runs'
   expect(JSON.stringify(lister.last?.parts)).toContain(JSON.stringify(INVENTORY.rows))
 })
 
-test('a tool that fails, and the words of a sub-agent, which are not of this message', async () => {
+test('receives a failed tool call, and no sub-agent text in the message', async () => {
   const { backend, page } = await open('breaker')
   await page.say('break')
   expect(page.call('broken')).toMatchObject({ state: 'output-error' })
@@ -155,17 +155,17 @@ test('a tool that fails, and the words of a sub-agent, which are not of this mes
   expect(boss.messages.length).toBe(2)
 })
 
-test('law 7: a run that fails is an error, with its reason, and no disconnect', async () => {
+test('law 7: a failed run is an error with its reason, not a disconnect', async () => {
   const { page } = await open('stumbler')
   await page.say('go')
-  // The log took the attempt back.
+  // The log discarded the attempt.
   expect(page.last?.parts).toEqual([])
   expect(page.last?.status).toBe('error')
   expect(page.errors).toMatchObject([{ code: 'STREAM_ERROR', message: expect.stringContaining('no more') }])
   expect(page.finished).toMatchObject([{ isError: true, isDisconnect: false }])
 })
 
-test('what a retried attempt took back is gone', async () => {
+test('removes a discarded attempt', async () => {
   const { page } = await open('stammerer')
   await page.say('go')
   expect(page.errors).toEqual([])
@@ -174,12 +174,12 @@ test('what a retried attempt took back is gone', async () => {
     { type: 'reasoning', text: 'Now then.', state: 'done' },
     { type: 'text', text: 'The wheel turns.', state: 'done' },
   ])
-  // At no time were both there.
+  // The two texts were never shown together.
   expect(page.texts.some(text => text.startsWith('I mean'))).toBe(true)
   expect(page.texts.filter(text => text.includes('I mean') && text.includes('wheel'))).toEqual([])
 })
 
-test('a request that is refused is an error of sending', async () => {
+test('a rejected request is a send error', async () => {
   const { page } = await open('nobody')
   await page.say('hi')
   expect(page.errors).toMatchObject([{ code: 'SEND_ERROR', message: expect.stringContaining('nobody') }])

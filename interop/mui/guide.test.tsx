@@ -6,7 +6,7 @@ import { listenInEmptyFolder } from '../guide-example.fixture.ts'
 import { click, mount } from '../mount.fixture.tsx'
 import { app } from './guide-server.ts'
 
-// Not by `import.meta.url`, which is a page's address in this environment.
+// In this environment `import.meta.url` is the address of a page.
 const read = (path: string) => readFileSync(`${import.meta.dirname}/${path}`, 'utf8')
 
 test('the page of the guide runs as printed', async () => {

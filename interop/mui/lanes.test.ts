@@ -1,9 +1,9 @@
-// What runs by chance do not come to: texts of several lanes in one message, and what sub-agents ask.
+// Cases that the random runs do not reach: texts of several lanes in one message, and approvals of sub-agents.
 
 import { chatMessagesOf } from '@millrace/dialects/mui'
 import { type Chunk, type Entry, foldLog, messageIdOf } from '@millrace/protocol'
 import { expect, test } from 'vitest'
-import { readThrough, shown } from './wire.fixture.ts'
+import { readThrough, shown } from './read-through.fixture.ts'
 
 const runId = 'run-1'
 
@@ -28,34 +28,37 @@ const OVER = [
   ['main', { type: 'run-finished', status: 'completed' }],
 ] as const
 
-test.each([0, 16])('a lane that takes its words back leaves the open texts of others whole, at %i ms', async flush => {
-  const live = entries(
-    ...BEGUN,
-    ['b', { type: 'text-delta', id: 'b1', delta: 'wrong' }],
-    ['a', { type: 'text-delta', id: 'a1', delta: 'one ' }],
-    ['a', { type: 'data-scale', id: 'scale', data: 1 }],
-    ['b', { type: 'step-discarded', reason: 'again' }],
-    ['a', { type: 'text-delta', id: 'a1', delta: 'two ' }],
-    ['b', { type: 'text-delta', id: 'b1', delta: 'right' }],
-    ['a', { type: 'data-scale', id: 'scale', data: 2 }],
-    ['a', { type: 'text-delta', id: 'a1', delta: 'three' }],
-    ['b', { type: 'step-discarded', reason: 'again' }],
-    ['a', { type: 'text-end', id: 'a1' }],
-    ['b', { type: 'text-delta', id: 'b1', delta: 'at last' }],
-    ['b', { type: 'checkpoint-created', checkpointId: 'cb' }],
-    ['a', { type: 'checkpoint-created', checkpointId: 'ca' }],
-    ...OVER,
-  )
-  const { reading, store, updates } = await readThrough({ live, runId }, [12, 20], flush)
-  await reading
-  expect(shown(store, { live, runId }).parts).toEqual(partsOf(live))
-  expect(partsOf(live)).toMatchObject([{ text: 'one two three' }, { data: 2 }, { text: 'at last' }])
-  // Before all was put in order at the end, each was there once already.
-  const texts = (updates.at(-1)?.parts ?? []).flatMap(part => (part.type === 'text' ? [part.text] : []))
-  expect(texts.sort()).toEqual(['at last', 'one two three'])
-})
+test.each([0, 16])(
+  'a discard of one lane keeps the open texts of other lanes, with a flush interval of %i ms',
+  async flush => {
+    const live = entries(
+      ...BEGUN,
+      ['b', { type: 'text-delta', id: 'b1', delta: 'wrong' }],
+      ['a', { type: 'text-delta', id: 'a1', delta: 'one ' }],
+      ['a', { type: 'data-scale', id: 'scale', data: 1 }],
+      ['b', { type: 'step-discarded', reason: 'again' }],
+      ['a', { type: 'text-delta', id: 'a1', delta: 'two ' }],
+      ['b', { type: 'text-delta', id: 'b1', delta: 'right' }],
+      ['a', { type: 'data-scale', id: 'scale', data: 2 }],
+      ['a', { type: 'text-delta', id: 'a1', delta: 'three' }],
+      ['b', { type: 'step-discarded', reason: 'again' }],
+      ['a', { type: 'text-end', id: 'a1' }],
+      ['b', { type: 'text-delta', id: 'b1', delta: 'at last' }],
+      ['b', { type: 'checkpoint-created', checkpointId: 'cb' }],
+      ['a', { type: 'checkpoint-created', checkpointId: 'ca' }],
+      ...OVER,
+    )
+    const { reading, store, updates } = await readThrough({ live, runId }, [12, 20], flush)
+    await reading
+    expect(shown(store, { live, runId }).parts).toEqual(partsOf(live))
+    expect(partsOf(live)).toMatchObject([{ text: 'one two three' }, { data: 2 }, { text: 'at last' }])
+    // Each text was present once even before the final correction.
+    const texts = (updates.at(-1)?.parts ?? []).flatMap(part => (part.type === 'text' ? [part.text] : []))
+    expect(texts.sort()).toEqual(['at last', 'one two three'])
+  },
+)
 
-test('what a sub-agent asks to be approved is a part of the message, which knows nothing else of it', async () => {
+test('the approval of a sub-agent is a part of the message, without other parts of its call', async () => {
   const live = entries(
     ...BEGUN,
     ['main', { type: 'tool-input-available', toolCallId: 'c', toolName: 'ask', input: {} }],

@@ -1,4 +1,4 @@
-// What an adapter that somebody wrote by hand sees of the server: envelopes over SSE, straight into the runtime.
+// The server as a hand-written adapter uses it: envelopes over SSE, passed directly to the MUI runtime.
 
 import type { MuiEvent } from '@millrace/dialects/mui'
 import { ChatStore } from '@mui/x-chat-headless/store'
@@ -16,7 +16,7 @@ const say = (backend: Backend, agent: string, body: object) =>
 
 const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'go' }] }
 
-/** The events of a body, with the id that came last. */
+/** Events of a body, and their ids. */
 async function read(response: Response): Promise<{ readonly envelopes: ChatStreamEnvelope[]; readonly ids: string[] }> {
   const text = await response.text()
   const lines = text.split('\n')
@@ -34,17 +34,17 @@ const streamOf = (envelopes: readonly ChatStreamEnvelope[]) =>
     },
   })
 
-test('its envelopes can be given to the runtime as they are, cut anywhere, and gone on with from the last id', async () => {
+test('envelopes can be passed to the MUI runtime unchanged, cut anywhere, and resumed from the last id', async () => {
   const backend = await openBackend()
   const { envelopes, ids } = await read(await say(backend, 'teller', { message }))
   const eventIds = envelopes.map(({ eventId }) => eventId)
   expect(new Set(eventIds).size).toBe(eventIds.length)
-  // Sequences would have holes, and the runtime waits for what is missing for ever.
+  // No sequences: they would have gaps, and the MUI runtime would wait for the missing ones forever.
   expect(envelopes.every(({ sequence }) => sequence === undefined)).toBe(true)
   for (const [i, id] of ids.entries()) {
     const store = new ChatStore({})
     const cut = envelopes.findIndex(({ eventId }) => eventId === id) + 1
-    // Some of what follows the last id has come, and comes again.
+    // Some events after the last id were received and are repeated.
     const first = await processStream(store, streamOf(envelopes.slice(0, cut + (i % 2))), {
       messageId: 'f',
       flushInterval: 0,
@@ -58,13 +58,13 @@ test('its envelopes can be given to the runtime as they are, cut anywhere, and g
     const options = { messageId: first.messageId as string, flushInterval: 0, seenEventIds: seen }
     await processStream(store, streamOf(rest.envelopes), options)
     const parts = Object.values(store.state.messagesById).flatMap(({ parts }) => parts)
-    // It splits a text that goes on in another stream.
+    // The MUI runtime splits a text that continues in another stream.
     const text = parts.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('')
     expect(text).toBe('You said: go')
   }
 })
 
-test('an answer gives what follows it, and a start that names the message', async () => {
+test('an answer returns what follows it, with a start that names the message', async () => {
   const backend = await openBackend()
   const asked = await read(await say(backend, 'seller', { message }))
   expect(asked.envelopes.at(-1)?.chunk).toMatchObject({ type: 'finish', finishReason: 'tool-calls' })
@@ -76,7 +76,7 @@ test('an answer gives what follows it, and a start that names the message', asyn
   expect(JSON.stringify(envelopes)).toContain('So much for the flour.')
 })
 
-test('what is not there, and what is no place', async () => {
+test('rejects unknown sessions and invalid positions', async () => {
   const backend = await openBackend()
   const get = (path: string) => fetch(`${backend.url}/api/mui/teller/${path}`)
   expect((await get('s/stream')).status).toBe(204)

@@ -1,4 +1,4 @@
-// Runs by chance, over connections that break by chance, through the runtime's own reading of streams.
+// Random runs over randomly cut connections, read by the MUI runtime.
 
 import { chatMessagesOf, type MuiEvent, muiDialect, type ChatMessageChunk as Said } from '@millrace/dialects/mui'
 import { messageIdOf } from '@millrace/protocol'
@@ -8,8 +8,8 @@ import type { ChatMessage, ChatMessageChunk } from '@mui/x-chat-headless/types'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { type Recorded, recorded, replayOf, scenarios } from '../runs.fixture.ts'
-import { readThrough, shown } from './wire.fixture.ts'
+import { type Recorded, recorded, replayOf, scenarios } from '../recorded-runs.fixture.ts'
+import { readThrough, shown } from './read-through.fixture.ts'
 
 const expected = ({ view, runId }: Recorded): Partial<ChatMessage> => {
   const message = chatMessagesOf(view).find(({ id }) => id === messageIdOf(runId, runId))
@@ -17,7 +17,7 @@ const expected = ({ view, runId }: Recorded): Partial<ChatMessage> => {
   return { parts, metadata, status } as Partial<ChatMessage>
 }
 
-test('law 2: whatever happens, and however often the connection breaks, the runtime shows in the end what the log says', async () => {
+test('law 2: for every run and any number of cuts, the MUI runtime shows the final state of the log', async () => {
   const property = fc.asyncProperty(
     scenarios,
     fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 4 }),
@@ -29,7 +29,7 @@ test('law 2: whatever happens, and however often the connection breaks, the runt
       else expect(await reading).toMatchObject({ isDisconnect: false, isError: false })
       expect(shown(store, run)).toEqual(expected(run))
       expect(store.state.isStreaming).toBe(false)
-      // And before all was put right at the end, too: what was taken back was gone by then.
+      // Also before the final correction: discarded text was already gone.
       expect(wordsOf(updates.at(-1) ?? {})).toEqual(wordsOf(expected(run)))
     },
   )
@@ -39,7 +39,7 @@ test('law 2: whatever happens, and however often the connection breaks, the runt
 const wordsOf = ({ parts = [] }: Partial<ChatMessage>): string[] =>
   parts.flatMap(part => (part.type === 'text' || part.type === 'reasoning' ? [part.text] : []))
 
-test('without the adapter too, what is replayed is read to its end, and says the same texts and calls', async () => {
+test('without the adapter, a replay is read to its end with the same texts and calls', async () => {
   const property = fc.asyncProperty(scenarios, async scenario => {
     const run = await recorded(scenario)
     const events = replayOf(muiDialect, run) as MuiEvent[]
@@ -51,15 +51,15 @@ test('without the adapter too, what is replayed is read to its end, and says the
     })
     const store = new ChatStore({})
     const result = await processStream(store, stream, { messageId: 'fallback', flushInterval: 0 })
-    // It has no chunk for a failure: that it does not end well is all that it can be told (law 7).
+    // It has no chunk for a failure, so the stream only lacks a successful end (law 7).
     expect(result.isDisconnect).toBe(run.status === 'failed')
-    expect(sayings(shown(store, run))).toEqual(sayings(expected(run)))
+    expect(textsAndCalls(shown(store, run))).toEqual(textsAndCalls(expected(run)))
   })
   await fc.assert(property, { numRuns: multiplied(30) })
 })
 
-/** What people read, and what came of calls. The runtime has no place for the input of a call that could not be read. */
-const sayings = ({ parts = [] }: Partial<ChatMessage>): unknown[] =>
+/** Texts, and outcomes of calls. The MUI runtime has no field for an unparsable input. */
+const textsAndCalls = ({ parts = [] }: Partial<ChatMessage>): unknown[] =>
   parts.flatMap((part): unknown[] => {
     if (part.type === 'text' || part.type === 'reasoning') return [part]
     if (part.type !== 'tool' && part.type !== 'dynamic-tool') return []

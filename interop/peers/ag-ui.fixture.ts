@@ -1,4 +1,4 @@
-// A server of AG-UI, written by its types: it takes what its schema takes, and says what its own pipeline accepts.
+// An AG-UI server, written against its types: it validates input with its schema and sends events that its pipeline accepts.
 
 import type { AGUIEvent, Message, RunAgentInput } from '@ag-ui/core'
 import { EventType } from '@ag-ui/core'
@@ -39,7 +39,7 @@ export class AgUiServer {
     yield { type: EventType.TOOL_CALL_END, toolCallId }
   }
 
-  /** What was done and said, as messages. */
+  /** History as messages. */
   #worked(key: string, call = `call-${key}`, id = `worked-${key}`): Message[] {
     const weigh = { name: 'weigh', arguments: '{"what": "rye"}' }
     return [
@@ -85,7 +85,7 @@ export class AgUiServer {
         }
         return
       case 'all': {
-        // The server runs its own tool once it may run the other.
+        // The server runs its own tool after the approval of the other.
         yield* this.#call('sell', { what: 'flour' })
         yield* this.#call('locate', { precise: true }, 'locating')
         yield* this.#call('weigh', { what: 'rye' }, 'weighing')
@@ -102,7 +102,7 @@ export class AgUiServer {
         yield { ...finished, outcome: { type: 'success', pendingToolCallIds: ['call'] } }
         return
       case 'locate':
-        // A tool of the client's: nobody says more of it than that it is called.
+        // A client tool: the server only sends the call.
         yield* this.#call('locate', { precise: true })
         break
       case 'ask':
@@ -146,7 +146,7 @@ export class AgUiServer {
         yield { type: EventType.MESSAGES_SNAPSHOT, messages: [...messages, { ...answer, content: 'What I mean.' }] }
         break
       case 'old':
-        // All that it is asked, and nothing of what it said: that is not taken back by it.
+        // Only the user messages. This does not retract the answers.
         yield* this.#said('An answer.')
         yield { type: EventType.MESSAGES_SNAPSHOT, messages }
         break
@@ -197,7 +197,7 @@ export class AgUiServer {
   }
 }
 
-/** What a person said last. */
+/** Text of the last user message. */
 function textOf(messages: readonly Message[]): string {
   const content = messages.findLast(({ role }) => role === 'user')?.content
   return typeof content === 'string' ? content : ''

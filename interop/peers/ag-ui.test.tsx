@@ -8,7 +8,7 @@ import { mixed, suite } from './peer-suite.fixture.tsx'
 suite({ open: openAgUi, connect: agUi })
 mixed({ open: openAgUi, connect: agUi })
 
-test('a question is answered by the page', async () => {
+test('the page answers an interrupt', async () => {
   const { server, url } = await openAgUi()
   const page = new Page({ connection: agUi({ api: url }) })
   await page.chat.sendMessage('ask')
@@ -26,7 +26,7 @@ test('a question is answered by the page', async () => {
   expect(second?.runId).not.toBe(first?.runId)
 })
 
-test('the agent is told of the page’s tools, what it said goes by its own names, and state comes and goes', async () => {
+test('sends the page’s tools, the agent’s own message ids, and state in both directions', async () => {
   const { server, url } = await openAgUi()
   const tools = [{ name: 'locate', description: 'Where the person is.', parameters: { type: 'object' } }]
   const page = new Page({ connection: agUi({ api: url, tools }), data: { page: 7 } })
@@ -39,7 +39,7 @@ test('the agent is told of the page’s tools, what it said goes by its own name
   await expect.poll(() => server.asked.length).toBe(3)
   expect(server.asked[0]).toMatchObject({ tools, forwardedProps: { page: 7 }, threadId: page.chat.sessionId })
   expect(server.asked[0]?.state).toEqual({})
-  // A change that does not fit is passed over; the others stay.
+  // A state delta that does not apply is ignored. The others stay.
   expect(server.asked[2]?.state).toEqual({ sacks: 2, rye: { kilos: [4, 6] } })
   expect(server.asked[2]?.messages.map(({ id, role }) => (role === 'user' ? role : `${role} ${id}`))).toEqual([
     'user',
@@ -50,7 +50,7 @@ test('the agent is told of the page’s tools, what it said goes by its own name
   ])
 })
 
-test('calls that the end of a run names are the page’s, and no others', async () => {
+test('only calls named at the end of a run are client tools', async () => {
   const { url } = await openAgUi()
   const page = new Page({ connection: agUi({ api: url }) })
   await page.chat.sendMessage('pending')
@@ -66,30 +66,27 @@ test.each([
   ['same', `assistant sent: I weigh. ${WEIGHED}Then: yes.`],
   ['other', 'assistant sent: {data-noted}What I mean.'],
   ['old', 'assistant sent: An answer.'],
-])(
-  'a snapshot of messages: what it adds or corrects is shown, and what was said already is not said twice (%s)',
-  async (verb, line) => {
-    const { server, url } = await openAgUi()
-    const page = new Page({ connection: agUi({ api: url }) })
-    await page.chat.sendMessage(verb)
-    await page.shows('ready', `user sent: ${verb}`, line)
-    await page.chat.sendMessage('hi')
-    await page.shows(
-      'ready',
-      `user sent: ${verb}`,
-      line,
-      'user sent: hi',
-      expect.stringContaining('You said: hi') as never,
-    )
-    const { messages = [] } = server.asked[1] ?? {}
-    expect(messages.filter(({ role }) => role === 'user')).toHaveLength(2)
-    // The page calls what came whole as the server does.
-    if (verb === 'whole')
-      expect(messages.slice(1, -1).map(({ role }) => role)).toEqual(['reasoning', 'assistant', 'tool', 'assistant'])
-  },
-)
+])('a messages snapshot shows additions and corrections without repeating text (%s)', async (verb, line) => {
+  const { server, url } = await openAgUi()
+  const page = new Page({ connection: agUi({ api: url }) })
+  await page.chat.sendMessage(verb)
+  await page.shows('ready', `user sent: ${verb}`, line)
+  await page.chat.sendMessage('hi')
+  await page.shows(
+    'ready',
+    `user sent: ${verb}`,
+    line,
+    'user sent: hi',
+    expect.stringContaining('You said: hi') as never,
+  )
+  const { messages = [] } = server.asked[1] ?? {}
+  expect(messages.filter(({ role }) => role === 'user')).toHaveLength(2)
+  // A complete message keeps the id of the server.
+  if (verb === 'whole')
+    expect(messages.slice(1, -1).map(({ role }) => role)).toEqual(['reasoning', 'assistant', 'tool', 'assistant'])
+})
 
-test('what was said before the page knew of the session stands before what it says, and goes along with the next turn', async () => {
+test('earlier messages of the session stand before new ones and are sent with the next turn', async () => {
   const { server, url } = await openAgUi()
   const page = new Page({ connection: agUi({ api: url }) })
   const { messageId } = await page.chat.sendMessage('remember')

@@ -1,4 +1,4 @@
-// A server of the AI SDK, as its documentation has it: `streamText` with a model that follows a script.
+// A server of the AI SDK as documented: `streamText` with a scripted model.
 
 import { Readable } from 'node:stream'
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
@@ -36,7 +36,7 @@ const tools = {
   locate: tool({ inputSchema: z.object({ precise: z.boolean() }), outputSchema: z.object({ city: z.string() }) }),
 }
 
-/** What was said so far. */
+/** Stored part of an answer. */
 interface Kept {
   readonly pieces: string[]
   isOver: boolean
@@ -46,11 +46,11 @@ interface Kept {
 export class AiSdkServer {
   /** Where `hold` waits in the middle of its answer. */
   readonly gate = new Gate()
-  /** What was posted. */
+  /** Bodies of the requests. */
   readonly asked: { readonly trigger: string; readonly messages: UIMessage[]; readonly [name: string]: unknown }[] = []
-  /** How often the model was asked. */
+  /** Number of model calls. */
   calls = 0
-  /** Told when somebody left, or came back. */
+  /** Resolved when a client disconnects or reconnects. */
   readonly left = Promise.withResolvers<void>()
   readonly back = Promise.withResolvers<void>()
 
@@ -129,7 +129,7 @@ export class AiSdkServer {
       toolApproval: { sell: 'user-approval' },
       stopWhen: stepCountIs(3),
       onError: () => {},
-      // Who can come back has not gone for good.
+      // A client that can resume is not treated as gone.
       ...(!this.#isResumable && { abortSignal: request.signal }),
     })
     return result.toUIMessageStreamResponse({
@@ -151,7 +151,7 @@ export class AiSdkServer {
     this.#kept.more.resolve()
   }
 
-  /** All of the answer that is under way, from its beginning. */
+  /** The streaming answer from its beginning. */
   #again(): Response {
     const kept = this.#kept
     this.back.resolve()
@@ -170,7 +170,7 @@ export class AiSdkServer {
   }
 }
 
-/** A server that listens, closed with its test; one that can, keeps what it says until it is said. */
+/** Starts a server until the end of the test. With `isResumable` it stores a streaming answer until its end. */
 export async function openAiSdk(isResumable = false): Promise<Listening & { readonly server: AiSdkServer }> {
   const server = new AiSdkServer(isResumable)
   return { server, ...(await listen(request => server.answer(request))) }

@@ -7,7 +7,7 @@ import { suite } from './peer-suite.fixture.tsx'
 
 suite({ open: openAiSdk, connect: aiSdk })
 
-test('the server is asked as its own client would', async () => {
+test('sends the requests of the server’s own client', async () => {
   const { server, url } = await openAiSdk()
   const page = new Page({ connection: aiSdk({ api: url, body: { locale: 'nl' } }), data: { page: 7 } })
   const { messageId } = await page.chat.sendMessage('hi')
@@ -27,12 +27,12 @@ test('the server is asked as its own client would', async () => {
     ['regenerate-message', 'message-2', 3],
     ['submit-message', messageId, 1],
   ])
-  // What the server called its answer is what it is called there.
+  // The answer keeps the id of the server.
   expect(server.asked[2]?.messages[1]?.id).toBe('message-1')
   expect(server.asked[0]).toMatchObject({ id: page.chat.sessionId, locale: 'nl', page: 7 })
 })
 
-test('a socket that is cut, on a server that keeps what it says: the answer goes on, and the model is asked once', async () => {
+test('resumes a cut connection on a resumable server with one model call', async () => {
   const { cut, server, url } = await openAiSdk(true)
   const page = new Page({ connection: aiSdk({ api: url, resume: true }) })
   await page.chat.sendMessage('hold')

@@ -1,4 +1,4 @@
-// Our own server through the dialects, and our own client behind it: what it shows is what it would show without them.
+// Our client over each dialect of our server shows the same as without a dialect.
 
 import { type Chat, createChat } from '@millrace/client'
 import { agUi } from '@millrace/dialects/ag-ui'
@@ -29,7 +29,7 @@ const textsOf = ({ store }: Chat): string[] =>
 
 const NAMES = new Set(['id', 'key', 'at', 'metaAt', 'createdAt', 'runId', 'agentId', 'agentType', 'messageId', 'claim'])
 
-/** What messages say, whatever they are called and wherever they stand. */
+/** Content of messages without ids and positions. */
 const plain = (messages: readonly (Message | StructuredObject)[]): unknown =>
   JSON.parse(JSON.stringify(messages, (key, value) => (NAMES.has(key) ? undefined : value)))
 
@@ -49,10 +49,10 @@ const AGENTS = [
   'painter',
 ]
 
-/** One begins a picture anew, which nobody may; the other takes its time before it tries again. */
+/** Agents that run once: the painter restarts an image, which is invalid on repetition; the stammerer waits before its retry. */
 const ONCE = new Set(['painter', 'stammerer'])
 
-/** Answers whatever waits, until nothing does. */
+/** Answers pendings until there are none. */
 async function converse(chat: Chat): Promise<void> {
   for (;;) {
     const status = await settled(chat)
@@ -75,7 +75,7 @@ const DIALECTS: [string, (backend: Backend, agent: string) => ForeignConnection]
 ]
 
 describe.each(DIALECTS)('%s', (name, connect) => {
-  // Where messages have no ids, one alone may be the last of many.
+  // Without message ids, a single message can be the last of many.
   const hasIds = name !== 'kortyx'
 
   test.each(AGENTS)('%s', async agent => {
@@ -94,7 +94,7 @@ describe.each(DIALECTS)('%s', (name, connect) => {
     expect(plain(chat.store.view().structured)).toEqual(plain(view.structured))
   })
 
-  test('regenerate and edit: the log has it as the page does', async () => {
+  test('regenerate and edit change the log and the page alike', async () => {
     const backend = await openBackend()
     const chat = createChat({ connection: connect(backend, 'teller') })
     onTestFinished(chat.start())
@@ -109,7 +109,7 @@ describe.each(DIALECTS)('%s', (name, connect) => {
     const { messages } = chat.store
     expect(messages.length).toBe(4)
     if (name === 'helix') {
-      // It has no way to say so: that is refused, and nothing is another.
+      // The dialect cannot express it: it is rejected, and nothing changes.
       const { error } = await chat.edit(messages[2]?.id ?? '', 'TWO')
       expect(error).toMatchObject({ code: 'not_supported' })
       expect((await chat.regenerate(messages[0]?.id)).error).toMatchObject({ code: 'not_supported' })
@@ -131,7 +131,7 @@ describe.each(DIALECTS)('%s', (name, connect) => {
 })
 
 test.each(DIALECTS.filter(([name]) => name !== 'kortyx' && name !== 'tanstack'))(
-  '%s: stop reaches a run that goes on without listeners',
+  '%s: stop reaches a run that continues without readers',
   async (_, connect) => {
     const backend = await openBackend()
     const chat = createChat({ connection: connect(backend, 'holder') })

@@ -1,4 +1,4 @@
-// A page over our server's AI SDK dialect that is opened again shows what was said, and goes on with it.
+// A reopened page over our AI SDK dialect shows the history and continues it.
 
 import { type Chat, createChat } from '@millrace/client'
 import { aiSdk } from '@millrace/dialects/ai-sdk'
@@ -35,7 +35,7 @@ test.each(['teller', 'weigher', 'seller', 'guide', 'searcher', 'asker'])('%s', a
   expect(backend.calls[agent] ?? 0).toBeLessThan(3)
 })
 
-test('an answer that ended while nobody listened is there all the same', async () => {
+test('shows an answer that ended without readers', async () => {
   const backend = await openBackend()
   const api = `${backend.url}/api/ai-sdk/holder`
   const cut = Promise.withResolvers<void>()
@@ -75,7 +75,7 @@ test('an answer that ended while nobody listened is there all the same', async (
   expect(backend.calls['holder']).toBe(1)
 })
 
-test('a session that nobody knows is empty', async () => {
+test('an unknown session is empty', async () => {
   const backend = await openBackend()
   const chat = open(`${backend.url}/api/ai-sdk/teller`)
   await chat.sendMessage('hello')

@@ -1,4 +1,4 @@
-// A server of another system's, on a socket of its own: what answers requests with responses, as its documentation mounts it.
+// Serves a fetch handler of another system over HTTP, as its documentation mounts it.
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
@@ -17,11 +17,11 @@ async function requestOf(incoming: IncomingMessage, url: string, signal: AbortSi
 
 export interface Listening {
   readonly url: string
-  /** Cuts all connections, in the middle of whatever they carry. */
+  /** Destroys all connections at once. */
   cut(): void
 }
 
-/** A server that listens; closed with its test. */
+/** Starts a server until the end of the test. */
 export async function listen(handle: (request: Request) => Response | Promise<Response>): Promise<Listening> {
   const server = createServer(async (incoming, outgoing) => {
     const left = new AbortController()

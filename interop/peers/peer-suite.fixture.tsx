@@ -1,4 +1,4 @@
-// What a page with our hooks does over a server of another system's, whichever it is: the servers all do the same things when they are told the same words.
+// Tests of a page with our hooks over a server of another system. All servers react to the same messages.
 
 import type { ForeignConnection } from '@millrace/dialects/foreign-server'
 import { expect, test } from 'vitest'
@@ -6,13 +6,13 @@ import type { Gate } from '../backend.fixture.ts'
 import type { Listening } from './listen.fixture.ts'
 import { Page } from './peer-page.fixture.tsx'
 
-/** A server that does what it is told: `weigh`, `sell` (once it may), `locate` (by the page), `break`, `hold` (at the gate); else it echoes. */
+/** A server that reacts to `weigh`, `sell` (with approval), `locate` (client tool), `break` and `hold` (waits at the gate). It echoes other messages. */
 interface Stage extends Listening {
   readonly server: {
     readonly gate: Gate
-    /** How often the model was asked. */
+    /** Number of model calls. */
     readonly calls: number
-    /** Settled when whoever asked has left. */
+    /** Resolved when the client has disconnected. */
     readonly left: { readonly promise: Promise<void> }
   }
 }
@@ -30,7 +30,7 @@ export function suite({ open, connect }: SuiteOptions): void {
     return { ...stage, page: new Page({ connection: connect({ api: stage.url }), ...props }) }
   }
 
-  test('text and reasoning, a second turn, regenerate and edit', async () => {
+  test('receives text and reasoning, a second turn, regenerate and edit', async () => {
     const { server, page } = await opened()
     const { messageId } = await page.chat.sendMessage('hi')
     await page.shows('ready', 'user sent: hi', ECHO('hi'))
@@ -44,7 +44,7 @@ export function suite({ open, connect }: SuiteOptions): void {
     expect(server.calls).toBe(4)
   })
 
-  test('a tool of the server’s, its step and the next', async () => {
+  test('receives a server tool, its step and the next', async () => {
     const { page } = await opened()
     await page.chat.sendMessage('weigh rye')
     const call = '[weigh output-available {"what":"rye"} {"what":"rye","kilos":4}]'
@@ -67,7 +67,7 @@ export function suite({ open, connect }: SuiteOptions): void {
     await page.shows('ready', 'user sent: sell flour', line, 'user sent: sell flour', line)
   })
 
-  test('a client’s tool is run by the page, in each turn anew', async () => {
+  test('the page runs a client tool in each turn', async () => {
     const { page } = await opened({ tools: { locate: () => ({ city: 'Delft' }) } })
     const line = 'assistant sent: [locate output-available {"precise":true} {"city":"Delft"}]Then: yes.'
     await page.chat.sendMessage('locate me')
@@ -76,14 +76,14 @@ export function suite({ open, connect }: SuiteOptions): void {
     await page.shows('ready', 'user sent: locate me', line, 'user sent: locate me', line)
   })
 
-  test('an error mid-answer: what was said stays', async () => {
+  test('keeps the text of an answer that fails in the middle', async () => {
     const { page } = await opened()
     await page.chat.sendMessage('break')
     await page.shows('error', 'user sent: break', 'assistant error: It began well')
     expect(page.chat.error).toMatchObject({ message: 'no more', source: 'stream' })
   })
 
-  test('stop: what was said stays, the server hears of it, and the next turn goes', async () => {
+  test('stop keeps the text, reaches the server, and allows the next turn', async () => {
     const { server, page } = await opened()
     await page.chat.sendMessage('hold')
     await page.shows('streaming', 'user sent: hold', 'assistant streaming: one two ')
@@ -94,7 +94,7 @@ export function suite({ open, connect }: SuiteOptions): void {
     await page.shows('ready', 'user sent: hold', 'assistant cancelled: one two ', 'user sent: hi', ECHO('hi'))
   })
 
-  test('what is said meanwhile waits for its turn', async () => {
+  test('queues a message that is sent during an answer', async () => {
     const { server, page } = await opened()
     await page.chat.sendMessage('hold')
     await page.shows('streaming', 'user sent: hold', 'assistant streaming: one two ')
@@ -103,7 +103,7 @@ export function suite({ open, connect }: SuiteOptions): void {
     await page.shows('ready', 'user sent: hold', 'assistant sent: one two three', 'user sent: hi', ECHO('hi'))
   })
 
-  test('law 7: a socket that is cut is no end: the run failed, and may be tried again', async () => {
+  test('law 7: a cut connection fails the run, which can be retried', async () => {
     const { cut, server, page } = await opened()
     await page.chat.sendMessage('hold')
     await page.shows('streaming', 'user sent: hold', 'assistant streaming: one two ')
@@ -115,7 +115,7 @@ export function suite({ open, connect }: SuiteOptions): void {
     await page.shows('ready', 'user sent: hold', 'assistant sent: one two three')
   })
 
-  test('a server that refuses is the run’s error', async () => {
+  test('an error response is the error of the run', async () => {
     const refuse = async () => new Response('too many', { status: 429 })
     const page = new Page({ connection: connect({ api: 'http://localhost/', fetch: refuse }) })
     await page.chat.sendMessage('hi')
@@ -124,9 +124,9 @@ export function suite({ open, connect }: SuiteOptions): void {
   })
 }
 
-/** Beside an approval and a tool of the page's stands a tool of the server's that has not run yet. */
+/** A pause with an approval, a client tool, and a server tool that has not run yet. */
 export function mixed({ open, connect }: SuiteOptions): void {
-  test('at a pause only what is named is the page’s: a tool of the server’s is its own, and nobody else may answer it', async () => {
+  test('at a pause only the named calls can be answered, not a server tool', async () => {
     const { url } = await open()
     const page = new Page({ connection: connect({ api: url }), tools: { locate: () => ({ city: 'Delft' }) } })
     await page.chat.sendMessage('all')

@@ -4,7 +4,7 @@ import { expect, test, vi } from 'vitest'
 import { openAgUi } from './ag-ui.fixture.ts'
 import { Page } from './peer-page.fixture.tsx'
 
-test('a session with a peer is the page’s: no tab remembers it', async () => {
+test('a session of a foreign server is not stored in the tab', async () => {
   const { url } = await openAgUi()
   const page = new Page({ connection: agUi({ api: url }) })
   await page.chat.sendMessage('hi')

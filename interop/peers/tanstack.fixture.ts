@@ -1,4 +1,4 @@
-// A server of TanStack AI, as its documentation has it: `chat()` with an adapter that follows a script.
+// A server of TanStack AI as documented: `chat()` with a scripted adapter.
 
 import {
   type AdapterYieldChunk,
@@ -14,13 +14,13 @@ import { z } from 'zod'
 import { Gate } from '../backend.fixture.ts'
 import { type Listening, listen } from './listen.fixture.ts'
 
-/** What an adapter yields, but for what all of it has. */
+/** An event of an adapter, without the common fields. */
 interface Said {
   readonly type: EventType
   readonly [field: string]: unknown
 }
 
-/** The model, as `chat()` asks it. */
+/** The scripted model as an adapter of `chat()`. */
 const adapterOf = (server: TanstackServer): AnyTextAdapter => ({
   kind: 'text',
   name: 'scripted',
@@ -34,7 +34,7 @@ const adapterOf = (server: TanstackServer): AnyTextAdapter => ({
       yield { timestamp: Date.now(), model: 'scripted', ...one } as unknown as AdapterYieldChunk
     }
   },
-  structuredOutput: () => Promise.reject(new Error('it only streams')),
+  structuredOutput: () => Promise.reject(new Error('the adapter only streams')),
 })
 
 const textOf = (content: unknown): string =>
@@ -85,7 +85,7 @@ export class TanstackServer {
   }
 
   #call(toolCallName: string, input: object): Said[] {
-    // It gives each call a name of its own: TanStack AI answers calls by name over all messages.
+    // Each call has a unique id, because TanStack AI matches results by id over all messages.
     const toolCallId = `call-${++this.#ids}`
     const text = JSON.stringify(input)
     return [
@@ -96,7 +96,7 @@ export class TanstackServer {
     ]
   }
 
-  /** What the model says to a text, or to what came of its calls. */
+  /** Events of the model for a text or for tool results. */
   async *says(text: string | undefined, isDenied: boolean, signal?: AbortSignal): AsyncIterable<Said> {
     this.calls++
     const runId = `model-${++this.#ids}`

@@ -9,7 +9,7 @@ import { openTanstack } from './tanstack.fixture.ts'
 suite({ open: openTanstack, connect: tanstack })
 mixed({ open: openTanstack, connect: tanstack })
 
-test('a socket that is cut, on a server that keeps what it says: the answer goes on, and the model is asked once', async () => {
+test('resumes a cut connection on a durable server with one model call', async () => {
   const { cut, server, url } = await openTanstack(true)
   const page = new Page({ connection: tanstack({ api: url }) })
   await page.chat.sendMessage('hold')

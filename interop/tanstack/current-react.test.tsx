@@ -4,7 +4,7 @@ import { openBackend } from '../backend.fixture.ts'
 import { click, mount } from '../mount.fixture.tsx'
 import { Chat } from './current-page.tsx'
 
-test('the hook of today shows an answer; a page that is opened again shows the question, and its approval resumes the run', async () => {
+test('the current hook shows an answer; a reopened page shows the approval and resumes the run', async () => {
   const backend = await openBackend()
   const url = `${backend.url}/api/tanstack/seller`
   const first = mount(<Chat url={url} threadId="s" />).element

@@ -5,27 +5,27 @@ import { type StreamChunk, StreamProcessor, type UIMessage } from '@tanstack/ai'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { connectionsOf, type Recorded, recorded, replayOf, scenarios } from '../runs.fixture.ts'
+import { connectionsOf, type Recorded, recorded, replayOf, scenarios } from '../recorded-runs.fixture.ts'
 
-test('what its own processor shows in the end says the same as the view, live and later', async () => {
+test('its own processor shows the content of the view, live and replayed', async () => {
   const property = fc.asyncProperty(scenarios, async scenario => {
     const run = await recorded(scenario)
-    mustSayTheSame(processed([replayOf(tanstackAgUiDialect, run)]), run)
+    expectSameContent(processed([replayOf(tanstackAgUiDialect, run)]), run)
     const encoder = new TanstackAgUiEncoder()
     encoder.setBefore({ messages: aguiMessagesOf(run.before), isNew: false })
     const before = tanstackMessagesOf(run.before) as unknown as UIMessage[]
     const shown = processed(connectionsOf(encoder, run), before)
-    // Told anew, after something was taken back, what was there before goes by other ids, and says the same.
+    // After a discard the earlier content is sent again with other ids.
     expect(wordsOf(shown.slice(0, before.length))).toEqual(wordsOf(before))
-    mustSayTheSame(shown.slice(before.length), run)
-    // What a page is given that is opened later is the same again.
+    expectSameContent(shown.slice(before.length), run)
+    // A page that is opened later gets the same content.
     const later = tanstackMessagesOf(run.view) as unknown as UIMessage[]
-    mustSayTheSame(later.slice(before.length), run)
+    expectSameContent(later.slice(before.length), run)
   })
   await fc.assert(property, { numRuns: multiplied(40) })
 })
 
-test('each connection asks for all that its run waits for, and ends once', async () => {
+test('each connection has all pending interrupts of its run and ends once', async () => {
   const property = fc.asyncProperty(scenarios, async scenario => {
     const run = await recorded(scenario)
     const connections = connectionsOf(tanstackAgUiDialect.encoder(), run)
@@ -41,7 +41,7 @@ test('each connection asks for all that its run waits for, and ends once', async
   await fc.assert(property, { numRuns: multiplied(20) })
 })
 
-test('what it says beside AG-UI changes nothing of what is understood', async () => {
+test('extensions of AG-UI do not change the decoded chunks', async () => {
   const json = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
   const property = fc.asyncProperty(scenarios, async scenario => {
     const run = await recorded(scenario)
@@ -71,7 +71,7 @@ const wordsOf = (messages: readonly UIMessage[]) =>
 
 type Shown = { readonly text: string } | { readonly call: string; readonly input: unknown }
 
-/** Texts and calls in order, texts that touch each other as one. */
+/** Texts and calls in order, with adjacent texts joined. */
 function joined(parts: readonly Shown[]): Shown[] {
   const found: Shown[] = []
   for (const part of parts) {
@@ -82,7 +82,7 @@ function joined(parts: readonly Shown[]): Shown[] {
   return found
 }
 
-function mustSayTheSame(messages: readonly UIMessage[], { view, runId }: Recorded): void {
+function expectSameContent(messages: readonly UIMessage[], { view, runId }: Recorded): void {
   const ours = view.messages.filter((message): message is Message => message.runId === runId && message.role !== 'user')
   const own = ours.filter(({ agentId }) => agentId === undefined || agentId === runId).flatMap(({ parts }) => parts)
   const calls = own.filter(part => 'toolCallId' in part)

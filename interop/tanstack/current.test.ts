@@ -19,7 +19,7 @@ interface Sent {
   readonly body: string
 }
 
-/** A client, all that it asked, and all that it was told. */
+/** A client, its requests and its received events. */
 function open(
   backend: Backend,
   agent: string,
@@ -31,7 +31,7 @@ function open(
   const fetchClient: typeof fetch = (input, init = {}) => {
     const { method = 'GET', headers, body } = init
     sent.push({ method, url: String(input), headers: new Headers(headers), body: String(body ?? '') })
-    // Before 0.23 clients did not send it, nor knew of interrupts.
+    // Clients before 0.23 do not send it and do not know interrupts.
     const known = new Headers(headers)
     if (isOld) known.delete('x-run-id')
     return fetch(input, { ...init, headers: known })
@@ -55,7 +55,7 @@ const textOf = (client: ChatClient) =>
     .join('|')
 const ready = (client: ChatClient) => expect.poll(() => client.getStatus()).toBe('ready')
 
-test('text and thinking, and a second turn, under the names of their run', async () => {
+test('receives text and thinking, and a second turn, with the ids of their runs', async () => {
   const backend = await openBackend()
   const { client, chunks, sent } = open(backend, 'teller')
   await client.sendMessage('hi')
@@ -76,7 +76,7 @@ test('text and thinking, and a second turn, under the names of their run', async
   expect(finished).toMatchObject({ metadata: { tanstack: { finishReason: 'stop', model: 'millrace:scripted' } } })
 })
 
-test('parallel calls in several steps, a failed call, one of the provider, and a sub-agent', async () => {
+test('receives parallel calls in several steps, a failed call, a provider-executed call and a sub-agent', async () => {
   const backend = await openBackend()
   for (const [agent, text, calls] of [
     ['weigher', 'I weigh both.|Oats are heavier.', [{ state: 'complete', output: { what: 'rye', kilos: 4 } }, {}]],
@@ -92,7 +92,7 @@ test('parallel calls in several steps, a failed call, one of the provider, and a
   }
 })
 
-test.each([true, false])('an approval is an interrupt, and resumes its run: %s', async approved => {
+test.each([true, false])('an approval is an interrupt that resumes its run: %s', async approved => {
   const backend = await openBackend()
   const { client, sent } = open(backend, 'seller')
   await client.sendMessage('sell')
@@ -114,7 +114,7 @@ test.each([true, false])('an approval is an interrupt, and resumes its run: %s',
   )
 })
 
-test('an approval by `addToolApprovalResponse`, and one that is cancelled', async () => {
+test('answers an approval by `addToolApprovalResponse`, and cancels one', async () => {
   const backend = await openBackend()
   const yes = open(backend, 'seller', { threadId: 'yes' }).client
   await yes.sendMessage('sell')
@@ -134,7 +134,7 @@ test('an approval by `addToolApprovalResponse`, and one that is cancelled', asyn
 })
 
 test.each([true, false])(
-  'clients before 0.23 are asked by events, and answer in their transcript: %s',
+  'clients before 0.23 get approvals as events and answer in their transcript: %s',
   async approved => {
     const backend = await openBackend()
     const { client, sent } = open(backend, 'seller', { isOld: true })
@@ -151,7 +151,7 @@ test.each([true, false])(
   },
 )
 
-test('a client tool is run by the client, once, and resumes its run', async () => {
+test('the client runs a client tool once and resumes its run', async () => {
   const backend = await openBackend()
   const locate = toolDefinition({
     name: 'locate',
@@ -170,7 +170,7 @@ test('a client tool is run by the client, once, and resumes its run', async () =
   expect(view.messages.at(-1)?.parts).toContainEqual(expect.objectContaining({ output: { city: 'Ulm' } }))
 })
 
-test('a question of a workflow is an interrupt; who cancels it stops the run', async () => {
+test('a workflow interrupt can be answered; cancelling it stops the run', async () => {
   const backend = await openBackend()
   const { client } = open(backend, 'asker')
   await client.sendMessage('go')
@@ -186,7 +186,7 @@ test('a question of a workflow is an interrupt; who cancels it stops the run', a
   await expect.poll(async () => (await backend.view('other')).runs[0]?.status).toBe('interrupted')
 })
 
-test('an object that the run makes is a part; sources, files and data are beside', async () => {
+test('a structured object is a part; sources, files and data are custom events', async () => {
   const backend = await openBackend()
   const { client } = open(backend, 'lister', { threadId: 'list' })
   await client.sendMessage('list')
@@ -203,7 +203,7 @@ test('an object that the run makes is a part; sources, files and data are beside
   expect(onCustomEvent).toHaveBeenCalledWith('scale', expect.objectContaining({ what: 'rye' }), expect.anything())
 })
 
-test('an error in the middle of an answer; a retry takes back what was said before', async () => {
+test('receives an error in the middle of an answer; a retry removes the discarded text', async () => {
   const backend = await openBackend()
   const { client } = open(backend, 'stumbler', { threadId: 'fails' })
   await client.sendMessage('go')
@@ -217,7 +217,7 @@ test('an error in the middle of an answer; a retry takes back what was said befo
   ])
 })
 
-test('a connection that is cut goes on after the last id, and nothing runs again', async () => {
+test('resumes a cut connection after the last id without running again', async () => {
   const backend = await openBackend()
   const between = await proxy(backend.url)
   onTestFinished(() => between.stop())
@@ -237,7 +237,7 @@ test('a connection that is cut goes on after the last id, and nothing runs again
   expect((await backend.view('s')).runs.length).toBe(1)
 })
 
-test('lines of JSON go on just so', async () => {
+test('resumes a cut NDJSON response likewise', async () => {
   const backend = await openBackend()
   const between = await proxy(backend.url)
   onTestFinished(() => between.stop())
@@ -253,7 +253,7 @@ test('lines of JSON go on just so', async () => {
   expect(backend.calls['holder']).toBe(1)
 })
 
-test('a page that is opened in the middle of an answer hydrates and joins', async () => {
+test('a page that is opened during an answer hydrates and joins', async () => {
   const backend = await openBackend()
   const first = open(backend, 'holder')
   const done = first.client.sendMessage('go')
@@ -274,7 +274,7 @@ test('a page that is opened in the middle of an answer hydrates and joins', asyn
   expect(backend.calls['holder']).toBe(1)
 })
 
-test('a page that is opened while somebody is asked shows the question, and answers it', async () => {
+test('a page that is opened during an approval shows and answers it', async () => {
   const backend = await openBackend()
   await open(backend, 'seller').client.sendMessage('sell')
   const { client } = open(backend, 'seller', { persistence: true } as never)
@@ -289,7 +289,7 @@ test('a page that is opened while somebody is asked shows the question, and answ
   expect((await backend.view('s')).runs.length).toBe(1)
 })
 
-test('a run is joined by its own name and the session, and by nothing less', async () => {
+test('joining a run requires its id and the session', async () => {
   const backend = await openBackend()
   const { client, sent } = open(backend, 'teller')
   await client.sendMessage('hi')
@@ -303,7 +303,7 @@ test('a run is joined by its own name and the session, and by nothing less', asy
   expect(unknown.status).toBe(404)
 })
 
-test('stop hangs up, and the run goes on until it is told; reload answers anew', async () => {
+test('stop disconnects and the run continues until the stop route is called; reload regenerates', async () => {
   const backend = await openBackend()
   const { client } = open(backend, 'holder')
   void client.sendMessage('go')
@@ -324,7 +324,7 @@ test('stop hangs up, and the run goes on until it is told; reload answers anew',
   expect((await backend.view('s')).messages.length).toBe(2)
 })
 
-test('an edited history is an edit; a forged approval and a forged result are refused', async () => {
+test('an edited history is an edit; forged approvals and results are rejected', async () => {
   const backend = await openBackend()
   const { client } = open(backend, 'teller')
   await client.sendMessage('one')
@@ -340,7 +340,7 @@ test('an edited history is an edit; a forged approval and a forged result are re
     )
   expect(await said()).toEqual(['one', 'You said: one', 'three', 'You said: three'])
 
-  // Under an id of its own it is new: who has not seen what others said takes nothing of it back.
+  // A message with a new id is a new turn: a stale transcript removes no messages of other clients.
   const stale = open(backend, 'teller', { initialMessages: before })
   await stale.client.sendMessage('four')
   expect(stale.client.getError()).toBeUndefined()
@@ -366,7 +366,7 @@ test('an edited history is an edit; a forged approval and a forged result are re
   expect(backend.calls['seller']).toBe(1)
 })
 
-test('a request that comes twice is one run, also when it has ended', async () => {
+test('a repeated request is one run, also after its end', async () => {
   const backend = await openBackend()
   const { client, sent } = open(backend, 'teller')
   await client.sendMessage('hi')

@@ -2,7 +2,7 @@ import { ChatClient, fetchServerSentEvents } from '@tanstack/ai-client'
 import { expect, test } from 'vitest'
 import { openBackend } from '../backend.fixture.ts'
 
-test('the input of a call shows as it comes, and once it is whole is what the tool was given', async () => {
+test('shows the input of a call while it streams, and finally the input of the tool', async () => {
   const backend = await openBackend()
   const seen: unknown[] = []
   const client = new ChatClient({

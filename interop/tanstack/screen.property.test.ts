@@ -4,9 +4,9 @@ import * as fc from 'fast-check'
 import { type StreamChunk, StreamProcessor } from 'seed-tanstack-ai'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { mustBeInOrder } from './grammar.fixture.ts'
+import { expectOrder } from './expect-order.fixture.ts'
 
-// What models may do, but scripted ones do not: text, thoughts and calls of one turn in any order, in words that begin alike.
+// Streams that scripted models do not produce: text, thinking and calls of one turn in any order, with common prefixes.
 
 type Piece = { readonly kind: 'text' | 'thinking'; readonly deltas: readonly string[] } | { readonly kind: 'call' }
 
@@ -18,7 +18,7 @@ const piece: fc.Arbitrary<Piece> = fc.oneof(
 )
 const turns = fc.array(fc.array(piece, { maxLength: 5 }), { minLength: 1, maxLength: 4 })
 
-/** The turns as a run would say them, with what they come to: texts that touch each other as one, and calls. */
+/** Chunks of the turns, and the expected result: calls, and texts with adjacent ones joined. */
 function said(all: readonly (readonly Piece[])[]) {
   const chunks: Chunk[] = []
   const shown: string[] = []
@@ -53,12 +53,12 @@ function said(all: readonly (readonly Piece[])[]) {
   return { chunks, shown }
 }
 
-test.each(['cumulative', 'empty'] as const)('no word shows twice, and none is lost (content: %s)', content => {
+test.each(['cumulative', 'empty'] as const)('shows all text exactly once (content: %s)', content => {
   const property = fc.property(turns, all => {
     const { chunks, shown } = said(all)
     const encoder = tanstackDialect.encoder({ content })
     const events = [...chunks.flatMap(chunk => encoder.encode({ chunk })), ...encoder.end('completed')]
-    mustBeInOrder(events)
+    expectOrder(events)
     const processor = new StreamProcessor()
     processor.startAssistantMessage()
     for (const event of events) processor.processChunk(event as StreamChunk)

@@ -10,15 +10,15 @@ const FIRST_SEED = 100_000
 
 /** How long one batch of schedules should take. */
 const BATCH_MS = 30_000
-/** A batch that takes so long is stuck. */
+/** A batch that takes longer is stuck. */
 const MAX_BATCH_MS = 1_200_000
 /** How many seeds the first batch plays, when their speed is not known yet. */
 const FIRST_BATCH = 2
 /** With less time left, no other batch is begun. */
 const LAST_BATCH_MS = 15_000
-/** A batch may exceed the time that is left by so much; then it is killed. */
+/** A batch is killed when it exceeds the remaining time by this. */
 const OVERTIME_MS = 60_000
-/** A campaign whose batches break so often in a run is left out for the rest of it. */
+/** A campaign with this many broken batches is skipped for the rest of the run. */
 const MAX_BROKEN = 2
 
 export type NightlyOptions = {
@@ -27,7 +27,7 @@ export type NightlyOptions = {
   /** Forgets the progress of earlier runs. @default false */
   readonly fresh?: boolean
   readonly campaigns?: readonly Campaign[]
-  /** Where the progress (`nightly.json`) and the report (`nightly.md`) are kept. @default '.cache/chaos' */
+  /** Folder of the progress (`nightly.json`) and the report (`nightly.md`). @default '.cache/chaos' */
   readonly folder?: string
   readonly play?: typeof playBatch
   readonly now?: () => number
@@ -68,7 +68,7 @@ export async function nightly(options: NightlyOptions = {}): Promise<boolean> {
   return progress.failures === failuresBefore
 }
 
-/** How many seeds fit into a batch by the speed so far, and into the time that is left. Some suites play several schedules per seed. */
+/** Number of seeds for the next batch, by the speed so far and the remaining time. Some suites play several schedules per seed. */
 function batchSize(
   { schedules }: Campaign,
   { seeds, ms, schedules: played }: CampaignProgress,
@@ -80,7 +80,7 @@ function batchSize(
   return Math.max(1, Math.min(missing, fitting))
 }
 
-/** How many seeds of a batch need not be played again. A suite stops at a failure, and a broken batch proves nothing. */
+/** Number of seeds of a batch that count as played. A suite stops at a failure, and a broken batch proves nothing. */
 function seedsOf({ failed, broken }: BatchResult, seed: number, count: number): number {
   if (broken !== undefined) return 0
   const seeds = failed.map(each => Number(each.seed)).filter(Number.isInteger)

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import type { FailedSchedule, Played } from '../faults/campaign.ts'
 import type { BatchResult } from './batch.ts'
 
-/** What nightly runs have done of one campaign. */
+/** Progress of nightly runs in one campaign. */
 export type CampaignProgress = Played & {
   /** How many seeds were played. */
   seeds: number
@@ -13,7 +13,7 @@ export type CampaignProgress = Played & {
   broken: string[]
 }
 
-/** What nightly runs have done, kept in a file so that the next run continues. */
+/** Progress of nightly runs, saved in a file so that the next run continues. */
 export class Progress {
   readonly #file: string
   readonly #campaigns: Record<string, CampaignProgress>
@@ -39,7 +39,7 @@ export class Progress {
     state.deaths += batch.deaths
     state.failed.push(...batch.failed)
     if (batch.broken !== undefined) state.broken.push(batch.broken)
-    // Written aside and moved into place, so that a killed run leaves a whole file.
+    // Written to a temporary file and renamed, so that a killed run leaves a complete file.
     writeFileSync(`${this.#file}.${process.pid}`, JSON.stringify(this.#campaigns, null, 2))
     renameSync(`${this.#file}.${process.pid}`, this.#file)
   }

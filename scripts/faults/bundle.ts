@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { buildSync, stop } from 'esbuild'
 
 /**
- * Writes each of these files with all that it imports as one file into the folder, `<name>.js`, the packages of the workspace from their sources.
- * A process starts on it in a third of the time that it takes to find and strip hundreds of sources.
+ * Bundles each file with its imports into `<folder>/<name>.js`. Packages of the workspace are bundled from their sources.
+ * A process starts from a bundle in a third of the time that it needs for hundreds of sources.
  */
 export function bundle(folder: string, files: Readonly<Record<string, string>>): void {
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
@@ -16,14 +16,14 @@ export function bundle(folder: string, files: Readonly<Record<string, string>>):
     format: 'esm',
     target: 'node24',
     conditions: ['@millrace/source'],
-    // Errors and classes are told by their names.
+    // Code distinguishes errors and classes by name.
     keepNames: true,
-    // What `pg` would take if it were there.
+    // Optional dependency of `pg`.
     external: ['pg-native'],
-    // Some packages are not modules, and ask for those of Node.
+    // Some packages are CommonJS and require Node builtins.
     banner: { js: "import { createRequire } from 'node:module';const require = createRequire(import.meta.url);" },
     logLevel: 'silent',
   })
-  // Ends the thread that it builds in.
+  // Ends the thread of esbuild.
   void stop()
 }

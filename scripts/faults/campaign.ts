@@ -17,7 +17,7 @@ export const VARIABLES = {
 /** Counts of schedules, of the faults injected into them, and of the processes and servers killed by those. */
 export type Played = { schedules: number; faults: number; deaths: number }
 
-/** A schedule that failed, the command that plays it again, and the end of the output: not every failure comes again. */
+/** A failed schedule, the command that replays it, and the end of its output, because not every failure is reproducible. */
 export type FailedSchedule = { seed: number | string; again: string; output?: string }
 
 /** How many schedules to play. */

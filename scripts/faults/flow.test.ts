@@ -9,7 +9,7 @@ import type { Direction, FaultProxy } from './proxy.ts'
 
 const runs = (count: number) => ({ numRuns: multiplied(count) })
 
-/** A payload, how it is cut into writes, which way it goes, and a byte of it; the first and the last often. */
+/** A payload, its split into writes, its direction, and a position in it, often the first or the last byte. */
 const scenario = record({
   length: integer({ min: 1, max: 300_000 }),
   size: integer({ min: 1_000, max: 100_000 }),
@@ -19,7 +19,7 @@ const scenario = record({
 }).map(({ share, ...rest }) => ({ ...rest, at: Math.floor((rest.length - 1) * share) }))
 
 describe('at any byte of either direction', () => {
-  test('a cut lets exactly the bytes before it through, and closes both ends', async () => {
+  test('a cut forwards exactly the bytes before it and closes both ends', async () => {
     const { gate, open } = await setup()
     const check = asyncProperty(scenario, async ({ length, size, at, delayMs, direction }) => {
       gate.next({ [direction]: { cutAt: at, delayMs } })
@@ -38,7 +38,7 @@ describe('at any byte of either direction', () => {
     await assert(check, runs(40))
   })
 
-  test('a reset lets no byte after it through, and fails both ends', async () => {
+  test('a reset forwards no byte after it and fails both ends', async () => {
     const { gate, open } = await setup()
     const check = asyncProperty(scenario, async ({ length, size, at, delayMs, direction }) => {
       gate.next({ [direction]: { resetAt: at, delayMs } })
@@ -58,7 +58,7 @@ describe('at any byte of either direction', () => {
     await assert(check, runs(40))
   })
 
-  test('a stall lets exactly the bytes before it through, and the rest when it is taken back', async () => {
+  test('a stall forwards exactly the bytes before it, and the rest after resume', async () => {
     const { gate, open } = await setup()
     const check = asyncProperty(scenario, async ({ length, size, at, delayMs, direction }) => {
       gate.next({ [direction]: { stallAt: at, delayMs } })
@@ -69,7 +69,7 @@ describe('at any byte of either direction', () => {
       send(from.socket, bytes, size)
       expect(await stall).toEqual({ link, direction })
       await to.has(at)
-      // The other direction still goes, and comes after whatever might have been let through wrongly.
+      // The other direction still works. Its bytes arrive after any that were forwarded by mistake.
       to.socket.write('here')
       await from.has(4)
       expect({ passed: link[direction], received: to.received().length }).toEqual({ passed: at, received: at })
@@ -83,7 +83,7 @@ describe('at any byte of either direction', () => {
     await assert(check, runs(40))
   })
 
-  test('a half-close ends the direction there and swallows the rest, while the other direction goes on', async () => {
+  test('a half-close ends the direction there and drops the rest, while the other direction continues', async () => {
     const { gate, open } = await setup()
     const check = asyncProperty(scenario, async ({ length, size, at, delayMs, direction }) => {
       gate.next({ [direction]: { endAt: at, delayMs } })
@@ -106,7 +106,7 @@ describe('at any byte of either direction', () => {
   })
 })
 
-test('what was written at once is split, and nothing of it is lost', async () => {
+test('splits one write into pieces without loss', async () => {
   const { gate, open } = await setup()
   gate.next({ down: { splitAt: 7 } })
   const { ends } = await open()
@@ -120,9 +120,9 @@ test('what was written at once is split, and nothing of it is lost', async () =>
   expect(sizes.length).toBeGreaterThan(1)
 })
 
-describe('a slow receiver slows its sender, and costs the proxy a bounded memory', () => {
+describe('a slow receiver slows its sender, and the proxy buffers a bounded amount', () => {
   const LENGTH = 48 * 1024 * 1024
-  // What was read in one piece is kept, though it goes over, and so is the one that was on its way.
+  // The buffer can exceed the limit by the piece that was read last and by one piece in flight.
   const BOUND = MAX_HELD + 2 * 65_536
 
   test.each([
@@ -136,7 +136,7 @@ describe('a slow receiver slows its sender, and costs the proxy a bounded memory
     const bytes = payload(LENGTH)
     send(client.socket, bytes, 1024 * 1024)
     await vi.waitFor(() => expect(link.held).toBeGreaterThanOrEqual(MAX_HELD), { timeout: 60_000, interval: 5 })
-    // Nothing moves any more, however often others come round.
+    // No more bytes move, even after many event loop turns.
     const other = createServer(socket => socket.pipe(socket))
     await once(other.listen(0, '127.0.0.1'), 'listening')
     const echo = observe(connect((other.address() as AddressInfo).port, '127.0.0.1'))

@@ -1,47 +1,47 @@
 import type { Socket } from 'node:net'
 
 /**
- * What is to happen to the bytes of one direction. A position counts from when it is set, so on a new connection from its
- * beginning: byte 0 is the next one. What happens, happens when that byte comes, and in its place; Infinity is never.
+ * Faults of one direction. A position counts from the time it is set: byte 0 is the next byte, on a new connection the
+ * first. The fault happens when that byte arrives, instead of it. Infinity is never.
  */
 export type Faults = {
-  /** How long everything, the end too, is on its way. */
+  /** Delay of all bytes and of the end, in ms. */
   delayMs?: number
-  /** The most bytes that are written at a time, so that the receiver gets what was written at once in many pieces; Infinity is all. */
+  /** Maximum bytes per write, so that the receiver gets one write in many pieces. Infinity does not split. */
   splitAt?: number
-  /** Both ends are closed. */
+  /** Closes both ends. */
   cutAt?: number
-  /** Both ends are reset: what they have not read yet may be lost with it. */
+  /** Resets both ends. Unread bytes can be lost. */
   resetAt?: number
-  /** Nothing more is forwarded, no end either, until the stall is taken back. */
+  /** Forwards nothing, including the end, until `resume`. */
   stallAt?: number
-  /** The receiver is told that the sender has ended; all that still comes is swallowed. */
+  /** Ends the direction for the receiver and drops further bytes. */
   endAt?: number
 }
 
-/** What a position can bring about, in the order in which it does if several are at one. */
+/** Kinds of faults, in the order in which they apply at the same position. */
 const kinds = ['reset', 'cut', 'stall', 'end'] as const
 export type Kind = (typeof kinds)[number]
 
 type Bytes = { due: number; bytes: Buffer }
-/** How the sender went: it has ended, it is closed altogether, or that with a failure. */
+/** How the sender ended: half-closed, closed, or closed with an error. */
 type End = { due: number; end: 'ended' | 'closed' | 'failed' }
 type Piece = Bytes | End
 
-/** With so many bytes in it, a flow reads no more of them. */
+/** A flow with this many buffered bytes stops reading. */
 export const MAX_HELD = 256 * 1024
 
-/** Resets a socket. One whose end is still on its way cannot be reset, and would never close: it is closed. */
+/** Resets a socket. A socket with a pending end cannot be reset and would never close, so it is destroyed. */
 export function reset(socket: Socket): void {
   if (socket.writableEnded || socket.writableLength > 0) socket.destroy()
   else socket.resetAndDestroy()
 }
 
-/** One direction of a connection: forwards what comes, one write at a time, and tells when a fault happened to it. */
+/** One direction of a connection. Forwards bytes, one write at a time, and reports its faults. */
 export class Flow {
-  /** The bytes that the receiver's side of the system has taken. */
+  /** Bytes that the receiver's socket has accepted. */
   passed = 0
-  /** The bytes that wait here. */
+  /** Buffered bytes. */
   held = 0
   readonly #source: Socket
   readonly #sink: Socket
@@ -50,7 +50,7 @@ export class Flow {
   readonly #at: Record<Kind, number> = { reset: Infinity, cut: Infinity, stall: Infinity, end: Infinity }
   #delayMs = 0
   #splitAt = Infinity
-  /** `passed`, and what is being written now. */
+  /** `passed` plus the write in flight. */
   #taken = 0
   #writing = false
   #ended = false
@@ -82,7 +82,7 @@ export class Flow {
     this.#forward()
   }
 
-  /** Tells the receiver that the sender has ended, now; swallows what still comes. */
+  /** Ends the direction for the receiver now and drops further bytes. */
   end(): void {
     if (this.#ended) return
     this.#ended = true
@@ -90,7 +90,7 @@ export class Flow {
     this.#tell('end')
   }
 
-  /** To be called when both sockets are closed. */
+  /** Call when both sockets are closed. */
   dispose(): void {
     clearTimeout(this.#timer)
     this.#queue.length = 0
@@ -110,7 +110,7 @@ export class Flow {
     while (!this.#writing && this.#timer === undefined) {
       const piece = this.#queue[0]
       if (!piece || !this.#isDue(piece)) return
-      // The sender learns of it by the receiver's close, as soon as that may pass.
+      // The sender notices by the receiver's close, as soon as that is forwarded.
       if ('bytes' in piece && this.#sink.destroyed) return
       const fault = kinds.find(kind => this.#taken >= this.#at[kind] && this.#concerns(kind, piece))
       if (fault === undefined) this.#pass(piece)
@@ -132,7 +132,7 @@ export class Flow {
     return false
   }
 
-  /** An end is no byte, but it is stalled with them; what is swallowed neither cuts nor ends anything. */
+  /** An end has no position but is stalled with the bytes. Dropped bytes trigger no fault. */
   #concerns(kind: Kind, piece: Piece): boolean {
     return kind === 'stall' || ('bytes' in piece && !this.#ended)
   }
@@ -154,12 +154,12 @@ export class Flow {
     }
   }
 
-  /** Writes as much of the piece as comes before the next fault, and may be written at a time. */
+  /** Writes the part of the piece before the next fault, up to the maximum write size. */
   #write(piece: Bytes): void {
     const bytes = piece.bytes.subarray(0, Math.min(this.#splitAt, Math.min(...Object.values(this.#at)) - this.#taken))
     this.#taken += bytes.length
     this.#writing = true
-    // One write at a time: its end says that the receiver keeps up, and that a cut comes after it.
+    // One write at a time: its callback means that the receiver keeps up, and that a cut happens after it.
     this.#sink.write(bytes, error => {
       this.#writing = false
       if (!error) this.passed += bytes.length

@@ -24,7 +24,7 @@ test('messages go to the child, events come back, in order', async () => {
   expect(events('echo')).toEqual([])
 })
 
-test('what was told before kill9() is there after it, without a gap', async () => {
+test('events that were sent before kill9() can be read after it', async () => {
   const { pid, event, events, kill9, exited } = start('count')
   for (let n = 1; n <= 100; n++) expect(await event('acked')).toEqual({ event: 'acked', n })
   await kill9()
@@ -35,12 +35,12 @@ test('what was told before kill9() is there after it, without a gap', async () =
   await kill9()
 })
 
-describe('when something goes wrong, who waits is told with the words of the child', () => {
-  test('it fails', async () => {
+describe('a failure rejects waiting calls with the output of the child', () => {
+  test('when it fails', async () => {
     const { event, exited } = start('fail')
     const waiting = event('never')
     await expect(waiting).rejects.toThrow(
-      /^scripted-child\.fixture\.ts ended with code 1 before it told 'never':\n[^$]*as asked/,
+      /^scripted-child\.fixture\.ts ended with code 1 before it sent 'never':\n[^$]*as asked/,
     )
     const { code, said } = await exited
     expect(code).toBe(1)
@@ -48,27 +48,27 @@ describe('when something goes wrong, who waits is told with the words of the chi
     await expect(event('never')).rejects.toThrow(/as asked/)
   })
 
-  test('it is killed', async () => {
+  test('when it is killed', async () => {
     const { event, send, kill9 } = start('wait')
     await event('ready')
     const waiting = event('never')
     await kill9()
-    await expect(waiting).rejects.toThrow(/ended with SIGKILL before it told 'never'/)
+    await expect(waiting).rejects.toThrow(/ended with SIGKILL before it sent 'never'/)
     await expect(send({})).rejects.toThrow(/ended with SIGKILL and takes no message/)
   })
 
-  test('there is no such file', async () => {
+  test('when the file does not exist', async () => {
     const { event } = child(join(import.meta.dirname, 'none.fixture.ts'))
     await expect(event('ready')).rejects.toThrow(/none\.fixture\.ts ended with code 1.*\n[^$]*MODULE_NOT_FOUND/)
   })
 
-  test('it tells more than anyone takes', async () => {
+  test('when it sends too many events', async () => {
     const { event, events } = start('count')
-    await expect(event('never')).rejects.toThrow(/killed, because it told 10001 events that nobody took/)
+    await expect(event('never')).rejects.toThrow(/killed, because it sent 10001 events that were not taken/)
     expect(events('acked')).toHaveLength(10_001)
   })
 
-  test('it tells something without an end', async () => {
+  test('when it sends a line without an end', async () => {
     await expect(start('long').event('never')).rejects.toThrow(/killed, because a line .* more than 1048576 characters/)
   })
 })
@@ -85,7 +85,7 @@ test.each([
   await vi.waitFor(async () => expect(await runs(pid)).toBe(false), { timeout: 60_000, interval: 20 })
 })
 
-test('packages of the workspace are their sources', async () => {
+test('resolves packages of the workspace to their sources', async () => {
   const { path, names } = await start('resolve').event<{ path: string; names: string[] }>('resolved')
   expect(path).toBe(join(root, 'packages/protocol/src/index.ts'))
   expect(names).toContain('Fold')

@@ -1,43 +1,43 @@
-// A process of its own for a test, and the channel between the two, a line of JSON each: what the test sends comes to the child's standard
-// input, what the child tells goes to its standard output. The test has `child()`; the child has `tell()` and `messages()`.
+// A child process of a test, and the channel between them, in lines of JSON: messages of the test go to the child's standard
+// input, events of the child to its standard output. The test uses `child()`, the child `tell()` and `messages()`.
 import { spawn } from 'node:child_process'
 import { basename } from 'node:path'
 import { createInterface } from 'node:readline'
 import { compileCache } from '../compile-cache.ts'
 
-/** Which event it is, and what the child told with it. */
+/** Name and fields of an event. */
 type Told<Fields> = { event: string } & Fields
 
 type Fields = Record<string, unknown>
 
-/** How a child ended, and the end of what it said besides its events. */
+/** How a child ended, and the end of its other output. */
 type Exit = { code: number | null; signal: NodeJS.Signals | null; said: string }
 
 /** A process that a test has started. It does not outlive the test's own, however that ends. */
 export type Child = {
   pid: number
   /**
-   * The next event of this name that nobody has taken yet, also of a child that has ended since. Rejects with what the child said when it
+   * Takes the next event of this name, also of a child that has ended since. Rejects with the output of the child if it
    * ends, or has ended, without one.
    */
   event<Of extends object = Fields>(name: string): Promise<Told<Of>>
-  /** All events of this name that are here and that nobody has taken yet. */
+  /** Takes all events of this name that have arrived. */
   events<Of extends object = Fields>(name: string): Told<Of>[]
-  /** Resolves when the message is on its way; rejects when the child is gone. */
+  /** Resolves when the message is written. Rejects if the child is gone. */
   send(message: object): Promise<void>
-  /** Kills it as `kill -9` does; resolves when it is gone, and all that it told is here. */
+  /** Kills it with SIGKILL. Resolves when it is gone and all its events have arrived. */
   kill9(): Promise<void>
-  /** How it ended, when it has and all that it told is here. Never rejects. */
+  /** Resolves when it has ended and all its events have arrived. Never rejects. */
   exited: Promise<Exit>
 }
 
-/** So many events may wait to be taken, and so long may one be. A child that goes beyond is killed, and its test told why. */
+/** Maximum number of untaken events, and of characters in one. A child that exceeds them is killed, and its test fails with the reason. */
 const MAX_EVENTS = 10_000
 const MAX_LINE = 1024 * 1024
 const MAX_SAID = 10_000
 
-// The shell becomes the child. What it starts before waits at descriptor 3 for a line, which comes when the child has ended; if there is no
-// line but an end, the test's process has died, and then the child is killed, since it may be frozen, or too busy to notice.
+// The shell becomes the child. It first starts a guard that waits on descriptor 3 for a line, which is written when the child has ended. If
+// descriptor 3 closes without a line, the test's process has died, and the guard kills the child, which may be frozen or too busy to notice.
 const GUARDED = '(read -r line <&3 || kill -9 $$) </dev/null >/dev/null 2>&1 & exec 3<&- && exec "$0" "$@"'
 
 /** Starts `node` on this file, with the packages of the workspace as their sources. `env` is added to the environment. */
@@ -69,7 +69,7 @@ export function child(file: string, args: readonly string[] = [], env: Record<st
     }
     const index = waiting.findIndex(({ name }) => name === told.event)
     if (index >= 0) waiting.splice(index, 1)[0]?.resolve(told)
-    else if (untaken.push(told) > MAX_EVENTS) condemn(`it told ${untaken.length} events that nobody took`)
+    else if (untaken.push(told) > MAX_EVENTS) condemn(`it sent ${untaken.length} events that were not taken`)
   }
   function failure(does: string): Error {
     const how = end === undefined ? 'is about to end' : `ended with ${end.signal ?? `code ${end.code}`}`
@@ -81,18 +81,18 @@ export function child(file: string, args: readonly string[] = [], env: Record<st
     const lines = (rest + text).split('\n')
     rest = lines.pop() ?? ''
     for (const line of lines) if (!running.stdout.destroyed) take(line)
-    if (rest.length > MAX_LINE) condemn(`a line of what it told has more than ${MAX_LINE} characters`)
+    if (rest.length > MAX_LINE) condemn(`a line of its output has more than ${MAX_LINE} characters`)
   })
   running.stderr.setEncoding('utf8').on('data', say)
   running.on('error', error => say(String(error)))
-  // Whoever sends is told; a guard that is gone has nobody to guard.
+  // Errors reach the sender of a message. Errors of the guard's pipe mean that the child is gone.
   for (const stream of [running.stdin, guard]) stream.on('error', () => {})
   running.on('exit', () => guard.end('\n'))
   const exited = new Promise<Exit>(resolve => {
     running.on('close', (code, signal) => {
       end = { code, signal, said }
       resolve(end)
-      for (const { name, reject } of waiting.splice(0)) reject(failure(`before it told '${name}'`))
+      for (const { name, reject } of waiting.splice(0)) reject(failure(`before it sent '${name}'`))
     })
   })
 
@@ -104,10 +104,10 @@ export function child(file: string, args: readonly string[] = [], env: Record<st
         const index = untaken.findIndex(told => told.event === name)
         const [told] = index < 0 ? [] : untaken.splice(index, 1)
         if (told) resolve(told)
-        else if (end) reject(failure(`before it told '${name}'`))
+        else if (end) reject(failure(`before it sent '${name}'`))
         else waiting.push({ name, resolve, reject })
       })
-      // Who has lost interest need not hear of it.
+      // The caller no longer waits.
       event.catch(() => {})
       return event as Promise<Told<Of>>
     },
@@ -129,7 +129,7 @@ export function child(file: string, args: readonly string[] = [], env: Record<st
   }
 }
 
-/** What the line tells; undefined for what is none of ours, like the words of a library. */
+/** Parses an event. Returns undefined for other output, for example of a library. */
 function parse(line: string): Told<Fields> | undefined {
   try {
     const told: unknown = JSON.parse(line)
@@ -140,7 +140,7 @@ function parse(line: string): Told<Fields> | undefined {
   }
 }
 
-/** In a child: tells the test of an event; resolves when that is on its way, and no `kill -9` takes it back. */
+/** In a child: sends an event to the test. Resolves when it is written, so that a `kill -9` cannot lose it. */
 export function tell(event: string, fields: object = {}): Promise<void> {
   const line = `${JSON.stringify({ ...fields, event })}\n`
   return new Promise((resolve, reject) => {
@@ -148,12 +148,12 @@ export function tell(event: string, fields: object = {}): Promise<void> {
   })
 }
 
-/** In a child: what the test sends, until the test's process is gone or the loop is left; then no more is taken. */
+/** In a child: messages of the test, until the test's process is gone or the loop is left. */
 export async function* messages<Message extends object = Fields>(): AsyncGenerator<Message> {
   try {
     for await (const line of createInterface(process.stdin)) yield JSON.parse(line) as Message
   } finally {
-    // Else a child that has nothing left to do would go on waiting for more.
+    // Otherwise a finished child would keep waiting for messages.
     process.stdin.destroy()
   }
 }

@@ -3,16 +3,16 @@ import { connect, createServer, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { type Direction, proxy } from './proxy.ts'
 
-/** One end of a connection, and what became of it. It stays open for its own part when the other has ended. */
+/** One end of a connection and its events. It stays half-open when the other end has ended. */
 export type End = {
   socket: Socket
   received(): Buffer
-  /** Resolves when so many bytes are there. */
+  /** Resolves when `count` bytes are received. */
   has(length: number): Promise<void>
   ended: Promise<void>
-  /** Resolves when the other is known to be gone, by its end or by a failure. */
+  /** Resolves when the other end has ended or failed. */
   left: Promise<void>
-  /** With the code of its failure, or without one. */
+  /** Resolves with the error code, if any. */
   closed: Promise<string | undefined>
 }
 
@@ -42,7 +42,7 @@ export function observe(socket: Socket): End {
   }
 }
 
-/** A server, a proxy before it, and connections through the proxy, all gone after the test. */
+/** A server, a proxy before it, and connections through the proxy. All are closed after the test. */
 export async function setup() {
   const accepted: ((socket: Socket) => void)[] = []
   const sockets = new Set<Socket>()
@@ -59,7 +59,7 @@ export async function setup() {
     for (const socket of sockets) socket.destroy()
     await once(server.close(), 'close')
   })
-  /** Both ends of a new connection, and the proxy's part of it. */
+  /** Both ends of a new connection, and its link in the proxy. */
   async function open() {
     const there = new Promise<Socket>(resolve => accepted.push(resolve))
     const linked = gate.event('connect')
@@ -73,7 +73,7 @@ export async function setup() {
   return { gate, open, server }
 }
 
-/** Bytes of which no two neighbourhoods are alike. */
+/** Bytes without repeating sequences. */
 export function payload(length: number): Buffer {
   return Buffer.from(Uint32Array.from({ length: Math.ceil(length / 4) }, (_, i) => i * 2654435761).buffer).subarray(
     0,

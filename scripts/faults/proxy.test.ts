@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { observe, payload, setup } from './proxied-connection.fixture.ts'
 import { proxy } from './proxy.ts'
 
-test('what is sent arrives, either way, with its end', async () => {
+test('forwards bytes and the end in both directions', async () => {
   const { gate, open } = await setup()
   const { link, ends } = await open()
   for (const direction of ['up', 'down'] as const) {
@@ -21,7 +21,7 @@ test('what is sent arrives, either way, with its end', async () => {
 })
 
 describe('positions count from when they are set', () => {
-  test('on an open connection: the answer to the next request is lost in its middle', async () => {
+  test('on an open connection: cuts the response to the next request in the middle', async () => {
     const { gate, open } = await setup()
     const { link, ends } = await open()
     const [client, target] = ends.up
@@ -38,7 +38,7 @@ describe('positions count from when they are set', () => {
     expect(`${client.received()}`).toBe('onetw')
   })
 
-  test('set() is for every connection, also those to come, until it is taken back', async () => {
+  test('set() applies to open and new connections until it is reset', async () => {
     const { gate, open } = await setup()
     gate.set({ up: { cutAt: 2 } })
     for (const received of ['ab', 'ab']) {
@@ -54,7 +54,7 @@ describe('positions count from when they are set', () => {
     expect(`${ends.up[1].received()}`).toBe('abc')
   })
 
-  test('next() is for one connection each, on top of what is for all', async () => {
+  test('next() applies to one connection each, on top of set()', async () => {
     const { gate, open } = await setup()
     gate.set({ up: { cutAt: 3 } })
     gate.next({ up: { cutAt: 1 } })
@@ -68,7 +68,7 @@ describe('positions count from when they are set', () => {
   })
 })
 
-test('a delay is on each direction apart, keeps the order, and holds up only what it must', async () => {
+test('a delay applies per direction, keeps the order, and does not add up', async () => {
   const { gate, open } = await setup()
   gate.set({ up: { delayMs: 40 }, down: { delayMs: 20 } })
   const { ends } = await open()
@@ -82,7 +82,7 @@ test('a delay is on each direction apart, keeps the order, and holds up only wha
   const both = performance.now() - from
   expect(up).toBeGreaterThanOrEqual(39)
   expect(both).toBeGreaterThanOrEqual(59)
-  // Pieces travel together: 5,000 of them one after another would take five minutes, longer than a test may run.
+  // Delays overlap: 5,000 pieces in sequence would take five minutes, longer than a test may run.
   for (let n = 0; n < 5_000; n++) {
     client.socket.write('b')
     await new Promise(setImmediate)
@@ -109,7 +109,7 @@ test('stall() holds back a close too, and resume() lets it pass', async () => {
   expect(`${ends.up[1].received()}`).toBe('last words')
 })
 
-test('an end alone is held back as well', async () => {
+test('stall() holds back an end without bytes', async () => {
   const { gate, open } = await setup()
   const { link, ends } = await open()
   const stall = gate.event('stall')
@@ -120,7 +120,7 @@ test('an end alone is held back as well', async () => {
   await ends.up[1].ended
 })
 
-test('a connection that was stalled when it came is stalled from its first byte', async () => {
+test('a connection that is stalled on arrival forwards no byte', async () => {
   const { gate, open } = await setup()
   gate.stall()
   const stall = gate.event('stall')
@@ -146,7 +146,7 @@ test('halfClose() ends one direction now', async () => {
 test.each([
   ['cut', undefined],
   ['reset', 'ECONNRESET'],
-] as const)('%s() takes all connections there are, and none that comes after', async (verb, code) => {
+] as const)('%s() affects all open connections and no later ones', async (verb, code) => {
   const { gate, open } = await setup()
   const all = await Promise.all([open(), open(), open()].map(async opening => (await opening).ends.up))
   gate[verb]()
@@ -201,12 +201,12 @@ test('a reset passes through as a reset', async () => {
   expect(await ends.up[1].closed).toBe('ECONNRESET')
 })
 
-test('what is reset with its end still on its way closes all the same', async () => {
+test('a reset with a pending end closes the connection', async () => {
   const { gate, open } = await setup()
   const { link, ends } = await open()
   const [target, client] = ends.down
   client.socket.pause()
-  // More than the systems between take without a reader.
+  // More than the socket buffers hold without a reader.
   target.socket.write(payload(20_000_000))
   while (link.held === 0) await new Promise(setImmediate)
   link.halfClose('down')
@@ -215,7 +215,7 @@ test('what is reset with its end still on its way closes all the same', async ()
   expect(gate.links.size).toBe(0)
 })
 
-test('url() leads to the proxy and keeps the rest', async () => {
+test('url() points to the proxy and keeps the rest of the url', async () => {
   const gate = await proxy('redis://user:word@127.0.0.1:6379/2')
   onTestFinished(gate.stop)
   expect(gate.url('redis://user:word@127.0.0.1:6379/2')).toBe(`redis://user:word@127.0.0.1:${gate.port}/2`)

@@ -7,13 +7,13 @@ export type Direction = 'up' | 'down'
 
 type BothFaults = { [direction in Direction]?: Faults }
 
-/** What tests wait for, each when it has happened. A stall has when it first holds something back. */
+/** Events for tests. A stall is reported when it first holds bytes back. */
 type ProxyEvents = {
   connect: Link
   refuse: undefined
   stall: LinkEvent
   end: LinkEvent
-  /** With the direction whose byte it was, if it was one. */
+  /** With the direction, if a byte position triggered it. */
   cut: LinkEvent
   close: Link
 }
@@ -43,7 +43,7 @@ class Link {
       if (kind === 'cut' || kind === 'reset') this.#destroy(kind, direction)
       else this.#tell(kind, direction)
     }
-    // Why a connection failed is not ours to say; the other end learns that it did.
+    // The reason of a failure is not forwarded. The other end only notices the failure.
     for (const socket of this.#sockets) socket.setNoDelay(true).on('error', () => {})
     this.#flows = {
       up: new Flow(client, target, faults.up ?? {}, react('up')),
@@ -55,37 +55,37 @@ class Link {
     })
   }
 
-  /** The bytes that have gone up. */
+  /** Bytes forwarded to the target. */
   get up(): number {
     return this.#flows.up.passed
   }
 
-  /** The bytes that have come down. */
+  /** Bytes forwarded to the client. */
   get down(): number {
     return this.#flows.down.passed
   }
 
-  /** The bytes that wait in the proxy. */
+  /** Bytes buffered in the proxy. */
   get held(): number {
     return this.#flows.up.held + this.#flows.down.held
   }
 
-  /** Sets what these name and leaves the rest. */
+  /** Sets the given faults and keeps the others. */
   set(faults: BothFaults): void {
     for (const direction of directions) this.#flows[direction].set(faults[direction] ?? {})
   }
 
-  /** Holds back whatever comes from now on. */
+  /** Holds back everything from now on. */
   stall(direction?: Direction): void {
     this.set(stalled(0, direction))
   }
 
-  /** Takes back a stall, and lets go of what it held back. */
+  /** Ends a stall and forwards the held bytes. */
   resume(direction?: Direction): void {
     this.set(stalled(Number.POSITIVE_INFINITY, direction))
   }
 
-  /** Tells the receiver of this direction that the sender has ended. */
+  /** Ends this direction for its receiver. */
   halfClose(direction: Direction): void {
     this.#flows[direction].end()
   }
@@ -102,7 +102,7 @@ class Link {
 
   #destroy(how: 'cut' | 'reset', direction?: Direction): void {
     if (this.#cut) {
-      // A reset waits for its end to be on its way.
+      // A reset waits until the pending end is sent.
       if (how === 'cut') for (const socket of this.#sockets) socket.destroy()
       return
     }
@@ -112,20 +112,20 @@ class Link {
   }
 }
 
-/** A proxy on the loopback that does to connections what networks do. */
+/** A loopback proxy that injects network faults. */
 export type FaultProxy = {
   port: number
-  /** The same url, by way of the proxy. */
+  /** The same url through the proxy. */
   url(original: string): string
   /** The open connections, oldest first. */
   links: ReadonlySet<Link>
-  /** Of all connections so far: how many were made and refused, and the bytes that passed. */
+  /** Totals: connections made and refused, and bytes forwarded. */
   counts(): { connections: number; refused: number; up: number; down: number }
-  /** Sets faults for all connections, the open ones and those to come. */
+  /** Sets faults for all open and new connections. */
   set(faults: BothFaults): void
-  /** Faults that the next connection has on top; called again, for the one after it. */
+  /** Additional faults for the next connection. A second call is for the one after it. */
   next(faults: BothFaults | 'refuse'): void
-  /** Whether new connections are reset as soon as they are made. */
+  /** Whether new connections are reset at once. */
   refuse(on: boolean): void
   stall(direction?: Direction): void
   resume(direction?: Direction): void
@@ -134,7 +134,7 @@ export type FaultProxy = {
   cut(): void
   /** Resets the open connections. */
   reset(): void
-  /** The next such event from now on. */
+  /** Resolves on the next such event. */
   event<Name extends keyof ProxyEvents>(name: Name): Promise<ProxyEvents[Name]>
   stop(): Promise<void>
 }
@@ -173,7 +173,7 @@ export async function proxy(target: { host: string; port: number } | string): Pr
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const own = server.address()
-  if (own === null || typeof own === 'string') throw new Error('the proxy has no loopback port')
+  if (own === null || typeof own === 'string') throw new Error('the proxy got no loopback port')
   const { port } = own
 
   function set(faults: BothFaults): void {
@@ -228,6 +228,6 @@ function stalled(stallAt: number, direction?: Direction): BothFaults {
 
 function address(url: string): { host: string; port: number } {
   const { hostname, port } = new URL(url)
-  if (port === '') throw new Error(`the url of a proxy's target names no port: give { host, port }`)
+  if (port === '') throw new Error(`the target url of the proxy has no port: pass { host, port }`)
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) }
 }

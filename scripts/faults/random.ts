@@ -1,4 +1,4 @@
-/** Decisions from one seed: the same ones each time, on every machine. */
+/** Deterministic pseudo-random decisions from one seed. */
 export class Random {
   #state: number
 
@@ -6,7 +6,7 @@ export class Random {
     this.#state = Math.imul(seed | 0, 0x9e3779b9) ^ 0x85ebca6b
   }
 
-  /** A whole number from 0 to below `end`. */
+  /** An integer from 0 to below `end`. */
   below(end: number): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0
     let hash = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1)
@@ -14,12 +14,12 @@ export class Random {
     return Math.floor((((hash ^ (hash >>> 14)) >>> 0) / 2 ** 32) * end)
   }
 
-  /** A whole number from `low` to `high`. */
+  /** An integer from `low` to `high`, inclusive. */
   between(low: number, high: number): number {
     return low + this.below(high - low + 1)
   }
 
-  /** One of a list that holds something. */
+  /** An item of a non-empty list. */
   pick<T>(list: readonly T[]): T {
     return list[this.below(list.length)] as T
   }

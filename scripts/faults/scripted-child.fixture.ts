@@ -1,4 +1,4 @@
-// A child that does as its first argument says.
+// A child process that runs the act named by its first argument.
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { root } from '../command.ts'
@@ -34,7 +34,7 @@ const acts: Record<string, () => Promise<void>> = {
     await tell('ready')
     for (;;) {}
   },
-  /** Has a child of its own, frozen if asked, and tells which. */
+  /** Starts a child, freezes it if requested, and reports its process id. */
   async hold() {
     const [of = '', frozen] = args
     const held = child(file, [of])

@@ -1,4 +1,4 @@
-// Processes that wait to be used: to start one takes longer than most of what a test wants to see of it.
+// A pool of started processes, because starting one takes longer than most tests.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,16 +6,16 @@ import { join } from 'node:path'
 import { bundle } from './bundle.ts'
 import { type Child, child } from './process.ts'
 
-/** Processes that are ready to be used, and used again where nobody killed them. */
+/** Pool of ready processes. A process that was not killed is reused. */
 export class Spares<Used extends Pick<Child, 'kill9'> = Child> {
   readonly #size: number
   readonly #make: (child: Child) => Used
   readonly #args: readonly string[]
   readonly #spare: Used[] = []
-  // Most of what a process does before it is ready is finding and compiling what others have found and compiled already.
+  // Most of the start time is resolving and compiling code that earlier processes have compiled already.
   readonly #folder = mkdtempSync(join(tmpdir(), 'millrace-compiled-'))
 
-  /** Of the file called `process`; the others lie beside it. `make` makes of each what is to be used. */
+  /** Starts the file `process`; the other files lie beside it. `make` wraps each process. */
   constructor(
     files: Readonly<Record<'process', string>> & Readonly<Record<string, string>>,
     { size, args = [], make }: { size: number; args?: readonly string[]; make: (child: Child) => Used },
@@ -27,7 +27,7 @@ export class Spares<Used extends Pick<Child, 'kill9'> = Child> {
     this.#fill()
   }
 
-  /** One that is ready; another takes its place. */
+  /** Takes a ready process and starts a replacement. */
   take(): Used {
     const taken = this.#spare.shift() as Used
     this.#fill()
@@ -44,7 +44,7 @@ export class Spares<Used extends Pick<Child, 'kill9'> = Child> {
   }
 
   #fill(): void {
-    // The bundle lies in a new folder each time, so its compiled code is of no use to others.
+    // The bundle is in a new folder each time, so its compile cache is not shared.
     const env = { NODE_COMPILE_CACHE: join(this.#folder, 'cache') }
     while (this.#spare.length < this.#size)
       this.#spare.push(this.#make(child(join(this.#folder, 'process.js'), this.#args, env)))

@@ -11,7 +11,7 @@ export const program: Program = {
   brew: '--cask chromium',
 }
 
-/** No window, nothing fetched that the page under test did not ask for, and no sandbox, which root cannot have. */
+/** No window, no background requests, and no sandbox, which root cannot use. */
 const args = [
   '--headless',
   '--no-sandbox',
@@ -24,8 +24,8 @@ const args = [
 ]
 
 /**
- * What playwright-core's `chromium.launch` needs. Playwright starts and ends the browser: it talks to it through a pipe, and
- * a Chromium whose pipe closes ends itself, also after a kill -9.
+ * Options for playwright-core's `chromium.launch`. Playwright starts and ends the browser and talks to it through a pipe.
+ * Chromium exits when the pipe closes, also after a kill -9.
  */
 export async function chromium(): Promise<{ executablePath: string; args: string[] }> {
   return { executablePath: await find(program), args }

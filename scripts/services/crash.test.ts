@@ -12,7 +12,7 @@ import { listens, place, script } from './services.fixture.ts'
 
 const run = promisify(execFile)
 
-/** A server, and the words that it keeps, written and read by a client of its own each time. */
+/** A server and the words stored in it. Each access uses a new client. */
 type Words = { service: Service; clear(): Promise<void>; add(word: string): Promise<void>; all(): Promise<string[]> }
 
 async function redisWords(settings: Record<string, string>): Promise<Words> {
@@ -47,7 +47,7 @@ const kinds = {
 }
 type Kind = keyof typeof kinds
 
-/** One server of each kind for all tests. Each test finds it up and without words, and leaves it up. */
+/** One server of each kind for all tests. Each test starts with a running server without words and leaves it running. */
 const servers = new Map<Kind, Words>()
 beforeAll(async () => {
   const open = Object.entries(kinds).map(async ([kind, start]) => servers.set(kind as Kind, await start()))
@@ -58,7 +58,7 @@ afterAll(async () => {
 })
 async function open(kind: Kind): Promise<Words> {
   const words = servers.get(kind)
-  if (words === undefined) throw new Error(`no server of the kind ${kind}`)
+  if (words === undefined) throw new Error(`no server of kind ${kind}`)
   await words.clear()
   return words
 }
@@ -135,7 +135,9 @@ describe.each(['Redis, always', 'Postgres'] as const)('%s', kind => {
       await expect(service[verb]()).rejects.toThrow(/^(redis|postgres) does not run$/)
     }
     await service.restart()
-    await expect(service.restore(await other.service.copy())).rejects.toThrow(/a copy of the data of another server$/)
+    await expect(service.restore(await other.service.copy())).rejects.toThrow(
+      /a copy of another server: restore it with that server$/,
+    )
     expect(await all()).toEqual([])
   })
 })
@@ -254,7 +256,7 @@ test('kill -9 of a process ends its servers, also killed, frozen, restored and c
   await vi.waitFor(
     async () => {
       expect(left()).toEqual([])
-      // The servers and their keepers all name their folder.
+      // The command lines of the servers and their keepers contain their folder.
       expect((await run('ps', ['-A', '-o', 'args='])).stdout).not.toContain(path)
     },
     { timeout: 60_000, interval: 50 },

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** Copies a folder to a path that does not exist, and tells whether that went well. */
+/** Copies a folder to a path that does not exist. Returns whether it succeeded. */
 type CopyFolder = (from: string, to: string) => Promise<boolean>
 
 /**
- * A folder that was expensive to make, kept for the next process that needs the same. It is written aside and moved into place, so
- * several processes may use it at once, and one that is killed leaves no half of it in place.
+ * Cache of a folder that is expensive to create. It is written to a temporary path and renamed, so
+ * several processes can use it at once, and a killed one leaves no partial cache.
  */
 export class DataCache {
   readonly #path: string
@@ -42,7 +42,7 @@ export class DataCache {
       }
       renameSync(aside, this.#path)
     } catch {
-      // Another process was faster, or the cache cannot be written. The data are there all the same.
+      // Another process was faster, or the cache is not writable. The data folder itself is complete.
     } finally {
       rmSync(aside, { recursive: true, force: true })
     }

@@ -1,4 +1,4 @@
-// Brings the programs that tests need onto this machine before any test waits for them.
+// Installs the programs that tests need, before any test waits for them.
 import { program as chromium } from './chromium.ts'
 import { program as postgres } from './postgres.ts'
 import { find } from './program.ts'

@@ -1,7 +1,7 @@
-// Holds one server for a process that may die at any moment. Run by server.ts, in a session of its own, so that Ctrl-C does
-// not reach it: when the other end of its standard input closes, for whatever reason, kill -9 included, it ends the server
-// and removes its folder. The folder is made here, so that there is none without someone to remove it. Until then, the lines
-// of its standard input are orders, each answered by a line when it is done.
+// Runs one server for a parent process that can die at any moment. server.ts starts it in its own process group, so that Ctrl-C does
+// not reach it. When its standard input closes, also after a kill -9 of the parent, it ends the server
+// and removes its folder. It creates the folder itself, so that no folder is left without a keeper. Until then, the lines
+// of its standard input are orders. Each is answered by a line when it is done.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { chownSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,19 +11,19 @@ import type { Answer, Command, Order, ServerSpec } from './server.ts'
 import { freeze, kill, thaw } from './tree.ts'
 
 const GRACE_MS = 30_000
-/** The most of the server's log that is told: the end of it. */
+/** Number of characters from the end of the server's log that are reported. */
 const LOG_LENGTH = 10_000
 
 const [, , folder = '', spec = ''] = process.argv
 const { before, cache, server, stale = [], sweep, user } = JSON.parse(spec) as ServerSpec
 const data = join(folder, 'data')
 
-/** All that runs for us now, and the server among them, unless its end was ordered. */
+/** All running child processes. `up` is the server, unless its end was ordered. */
 const running = new Set<ChildProcess>()
 let up: ChildProcess | undefined
-/** What of the server is stopped. */
+/** Ids of the server's frozen processes. */
 let frozen: number[] = []
-/** Whether the server was killed, and may have left something in the system. */
+/** Whether the server was killed and may have left system resources. */
 let killed = false
 let asked = false
 let reason = ''
@@ -77,7 +77,7 @@ createInterface(process.stdin)
   })
   .on('close', stop)
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop)
-// Nobody may be there to read what we say, which is no failure.
+// The parent may be gone, so a failed write is not an error.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
 for (const path of [folder, data]) {
@@ -94,11 +94,11 @@ asked = true
 await turn
 await clear()
 reason += readFileSync(log, 'utf8').slice(-LOG_LENGTH)
-// Someone that the server started may still be writing.
+// A process that the server started may still be writing.
 rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
 process.stderr.write(reason, () => process.exit(code))
 
-/** Fills the data folder. Tells whether it went well. */
+/** Fills the data folder. Returns whether it succeeded. */
 async function fill(): Promise<boolean> {
   if (before === undefined) return true
   if (cache === undefined) return run(before)
@@ -130,7 +130,7 @@ function start(): void {
   })
 }
 
-/** The server, of which nobody expects any more that it runs. */
+/** Marks the server as down, so that its end is expected. Returns its process. */
 function down(): ChildProcess {
   const child = up
   if (child === undefined) throw new Error('does not run')
@@ -138,7 +138,7 @@ function down(): ChildProcess {
   return child
 }
 
-/** Ends the server as it wants to be ended. */
+/** Ends the server gracefully. */
 async function end(): Promise<void> {
   if (up === undefined) return
   const child = down()
@@ -147,7 +147,7 @@ async function end(): Promise<void> {
   await ended(child)
 }
 
-/** SIGINT is what both Redis and Postgres take as "now, and do not wait for the clients"; who does not, is killed. */
+/** Redis and Postgres take SIGINT as an immediate shutdown that does not wait for clients. A server that does not end is killed. */
 function interrupt(child: ChildProcess): void {
   child.kill('SIGINT')
   const late = setTimeout(() => kill(child.pid ?? 0).catch(() => child.kill('SIGKILL')), GRACE_MS)
@@ -172,7 +172,7 @@ function goOn(): void {
   frozen = []
 }
 
-/** Lets a killed server that is not started again clear away what else nobody would. */
+/** Removes system resources of a killed server that is not started again. */
 async function clear(): Promise<void> {
   if (!killed || sweep === undefined) return
   killed = false
@@ -182,7 +182,7 @@ async function clear(): Promise<void> {
   clearTimeout(late)
 }
 
-/** Runs a command to its end, unless the end was asked for; tells whether it went well. */
+/** Runs a command unless the end was requested. Returns whether it succeeded. */
 function run(command: Command, as: ServerSpec['user'] | null = user): Promise<boolean> {
   return asked ? Promise.resolve(false) : ended(launch(command, as))
 }
@@ -195,7 +195,7 @@ function ended(child: ChildProcess): Promise<boolean> {
 }
 
 function launch({ program, args }: Command, as: ServerSpec['user'] | null = user): ChildProcess {
-  // The messages of the system are looked for in the log, in English.
+  // English messages, because the log is searched for them.
   const env = { ...process.env, LC_ALL: 'C' }
   const child = spawn(program, args, { cwd: folder, stdio: ['ignore', output, output], env, ...as })
   running.add(child)

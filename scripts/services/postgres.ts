@@ -25,7 +25,7 @@ const INITDB = ['-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--no-local
 const run = promisify(execFile)
 
 type PostgresOptions = ServiceOptions & {
-  /** A folder that keeps what initdb made, for the next servers. @default .cache/services of the repository */
+  /** Cache folder for the result of initdb. @default .cache/services of the repository */
   cache?: string
 }
 
@@ -38,7 +38,7 @@ export async function postgres({
   isOnDisk = false,
   cache = CACHE,
 }: PostgresOptions = {}): Promise<Service> {
-  // On the PATH it may be a link; initdb and psql stand beside the program itself.
+  // The program on the PATH can be a link. initdb and psql are beside its target.
   const path = realpathSync(await find(program))
   const bin = dirname(path)
   const user = await unprivileged()
@@ -59,29 +59,29 @@ export async function postgres({
         before: { program: join(bin, 'initdb'), args: ['-D', data, ...INITDB] },
         cache: join(cache, `postgres-${versionOf(path, user)}`),
         server: { program: path, args: ['-D', data, ...all] },
-        // Who has the number that a killed server had is not that server, but Postgres could take it for that.
+        // Another process can get the id of the killed server, and Postgres would take it for the server.
         stale: [join(data, 'postmaster.pid')],
-        // It reads its input, which is empty, and ends; shared memory of the one before goes with its own.
+        // It reads empty input and ends. On exit it also removes the shared memory of the killed server.
         sweep: { program: path, args: ['--single', '-F', '-D', data, 'postgres'] },
         ...(user && { user }),
       }
     },
     answers: async (folder, port) => isReady(join(folder, 'data'), port),
     async settle(port) {
-      // A commit that writes something and waits for the disk brings all those before it there, also those that did not wait.
+      // A commit that waits for the disk also flushes all earlier commits.
       await psql(port, 'set synchronous_commit = on', `select pg_logical_emit_message(true, '', '')`)
     },
   })
 }
 
-/** Postgres refuses to run as root; its package brings a user for it. */
+/** Postgres refuses to run as root. Its package creates a user for it. */
 async function unprivileged(): Promise<ServerSpec['user']> {
   if (process.getuid?.() !== 0) return undefined
   const id = async (flag: string) => Number((await run('id', [flag, 'postgres'])).stdout)
   return { uid: await id('-u'), gid: await id('-g') }
 }
 
-/** Whether the server of this data folder takes connections: it says so in its lock file, which is also what `pg_ctl` waits for. */
+/** Whether the server of this data folder accepts connections, according to its lock file, which `pg_ctl` also uses. */
 function isReady(data: string, port: number): boolean {
   try {
     const lines = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')

@@ -2,17 +2,17 @@ import { accessSync, constants, existsSync, globSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { command } from '../command.ts'
 
-/** A program that tests need and npm does not carry: where it may be, and what it is called by those who install it. */
+/** A program that tests need and npm does not provide: its commands, usual paths, and package names. */
 export type Program = { name: string; commands: string[]; places?: string[]; apt: string; brew: string }
 
-/** The path of the program's executable, installed if that can be done here. It throws rather than let a test be skipped. */
+/** Path of the program's executable. Installs it if possible. @throws if it is missing, so that no test is skipped. */
 export async function find(program: Program): Promise<string> {
   const there = locate(program)
   if (there) return there
-  if (!isDebianRoot()) throw new Error(`${program.name} is not installed, and tests need it. ${advice(program)}`)
+  if (!isDebianRoot()) throw new Error(`${program.name} is not installed, but tests need it. ${advice(program)}`)
   console.error(`${program.name} is not installed: apt-get install ${program.apt}`)
   const install = ['install', '-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=300', program.apt]
-  // The package lists may be missing or old; they are only fetched when an install without them fails.
+  // The package lists can be missing or old. They are fetched only if an install without them fails.
   if ((await apt(install)).code !== 0) await apt(['update'])
   const { code, output } = locate(program) ? { code: 0, output: '' } : await apt(install)
   const installed = locate(program)
@@ -24,7 +24,7 @@ function apt(args: string[]): ReturnType<typeof command> {
   return command('apt-get', args, { quiet: true, env: { DEBIAN_FRONTEND: 'noninteractive' } })
 }
 
-/** The first of its commands on the PATH, or else the newest in its usual places. */
+/** The first of its commands on the PATH, otherwise the newest in its usual paths. */
 function locate({ commands, places = [] }: Program): string | undefined {
   const folders = (process.env['PATH'] ?? '').split(delimiter).filter(Boolean)
   const onPath = commands.flatMap(name => folders.map(folder => join(folder, name)))

@@ -8,8 +8,8 @@ export const program: Program = { name: 'Redis', commands: ['redis-server'], apt
 const ANSWER_MS = 30_000
 
 /**
- * A Redis of one's own, empty. It keeps nothing on disk unless the settings say so, e.g. `{ appendonly: 'yes', appendfsync: 'always' }`,
- * so without them it is empty again after a restart.
+ * Starts an empty Redis. It stores nothing on disk without settings such as `{ appendonly: 'yes', appendfsync: 'always' }`,
+ * so without them it is empty after a restart.
  */
 export async function redis({ settings = {}, isOnDisk = false }: ServiceOptions = {}): Promise<Service> {
   const path = await find(program)
@@ -23,11 +23,11 @@ export async function redis({ settings = {}, isOnDisk = false }: ServiceOptions 
       const args = Object.entries(all).flatMap(([name, value]) => [`--${name}`, value])
       return { server: { program: path, args } }
     },
-    // A Redis that still reads its data tells its settings, but no PONG.
+    // A Redis that is still loading its data returns its settings, but no PONG.
     answers: async (folder, port) =>
       (await ask(port, 'CONFIG GET dir')).includes(folder) && (await ask(port, 'PING')).startsWith('+PONG'),
     async settle(port) {
-      // Unless it is `always`, what was acknowledged may be written seconds later; when it becomes so, all is written first.
+      // Without `always`, acknowledged writes can reach the disk seconds later. Switching to `always` flushes them first.
       const [, , , , fsync] = (await ask(port, 'CONFIG GET appendfsync')).split('\r\n')
       for (const value of ['always', fsync]) {
         const answer = await ask(port, `CONFIG SET appendfsync ${value}`)

@@ -9,25 +9,25 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { compileCache } from '../compile-cache.ts'
 
-/** A server that runs: where it is, and how to end it. It ends by itself when the process that started it does, however. */
+/** A running server. It ends with the process that started it, however that ends. */
 export type Service = {
   url: string
   stop(): Promise<void>
-  /** Kills the server and all its processes at one moment, as a crash does; resolves when they are gone. */
+  /** Kills the server and all its processes at once, like a crash. Resolves when they are gone. */
   kill(): Promise<void>
-  /** Starts it again on its port with its data, after ending it if it runs; resolves when it answers. */
+  /** Restarts it on its port with its data. Resolves when it answers. */
   restart(): Promise<void>
-  /** Stops its processes where they stand: connections stay open, and nobody answers. */
+  /** Suspends its processes: connections stay open without an answer. */
   freeze(): Promise<void>
-  /** Lets a frozen server go on. */
+  /** Resumes a frozen server. */
   thaw(): Promise<void>
-  /** Keeps a copy of its data as they are on the disk, with all that was acknowledged before. A server that runs is held up, no more. */
+  /** Copies its data on disk, including all acknowledged writes. A running server is only paused meanwhile. */
   copy(): Promise<Copy>
-  /** Ends the server, puts its data back as they were at the copy, and starts it again; resolves when it answers. */
+  /** Ends the server, restores the data of the copy, and starts it again. Resolves when it answers. */
   restore(copy: Copy): Promise<void>
 }
 
-/** What stands for a copy of a server's data, for that server alone, as often as wanted. */
+/** Handle of a copy. It can be restored several times, by its own server only. */
 type Copy = { readonly of: string; readonly name: string }
 
 export type Command = { program: string; args: string[] }
@@ -36,7 +36,7 @@ export type Command = { program: string; args: string[] }
 export type ServerSpec = {
   /** Fills the data folder before the first start. */
   before?: Command
-  /** A folder that caches what `before` made. The next server copies it instead. */
+  /** Cache folder for the result of `before`. The next server copies it instead. */
   cache?: string
   server: Command
   /** The user that the commands run as, if not the current one. */
@@ -47,26 +47,26 @@ export type ServerSpec = {
   sweep?: Command
 }
 
-/** What a keeper is told in a line, and how it answers. */
+/** An order to a keeper and its answer, one line each. */
 export type Order = { verb: 'start' | 'end' | 'kill' | 'freeze' | 'thaw' | 'copy' | 'restore'; copy?: string }
 export type Answer = { error?: string }
 
-/** What the callers of all kinds of servers may ask for. */
+/** Options of all kinds of servers. */
 export type ServiceOptions = {
   /** Settings that differ from the defaults. */
   settings?: Record<string, string>
-  /** Keeps the data on the disk and not in memory, as for measurements. @default false */
+  /** Stores the data on disk instead of in memory, for benchmarks. @default false */
   isOnDisk?: boolean
 }
 
-/** A kind of server. It gets a folder of its own that goes when it goes, with a folder `data` in it, and a free loopback port. */
+/** A kind of server. It gets a temporary folder with a folder `data` in it, and a free loopback port. */
 export type Kind = {
   name: string
   isOnDisk?: boolean
   spec(folder: string, port: number): ServerSpec
-  /** Whether the server of this folder answers at this port: another may have taken it meanwhile. */
+  /** Whether the server of this folder answers at this port. Another process may have taken the port. */
   answers(folder: string, port: number): Promise<boolean>
-  /** Brings what was acknowledged to the disk, if it may not be there. */
+  /** Flushes acknowledged writes to disk. */
   settle?(port: number): Promise<void>
   url(port: number): string
 }
@@ -76,12 +76,12 @@ const START_MS = 120_000
 
 const RAM_DISK = '/dev/shm'
 const RAM_DISK_BYTES = 2 ** 31
-/** Memory that must be free besides, for the tests themselves. */
+/** Additional free memory that the tests themselves need. */
 const MEMORY_BYTES = 2 ** 32
 
 /**
- * Where servers keep their data: in memory where there is room, since only a power cut tells it from a disk, and Postgres copies and
- * restarts there in a tenth of the CPU time. `TMPDIR` goes first.
+ * Folder for the data of servers: in memory if there is room. Only a power cut would show the difference, and Postgres copies and
+ * restarts there in a tenth of the CPU time. `TMPDIR` takes precedence.
  */
 export function placeForData(): string {
   return process.env['TMPDIR'] === undefined && hasRamDisk() ? RAM_DISK : realpathSync(tmpdir())
@@ -97,11 +97,11 @@ function hasRamDisk(): boolean {
   }
 }
 
-/** Starts a server and resolves when it answers; rejects with the server's own words when it does not within that time. */
+/** Starts a server and resolves when it answers. Rejects with the server's log if it does not answer in time. */
 export async function start(kind: Kind, withinMs = START_MS): Promise<Service> {
   for (let tries = 1; ; tries++) {
     const port = await freePort()
-    // Short: the path of a socket in it may have about a hundred characters.
+    // Short, because the path of a socket in it is limited to about a hundred characters.
     const folder = join(
       kind.isOnDisk ? realpathSync(tmpdir()) : placeForData(),
       `millrace-${kind.name}-${randomUUID().slice(0, 8)}`,
@@ -109,7 +109,7 @@ export async function start(kind: Kind, withinMs = START_MS): Promise<Service> {
     const keeper = keep(folder, kind.spec(folder, port))
     const failure = await keeper.failure(() => kind.answers(folder, port), withinMs)
     if (failure === undefined) return service(kind, folder, port, keeper, withinMs)
-    // Between our finding a port and the server's taking it, another may; nothing else gets better by trying again.
+    // Another process can take the port before the server does. Only that failure is retried.
     if (tries === PORT_TRIES || !/address already in use/i.test(failure)) throw new Error(`${kind.name} ${failure}`)
   }
 }
@@ -118,7 +118,7 @@ function service(kind: Kind, folder: string, port: number, keeper: Keeper, withi
   let copies = 0
   let answers = true
   let turn: Promise<unknown> = Promise.resolve()
-  /** One verb at a time: they are of several orders. */
+  /** One call at a time, because a call consists of several orders. */
   function verb<Args extends unknown[], Result>(act: (...args: Args) => Promise<Result>) {
     return (...args: Args): Promise<Result> => {
       const done = turn.then(() => act(...args))
@@ -160,7 +160,7 @@ function service(kind: Kind, folder: string, port: number, keeper: Keeper, withi
       return { of: folder, name }
     }),
     restore: verb(async ({ of, name }: Copy) => {
-      if (of !== folder) throw new Error('was given a copy of the data of another server')
+      if (of !== folder) throw new Error('got a copy of another server: restore it with that server')
       await keeper.order({ verb: 'restore', copy: name })
       await begin()
     }),
@@ -168,9 +168,9 @@ function service(kind: Kind, folder: string, port: number, keeper: Keeper, withi
 }
 
 type Keeper = {
-  /** Waits until the server answers; otherwise tells why it does not, and then it is gone. */
+  /** Waits until the server answers. Otherwise returns the reason, and the server is gone. */
   failure(answers: () => Promise<boolean>, withinMs: number): Promise<string | undefined>
-  /** Resolves when the order is carried out. */
+  /** Resolves when the order is done. */
   order(order: Order): Promise<void>
   stop(): Promise<void>
 }
@@ -187,12 +187,12 @@ function keep(folder: string, spec: ServerSpec): Keeper {
   })
   const waiting: ((answer: Answer) => void)[] = []
   createInterface(keeper.stdout).on('line', line => waiting.shift()?.(JSON.parse(line) as Answer))
-  // Whoever gives an order is told of the end below.
+  // The caller of an order gets the failure below.
   keeper.stdin.on('error', () => {})
   const end = once(keeper, 'close').then(() => 'ended at its start')
   const hold = holder([keeper, keeper.stdin, keeper.stdout, keeper.stderr] as Handle[])
   const stop = async () => {
-    // Who waits for the end must live to see it.
+    // Keeps the process alive while it waits for the end.
     hold()
     keeper.stdin.end()
     await end
@@ -215,13 +215,13 @@ function keep(folder: string, spec: ServerSpec): Keeper {
         while (!starting.signal.aborted && !(await answers())) await sleep(20)
         return undefined
       }
-      const failure = await Promise.race([up(), end, late]).catch(error => `cannot be asked: ${error}`)
+      const failure = await Promise.race([up(), end, late]).catch(error => `cannot be checked: ${error}`)
       starting.abort()
       if (failure !== undefined) {
         await stop()
         return `${failure}:\n${log}`
       }
-      // A process that has nothing left to do may end, and the server with it.
+      // The server does not keep an otherwise finished process alive.
       release()
       return undefined
     },
@@ -230,7 +230,7 @@ function keep(folder: string, spec: ServerSpec): Keeper {
 
 type Handle = { ref?(): void; unref?(): void }
 
-/** Keeps the process alive by these handles while anyone holds them. */
+/** Refs these handles while at least one caller holds them. */
 function holder(handles: Handle[]): () => () => void {
   let holding = 0
   return () => {

@@ -1,4 +1,4 @@
-// A process that starts services and then does as its argument says; what it started must not outlive it.
+// A process that starts services and then ends in the way its argument says. Its services must not outlive it.
 import { spawn } from 'node:child_process'
 import { chromium } from './chromium.ts'
 import { postgres } from './postgres.ts'
@@ -9,7 +9,7 @@ const starts = { redis, postgres }
 
 async function browse() {
   const { executablePath, args } = await chromium()
-  // As Playwright starts it: the commands go through pipes, on the descriptors 3 and 4.
+  // Like Playwright: commands go through pipes on descriptors 3 and 4.
   const flags = [...args, '--remote-debugging-pipe', `--user-data-dir=${profile}`, 'about:blank']
   return spawn(executablePath, flags, { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] })
 }

@@ -9,7 +9,7 @@ import { placeForData } from './server.ts'
 
 const run = promisify(execFile)
 
-/** Whether anyone listens where the url points. */
+/** Whether a server listens at the url. */
 export async function listens(url: string): Promise<boolean> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   try {
@@ -22,22 +22,22 @@ export async function listens(url: string): Promise<boolean> {
   }
 }
 
-/** Whether the process runs; one that has ended and waits to be reaped does not. */
+/** Whether the process runs. A zombie does not. */
 export async function runs(pid: number): Promise<boolean> {
   const { stdout } = await run('ps', ['-o', 'stat=', '-p', `${pid}`]).catch(() => ({ stdout: '' }))
   return stdout.trim() !== '' && !stdout.startsWith('Z')
 }
 
-/** A place for temporary folders that this test has to itself, and what services have left in it. */
+/** A temporary folder for one test, and the files that services have left in it. */
 export function place(): { path: string; left(): string[] } {
   const path = mkdtempSync(join(placeForData(), 'millrace-test-'))
   onTestFinished(() => rmSync(path, { recursive: true, force: true }))
-  // Postgres comes here as another user.
+  // Postgres accesses it as another user.
   chmodSync(path, 0o755)
   return { path, left: () => globSync(join(path, 'millrace-*')) }
 }
 
-/** A process of its own that runs this text, in which `redis` and `postgres` are known, with its temporary folders there. */
+/** Runs a script in a child process with `redis` and `postgres` in scope and `place` as its temporary folder. */
 export function script(text: string, place: string) {
   const names = ['redis', 'postgres']
   const known = names.map(name => `import { ${name} } from ${JSON.stringify(join(import.meta.dirname, `${name}.ts`))}`)

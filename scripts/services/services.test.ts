@@ -16,7 +16,7 @@ import { listens, place, runs, script } from './services.fixture.ts'
 
 const run = promisify(execFile)
 
-/** The port of a server that listens on the loopback until the test ends. */
+/** Starts a loopback server until the test ends. Returns its port. */
 async function loopback(server: Server): Promise<number> {
   await once(server.listen(0, '127.0.0.1'), 'listening')
   onTestFinished(() => void server.close())
@@ -25,7 +25,7 @@ async function loopback(server: Server): Promise<number> {
   return address.port
 }
 
-/** A program that does as this text says, and one that does nothing for a while. */
+/** A command that runs a script. `WAIT` is a script that idles. */
 const node = (text: string) => ({ program: process.execPath, args: ['-e', text] })
 const WAIT = 'setTimeout(() => {}, 60_000)'
 
@@ -90,7 +90,7 @@ test('postgres() answers, and stop() ends it while a client is connected', async
   expect(await listens(url)).toBe(false)
 })
 
-test('postgres() keeps what initdb made for the next server, and makes it again when a file is missing', async () => {
+test('postgres() caches the result of initdb and creates it again if a file is missing', async () => {
   const cache = folder({})
   const connections = async () => {
     const { url, stop } = await postgres({ cache })
@@ -100,7 +100,7 @@ test('postgres() keeps what initdb made for the next server, and makes it again 
   }
   expect(await connections()).toBe('100')
   const [kept = ''] = globSync(join(cache, 'postgres-*/data'))
-  // The same size, and another setting, by which a copy is known.
+  // The same size with another setting, which identifies a copy.
   const settings = join(kept, 'postgresql.conf')
   writeFileSync(settings, readFileSync(settings, 'utf8').replace('max_connections = 100', 'max_connections = 101'))
   expect(await connections()).toBe('101')
@@ -121,7 +121,7 @@ test('chromium() runs a page from the loopback', async () => {
 })
 
 describe('ends the servers and the browser of a process that ends by', () => {
-  // The browser ends by the same closed pipe however the process ends, so one of these starts it.
+  // The browser always ends by the closed pipe, so only one of these cases starts it.
   test.each([
     ['kill -9', 'wait', 'SIGKILL', ['redis', 'postgres', 'chromium']],
     ['Ctrl-C', 'wait', 'SIGINT', ['redis']],
@@ -154,7 +154,7 @@ describe('ends the servers and the browser of a process that ends by', () => {
 test('Ctrl-C during initdb leaves nothing behind', async () => {
   const { path, left } = place()
   const holder = script(`await postgres({ cache: '${folder({})}' })`, path)
-  // What initdb makes first, and long before it is done.
+  // The first file that initdb creates, long before it is done.
   await vi.waitFor(() => expect(globSync(join(path, 'millrace-*/data/base'))).toHaveLength(1), {
     timeout: 60_000,
     interval: 5,

@@ -5,13 +5,13 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** Stops a process and all that it has started, as they stand; tells which they are, when none of them runs any more. */
+/** Suspends a process and all its descendants. Resolves with their ids when none of them runs. */
 export async function freeze(root: number): Promise<number[]> {
   const stopped = new Set<number>()
   for (;;) {
     const tree = descendants(root, await processes())
     const fresh = tree.filter(({ pid }) => !stopped.has(pid))
-    // A process does not stop in the middle of a write, and may start another until it does.
+    // A process does not stop in the middle of a write and can start another until then.
     if (fresh.length === 0 && tree.every(({ state }) => /^[TZ]/i.test(state))) return [...stopped]
     for (const { pid } of fresh) {
       signal([pid], 'SIGSTOP')
@@ -20,12 +20,12 @@ export async function freeze(root: number): Promise<number[]> {
   }
 }
 
-/** Lets processes that were stopped go on. */
+/** Resumes suspended processes. */
 export function thaw(pids: number[]): void {
   signal(pids, 'SIGCONT')
 }
 
-/** Kills a process and all that it has started, all at one moment; resolves when they are gone. */
+/** Kills a process and all its descendants at once. Resolves when they are gone. */
 export async function kill(root: number): Promise<void> {
   const pids = await freeze(root)
   signal(pids, 'SIGKILL')
@@ -36,13 +36,13 @@ export async function kill(root: number): Promise<void> {
 type Process = { pid: number; parent: number; state: string }
 
 async function processes(): Promise<Process[]> {
-  // Without /proc, as on macOS, `ps` tells the same. It costs ten times as much.
+  // Without /proc, as on macOS, `ps` returns the same at ten times the cost.
   return existsSync('/proc/self/stat') ? readdirSync('/proc').filter(Number).flatMap(processOf) : askPs()
 }
 
 function processOf(pid: string): Process[] {
   try {
-    // `pid (name) state parent ...`, where the name may hold anything.
+    // `pid (name) state parent ...`. The name can contain any character.
     const [, state = '', parent] = /^.*\) (\S+) (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? []
     return [{ pid: Number(pid), parent: Number(parent), state }]
   } catch {
@@ -59,7 +59,7 @@ async function askPs(): Promise<Process[]> {
   })
 }
 
-/** The process and all below it. */
+/** The process and all its descendants. */
 function descendants(root: number, all: Process[]): Process[] {
   const own = all.filter(({ pid }) => pid === root)
   return own.concat(all.filter(({ parent }) => parent === root).flatMap(({ pid }) => descendants(pid, all)))

@@ -19,9 +19,9 @@ const BUILT_FROM: readonly (readonly [files: RegExp, tests: RegExp])[] = [
 /** Files at the root and scripts decide how every test runs. */
 const EVERYWHERE = /^[^/]+$|^scripts\//
 
-/** The paths that differ from a commit, with those that git does not track yet. */
+/** Paths that differ from a commit, including untracked files. */
 export async function changedFiles(commit = 'HEAD'): Promise<string[]> {
-  // Since the branch began, where the commit has moved on.
+  // Compares with the merge base, in case the commit has moved on.
   const [base = commit] = await git('merge-base', commit, 'HEAD')
   const lists = await Promise.all([
     git('diff', '--name-only', '--no-renames', base, '--'),

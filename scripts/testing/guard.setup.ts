@@ -1,4 +1,4 @@
-// Fails a test that leaves something behind, and names what it left. Runs in every test file, before its own hooks.
+// Fails a test that leaves resources open, and names them. Runs in every test file, before its own hooks.
 import { afterAll, beforeEach, type RunnerTestFile } from 'vitest'
 import { cpuMs } from './cpu.ts'
 import { Guard, messageOf } from './guard.ts'
@@ -9,7 +9,7 @@ let file: RunnerTestFile | undefined
 
 beforeEach(({ task, onTestFinished }) => {
   file = task.file
-  // Concurrent tests overlap, so that what one opened cannot be told from what the others did. The end of the file checks them.
+  // Resources of concurrent tests cannot be attributed to one test. They are checked at the end of the file.
   if (task.concurrent) return
   const leftBy = guard.begin(task.fullName)
   // Hooks run in reverse order of registration: this one runs when the test has cleaned up.

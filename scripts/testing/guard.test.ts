@@ -48,7 +48,7 @@ test(`fails a test that leaves behind ${LEFT.map(([what]) => what).join(', ')}, 
   for (const [, , named] of LEFT) expect(output).toMatch(named)
 })
 
-test('fails a file whose concurrent test leaves something behind', async () => {
+test('fails a file if a concurrent test leaves something behind', async () => {
   const { code, output } = await runFile(
     "test.concurrent('b', async () => { const { spawn } = await import('node:child_process'); spawn('sleep', ['60']) })",
   )

@@ -5,16 +5,16 @@ import type { Worker } from 'node:worker_threads'
 
 /** Something that a test opened and has to close. */
 type Resource = {
-  /** The test that ran when it was opened, or undefined while none did. */
+  /** The test that was running when it was opened, if any. */
   readonly test: string | undefined
   readonly isOpen: () => boolean
   readonly name: () => string
 }
 
-/** How long something that is being closed may take to be gone, in ms. Reached only by a test that fails. */
+/** Time in ms for a closing resource to be gone. Only a failing test waits that long. */
 const GONE_MS = Number(process.env['MILLRACE_GUARD_MS'] ?? 30_000)
 
-/** Timeouts up to this length, in ms, are over by themselves soon enough. */
+/** Timeouts up to this length, in ms, are ignored. */
 const SHORT_TIMEOUT_MS = 5_000
 
 /** The real clock, also while a test uses fake timers. */
@@ -23,7 +23,7 @@ const TIMERS = { setTimeout, setInterval }
 
 /**
  * Watches what tests open in this process and what keeps it alive: child processes, worker threads, servers that listen, sockets and
- * long timers. Node tells of most through its diagnostics channels; for timers the global functions are wrapped.
+ * long timers. Most are reported by Node's diagnostics channels. For timers the global functions are wrapped.
  */
 export class Guard {
   readonly #opened = new Set<Resource>()
@@ -51,7 +51,7 @@ export class Guard {
     for (const name of ['setTimeout', 'setInterval'] as const) this.#watchTimers(name)
   }
 
-  /** A test begins. Returns a function that tells what of its resources is still open at its end. */
+  /** Call when a test begins. Returns a function that lists its open resources at its end. */
   begin(test: string): () => Promise<Resource[]> {
     this.#test = test
     return async () => {
@@ -61,7 +61,7 @@ export class Guard {
     }
   }
 
-  /** The file ends. Returns everything that is still open. */
+  /** Call when the file ends. Returns all open resources. */
   async end(): Promise<Resource[]> {
     for (const [channel, listener] of this.#subscriptions) unsubscribe(channel, listener)
     Object.assign(globalThis, TIMERS)
@@ -107,7 +107,7 @@ export class Guard {
   }
 }
 
-/** What to tell of a test or file that left something behind. */
+/** Error message for a test or file with open resources. */
 export function messageOf(where: string, left: readonly Resource[]): string {
   const lines = left.map(({ test, name }) => `  ${name()}${test === undefined ? '' : `, opened by '${test}'`}`)
   return `'${where}' left behind:\n${lines.join('\n')}\nClose it in the test, or in a hook that runs after it.`

@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os'
 import { expect, test } from 'vitest'
 import { folder } from '../folder.fixture.ts'
 
-/** Starts a process that starts the load, and tells which processes keep the CPU busy. */
+/** Starts a process that starts the load, and returns the ids of the busy processes. */
 async function start(): Promise<{ pids: number[]; kill(): Promise<void> }> {
   const script = `import { load } from '${import.meta.dirname}/load.ts'\nprocess.send(load().pids)\n`
   const holder = fork(`${folder({ 'holder.mjs': script })}/holder.mjs`)

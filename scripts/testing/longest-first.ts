@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Folders and files whose tests take many seconds each. A worker that starts one of them last would leave the other idle. */
+/** Folders and files with tests of many seconds. Started last, one of them would leave the other worker idle. */
 const LONG =
   /\/(chaos|crash|faults|process|races|scale|workers)\/|\/(pack|site|site-code|crash)\.test|contenders|mutants/
 

@@ -6,8 +6,8 @@ import { suiteOf } from './suites.ts'
 type Row = { files: number; tests: number; failed: number; ms: number; cpuMs: number }
 
 /**
- * Prints what each suite took: the time of its files added up, and the CPU time of its workers and of the processes that they started
- * and saw end. Two workers run at once, so the run itself takes about half of the sum.
+ * Prints the cost of each suite: the summed time of its files, and the CPU time of its workers and of their ended child
+ * processes. Two workers run at once, so the run takes about half of the sum.
  */
 export class SuiteReporter implements Reporter {
   readonly #root: string

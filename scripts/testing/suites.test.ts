@@ -4,7 +4,7 @@ import { folder } from '../folder.fixture.ts'
 import { affectedBy } from './changed.ts'
 import { needsOwnWorker, resolveNames, suiteOf, suites, testFiles } from './suites.ts'
 
-// Joined here, so that this file is none of those that they mark.
+// Joined, so that this file itself does not contain the markers.
 const DOM = ['@vitest', 'environment'].join('-')
 const MOCK = ['vi', 'mock('].join('.')
 const CLOCK = ['vi', 'useFakeTimers()'].join('.')
@@ -41,7 +41,7 @@ test('resolves names of suites and paths', () => {
 
 test('rejects an unknown name and lists the suites', () => {
   const home = workspace()
-  expect(() => resolveNames(home, ['.'])).toThrow('run them by npm test')
+  expect(() => resolveNames(home, ['.'])).toThrow('run them with npm test')
   expect(() => resolveNames(root, ['packages/log/src/store/log-store.ts'])).toThrow(
     "'packages/log/src/store/log-store.ts' is not a test file",
   )
@@ -50,7 +50,7 @@ test('rejects an unknown name and lists the suites', () => {
   )
 })
 
-test('gives files with a DOM or replaced modules a worker of their own', () => {
+test('gives files with a DOM or replaced modules their own worker', () => {
   const home = workspace()
   expect(testFiles(home).filter(file => needsOwnWorker(home, file))).toEqual(
     expect.arrayContaining([
@@ -62,7 +62,7 @@ test('gives files with a DOM or replaced modules a worker of their own', () => {
   expect(needsOwnWorker(home, 'studio/d.test.ts')).toBe(false)
 })
 
-test('a changed file affects the whole suite it belongs to, and what is built from it', () => {
+test('a changed file affects its whole suite and the tests of its builds', () => {
   const home = workspace()
   expect([...affectedBy(home, ['packages/log/src/a.ts'])].sort()).toEqual([
     'packages/log/src/a.test.ts',
@@ -76,14 +76,14 @@ test('a changed script or file at the root affects everything', () => {
   expect(affectedBy(root, ['pnpm-lock.yaml', 'studio/src/x.ts'])).toBe('everything')
 })
 
-test('a changed page affects the tests that run what pages show', () => {
+test('a changed page affects the tests that run the code of pages', () => {
   const affected = affectedBy(root, ['docs/guide/log.md', 'README.md'])
   expect(affected).toContain('packages/log/src/docs.test.ts')
   expect(affected).not.toContain('packages/log/src/test/chaos/memory.test.ts')
   expect(affectedBy(root, ['LICENSE'])).toEqual([])
 })
 
-test('a change is tested by what builds or starts it, and wide suites apart', () => {
+test('a change affects tests that build or start the file, and no wide suites', () => {
   expect(affectedBy(root, ['docs/.vitepress/config.ts'])).toContain('scripts/site.test.ts')
   expect(affectedBy(root, ['packages/react/src/index.ts'])).toEqual(
     expect.arrayContaining(['scripts/pack.test.ts', 'studio/chat.test.ts']),

@@ -45,7 +45,7 @@ export function resolveNames(root: string, names: readonly string[], cwd = root)
 
 function placeOf(root: string, path: string): string {
   const place = relative(root, path).replaceAll('\\', '/')
-  if (place === '') throw new Error('the root holds all suites: run them by npm test')
+  if (place === '') throw new Error('the root contains all suites: run them with npm test')
   if (/\.tsx?$/.test(place) && !/\.test\.tsx?$/.test(place))
     throw new Error(
       `'${place}' is not a test file. Give its folder, or run the tests that a change affects: npm test -- --changed`,

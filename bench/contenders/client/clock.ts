@@ -1,4 +1,4 @@
-/** The time between two frames of a screen, in milliseconds. */
+/** Time between two screen frames, in ms. */
 export const SCREEN_MS = 16
 
 interface Timer {
@@ -7,18 +7,18 @@ interface Timer {
 }
 
 /**
- * The clock of a process while something runs in it: it stands still but for `pass`, which fires the timers that are due. So what goes by
- * frames of a screen goes as it would, and nobody waits.
+ * Fake clock that replaces the clock and timers of the process. Only `pass` advances it and fires the timers that are due.
+ * So code that depends on screen frames behaves as in real time, without waiting.
  */
 export class Clock {
   #now = 0
   #timers = new Map<number, Timer>()
   #last = 0
 
-  /** Takes the place of the process's own clock until it is done. */
+  /** Replaces the real clock while the callback runs. */
   async during<T>(work: () => T | Promise<T>): Promise<T> {
     const { setTimeout, clearTimeout } = globalThis
-    // It goes on from the real one, by which things were made ready.
+    // Starts at the real time, because inputs were prepared with it.
     this.#now = Math.ceil(performance.now())
     const set = (run: () => void, ms = 0) => {
       this.#timers.set(++this.#last, { at: this.#now + ms, run })
@@ -35,7 +35,7 @@ export class Clock {
     }
   }
 
-  /** Lets so many milliseconds go by. */
+  /** Advances the clock by `ms`. */
   pass(ms: number): void {
     this.#now += ms
     if (this.#timers.size === 0) return

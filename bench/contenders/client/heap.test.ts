@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { Clock } from './clock.ts'
 import { allocated } from './heap.ts'
 
-test('what is allocated is counted, whether it is collected on the way or kept', async () => {
+test('counts allocated bytes, collected or retained', async () => {
   const count = 400_000
   const kept: object[] = []
   const { bytes } = await allocated(async () => {
@@ -11,13 +11,13 @@ test('what is allocated is counted, whether it is collected on the way or kept',
       if (i % 100 === 0) kept.push(made)
     }
   })
-  // At the least its shape, two empty stores and three fields.
+  // At least the shape, two empty backing stores and three fields of an object.
   expect(bytes / count).toBeGreaterThan(40)
   expect(bytes / count).toBeLessThan(120)
   expect(kept).toHaveLength(count / 100)
 })
 
-test('a clock that stands still fires what is due when it is told to go on, and leaves the real one as it was', async () => {
+test('the fake clock fires due timers on pass and restores the real clock', async () => {
   const real = { setTimeout: globalThis.setTimeout, now: performance.now }
   const clock = new Clock()
   const fired: string[] = []

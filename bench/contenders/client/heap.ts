@@ -2,10 +2,10 @@ import { GCProfiler, getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 setFlagsFromString('--expose-gc')
-/** Collects what is left of making things ready, which is no part of what is measured. */
+/** Collects the garbage of the preparation, which is not part of the measurement. */
 export const collect = runInNewContext('gc') as () => void
 
-/** What is allocated on the heap while something runs, collected or not: what the heap gains between two collections, summed up. */
+/** Bytes that `run` allocates on the heap, collected or not: the sum of heap growth between collections. */
 export async function allocated<T>(run: () => Promise<T>): Promise<{ result: T; bytes: number }> {
   const profiler = new GCProfiler()
   profiler.start()

@@ -1,32 +1,32 @@
-// A page of React components in a real browser, on which an answer comes while many messages are mounted.
+// A page of React components in Chromium that shows a streaming answer while many messages are mounted.
 import { deepStrictEqual, strictEqual } from 'node:assert/strict'
 import { join } from 'node:path'
 import { numbered } from '../../fixtures/paced.ts'
 import { type Job, job } from '../../harness/suite.ts'
-import { browser, built, metrics } from '../browser.ts'
+import { browser, buildPage, metrics } from '../browser.ts'
 import { SCREEN_MS } from './clock.ts'
 
 export type Peer = 'mui' | 'ai' | 'tanstack'
 
-/** A server with a conversation, where the page of it is, and how an answer is said. */
+/** A server with a conversation: the URL of its page, and a function that produces an answer. */
 export interface Served {
   readonly address: string
   answer(): Promise<void>
 }
 
-/** What is asked of a page: from the arrival of each word to its being in the document, or how often React commits in 16 ms. */
-export type PageAsked = 'latency' | 'commits'
+/** Measured quantity: from the arrival of each word to the document change, or React commits per 16 ms. */
+export type PageFigure = 'latency' | 'commits'
 
-/** Whose page, with how many messages mounted, and a word every so many milliseconds. */
+/** The system under test, the number of mounted messages, and the ms between two words. */
 export interface PageAnswer {
-  readonly whose: 'ours' | Peer
+  readonly system: 'ours' | Peer
   readonly mounted: number
   readonly paceMs: number
-  readonly asked: PageAsked
+  readonly asked: PageFigure
 }
 
-/** What a page tells of an answer that came. */
-interface Told {
+/** Measurements of one answer, reported by the page. */
+interface PageMeasurement {
   readonly latencies: number[]
   readonly ms: number
   readonly commits: number
@@ -34,22 +34,22 @@ interface Told {
   readonly frames: number
   readonly text: string
   readonly rows: number
-  /** Milliseconds of its main thread, and of them in scripts. */
+  /** Wall time of the main thread in ms, in total and in scripts. */
   readonly busy: number
   readonly script: number
 }
 
-declare const bench: { rows(): number; answer(words: number): Promise<Omit<Told, 'busy' | 'script'>> }
+declare const bench: { rows(): number; answer(words: number): Promise<Omit<PageMeasurement, 'busy' | 'script'>> }
 
 const PAGES = join(import.meta.dirname, 'page')
 
-async function serve({ whose, mounted, paceMs }: PageAnswer, deltas: string[]): Promise<Served> {
-  const [folder, paced] = [built(PAGES, whose), { deltas, paceMs }]
-  if (whose === 'ours') return (await import('./serve-ours.ts')).serveOurs(folder, mounted, paced)
-  return (await import('./serve-peer.ts')).servePeer(whose, folder, mounted, paced)
+async function serve({ system, mounted, paceMs }: PageAnswer, deltas: string[]): Promise<Served> {
+  const [folder, paced] = [buildPage(PAGES, system), { deltas, paceMs }]
+  if (system === 'ours') return (await import('./serve-ours.ts')).serveOurs(folder, mounted, paced)
+  return (await import('./serve-peer.ts')).servePeer(system, folder, mounted, paced)
 }
 
-/** An answer of so many words on a page. */
+/** An answer of `count` words on a page. */
 export async function pageAnswer(asked: PageAnswer, count: number, piece: number): Promise<Job> {
   const { mounted } = asked
   const deltas = numbered(count, piece)
@@ -61,7 +61,7 @@ export async function pageAnswer(asked: PageAnswer, count: number, piece: number
   await page.waitForFunction(rows => bench.rows() === rows, mounted)
   const used = await metrics(page)
   return job(
-    async (): Promise<Told> => {
+    async (): Promise<PageMeasurement> => {
       const before = await used()
       const [told] = await Promise.all([page.evaluate(words => bench.answer(words), count), served.answer()])
       const after = await used()
@@ -69,9 +69,9 @@ export async function pageAnswer(asked: PageAnswer, count: number, piece: number
       return { ...told, busy: after.busy - before.busy, script: after.script - before.script }
     },
     ({ text, rows, latencies }) => {
-      strictEqual(text, deltas.join(''), 'the text is another')
-      // Who asks says something first, but on our page, on which somebody else did.
-      strictEqual(rows, mounted + (asked.whose === 'ours' ? 1 : 2))
+      strictEqual(text, deltas.join(''), 'the page shows another text')
+      // The pages of peers also show the user's message. On ours another client has sent it.
+      strictEqual(rows, mounted + (asked.system === 'ours' ? 1 : 2))
       strictEqual(latencies.length, count)
       deepStrictEqual([complaints, latencies.filter(ms => !(ms >= 0))], [[], []])
     },

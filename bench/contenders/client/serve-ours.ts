@@ -1,16 +1,16 @@
-// Our server, with a session that has so many messages, and a writer that says an answer into it.
+// Our server with a session of `messages` messages, and a writer that appends an answer.
 import { randomUUID } from 'node:crypto'
 import { memoryStore } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
 import { millrace } from '@millrace/server'
 import { type Paced, pace } from '../../fixtures/paced.ts'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import type { Served } from './page.ts'
 
-/** Longer than any measurement, so that no renewal falls into one. */
+/** Longer than any measurement, so that the lease is never renewed during one. */
 const LEASE_MS = 600_000
 
-const serving = opened(async (folder: string) => {
+const serving = openOnce(async (folder: string) => {
   const logger = { warn: () => {}, error: (...said: unknown[]) => console.error(...said) }
   const limits = { streams: 1000, requestsPerMinute: 1e9 }
   const app = millrace({
@@ -22,11 +22,11 @@ const serving = opened(async (folder: string) => {
     static: folder,
   })
   const { url, close } = await app.listen({ port: 0 })
-  atEnd(close)
+  onCleanup(close)
   return { url, manager: (await app.runtime()).manager }
 })
 
-/** A new session of so many messages. */
+/** Creates a session of `messages` messages. */
 export async function serveOurs(folder: string, messages: number, paced: Paced): Promise<Served> {
   const { url, manager } = await serving(folder)
   const runId = randomUUID()

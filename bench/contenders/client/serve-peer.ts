@@ -1,14 +1,14 @@
-// A plain HTTP server for the pages of the peers: it answers what they send with events of theirs, one a delta.
+// A plain HTTP server for the pages of the peers. It responds with their own events, one per delta.
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type Paced, pace } from '../../fixtures/paced.ts'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import type { Peer, Served } from './page.ts'
 
-/** What each of them is to be sent before the deltas, for each, and after them. */
+/** Events of each peer before the deltas, per delta, and after them. */
 const forms: Record<Peer, { before: object[]; delta: (delta: string) => object; after: object[] }> = {
   mui: {
     before: [
@@ -42,7 +42,7 @@ const forms: Record<Peer, { before: object[]; delta: (delta: string) => object; 
   },
 }
 
-const serving = opened(async (folder: string) => {
+const serving = openOnce(async (folder: string) => {
   const asked: { said: (response: ServerResponse) => void } = { said: response => response.destroy() }
   const server = createServer(async (request, response) => {
     if (request.method === 'POST') {
@@ -56,14 +56,14 @@ const serving = opened(async (folder: string) => {
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  atEnd(() => {
+  onCleanup(() => {
     server.closeAllConnections()
     server.close()
   })
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
 })
 
-/** Answers the next that is sent. */
+/** Serves a page and answers its next request. */
 export async function servePeer(peer: Peer, folder: string, messages: number, paced: Paced): Promise<Served> {
   const { url, asked } = await serving(folder)
   const { before, delta, after } = forms[peer]

@@ -1,16 +1,16 @@
-// The AI SDK's Chat with a transport in the same process, and one who shows the answer as its hook does, which throttles nothing unless it is told to.
+// The AI SDK's Chat with a transport in the same process, and one subscriber like its hook, which by default does not throttle.
 import { Chat } from '@ai-sdk/react'
 import type { Job } from '../../harness/suite.ts'
 import { aiChunks, aiHistory } from '../ai.ts'
 import { Clock } from './clock.ts'
-import { arriving, Seen, type Telling, tellingJob } from './telling.ts'
+import { arriving, type StoreLoad, Subscriber, storeJob } from './store-job.ts'
 
-/** One answer into a conversation that already has so many messages. */
-export function aiTold(telling: Telling): Job {
-  const { count, piece, history, arrivals } = telling
+/** One answer into a conversation with earlier messages. */
+export function aiStore(load: StoreLoad): Job {
+  const { count, piece, history, arrivals } = load
   const chunks = aiChunks(count, piece)
   const clock = new Clock()
-  const seen = new Seen()
+  const seen = new Subscriber()
   const chat = new Chat({
     messages: aiHistory(history),
     transport: {
@@ -25,7 +25,7 @@ export function aiTold(telling: Telling): Job {
   chat['~registerMessagesCallback'](() => {
     seen.see(textOf())
   })
-  return tellingJob(telling, { messages: history + 2, last: count }, seen, clock, async () => {
+  return storeJob(load, { messages: history + 2, last: count }, seen, clock, async () => {
     await chat.sendMessage({ text: 'go' })
     return { text: textOf(), messages: chat.messages.length }
   })

@@ -1,18 +1,18 @@
-// MUI X Chat's store, fed as its provider feeds it, with one who shows the answer.
+// MUI X Chat's store, driven like its provider does, with one subscriber.
 import { ChatStore } from '@mui/x-chat-headless/store'
 import { processStream } from '@mui/x-chat-headless/stream'
 import type { Job } from '../../harness/suite.ts'
 import { muiChunks, muiHistory } from '../mui.ts'
 import { Clock, SCREEN_MS } from './clock.ts'
-import { arriving, Seen, type Telling, tellingJob } from './telling.ts'
+import { arriving, type StoreLoad, Subscriber, storeJob } from './store-job.ts'
 
-/** One answer into a conversation that already has so many messages. */
-export function muiTold(telling: Telling): Job {
-  const { count, piece, history, arrivals } = telling
+/** One answer into a conversation with earlier messages. */
+export function muiStore(load: StoreLoad): Job {
+  const { count, piece, history, arrivals } = load
   const chunks = muiChunks(count, piece)
   const clock = new Clock()
   const store = new ChatStore({ initialMessages: muiHistory(history) })
-  const seen = new Seen()
+  const seen = new Subscriber()
   const shown = () => store.state.messagesById['answer']
   const textOf = () => {
     const part = shown()?.parts[0]
@@ -20,12 +20,12 @@ export function muiTold(telling: Telling): Job {
   }
   let last = shown()
   store.subscribe(() => {
-    // As its hook does: who shows a message renders when that is another object.
+    // Like its hook: a message is rendered when its object changes.
     if (shown() === last) return
     last = shown()
     seen.see(textOf())
   })
-  return tellingJob(telling, { messages: history + 1, last: count }, seen, clock, async () => {
+  return storeJob(load, { messages: history + 1, last: count }, seen, clock, async () => {
     await processStream(store, arriving(chunks, arrivals, clock), { flushInterval: SCREEN_MS })
     return { text: textOf(), messages: store.state.messageIds.length }
   })

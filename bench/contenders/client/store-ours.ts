@@ -1,16 +1,16 @@
-// Our store, as a chat drives it: frames of entries, with who shows the order, the runs and what waits, and one who shows the answer.
+// Our store, driven like the chat does: frames of entries, subscribers of the order, the runs and the pendings, and one subscriber of the answer.
 import { Store } from '@millrace/client'
 import { type Entry, messageIdOf, type Origin } from '@millrace/protocol'
 import { answerEntries, batches, historyEntries } from '../../fixtures/text.ts'
 import type { Job } from '../../harness/suite.ts'
 import { Clock, SCREEN_MS } from './clock.ts'
-import { Seen, type Telling, tellingJob } from './telling.ts'
+import { type StoreLoad, Subscriber, storeJob } from './store-job.ts'
 
-/** The most deltas that an answer has: where there are more, there are more answers. */
+/** Maximum number of deltas in an answer. More deltas are split into several answers. */
 const LONGEST = 10_000
 
-/** The answers to so many deltas, each of a run of its own, in the frames that carry it. */
-function answersOf({ count, piece, history, arrivals }: Telling): { id: string; frames: Entry[][] }[] {
+/** Splits the deltas into answers, each with its own run, in frames. */
+function answersOf({ count, piece, history, arrivals }: StoreLoad): { id: string; frames: Entry[][] }[] {
   const answers: { id: string; frames: Entry[][] }[] = []
   let after = history
   for (let left = count; left > 0; left -= LONGEST) {
@@ -23,13 +23,13 @@ function answersOf({ count, piece, history, arrivals }: Telling): { id: string; 
   return answers
 }
 
-/** Answers into a conversation that already has so many messages. */
-export function oursTold(telling: Telling): Job {
-  const { count, history, arrivals } = telling
-  const answers = answersOf(telling)
+/** Answers into a conversation with earlier messages. */
+export function oursStore(load: StoreLoad): Job {
+  const { count, history, arrivals } = load
+  const answers = answersOf(load)
   const clock = new Clock()
   const store = new Store()
-  const seen = new Seen()
+  const seen = new Subscriber()
   store.apply(historyEntries(history))
   store.flush()
   const textOf = (id: string) => {
@@ -40,11 +40,11 @@ export function oursTold(telling: Telling): Job {
   store.subscribe(['ledger'], () => store.ledger)
   store.subscribe(['pendings'], () => store.pendings)
   for (const { id } of answers) store.subscribe(['message', id], () => seen.see(textOf(id)))
-  // All of it is shown before anything comes.
+  // Subscribes to everything before the first delta.
   if (store.messageIds.length + store.ledger.runs.length + store.pendings.length < history)
     throw new Error('no history')
   const expected = { messages: history + answers.length, last: ((count - 1) % LONGEST) + 1 }
-  return tellingJob(telling, expected, seen, clock, () => {
+  return storeJob(load, expected, seen, clock, () => {
     for (const { frames } of answers) {
       for (const entries of frames) {
         store.apply(entries)

@@ -1,17 +1,17 @@
-// TanStack AI's StreamProcessor, with one who shows the answer. Its ChatClient, which waits for a timer with every event, is tried in a browser.
+// TanStack AI's StreamProcessor with one subscriber. Its ChatClient waits for a timer with every event, so it is measured in a browser.
 import { StreamProcessor } from '@tanstack/ai'
 import { batches } from '../../fixtures/text.ts'
 import type { Job } from '../../harness/suite.ts'
 import { tanstackEvents, tanstackHistory } from '../tanstack.ts'
 import { Clock } from './clock.ts'
-import { Seen, type Telling, tellingJob } from './telling.ts'
+import { type StoreLoad, Subscriber, storeJob } from './store-job.ts'
 
-/** One answer into a conversation that already has so many messages. */
-export function tanstackTold(telling: Telling): Job {
-  const { count, piece, history, arrivals } = telling
+/** One answer into a conversation with earlier messages. */
+export function tanstackStore(load: StoreLoad): Job {
+  const { count, piece, history, arrivals } = load
   const frames = batches(tanstackEvents(count, piece), arrivals.size)
   const clock = new Clock()
-  const seen = new Seen()
+  const seen = new Subscriber()
   const processor = new StreamProcessor({
     initialMessages: tanstackHistory(history),
     events: {
@@ -21,7 +21,7 @@ export function tanstackTold(telling: Telling): Job {
       },
     },
   })
-  return tellingJob(telling, { messages: history + 1, last: count }, seen, clock, () => {
+  return storeJob(load, { messages: history + 1, last: count }, seen, clock, () => {
     for (const events of frames) {
       for (const event of events) processor.processChunk(event)
       clock.pass(arrivals.apartMs)

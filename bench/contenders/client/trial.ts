@@ -1,2 +1,2 @@
-/** How many deltas a test tries, and no measurement: nothing is collected before it, and fewer messages are mounted. */
+/** Number of deltas in tests. With this number no garbage is collected first, and fewer messages are mounted. */
 export const TRIAL = 20

@@ -2,7 +2,7 @@ import type { StreamManager, Writer } from '@millrace/log'
 import type { BatchReader, ReadBatch } from '@millrace/log/internal'
 import type { TextDeltaChunk } from '@millrace/protocol'
 import { answer, streamOf } from '../../fixtures/text.ts'
-import type { Hearing, Telling } from './answers.ts'
+import type { AnswerReader, Producer } from './answers.ts'
 import { OWN_FILE, openManager } from './ours.ts'
 
 const deltaOf = (delta: string): TextDeltaChunk => ({ type: 'text-delta', id: 'text-1', delta })
@@ -13,12 +13,12 @@ async function openWriter(manager: StreamManager, streamId: string): Promise<Wri
   return writer
 }
 
-export async function openTelling(streamId: string, count: number, piece: number): Promise<Telling> {
+export async function openProducer(streamId: string, count: number, piece: number): Promise<Producer> {
   const manager = await openManager('redis', OWN_FILE)
   const writer = await openWriter(manager, streamId)
   const { deltas } = answer(count, piece)
   return {
-    async tell() {
+    async produce() {
       let length = 0
       for await (const delta of streamOf(deltas)) {
         await writer.write(deltaOf(delta))
@@ -30,17 +30,22 @@ export async function openTelling(streamId: string, count: number, piece: number
   }
 }
 
-export async function hear(streamId: string, length: number): Promise<Hearing> {
+export async function openReader(streamId: string, length: number): Promise<AnswerReader> {
   const manager = await openManager('redis', OWN_FILE)
   const reader = manager.readBatches(streamId, { merge: true })
   return { text: textOf(reader, await reader.next(), length) }
 }
 
 /**
- * Has an answer in the log as a slower model would have left it there, so many tokens an append, while its run is open or when it has ended. It is told
- * once for all the processes of a run of the benchmarks.
+ * Stores an answer with `size` tokens per append, like a slower model. The run stays open or has ended. The log is shared by all processes
+ * of a benchmark run.
  */
-export async function told(count: number, piece: number, size: number, state: 'live' | 'finished'): Promise<string> {
+export async function storedAnswer(
+  count: number,
+  piece: number,
+  size: number,
+  state: 'live' | 'finished',
+): Promise<string> {
   const manager = await openManager('redis', OWN_FILE)
   const streamId = `answer-${count}-${piece}-${size}-${state}`
   if (await manager.getInfo(streamId)) return streamId

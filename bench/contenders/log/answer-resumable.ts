@@ -1,19 +1,19 @@
-// resumable-stream as its own pages use it: the producer keeps what was said in its memory, and who comes later asks it for that over pub/sub.
+// resumable-stream as documented: the producer keeps the text in memory, and late readers request it over pub/sub.
 import { createClient } from 'redis'
 import { answer } from '../../fixtures/text.ts'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { serviceUrl } from '../../harness/services.ts'
-import type { Hearing, Telling } from './answers.ts'
+import type { AnswerReader, Producer } from './answers.ts'
 
 const MAX_TRIES = 10
 
-/** One context a process, with two clients of the same Redis that our store uses. */
-export const openContext = opened(async () => {
+/** One context per process, with two clients of the Redis that our store uses. */
+export const openContext = openOnce(async () => {
   const { createResumableStreamContext } = await import('resumable-stream')
   const url = serviceUrl('redis')
   const [publisher, subscriber] = [await createClient({ url }).connect(), await createClient({ url }).connect()]
-  // The last token may still be on its way to the others.
-  atEnd(async () => {
+  // The last token can still be in flight to other readers.
+  onCleanup(async () => {
     await publisher.close()
     await subscriber.close()
   })
@@ -23,12 +23,12 @@ export const openContext = opened(async () => {
 export const eventOf = (delta: string): string =>
   `data: ${JSON.stringify({ type: 'text-delta', id: 'text-1', delta })}\n\n`
 
-export async function openTelling(
+export async function openProducer(
   form: 'tokens' | 'events',
   streamId: string,
   count: number,
   piece: number,
-): Promise<Telling> {
+): Promise<Producer> {
   const context = await openContext()
   const { deltas } = answer(count, piece)
   const strings = form === 'tokens' ? deltas : deltas.map(eventOf)
@@ -44,10 +44,10 @@ export async function openTelling(
         },
       }),
   )
-  // Who asked for the answer reads it, too.
+  // The client that requested the answer also reads it.
   const reader = stream?.getReader()
   return {
-    async tell() {
+    async produce() {
       start.resolve()
       let length = 0
       for (const _ of strings) length += (await reader?.read())?.value?.length ?? 0
@@ -56,7 +56,7 @@ export async function openTelling(
   }
 }
 
-export async function hear(streamId: string, length: number): Promise<Hearing> {
+export async function openReader(streamId: string, length: number): Promise<AnswerReader> {
   const context = await openContext()
   for (let tries = 1; ; tries++) {
     try {
@@ -64,7 +64,7 @@ export async function hear(streamId: string, length: number): Promise<Hearing> {
       if (!stream) throw new Error(`the stream is ${stream === null ? 'over' : 'not there'}`)
       return { text: textOf(stream.getReader(), length) }
     } catch (error) {
-      // The producer may be too busy with the others to answer within the second that it is given; a client would come again.
+      // A busy producer can miss the one-second timeout. A client would retry.
       if (tries === MAX_TRIES || !String(error).includes('Timeout waiting for ack')) throw error
     }
   }

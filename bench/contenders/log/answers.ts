@@ -1,41 +1,41 @@
-// One long answer that somebody tells, token by token, and that others hear, from its beginning, whenever they come.
+// One long answer, produced token by token, that readers read from its beginning at any time.
 import { strictEqual } from 'node:assert/strict'
 
-/** An answer that can be told. */
-export interface Telling {
-  /** Says it all; resolves when all of it has been taken, with the number of characters. */
-  tell(): Promise<number>
+/** Producer of an answer. */
+export interface Producer {
+  /** Produces the whole answer. Resolves with its length in characters when it has been consumed. */
+  produce(): Promise<number>
 }
 
-/** Who has come to hear an answer. */
-export interface Hearing {
-  /** As much of the text as was asked for, once it is there. */
+/** A connected reader of an answer. */
+export interface AnswerReader {
+  /** Resolves with the requested length of text. */
   text: Promise<string>
 }
 
-/** Through our log, or through resumable-stream, which carries strings: the bare tokens, or an event each as a chat's server sends them. */
+/** Through our log, or through resumable-stream, which carries strings: plain tokens, or one SSE event per token. */
 export type Way = 'ours' | 'tokens' | 'events'
 
-/** Makes the answer of one piece of work ready to be told; when all is said, the stream stays open. */
-export async function openTelling(way: Way, streamId: string, count: number, piece: number): Promise<Telling> {
-  if (way === 'ours') return (await import('./answer-ours.ts')).openTelling(streamId, count, piece)
-  return (await import('./answer-resumable.ts')).openTelling(way, streamId, count, piece)
+/** Opens a producer for one piece of work. The stream stays open after the last token. */
+export async function openProducer(way: Way, streamId: string, count: number, piece: number): Promise<Producer> {
+  if (way === 'ours') return (await import('./answer-ours.ts')).openProducer(streamId, count, piece)
+  return (await import('./answer-resumable.ts')).openProducer(way, streamId, count, piece)
 }
 
-/** Comes to hear the answer of one piece of work; resolves when it has been let in. */
-export async function hear(way: Way, streamId: string, length: number): Promise<Hearing> {
-  if (way === 'ours') return (await import('./answer-ours.ts')).hear(streamId, length)
-  return (await import('./answer-resumable.ts')).hear(streamId, length)
+/** Opens a reader for one piece of work. Resolves when it is connected. */
+export async function openReader(way: Way, streamId: string, length: number): Promise<AnswerReader> {
+  if (way === 'ours') return (await import('./answer-ours.ts')).openReader(streamId, length)
+  return (await import('./answer-resumable.ts')).openReader(streamId, length)
 }
 
-/** The text of one piece of work as it is heard. */
+/** The text of one piece of work as readers receive it. */
 export async function textOf(way: Way, count: number, piece: number): Promise<string> {
   const { deltas } = (await import('../../fixtures/text.ts')).answer(count, piece)
   if (way !== 'events') return deltas.join('')
   return deltas.map((await import('./answer-resumable.ts')).eventOf).join('')
 }
 
-/** Throws unless each of so many readers has heard all of it. */
+/** @throws unless each of `readers` readers has received the whole text. */
 export async function checkTexts(
   texts: readonly string[],
   way: Way,
@@ -45,5 +45,6 @@ export async function checkTexts(
 ): Promise<void> {
   const whole = await textOf(way, count, piece)
   strictEqual(texts.length, readers)
-  for (const text of texts) strictEqual(text === whole, true, `of ${whole.length} characters ${text.length} were heard`)
+  for (const text of texts)
+    strictEqual(text === whole, true, `expected ${whole.length} characters, received ${text.length}`)
 }

@@ -1,7 +1,7 @@
-// So many entries into so many logs, each with one append under way: raw, through a store of ours, and through the writers over it.
+// Appends to several logs, with one append in flight per log: raw, through our store, and through our writers.
 import { deepStrictEqual } from 'node:assert/strict'
 import { dealt, type EntryBatch, entryBatches } from '../../fixtures/batches.ts'
-import { opened } from '../../harness/closing.ts'
+import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { storeTarget, writerTarget } from './ours.ts'
 import { rawTarget } from './raw.ts'
@@ -15,10 +15,10 @@ const ways: Record<Way, (backend: Backend, logs: number) => Promise<Target>> = {
   writer: writerTarget,
 }
 
-/** The logs of a process, which every load goes on with. */
-const targetOf = opened((way: Way, backend: Backend, logs: number) => ways[way](backend, logs))
+/** The logs of a process. All loads append to the same logs. */
+const targetOf = openOnce((way: Way, backend: Backend, logs: number) => ways[way](backend, logs))
 
-/** Appends a piece of work, so many entries at once, to so many logs. */
+/** Appends a piece of work in batches, distributed over the logs. */
 export async function appendEntries(
   way: Way,
   backend: Backend,
@@ -44,7 +44,7 @@ export async function appendEntries(
   )
 }
 
-/** Appends to each log its share, one batch after the other, and to all logs at once. */
+/** Appends the share of each log batch by batch, to all logs concurrently. */
 export async function appendAll(target: Target, shares: readonly EntryBatch[][]): Promise<void> {
   await Promise.all(
     shares.map(async (share, log) => {

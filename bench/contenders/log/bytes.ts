@@ -1,4 +1,4 @@
-// What an entry takes where it is kept, of a log that a writer wrote: for sizing.
+// Stored size of an entry in each backend, of a log from our writer.
 import { ok } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { statSync } from 'node:fs'
@@ -10,20 +10,20 @@ import { entryBatches } from '../../fixtures/batches.ts'
 import { serviceUrl } from '../../harness/services.ts'
 import { type Job, job } from '../../harness/suite.ts'
 
-/** A place of its own for one log, and how many bytes it takes by now. */
+/** A new store for one log, and its current size. */
 interface Kept {
   store: LogStore
   bytes(): number | Promise<number>
-  /** Lets go of it; where the bytes can be told only then, it tells them. */
+  /** Closes the store. Returns the bytes if they are known only then. */
   end(): Promise<unknown>
 }
 
-/** Where the bytes are counted. */
+/** What is counted. */
 export type Where = 'memory' | 'sqlite' | 'redis' | 'redis-file' | 'postgres'
 
 const places: Record<Where, () => Promise<Kept>> = { memory, sqlite, redis, 'redis-file': redisFile, postgres }
 
-/** The bytes an entry takes there, so many entries an append. */
+/** Bytes per entry, with `size` entries per append. */
 export async function bytesOf(where: Where, size: number, count: number, piece: number): Promise<Job> {
   const { StreamManager } = await import('@millrace/log')
   const batches = entryBatches(count, piece, size)
@@ -42,7 +42,7 @@ export async function bytesOf(where: Where, size: number, count: number, piece: 
       return { entries, bytes }
     },
     ({ entries, bytes }) => {
-      ok(entries === count, `${entries} entries were kept instead of ${count}`)
+      ok(entries === count, `expected ${count} stored entries, found ${entries}`)
       ok(Number.isFinite(bytes))
     },
     ({ entries, bytes }) => [bytes / entries],
@@ -100,7 +100,7 @@ async function redisFile(): Promise<Kept> {
   return { store, bytes, end }
 }
 
-/** A database of the same server that nobody else uses. */
+/** An unused database of the same server. */
 async function emptyRedis() {
   const { createClient } = await import('redis')
   const { redisStore } = await import('@millrace/log/redis')

@@ -1,13 +1,13 @@
-// Readers who come when an answer has been told, all at once, until each has all of it.
+// Late readers of an answer, all at once, until each has the whole text.
 import { randomUUID } from 'node:crypto'
-import { opened } from '../../harness/closing.ts'
+import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
-import { told } from './answer-ours.ts'
-import { checkTexts, hear, textOf, type Way } from './answers.ts'
-import { apart } from './apart.ts'
-import type { Told, ToldAnswer } from './teller.child.ts'
+import { storedAnswer } from './answer-ours.ts'
+import { checkTexts, openReader, textOf, type Way } from './answers.ts'
+import type { ProduceReply, ProduceRequest } from './producer.child.ts'
+import { startChild } from './start-child.ts'
 
-/** Of our log, told so many tokens an append. */
+/** Catching up on our log, stored with `size` tokens per append. */
 export async function catchUpOurs(
   size: number,
   state: 'live' | 'finished',
@@ -15,22 +15,22 @@ export async function catchUpOurs(
   count: number,
   piece: number,
 ): Promise<Job> {
-  return catchUp('ours', await told(count, piece, size, state), readers, count, piece)
+  return catchUp('ours', await storedAnswer(count, piece, size, state), readers, count, piece)
 }
 
-/** Of a stream whose producer is another process and still there. */
+/** Catching up on a resumable-stream with a running producer in a child process. */
 export async function catchUpResumable(
   way: 'tokens' | 'events',
   readers: number,
   count: number,
   piece: number,
 ): Promise<Job> {
-  return catchUp(way, await toldApart(way, count, piece), readers, count, piece)
+  return catchUp(way, await producedByChild(way, count, piece), readers, count, piece)
 }
 
-const toldApart = opened(async (way: Way, count: number, piece: number): Promise<string> => {
+const producedByChild = openOnce(async (way: Way, count: number, piece: number): Promise<string> => {
   const streamId = randomUUID()
-  await apart<Told, ToldAnswer>('teller.child.ts').ask({ way, streamId, count, piece })
+  await startChild<ProduceRequest, ProduceReply>('producer.child.ts').request({ way, streamId, count, piece })
   return streamId
 })
 
@@ -40,7 +40,7 @@ async function catchUp(way: Way, streamId: string, readers: number, count: numbe
     () =>
       Promise.all(
         Array.from({ length: readers }, async () => {
-          const { text } = await hear(way, streamId, length)
+          const { text } = await openReader(way, streamId, length)
           return text
         }),
       ),

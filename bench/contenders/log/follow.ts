@@ -1,7 +1,7 @@
-// The same, with a reader on every log, in the same process, that must have received all of it.
+// Appends with a reader on every log in the same process. The time ends when all entries are received.
 import { deepStrictEqual } from 'node:assert/strict'
 import { dealt, entryBatches } from '../../fixtures/batches.ts'
-import { opened } from '../../harness/closing.ts'
+import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { appendAll } from './append.ts'
 import { writerTarget } from './ours.ts'
@@ -10,13 +10,13 @@ import type { Backend, FollowedTarget } from './target.ts'
 
 type Way = 'raw' | 'writer'
 
-/** What the readers of a process have received since it was last emptied. */
+/** Entries that the readers of a process have received since the last reset. */
 class Received {
   chunks: unknown[][] = []
   #missing = 0
   #done: (() => void) | undefined
 
-  /** Starts over; resolves when so many entries have come. */
+  /** Resets, and resolves when `count` entries are received. */
   expect(logs: number, count: number): Promise<void> {
     this.chunks = Array.from({ length: logs }, () => [])
     this.#missing = count
@@ -33,7 +33,7 @@ class Received {
   }
 }
 
-const followed = opened(
+const followed = openOnce(
   async (way: Way, backend: Backend, logs: number): Promise<{ target: FollowedTarget; received: Received }> => {
     const target = await (way === 'raw' ? rawTarget : writerTarget)(backend, logs)
     const received = new Received()
@@ -42,7 +42,7 @@ const followed = opened(
   },
 )
 
-/** Appends a piece of work to so many logs, and receives it. */
+/** Appends a piece of work to the logs and receives it. */
 export async function followEntries(
   way: Way,
   backend: Backend,

@@ -1,25 +1,26 @@
-// The writer of another process: tells the time as often as it is asked to.
-import { answer } from './apart.ts'
-import { tellTime } from './latency.ts'
+// A writer in a child process that writes the current time on request.
+
+import { writeTimes } from './latency.ts'
 import { openManager, startedWriter } from './ours.ts'
+import { handleRequests } from './start-child.ts'
 import type { Backend } from './target.ts'
 
-/** What to write to, and how often. */
-export interface Spoken {
+/** The store, and the number of writes. */
+export interface WriteRequest {
   backend: Backend
   file: string
   count: number
 }
 
-/** Said when all is written. */
-export interface SpokenAnswer {
+/** Sent after the last write. */
+export interface WriteReply {
   streamId: string
 }
 
 let writer: ReturnType<typeof startedWriter> | undefined
 
-answer<Spoken, SpokenAnswer>(async ({ backend, file, count }) => {
+handleRequests<WriteRequest, WriteReply>(async ({ backend, file, count }) => {
   writer ??= openManager(backend, file).then(startedWriter)
-  await tellTime(await writer, count)
+  await writeTimes(await writer, count)
   return { streamId: (await writer).streamId }
 })

@@ -1,19 +1,19 @@
-// From just before a write until a reader has it, one write at a time.
+// Latency from just before a write until a reader has it, one write at a time.
 import { strictEqual } from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Writer } from '@millrace/log'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
-import { apart, clock } from './apart.ts'
-import type { Spoken, SpokenAnswer } from './latency.child.ts'
+import type { WriteReply, WriteRequest } from './latency.child.ts'
 import { OWN_FILE, openManager, startedWriter } from './ours.ts'
+import { clock, startChild } from './start-child.ts'
 import type { Backend } from './target.ts'
 
-/** Milliseconds between two writes. */
+/** Interval between two writes, in ms. */
 const PACE = 4
 
-/** Writes the time so many times. */
-export async function tellTime(writer: Writer, count: number): Promise<void> {
+/** Writes the current time `count` times. */
+export async function writeTimes(writer: Writer, count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
     writer.write({ type: 'data-time', data: clock() })
     await pause(PACE)
@@ -21,25 +21,25 @@ export async function tellTime(writer: Writer, count: number): Promise<void> {
   await writer.flush()
 }
 
-/** A log of this process or of another, followed here: what every write took to arrive. */
-const followed = opened(async (where: 'here' | 'apart', backend: Backend) => {
+/** A log of this process or of a child, followed here. Collects the latency of every write. */
+const followed = openOnce(async (where: 'here' | 'child', backend: Backend) => {
   const manager = await openManager(backend, OWN_FILE)
-  let [tell, streamId] = [async (_count: number): Promise<unknown> => undefined, '']
+  let [writeMany, streamId] = [async (_count: number): Promise<unknown> => undefined, '']
   if (where === 'here') {
     const writer = await startedWriter(manager)
     streamId = writer.streamId
-    tell = count => tellTime(writer, count)
+    writeMany = count => writeTimes(writer, count)
   } else {
-    const other = apart<Spoken, SpokenAnswer>('latency.child.ts')
-    const ask = (count: number) => other.ask({ backend, file: OWN_FILE, count })
-    streamId = (await ask(0)).streamId
-    tell = ask
+    const other = startChild<WriteRequest, WriteReply>('latency.child.ts')
+    const write = (count: number) => other.request({ backend, file: OWN_FILE, count })
+    streamId = (await write(0)).streamId
+    writeMany = write
   }
   const times: number[] = []
   let taken = () => {}
   const head = (await manager.getInfo(streamId))?.head ?? 0
   const reader = manager.readBatches(streamId, { after: head, follow: true })
-  atEnd(() => reader.close())
+  onCleanup(() => reader.close())
   void (async () => {
     for (let batch = await reader.next(); batch; batch = await reader.next()) {
       const now = clock()
@@ -56,14 +56,14 @@ const followed = opened(async (where: 'here' | 'apart', backend: Backend) => {
         if (times.length >= count) done()
       }
     })
-    await tell(count)
+    await writeMany(count)
     await all
     return [...times]
   }
 })
 
-/** The milliseconds that each of so many writes takes to a reader of this process. */
-export async function latencies(where: 'here' | 'apart', backend: Backend, count: number): Promise<Job> {
+/** Latencies of `count` writes to a reader of this process, in ms. */
+export async function latencies(where: 'here' | 'child', backend: Backend, count: number): Promise<Job> {
   const listen = await followed(where, backend)
   return job(
     () => listen(count),

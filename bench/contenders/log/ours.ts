@@ -2,16 +2,16 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { LogStore, StreamManager, Writer } from '@millrace/log'
 import type { Chunk, Cursor } from '@millrace/protocol'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { serviceUrl } from '../../harness/services.ts'
 import type { Backend, FollowedTarget, Target } from './target.ts'
 
-/** Connections to Postgres, of ours and of the raw client alike: as many as there are appends under way. */
+/** Postgres connections, for ours and for the raw client: as many as appends in flight. */
 export const POOL_SIZE = 16
-/** Longer than any measurement, so that no renewal falls into one. */
+/** Longer than any measurement, so that the lease is never renewed during one. */
 const LEASE_MS = 600_000
 
-/** So many logs, appended to as a store's caller does. */
+/** Logs that are appended to directly through the store. */
 export async function storeTarget(backend: Backend, count: number): Promise<Target> {
   const store = await openStore(backend, OWN_FILE)
   const logs = await each(count, () => claimed(store))
@@ -39,7 +39,7 @@ export async function storeTarget(backend: Backend, count: number): Promise<Targ
   }
 }
 
-/** So many logs, each with a writer whose run has started: a batch is a commit. */
+/** Logs with a writer and a started run each. A batch is one commit. */
 export async function writerTarget(backend: Backend, count: number): Promise<FollowedTarget> {
   const manager = await openManager(backend, OWN_FILE)
   const writers = await each(count, () => startedWriter(manager))
@@ -66,7 +66,7 @@ export async function writerTarget(backend: Backend, count: number): Promise<Fol
     async follow(take) {
       for (const [n, { streamId, cursor }] of writers.entries()) {
         const reader = manager.readBatches(streamId, { after: cursor.sequence, follow: true })
-        atEnd(() => reader.close())
+        onCleanup(() => reader.close())
         void (async () => {
           for (let batch = await reader.next(); batch; batch = await reader.next()) take(n, batch.entries)
         })()
@@ -75,13 +75,13 @@ export async function writerTarget(backend: Backend, count: number): Promise<Fol
   }
 }
 
-/** The name of this process's own file of logs, where they are in one. */
+/** SQLite file name of this process. */
 export const OWN_FILE = `ours-${randomUUID()}.db`
 
-/** A store of ours, one for a process, on what the benchmark needs. */
-export const openStore = opened(async (backend: Backend, file: string): Promise<LogStore> => {
+/** Our store, one per process, on the services of the benchmark. */
+export const openStore = openOnce(async (backend: Backend, file: string): Promise<LogStore> => {
   const store = await made(backend, file)
-  atEnd(() => store.close())
+  onCleanup(() => store.close())
   return store
 })
 
@@ -104,15 +104,15 @@ async function made(backend: Backend, file: string): Promise<LogStore> {
   }
 }
 
-/** A manager over such a store, with claims that outlast what is measured. */
-export const openManager = opened(async (backend: Backend, file: string): Promise<StreamManager> => {
+/** A manager over such a store, with leases that outlast the measurement. */
+export const openManager = openOnce(async (backend: Backend, file: string): Promise<StreamManager> => {
   const { StreamManager } = await import('@millrace/log')
   const manager = new StreamManager({ store: await openStore(backend, file), leaseMs: LEASE_MS })
-  atEnd(() => manager.close())
+  onCleanup(() => manager.close())
   return manager
 })
 
-/** A log as its store's caller sees it: claimed, and where its last append ended. */
+/** A claimed log and its head. */
 interface OpenLog {
   readonly streamId: string
   readonly epoch: string
@@ -129,7 +129,7 @@ async function claimed(store: LogStore): Promise<OpenLog> {
   return { streamId, epoch: claim.epoch, counter: 0, cursor: { sequence: 0, incarnation, epoch: mark } }
 }
 
-/** The writer of a new log, whose run has started. */
+/** Creates a log and a writer with a started run. */
 export async function startedWriter(manager: StreamManager): Promise<Writer> {
   const streamId = await newStream(manager.store)
   const writer = await manager.createWriter(streamId, { runId: 'run-1', agentType: 'writer', step: 1 })
@@ -137,11 +137,11 @@ export async function startedWriter(manager: StreamManager): Promise<Writer> {
   return writer
 }
 
-/** An empty log, which goes with the process. */
+/** Creates an empty log. */
 async function newStream(store: LogStore): Promise<string> {
   const streamId = `bench-${randomUUID()}`
   await store.create(streamId, null)
-  atEnd(async () => {
+  onCleanup(async () => {
     await store.remove(streamId)
   })
   return streamId

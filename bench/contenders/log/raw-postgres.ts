@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { atEnd } from '../../harness/closing.ts'
+import { onCleanup } from '../../harness/cleanup.ts'
 import { serviceUrl } from '../../harness/services.ts'
 import { POOL_SIZE } from './ours.ts'
 import type { Raw } from './raw.ts'
 
-/** One row an entry, one INSERT of many rows an append, prepared; a follower asks for the rows after its last when it is told of an append. */
+/** One row per entry, one prepared INSERT per append. A follower selects the new rows when it is notified of an append. */
 export async function rawPostgres(): Promise<Raw> {
   const pool = new pg.Pool({ connectionString: serviceUrl('postgres'), max: POOL_SIZE })
   const table = `raw_${randomUUID().replaceAll('-', '')}`
-  atEnd(async () => {
+  onCleanup(async () => {
     await pool.query(`drop table ${table}`)
     await pool.end()
   })

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { createClient } from 'redis'
-import { atEnd } from '../../harness/closing.ts'
+import { onCleanup } from '../../harness/cleanup.ts'
 import { serviceUrl } from '../../harness/services.ts'
 import type { Raw } from './raw.ts'
 
 type Element = [id: string, fields: string[]]
 
-/** One element of a stream an entry; an append is so many XADD in one pipeline, and a follower one XREAD that waits on all its streams. */
+/** One stream element per entry, a pipeline of XADD per append. A follower uses one blocking XREAD on all its streams. */
 export async function rawRedis(): Promise<Raw> {
   const own = randomUUID()
   const client = await createClient({ url: serviceUrl('redis') }).connect()
@@ -15,12 +15,12 @@ export async function rawRedis(): Promise<Raw> {
     keys[log] ??= `raw:${own}:${log}`
     return keys[log]
   }
-  atEnd(async () => {
+  onCleanup(async () => {
     await client.unlink(keys)
     await client.close()
   })
   return {
-    // Commands of one turn are written together and answered in order.
+    // Commands of one event loop turn are written together and answered in order.
     async append(log, texts) {
       await Promise.all(texts.map(text => client.sendCommand(['XADD', key(log), '*', 'b', text])))
     },
@@ -31,7 +31,7 @@ export async function rawRedis(): Promise<Raw> {
     async follow(logs, take) {
       const reader = await client.duplicate().connect()
       let isOpen = true
-      atEnd(() => {
+      onCleanup(() => {
         isOpen = false
         reader.destroy()
       })
@@ -40,8 +40,8 @@ export async function rawRedis(): Promise<Raw> {
       const read = async () => {
         while (isOpen) {
           const command = ['XREAD', 'COUNT', '1000', 'BLOCK', '0', 'STREAMS', ...names, ...places.values()]
-          const told = (await reader.sendCommand(command)) as unknown as Record<string, Element[]>
-          for (const [name, elements] of Object.entries(told)) {
+          const storedAnswer = (await reader.sendCommand(command)) as unknown as Record<string, Element[]>
+          for (const [name, elements] of Object.entries(storedAnswer)) {
             places.set(name, elements.at(-1)?.[0] ?? '')
             take(names.indexOf(name), elements.map(textOf))
           }

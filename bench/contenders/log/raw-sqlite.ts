@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { atEnd } from '../../harness/closing.ts'
+import { onCleanup } from '../../harness/cleanup.ts'
 import { serviceUrl } from '../../harness/services.ts'
 import type { Raw } from './raw.ts'
 
-/** Places of a log lie together, in order, with no index beside the table. */
+/** Range of primary keys per log: entries of a log are adjacent and need no further index. */
 const ROOM = 2 ** 32
 
-/** One row an entry, one transaction an append; the journal and its flushes as in our store. */
+/** One row per entry, one transaction per append, with the journal and flush settings of our store. */
 export function rawSqlite(synchronous: 'NORMAL' | 'FULL'): Raw {
   const db = new DatabaseSync(join(serviceUrl('folder'), `raw-${randomUUID()}.db`))
-  atEnd(() => db.close())
+  onCleanup(() => db.close())
   db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}`)
   db.exec('CREATE TABLE entries (place INTEGER PRIMARY KEY, body TEXT NOT NULL)')
   const begin = db.prepare('BEGIN IMMEDIATE')
@@ -23,7 +23,7 @@ export function rawSqlite(synchronous: 'NORMAL' | 'FULL'): Raw {
     (select.all(place, (log + 1) * ROOM) as unknown as [string][]).map(([body]) => body)
 
   const heads = new Map<number, number>()
-  let tell: ((log: number, texts: readonly string[]) => void) | undefined
+  let notify: ((log: number, texts: readonly string[]) => void) | undefined
   return {
     append(log, texts) {
       const head = heads.get(log) ?? log * ROOM
@@ -32,11 +32,11 @@ export function rawSqlite(synchronous: 'NORMAL' | 'FULL'): Raw {
       for (const text of texts) insert.run(++place, text)
       commit.run()
       heads.set(log, place)
-      tell?.(log, after(log, head))
+      notify?.(log, after(log, head))
     },
     read: async log => after(log, log * ROOM),
     async follow(_logs, take) {
-      tell = take
+      notify = take
     },
   }
 }

@@ -1,17 +1,17 @@
-// What a backend gives to whoever uses it without us: rows, or elements of a list, one an entry, with no fence, no proof and no ticket.
+// The backend's own client: one row or list element per entry, without fencing, proofs or tickets.
 import type { Backend, FollowedTarget } from './target.ts'
 
-/** Logs by number, used as directly as the backend's client allows. */
+/** Logs by number, accessed directly with the backend's client. */
 export interface Raw {
-  /** Appends entries in one go: a transaction, a pipeline, a statement. */
+  /** Appends entries in one transaction, pipeline or statement. */
   append(log: number, texts: readonly string[]): void | Promise<void>
-  /** All that a log holds. */
+  /** All entries of a log. */
   read(log: number): Promise<string[]>
-  /** Hands out what is appended from now on to so many logs. */
+  /** Calls back with entries that are appended from now on. */
   follow(logs: number, take: (log: number, texts: readonly string[]) => void): Promise<void>
 }
 
-/** So many logs of the raw client of a backend. */
+/** Logs of the raw client of a backend. */
 export async function rawTarget(backend: Backend, logs: number): Promise<FollowedTarget> {
   const raw = await openRaw(backend)
   const heads = Array.from({ length: logs }, () => 0)

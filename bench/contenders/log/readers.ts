@@ -1,25 +1,25 @@
-// Telling an answer while so many readers in another process hear it: what they cost the one who tells.
+// Producing an answer while readers in another process follow: their cost for the producer.
 import { strictEqual } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { opened } from '../../harness/closing.ts'
+import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
-import { checkTexts, openTelling, textOf, type Way } from './answers.ts'
-import { apart } from './apart.ts'
-import type { Heard, HeardAnswer } from './hearers.child.ts'
+import { checkTexts, openProducer, textOf, type Way } from './answers.ts'
+import type { ReadersReply, ReadersRequest } from './readers.child.ts'
+import { startChild } from './start-child.ts'
 
-const hearers = opened(() => apart<Heard, HeardAnswer>('hearers.child.ts'))
+const readersChild = openOnce(() => startChild<ReadersRequest, ReadersReply>('readers.child.ts'))
 
-/** Tells the answer of one piece of work to so many. */
-export async function tellTo(way: Way, readers: number, count: number, piece: number): Promise<Job> {
+/** Produces the answer of one piece of work for `readers` readers. */
+export async function produceForReaders(way: Way, readers: number, count: number, piece: number): Promise<Job> {
   const streamId = randomUUID()
-  const telling = await openTelling(way, streamId, count, piece)
+  const producer = await openProducer(way, streamId, count, piece)
   const { length } = await textOf(way, count, piece)
-  await hearers().ask({ kind: 'come', way, streamId, readers, length })
+  await readersChild().request({ kind: 'connect', way, streamId, readers, length })
   return job(
-    async () => ({ told: streamId, said: await telling.tell() }),
-    async ({ told, said }) => {
-      strictEqual(said, length)
-      const { texts } = await hearers().ask({ kind: 'tell', streamId: told })
+    async () => ({ producedId: streamId, length: await producer.produce() }),
+    async ({ producedId, length: produced }) => {
+      strictEqual(produced, length)
+      const { texts } = await readersChild().request({ kind: 'report', streamId: producedId })
       await checkTexts(texts, way, readers, count, piece)
     },
   )

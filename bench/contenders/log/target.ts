@@ -1,23 +1,23 @@
 import type { EntryBatch } from '../../fixtures/batches.ts'
 
-/** Where logs are kept; in SQLite also so that each append waits for the disk. */
+/** Storage of logs. In `sqlite-full` each append waits for the disk. */
 export type Backend = 'memory' | 'sqlite' | 'sqlite-full' | 'redis' | 'postgres'
 
-/** So many logs of a process, by number, and a way to append to them; one append a log is under way at a time. */
+/** Numbered logs of a process, with one append in flight per log. */
 export interface Target {
   append(log: number, batch: EntryBatch): void | Promise<void>
-  /** How many entries a log has. */
+  /** Number of entries of a log. */
   head(log: number): number
-  /** What lies after one entry of a log up to another, in the form of `expected`. */
+  /** Entries of a log in the range (from, to], in the form of `expected`. */
   read(log: number, from: number, to: number): Promise<unknown[]>
-  /** What a batch looks like when it is read. */
+  /** A batch as it is read back. */
   expected(batch: EntryBatch): unknown[]
 }
 
-/** A target whose logs are followed from the start by a reader each, in this process. */
+/** A target with one reader per log in this process, from the start. */
 export interface FollowedTarget extends Target {
-  /** The chunks of a batch, as a reader gets them. */
+  /** Chunks of a batch as a reader receives them. */
   chunks(batch: EntryBatch): unknown[]
-  /** Calls back with all that was appended, in order, as entries that were parsed. */
+  /** Calls back with all appended entries, parsed and in order. */
   follow(take: (log: number, entries: readonly { chunk: unknown }[]) => void): Promise<void>
 }

@@ -1,22 +1,22 @@
-// An answer alone, until it is accepted, to one of the questions of a session that has a past.
+// An answer to a pending of a session with a history, until it is accepted.
 import { deepStrictEqual, ok } from 'node:assert/strict'
 import type { StreamManager } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
 import type { Runtime } from '@millrace/runtime'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { OWN_FILE, openStore } from '../log/ours.ts'
 import type { Backend } from '../log/target.ts'
 
-/** Whether the one who answers says what input was shown, which is looked at then. */
+/** Whether the answer states the input that was shown, which the server then compares. */
 export type Shown = 'the input' | 'nothing'
 
-/** As many entries as go into one append while the past is made. */
+/** Entries per append while the history is written. */
 const TOGETHER = 300
-/** From so many entries on a session that pauses gets a snapshot, as by its driver. */
+/** Number of entries from which a paused session gets a snapshot, as its driver would write. */
 const SNAPSHOT_AFTER = 500
 
-/** So many answers, one after the other, in a session of at least so many entries before them. */
+/** Sequential answers in a session with at least `entries` earlier entries. */
 export async function givenAnswers(
   backend: Backend,
   entries: number,
@@ -58,15 +58,17 @@ export async function givenAnswers(
   })
 }
 
-/** A server that drives nothing, so that an answer is all that happens. */
-const openServer = opened(async (backend: Backend): Promise<{ manager: StreamManager; answer: Runtime['answer'] }> => {
-  const { createRuntime } = await import('@millrace/runtime')
-  const runtime = createRuntime({ store: await openStore(backend, OWN_FILE), agents: [], engine: false })
-  atEnd(() => runtime.close())
-  return { manager: runtime.manager, answer: (...given) => runtime.answer(...given) }
-})
+/** A server without a driver, so that only the answer is measured. */
+const openServer = openOnce(
+  async (backend: Backend): Promise<{ manager: StreamManager; answer: Runtime['answer'] }> => {
+    const { createRuntime } = await import('@millrace/runtime')
+    const runtime = createRuntime({ store: await openStore(backend, OWN_FILE), agents: [], engine: false })
+    onCleanup(() => runtime.close())
+    return { manager: runtime.manager, answer: (...given) => runtime.answer(...given) }
+  },
+)
 
-/** A run that has ended, with words in so many entries. */
+/** Writes a finished run with `entries` entries of text. */
 async function makePast(manager: StreamManager, sessionId: string, entries: number): Promise<void> {
   const writer = await manager.createWriter(sessionId, { runId: 'past', agentType: 'bench', step: 1 })
   for (let n = 0; n < entries; n += TOGETHER) {
@@ -84,7 +86,7 @@ async function makePast(manager: StreamManager, sessionId: string, entries: numb
   await writer.close()
 }
 
-/** A run that waits for the answers to such requests. */
+/** Writes a run that waits for answers to the given requests. */
 async function makePause(
   manager: StreamManager,
   sessionId: string,

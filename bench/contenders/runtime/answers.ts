@@ -1,12 +1,12 @@
-// One long answer, token by token: the model's stream alone, through the AI SDK, and as a run whose every word is in a log.
+// One long answer, token by token: the model's stream alone, through the AI SDK, and as a run with a log.
 import { answer, checkText } from '../../fixtures/text.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import type { Backend } from '../log/target.ts'
-import { modelOf, spoken } from './model.ts'
+import { modelOf, textParts } from './model.ts'
 
-/** The model's stream, read to its end by nobody in particular. */
+/** Reads the model's stream to its end. */
 export function streamAlone(count: number, piece: number): Job {
-  const parts = spoken(answer(count, piece).deltas)
+  const parts = textParts(answer(count, piece).deltas)
   const model = modelOf(() => parts)
   return job(
     async () => {
@@ -22,7 +22,7 @@ export function streamAlone(count: number, piece: number): Job {
 /** The same through `streamText`. */
 export async function streamedText(count: number, piece: number): Promise<Job> {
   const { streamText } = await import('ai')
-  const parts = spoken(answer(count, piece).deltas)
+  const parts = textParts(answer(count, piece).deltas)
   const model = modelOf(() => parts)
   return job(
     async () => {
@@ -39,7 +39,7 @@ export async function streamedText(count: number, piece: number): Promise<Job> {
 export async function answeredRun(backend: Backend, count: number, piece: number): Promise<Job> {
   const { runner } = await import('./ours.ts')
   const run = await runner(backend)
-  const parts = spoken(answer(count, piece).deltas)
+  const parts = textParts(answer(count, piece).deltas)
   return job(
     async () => {
       const { text } = await run(() => parts)

@@ -1,11 +1,11 @@
-// A run that asks for approval, pauses, is answered and ends; and the same run where nobody is asked.
+// A run that asks for approval, pauses, is answered and ends; and the same run without approval.
 import { deepStrictEqual, ok } from 'node:assert/strict'
 import type { Run } from '@millrace/runtime'
 import { type Job, job } from '../../harness/suite.ts'
 import type { Backend } from '../log/target.ts'
-import { called, spoken } from './model.ts'
+import { inParallel } from './in-parallel.ts'
+import { textParts, toolCallParts } from './model.ts'
 import { openRuntime } from './ours.ts'
-import { inParallel } from './parallel.ts'
 
 const toolCallId = 'call-1'
 
@@ -13,10 +13,10 @@ const inputOf = (run: number): { text: string } => ({ text: `of run ${run}` })
 
 const answersOf = (run: number) => (step: number) =>
   step === 0
-    ? called({ toolCallId, toolName: 'echo', input: JSON.stringify(inputOf(run)) })
-    : spoken(['All', ' is', ' well', ` with ${run}`])
+    ? toolCallParts({ toolCallId, toolName: 'echo', input: JSON.stringify(inputOf(run)) })
+    : textParts(['All', ' is', ' well', ` with ${run}`])
 
-/** So many runs of two steps, whose one call is approved by a person or needs nobody. */
+/** Runs of two steps and one call, with or without approval. */
 export async function approvedRuns(
   backend: Backend,
   asks: 'approval' | 'nobody',
@@ -28,7 +28,7 @@ export async function approvedRuns(
   const ended = async (run: Run) => {
     if (asks === 'approval') {
       const { status } = await run.result()
-      ok(status === 'paused', `a run that waits for approval is ${status}`)
+      ok(status === 'paused', `expected a run that waits for approval to be paused, found ${status}`)
       const id = `${run.runId}::${toolCallId}`
       await runtime.answer(run.sessionId, { kind: 'approval', id, approved: true })
     }

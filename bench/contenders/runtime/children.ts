@@ -1,18 +1,18 @@
-// Agents that call others: many at a time in one run, and one at a time in a session that has had many.
+// Agents that call sub-agents: many at once in one run, and one at a time in a session with many earlier calls.
 import { deepStrictEqual } from 'node:assert/strict'
 import type { Agent, Runtime } from '@millrace/runtime'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { OWN_FILE, openStore } from '../log/ours.ts'
 import type { Backend } from '../log/target.ts'
-import { called, modelOf, spoken } from './model.ts'
+import { modelOf, textParts, toolCallParts } from './model.ts'
 
-/** What a call is answered by. */
+/** The kind of callee. */
 export type Callee = 'agent' | 'tool'
 
 const SAID = 'I am done.'
 
-/** One run whose one step calls so many sub-agents of one step each, or so many tools. */
+/** One run with one step that calls `calls` sub-agents of one step each, or tools. */
 export async function parallelCalls(backend: Backend, callee: Callee, calls: number): Promise<Job> {
   const { runtime, parent } = await openParent(backend, callee, calls)
   return job(
@@ -31,7 +31,7 @@ export async function parallelCalls(backend: Backend, callee: Callee, calls: num
   )
 }
 
-/** So many turns, each with one call, in a session that has had so many calls before. */
+/** Turns with one call each, in a session with `earlier` earlier calls. */
 export async function turnsAfter(backend: Backend, callee: Callee, earlier: number, turns: number): Promise<Job> {
   const { runtime, parent } = await openParent(backend, callee, 1)
   const session = await pastOf(backend, callee, earlier)
@@ -51,32 +51,32 @@ export async function turnsAfter(backend: Backend, callee: Callee, earlier: numb
   )
 }
 
-/** A session in which there were so many calls, a hundred in a run. */
-const pastOf = opened(async (backend: Backend, callee: Callee, earlier: number): Promise<string> => {
+/** A session with `earlier` calls, a hundred per run. */
+const pastOf = openOnce(async (backend: Backend, callee: Callee, earlier: number): Promise<string> => {
   const session = crypto.randomUUID()
   const { runtime, parent } = await openParent(backend, callee, Math.min(earlier, 100))
   for (let n = 0; n < earlier; n += 100) await (await runtime.start({ session, agent: parent, input: 'Go.' })).result()
   return session
 })
 
-const openParent = opened(
+const openParent = openOnce(
   async (backend: Backend, callee: Callee, calls: number): Promise<{ runtime: Runtime; parent: Agent }> => {
     const { agent, createRuntime, tool } = await import('@millrace/runtime')
     const { z } = await import('zod')
     const input = z.object({ prompt: z.string() })
-    const worker = agent({ name: 'worker', model: modelOf(() => spoken(['I am', ' done.'])) })
+    const worker = agent({ name: 'worker', model: modelOf(() => textParts(['I am', ' done.'])) })
     const parent = agent({
       name: `parent-${callee}-${calls}`,
-      // Each turn has calls of its own, and the model is sent no more of a long session than of a short one.
+      // Call ids differ between turns, and the model always gets the same amount of history.
       model: ({ runId }) =>
         modelOf(step =>
           step === 0
-            ? called(
+            ? toolCallParts(
                 ...Array.from({ length: calls }, (_, n) => {
                   return { toolCallId: `${runId}-${n}`, toolName: 'worker', input: '{"prompt":"Work."}' }
                 }),
               )
-            : spoken(['All are', ' done.']),
+            : textParts(['All are', ' done.']),
         ),
       trimHistory: messages => messages.slice(messages.findLastIndex(({ role }) => role === 'user')),
       ...(callee === 'agent'
@@ -84,7 +84,7 @@ const openParent = opened(
         : { tools: [tool({ name: 'worker', inputSchema: input, execute: () => SAID })] }),
     })
     const runtime = createRuntime({ store: await openStore(backend, OWN_FILE), agents: [parent] })
-    atEnd(() => runtime.close())
+    onCleanup(() => runtime.close())
     return { runtime, parent }
   },
 )

@@ -1,18 +1,21 @@
-// Models that cost next to nothing: what they stream was made before.
+// Models that stream prepared parts at almost no cost.
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 
-/** What a model waits for before the part of that number, if for anything. */
-export type Halt = (part: number) => Promise<void> | undefined
+/** Returns a promise that the model awaits before a part, if any. */
+export type PauseBefore = (part: number) => Promise<void> | undefined
 
-/** A model that answers with these parts, chosen by how many answers the prompt holds since its last user message. */
-export function modelOf(answer: (step: number) => readonly LanguageModelV4StreamPart[], halt?: Halt): LanguageModelV4 {
+/** A model that answers with prepared parts. The step is the number of answers in the prompt since the last user message. */
+export function modelOf(
+  answer: (step: number) => readonly LanguageModelV4StreamPart[],
+  pauseBefore?: PauseBefore,
+): LanguageModelV4 {
   return {
     specificationVersion: 'v4',
     provider: 'bench',
     modelId: 'bench',
     supportedUrls: {},
     doGenerate: () => Promise.reject(new Error('the model only streams')),
-    doStream: async options => ({ stream: streamOf(answer(stepOf(options)), halt) }),
+    doStream: async options => ({ stream: streamOf(answer(stepOf(options)), pauseBefore) }),
   }
 }
 
@@ -23,7 +26,7 @@ function stepOf({ prompt }: LanguageModelV4CallOptions): number {
 
 function streamOf(
   parts: readonly LanguageModelV4StreamPart[],
-  halt: Halt | undefined,
+  pauseBefore: PauseBefore | undefined,
 ): ReadableStream<LanguageModelV4StreamPart> {
   let at = 0
   return new ReadableStream({
@@ -34,14 +37,14 @@ function streamOf(
         if (part) controller.enqueue(part)
         else controller.close()
       }
-      const halted = halt?.(number)
+      const halted = pauseBefore?.(number)
       return halted ? halted.then(go) : go()
     },
   })
 }
 
-/** An answer of these words. */
-export const spoken = (deltas: readonly string[]): LanguageModelV4StreamPart[] => [
+/** Parts of a text answer. */
+export const textParts = (deltas: readonly string[]): LanguageModelV4StreamPart[] => [
   { type: 'stream-start', warnings: [] },
   { type: 'text-start', id: '0' },
   ...deltas.map(delta => ({ type: 'text-delta', id: '0', delta }) as const),
@@ -49,7 +52,7 @@ export const spoken = (deltas: readonly string[]): LanguageModelV4StreamPart[] =
   finish('stop'),
 ]
 
-/** A call that a model makes. */
+/** A tool call of a model. */
 export interface Call {
   readonly toolCallId: string
   readonly toolName: string
@@ -57,8 +60,8 @@ export interface Call {
   readonly input: string
 }
 
-/** An answer that calls tools. */
-export const called = (...calls: readonly Call[]): LanguageModelV4StreamPart[] => [
+/** Parts of an answer that calls tools. */
+export const toolCallParts = (...calls: readonly Call[]): LanguageModelV4StreamPart[] => [
   { type: 'stream-start', warnings: [] },
   ...calls.flatMap(({ toolCallId, toolName, input }): LanguageModelV4StreamPart[] => [
     { type: 'tool-input-start', id: toolCallId, toolName },

@@ -1,22 +1,22 @@
-// Runs of ours, one runtime for a process, backend and kind of tool.
+// Our runs, with one runtime per process, backend and kind of tool.
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { Run, RunResult, Runtime } from '@millrace/runtime'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { OWN_FILE, openStore } from '../log/ours.ts'
 import type { Backend } from '../log/target.ts'
 import { modelOf } from './model.ts'
 
-/** Answers by the number of the step. */
+/** Parts of the answer by step number. */
 export type Answers = (step: number) => readonly LanguageModelV4StreamPart[]
 
-/** A runtime with one agent, whose tool `echo` needs approval or nobody. */
+/** A runtime with one agent. Its tool `echo` needs approval or not. */
 export interface Opened {
   readonly runtime: Runtime
-  /** Starts a run that answers so, in a session of its own, for as long as it is used. */
+  /** Starts a run with the given answers in a new session and passes it to the callback. */
   withRun<T>(answers: Answers, use: (run: Run) => Promise<T>): Promise<T>
 }
 
-export const openRuntime = opened(async (backend: Backend, asks: 'approval' | 'nobody'): Promise<Opened> => {
+export const openRuntime = openOnce(async (backend: Backend, asks: 'approval' | 'nobody'): Promise<Opened> => {
   const { agent, createRuntime, tool } = await import('@millrace/runtime')
   const { z } = await import('zod')
   const input = z.object({ text: z.string() })
@@ -29,7 +29,7 @@ export const openRuntime = opened(async (backend: Backend, asks: 'approval' | 'n
     budget: { tokens: Number.POSITIVE_INFINITY },
   })
   const runtime = createRuntime({ store: await openStore(backend, OWN_FILE), agents: [program] })
-  atEnd(() => runtime.close())
+  onCleanup(() => runtime.close())
   return {
     runtime,
     async withRun(own, use) {
@@ -44,7 +44,7 @@ export const openRuntime = opened(async (backend: Backend, asks: 'approval' | 'n
   }
 })
 
-/** Runs an agent that calls `echo` and answers so, to its end. */
+/** Runs an agent with the given answers to its end. */
 export async function runner(backend: Backend): Promise<(answers: Answers) => Promise<RunResult>> {
   const { withRun } = await openRuntime(backend, 'nobody')
   return answers => withRun(answers, run => run.result())

@@ -1,71 +1,71 @@
-// Many paused runs and the process that drove them: what it still holds, what it does while nothing happens, and that they go on.
+// Many paused runs: memory and idle CPU time of the process that drove them, and that they resume.
 import { deepStrictEqual, ok } from 'node:assert/strict'
 import { setTimeout } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Runtime } from '@millrace/runtime'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { OWN_FILE, openStore } from '../log/ours.ts'
 import type { Backend } from '../log/target.ts'
-import { called, modelOf, spoken } from './model.ts'
-import { inParallel } from './parallel.ts'
+import { inParallel } from './in-parallel.ts'
+import { modelOf, textParts, toolCallParts } from './model.ts'
 
-/** How many runs are begun or answered at a time. */
+/** Runs that are started or answered at once. */
 const WIDTH = 64
-/** How many of them are answered in the end. */
+/** Runs that are answered at the end. */
 const ANSWERED = 100
-/** The longest time in which nothing happens, in milliseconds. */
+/** Maximum duration of the idle measurement, in ms. */
 const REST_MS = 5_000
-/** So few things more are none that paused runs hold. */
+/** Tolerance for additional resources. */
 const FEW = 10
 const WEEK = 7 * 24 * 3_600_000
 
 const toolCallId = 'call-1'
 
-/** What a process holds when all is collected that it need not hold, and what it does while it rests. */
-interface Held {
+/** Memory of a process after garbage collection, and its activity while idle. */
+interface ProcessState {
   readonly heap: number
   readonly resident: number
-  /** Timers, sockets and the like, which keep a process awake. */
+  /** Active resources such as timers and sockets. */
   readonly resources: Record<string, number>
-  /** Milliseconds of CPU time in a second. */
+  /** CPU time in ms per second. */
   readonly atRest: number
 }
 
-interface Seen {
+interface PausedOutcome {
   readonly paused: number
-  readonly before: Held
-  readonly after: Held
-  /** How those stand that were answered. */
+  readonly before: ProcessState
+  readonly after: ProcessState
+  /** Outcomes of the answered runs, with their counts. */
   readonly ended: Record<string, number>
 }
 
-/** So many runs, each paused in a session of its own; one in ten has a week to be answered, the others for ever. */
+/** Paused runs in one session each. One in ten has a deadline in a week, the others have none. */
 export async function pausedRuns(backend: Backend, count: number): Promise<Job> {
   const { runtime, pause } = await openAsking(backend)
   const every = Math.ceil(count / ANSWERED)
   return job(
-    async (): Promise<Seen> => {
-      // Names that can be told again: nobody here holds them.
+    async (): Promise<PausedOutcome> => {
+      // Derived names, so that no list of them is retained.
       const name = crypto.randomUUID()
       const idOf = (n: number): string => `${name}-${n}`
-      // As many connections are open as will be.
+      // From here on no further connections are opened.
       await inParallel(Math.min(WIDTH, count), WIDTH, n => pause(`first-${idOf(n)}`, n))
-      const before = await held(count)
+      const before = await processState(count)
       let paused = 0
       await inParallel(count, WIDTH, async n => {
         await pause(idOf(n), n)
         paused++
       })
-      const after = await held(count)
+      const after = await processState(count)
       const ended = await inParallel(Math.ceil(count / every), WIDTH, n => answer(runtime, idOf(n * every)))
       return { paused, before, after, ended: countOf(ended) }
     },
     ({ paused, before, after, ended }) => {
       const answered = Math.ceil(count / every)
       deepStrictEqual({ paused, ended }, { paused: count, ended: { 'completed: It is done.': answered } })
-      // A look for what is due may be under way, at one time and not at the other.
+      // A poll for due deadlines can be in flight in one of the two measurements.
       ok(sum(after.resources) <= sum(before.resources) + FEW, JSON.stringify({ before, after }))
     },
     ({ before, after }) => [(after.heap - before.heap) / count],
@@ -78,8 +78,8 @@ export async function pausedRuns(backend: Backend, count: number): Promise<Job> 
   )
 }
 
-/** A runtime whose runs ask for approval, and a way to one that is paused, in a session of the same name. */
-const openAsking = opened(
+/** A runtime whose runs ask for approval, and a function that starts one in a session of the same name and waits for its pause. */
+const openAsking = openOnce(
   async (backend: Backend): Promise<{ runtime: Runtime; pause(runId: string, n: number): Promise<void> }> => {
     const { agent, createRuntime, tool } = await import('@millrace/runtime')
     const { z } = await import('zod')
@@ -92,20 +92,20 @@ const openAsking = opened(
         name: `asks-${toolName}`,
         model: modelOf(step =>
           step === 0
-            ? called({ toolCallId, toolName, input: '{"text":"to be approved"}' })
-            : spoken(['It is', ' done.']),
+            ? toolCallParts({ toolCallId, toolName, input: '{"text":"to be approved"}' })
+            : textParts(['It is', ' done.']),
         ),
         tools: [patient, hasty],
       })
     const [waits, hurries] = [asking('patient'), asking('hasty')]
     const runtime = createRuntime({ store: await openStore(backend, OWN_FILE), agents: [waits, hurries] })
-    atEnd(() => runtime.close())
+    onCleanup(() => runtime.close())
     return {
       runtime,
       async pause(runId, n) {
         const run = await runtime.start({ agent: n % 10 === 0 ? hurries : waits, runId, input: 'Go.' })
         const { status } = await run.result()
-        if (status !== 'paused') throw new Error(`a run that waits for approval is ${status}`)
+        if (status !== 'paused') throw new Error(`expected a run that waits for approval to be paused, found ${status}`)
       },
     }
   },
@@ -117,11 +117,11 @@ async function answer(runtime: Runtime, runId: string): Promise<string> {
   return `${status}: ${text}`
 }
 
-async function held(count: number): Promise<Held> {
+async function processState(count: number): Promise<ProcessState> {
   const rest = Math.min(REST_MS, count)
-  // What was under way comes to its end, and what that leaves is collected too.
+  // Work in flight finishes, and its garbage is collected too.
   await setTimeout(Math.min(500, rest))
-  // Of fewer the heap tells nothing, and a test that tries them need not wait.
+  // Small counts run only in tests, which need no heap figures.
   if (count >= ANSWERED) {
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void

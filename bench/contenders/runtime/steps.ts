@@ -1,25 +1,25 @@
-// Agents that call a tool step after step: through the AI SDK, which keeps nothing, and as runs.
+// Agents that call a tool in each step: through the AI SDK, which stores nothing, and as runs.
 import { deepStrictEqual } from 'node:assert/strict'
 import { type Job, job } from '../../harness/suite.ts'
 import type { Backend } from '../log/target.ts'
-import { called, modelOf, spoken } from './model.ts'
-import { inParallel } from './parallel.ts'
+import { inParallel } from './in-parallel.ts'
+import { modelOf, textParts, toolCallParts } from './model.ts'
 
 const wordsOf = (run: number): string[] => ['All', ' is', ' well', ` with ${run}`]
 const inputOf = (run: number, step: number): string => JSON.stringify({ text: `run ${run}, step ${step}` })
 
-/** So many calls, then some words. */
+/** A call in each step but the last, then text. */
 const answersOf = (run: number, steps: number) => (step: number) =>
   step < steps - 1
-    ? called({ toolCallId: `${run}-${step}`, toolName: 'echo', input: inputOf(run, step) })
-    : spoken(wordsOf(run))
+    ? toolCallParts({ toolCallId: `${run}-${step}`, toolName: 'echo', input: inputOf(run, step) })
+    : textParts(wordsOf(run))
 
-/** What the runs of a piece must say. */
+/** Expected texts of the runs of a piece. */
 function expected(piece: number, runs: number): string[] {
   return Array.from({ length: runs }, (_, i) => wordsOf(piece * runs + i).join(''))
 }
 
-/** Runs of so many steps through `streamText`. */
+/** Runs of `steps` steps through `streamText`. */
 export async function streamedSteps(steps: number, width: number, runs: number, piece: number): Promise<Job> {
   const { stepCountIs, streamText, tool } = await import('ai')
   const { z } = await import('zod')

@@ -1,28 +1,28 @@
-// The first thing that is asked of a process that has just started, about a session with a past.
+// The first request to a new process, for a session with a history.
 import { deepStrictEqual } from 'node:assert/strict'
 import type { Entry, View } from '@millrace/protocol'
 import { createParser } from 'eventsource-parser'
 import { type Job, job } from '../../harness/suite.ts'
-import { apart, clock } from '../log/apart.ts'
-import type { Asked, Told } from './cold.child.ts'
+import { clock, startChild } from '../log/start-child.ts'
+import type { ColdServerReply, ColdServerRequest } from './cold.child.ts'
 import { AGENT, copyOf, SESSION, wordsOf } from './turns.ts'
 
 /** The session's view, or the first token of its next turn. */
 export type First = 'view' | 'token'
 
-/** A session of so many turns is asked for that, once; what it takes by the clock, or of the CPU time of the process. */
+/** Requests a session of `turns` turns once. Measures wall time, or CPU time of the process. */
 export async function coldStart(first: First, unit: 'wall' | 'cpu', turns: number): Promise<Job> {
   const path = await copyOf(turns)
-  const { ask, end } = apart<Asked, Told>('../scale/cold.child.ts')
-  await ask({ kind: 'be' })
+  const { request, end } = startChild<ColdServerRequest, ColdServerReply>('../scale/cold.child.ts')
+  await request({ kind: 'ready' })
   return job(
     async () => {
       const from = clock()
-      const { port } = await ask({ kind: 'serve', path, turns })
+      const { port } = await request({ kind: 'serve', path, turns })
       const url = `http://127.0.0.1:${port}/api/sessions/${SESSION}`
       const said = await (first === 'view' ? viewAt(url) : tokenAt(url))
       const wall = clock() - from
-      const { cpu } = await ask({ kind: 'spent' })
+      const { cpu } = await request({ kind: 'cpu' })
       await end()
       return { said, wall, cpu }
     },
@@ -31,7 +31,7 @@ export async function coldStart(first: First, unit: 'wall' | 'cpu', turns: numbe
   )
 }
 
-/** What a session of so many turns says. */
+/** Expected texts of a session of `turns` turns. */
 function pastOf(turns: number): string[] {
   return Array.from({ length: turns }, (_, n) => [`Turn ${n}?`, wordsOf(n).join('')]).flat()
 }

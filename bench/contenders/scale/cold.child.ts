@@ -1,32 +1,32 @@
-// A server in a process that has done nothing before: its code is loaded, and its file is not open.
+// A server in a new process: its code is loaded, and its file is not open yet.
 import { sqliteStore } from '@millrace/log/sqlite'
 import { agent } from '@millrace/runtime'
 import { millrace } from '@millrace/server'
-import { answer } from '../log/apart.ts'
-import { modelOf, spoken } from '../runtime/model.ts'
+import { handleRequests } from '../log/start-child.ts'
+import { modelOf, textParts } from '../runtime/model.ts'
 import { AGENT, wordsOf } from './turns.ts'
 
-/** Be there; serve a file, whose next turn has that number; or say what has been spent since. */
-export type Asked = { kind: 'be' } | { kind: 'serve'; path: string; turns: number } | { kind: 'spent' }
+/** Reply when started; serve a file whose next turn is `turns`; or report the CPU time since then. */
+export type ColdServerRequest = { kind: 'ready' } | { kind: 'serve'; path: string; turns: number } | { kind: 'cpu' }
 
-/** Where it serves, and milliseconds of CPU time since it was told to. */
-export interface Told {
+/** Port, and CPU time in ms since the `serve` request. */
+export interface ColdServerReply {
   readonly port: number
   readonly cpu: number
 }
 
-/** The number of the part that has the second word. */
+/** Index of the stream part with the second word. */
 const SECOND_WORD = 3
 
 let [port, from] = [0, process.cpuUsage()]
 
-answer<Asked, Told>(async asked => {
+handleRequests<ColdServerRequest, ColdServerReply>(async asked => {
   if (asked.kind === 'serve') {
     from = process.cpuUsage()
     const { path, turns } = asked
-    // It falls silent after its first word, so that nothing else is waited for.
+    // The model pauses after its first word, so that only that is measured.
     const model = modelOf(
-      () => spoken(wordsOf(turns)),
+      () => textParts(wordsOf(turns)),
       part => (part === SECOND_WORD ? new Promise(() => {}) : undefined),
     )
     const program = agent({ name: AGENT, model })

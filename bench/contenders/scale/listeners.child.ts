@@ -1,23 +1,25 @@
-// Readers in a process of their own, who send a request each and read the answer to it as events.
+// Readers in a child process. Each sends a request and reads the answer as SSE.
 import { request } from 'node:http'
 import { createParser } from 'eventsource-parser'
-import { answer } from '../log/apart.ts'
+import { handleRequests } from '../log/start-child.ts'
 
-/** How many come at once: a server takes no more connections at a time. */
+/** Connections that are opened at once. Servers accept no more. */
 const WAVE = 100
 
-/** A request whose reply is an answer. */
-export interface Asking {
+/** A request for an answer. */
+export interface AnswerRequest {
   readonly path: string
-  /** JSON that is posted; without it, nothing is. */
+  /** JSON body of a POST. Without it the request is a GET. */
   readonly body?: string
 }
 
-/** Send so many requests, and read until each has so many characters; or read on to the end. */
-export type Asked = { kind: 'come'; port: number; askings: readonly Asking[]; length: number } | { kind: 'end' }
+/** Send requests and read until each has `length` characters, or read to the end. */
+export type ListenersRequest =
+  | { kind: 'connect'; port: number; requests: readonly AnswerRequest[]; length: number }
+  | { kind: 'end' }
 
-/** How many have read which text. */
-export interface Told {
+/** Number of readers by received text. */
+export interface ListenersReply {
   readonly texts: [text: string, readers: number][]
 }
 
@@ -28,12 +30,12 @@ interface Listener {
 
 let listeners: Listener[] = []
 
-answer<Asked, Told>(async asked => {
-  if (asked.kind === 'come') {
-    const { port, askings, length } = asked
+handleRequests<ListenersRequest, ListenersReply>(async asked => {
+  if (asked.kind === 'connect') {
+    const { port, requests, length } = asked
     listeners = []
-    for (let from = 0; from < askings.length; from += WAVE) {
-      const wave = askings.slice(from, from + WAVE).map(asking => listen(port, asking, length))
+    for (let from = 0; from < requests.length; from += WAVE) {
+      const wave = requests.slice(from, from + WAVE).map(asking => listen(port, asking, length))
       listeners.push(...(await Promise.all(wave)))
     }
   } else {
@@ -44,8 +46,8 @@ answer<Asked, Told>(async asked => {
   return { texts: [...counts] }
 })
 
-/** Resolves when so many characters of the answer are there. */
-async function listen(port: number, { path, body }: Asking, length: number): Promise<Listener> {
+/** Resolves when `length` characters of the answer are received. */
+async function listen(port: number, { path, body }: AnswerRequest, length: number): Promise<Listener> {
   const come = Promise.withResolvers<void>()
   const ended = Promise.withResolvers<void>()
   let text = ''
@@ -56,7 +58,7 @@ async function listen(port: number, { path, body }: Asking, length: number): Pro
     },
   })
   const headers = { accept: 'text/event-stream', ...(body && { 'content-type': 'application/json' }) }
-  // A connection each, that stays.
+  // One connection per reader.
   const asking = request({ port, host: '127.0.0.1', path, method: body ? 'POST' : 'GET', headers, agent: false })
   asking.on('response', response => {
     if (response.statusCode !== 200) throw new Error(`the server answered ${response.statusCode}`)
@@ -74,7 +76,7 @@ interface Said {
   readonly entries?: readonly { readonly chunk: Said }[]
 }
 
-/** The words of an event: a chunk, or a frame of entries that have one each. */
+/** Text of an event: of a chunk, or of a frame of entries. */
 function saidBy(data: string): string {
   if (data === '[DONE]') return ''
   const { type, delta = '', entries = [] } = JSON.parse(data) as Said

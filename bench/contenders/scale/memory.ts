@@ -1,17 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { collect } from '../client/heap.ts'
 
-/** What a process holds when all is collected that it need not hold, in bytes. */
+/** Memory of a process after garbage collection, in bytes. */
 export interface Memory {
   readonly heap: number
   readonly external: number
   readonly resident: number
 }
 
-/** Of fewer nothing can be told, and a test that tries them need not wait. */
+/** Smaller counts run only in tests, which need no figures. */
 const FEW = 100
 
-/** What this process holds, with or without so many, once what was under way has come to its end. */
+/** Memory of this process after work in flight has finished. */
 export async function memory(count: number): Promise<Memory> {
   for (let turn = 0; turn < 4 && count >= FEW; turn++) {
     await pause(100)
@@ -21,16 +21,16 @@ export async function memory(count: number): Promise<Memory> {
   return { heap: heapUsed, external, resident: rss }
 }
 
-/** The bytes of heap and of what hangs on it that each of so many takes. */
+/** Heap and external memory per item, in bytes. */
 export function bytesEach(before: Memory, after: Memory, count: number): number {
   return (after.heap + after.external - before.heap - before.external) / count
 }
 
-/** The parts of it, and what they amount to. */
+/** Formats heap, external and resident memory per item, and the items per gigabyte. */
 export function memoryRemark(before: Memory, after: Memory, count: number, item: string): string {
   const bytes = (part: keyof Memory) => Math.round((after[part] - before[part]) / count).toLocaleString('en')
   const each = bytesEach(before, after, count)
-  // What the start of the process left behind may be collected meanwhile.
+  // Can be negative, because garbage of the process start can be collected meanwhile.
   const many =
     each < 1 ? `nothing that can be told of ${count.toLocaleString('en')}` : `${rounded(2 ** 30 / each)} a gigabyte`
   return `${bytes('heap')} bytes of heap, ${bytes('external')} external, ${bytes('resident')} resident a ${item}: ${many}`

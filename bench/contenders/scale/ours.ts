@@ -1,11 +1,11 @@
-// Our server as an application has it, which drives as many runs at once as are asked for.
+// Our server as an application uses it, without a limit on concurrent runs.
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { Run, Runtime } from '@millrace/runtime'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { OWN_FILE, openStore } from '../log/ours.ts'
 import type { Backend } from '../log/target.ts'
 
-/** More than any benchmark has. */
+/** More runs than any benchmark has. */
 const MOST = 1_000_000
 
 /** The name of its agent. */
@@ -14,14 +14,14 @@ export const AGENT = 'bench'
 export interface Serving {
   readonly runtime: Runtime
   readonly port: number
-  /** Says how such runs answer, for as long as something is done. */
+  /** Sets the model of the given runs while the callback runs. */
   withModel<T>(runIds: readonly string[], model: LanguageModelV4, work: () => Promise<T>): Promise<T>
   /** Starts a run in a session of the same name. */
   start(runId: string): Promise<Run>
 }
 
-/** A server on such a store, one for a process, where deltas wait so many milliseconds for others; its agent has the tool `echo`, which waits for approval. */
-export const openServing = opened(async (backend: Backend, coalesceMs: number): Promise<Serving> => {
+/** A server, one per process. Deltas are coalesced for `coalesceMs` ms. Its agent has the tool `echo`, which needs approval. */
+export const openServing = openOnce(async (backend: Backend, coalesceMs: number): Promise<Serving> => {
   const { agent, tool } = await import('@millrace/runtime')
   const { millrace } = await import('@millrace/server')
   const { z } = await import('zod')
@@ -36,7 +36,7 @@ export const openServing = opened(async (backend: Backend, coalesceMs: number): 
     name: AGENT,
     model: ({ runId }) => {
       const model = models.get(runId)
-      if (model === undefined) throw new Error(`nobody said how ${runId} answers`)
+      if (model === undefined) throw new Error(`no model for run ${runId}: call withModel first`)
       return model
     },
     tools: [echo],
@@ -51,7 +51,7 @@ export const openServing = opened(async (backend: Backend, coalesceMs: number): 
     logger: { warn: () => {}, error: (...said: unknown[]) => console.error(...said) },
   })
   const { port, close } = await app.listen({ port: 0 })
-  atEnd(close)
+  onCleanup(close)
   const runtime = await app.runtime()
   return {
     runtime,

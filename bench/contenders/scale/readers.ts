@@ -1,30 +1,30 @@
-// Readers that one process holds, who follow sessions in which little happens: how soon they have what is appended, and what they take.
+// Many readers of one process on quiet sessions: latency from an append, and memory.
 import { deepStrictEqual } from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import type { Chunk } from '@millrace/protocol'
-import { opened } from '../../harness/closing.ts'
+import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
-import { clock } from '../log/apart.ts'
-import { expectedOf, type Got, readersApart } from '../server/served.ts'
-import { type Held, type Holder, hold } from './holding.ts'
+import { clock } from '../log/start-child.ts'
+import { expectedOf, type Got, readersChild } from '../server/served.ts'
 import { type Memory, memory, memoryRemark } from './memory.ts'
+import { openSessions, type ServedSession, type SessionServerName } from './open-sessions.ts'
 
 /** All readers follow one session, or each its own. */
 export type Spread = 'shared' | 'distinct'
 
-/** How many sessions are appended to, in turn, where there are several. */
+/** Sessions that are appended to in turn, with `distinct`. */
 const WRITTEN = 16
-/** Milliseconds between two appends: where all read each, they have the longer the more they are, so that as much is delivered in a second. */
+/** Interval between two appends in ms. With `shared` it grows with the readers, so that the deliveries per second are constant. */
 const PACE: Record<Spread, (readers: number) => number> = { shared: readers => readers / 10, distinct: () => 10 }
-/** How many appends come before those that are measured, at once. */
+/** Warm-up appends, without a pause. */
 const BEFORE: Record<Spread, number> = { shared: 20, distinct: 500 }
-/** Files that a process has open beside its readers. */
+/** Open files of a process besides its readers. */
 const OTHER_FILES = 200
 
-interface Holding {
-  readonly sessions: readonly Held[]
-  /** How many follow each, and all together. */
+interface FollowedSessions {
+  readonly sessions: readonly ServedSession[]
+  /** Readers per session, and in total. */
   readonly each: number
   readonly readers: number
   readonly before: Memory
@@ -33,27 +33,34 @@ interface Holding {
 
 const time = (): Chunk => ({ type: 'data-time', data: clock() }) as Chunk
 
-const holding = opened(async (holder: Holder, spread: Spread, wanted: number): Promise<Holding> => {
-  const readers = Math.min(wanted, mostFiles() - OTHER_FILES)
-  const [count, each] = spread === 'shared' ? [1, readers] : [readers, 1]
-  const sessions = await hold(holder, count, WRITTEN)
-  const addresses = sessions.map(({ address }) => address)
-  const before = await memory(readers)
-  await readersApart().ask({ kind: 'come', addresses, readers: each })
-  const after = await memory(readers)
-  const held = { sessions, each, readers, before, after }
-  // At the pace that is measured a server's code would stay cold for minutes.
-  for (let n = 0; n < BEFORE[spread]; n++) {
-    await append(held, n)
-    await turn()
-  }
-  await got(held, BEFORE[spread])
-  return held
-})
+const openFollowed = openOnce(
+  async (serverName: SessionServerName, spread: Spread, wanted: number): Promise<FollowedSessions> => {
+    const readers = Math.min(wanted, mostFiles() - OTHER_FILES)
+    const [count, each] = spread === 'shared' ? [1, readers] : [readers, 1]
+    const sessions = await openSessions(serverName, count, WRITTEN)
+    const addresses = sessions.map(({ address }) => address)
+    const before = await memory(readers)
+    await readersChild().request({ kind: 'connect', addresses, readers: each })
+    const after = await memory(readers)
+    const held = { sessions, each, readers, before, after }
+    // At the measured pace the server's code would not be optimised for minutes.
+    for (let n = 0; n < BEFORE[spread]; n++) {
+      await append(held, n)
+      await turn()
+    }
+    await got(held, BEFORE[spread])
+    return held
+  },
+)
 
-/** The milliseconds that each of so many appends takes to who follows it, while that many are held. */
-export async function followedAppends(holder: Holder, spread: Spread, readers: number, count: number): Promise<Job> {
-  const held = await holding(holder, spread, readers)
+/** Latencies in ms of `count` appends to their readers, while `readers` readers are connected. */
+export async function followedAppends(
+  serverName: SessionServerName,
+  spread: Spread,
+  readers: number,
+  count: number,
+): Promise<Job> {
+  const held = await openFollowed(serverName, spread, readers)
   return job(
     async () => {
       for (let n = 0; n < count; n++) {
@@ -72,34 +79,32 @@ export async function followedAppends(holder: Holder, spread: Spread, readers: n
     ({ times }) => times,
     () => [
       memoryRemark(held.before, held.after, held.readers, 'reader'),
-      ...(held.readers < readers
-        ? [`no more than ${held.readers} readers: the machine allows so many open files`]
-        : []),
+      ...(held.readers < readers ? [`only ${held.readers} readers: the machine allows no more open files`] : []),
     ],
   )
 }
 
-function append({ sessions }: Holding, n: number): void | Promise<void> {
+function append({ sessions }: FollowedSessions, n: number): void | Promise<void> {
   return sessions[n % Math.min(WRITTEN, sessions.length)]?.append?.(time())
 }
 
-/** How many of so many appends went to the session of that number. */
-function share({ sessions }: Holding, n: number, count: number): number {
+/** Number of appends that went to session `n`. */
+function share({ sessions }: FollowedSessions, n: number, count: number): number {
   const written = Math.min(WRITTEN, sessions.length)
   return n < written ? Math.floor((count + written - 1 - n) / written) : 0
 }
 
-/** The sessions whose readers are asked: those that are appended to, and as many that are not. */
-const looked = ({ sessions }: Holding): readonly Held[] => sessions.slice(0, 2 * WRITTEN)
+/** Sessions with checked readers: those with appends, and as many without. */
+const looked = ({ sessions }: FollowedSessions): readonly ServedSession[] => sessions.slice(0, 2 * WRITTEN)
 
-/** What they got of so many appends: of each session, how many readers got what. */
+/** Received entries by session, with the number of readers that got them. */
 async function got(
-  held: Holding,
+  held: FollowedSessions,
   count: number,
 ): Promise<{ got: [got: string, readers: number][][]; times: number[] }> {
   const all: { got: [string, number][][]; times: number[] } = { got: [], times: [] }
   for (const [n, { address }] of looked(held).entries()) {
-    const told = await readersApart().ask({ kind: 'get', address, entries: share(held, n, count) })
+    const told = await readersChild().request({ kind: 'receive', address, entries: share(held, n, count) })
     all.got.push(counted(told.got))
     all.times.push(...told.times)
   }
@@ -112,7 +117,7 @@ function counted(got: readonly Got[]): [got: string, readers: number][] {
   return [...counts]
 }
 
-/** How many files a process may have open here. */
+/** Maximum number of open files of a process. */
 function mostFiles(): number {
   const said = execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }).trim()
   return said === 'unlimited' ? Number.POSITIVE_INFINITY : Number(said)

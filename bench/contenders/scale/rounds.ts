@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 
-/** Rounds of so many who say one thing each: nobody begins the next before all have begun this one, and a turn of the event loop has passed. */
+/** Barrier: no participant starts the next round before all have started this one and an event loop turn has passed. */
 export class Rounds {
   readonly #width: number
   #awaited: number
@@ -10,7 +10,7 @@ export class Rounds {
     this.#width = this.#awaited = width
   }
 
-  /** Resolves when all have come to the end of the round. */
+  /** Resolves when all participants have reached the end of the round. */
   async end(): Promise<void> {
     const { promise, resolve } = this.#next
     if (--this.#awaited === 0) {

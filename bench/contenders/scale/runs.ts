@@ -1,30 +1,30 @@
-// Answers of so many models at once in one process, a word of each in turn.
+// Concurrent answers in one process, one word of each model in turn.
 import { strictEqual } from 'node:assert/strict'
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { answer, checkText } from '../../fixtures/text.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import type { Backend } from '../log/target.ts'
-import { modelOf, spoken } from '../runtime/model.ts'
+import { modelOf, textParts } from '../runtime/model.ts'
 import { Rounds } from './rounds.ts'
 
-/** The number of the part that has the first word. */
+/** Index of the stream part with the first word. */
 const FIRST_WORD = 2
 
-/** As many runs as give so many tokens, of which each gives its share, in sessions of their own. */
+/** Runs that produce `tokens` tokens together, `each` tokens per run, in one session each. */
 export async function concurrentRuns(backend: Backend, each: number, tokens: number, piece: number): Promise<Job> {
   const { openServing } = await import('./ours.ts')
   const { runtime, start, withModel } = await openServing(backend, 0)
   const textOf = (name: string, model: LanguageModelV4) =>
     withModel([name], model, async () => {
       const { status, text } = await (await start(name)).result()
-      if (status !== 'completed') throw new Error(`a run is ${status}`)
+      if (status !== 'completed') throw new Error(`expected a completed run, found ${status}`)
       return text
     })
   const entriesOf = async (name: string) => (await runtime.manager.getInfo(name))?.head
   return concurrent(each, tokens, piece, textOf, entriesOf)
 }
 
-/** The same through `streamText`, which keeps nothing. */
+/** The same through `streamText`, which stores nothing. */
 export async function concurrentTexts(each: number, tokens: number, piece: number): Promise<Job> {
   const { streamText } = await import('ai')
   return concurrent(each, tokens, piece, async (_name, model) => {
@@ -45,7 +45,7 @@ function concurrent(
 ): Job {
   const width = Math.ceil(tokens / each)
   const expected = answer(each, piece)
-  const parts = spoken(expected.deltas)
+  const parts = textParts(expected.deltas)
   return job(
     async () => {
       const rounds = new Rounds(width)
@@ -63,7 +63,7 @@ function concurrent(
       for (const text of texts) checkText(text, expected)
     },
     undefined,
-    // They show whether the same was done at each width. Of many pieces the first will do.
+    // The remarks show whether the work is equal at each concurrency. One piece is enough.
     ({ entries }) => (entries === undefined || piece > 0 ? [] : [`${entries} entries a run`]),
   )
 }

@@ -1,70 +1,75 @@
-// Answers that are under way, each to a reader of its own in another process, and what the process that gives them holds for each.
+// Streaming answers to one reader each in another process, and the memory that the server needs for each.
 import { deepStrictEqual } from 'node:assert/strict'
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { answer } from '../../fixtures/text.ts'
-import { opened } from '../../harness/closing.ts'
+import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
-import { apart } from '../log/apart.ts'
+import { startChild } from '../log/start-child.ts'
 import type { Backend } from '../log/target.ts'
-import { modelOf, spoken } from '../runtime/model.ts'
-import type { Asked, Asking, Told } from './listeners.child.ts'
+import { modelOf, textParts } from '../runtime/model.ts'
+import type { AnswerRequest, ListenersReply, ListenersRequest } from './listeners.child.ts'
 import { bytesEach, memory, memoryRemark } from './memory.ts'
 
-/** Who gives the answers: ours on a store; the AI SDK, alone or kept for who comes later by resumable-stream; Hono; or plain node http. */
-export type Giver = `ours ${Backend}` | 'ai' | 'ai resumable' | 'hono' | 'http'
+/** The server: ours on a store; the AI SDK, alone or stored by resumable-stream; Hono; or plain node http. */
+export type AnswerServerName = `ours ${Backend}` | 'ai' | 'ai resumable' | 'hono' | 'http'
 
-/** A server that gives a model's answer to whoever asks. */
-export interface Giving {
+/** A server that responds with a model's answer. */
+export interface AnswerServer {
   readonly port: number
-  /** What asks for the answer of that name. */
-  asking(name: string): Asking
-  /** Says who answers to those names, while something is done. */
+  /** Request for the answer of the given name. */
+  asking(name: string): AnswerRequest
+  /** Sets the model for the given names while the callback runs. */
   withModel<T>(names: readonly string[], model: LanguageModelV4, work: () => Promise<T>): Promise<T>
 }
 
-/** Tokens of an answer, and how many of them have been said when all wait. */
+/** Tokens per answer, and the number of tokens after which all models pause. */
 const TOKENS = 200
 const SAID = 100
-/** The number of the part that has the first word. */
+/** Index of the stream part with the first word. */
 const FIRST_WORD = 2
 
-const listenersApart = opened(() => apart<Asked, Told>('../scale/listeners.child.ts'))
+const listenersChild = openOnce(() => startChild<ListenersRequest, ListenersReply>('../scale/listeners.child.ts'))
 
-const giving = opened(async (giver: Giver): Promise<Giving> => {
-  switch (giver) {
+const openAnswerServer = openOnce(async (serverName: AnswerServerName): Promise<AnswerServer> => {
+  switch (serverName) {
     case 'ai':
     case 'ai resumable':
-      return (await import('./give-ai.ts')).giveAi(giver === 'ai resumable')
+      return (await import('./serve-ai.ts')).serveAi(serverName === 'ai resumable')
     case 'hono':
-      return (await import('./give-hono.ts')).giveHono()
+      return (await import('./serve-hono.ts')).serveHono()
     case 'http':
-      return (await import('./give-plain.ts')).givePlain()
+      return (await import('./serve-plain.ts')).servePlain()
     default:
-      return (await import('./give-ours.ts')).giveOurs(giver.slice('ours '.length) as Backend)
+      return (await import('./serve-ours.ts')).serveOurs(serverName.slice('ours '.length) as Backend)
   }
 })
 
-/** So many answers come to their middle, wait there, and go on to their end. */
-export async function streamingSessions(giver: Giver, count: number, piece: number): Promise<Job> {
-  const { port, asking, withModel } = await giving(giver)
+/** Starts `count` answers, pauses them in the middle, measures, and completes them. */
+export async function streamingSessions(serverName: AnswerServerName, count: number, piece: number): Promise<Job> {
+  const { port, asking, withModel } = await openAnswerServer(serverName)
   const { deltas } = answer(TOKENS, piece)
   const [half, whole] = [deltas.slice(0, SAID).join(''), deltas.join('')]
   return job(
     async () => {
       const goOn = Promise.withResolvers<void>()
       const model = modelOf(
-        () => spoken(deltas),
+        () => textParts(deltas),
         part => (part === FIRST_WORD + SAID ? goOn.promise : undefined),
       )
       const id = crypto.randomUUID()
       const names = Array.from({ length: count }, (_, n) => `${id}-${n}`)
-      const askings = names.map(asking)
+      const requests = names.map(asking)
       return withModel(names, model, async () => {
         const before = await memory(count)
-        const { texts: halves } = await listenersApart().ask({ kind: 'come', port, askings, length: half.length })
+        const { texts: halves } = await listenersChild().request({
+          kind: 'connect',
+          port,
+          requests,
+          length: half.length,
+        })
         const after = await memory(count)
         goOn.resolve()
-        const { texts: wholes } = await listenersApart().ask({ kind: 'end' })
+        const { texts: wholes } = await listenersChild().request({ kind: 'end' })
         return { halves, wholes, before, after }
       })
     },

@@ -1,29 +1,29 @@
-// Answers on a page, from the model's token to the frame that shows it. The server, the browser and who measures are processes of their own.
+// Answers on a page, from the model's token to the frame that shows it. The server, the browser and the measuring process are separate.
 import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { opened } from '../../harness/closing.ts'
+import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
-import { browser, built, metrics, type Used } from '../browser.ts'
-import { apart, clock } from '../log/apart.ts'
-import type { Address, Shown, Whose } from './served.ts'
-import type { Asked, Told as ToldByServer } from './server.child.ts'
-import { tokensOf } from './speech.ts'
+import { browser, buildPage, type MainThreadUse, metrics } from '../browser.ts'
+import { clock, startChild } from '../log/start-child.ts'
+import { tokensOf } from './scripted-answers.ts'
+import type { Address, Shown, System } from './served.ts'
+import type { ServerReply, ServerRequest } from './server.child.ts'
 
-/** What is asked of a page: from token to screen, the CPU time that its main thread takes, or how many frames did not come. */
-export type ScreenAsked = 'latency' | 'cpu' | 'frames'
+/** Measured quantity: latency from token to screen, CPU time of the main thread, or dropped frames. */
+export type ScreenFigure = 'latency' | 'cpu' | 'frames'
 
-/** What a page tells: of each answer, when its tokens were on the screen, and its text; and when the page had a frame. */
-interface ToldByPage {
+/** Report of a page: for each answer the times at which its tokens were painted and its text; and the times of all frames. */
+interface PageReport {
   readonly shown: number[][]
   readonly texts: string[]
   readonly rows: number
   readonly frames: number[]
 }
 
-interface Told extends ToldByPage, Used {
+interface ScreenMeasurement extends PageReport, MainThreadUse {
   readonly latencies: number[]
-  /** From the first token that was said to the last on the screen. */
+  /** From the first produced token to the last painted one, in ms. */
   readonly ms: number
 }
 
@@ -31,12 +31,12 @@ declare const bench: {
   now(): number
   rows(): number
   ask(tokens: number): void
-  shown(): Promise<ToldByPage>
+  shown(): Promise<PageReport>
 }
 
 const FRAME_MS = 1000 / 60
 const PAGES = join(import.meta.dirname, 'page')
-const server = opened(() => apart<Asked, ToldByServer>('../screen/server.child.ts'))
+const server = openOnce(() => startChild<ServerRequest, ServerReply>('../screen/server.child.ts'))
 
 async function open({ page: url, conversations }: Address, messages: number): Promise<Page> {
   const page = await (await browser()).newPage()
@@ -46,20 +46,20 @@ async function open({ page: url, conversations }: Address, messages: number): Pr
   return page
 }
 
-/** Throws where the page's clock is another than that of all other processes. */
+/** @throws if the page's clock differs from that of the other processes. */
 async function checkClock(page: Page): Promise<void> {
   const before = clock()
   const there = await page.evaluate(() => bench.now())
   const after = clock()
-  // What the browser tells of its clock is rounded.
-  ok(there > before - 1 && there < after + 1, `the clock of the page is off: ${before}, ${there}, ${after}`)
+  // The browser rounds its clock.
+  ok(there > before - 1 && there < after + 1, `expected the page clock between ${before} and ${after}, found ${there}`)
 }
 
-/** So many answers on one page. */
-export async function screen(whose: Whose, asked: ScreenAsked, shown: Shown): Promise<Job> {
+/** Concurrent answers on one page. */
+export async function screen(system: System, asked: ScreenFigure, shown: Shown): Promise<Job> {
   const { answers, messages, tokens } = shown
-  const { address } = await server().ask({ kind: 'show', whose, folder: built(PAGES, whose), shown })
-  if (!address) throw new Error('the server did not say where the page is')
+  const { address } = await server().request({ kind: 'show', system, folder: buildPage(PAGES, system), shown })
+  if (!address) throw new Error('the server did not return the address of the page')
   const page = await open(address, messages)
   const complaints: string[] = []
   page.on('pageerror', error => complaints.push(error.message))
@@ -67,22 +67,22 @@ export async function screen(whose: Whose, asked: ScreenAsked, shown: Shown): Pr
   await checkClock(page)
   const texts = Array.from({ length: answers }, (_, answer) => tokensOf(shown, answer).join(''))
   return job(
-    async (): Promise<Told> => {
-      await Promise.all([page.evaluate(count => bench.ask(count), tokens), server().ask({ kind: 'wait' })])
+    async (): Promise<ScreenMeasurement> => {
+      await Promise.all([page.evaluate(count => bench.ask(count), tokens), server().request({ kind: 'wait' })])
       const before = await used()
-      const [told, { said = [] }] = await Promise.all([
+      const [told, { producedAt = [] }] = await Promise.all([
         page.evaluate(() => bench.shown()),
-        server().ask({ kind: 'speak' }),
+        server().request({ kind: 'produce' }),
       ])
       const after = await used()
       await page.close()
       const [first, last] = [
-        Math.min(...said.map(([time = 0]) => time)),
+        Math.min(...producedAt.map(([time = 0]) => time)),
         Math.max(...told.shown.map(times => times.at(-1) ?? 0)),
       ]
       return {
         ...told,
-        latencies: told.shown.flatMap((times, i) => times.map((time, k) => time - (said[i]?.[k] ?? Number.NaN))),
+        latencies: told.shown.flatMap((times, i) => times.map((time, k) => time - (producedAt[i]?.[k] ?? Number.NaN))),
         frames: told.frames.filter(time => time >= first && time <= last),
         ms: last - first,
         busy: after.busy - before.busy,
@@ -91,12 +91,8 @@ export async function screen(whose: Whose, asked: ScreenAsked, shown: Shown): Pr
       }
     },
     told => {
-      deepStrictEqual(told.texts, texts, 'the text is another')
-      strictEqual(
-        told.rows,
-        answers * (messages + 2),
-        'beside the earlier messages there are the question and the answer',
-      )
+      deepStrictEqual(told.texts, texts, 'the page shows another text')
+      strictEqual(told.rows, answers * (messages + 2), 'expected the earlier messages, the question and the answer')
       strictEqual(told.latencies.length, answers * tokens)
       deepStrictEqual([complaints, told.latencies.filter(ms => !(ms >= 0))], [[], []])
     },
@@ -105,14 +101,14 @@ export async function screen(whose: Whose, asked: ScreenAsked, shown: Shown): Pr
   )
 }
 
-const dropped = ({ frames, ms }: Told): number => Math.max(0, 1 - frames.length / (ms / FRAME_MS))
+const dropped = ({ frames, ms }: ScreenMeasurement): number => Math.max(0, 1 - frames.length / (ms / FRAME_MS))
 
-function figuresOf(asked: ScreenAsked, told: Told): number[] {
+function figuresOf(asked: ScreenFigure, told: ScreenMeasurement): number[] {
   if (asked === 'latency') return told.latencies
   return [asked === 'cpu' ? told.cpu / told.ms : dropped(told)]
 }
 
-function remarkOf(told: Told): string {
+function remarkOf(told: ScreenMeasurement): string {
   const { frames, ms, busy, script, cpu, latencies } = told
   const longest = Math.max(...frames.slice(1).map((time, i) => time - (frames[i] ?? time)))
   const share = (part: number) => `${(100 * part).toFixed(0)} %`

@@ -1,4 +1,4 @@
-// Our server: an agent whose model follows the script, and sessions that hold earlier messages.
+// Our server: an agent with the scripted model, and sessions with earlier messages.
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,29 +7,29 @@ import type { StreamManager } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
 import { agent } from '@millrace/runtime'
 import { millrace } from '@millrace/server'
-import { speakingModel } from './model.ts'
+import { scriptedModel } from './model.ts'
+import type { ScriptedAnswers } from './scripted-answers.ts'
 import { type Conversation, historyOf, type Server } from './served.ts'
-import type { Speech } from './speech.ts'
 
-/** A server on a file of SQLite, which is its store if nothing is said; but in a folder of its own. */
+/** A server on SQLite, the default store, in a temporary folder. */
 export async function openOurs(folder: string): Promise<Server> {
-  let current: Speech | undefined
-  const model = speakingModel(() => {
-    if (!current) throw new Error('nothing is to be said')
+  let current: ScriptedAnswers | undefined
+  const model = scriptedModel(() => {
+    if (!current) throw new Error('no script: send `show` first')
     return current
   })
   const app = millrace({
     agents: [agent({ name: 'miller', model })],
     store: `sqlite:${join(temporary(), 'millrace.db')}`,
     limits: { requestsPerMinute: 1e9 },
-    logger: { warn: () => {}, error: (...said: unknown[]) => console.error(...said) },
+    logger: { warn: () => {}, error: (...producedAt: unknown[]) => console.error(...producedAt) },
     static: folder,
   })
   const { url } = await app.listen({ port: 0 })
   const { manager } = await app.runtime()
   return {
-    async show({ answers, messages }, speech) {
-      current = speech
+    async show({ answers, messages }, script) {
+      current = script
       const conversations: Conversation[] = []
       for (let i = 0; i < answers; i++)
         conversations.push(messages > 0 ? { session: await past(manager, messages) } : {})
@@ -44,7 +44,7 @@ function temporary(): string {
   return folder
 }
 
-/** A session with so many messages, in which no run is open. */
+/** Creates a session with earlier messages and no open run. */
 async function past(manager: StreamManager, messages: number): Promise<string> {
   const session = randomUUID()
   const writer = await manager.createWriter(session, { runId: randomUUID(), agentType: 'miller', step: 1 })

@@ -1,4 +1,4 @@
-// A server of TanStack AI, as its documentation has it: `chat()` with an adapter that follows the script.
+// A server of TanStack AI as documented: `chat()` with a scripted adapter.
 import { getRequestListener } from '@hono/node-server'
 import {
   type AdapterYieldChunk,
@@ -8,36 +8,36 @@ import {
   EventType,
   toServerSentEventsResponse,
 } from '@tanstack/ai'
-import { openFetched } from './fetched.ts'
+import { openPeerServer } from './peer-server.ts'
+import type { ScriptedAnswers } from './scripted-answers.ts'
 import type { Server } from './served.ts'
-import type { Speech } from './speech.ts'
 
-/** An adapter that says one answer. */
-const adapterOf = (speech: Speech, answer: number): AnyTextAdapter => ({
+/** An adapter that produces one answer. */
+const adapterOf = (script: ScriptedAnswers, answer: number): AnyTextAdapter => ({
   kind: 'text',
   name: 'bench',
   model: 'bench',
   '~types': undefined as never,
   async *chatStream() {
-    // What its own adapters yield has more fields than its types know of.
+    // Its own adapters yield more fields than its types declare.
     const event = (type: EventType, more: object) =>
       ({ type, timestamp: Date.now(), model: 'bench', ...more }) as unknown as AdapterYieldChunk
     const [run, messageId] = [{ runId: `model-${answer}`, threadId: '' }, `answer-${answer}`]
     yield event(EventType.RUN_STARTED, run)
     yield event(EventType.TEXT_MESSAGE_START, { messageId, role: 'assistant' })
-    for await (const delta of tokens(speech, answer)) yield event(EventType.TEXT_MESSAGE_CONTENT, { messageId, delta })
+    for await (const delta of tokens(script, answer)) yield event(EventType.TEXT_MESSAGE_CONTENT, { messageId, delta })
     yield event(EventType.TEXT_MESSAGE_END, { messageId })
     yield event(EventType.RUN_FINISHED, { ...run, finishReason: 'stop' })
   },
   structuredOutput: () => Promise.reject(new Error('it only streams')),
 })
 
-/** The tokens as an adapter reads them of its provider: they come, read or not. */
-function tokens(speech: Speech, answer: number): ReadableStream<string> {
+/** Tokens as an adapter reads them from its provider, independent of how fast they are read. */
+function tokens(script: ScriptedAnswers, answer: number): ReadableStream<string> {
   return new ReadableStream({
     start(controller) {
-      speech
-        .speak(answer, token => controller.enqueue(token))
+      script
+        .produce(answer, token => controller.enqueue(token))
         .then(() => controller.close())
         .catch(error => controller.error(error))
     },
@@ -45,11 +45,11 @@ function tokens(speech: Speech, answer: number): ReadableStream<string> {
 }
 
 export async function openTanstack(folder: string): Promise<Server> {
-  return openFetched(folder, (incoming, outgoing, answer, speech) =>
+  return openPeerServer(folder, (incoming, outgoing, answer, script) =>
     getRequestListener(async request => {
       const { messages, threadId, runId } = await chatParamsFromRequest(request)
-      const adapter = adapterOf(speech, answer)
-      // The messages of the page are wider than those of an adapter that has no types.
+      const adapter = adapterOf(script, answer)
+      // The message type of the page is wider than that of an untyped adapter.
       const stream = chat({ adapter, messages: messages as never, threadId, runId, debug: false })
       return toServerSentEventsResponse(stream)
     })(incoming, outgoing),

@@ -1,43 +1,47 @@
-// The server of one system, with the page of it, in a process of its own.
-import type { Speech, Spoken } from './speech.ts'
+// The server and page of one system under test, in a child process.
+import type { AnswerScript, ScriptedAnswers } from './scripted-answers.ts'
 
-/** Whose server and page: ours, another's; or nobody's. */
-export type Whose = 'ours' | 'ai' | 'tanstack' | 'mui' | 'plain'
+/** System under test. `plain` is the floor. */
+export type System = 'ours' | 'ai' | 'tanstack' | 'mui' | 'plain'
 
-/** What the page is to show: the answers, each in a conversation of its own that has so many messages already. */
-export interface Shown extends Spoken {
+/** Content of the page: the answers, each in its own conversation with `messages` earlier messages. */
+export interface Shown extends AnswerScript {
   readonly messages: number
 }
 
 /** One conversation of a page. */
 export interface Conversation {
-  /** Its session, if it is there already. */
+  /** Its session, if it exists already. */
   readonly session?: string
-  /** Where it is answered, if that is for the page to know. */
+  /** URL of its answers, if the page needs it. */
   readonly url?: string
 }
 
-/** Where a page is, and its conversations. */
+/** URL of a page, and its conversations. */
 export interface Address {
   readonly page: string
   readonly conversations: readonly Conversation[]
 }
 
-/** A server that is up. */
+/** A running server. */
 export interface Server {
-  /** Answers from now on with this speech. */
-  show(shown: Shown, speech: Speech): Promise<Address>
+  /** Uses this script for the following answers. */
+  show(shown: Shown, script: ScriptedAnswers): Promise<Address>
 }
 
 /** The earlier messages of a conversation. */
 export const historyOf = (count: number): { id: string; role: 'user' | 'assistant'; text: string }[] =>
   Array.from({ length: count }, (_, i) => {
-    return { id: `message-${i}`, role: i % 2 ? 'assistant' : 'user', text: `What the mill said for the ${i}th time.` }
+    return {
+      id: `message-${i}`,
+      role: i % 2 ? 'assistant' : 'user',
+      text: `What the mill producedAt for the ${i}th time.`,
+    }
   })
 
-/** Starts the server of one of them, which serves the page of that folder. */
-export async function openServer(whose: Whose, folder: string): Promise<Server> {
-  switch (whose) {
+/** Starts the server of a system, which serves the page in `folder`. */
+export async function openServer(system: System, folder: string): Promise<Server> {
+  switch (system) {
     case 'ours':
       return (await import('./serve-ours.ts')).openOurs(folder)
     case 'ai':

@@ -1,34 +1,34 @@
-// The process of a server: a page is served, its answers are waited for, and said.
-import { opened } from '../../harness/closing.ts'
-import { answer } from '../log/apart.ts'
-import { type Address, openServer, type Shown, type Whose } from './served.ts'
-import { Speech } from './speech.ts'
+// Server process: serves a page, waits for its requests, and produces the answers.
+import { openOnce } from '../../harness/cleanup.ts'
+import { handleRequests } from '../log/start-child.ts'
+import { ScriptedAnswers } from './scripted-answers.ts'
+import { type Address, openServer, type Shown, type System } from './served.ts'
 
-/** What is asked of it, in this order: to show a page, to wait until all answers were asked for, and to say them. */
-export type Asked =
-  | { readonly kind: 'show'; readonly whose: Whose; readonly folder: string; readonly shown: Shown }
+/** Requests, in this order: show a page, wait until all answers are requested, produce them. */
+export type ServerRequest =
+  | { readonly kind: 'show'; readonly system: System; readonly folder: string; readonly shown: Shown }
   | { readonly kind: 'wait' }
-  | { readonly kind: 'speak' }
+  | { readonly kind: 'produce' }
 
-/** Where the page is; and, when all was said, when each token was. */
-export interface Told {
+/** Address of the page; after `produce`, the time of each token. */
+export interface ServerReply {
   readonly address?: Address
-  readonly said?: number[][]
+  readonly producedAt?: number[][]
 }
 
-const serverOf = opened(openServer)
-let speech: Speech | undefined
+const serverOf = openOnce(openServer)
+let script: ScriptedAnswers | undefined
 
-answer<Asked, Told>(async asked => {
+handleRequests<ServerRequest, ServerReply>(async asked => {
   if (asked.kind === 'show') {
-    speech = new Speech(asked.shown)
-    return { address: await (await serverOf(asked.whose, asked.folder)).show(asked.shown, speech) }
+    script = new ScriptedAnswers(asked.shown)
+    return { address: await (await serverOf(asked.system, asked.folder)).show(asked.shown, script) }
   }
-  if (!speech) throw new Error('no page was asked for')
+  if (!script) throw new Error('no page: send `show` first')
   if (asked.kind === 'wait') {
-    await speech.asked
+    await script.asked
     return {}
   }
-  await speech.begin()
-  return { said: speech.said }
+  await script.begin()
+  return { producedAt: script.producedAt }
 })

@@ -1,14 +1,14 @@
-/** What a text amounts to, however it was cut in pieces: pieces that follow each other can be put together. */
+/** Digest of a text that does not depend on how the text is split. Digests of adjacent pieces can be joined. */
 export interface Digest {
   readonly length: number
   readonly hash: number
-  /** By what the hash of all that lies before is multiplied. */
+  /** Factor for the hash of the preceding text. */
   readonly power: number
 }
 
 export const EMPTY: Digest = { length: 0, hash: 0, power: 1 }
 
-/** Of one piece. */
+/** Digest of one piece. */
 export function digestOf(text: string): Digest {
   let [hash, power] = [0, 1]
   for (let i = 0; i < text.length; i++) {
@@ -18,7 +18,7 @@ export function digestOf(text: string): Digest {
   return { length: text.length, hash, power }
 }
 
-/** Of one piece and what follows it. */
+/** Digest of two adjacent pieces. */
 export function joined(before: Digest, after: Digest): Digest {
   return {
     length: before.length + after.length,

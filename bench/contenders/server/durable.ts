@@ -1,20 +1,20 @@
-// The server of durable streams: JSON, an append a message; in its memory, or in its files, where each append waits for the disk.
+// `@durable-streams/server` with JSON messages, one per append: in memory, or in files, where each append waits for the disk.
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { DurableStreamTestServer } from '@durable-streams/server'
 import type { Chunk } from '@millrace/protocol'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { serviceUrl } from '../../harness/services.ts'
 import type { Address, PlainEntry, Served } from './served.ts'
 
 const JSON_TYPE = 'application/json'
 
-const started = opened(async (isFile: 'file' | 'memory') => {
+const started = openOnce(async (isFile: 'file' | 'memory') => {
   const place = isFile === 'file' ? { dataDir: join(serviceUrl('folder'), `durable-${randomUUID()}`) } : {}
   const server = new DurableStreamTestServer({ port: 0, ...place })
   const url = new URL(await server.start())
-  atEnd(async () => {
-    // Of the readers that wait its `stop` lets only every other one go: it goes through a list that shrinks meanwhile.
+  onCleanup(async () => {
+    // Its `stop` closes only every other waiting reader, because it iterates over a list that shrinks meanwhile.
     const { pendingLongPolls } = server.store as unknown as { pendingLongPolls: { resolve(messages: []): void }[] }
     const waiting = [...pendingLongPolls]
     const stopped = server.stop()
@@ -24,7 +24,7 @@ const started = opened(async (isFile: 'file' | 'memory') => {
   return { server, port: Number(url.port) }
 })
 
-/** A stream of it that is appended to through its store, and whether as a reply or by events it is read from the start. */
+/** A new stream, appended to through the server's store. `past` is its address from the start, as SSE or as one response. */
 export async function newStream(isFile: boolean): Promise<Served & { past(isSse: boolean): Address }> {
   const { server, port } = await started(isFile ? 'file' : 'memory')
   const path = `/${randomUUID()}`

@@ -1,17 +1,17 @@
-// What a server does for entries to reach so many readers in another process.
+// CPU time of a server to deliver entries to readers in another process.
 import { setImmediate as turn } from 'node:timers/promises'
 import { entryBatches } from '../../fixtures/batches.ts'
-import { opened } from '../../harness/closing.ts'
+import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
-import { checkGot, expectedOf, readersApart, serve, type Way } from './served.ts'
+import { checkGot, expectedOf, readersChild, serve, type Way } from './served.ts'
 
-const here = opened(async (way: Way, readers: number) => {
+const here = openOnce(async (way: Way, readers: number) => {
   const served = await serve(way)
-  if (readers > 0) await readersApart().ask({ kind: 'come', addresses: [served.live], readers })
+  if (readers > 0) await readersChild().request({ kind: 'connect', addresses: [served.live], readers })
   return served
 })
 
-/** Appends so many entries at once, a turn of the loop apart, until each reader has them all; items are what is delivered. */
+/** Appends batches of `size` entries, one per event loop turn, until each reader has all. An item is one delivery. */
 export async function fanOut(way: Way, readers: number, size: number, items: number, piece: number): Promise<Job> {
   const count = Math.floor(items / Math.max(1, readers))
   const batches = entryBatches(count, piece, size).map(({ chunks }) => chunks)
@@ -24,11 +24,13 @@ export async function fanOut(way: Way, readers: number, size: number, items: num
         await turn()
       }
       const told =
-        readers > 0 ? await readersApart().ask({ kind: 'get', address: live, entries: count }) : { got: [], bytes: 0 }
+        readers > 0
+          ? await readersChild().request({ kind: 'receive', address: live, entries: count })
+          : { got: [], bytes: 0 }
       return { count, ...told }
     },
     ({ count: done, got }) => {
-      if (done !== count) throw new Error(`${done} entries were appended`)
+      if (done !== count) throw new Error(`expected ${count} appended entries, found ${done}`)
       checkGot(got, readers, expected)
     },
     undefined,

@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 import { type SSEStreamingApi, streamSSE } from 'hono/streaming'
-import { atEnd } from '../../harness/closing.ts'
+import { onCleanup } from '../../harness/cleanup.ts'
 import type { PlainEntry, Served } from './served.ts'
 
-/** Serves whoever comes all that is appended from then on: by `writeSSE`, or by one `write` a batch. */
+/** Serves all entries that are appended after a reader connects: by `writeSSE`, or by one `write` per batch. */
 export async function serveHono(isEach: boolean): Promise<Served> {
   const streams = new Set<SSEStreamingApi>()
   const app = new Hono()
@@ -21,7 +21,7 @@ export async function serveHono(isEach: boolean): Promise<Served> {
   )
   const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' })
   if (!server.listening) await once(server, 'listening')
-  atEnd(() => {
+  onCleanup(() => {
     if ('closeAllConnections' in server) server.closeAllConnections()
     server.close()
   })

@@ -1,25 +1,25 @@
-// From just before an append in the server's process until a reader in another has it, one at a time.
+// Latency from just before an append in the server's process until a reader in another process has it, one at a time.
 import { strictEqual } from 'node:assert/strict'
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import type { Chunk } from '@millrace/protocol'
-import { opened } from '../../harness/closing.ts'
+import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
-import { clock } from '../log/apart.ts'
-import { readersApart, type Served, serve, type Way } from './served.ts'
+import { clock } from '../log/start-child.ts'
+import { readersChild, type Served, serve, type Way } from './served.ts'
 
-/** Milliseconds between two appends. */
+/** Interval between two appends, in ms. */
 const PACE = 4
 const time = (): Chunk => ({ type: 'data-time', data: clock() }) as Chunk
 
-const here = opened(async (way: Way) => {
+const here = openOnce(async (way: Way) => {
   const served = await serve(way)
-  await readersApart().ask({ kind: 'come', addresses: [served.live], readers: 1 })
+  await readersChild().request({ kind: 'connect', addresses: [served.live], readers: 1 })
   return served
 })
 
 const isWarm = new WeakSet<Served>()
 
-/** Appends one after the other: at the pace that is measured a server's code would stay cold for minutes. */
+/** Appends without a pause: at the measured pace the server's code would not be optimised for minutes. */
 async function warm(served: Served, count: number): Promise<void> {
   if (isWarm.has(served)) return
   isWarm.add(served)
@@ -27,10 +27,10 @@ async function warm(served: Served, count: number): Promise<void> {
     await served.append([time()])
     await turn()
   }
-  await readersApart().ask({ kind: 'get', address: served.live, entries: count })
+  await readersChild().request({ kind: 'receive', address: served.live, entries: count })
 }
 
-/** The milliseconds that each of so many appends takes to a reader, of a server that has seen four times as many before. */
+/** Latencies of `count` appends in ms, after four times as many warm-up appends. */
 export async function latencies(way: Way, count: number): Promise<Job> {
   const served = await here(way)
   await warm(served, 4 * count)
@@ -41,7 +41,7 @@ export async function latencies(way: Way, count: number): Promise<Job> {
         await append([time()])
         await pause(PACE)
       }
-      return readersApart().ask({ kind: 'get', address: live, entries: count })
+      return readersChild().request({ kind: 'receive', address: live, entries: count })
     },
     ({ got, times }) => {
       strictEqual(got[0]?.entries, count)

@@ -1,13 +1,13 @@
-// Our server as an application has it, whose sessions are written to by a writer in the same process.
+// Our server as an application uses it, with a writer in the same process.
 import { randomUUID } from 'node:crypto'
 import type { LogStore, StreamManager, Writer } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
-import { atEnd, opened } from '../../harness/closing.ts'
+import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { OWN_FILE, openStore } from '../log/ours.ts'
 import type { Backend } from '../log/target.ts'
 import { type Address, ORIGIN, type Served } from './served.ts'
 
-/** Longer than any measurement, so that no renewal falls into one. */
+/** Longer than any measurement, so that the lease is never renewed during one. */
 const LEASE_MS = 600_000
 
 interface Serving {
@@ -16,31 +16,31 @@ interface Serving {
   readonly port: number
 }
 
-/** A server on such a store, one for a process, which drives nothing. */
-export const serving = opened(async (backend: Backend): Promise<Serving> => {
+/** A server on a store, one per process, without a driver. */
+export const serving = openOnce(async (backend: Backend): Promise<Serving> => {
   const { millrace } = await import('@millrace/server')
   const store = await openStore(backend, OWN_FILE)
   const logger = { warn: () => {}, error: (...said: unknown[]) => console.error(...said) }
   const limits = { streams: 10_000, requestsPerMinute: 1e9 }
   const app = millrace({ store, engine: false, log: { leaseMs: LEASE_MS }, limits, logger })
   const { port, close } = await app.listen({ port: 0 })
-  atEnd(close)
+  onCleanup(close)
   return { store, manager: (await app.runtime()).manager, port }
 })
 
-/** A session whose run has started. */
+/** Creates a session with a started run. */
 export async function started(manager: StreamManager): Promise<Writer> {
   const writer = await manager.createWriter(`bench-${randomUUID()}`, { runId: 'run-1', agentType: 'writer', step: 1 })
   await writer.commit([{ type: 'start' }])
   return writer
 }
 
-/** Where a session is followed from where its writer is. */
+/** Address of a session from the position of its writer. */
 export const liveOf = (port: number, { streamId, cursor }: Writer): Address => {
   return { port, path: `/api/sessions/${streamId}/stream?after=${cursor.sequence}`, form: 'ours' }
 }
 
-/** A new session on a store; where there are several chunks the last of them makes a commit of them. */
+/** A new session on a store. Several chunks are one commit. */
 export async function serveOurs(backend: Backend): Promise<Served> {
   const { manager, port } = await serving(backend)
   const writer = await started(manager)
@@ -57,7 +57,7 @@ export async function serveOurs(backend: Backend): Promise<Served> {
   }
 }
 
-/** A session that holds so many batches of chunks already, as they are; and where it is read from the start. */
+/** A session with the given batches of chunks, unmerged, and its address from the start. */
 export async function pastOurs(
   backend: Backend,
   batches: readonly (readonly Chunk[])[],
@@ -67,7 +67,7 @@ export async function pastOurs(
   const { streamId } = writer
   let lastAcked = writer.cursor
   await writer.close()
-  // By the store, since a writer would merge them.
+  // Written through the store, because a writer would merge them.
   const claim = await store.claim(streamId, 'bench', LEASE_MS, true)
   if (claim.outcome !== 'claimed') throw new Error(`the log was ${claim.outcome}`)
   const { epoch } = claim

@@ -1,11 +1,11 @@
-// Node's own HTTP: every batch is written out once, and goes to each reader in one write.
+// Plain node http: each batch is encoded once and sent to each reader in one write.
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { atEnd } from '../../harness/closing.ts'
+import { onCleanup } from '../../harness/cleanup.ts'
 import type { PlainEntry, Served } from './served.ts'
 
-/** Serves whoever comes all that is appended from then on. */
+/** Serves all entries that are appended after a reader connects. */
 export async function servePlain(): Promise<Served> {
   const responses = new Set<ServerResponse>()
   const server = createServer((_request, response) => {
@@ -16,7 +16,7 @@ export async function servePlain(): Promise<Served> {
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  atEnd(() => {
+  onCleanup(() => {
     server.closeAllConnections()
     server.close()
   })

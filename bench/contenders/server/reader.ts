@@ -3,14 +3,14 @@ import type { Chunk } from '@millrace/protocol'
 import { type Digest, digestOf, EMPTY, joined } from './digest.ts'
 import { type Address, type Form, type Got, saidBy } from './served.ts'
 
-/** One event: what it says, and of which entries. */
+/** One event: its text, and the entries that it covers. */
 interface Event extends Got {
-  /** The entry before its first, and its last; the same where it has none. */
+  /** Sequence before its first entry, and of its last entry. Equal if it has none. */
   readonly after: number
   readonly last: number
-  /** When its entries were written, where they say it. */
+  /** Write times of its entries, if they contain them. */
   readonly written: readonly number[]
-  /** Whether all that was there has been said. */
+  /** Whether the reader is caught up. */
   readonly isCaughtUp: boolean
 }
 
@@ -19,7 +19,7 @@ interface Read {
   readonly chunk: Chunk
 }
 
-/** One connection by a raw socket. It takes HTTP apart no further than these servers need it to, and throws, which ends the process, where an entry is missing, twice or out of order. */
+/** One connection over a raw socket, with the minimal HTTP parsing that these servers need. @throws, which ends the process, on a missing, repeated or unordered entry. */
 export class Reader {
   readonly #form: Form
   readonly #clock: () => number
@@ -27,13 +27,13 @@ export class Reader {
   readonly #here = Promise.withResolvers<void>()
   readonly #caughtUp = Promise.withResolvers<void>()
   #wanted: { readonly entries: number; readonly done: () => void } | undefined
-  /** What of the reply was not looked at yet: its head, then what chunked transfer makes of its body. */
+  /** Unparsed part of the response: its head, then its chunked body. */
   #raw = ''
   #isBody = false
   #isChunked = false
-  /** Bytes that the chunk at hand still has, or the whole body. */
+  /** Remaining bytes of the current chunk, or of the whole body. */
   #due = 0
-  /** What of the body was not an event yet. */
+  /** Part of the body that is not a complete event yet. */
   #text = ''
   #last: number | undefined
   #entries = 0
@@ -46,23 +46,23 @@ export class Reader {
     this.#clock = clock
     this.#socket = connect({ port, host: '127.0.0.1' })
     this.#socket.setNoDelay(true)
-    // The answers that are measured are ASCII: a byte is a character.
+    // The measured texts are ASCII: a byte is a character.
     this.#socket.setEncoding('latin1')
     this.#socket.on('data', (text: unknown) => this.#take(text as string))
     this.#socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAccept: text/event-stream\r\n\r\n`)
   }
 
-  /** Resolves when it is given what comes. */
+  /** Resolves when the connection streams. */
   get isHere(): Promise<void> {
     return this.#here.promise
   }
 
-  /** Resolves when it has all that was there. */
+  /** Resolves when it is caught up. */
   get isCaughtUp(): Promise<void> {
     return this.#caughtUp.promise
   }
 
-  /** Resolves when it has so many entries more than when it last told. */
+  /** Resolves when it has received `count` entries since the last report. */
   got(entries: number): Promise<void> {
     return new Promise(done => {
       this.#wanted = { entries, done }
@@ -70,7 +70,7 @@ export class Reader {
     })
   }
 
-  /** Tells what it got since it was last asked. */
+  /** Returns what it received since the last report. */
   take(): Got & { bytes: number; times: number[] } {
     const told = { entries: this.#entries, digest: this.#digest, bytes: this.#bytes, times: this.#times }
     this.#entries = this.#bytes = 0
@@ -113,7 +113,7 @@ export class Reader {
         if (this.#due > 0) break
         this.#due = -2
       }
-      // What ends a chunk, and then the length of the next.
+      // The end of a chunk, then the length of the next.
       const start = -this.#due
       const end = raw.indexOf('\r\n', start)
       if (end < 0) break
@@ -128,7 +128,7 @@ export class Reader {
   }
 
   #body(text: string): void {
-    // An end may be cut in two.
+    // A line end can be split between reads.
     const seen = Math.max(0, this.#text.length - 1)
     this.#text += text
     if (this.#form === 'array') {
@@ -174,7 +174,7 @@ export class Reader {
   }
 }
 
-/** Many readers get the same events: each is taken apart once. */
+/** Many readers get the same events, so each is parsed once. */
 const recent = new Map<string, Event | undefined>()
 
 function known(form: Form, text: string): Event | undefined {
@@ -185,7 +185,7 @@ function known(form: Form, text: string): Event | undefined {
   return event
 }
 
-/** What an event says; undefined for a comment, and what else is no event. */
+/** Parses an event. Returns undefined for a comment. */
 function parsed(form: Form, text: string): Event | undefined {
   const lines = text.split('\n')
   const field = (name: string) =>
@@ -212,7 +212,7 @@ function parsed(form: Form, text: string): Event | undefined {
   }
 }
 
-/** The event of some entries; ours says of itself how far it reaches, since what it merged is not all there. */
+/** Creates the event of some entries. Ours states its last sequence, because merged entries are not all present. */
 function eventOf(
   entries: readonly Read[],
   span: { readonly after?: number; readonly sequence: number } | undefined,

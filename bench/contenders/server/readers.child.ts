@@ -1,22 +1,22 @@
-// Readers in a process of their own: raw sockets that count and check every event they get.
+// Readers in a child process: raw sockets that count and check every event.
 import { batches } from '../../fixtures/text.ts'
-import { answer, clock } from '../log/apart.ts'
+import { clock, handleRequests } from '../log/start-child.ts'
 import { Reader } from './reader.ts'
 import type { Address, Got } from './served.ts'
 
-/** How many come at once: a server takes no more connections at a time. */
+/** Connections that are opened at once. Servers accept no more. */
 const WAVE = 200
-/** Of so many times at most each is told, of more one in so many. */
+/** Maximum number of reported times. Beyond it they are sampled evenly. */
 const MOST_TIMES = 100_000
 
-/** Come and stay, so many to each; get so many entries each of where they came to; or read one session to where it is now, and leave. */
-export type Asked =
-  | { kind: 'come'; addresses: readonly Address[]; readers: number }
-  | { kind: 'get'; address: Address; entries: number }
+/** Connect `readers` readers per address; wait until each reader of an address has `entries` entries; or read one session until caught up and disconnect. */
+export type ReadersRequest =
+  | { kind: 'connect'; addresses: readonly Address[]; readers: number }
+  | { kind: 'receive'; address: Address; entries: number }
   | { kind: 'catch-up'; address: Address }
 
-/** What each got since it was last asked, how many bytes that were, and how long each entry took to arrive that says when it was written. */
-export interface Told {
+/** Received entries of each reader since the last report, total bytes, and the latency of each entry that has a write time. */
+export interface ReadersReply {
   got: Got[]
   bytes: number
   times: number[]
@@ -25,14 +25,14 @@ export interface Told {
 const readers = new Map<string, Reader[]>()
 const keyOf = ({ port, path }: Address): string => `${port}${path}`
 
-answer<Asked, Told>(async asked => {
+handleRequests<ReadersRequest, ReadersReply>(async asked => {
   switch (asked.kind) {
-    case 'come': {
+    case 'connect': {
       const all = asked.addresses.flatMap(address => Array.from({ length: asked.readers }, () => address))
       for (const wave of batches(all, WAVE)) await Promise.all(wave.map(come))
       return told([])
     }
-    case 'get': {
+    case 'receive': {
       const here = readers.get(keyOf(asked.address)) ?? []
       await Promise.all(here.map(reader => reader.got(asked.entries)))
       return told(here)
@@ -54,7 +54,7 @@ async function come(address: Address): Promise<void> {
   await reader.isHere
 }
 
-function told(those: readonly Reader[]): Told {
+function told(those: readonly Reader[]): ReadersReply {
   const all = those.map(reader => reader.take())
   const times = all.flatMap(each => each.times)
   const every = Math.ceil(times.length / MOST_TIMES)

@@ -1,66 +1,66 @@
-// A server in this process, with one session that any number may follow from another.
+// A server in this process, with one session for readers in another process.
 import { deepStrictEqual } from 'node:assert/strict'
 import type { Chunk, Origin } from '@millrace/protocol'
-import { opened } from '../../harness/closing.ts'
-import { apart } from '../log/apart.ts'
+import { openOnce } from '../../harness/cleanup.ts'
+import { startChild } from '../log/start-child.ts'
 import type { Backend } from '../log/target.ts'
 import { type Digest, digestOf } from './digest.ts'
-import type { Asked, Told } from './readers.child.ts'
+import type { ReadersReply, ReadersRequest } from './readers.child.ts'
 
-/** In which form a server sends entries: ours, an event each, or as JSON arrays; the last also as one reply that is no stream. */
+/** Format of the entries: ours, one event per entry, JSON arrays in a stream, or one JSON array as the response. */
 export type Form = 'ours' | 'events' | 'arrays' | 'array'
 
-/** Where readers find a server. */
+/** Address of a session for readers. */
 export interface Address {
   readonly port: number
   readonly path: string
   readonly form: Form
 }
 
-/** An entry as a server that knows nothing of our log would have it: what ours writes, but for the origin. */
+/** An entry of a server without our log: ours without the origin. */
 export interface PlainEntry {
   readonly sequence: number
   readonly timestamp: number
   readonly chunk: Chunk
 }
 
-/** A server, and a way to put entries into its session: all of one call at once, in the server's own process. */
+/** A server with a function that appends to its session, in the server's process. Entries of one call are one append. */
 export interface Served {
-  /** Where the session is followed from its end on. */
+  /** Address of the session from its end. */
   readonly live: Address
   append(chunks: readonly Chunk[]): void | Promise<void>
 }
 
-/** Who wrote all that is measured. */
+/** Origin of all measured entries. */
 export const ORIGIN: Origin = { runId: 'run-1', lane: 'main', agentId: 'run-1', agentType: 'writer', step: 1 }
 
-/** What an entry says, as far as readers are asked about it. */
+/** Text of an entry, as far as readers report it. */
 export const saidBy = (chunk: Chunk): string => (chunk.type === 'text-delta' ? chunk.delta : chunk.type)
 
-/** What a reader got. */
+/** Entries that a reader received. */
 export interface Got {
   readonly entries: number
   readonly digest: Digest
 }
 
-/** What a reader is to get of so many chunks. */
+/** Expected entries of a reader. */
 export function expectedOf(chunks: readonly Chunk[]): Got {
   return { entries: chunks.length, digest: digestOf(chunks.map(saidBy).join('')) }
 }
 
-/** Throws unless so many readers got all of it. */
+/** @throws unless `readers` readers received everything. */
 export function checkGot(got: readonly Got[], readers: number, expected: Got): void {
   deepStrictEqual([...new Set(got.map(each => JSON.stringify(each)))], readers > 0 ? [JSON.stringify(expected)] : [])
   deepStrictEqual(got.length, readers)
 }
 
-/** The readers of this process's servers, in one process of their own. */
-export const readersApart = opened(() => apart<Asked, Told>('../server/readers.child.ts'))
+/** The child process with all readers of this process's servers. */
+export const readersChild = openOnce(() => startChild<ReadersRequest, ReadersReply>('../server/readers.child.ts'))
 
-/** Which server: ours on a store, plain node http, Hono by the event or by the batch, or the durable streams of their test server. */
+/** The server: ours on a store, plain node http, Hono per event or per batch, or `@durable-streams/server`. */
 export type Way = `ours ${Backend}` | 'http' | 'hono each' | 'hono batch' | 'durable memory' | 'durable file'
 
-/** A new session of such a server, of which a process has one a kind. */
+/** Opens a new session. A process has one server of each kind. */
 export async function serve(way: Way): Promise<Served> {
   switch (way) {
     case 'http':

@@ -1,27 +1,27 @@
-import type { PageAnswer, PageAsked } from '../../contenders/client/page.ts'
+import type { PageAnswer, PageFigure } from '../../contenders/client/page.ts'
 import { TRIAL } from '../../contenders/client/trial.ts'
 import type { Benchmark, Claim, Contender } from '../../harness/suite.ts'
 
 const MOUNTED = 1000
 const MOUNTED_IN_TRIAL = 50
-/** A word of a fast model, of which several come in a frame of the screen; and of a slow one, between whose words there are frames. */
+/** Interval between words in ms. The fast model sends several words per screen frame, the slow one less than one. */
 const FAST_MS = 4
 const SLOW_MS = 40
 
 const pages = [
-  { whose: 'ours', name: 'ours' },
-  { whose: 'mui', name: 'MUI hooks' },
-  { whose: 'ai', name: 'AI SDK useChat' },
-  { whose: 'tanstack', name: 'TanStack ChatClient' },
-] as const satisfies { whose: PageAnswer['whose']; name: string }[]
+  { system: 'ours', name: 'ours' },
+  { system: 'mui', name: 'MUI hooks' },
+  { system: 'ai', name: 'AI SDK useChat' },
+  { system: 'tanstack', name: 'TanStack ChatClient' },
+] as const satisfies { system: PageAnswer['system']; name: string }[]
 
-/** What an answer is on a page of React components, in a real browser. */
+/** Cost of an answer on a page of React components in Chromium. */
 export function pageBenchmarks(quick: boolean): Benchmark[] {
   const ours = pages[0].name
   const benchmark = (
     name: string,
     title: string,
-    asked: PageAsked,
+    asked: PageFigure,
     paceMs: number,
     words: number,
     claims: Claim[],
@@ -34,15 +34,15 @@ export function pageBenchmarks(quick: boolean): Benchmark[] {
     rounds: quick ? 1 : 3,
     trial: TRIAL,
     contenders: pages.map(
-      ({ whose, name }): Contender => ({
+      ({ system, name }): Contender => ({
         name,
-        kind: whose === 'ours' ? 'ours' : 'peer',
+        kind: system === 'ours' ? 'ours' : 'peer',
         load: { pieces: 1, items: words },
         warmUp: { pieces: 1, items: Math.ceil(words / 4) },
         prepare: async (count, piece) => {
           const mounted = count > TRIAL ? MOUNTED : MOUNTED_IN_TRIAL
           const { pageAnswer } = await import('../../contenders/client/page.ts')
-          return pageAnswer({ whose, mounted, paceMs, asked }, count, piece)
+          return pageAnswer({ system, mounted, paceMs, asked }, count, piece)
         },
       }),
     ),
@@ -52,10 +52,10 @@ export function pageBenchmarks(quick: boolean): Benchmark[] {
     { kind: 'ratio', of: ours, to: name },
     { kind: 'tail', of: ours, to: name },
   ])
-  const title = 'from the arrival of a word to its being in the document'
+  const title = 'from the arrival of a word to the document change'
   return [
     benchmark('commits', 'how often React commits in a frame of 16 ms', 'commits', FAST_MS, quick ? 250 : 1000, [
-      // A frame at each end is not a whole one.
+      // The first and the last frame are partial.
       { kind: 'cost', of: ours, atMost: 1.02 },
     ]),
     benchmark('document', title, 'latency', FAST_MS, quick ? 250 : 1000, beside),

@@ -4,7 +4,7 @@ import { inLogs, LEAST_SHARE, type Place, places } from './places.ts'
 
 const names: Record<Way, string> = { raw: 'raw', store: 'our store', writer: 'our writer' }
 
-/** Appending, beside what the backend alone can take. */
+/** Append throughput, compared with the raw backend. */
 export function appendBenchmarks(quick: boolean, rounds: number): Benchmark[] {
   return places.map(place => benchmark(place, quick, rounds))
 }
@@ -36,7 +36,7 @@ function benchmark(place: Place, quick: boolean, rounds: number): Benchmark {
   )
   return {
     name: `append-${backend}`,
-    title: `entries into ${title}, so many an append, one append a log under way`,
+    title: `entries into ${title}, by entries per append, one append in flight per log`,
     item: 'entry',
     unit: 'wall',
     rounds,
@@ -47,7 +47,7 @@ function benchmark(place: Place, quick: boolean, rounds: number): Benchmark {
     needs,
     notes: [
       raw,
-      'an entry is a text delta with its origin, 150 bytes of JSON; our store is given the same JSON, our writer the chunks, which it checks and encodes',
+      'an entry is a text delta with its origin, 150 bytes of JSON; our store gets the same JSON, our writer gets chunks, which it validates and encodes',
       ...(quick ? ['quick: 16 an append only'] : []),
     ],
   }

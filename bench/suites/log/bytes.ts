@@ -12,7 +12,7 @@ const names: Record<Where, string> = {
 
 const bytes = () => import('../../contenders/log/bytes.ts')
 
-/** What an entry takes where it is kept. */
+/** Stored size of an entry. */
 export function bytesBenchmark(quick: boolean): Benchmark {
   const sizes = quick ? [16] : SIZES
   const load = { pieces: 1, items: 20_480 }
@@ -32,13 +32,13 @@ export function bytesBenchmark(quick: boolean): Benchmark {
   }
   return {
     name: 'bytes',
-    title: 'what an entry of a text delta takes, written by a writer and never merged',
+    title: 'stored size of a text delta entry, appended by a writer, unmerged',
     item: 'entry',
     unit: 'bytes',
     rounds: 1,
     needs: ['folder', 'redis', 'postgres'],
     contenders: [...contenders, json],
     claims: [],
-    notes: ['entries of one append share their origin; a real answer has several tokens in an entry, which are merged'],
+    notes: ['entries of one append share their origin; in a real answer an entry merges several tokens'],
   }
 }

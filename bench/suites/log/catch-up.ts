@@ -1,10 +1,10 @@
 import type { Benchmark, Claim, Contender } from '../../harness/suite.ts'
 
 const READERS = [1, 10, 100]
-/** More readers at once resumable-stream cannot be relied on to let in: it sends each of them all of it, and they wait for a second. */
-const MOST_LET_IN = 10
+/** resumable-stream does not reliably serve more readers at once: it sends each the full text, and a reader gives up after a second. */
+const RESUMABLE_MAX_READERS = 10
 
-/** How an answer came into the log: as fast as it could be said, or as a model of some speed says it, which decides how many tokens an append has. */
+/** The speed of the model decides how many tokens share an append. */
 const SPEEDS = [
   { name: 'said at once', size: 1_000 },
   { name: '8 tokens an append', size: 8 },
@@ -15,7 +15,7 @@ const catchUp = () => import('../../contenders/log/catch-up.ts')
 const readersOf = () => import('../../contenders/log/readers.ts')
 const count = (readers: number): string => (readers === 1 ? '1 reader' : `${readers} readers`)
 
-/** How long who comes late needs for all of a long answer. */
+/** Time for late readers to receive a long answer. */
 export function catchUpBenchmark(quick: boolean, rounds: number): Benchmark {
   const load = { pieces: 1, items: quick ? 20_000 : 100_000 }
   const [atOnce, paced, slow] = SPEEDS.map(({ name }) => name) as [string, string, string]
@@ -32,7 +32,7 @@ export function catchUpBenchmark(quick: boolean, rounds: number): Benchmark {
   }
   const many = quick ? [1, 10] : READERS
   const events = peer('events', 1)
-  const tokens = many.filter(readers => readers <= MOST_LET_IN).map(readers => peer('tokens', readers))
+  const tokens = many.filter(readers => readers <= RESUMABLE_MAX_READERS).map(readers => peer('tokens', readers))
   const live = many.map(readers => ours(atOnce, 'live', readers))
   const finished = many.map(readers => ours(atOnce, 'finished', readers))
   const others = (quick ? [1] : [1, 10]).map(readers => ours(paced, 'live', readers))
@@ -54,22 +54,22 @@ export function catchUpBenchmark(quick: boolean, rounds: number): Benchmark {
       ...slowest.flatMap(of => [...against(of, events), ...against(of, tokens[0])]),
     ],
     notes: [
-      'resumable-stream sends what was said as one string, from the memory of its producer, and nothing after the end (null); ours reads entries from the log and merges them',
+      'resumable-stream sends the past text as one string from the memory of its producer, and null after the end; ours reads entries from the log and merges them',
       "tokens: the bare text, which no chat can do with; events: a 'data:' line a token, as its own pages have it",
-      'a hundred readers at once it does not always let in: it sends each of them all of it, and who has nothing within a second gives up',
-      'ours, said at once: both are told the tokens as fast as they are taken, so that a writer merges about a thousand an append; 8 are what 500 tokens a second bring in 16 ms, a token an append is a model of fewer than 60',
+      'resumable-stream does not always serve a hundred readers at once: a reader without data within a second gives up',
+      'ours, said at once: tokens are produced as fast as they are consumed, so a writer merges about 1,000 per append; 8 per append is 500 tokens per second in 16 ms, 1 per append is a model below 60',
       ...(quick ? ['quick: a shorter answer, fewer readers, no slow model'] : []),
     ],
   }
 }
 
-/** What readers cost the one who tells. */
+/** Cost of readers for the producer. */
 export function readersBenchmark(quick: boolean, rounds: number): Benchmark {
   const told = (way: 'ours' | 'tokens', readers: number, items: number): Contender => {
     const prepare: Contender['prepare'] = async (tokens, piece) =>
-      (await readersOf()).tellTo(way, readers, tokens, piece)
+      (await readersOf()).produceForReaders(way, readers, tokens, piece)
     return {
-      name: `${way === 'ours' ? 'ours' : 'resumable-stream'}, ${readers === 0 ? 'nobody' : count(readers)}`,
+      name: `${way === 'ours' ? 'ours' : 'resumable-stream'}, ${readers === 0 ? 'no readers' : count(readers)}`,
       kind: way === 'ours' ? 'ours' : 'peer',
       load: { pieces: 1, items },
       warmUp: { pieces: 1, items: items / 2 },
@@ -79,11 +79,11 @@ export function readersBenchmark(quick: boolean, rounds: number): Benchmark {
   const many = quick ? [1, 10] : READERS
   const [alone, peerAlone] = [told('ours', 0, 20_000), told('tokens', 0, 20_000)]
   const ours = many.map(readers => told('ours', readers, 20_000))
-  // Each token costs it as much as the next: fewer are enough.
+  // Its cost per token is constant, so fewer tokens are enough.
   const peers = many.map(readers => told('tokens', readers, 2_000 / readers))
   return {
     name: 'readers',
-    title: 'telling an answer, a token at a time, as fast as they are taken, while readers in another process follow',
+    title: 'producing an answer token by token, as fast as it is consumed, while readers in another process follow',
     item: 'token',
     unit: 'wall',
     rounds,
@@ -94,6 +94,6 @@ export function readersBenchmark(quick: boolean, rounds: number): Benchmark {
       ...peers.map((of): Claim => ({ kind: 'rate', of: of.name, to: peerAlone.name })),
       ...ours.map((of, i): Claim => ({ kind: 'rate', of: of.name, to: peers[i]?.name ?? '' })),
     ],
-    notes: ['the readers, the teller and Redis share the cores of one machine'],
+    notes: ['the readers, the producer and Redis share the cores of one machine'],
   }
 }

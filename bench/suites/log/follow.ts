@@ -5,7 +5,7 @@ type Way = 'raw' | 'writer'
 
 const names: Record<Way, string> = { raw: 'raw', writer: 'ours' }
 
-/** Appending with a reader on every log that must have received all of it. */
+/** Append throughput with a reader on every log. The time ends when all readers have all entries. */
 export function followBenchmarks(quick: boolean, rounds: number): Benchmark[] {
   return places.flatMap(place => (place.follow ? [benchmark(place, place.follow, quick, rounds)] : []))
 }
@@ -40,7 +40,7 @@ function benchmark(place: Place, follow: string, quick: boolean, rounds: number)
     }),
     notes: [
       follow,
-      'ours: a commit of a StreamManager and a reader of the same; everybody parses what he reads',
+      'ours: a commit and a reader of the same StreamManager; all readers parse the entries',
       ...(quick ? ['quick: 16 an append only'] : []),
     ],
   }

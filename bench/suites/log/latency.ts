@@ -1,12 +1,12 @@
 import type { Benchmark, Contender } from '../../harness/suite.ts'
 import { places } from './places.ts'
 
-/** How soon a reader has what is written. */
+/** Latency from a write to a reader. */
 export function latencyBenchmark(quick: boolean, rounds: number): Benchmark {
   const contenders = places
     .filter(({ backend }) => backend !== 'sqlite-full')
     .flatMap(({ backend }) =>
-      (['here', 'apart'] as const)
+      (['here', 'child'] as const)
         .filter(where => where === 'here' || backend !== 'memory')
         .map((where): Contender => {
           return {
@@ -20,7 +20,7 @@ export function latencyBenchmark(quick: boolean, rounds: number): Benchmark {
     )
   return {
     name: 'latency',
-    title: 'from just before a write to a reader that has it, a write every 4 ms',
+    title: 'from just before a write until a reader has it, a write every 4 ms',
     item: 'write',
     unit: 'latency',
     rounds,
@@ -28,6 +28,6 @@ export function latencyBenchmark(quick: boolean, rounds: number): Benchmark {
     needs: ['folder', 'redis', 'postgres'],
     contenders,
     claims: [],
-    notes: ['another process notices what is in an SQLite file by looking every 25 ms'],
+    notes: ['a reader in another process polls an SQLite file every 25 ms'],
   }
 }

@@ -2,23 +2,23 @@ import type { Backend } from '../../contenders/log/target.ts'
 import type { ServiceName } from '../../harness/services.ts'
 
 export const SIZES = [1, 16, 256]
-/** What share of the raw speed ours must have. */
+/** Minimum share of the raw throughput. */
 export const LEAST_SHARE = 0.6
 
-/** A place that keeps logs, as the benchmarks use it. */
+/** A backend and its benchmark parameters. */
 export interface Place {
   backend: Backend
   title: string
   needs: readonly ServiceName[]
   /** Entries an append. */
   sizes: number[]
-  /** How many logs are appended to at once, each with one append under way. */
+  /** Number of logs that are appended to at once, with one append in flight each. */
   logs: number[]
-  /** What stands for it without us. */
+  /** Description of the raw contender. */
   raw: string
-  /** The same, of a reader, where that is measured. */
+  /** Description of the raw reader, if following is measured. */
   follow?: string
-  /** How many entries take about a tenth of a second. */
+  /** Number of entries that take about 100 ms. */
   items(size: number, logs: number): number
 }
 
@@ -40,7 +40,7 @@ export const places: Place[] = [
     sizes: SIZES,
     logs: [1, 16],
     raw: 'raw: node:sqlite, a prepared INSERT of one row an entry, a transaction an append; the same journal and flushes',
-    follow: 'raw: what follows its place is selected after each transaction, on the same connection',
+    follow: 'raw: new rows are selected after each transaction, on the same connection',
     items: size => (size === 1 ? 2_048 : 16_384),
   },
   {
@@ -49,7 +49,7 @@ export const places: Place[] = [
     needs: ['folder'],
     sizes: [16],
     logs: [1, 16],
-    raw: 'raw: node:sqlite as above, and every transaction waits for the disk; those of our sixteen logs wait together',
+    raw: 'raw: node:sqlite as above, every transaction waits for the disk; ours shares one flush among sixteen logs',
     items: (_size, logs) => 512 * logs,
   },
   {
@@ -69,8 +69,7 @@ export const places: Place[] = [
     sizes: SIZES,
     logs: [1, 16],
     raw: 'raw: pg, a prepared INSERT of many rows an append, 16 connections; the same server',
-    follow:
-      'raw: what follows its place is selected after each append of which it is told, in the process, without NOTIFY',
+    follow: 'raw: new rows are selected after each append, notified in the process, without NOTIFY',
     items: (size, logs) => (size === 1 ? 64 * logs : size === 16 ? 512 * Math.min(logs, 8) : 4_096),
   },
 ]

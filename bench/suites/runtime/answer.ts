@@ -5,14 +5,14 @@ import { backends, needs } from './places.ts'
 
 const nameOf = (backend: Backend, entries: number): string => `${backend}, ${entries.toLocaleString('en')} entries`
 
-/** What an answer costs until it is accepted, by the length of the session. */
+/** Cost of an answer until it is accepted, by the length of the session. */
 export function answerBenchmarks(quick: boolean): Benchmark[] {
   return [
     answered('answer', 'nothing', 'an answer until it is accepted', backends, quick),
     answered(
       'answer-input',
       'the input',
-      'an answer that says what input was shown, until it is accepted',
+      'an answer with the input that was shown, until it is accepted',
       ['memory', 'sqlite'],
       quick,
     ),
@@ -21,7 +21,7 @@ export function answerBenchmarks(quick: boolean): Benchmark[] {
 
 function answered(name: string, shown: Shown, title: string, places: readonly Backend[], quick: boolean): Benchmark {
   const sizes = quick ? [100, 3_000] : [100, 1_000, 10_000]
-  // No more than can wait at a time.
+  // Limited by the number of pendings that can wait at once.
   const load = { pieces: 1, items: quick ? 20 : 100 }
   const contender = (backend: Backend, entries: number): Contender => ({
     name: nameOf(backend, entries),
@@ -36,7 +36,7 @@ function answered(name: string, shown: Shown, title: string, places: readonly Ba
   const [small, large] = [sizes[0] as number, sizes.at(-1) as number]
   return {
     name,
-    title: `${title}, in sessions of some length`,
+    title: `${title}, by length of the session`,
     item: 'answer',
     unit: 'wall',
     rounds: quick ? 1 : 3,
@@ -44,8 +44,6 @@ function answered(name: string, shown: Shown, title: string, places: readonly Ba
     contenders: places.flatMap(backend => sizes.map(entries => contender(backend, entries))),
     claims: places.map(backend => ({ kind: 'ratio', of: nameOf(backend, large), to: nameOf(backend, small) })),
     needs,
-    notes: [
-      'nobody drives the session meanwhile; from 500 entries on it has a snapshot, as a session that pauses does',
-    ],
+    notes: ['no driver holds the session; from 500 entries on it has a snapshot, like any paused session'],
   }
 }

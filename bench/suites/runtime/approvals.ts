@@ -4,10 +4,10 @@ import { backends, needs } from './places.ts'
 
 const module = () => import('../../contenders/runtime/approvals.ts')
 
-const plain = (backend: Backend): string => `nobody asked, ${backend}`
+const plain = (backend: Backend): string => `no approval, ${backend}`
 const asked = (backend: Backend): string => `paused and answered, ${backend}`
 
-/** What a pause and an answer cost: one run at a time by the clock and in CPU time, and many at once. */
+/** Cost of a pause and an answer: one run at a time in wall and CPU time, and many at once. */
 export function approvalBenchmarks(quick: boolean): Benchmark[] {
   const rounds = quick ? 1 : 3
   const alone = { width: 1, load: { pieces: 1, items: quick ? 30 : 100 }, rounds }
@@ -37,11 +37,11 @@ function approved({ name, how, unit, width, load, rounds }: Approved): Benchmark
   })
   return {
     name,
-    title: `runs of two steps and one call, ${how}: as they are, and where the call waits for approval`,
+    title: `runs of two steps and one call, ${how}: without and with approval of the call`,
     item: 'run',
     unit,
     rounds,
-    // More than run at once.
+    // More runs than execute at once.
     trial: width + 2,
     contenders: backends.flatMap(backend => [
       contender(plain(backend), backend, 'nobody'),
@@ -50,8 +50,8 @@ function approved({ name, how, unit, width, load, rounds }: Approved): Benchmark
     claims: backends.map(backend => ({ kind: 'ratio', of: asked(backend), to: plain(backend) })),
     needs,
     notes: [
-      'a run that is asked for approval is read to its pause, answered as soon as it is there, and driven anew to its end',
-      ...(unit === 'cpu' ? ['CPU time of the process: what a database does is not in it'] : []),
+      'a run with approval is read to its pause, answered at once, and driven again to its end',
+      ...(unit === 'cpu' ? ['CPU time of the process, without that of the database'] : []),
     ],
   }
 }

@@ -3,11 +3,11 @@ import type { Callee } from '../../contenders/runtime/children.ts'
 import type { Benchmark, Contender } from '../../harness/suite.ts'
 import { needs } from './places.ts'
 
-/** Where CPU time says it all. */
+/** Backends that do their work in this process, so that CPU time is complete. */
 const backends: readonly Backend[] = ['memory', 'sqlite']
 const module = () => import('../../contenders/runtime/children.ts')
 
-/** Sub-agents in parallel, by their number. */
+/** Cost of parallel sub-agents, by their number. */
 export function childrenBenchmark(quick: boolean): Benchmark {
   const numbers = [1, 10, 100] as const
   const nameOf = (backend: Backend, callee: Callee, calls: number): string => `${calls} ${callee}s a run, ${backend}`
@@ -31,11 +31,11 @@ export function childrenBenchmark(quick: boolean): Benchmark {
       { kind: 'ratio', of: nameOf(backend, 'agent', 100), to: nameOf(backend, 'tool', 100) },
     ]),
     needs,
-    notes: ['eight of them at a time; a call costs a share of its run too, the less the more there are'],
+    notes: ['eight at a time; the fixed cost of the run is divided among its calls'],
   }
 }
 
-/** A turn in a session that has had many sub-agents. */
+/** Cost of a turn in a session with many earlier sub-agents. */
 export function formerChildrenBenchmark(quick: boolean): Benchmark {
   const numbers = quick ? [100, 300] : [100, 1_000, 5_000]
   const nameOf = (callee: Callee, earlier: number): string => `after ${earlier.toLocaleString('en')} ${callee}s`
@@ -47,7 +47,7 @@ export function formerChildrenBenchmark(quick: boolean): Benchmark {
   const [few, many] = [numbers[0] as number, numbers.at(-1) as number]
   return {
     name: 'former-sub-agents',
-    title: 'a turn with one sub-agent, in a session in memory that has had many; and the same with tools',
+    title: 'a turn with one sub-agent, in a session in memory with many earlier ones; and the same with tools',
     item: 'turn',
     trial: 10,
     rounds: quick ? 1 : 3,
@@ -55,6 +55,6 @@ export function formerChildrenBenchmark(quick: boolean): Benchmark {
     claims: (['agent', 'tool'] as const).map(callee => {
       return { kind: 'ratio', of: nameOf(callee, many), to: nameOf(callee, few) }
     }),
-    notes: ['whoever drives a turn opens the session by its snapshot, which is as large as the session'],
+    notes: ['the driver of a turn opens the session from its snapshot, which is as large as the session'],
   }
 }

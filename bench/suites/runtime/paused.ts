@@ -1,14 +1,14 @@
 import type { Backend } from '../../contenders/log/target.ts'
 import type { Benchmark, Contender } from '../../harness/suite.ts'
 
-/** Two that keep what is written to them elsewhere than in the heap: in a file that the process reads itself, and in another process. */
+/** Backends that store entries outside the heap: in a file, and in another process. */
 const backends: readonly Backend[] = ['sqlite', 'redis']
 
-/** What paused runs cost the process that drove them. */
+/** Memory of paused runs in the process that drove them. */
 export function pausedBenchmark(quick: boolean): Benchmark {
   return {
     name: 'paused',
-    title: 'the heap that a paused run still takes in the process that drove it, when all is collected',
+    title: 'heap of a paused run in the process that drove it, after garbage collection',
     item: 'paused run',
     unit: 'bytes',
     rounds: 1,
@@ -24,6 +24,6 @@ export function pausedBenchmark(quick: boolean): Benchmark {
     ),
     claims: [],
     needs: ['folder', 'redis'],
-    notes: ['one in ten has a deadline in a week; a hundred of them are answered in the end, and have to complete'],
+    notes: ['one in ten has a deadline in a week; at the end a hundred are answered and must complete'],
   }
 }

@@ -1,7 +1,7 @@
 import type { Backend } from '../../contenders/log/target.ts'
 
-/** Where runs are kept. */
+/** Backends that store runs. */
 export const backends: readonly Backend[] = ['memory', 'sqlite', 'redis', 'postgres']
 
-/** What has to be there for that. */
+/** Services that these backends need. */
 export const needs = ['folder', 'redis', 'postgres'] as const

@@ -3,7 +3,7 @@ import type { Benchmark, Contender } from '../../harness/suite.ts'
 
 const titles: Record<First, string> = { view: 'its view', token: 'the first token of a new turn' }
 
-/** How soon a process that has just started has something to say of a session, by the session's length. */
+/** Time of a new process to serve a session, by the length of the session. */
 export function coldStartBenchmarks(quick: boolean): Benchmark[] {
   if (quick) return [coldStart('wall', [10, 100], true)]
   return [coldStart('wall', [10, 100, 1_000], false), coldStart('cpu', [10, 100, 1_000], false)]
@@ -13,10 +13,10 @@ function coldStart(unit: 'wall' | 'cpu', sizes: readonly number[], quick: boolea
   const [few = 0, many = 0] = [sizes.at(0), sizes.at(-1)]
   const firsts: readonly First[] = ['view', 'token']
   const nameOf = (first: First, turns: number): string => `${titles[first]}, ${turns.toLocaleString('en')} turns`
-  const how = unit === 'wall' ? 'by the clock' : 'milliseconds of its CPU time'
+  const how = unit === 'wall' ? 'wall time' : 'its CPU time in ms'
   return {
     name: unit === 'wall' ? 'cold-start' : 'cold-start-cpu',
-    title: `until a process that has just started has served a session of so many turns in SQLite to a reader in another, ${how}`,
+    title: `until a new process has served a session in SQLite to a reader in another process, by number of turns, ${how}`,
     item: 'start',
     unit: 'latency',
     rounds: quick ? 1 : 3,
@@ -35,8 +35,8 @@ function coldStart(unit: 'wall' | 'cpu', sizes: readonly number[], quick: boolea
     claims: firsts.map(first => ({ kind: 'ratio', of: nameOf(first, many), to: nameOf(first, few) })),
     needs: ['folder'],
     notes: [
-      'a process each, which has loaded its code and no more: it opens the file, listens, and is asked; nothing of it is compiled yet',
-      'the runtime itself wrote the session, turn by turn; the new turn is sent to the model with all turns before it',
+      'one process per figure: it has loaded its code, opens the file, listens, and gets a request; no code is compiled yet',
+      'the runtime wrote the session turn by turn; the new turn is sent to the model with all earlier turns',
       ...(quick ? ['quick: no 1,000 turns, and no CPU time'] : []),
     ],
   }

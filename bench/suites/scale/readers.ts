@@ -1,37 +1,41 @@
-import type { Holder } from '../../contenders/scale/holding.ts'
+import type { SessionServerName } from '../../contenders/scale/open-sessions.ts'
 import type { Spread } from '../../contenders/scale/readers.ts'
 import type { Benchmark, Claim, Contender } from '../../harness/suite.ts'
 
 const spreads: readonly Spread[] = ['distinct', 'shared']
-const holders: readonly { readonly holder: Holder; readonly name: string; readonly kind: Contender['kind'] }[] = [
-  { holder: 'ours sqlite', name: 'ours, sqlite', kind: 'ours' },
-  { holder: 'http', name: 'node http', kind: 'floor' },
-  { holder: 'hono', name: 'Hono streamSSE', kind: 'peer' },
-  { holder: 'durable', name: 'durable-streams, memory', kind: 'peer' },
+const sessionServers: readonly {
+  readonly serverName: SessionServerName
+  readonly name: string
+  readonly kind: Contender['kind']
+}[] = [
+  { serverName: 'ours sqlite', name: 'ours, sqlite', kind: 'ours' },
+  { serverName: 'http', name: 'node http', kind: 'floor' },
+  { serverName: 'hono', name: 'Hono streamSSE', kind: 'peer' },
+  { serverName: 'durable', name: 'durable-streams, memory', kind: 'peer' },
 ]
 const nameOf = (name: string, spread: Spread): string =>
   `${name}, ${spread === 'distinct' ? 'a session each' : 'one session'}`
 
-/** How soon those have what is appended whom one process holds, and what they take of it. */
+/** Latency to the readers of one process, and their memory. */
 export function readersBenchmarks(quick: boolean): Benchmark[] {
-  if (quick) return [held('readers', 96, true)]
-  return [held('readers', 1_000, false), held('readers-many', 10_000, false)]
+  if (quick) return [readersBenchmark('readers', 96, true)]
+  return [readersBenchmark('readers', 1_000, false), readersBenchmark('readers-many', 10_000, false)]
 }
 
-function held(name: string, readers: number, quick: boolean): Benchmark {
+function readersBenchmark(name: string, readers: number, quick: boolean): Benchmark {
   const contenders = spreads.flatMap(spread =>
-    holders.map(
-      ({ holder, name, kind }): Contender => ({
+    sessionServers.map(
+      ({ serverName, name, kind }): Contender => ({
         name: nameOf(name, spread),
         kind,
         load: { pieces: 1, items: quick ? 30 : spread === 'distinct' ? 1_000 : 50 },
         warmUp: { pieces: 1, items: 10 },
         prepare: async count =>
-          (await import('../../contenders/scale/readers.ts')).followedAppends(holder, spread, readers, count),
+          (await import('../../contenders/scale/readers.ts')).followedAppends(serverName, spread, readers, count),
       }),
     ),
   )
-  const [ours, ...others] = holders.map(({ name }) => name)
+  const [ours, ...others] = sessionServers.map(({ name }) => name)
   return {
     name,
     title: `from just before an append to the SSE readers of its session in another process, of ${readers.toLocaleString('en')} whom one process holds: each with a session of its own, an append every 10 ms; or all of one, an append every ${readers / 10} ms`,
@@ -48,8 +52,8 @@ function held(name: string, readers: number, quick: boolean): Benchmark {
     ),
     needs: ['folder'],
     notes: [
-      'where each has a session of its own, sixteen sessions are appended to in turn; the others only stay',
-      'where all follow one session, the latencies are of all of them, and the one process of the readers takes its time for them',
+      'with a session each, sixteen sessions are appended to in turn; the other readers are idle',
+      'with one session, the latencies of all readers count, including the work of the single reader process',
       ...(quick ? ['quick: neither 1,000 nor 10,000 readers'] : []),
     ],
   }

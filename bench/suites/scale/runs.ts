@@ -6,7 +6,7 @@ const TOKENS = 20
 const backends: readonly Backend[] = ['memory', 'sqlite']
 const module = () => import('../../contenders/scale/runs.ts')
 
-/** What a token costs by how many runs are in flight at once. */
+/** Cost of a token by the number of concurrent runs. */
 export function runsBenchmark(quick: boolean): Benchmark {
   const widths = quick ? [10, 100, 1_000] : [10, 100, 1_000, 10_000]
   const [few = 0, most = 0] = [widths.at(0), widths.at(-1)]
@@ -48,9 +48,9 @@ export function runsBenchmark(quick: boolean): Benchmark {
     ],
     needs: ['folder'],
     notes: [
-      'the models say a word each in turn, and ours does not wait for others to join it, so that a word is an append at any width, as of a model of 50 words a second',
-      'ours is the whole of a run: the request, its log, and a reader of the result',
-      'a token costs a share of its run too, the same at any width; the AI SDK keeps nothing',
+      'the models emit one word each in turn and ours does not coalesce, so a word is one append at any concurrency, like a model of 50 words per second',
+      'ours includes the request, its log, and a reader of the result',
+      'the fixed cost of a run is part of a token at any concurrency; the AI SDK stores nothing',
       ...(quick ? ['quick: no 10,000 at once'] : []),
     ],
   }

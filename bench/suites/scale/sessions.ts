@@ -1,17 +1,17 @@
-import type { Rest } from '../../contenders/scale/at-rest.ts'
-import type { Giver } from '../../contenders/scale/streaming.ts'
+import type { Rest } from '../../contenders/scale/sessions-at-rest.ts'
+import type { AnswerServerName } from '../../contenders/scale/streaming.ts'
 import type { Benchmark, Contender } from '../../harness/suite.ts'
 
-/** Two that keep what is written to them elsewhere than in the heap: in a file that the process reads itself, and in another process. */
+/** Backends that store entries outside the heap: in a file, and in another process. */
 const backends = ['sqlite', 'redis'] as const
 const rests: readonly Rest[] = ['idle', 'paused']
 
-/** What a session at rest takes of the process that drove it. */
+/** Memory of an inactive session in the process that drove it. */
 export function sessionsBenchmark(quick: boolean): Benchmark {
   return {
     name: 'sessions',
     title:
-      'heap and external memory that a session at rest takes in the process that drove it, when all is collected: idle, its run has ended; paused, its run waits for approval',
+      'heap and external memory of an inactive session in the process that drove it, after garbage collection; idle: its run has ended; paused: its run waits for approval',
     item: 'session',
     unit: 'bytes',
     rounds: quick ? 1 : 3,
@@ -24,25 +24,25 @@ export function sessionsBenchmark(quick: boolean): Benchmark {
           load: { pieces: 1, items: quick ? 1_000 : 5_000 },
           warmUp: { pieces: 1, items: 500 },
           prepare: async (count, piece) =>
-            (await import('../../contenders/scale/at-rest.ts')).sessionsAtRest(backend, rest, count, piece),
+            (await import('../../contenders/scale/sessions-at-rest.ts')).sessionsAtRest(backend, rest, count, piece),
         }),
       ),
     ),
     claims: [],
     needs: ['folder', 'redis'],
-    notes: ['some of them are read in the end, or approved, and have to be whole'],
+    notes: ['at the end some are read, or approved, and must be complete'],
   }
 }
 
-/** What a session takes whose answer is under way, with a reader of its own. */
+/** Memory of a session with a streaming answer and one reader. */
 export function streamingBenchmark(quick: boolean): Benchmark {
-  const contender = (name: string, kind: Contender['kind'], giver: Giver): Contender => ({
+  const contender = (name: string, kind: Contender['kind'], serverName: AnswerServerName): Contender => ({
     name,
     kind,
     load: { pieces: 1, items: quick ? 200 : 500 },
     warmUp: { pieces: 1, items: 100 },
     prepare: async (count, piece) =>
-      (await import('../../contenders/scale/streaming.ts')).streamingSessions(giver, count, piece),
+      (await import('../../contenders/scale/streaming.ts')).streamingSessions(serverName, count, piece),
   })
   const ours = contender('ours, sqlite', 'ours', 'ours sqlite')
   const peers = [
@@ -54,7 +54,7 @@ export function streamingBenchmark(quick: boolean): Benchmark {
   return {
     name: 'sessions-streaming',
     title:
-      'heap and external memory that a session takes whose model is in the middle of an answer of 200 tokens, with an SSE reader each in another process',
+      'heap and external memory of a session in the middle of an answer of 200 tokens, with one SSE reader in another process',
     item: 'session',
     unit: 'bytes',
     reference: ours.name,
@@ -64,8 +64,8 @@ export function streamingBenchmark(quick: boolean): Benchmark {
     claims: peers.map(({ name }) => ({ kind: 'ratio', of: ours.name, to: name })),
     needs: ['folder', 'redis'],
     notes: [
-      'a request of the reader starts the answer, and the reply is the answer; all answers are read to their end when the memory has been taken',
-      'ours is in a log and can be resumed, and its session is there when it has ended; Hono and node http are given the words of the same model, and keep nothing, as does the AI SDK alone',
+      'a request of the reader starts the answer, and the response is the answer; after the measurement all answers are read to their end',
+      'ours is stored in a log, can be resumed and read after its end; Hono, node http and the AI SDK alone store nothing',
     ],
   }
 }

@@ -6,7 +6,7 @@ const CROWD_IF_QUICK = 10
 const MOUNTED = 1000
 const TOKENS_A_SECOND = 20
 
-/** Answers that come at once on one page, by what they take of its main thread and by the frames that did not come. */
+/** Concurrent answers on one page: CPU time of its main thread, and dropped frames. */
 export function crowdBenchmarks(quick: boolean): Benchmark[] {
   if (quick) return [cpu(CROWD_IF_QUICK, quick)]
   return CROWDS.flatMap(answers => [cpu(answers, quick), frames(answers, quick)])
@@ -23,8 +23,8 @@ function crowd(answers: number, asked: 'cpu' | 'frames', quick: boolean) {
     contenders: onPages(asked, tokens, TOKENS_A_SECOND, scene),
     notes: [
       ...NOTES,
-      'ours has one connection for all its sessions; the others have a request for each answer, of which a browser allows six an origin over HTTP/1.1: their servers have as many origins as it takes',
-      ...(quick ? ['other numbers of answers, and the frames, are left out, since it is to be quick'] : []),
+      'ours has one connection for all sessions; the others have a request per answer, of which a browser allows six per origin over HTTP/1.1, so their servers use several origins',
+      ...(quick ? ['quick: one number of answers, without dropped frames'] : []),
     ],
   } satisfies Partial<Benchmark>
 }
@@ -45,10 +45,10 @@ function cpu(answers: number, quick: boolean): Benchmark {
 function frames(answers: number, quick: boolean): Benchmark {
   return {
     name: `crowd-${answers}-frames`,
-    title: `frames that did not come, of 60 a second; ${inScene(answers)}`,
+    title: `dropped frames, of 60 a second; ${inScene(answers)}`,
     item: 'frame',
     ...crowd(answers, 'frames', quick),
-    // None may come out as missing, and nothing is so many times none.
+    // No ratio claims: the dropped frames of a contender can be zero.
     claims: [{ kind: 'cost', of: OURS }],
   }
 }

@@ -1,39 +1,39 @@
-import type { ScreenAsked } from '../../contenders/screen/page.ts'
-import type { Whose } from '../../contenders/screen/served.ts'
+import type { ScreenFigure } from '../../contenders/screen/page.ts'
+import type { System } from '../../contenders/screen/served.ts'
 import type { Claim, Contender } from '../../harness/suite.ts'
 
-/** How many tokens of an answer a test tries, and no measurement: they come faster, and there is less beside them. */
+/** Tokens per answer in the tests. Tests also use a faster pace and a smaller page. */
 export const TRIAL = 10
 const PACE_IN_TRIAL_MS = 2
 const ANSWERS_IN_TRIAL = 2
 
 const pages = [
-  { whose: 'ours', kind: 'ours', name: 'ours' },
-  { whose: 'ai', kind: 'peer', name: 'AI SDK streamText and useChat' },
-  { whose: 'tanstack', kind: 'peer', name: 'TanStack chat() and useChat' },
-  { whose: 'mui', kind: 'peer', name: 'MUI hooks, plain server' },
-  { whose: 'plain', kind: 'floor', name: 'plain page, plain server' },
-] as const satisfies { whose: Whose; kind: Contender['kind']; name: string }[]
+  { system: 'ours', kind: 'ours', name: 'ours' },
+  { system: 'ai', kind: 'peer', name: 'AI SDK streamText and useChat' },
+  { system: 'tanstack', kind: 'peer', name: 'TanStack chat() and useChat' },
+  { system: 'mui', kind: 'peer', name: 'MUI hooks, plain server' },
+  { system: 'plain', kind: 'floor', name: 'plain page, plain server' },
+] as const satisfies { system: System; kind: Contender['kind']; name: string }[]
 
-/** Who stands over the others in the tables. */
+/** Reference contender of the tables. */
 export const OURS = pages[0].name
 
-/** Ours beside each peer: the middle, and, where each item is a figure of its own, what one in a hundred exceeds. */
+/** Claims of ours against each peer: medians (`ratio`), and 99th percentiles (`tail`). */
 export const beside = (kinds: readonly ('ratio' | 'tail')[]): Claim[] =>
   pages
     .filter(({ kind }) => kind === 'peer')
     .flatMap(({ name }) => kinds.map((kind): Claim => ({ kind, of: OURS, to: name })))
 
-/** Answers at once, the milliseconds between two tokens of one, and how many messages are mounted before, all together. */
+/** Number of concurrent answers, ms between two tokens of one, and total number of messages mounted before. */
 export interface Scene {
   readonly answers: number
   readonly paceMs: number
   readonly mounted: number
 }
 
-/** The same scene on the page of each, with so many tokens an answer. */
-export const onPages = (asked: ScreenAsked, tokens: number, warmUp: number, scene: Scene): Contender[] =>
-  pages.map(({ whose, kind, name }) => ({
+/** Contenders for one scene, one per page, with `tokens` tokens per answer. */
+export const onPages = (asked: ScreenFigure, tokens: number, warmUp: number, scene: Scene): Contender[] =>
+  pages.map(({ system, kind, name }) => ({
     name,
     kind,
     load: { pieces: 1, items: tokens },
@@ -44,13 +44,13 @@ export const onPages = (asked: ScreenAsked, tokens: number, warmUp: number, scen
       const paceMs = isTrial ? PACE_IN_TRIAL_MS : scene.paceMs
       const messages = isTrial ? Math.min(TRIAL, scene.mounted) : Math.floor(scene.mounted / answers)
       const { screen } = await import('../../contenders/screen/page.ts')
-      return screen(whose, asked, { answers, messages, tokens: items, paceMs, piece })
+      return screen(system, asked, { answers, messages, tokens: items, paceMs, piece })
     },
   }))
 
-/** What is the same in all scenes. */
+/** Notes that hold for all scenes. */
 export const NOTES = [
-  'ours is an agent on a file of SQLite, which is its store if nothing is said, and each token is in the log before it is sent; the others keep nothing',
-  'MUI has no server: it is sent its chunks by a plain one, which has no model to read from',
-  'the server, the browser and who measures are processes of their own, for all',
+  'ours is an agent on SQLite, the default store, and appends each token to the log before sending it; the others store nothing',
+  'MUI has no server: a plain server without a model sends its chunks',
+  'the server, the browser and the measuring process are separate for every contender',
 ]

@@ -1,7 +1,7 @@
 import type { Benchmark } from '../../harness/suite.ts'
 import { beside, NOTES, OURS, onPages, TRIAL } from './pages.ts'
 
-/** One answer, from each token that the model says to the frame that shows it: of a slow model, a fast one, and one faster than any. */
+/** Latency from a token of the model to the frame that shows it, for a slow, a fast and an extremely fast model. */
 export function tokenBenchmarks(quick: boolean): Benchmark[] {
   return [
     tokens(50, quick ? 50 : 200, quick),

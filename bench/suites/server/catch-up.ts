@@ -1,13 +1,13 @@
 import type { Past } from '../../contenders/server/catch-up.ts'
 import type { Benchmark, Contender } from '../../harness/suite.ts'
 
-/** How long who comes late needs for all of a session. */
+/** Time for a late reader to receive a whole session. */
 export function catchUpBenchmarks(quick: boolean): Benchmark[] {
   const counts = quick ? [2_000] : [2_000, 20_000]
   return counts.flatMap(count =>
     (['wall', 'cpu'] as const).flatMap(unit => [
       catchUp(`catch-up-memory-${count}`, 'in memory', false, count, unit, quick),
-      catchUp(`catch-up-disk-${count}`, 'in a file: SQLite (synchronous=FULL), or theirs', true, count, unit, quick),
+      catchUp(`catch-up-disk-${count}`, 'on disk: SQLite (synchronous=FULL), or their files', true, count, unit, quick),
     ]),
   )
 }
@@ -21,8 +21,7 @@ function catchUp(
   quick: boolean,
 ): Benchmark {
   const load = { pieces: 1, items: count }
-  const until =
-    unit === 'cpu' ? 'CPU time of the server that has it read' : 'until an SSE reader in another process has all of it'
+  const until = unit === 'cpu' ? 'CPU time of the server' : 'until an SSE reader in another process has all of it'
   const contender = (name: string, kind: Contender['kind'], past: Past): Contender => ({
     name,
     kind,
@@ -48,7 +47,7 @@ function catchUp(
       [events, reply].map(to => ({ kind: 'ratio' as const, of: of.name, to: to.name, atMost: 1 })),
     ),
     notes: [
-      'one reply is the peer’s GET without events: a JSON array of all there is',
+      'one reply is the peer’s GET without SSE: a JSON array of all entries',
       ...(quick ? ['quick: no long session'] : []),
     ],
   }

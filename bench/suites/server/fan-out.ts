@@ -3,7 +3,7 @@ import type { Benchmark, Claim, Contender } from '../../harness/suite.ts'
 
 /** Entries an append. */
 const SIZE = 16
-/** What share of plain http's deliveries ours must have. */
+/** Minimum share of the deliveries of plain http. */
 const LEAST_SHARE = 0.8
 
 const READERS = [
@@ -12,7 +12,7 @@ const READERS = [
   { readers: 1_000, appends: 30 },
 ]
 
-/** What it costs the server's process that an entry reaches a reader, by the number of readers. */
+/** CPU cost of the server per delivered entry, by the number of readers. */
 export function fanOutBenchmarks(quick: boolean): Benchmark[] {
   return READERS.map(({ readers, appends }) => {
     const load = { pieces: 1, items: SIZE * readers * (quick ? Math.ceil(appends / 3) : appends) }
@@ -34,7 +34,7 @@ export function fanOutBenchmarks(quick: boolean): Benchmark[] {
       to: to.name,
       ...(atLeast && { atLeast }),
     })
-    const alone = readers === 1 ? [contender('ours, appended and nobody reads', 'ours', 'ours memory', 0)] : []
+    const alone = readers === 1 ? [contender('ours, appended without readers', 'ours', 'ours memory', 0)] : []
     return {
       name: `fan-out-${readers}`,
       title: `deliveries to ${readers === 1 ? 'one SSE reader' : `${readers.toLocaleString('en')} SSE readers`} of a session, ${SIZE} entries an append, CPU time of the server's process`,

@@ -1,7 +1,7 @@
 import type { Way } from '../../contenders/server/served.ts'
 import type { Benchmark, Contender } from '../../harness/suite.ts'
 
-/** How soon a reader has what is appended, by what an append waits for. */
+/** Latency from an append to a reader, by durability. */
 export function latencyBenchmarks(quick: boolean): Benchmark[] {
   const contender = (name: string, kind: Contender['kind'], way: Way): Contender => ({
     name,

@@ -20,7 +20,7 @@ const WILDCARDS: Fields = {
   sent: 'set',
 }
 
-/** The values that the declared fields have in a draft, by path: named one by one, not found by the rules that are measured. */
+/** Expected values of the declared fields of a draft, by path. Listed explicitly, independent of the measured code. */
 const plainValues = ({ subject, body, bullets, people, sent }: Draft) =>
   new Map<string, unknown>(Object.entries({ subject, body, bullets, people, sent }))
 
@@ -38,7 +38,7 @@ const wildcardValues = ({ subject, body, bullets, people, sent }: Draft) =>
     ['sent', sent],
   ])
 
-/** Reads a draft to its end, and gives what is then to be checked. */
+/** Reads a draft to its end and returns the output to check. */
 type Reader<Output> = (deltas: readonly string[]) => Output | Promise<Output>
 
 const prepared =
@@ -55,13 +55,13 @@ const prepared =
     )
   }
 
-/** What was read: every contender holds the whole value to the end, so that the collector has the same to carry for each. */
+/** Output of a reader. Every contender retains the whole value, so that garbage collection costs the same. */
 interface Seen {
   tally: Tally
   value: unknown
 }
 
-/** What updates amount to: who sends them on keeps none, so none is kept while the time is taken. */
+/** Counts of updates. The updates themselves are not retained while measuring, like in an application that forwards them. */
 interface Tally {
   sets: number
   items: number
@@ -74,7 +74,7 @@ function count(tally: Tally, update: FieldUpdate): void {
   else tally.sets++
 }
 
-/** The check reads the draft once more, keeps all updates, and holds them to the document and to what was counted. */
+/** The check reads the draft again, collects all updates, and compares them with the document and with the counts. */
 async function watched(
   fields: Fields,
   valuesOf: (document: Draft) => Map<string, unknown>,
@@ -106,7 +106,7 @@ async function watched(
   return prepare(length, piece)
 }
 
-/** What has arrived at each path; a text that came in other pieces than those of the deltas is refused. */
+/** Received value by path. @throws if a text was split differently from the deltas. */
 function received(updates: readonly FieldUpdate[]): Map<string, unknown> {
   const values = new Map<string, unknown>()
   for (const update of updates) {
@@ -136,8 +136,8 @@ const parsed = prepared<unknown>(async () => {
   }
 }, checkValue)
 
-/** No fields: an update for whatever grows. What handing them out costs alone, wherever they are from. */
-const handedOut = prepared<Seen>(
+/** Emits an update per growth without fields: the cost of emitting updates alone. */
+const emitted = prepared<Seen>(
   async () => {
     const { JsonStream } = await import('@millrace/protocol')
     return deltas => {
@@ -168,7 +168,7 @@ const handedOut = prepared<Seen>(
       notes,
     ])
     const all = [subject, body, ...bullets, ...texts].join('').length
-    // Where two strings share a delta only the latter's growth is handed out.
+    // If two strings share a delta, only the growth of the second is emitted.
     ok(characters <= all && characters > all * 0.9, `${characters} of ${all} characters`)
   },
 )
@@ -195,7 +195,7 @@ const partialJson = prepared<unknown>(async () => {
   }
 }, checkValue)
 
-/** The cheapest async iterator there is. */
+/** Minimal async iterator. */
 function iterate<T>(items: readonly T[]): AsyncIterable<T> {
   let at = 0
   const next = (): Promise<IteratorResult<T, undefined>> => {
@@ -208,21 +208,21 @@ function iterate<T>(items: readonly T[]): AsyncIterable<T> {
 const JSON_STREAM = 'JsonStream'
 const PLAIN_FIELDS = 'FieldWatcher'
 const WILDCARD_FIELDS = 'FieldWatcher, wildcards'
-const HANDED_OUT = 'JsonStream, an update a delta'
+const EMITTED = 'JsonStream, an update a delta'
 const JSONRIVER = 'jsonriver'
 const PARTIAL_JSON = 'partial-json'
 
 const rowOf = (way: string, size: number) =>
   `${way}, ${TOTAL / size} x ${size < 1_000_000 ? `${size / 1000} KB` : '1 MB'}`
 
-/** The declared fields of a document that arrives in small deltas, as updates: what that costs beside parsing it, by its size. */
+/** Cost of field updates from a document in small deltas, compared with parsing alone, by size. */
 export function fields(): Benchmark {
   const [small, , large] = SIZES
   const ways: [string, Contender['kind'], Contender['prepare']][] = [
     [JSON_STREAM, 'ours', parsed],
     [PLAIN_FIELDS, 'ours', (length, piece) => watched(PLAIN, plainValues, length, piece)],
     [WILDCARD_FIELDS, 'ours', (length, piece) => watched(WILDCARDS, wildcardValues, length, piece)],
-    [HANDED_OUT, 'floor', handedOut],
+    [EMITTED, 'floor', emitted],
     [JSONRIVER, 'peer', jsonriver],
   ]
   const rescanning = `${PARTIAL_JSON}, 1 x 10 KB only`
@@ -247,13 +247,13 @@ export function fields(): Benchmark {
       }),
       ...ratio(PLAIN_FIELDS, JSON_STREAM, 1.5),
       ...ratio(WILDCARD_FIELDS, JSON_STREAM, 1.5),
-      ...ratio(HANDED_OUT, JSON_STREAM),
+      ...ratio(EMITTED, JSON_STREAM),
       ...ratio(WILDCARD_FIELDS, JSONRIVER),
       { kind: 'ratio', of: rowOf(WILDCARD_FIELDS, small), to: rescanning },
     ],
     notes: [
-      'the peers only parse: what changed in the value is left to find',
-      'partial-json reads everything again with each delta, so that its time grows with the square of the length: it is given 10 KB only',
+      'the peers only parse and do not report what changed',
+      'partial-json parses from the start with each delta, which is quadratic, so it gets 10 KB only',
     ],
   }
 }

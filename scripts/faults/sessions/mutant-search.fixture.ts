@@ -3,12 +3,12 @@ import type { Patience } from './schedule-scene.fixture.ts'
 import { inLanes, type ScheduleReport } from './schedule-suite.fixture.ts'
 import type { InProcessServer } from './session-server.fixture.ts'
 
-/** A mistake that is planted into the code under test. The schedules have to find it. */
+/** A bug that is planted into the code under test. The schedules must find it. */
 export interface Mutant {
   readonly name: string
   /** A seed that finds it, tried first. */
   readonly seed: number
-  /** Whether it keeps a client from ever getting on, so that schedules with it are given up soon. */
+  /** Whether it blocks a client forever, so that its schedules use a short timeout. */
   readonly stalls?: boolean
   /** Matches a problem that is reported for it. */
   readonly found: RegExp
@@ -21,12 +21,12 @@ interface Search {
   play(seed: number, server: InProcessServer, name: string, patience: Patience): Promise<ScheduleReport>
 }
 
-/** How long a schedule may take, also on a busy machine: many mutants show only at its end. */
+/** Timeout of a schedule in ms, generous for a busy machine: many mutants show only at its end. */
 const GIVE_UP_MS = 60_000
 /** The least time for a mutant that stalls. Schedules without a mutant take a second or two. */
 const STALLED_MS = 4_000
 
-/** The known seed is played at most this often: what a schedule finds also depends on timing. */
+/** Maximum plays of the known seed. The result of a schedule also depends on timing. */
 const ATTEMPTS = 4
 /** Then this many seeds are played, several at a time. */
 const SEEDS = 400
@@ -37,13 +37,13 @@ interface Finding {
   readonly seed: number
   /** How many schedules were playing at a time. */
   readonly lanes: number
-  /** Whether the schedule was given up, which a slow machine causes as well. */
+  /** Whether the schedule timed out, which a slow machine can also cause. */
   readonly wasGivenUp: boolean
 }
 
 const wasGivenUp = ({ problems }: ScheduleReport) => problems.some(problem => problem.startsWith('gave up'))
 
-/** Expects that schedules find the mutant. One that was given up has found it only if it passes in the same time without the mutant. */
+/** Expects that schedules find the mutant. A timeout counts only if the schedule passes in the same time without the mutant. */
 export async function expectFound(mutant: Mutant, search: Search): Promise<void> {
   for (let giveUpMs = await patienceFor(mutant, search); ; giveUpMs = Math.min(2 * giveUpMs, GIVE_UP_MS)) {
     const finding = await find(mutant, search, giveUpMs)
@@ -54,7 +54,7 @@ export async function expectFound(mutant: Mutant, search: Search): Promise<void>
   }
 }
 
-/** How long schedules with the mutant may take at first. For one that stalls it is twice what its schedule takes on this machine now. */
+/** First timeout of schedules with the mutant. If it stalls: twice the current duration of its schedule on this machine. */
 async function patienceFor({ seed, stalls }: Mutant, search: Search): Promise<number> {
   if (!stalls) return GIVE_UP_MS
   const from = performance.now()
@@ -73,7 +73,7 @@ async function find(mutant: Mutant, { open, play }: Search, giveUpMs: number): P
 
   async function search(seed: number, lanes: number): Promise<void> {
     const report = await play(seed, server, `mutant${played++}`, { giveUpMs, signal: over.signal })
-    // Those that were given up because another one found it say nothing.
+    // Ignores schedules that were aborted because another one found the mutant.
     if (finding !== undefined) return
     for (const problem of report.problems) problems.add(problem.slice(0, 200))
     if (!report.problems.some(problem => mutant.found.test(problem))) return
@@ -94,7 +94,7 @@ async function find(mutant: Mutant, { open, play }: Search, giveUpMs: number): P
   return finding ?? expect.unreachable(`no schedule found it, only:\n${[...problems].join('\n')}`)
 }
 
-/** Plays the schedule that found a mutant without it, as many at a time as then. Returns the problems. */
+/** Plays the schedule that found a mutant without it, with the same concurrency. Returns the problems. */
 async function playWithout(
   { seed, lanes }: Pick<Finding, 'seed' | 'lanes'>,
   { open, play }: Search,

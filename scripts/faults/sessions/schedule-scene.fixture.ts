@@ -13,10 +13,10 @@ const EVENT_DELAY_MS = 15
 /** A stall, a refusal or an absence lasts at most this long. */
 export const OUTAGE_MS = 60
 
-/** When a schedule is given up. */
+/** Timeout and cancellation of a schedule. */
 export interface Patience {
   readonly giveUpMs?: number
-  /** Aborted when the result is not needed any more. */
+  /** Aborted when the result is no longer needed. */
   readonly signal?: AbortSignal
 }
 
@@ -50,7 +50,7 @@ export abstract class ScheduleScene<Server extends SessionServer = SessionServer
     if (signal?.aborted) this.#end.abort()
   }
 
-  /** How much the first client has observed. Moments of a schedule are counted by it. */
+  /** Number of observations of the first client. Events of a schedule are timed by it. */
   abstract readonly observed: number
 
   /** Aborted when the schedule has ended, has failed, or takes too long. */
@@ -79,7 +79,7 @@ export abstract class ScheduleScene<Server extends SessionServer = SessionServer
     for (const condition of [...this.#conditions]) if (condition.holds()) condition.resolve()
   }
 
-  /** Waits for a random moment after so many observations, or for the end of the scripts. */
+  /** Waits for a random moment after `after` observations, or for the end of the scripts. */
   async moment(after: number, isOver: () => boolean): Promise<void> {
     await this.until('its moment comes', () => this.observed >= after || isOver())
     await this.pause(EVENT_DELAY_MS)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { firstSeed, isCampaign, reportFailed, reportPlayed, scheduleCount } from '../campaign.ts'
 
-/** How one schedule went. */
+/** Result of one schedule. */
 export interface ScheduleReport {
   /** Empty when the schedule passed. */
   readonly problems: readonly string[]
@@ -20,7 +20,7 @@ export interface ScheduleSuite<Server, Report extends ScheduleReport> {
   readonly first?: number
   /** How many schedules play at a time on one server. */
   readonly lanes: number
-  /** Seeds that once found a mistake, and which one. `npm test` always plays them. */
+  /** Seeds that once found a bug, with its description. `npm test` always plays them. */
   readonly kept?: ReadonlyMap<number, string>
   open(): Promise<Server>
   close(server: Server): Promise<void>
@@ -28,9 +28,9 @@ export interface ScheduleSuite<Server, Report extends ScheduleReport> {
   play(seed: number, server: Server, name: string): Promise<Report>
   /** How many servers and workers were killed. */
   killed(server: Server): number
-  /** What the processes of the server complained of. */
+  /** Errors of the server processes. */
   complaints?(server: Server): readonly string[]
-  /** What was played, for the output. */
+  /** Summary of the played schedules, for the output. */
   summary(reports: readonly Report[], server: Server): string
 }
 
@@ -71,12 +71,12 @@ export function scheduleSuite<Server, Report extends ScheduleReport>(suite: Sche
       const known = found === undefined ? '' : ` (it once found: ${found})`
       const failure = [`seed ${seed} failed${known}; to play it again: ${again}`, ...problems, ...notes].join('\n  ')
       failures.push(failure)
-      // At once: thousands of schedules may follow.
+      // Printed at once, because thousands of schedules may follow.
       console.log(failure)
     }
 
     try {
-      // A campaign plays the seeds that it asks for, and no others.
+      // A campaign plays only its own seeds.
       const queue = isCampaign() ? seeds : [...new Set([...kept.keys(), ...seeds])]
       await inLanes(lanes, async () => {
         for (let seed = queue.shift(); seed !== undefined; seed = queue.shift()) {

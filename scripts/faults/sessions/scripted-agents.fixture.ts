@@ -1,5 +1,5 @@
-// Agents for schedules of faults. They write everything that a session can hold, a few letters at a time. What they say depends only on
-// the prompt and on the attempt.
+// Agents for schedules of faults. They write all kinds of content, a few letters at a time. Their output depends only on
+// the prompt and the attempt.
 import {
   agent,
   ProviderError,
@@ -10,10 +10,10 @@ import {
   tool,
 } from '../../../packages/runtime/src/index.ts'
 
-/** A long text in which no two pieces are equal, so that a piece that is doubled or missing shows. */
+/** A long text without equal pieces, so that a repeated or missing piece shows. */
 export const longText = (words: string): string => Array.from({ length: 6 }, (_, n) => `${words} (${n})`).join(' ')
 
-/** Accepts every value. Schemas of a library are out of reach here: the workspace's root depends on none. */
+/** Accepts every value. The workspace's root has no schema library. */
 const unchecked = <T>(): Schema<T> => ({
   '~standard': { version: 1, vendor: 'millrace-schedules', validate: value => ({ value: value as T }) },
 })
@@ -25,7 +25,7 @@ type Weighed = { readonly weighed?: Readonly<Record<string, number>> }
 interface AgentOptions {
   /** Pause between two pieces of a model's answer. */
   readonly paceMs: number
-  /** How many attempts of the stammerer fail at most. One fails for every prompt, a second one where the prompt's length is odd. */
+  /** Maximum number of failed attempts of the stammerer. One fails for every prompt, a second one if the prompt's length is odd. */
   readonly mostFailures: 1 | 2
 }
 
@@ -89,7 +89,7 @@ export function scriptedAgents({ paceMs, mostFailures }: AgentOptions) {
     parallelCalls: 2,
   })
 
-  /** Fails in the middle of its answer, with a call begun, and writes a whole answer when it is asked again. */
+  /** Fails in the middle of its answer, with a started call, and writes a complete answer on retry. */
   const stammerer = agent({
     name: 'stammerer',
     model: model(prompt =>

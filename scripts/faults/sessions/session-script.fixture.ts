@@ -1,7 +1,7 @@
 import type { View } from '../../../packages/protocol/src/index.ts'
 import type { ScheduleScene } from './schedule-scene.fixture.ts'
 
-/** What users do in one session: they take turns, and answer whatever asks for an approval. */
+/** User actions in one session: they send messages in turn and answer approvals. */
 export abstract class SessionScript<Turn, Scene extends ScheduleScene> {
   readonly sessionId: string
   readonly problems: string[] = []
@@ -26,7 +26,7 @@ export abstract class SessionScript<Turn, Scene extends ScheduleScene> {
 
   protected abstract playTurn(turn: Turn): Promise<void>
 
-  /** Resolves with whether to answer again, for an answer that failed on its way. */
+  /** Resolves with true if an answer failed in transit and must be retried. */
   protected abstract answer(answer: { kind: 'approval'; id: string; approved: boolean }): Promise<boolean>
 
   async play(): Promise<void> {

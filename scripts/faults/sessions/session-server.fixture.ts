@@ -3,7 +3,7 @@ import { type Agent, createWorker, type Logger, type Worker } from '../../../pac
 import type { App, Listening } from '../../../packages/server/src/index.ts'
 import { freePort } from './free-port.fixture.ts'
 
-/** A server on one port and the workers that drive its runs. Both can be killed; others take their places. */
+/** A server on one port and the workers that drive its runs. Both can be killed and are replaced. */
 export interface SessionServer {
   readonly port: number
   /** Reads the logs from the store itself. */
@@ -22,7 +22,7 @@ export const SERVER_OPTIONS = {
     // Clients connect again after one to three silent heartbeats. Shorter ones make all of them do so at once on a busy machine, which
     // keeps it busy.
     heartbeatMs: 1_000,
-    // So small that a client that stalls for a moment is detached, and then reads from the store.
+    // Small, so that a client that stalls briefly is detached and then reads from the store.
     maxBuffered: 4 * 1024,
     stallMs: 2_000,
     pollMs: 300,
@@ -32,10 +32,10 @@ export const SERVER_OPTIONS = {
 /** Options of the workers of all schedules. */
 export const WORKER_OPTIONS = { backoff: { first: 1, longest: 5 } } as const
 
-/** How often a worker looks for work, in ms, and how many runs it drives at once. */
+/** Poll interval of a worker in ms, and its maximum number of concurrent runs. */
 export const ENGINE_OPTIONS = { pollMs: 20, concurrency: 128 } as const
 
-/** After this time a worker stops without handing over its runs, like a killed one: a planted mistake may keep it from handing over. */
+/** After this time a worker stops without handing over its runs, like a killed one: a planted bug can prevent the handover. */
 const GRACE_MS = 1_000
 
 const QUIET: Logger = { warn() {}, error() {} }
@@ -102,7 +102,7 @@ export class InProcessServer implements SessionServer {
   }
 
   #inOrder(work: () => Promise<void>): Promise<void> {
-    // A step that failed was told to its caller. The next ones do not depend on it.
+    // A failed step has been reported to its caller. The next ones do not depend on it.
     this.#last = this.#last.catch(() => {}).then(work)
     return this.#last
   }

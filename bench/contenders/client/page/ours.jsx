@@ -15,5 +15,5 @@ createRoot(document.getElementById('root')).render(
     <List />
   </ChatProvider>,
 )
-// Somebody else has asked: the answer comes to all who follow the session.
+// Another client has sent the message. The answer reaches all subscribers of the session.
 page(() => {})

@@ -1,4 +1,4 @@
-// There is no package of its hooks here: its client, with a state that is set to the messages whenever they change, as its `useChat` does.
+// Its hooks package is not installed. Uses its client and sets a state to the messages on each change, like its `useChat`.
 
 import { ChatClient, fetchServerSentEvents } from '@tanstack/ai-client'
 import { memo, useEffect, useState } from 'react'

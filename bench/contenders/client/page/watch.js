@@ -1,8 +1,7 @@
-// What a page tells of itself while an answer comes: when bytes arrive and when their words are in the document, how often React commits, how many rows it
-// renders, and how many frames the screen has.
+// Measures a page while an answer streams: arrival of bytes and of their words in the document, React commits, rendered rows and screen frames.
 
 const counts = { commits: 0, renders: 0, frames: 0 }
-/** When each word arrived, by its number, and how many are in the document. */
+/** Arrival time of each word by its number. `shown` is the number of words in the document. */
 const arrivals = []
 const latencies = []
 let shown = 0
@@ -20,7 +19,7 @@ globalThis.__REACT_DEVTOOLS_GLOBAL_HOOK__ = {
   onPostCommitFiberRoot: () => {},
 }
 
-/** A row says that it was rendered. */
+/** Called by a row when it renders. */
 export function rendered() {
   counts.renders++
 }
@@ -66,16 +65,16 @@ new MutationObserver(() => {
   if (shown >= wanted) done()
 }).observe(root, { subtree: true, childList: true, characterData: true })
 
-/** So many earlier messages: ids, roles and texts. */
+/** Earlier messages: ids, roles and texts. */
 export const history = Array.from({ length: Number(new URLSearchParams(location.search).get('messages')) }, (_, i) => {
   return { id: `message-${i}`, role: i % 2 ? 'assistant' : 'user', text: `What the mill said for the ${i}th time.` }
 })
 
-/** Is told how an answer is asked for. */
+/** Registers the function that requests an answer. */
 export function page(send) {
   globalThis.bench = {
     rows: () => root.querySelectorAll('li').length,
-    /** Has an answer of so many words come, and tells of it when all of it is there. */
+    /** Requests an answer of `count` words and resolves with the measurements when it is complete. */
     async answer(words) {
       const before = { ...counts }
       const since = performance.now()
@@ -84,7 +83,7 @@ export function page(send) {
         done = resolve
         send()
       })
-      // The commit that brought the last word is not over when the document has it.
+      // The commit with the last word is still running when the document changes.
       await new Promise(resolve => setTimeout(resolve))
       return {
         latencies,

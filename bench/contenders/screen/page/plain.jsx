@@ -1,4 +1,4 @@
-// What the platform takes: events are read as they come, and each token is put at the end of a text.
+// Floor: reads events as they arrive and appends each token to a text node.
 
 import { createParser } from 'eventsource-parser'
 import { conversations, history, ready } from './watch.js'

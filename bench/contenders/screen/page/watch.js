@@ -1,19 +1,23 @@
-// What a page tells of itself while answers come: when each token of each answer was on the screen, and which frames the screen had.
+// Measures a page while answers stream: when each token was painted, and all frames.
 
 const { messages, conversations: given } = globalThis.plan
 
-/** So many earlier messages of each conversation: ids, roles and texts. */
+/** Earlier messages of each conversation: ids, roles and texts. */
 export const history = Array.from({ length: messages }, (_, i) => {
-  return { id: `message-${i}`, role: i % 2 ? 'assistant' : 'user', text: `What the mill said for the ${i}th time.` }
+  return {
+    id: `message-${i}`,
+    role: i % 2 ? 'assistant' : 'user',
+    text: `What the mill producedAt for the ${i}th time.`,
+  }
 })
 
-/** What there is to be shown, each with its number. */
+/** Conversations to show, with their numbers. */
 export const conversations = given.map((conversation, number) => ({ ...conversation, number }))
 
 const now = () => performance.timeOrigin + performance.now()
 const root = document.getElementById('root')
 const sheet = new CSSStyleSheet()
-// Each conversation is a box of its own, so that none moves another's.
+// Each conversation has its own box, so that none changes the layout of another.
 sheet.replaceSync(`
   #root { display: flex; flex-wrap: wrap; gap: 4px }
   ul { margin: 0; width: 300px; height: 300px; overflow: auto; contain: strict }
@@ -21,7 +25,7 @@ sheet.replaceSync(`
 `)
 document.adoptedStyleSheets = [sheet]
 
-/** Of each answer: how many of its tokens are in the document, and when each was on the screen. */
+/** For each answer: number of tokens in the document, and the time at which each was painted. */
 const answers = conversations.map(() => ({ seen: 0, shown: [] }))
 const changed = new Set()
 const frames = []
@@ -30,11 +34,11 @@ let wanted = Number.POSITIVE_INFINITY
 
 const LONGEST_TOKEN = 40
 
-/** How many tokens a list shows of its answer: the number of the last, which is in its last characters. */
+/** Number of shown tokens of an answer: the number of the last token, which is in the last characters. */
 function seenIn(list) {
   const text = list.lastElementChild?.lastChild
   if (text?.nodeType !== Node.TEXT_NODE) return 0
-  // All of a long text would be copied each time.
+  // Reading the whole text would copy it each time.
   const tail = text.substringData(Math.max(0, text.length - LONGEST_TOKEN), LONGEST_TOKEN)
   const end = tail.lastIndexOf('~')
   return end < 0 ? 0 : Number(tail.slice(tail.lastIndexOf('~', end - 1) + 1, end)) + 1
@@ -52,12 +56,12 @@ new MutationObserver(records => {
   }
 }).observe(root, { subtree: true, childList: true, characterData: true })
 
-// A frame has all that was in the document when its layout was done, also what a callback of the same frame put there: something whose size is
-// another in each frame says when that is. The frame is over when the page is told of a message that was sent then.
+// A frame shows everything that was in the document at its layout, including changes from callbacks of the same frame. The probe changes its size
+// in each frame, so its ResizeObserver fires right after layout. It posts a message, which arrives after the frame is painted.
 const probe = document.body.appendChild(document.createElement('div'))
 probe.id = 'probe'
 const painted = new MessageChannel()
-/** What each frame has that was not told to be over yet: a busy page may have the next one before that. */
+/** Frames that are laid out and not yet painted. A busy page can have several. */
 const painting = []
 new ResizeObserver(() => {
   if (changed.size === 0) return
@@ -79,7 +83,7 @@ requestAnimationFrame(frame)
 
 const asking = []
 
-/** A conversation says how its answer is asked for. */
+/** Registers the function that requests the answer of a conversation. */
 export function ready({ number }, ask) {
   asking[number] = ask
 }
@@ -87,12 +91,12 @@ export function ready({ number }, ask) {
 globalThis.bench = {
   now,
   rows: () => root.querySelectorAll('li').length,
-  /** Asks for all answers, of so many tokens, each by its number. */
+  /** Requests all answers of `tokens` tokens, each by its number. */
   ask(tokens) {
     wanted = tokens
     for (const [number, ask] of asking.entries()) ask(String(number))
   },
-  /** Tells of the answers when all their tokens were on the screen. */
+  /** Resolves with the report when all tokens are painted. */
   async shown() {
     await allShown.promise
     const lists = root.querySelectorAll('ul')

@@ -1,0 +1,87 @@
+import { strictEqual } from 'node:assert/strict'
+import { answer, checkText } from '../../fixtures/text.ts'
+import { type Job, job } from '../../harness/suite.ts'
+import { type Clock, SCREEN_MS } from './clock.ts'
+import { allocated, collect } from './heap.ts'
+import { TRIAL } from './trial.ts'
+
+/** Arrival of deltas: `size` at once, `apartMs` ms apart. */
+export interface Arrivals {
+  readonly size: number
+  readonly apartMs: number
+}
+
+/** Measured quantity: time, allocated bytes per delta, or notifications per screen frame. */
+export type StoreFigure = 'time' | 'bytes' | 'notifications'
+
+/** Parameters of a measurement: the deltas, the number of earlier messages, the arrival, and the measured quantity. */
+export interface StoreLoad {
+  readonly count: number
+  readonly piece: number
+  readonly history: number
+  readonly arrivals: Arrivals
+  readonly asked: StoreFigure
+}
+
+/** Records of a subscriber: number of notifications, and the text length at the last one. */
+export class Subscriber {
+  notifications = 0
+  length = 0
+
+  see(text: string | undefined): void {
+    this.notifications++
+    this.length = text?.length ?? 0
+  }
+}
+
+/** Final state: the last answer, and the number of messages. */
+export interface FinalState {
+  readonly text: string | undefined
+  readonly messages: number
+}
+
+/** A stream that yields items one by one on demand, and advances the clock between two arrivals. */
+export function arriving<T>(items: readonly T[], { size, apartMs }: Arrivals, clock: Clock): ReadableStream<T> {
+  let at = 0
+  return new ReadableStream<T>(
+    {
+      pull(controller) {
+        if (at > 0 && at % size === 0) clock.pass(apartMs)
+        if (at < items.length) controller.enqueue(items[at++] as T)
+        else controller.close()
+      },
+    },
+    // The consumer has processed the last item before it pulls the next one.
+    { highWaterMark: 0 },
+  )
+}
+
+/** Creates the job. Checks the text of the last answer, that the subscriber saw all of it, and the number of messages. */
+export function storeJob(
+  { count, piece, arrivals: { size, apartMs }, asked }: StoreLoad,
+  expected: { readonly messages: number; readonly last: number },
+  seen: Subscriber,
+  clock: Clock,
+  run: () => FinalState | Promise<FinalState>,
+): Job {
+  const frames = Math.ceil((Math.ceil(count / size) * apartMs) / SCREEN_MS)
+  // Skipped in tests, which do not measure.
+  if (count > TRIAL) collect()
+  return job(
+    async () => {
+      const timed = () => clock.during(run)
+      const { result, bytes } = asked === 'bytes' ? await allocated(timed) : { result: await timed(), bytes: 0 }
+      return { ...result, seen, bytes }
+    },
+    ({ text, messages, seen }) => {
+      const { last } = expected
+      checkText(text, answer(last, piece))
+      strictEqual(messages, expected.messages, 'wrong number of messages')
+      strictEqual(seen.length, answer(last, piece).length, 'the subscriber did not see the whole text')
+    },
+    ({ seen, bytes }) => {
+      if (asked === 'time') return []
+      return [asked === 'bytes' ? bytes / count : seen.notifications / frames]
+    },
+  )
+}

@@ -1,0 +1,19 @@
+// A producer in a child process. It stays alive, because resumable-stream keeps the text in its memory.
+import { openProducer, type Way } from './answers.ts'
+import { handleRequests } from './start-child.ts'
+
+/** The answer to produce. */
+export interface ProduceRequest {
+  way: Way
+  streamId: string
+  count: number
+  piece: number
+}
+
+/** Sent when the answer is complete. */
+export type ProduceReply = Record<string, never>
+
+handleRequests<ProduceRequest, ProduceReply>(async ({ way, streamId, count, piece }) => {
+  await (await openProducer(way, streamId, count, piece)).produce()
+  return {}
+})

@@ -1,0 +1,27 @@
+// Our sessions. Some have a writer, the others have ended.
+
+import type { Backend } from '../log/target.ts'
+import { inParallel } from '../runtime/in-parallel.ts'
+import { liveOf, serving, started } from '../server/ours.ts'
+import type { ServedSession } from './open-sessions.ts'
+
+/** Sessions that are created at once. */
+const WIDTH = 64
+
+export async function sessionsOurs(backend: Backend, sessions: number, written: number): Promise<ServedSession[]> {
+  const { manager, port } = await serving(backend)
+  return inParallel(sessions, WIDTH, async n => {
+    const writer = await started(manager)
+    if (n < written) {
+      return {
+        address: liveOf(port, writer),
+        append(chunk) {
+          writer.write(chunk)
+        },
+      }
+    }
+    await manager.endStream(writer.streamId)
+    await writer.close()
+    return { address: liveOf(port, writer) }
+  })
+}

@@ -1,0 +1,63 @@
+// Answers of the models of one page, at the same pace, all starting on `begin`.
+import { setTimeout } from 'node:timers/promises'
+import { numbered, pace } from '../../fixtures/paced.ts'
+import { clock } from '../log/start-child.ts'
+
+/** Number of answers, tokens per answer, and ms between two tokens of one answer. */
+export interface AnswerScript {
+  readonly answers: number
+  readonly tokens: number
+  readonly paceMs: number
+  readonly piece: number
+}
+
+/** Tokens of one answer. */
+export const tokensOf = ({ tokens, piece }: AnswerScript, answer: number): string[] =>
+  numbered(tokens, piece * 1000 + answer)
+
+/** Answers by number, and the time of each of their tokens. */
+export class ScriptedAnswers {
+  readonly producedAt: number[][]
+  readonly #script: AnswerScript
+  readonly #requested = new Set<number>()
+  readonly #allRequested = Promise.withResolvers<void>()
+  readonly #begin = Promise.withResolvers<void>()
+  readonly #isOver = Promise.withResolvers<void>()
+  #left: number
+
+  constructor(script: AnswerScript) {
+    this.#script = script
+    this.#left = script.answers
+    this.producedAt = Array.from({ length: script.answers }, () => [])
+  }
+
+  /** Resolves when each answer has been requested. */
+  get asked(): Promise<void> {
+    return this.#allRequested.promise
+  }
+
+  /** Starts all answers. Resolves when all are complete. */
+  async begin(): Promise<void> {
+    this.#begin.resolve()
+    await this.#isOver.promise
+  }
+
+  /** Produces an answer. Like a remote model, it does not wait for its reader. */
+  async produce(answer: number, say: (token: string) => void): Promise<void> {
+    const producedAt = this.producedAt[answer]
+    if (!producedAt || this.#requested.has(answer))
+      throw new Error(`answer ${answer} does not exist or was requested before`)
+    this.#requested.add(answer)
+    if (this.#requested.size === this.#script.answers) this.#allRequested.resolve()
+    await this.#begin.promise
+    const { paceMs, answers } = this.#script
+    // Staggers the answers evenly, so that their tokens do not coincide.
+    if (answer > 0) await setTimeout((paceMs * answer) / answers)
+    await pace({ deltas: tokensOf(this.#script, answer), paceMs }, token => {
+      producedAt.push(clock())
+      say(token)
+    })
+    this.#left--
+    if (this.#left === 0) this.#isOver.resolve()
+  }
+}

@@ -1,0 +1,66 @@
+import { LEAST_ROUNDS } from './interval.ts'
+import { claims, needsOf, type Standing } from './standing.ts'
+import type { Benchmark, Suite } from './suite.ts'
+
+/** A benchmark to run, with its number of rounds. */
+export interface SelectedBenchmark {
+  suite: string
+  benchmark: Benchmark
+  rounds: number
+}
+
+/** Command line arguments, with the suites to select from. */
+export interface BenchmarkSelection {
+  suites: readonly Suite[]
+  standings: readonly Standing[]
+  /** Names of suites or benchmarks. Empty selects all. */
+  names: readonly string[]
+  /** Fewer rounds. Without names, only the standings rows with `quick`, and only their contenders. */
+  quick: boolean
+  /** Only the standings rows and their contenders. */
+  verify: boolean
+}
+
+/** The arguments select no benchmark. */
+export class SelectionError extends Error {}
+
+const ROUNDS = { quick: 3, full: 5 }
+/** Rounds of `--quick` without names, which has to finish in two minutes. */
+const OVERVIEW_ROUNDS = 2
+
+/** Selects the benchmarks to run, in the order of the suites. */
+export function selectBenchmarks({ suites, standings, names, quick, verify }: BenchmarkSelection): SelectedBenchmark[] {
+  const all = suites.flatMap(suite => suite.benchmarks(quick).map(benchmark => ({ suite: suite.name, benchmark })))
+  const pathOf = ({ suite, benchmark }: (typeof all)[number]) => `${suite}/${benchmark.name}`
+  const isNamed = (path: string) =>
+    names.length === 0 || names.some(name => path === name || path.startsWith(`${name}/`))
+  const unknown = names.find(name => !all.some(work => pathOf(work) === name || work.suite === name))
+  if (unknown !== undefined) {
+    throw new SelectionError(`unknown benchmark '${unknown}', expected one of: ${all.map(pathOf).join(', ')}`)
+  }
+  const isOverview = quick && names.length === 0
+  const roundsOf = ({ rounds = quick ? ROUNDS.quick : ROUNDS.full }: Benchmark, isClaimed = false) => {
+    if (isOverview) return OVERVIEW_ROUNDS
+    return isClaimed && !quick ? Math.max(rounds, LEAST_ROUNDS) : rounds
+  }
+  if (!isOverview && !verify) {
+    return all.filter(work => isNamed(pathOf(work))).map(work => ({ ...work, rounds: roundsOf(work.benchmark) }))
+  }
+  const needed = standings
+    .filter(row => isNamed(row.benchmark) && (!isOverview || row.quick))
+    .map(row => ({ row, needs: needsOf(row) }))
+  const works = all.flatMap(work => {
+    const rows = needed.filter(({ needs }) => needs.has(pathOf(work)))
+    const wanted = new Set(rows.flatMap(({ needs }) => [...(needs.get(pathOf(work)) ?? [])]))
+    const contenders = work.benchmark.contenders.filter(({ name }) => wanted.has(name))
+    if (contenders.length === 0) return []
+    // The benchmark's own claims can name contenders that are not selected.
+    const benchmark = { ...work.benchmark, contenders, claims: [] }
+    const isClaimed = rows.some(({ row }) => claims(row))
+    return [{ suite: work.suite, benchmark, rounds: roundsOf(benchmark, isClaimed) }]
+  })
+  if (works.length > 0) return works
+  throw new SelectionError(
+    `${names.join(', ')} has no row in the standings table, so there is no claim to verify: run it without --verify`,
+  )
+}

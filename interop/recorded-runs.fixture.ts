@@ -1,0 +1,207 @@
+// Random runs of the runtime, as live and late readers see them. Every dialect must carry them.
+
+import type { Dialect, Encoder } from '@millrace/dialects'
+import { memoryStore } from '@millrace/log'
+import type { Entry, Pending, RunStatus, View } from '@millrace/protocol'
+import { createRuntime, type Run, type Runtime } from '@millrace/runtime'
+import * as fc from 'fast-check'
+import {
+  afterwards,
+  type CallName,
+  counted,
+  Exit,
+  type Extra,
+  greeter,
+  type Past,
+  programOf,
+  type Reply,
+  type Scenario,
+  type Step,
+  workflowOf,
+} from './programs.fixture.ts'
+
+export type { Scenario } from './programs.fixture.ts'
+
+const words = fc
+  .array(fc.constantFrom('rye ', 'oats', ' wheel', '\n', '“é”', '😀 ', '{"a":'), { maxLength: 5 })
+  .map(all => all.join(''))
+const step: fc.Arbitrary<Step> = fc.record({
+  reasoning: words,
+  text: words,
+  calls: fc.array(fc.constantFrom<CallName>('weigh', 'sell', 'locate', 'broken', 'counted', 'nonsense'), {
+    maxLength: 3,
+  }),
+  extras: fc.array(fc.constantFrom<Extra>('url', 'document', 'file', 'provider', 'response'), { maxLength: 2 }),
+  failures: fc.constantFrom(0, 0, 0, 1, 2),
+})
+
+/** Random scenarios. */
+export const scenarios: fc.Arbitrary<Scenario> = fc.record({
+  kind: fc.constantFrom('agent', 'agent', 'agent', 'agent', 'object', 'workflow'),
+  steps: fc.array(step, { minLength: 1, maxLength: 3 }),
+  replies: fc.array(fc.constantFrom<Reply>('yes', 'yes', 'claimed', 'no', 'no', 'stop'), {
+    minLength: 8,
+    maxLength: 8,
+  }),
+  isDoomed: fc.constantFrom(false, false, false, true),
+  past: fc.constantFrom<Past>('nothing', 'nothing', 'turn', 'retried', 'edited'),
+  paceMs: fc.constantFrom(0, 1),
+  leavesAt: fc.constantFrom(-1, -1, -1, -1, 0, 1),
+})
+
+/** A finished run. */
+export interface Recorded {
+  readonly sessionId: string
+  readonly runId: string
+  /** Entries of a live reader, including discarded attempts. */
+  readonly live: readonly Entry[]
+  /** Entries of a late reader. */
+  readonly replay: readonly Entry[]
+  /** The view before the run, without the turn that it replaced. */
+  readonly before: Omit<View, 'internal'>
+  readonly view: Omit<View, 'internal'>
+  readonly status: RunStatus
+}
+
+const SESSION = 'session'
+const RUN = 'run-1'
+const EARLIER = 'run-0'
+
+const runs = new Map<string, Promise<Recorded>>()
+
+/** Plays a scenario, once for all callers in a process. */
+export function recorded(scenario: Scenario): Promise<Recorded> {
+  const key = JSON.stringify(scenario)
+  const run = runs.get(key) ?? play(scenario)
+  runs.set(key, run)
+  return run
+}
+
+async function play(scenario: Scenario): Promise<Recorded> {
+  const store = memoryStore()
+  const exit = new Exit()
+  const open = () =>
+    createRuntime({
+      store,
+      agents: [programOf(scenario, exit), greeter, counted],
+      workflows: [workflowOf(scenario), afterwards],
+      engine: { pollMs: 2, graceMs: 0 },
+      // Without a pace, deltas are not coalesced.
+      log: { coalesceMs: 0 },
+      backoff: { first: 1, longest: 2 },
+      logger: { warn() {}, error() {} },
+    })
+  let runtime = open()
+  try {
+    await playHistory(runtime, scenario)
+    let run = await startRun(runtime, scenario)
+    exit.isOpen = true
+    const replies = [...scenario.replies]
+    for (;;) {
+      const result = await Promise.race([run.result(), exit.left])
+      if (result === 'left') {
+        exit.left = new Promise(() => {})
+        await runtime.close()
+        runtime = open()
+        run = runtime.run(SESSION, RUN)
+      } else if (result.status === 'paused') {
+        await reply(runtime, replies.shift() ?? 'stop')
+      } else {
+        return await recordOf(runtime, run, result.status)
+      }
+    }
+  } finally {
+    await runtime.close()
+    await store.close()
+  }
+}
+
+/** Plays the history of the session. */
+async function playHistory(runtime: Runtime, { kind, past }: Scenario): Promise<void> {
+  if (past === 'nothing') return
+  const asked = { session: SESSION, runId: EARLIER, input: 'Hello?', messageId: 'said-0' }
+  const isFlow = kind === 'workflow' && past !== 'turn'
+  const earlier = isFlow
+    ? await runtime.start({ ...asked, workflow: 'asking' })
+    : await runtime.start({ ...asked, agent: past === 'turn' ? 'greeter' : 'program' })
+  await earlier.result()
+}
+
+/** Starts the run. A paused run is stopped before the one that replaces it. */
+function startRun(runtime: Runtime, { kind, past }: Scenario): Promise<Run> {
+  if (past === 'retried') return runtime.retry(SESSION, EARLIER, { runId: RUN })
+  if (past === 'edited') return runtime.edit(SESSION, 'said-0', 'Well?', { runId: RUN, newMessageId: 'said-1' })
+  const asked = { session: SESSION, runId: RUN, input: 'Well?', messageId: 'said-1' }
+  return kind === 'workflow'
+    ? runtime.start({ ...asked, workflow: 'asking' })
+    : runtime.start({ ...asked, agent: 'program' })
+}
+
+async function recordOf(runtime: Runtime, run: Run, status: RunStatus): Promise<Recorded> {
+  const live: Entry[] = []
+  for await (const piece of run.pieces({ whole: true })) live.push(...piece.entries)
+  const replay: Entry[] = []
+  for await (const piece of run.pieces({ merge: true, rewound: true })) replay.push(...piece.entries)
+  const at = live.find(({ chunk }) => chunk.type === 'run-started')?.sequence ?? 1
+  const { internal, ...before } = (await runtime.manager.view(SESSION, at - 1)).view
+  const { view } = await runtime.view(SESSION)
+  return { sessionId: SESSION, runId: RUN, live, replay, before, view, status }
+}
+
+/** Answers all pendings, or stops the run. */
+async function reply(runtime: Runtime, reply: Reply): Promise<void> {
+  const { view } = await runtime.view(SESSION)
+  if (reply === 'stop') return void (await runtime.stop(SESSION, RUN))
+  for (const pending of view.pendings) {
+    const { kind, id } = pending
+    if (kind === 'client-tool' && reply === 'claimed') await runtime.claim(SESSION, id, { forMs: 60_000, by: 'tab' })
+    await runtime.answer(SESSION, answerTo(pending, reply !== 'no'))
+  }
+}
+
+function answerTo(pending: Pending, isYes: boolean): Parameters<Runtime['answer']>[1] {
+  const { kind, id } = pending
+  if (kind === 'approval') return { kind, id, approved: isYes, ...(!isYes && { reason: 'not today' }) }
+  if (kind === 'interrupt') return { kind, id, response: isYes ? 'rye' : 'oats' }
+  return { kind: 'tool-result', id, ...(isYes ? { output: { city: 'Ulm' } } : { error: 'no signal' }) }
+}
+
+/** Events per connection of a client that reads to each pause, answers, and continues. */
+export function connectionsOf<Event>(
+  encoder: Encoder<Event>,
+  { live, status }: Pick<Recorded, 'live' | 'status'>,
+): Event[][] {
+  const connections: Event[][] = []
+  let events: Event[] = []
+  let isWaiting = false
+  for (const entry of live) {
+    const { chunk, origin } = entry
+    // The client's own answer or stop request is not sent back. What follows comes on its next connection.
+    const said = encoder.encode(entry)
+    // The claim of a call is not sent back to its client either, because it continues nothing.
+    if (isWaiting && chunk.type === 'tool-claimed') continue
+    if (isWaiting && origin.guest !== undefined) {
+      isWaiting = false
+      events = [...encoder.resume()]
+      connections.push(events)
+      continue
+    }
+    if (connections.length === 0) connections.push(events)
+    events.push(...said)
+    if (chunk.type === 'run-paused') {
+      isWaiting = true
+      events.push(...encoder.end('paused'))
+    }
+  }
+  events.push(...encoder.end(status))
+  return connections
+}
+
+/** The same for a late reader of a finished run. */
+export function replayOf<Event>(
+  dialect: Dialect<Event>,
+  { replay, status }: Pick<Recorded, 'replay' | 'status'>,
+): Event[] {
+  const encoder = dialect.encoder()
+  return [...replay.flatMap(entry => encoder.encode(entry)), ...encoder.end(status)]
+}
