@@ -97,7 +97,7 @@ test('prints what is wrong and ends with a specific exit code', async () => {
     [2, 'there is no command tial; did you mean tail?', ['tial', 's']],
     [2, 'expected memory:, sqlite:path', ['tail', 's', '--store', 'mill.db']],
     [2, '--server: expected a URL', ['tail', 's', '--server', 'mill']],
-    [2, '--principal: expected with --store', ['tail', 's', '--principal', 'ann']],
+    [2, '--principal: expected only with --store', ['tail', 's', '--principal', 'ann']],
   ]
   const ends = await Promise.all(wrong.map(([, , args]) => ran(cwd, args)))
   for (const [i, { how, stdout, stderr }] of ends.entries()) {

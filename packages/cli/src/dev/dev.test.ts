@@ -256,7 +256,7 @@ test('backs off when a child keeps ending', async () => {
 
 test('runs server and worker in one process with a memory store, and says so', async () => {
   const { url, command } = await devHost(file("store: 'memory:'"))
-  await command.said(/server and worker are one process\.$/m)
+  await command.said(/server and worker run in one process\.$/m)
   const { server, worker } = await new HostFollower(url).until(() => true)
   expect(worker).toEqual({ state: 'up', ...server })
   await ask(url, 's', 'echo', 'Hello')

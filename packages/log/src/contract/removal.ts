@@ -212,7 +212,7 @@ export const removal: readonly ContractCase[] = [
       other.watch(streamId, () => void look().catch(error => codeOf(error) === 'closed' && told.add(i)))
     }
     await trial.close(other)
-    await trial.until('each of 4 watchers was told that its handle is closed', async () => told.size === 4)
+    await trial.until('each of 4 watchers got the closed error of its handle', async () => told.size === 4)
   }),
 
   define('interface', 'close: ends the watches of this handle only', async trial => {

@@ -171,8 +171,7 @@ export const logs: readonly Mutant[] = [
   {
     fault: 'close does not wake the watchers of the handle',
     caught: {
-      'close: wakes the watchers of this handle, and their reads reject with closed':
-        /waited \d+ ms in vain until each/,
+      'close: wakes the watchers of this handle, and their reads reject with closed': /waited \d+ ms for: each/,
     },
     within: ['removal'],
     handle: () => store => {
@@ -189,8 +188,7 @@ export const logs: readonly Mutant[] = [
   {
     fault: 'a handle wakes before it is closed',
     caught: {
-      'close: wakes the watchers of this handle, and their reads reject with closed':
-        /waited \d+ ms in vain until each/,
+      'close: wakes the watchers of this handle, and their reads reject with closed': /waited \d+ ms for: each/,
     },
     within: ['removal'],
     handle: () => store => {

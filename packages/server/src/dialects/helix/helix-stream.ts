@@ -1,7 +1,7 @@
 // A session as a Helix stream: all its turns, from a position to the end of the latest.
 
 import type { EndStatus } from '@millrace/dialects'
-import { helixDialect, type ResyncPlace, type StreamEvent } from '@millrace/dialects/helix'
+import { helixDialect, type ResyncPosition, type StreamEvent } from '@millrace/dialects/helix'
 import type { BatchReader, ReadBatch } from '@millrace/log/internal'
 import { decodeCursor, type Entry } from '@millrace/protocol'
 import type { Program } from '../../auth/authorize.ts'
@@ -42,7 +42,7 @@ export class HelixStream {
   readonly #services: Services
   readonly #channel: StreamChannel
   readonly #following: HelixStreamOptions
-  readonly #places = new Map<number, Partial<ResyncPlace>>()
+  readonly #places = new Map<number, Partial<ResyncPosition>>()
   readonly #encoder = helixDialect.encoder({ placeOf: sequence => this.#places.get(sequence) })
   /** Sequence of the last entry that was written. */
   #sequence: number
