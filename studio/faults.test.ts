@@ -104,10 +104,10 @@ function meddle(what: 'drop' | 'change'): void {
   const { fetch } = window
   // There is none yet when the page begins.
   const page = () => document.documentElement.dataset
-  window.fetch = async (...asked) => {
-    const reply = await fetch(...asked)
+  window.fetch = async (...args) => {
+    const reply = await fetch(...args)
     const { body, status, headers } = reply
-    if (!String(asked[0]).includes('/api/stream?') || 'inspected' in page() || body === null) return reply
+    if (!String(args[0]).includes('/api/stream?') || 'inspected' in page() || body === null) return reply
     let rest = ''
     const lines = new TransformStream<string, string>({
       transform(piece, out) {

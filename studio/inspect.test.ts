@@ -212,15 +212,15 @@ test('lists the callbacks of the chat, shows the run in every dialect, and draws
   const options = await dialect.locator('option').evaluateAll(all => all.map(one => (one as HTMLOptionElement).value))
   expect(options.length).toBeGreaterThanOrEqual(9)
   const events = tab.page.locator('.wire-lines code')
-  const seen = new Set<string>()
+  const outputs = new Set<string>()
   for (const option of options) {
     await dialect.selectOption(option)
     // The previous format may still be shown.
-    await expect.poll(async () => seen.has((await events.allTextContents()).join('\n'))).toBe(false)
+    await expect.poll(async () => outputs.has((await events.allTextContents()).join('\n'))).toBe(false)
     await events.filter({ hasText: 'Windmill.' }).first().waitFor()
-    seen.add((await events.allTextContents()).join('\n'))
+    outputs.add((await events.allTextContents()).join('\n'))
   }
-  expect(seen.size).toBe(options.length)
+  expect(outputs.size).toBe(options.length)
 
   await show('Charts')
   await tab.page.locator('.charts svg, .panel svg').first().waitFor()

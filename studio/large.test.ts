@@ -78,8 +78,8 @@ test('shows the latest of 5,000 messages first, loads older ones on scroll, and 
     await few()
   }
   // The messages are in order, each once.
-  const seen = await numbers()
-  expect(seen).toEqual([...new Set(seen)].sort((a, b) => a - b))
+  const shown = await numbers()
+  expect(shown).toEqual([...new Set(shown)].sort((a, b) => a - b))
   await tab.press('Scroll to bottom')
   await tab.hears(`Answer ${RUNS}: 1 2 3`)
   await few()

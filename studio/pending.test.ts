@@ -15,20 +15,20 @@ test('an approval on a phone is seen on a desktop: both show the exact input and
   await watcher.is('paused')
 
   const hand = await tabs.open(watcher.page.url(), phone)
-  const asked = hand.page.locator('.pending[data-kind=approval]')
-  await asked.waitFor()
+  const form = hand.page.locator('.pending[data-kind=approval]')
+  await form.waitFor()
   await expect.poll(() => overflow(hand)).toBeLessThanOrEqual(0)
   // The input is shown once, and the two buttons are side by side.
   await expect.poll(() => hand.page.locator('.tool').getAttribute('open')).toBeNull()
-  const place = (name: string) => asked.getByRole('button', { name }).boundingBox()
+  const place = (name: string) => form.getByRole('button', { name }).boundingBox()
   await expect.poll(async () => (await place('Deny'))?.y).toBe((await place('Approve'))?.y)
-  await asked.locator('summary').click()
+  await form.locator('summary').click()
   const input = {
     to: 'ben@example.org',
     subject: 'Hello from Millrace',
     body: 'Mail ben@example.org, then pick a color.',
   }
-  await expect.poll(async () => JSON.parse((await asked.locator('pre').textContent()) ?? '')).toEqual(input)
+  await expect.poll(async () => JSON.parse((await form.locator('pre').textContent()) ?? '')).toEqual(input)
   await expect.poll(() => approval.locator('dd').allTextContents()).toEqual(Object.values(input))
   await hand.press('Approve')
   await approval.waitFor({ state: 'detached' })

@@ -16,7 +16,7 @@ async function edit(tab: Tab, before: string, after: string): Promise<void> {
 }
 
 /** The visible texts of the conversation. */
-const seen = (tab: Tab) =>
+const visibleTexts = (tab: Tab) =>
   tab.page.locator('.message :is(.text):visible').evaluateAll(all => all.map(one => one.textContent?.trim()))
 
 const pager = (tab: Tab, kind: 'user' | 'agent') => tab.page.locator(`.message.${kind} .pager:visible`)
@@ -30,14 +30,14 @@ test('pages through edited messages and regenerated answers, and forks from one 
   await edit(tab, 'First.', 'Second.')
   await edit(tab, 'Second.', 'Third.')
   await expect.poll(() => pager(tab, 'user').textContent()).toContain('3/3')
-  await expect.poll(() => seen(tab)).toEqual(['Third.', 'Third.'])
+  await expect.poll(() => visibleTexts(tab)).toEqual(['Third.', 'Third.'])
 
   await pager(tab, 'user').getByRole('button', { name: 'Previous version' }).click()
-  await expect.poll(() => seen(tab)).toEqual(['Second.', 'Second.'])
+  await expect.poll(() => visibleTexts(tab)).toEqual(['Second.', 'Second.'])
   await expect.poll(() => pager(tab, 'user').textContent()).toContain('2/3')
   // The keyboard continues from the shown version.
   await tab.page.keyboard.press('ArrowLeft')
-  await expect.poll(() => seen(tab)).toEqual(['First.', 'First.'])
+  await expect.poll(() => visibleTexts(tab)).toEqual(['First.', 'First.'])
   await expect.poll(() => pager(tab, 'user').textContent()).toContain('1/3')
   // Earlier versions are read-only.
   for (const name of ['Edit', 'Regenerate']) {
@@ -47,12 +47,12 @@ test('pages through edited messages and regenerated answers, and forks from one 
   }
   await tab.page.keyboard.press('ArrowRight')
   await tab.page.keyboard.press('ArrowRight')
-  await expect.poll(() => seen(tab)).toEqual(['Third.', 'Third.'])
+  await expect.poll(() => visibleTexts(tab)).toEqual(['Third.', 'Third.'])
   // A reload keeps all versions.
   await tab.page.reload()
   await expect.poll(() => pager(tab, 'user').textContent()).toContain('3/3')
   await pager(tab, 'user').getByRole('button', { name: 'Previous version' }).click()
-  await expect.poll(() => seen(tab)).toEqual(['Second.', 'Second.'])
+  await expect.poll(() => visibleTexts(tab)).toEqual(['Second.', 'Second.'])
 
   // A fork continues from there, and this session stays unchanged.
   const address = tab.page.url()
@@ -62,10 +62,10 @@ test('pages through edited messages and regenerated answers, and forks from one 
   await tab.say('And on.', 'echo')
   await tab.hears('And on.')
   await tab.is('ready')
-  await expect.poll(() => seen(tab)).toEqual(['Second.', 'Second.', 'And on.', 'And on.'])
+  await expect.poll(() => visibleTexts(tab)).toEqual(['Second.', 'Second.', 'And on.', 'And on.'])
   const source = await tabs.open(address)
   await source.hears('Third.')
-  await expect.poll(() => seen(source)).toEqual(['Third.', 'Third.'])
+  await expect.poll(() => visibleTexts(source)).toEqual(['Third.', 'Third.'])
 
   const answer = () => source.page.locator('.message.agent:visible').getAttribute('data-message')
   const before = await answer()
@@ -75,7 +75,7 @@ test('pages through edited messages and regenerated answers, and forks from one 
   await expect.poll(() => pager(source, 'agent').textContent()).toContain('2/2')
   await pager(source, 'agent').getByRole('button', { name: 'Previous version' }).click()
   await expect.poll(answer).toBe(before)
-  await expect.poll(() => seen(source)).toEqual(['Third.', 'Third.'])
+  await expect.poll(() => visibleTexts(source)).toEqual(['Third.', 'Third.'])
 })
 
 test('a fork has the messages up to its point, and all tabs show a new answer', async () => {
@@ -89,21 +89,21 @@ test('a fork has the messages up to its point, and all tabs show a new answer', 
   for (const tab of [one, two]) {
     await tab.hears('Second.')
     await tab.is('ready')
-    await expect.poll(() => seen(tab)).toEqual(['First.', 'First.', 'Second.', 'Second.'])
+    await expect.poll(() => visibleTexts(tab)).toEqual(['First.', 'First.', 'Second.', 'Second.'])
   }
   const address = one.page.url()
   await one.page.locator('.message.agent', { hasText: 'First.' }).getByRole('button', { name: 'Fork' }).click()
   await expect.poll(() => one.page.url()).not.toBe(address)
-  await expect.poll(() => seen(one)).toEqual(['First.', 'First.'])
+  await expect.poll(() => visibleTexts(one)).toEqual(['First.', 'First.'])
   await one.say('Other.')
   await one.hears('Other.')
   await one.is('ready')
-  await expect.poll(() => seen(one)).toEqual(['First.', 'First.', 'Other.', 'Other.'])
-  await expect.poll(() => seen(two)).toEqual(['First.', 'First.', 'Second.', 'Second.'])
+  await expect.poll(() => visibleTexts(one)).toEqual(['First.', 'First.', 'Other.', 'Other.'])
+  await expect.poll(() => visibleTexts(two)).toEqual(['First.', 'First.', 'Second.', 'Second.'])
   // A fork at a user message has no answer yet.
   await two.page.locator('.message.user', { hasText: 'Second.' }).getByRole('button', { name: 'Fork' }).click()
   await expect.poll(() => two.page.url()).not.toBe(address)
-  await expect.poll(() => seen(two)).toEqual(['First.', 'First.', 'Second.'])
+  await expect.poll(() => visibleTexts(two)).toEqual(['First.', 'First.', 'Second.'])
 })
 
 test('a client tool runs once in several open tabs', async () => {

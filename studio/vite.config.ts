@@ -10,7 +10,7 @@ export default defineConfig({
   build: {
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    // What others wrote changes seldom: a browser that has it keeps it when the page is built anew.
+    // Dependencies change rarely, so a separate chunk stays in the browser cache after a rebuild.
     rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'vendor', test: /node_modules/ }] } } },
   },
   server: { proxy: { '/api': 'http://127.0.0.1:4400' } },

@@ -35,7 +35,7 @@ function stage() {
       return siblingsOf({ runs: runs.filter(isRead), requests: requests.filter(isRead) })
     },
     /** The texts of all messages at the end of each sibling. */
-    async seen(siblings: readonly Sibling[]) {
+    async textsAt(siblings: readonly Sibling[]) {
       const entries = await log()
       return siblings.map(({ end = Number.POSITIVE_INFINITY }) => {
         const upTo = entries.filter(({ sequence }) => sequence <= end)
@@ -64,7 +64,7 @@ test('lists every version of a message that was edited twice', async () => {
     const { messages = [], answers = [] } = siblings.byRun.get(runId) ?? {}
     expect(messages.map(one => one.runId)).toEqual(['run-b', 'run-c', 'run-d'])
     expect(answers.map(one => one.runId)).toEqual([runId])
-    expect(await on.seen(messages)).toEqual(['a a1 b b2', 'a a1 c c3', 'a a1 d d4'])
+    expect(await on.textsAt(messages)).toEqual(['a a1 b b2', 'a a1 c c3', 'a a1 d d4'])
     expect(messages.at(-1)?.end).toBeUndefined()
     expect(siblings.byMessage.get(runId.slice(4))?.messages).toBe(messages)
   }
@@ -80,7 +80,7 @@ test('lists every regenerated response under the same message', async () => {
   const { messages = [], answers = [] } = siblings.byRun.get('third') ?? {}
   expect(messages.map(one => one.runId)).toEqual(['third'])
   expect(answers.map(one => one.runId)).toEqual(['run-a', 'second', 'third'])
-  expect(await on.seen(answers)).toEqual(['a a1', 'a a2', 'a a3'])
+  expect(await on.textsAt(answers)).toEqual(['a a1', 'a a2', 'a a3'])
 })
 
 test('keeps the siblings of later turns when an earlier turn is edited', async () => {
@@ -94,12 +94,12 @@ test('keeps the siblings of later turns when an earlier turn is edited', async (
   const siblings = await on.siblings()
   const first = siblings.byRun.get('run-z')
   expect(first?.messages.map(one => one.runId)).toEqual(['run-a', 'run-z'])
-  expect(await on.seen(first?.messages ?? [])).toEqual(['a a1 c c4', 'z z5 y y6'])
+  expect(await on.textsAt(first?.messages ?? [])).toEqual(['a a1 c c4', 'z z5 y y6'])
   const later = siblings.byRun.get('again')
   // A version of a message is shown with its last response.
   expect(later?.messages.map(one => one.runId)).toEqual(['run-b', 'again'])
-  expect(await on.seen(later?.messages ?? [])).toEqual(['a a1 b b2', 'a a1 c c4'])
-  expect(await on.seen(later?.answers ?? [])).toEqual(['a a1 c c3', 'a a1 c c4'])
+  expect(await on.textsAt(later?.messages ?? [])).toEqual(['a a1 b b2', 'a a1 c c4'])
+  expect(await on.textsAt(later?.answers ?? [])).toEqual(['a a1 c c3', 'a a1 c c4'])
   expect(siblings.byRun.get('run-y')).toBeUndefined()
 })
 
@@ -110,5 +110,5 @@ test('counts a rewound turn that is not loaded', async () => {
   const { messages = [], answers = [] } = (await on.siblings(['run-b'])).byRun.get('run-b') ?? {}
   expect(messages).toHaveLength(2)
   expect(answers).toHaveLength(1)
-  expect(await on.seen(messages)).toEqual(['a a1', 'b b2'])
+  expect(await on.textsAt(messages)).toEqual(['a a1', 'b b2'])
 })

@@ -72,9 +72,9 @@ export function siblingsOf({ runs, requests }: Ledger): SiblingIndex {
 
 /** The turns, in the order of their start. */
 function startsOf(runs: readonly Run[], requests: readonly RunRequest[]): readonly Start[] {
-  const asked = new Map(requests.map(request => [request.runId, request]))
+  const requestOf = new Map(requests.map(request => [request.runId, request]))
   const starts = runs.map(({ runId, at }): Start => {
-    const { message, cut } = asked.get(runId) ?? {}
+    const { message, cut } = requestOf.get(runId) ?? {}
     const isTurn = cut !== undefined && REASONS.has(cut.reason)
     return {
       runId,

@@ -37,8 +37,8 @@ function healLine(line: string): string {
       if (end === undefined) {
         const code = line.slice(i + ticks.length)
         // The closing marks may be incomplete.
-        const begun = /`*$/.exec(code)?.[0] ?? ''
-        const rest = code.slice(0, code.length - begun.length)
+        const closing = /`*$/.exec(code)?.[0] ?? ''
+        const rest = code.slice(0, code.length - closing.length)
         const before = line.slice(0, i)
         return closed(rest.trim() === '' ? before : before + ticks + rest + ticks, open)
       }

@@ -7,7 +7,7 @@ import { RunMeter, type UsedBy } from './run-meter.ts'
 export class Figures {
   readonly #runs: RunMeter[] = []
   readonly #byId = new Map<string, RunMeter>()
-  readonly #asked = new Map<string, number>()
+  readonly #requestedAt = new Map<string, number>()
   /** Token usage of all runs. */
   readonly used: UsedBy = new Map()
   #taken = 0
@@ -32,15 +32,15 @@ export class Figures {
 
   #take(entry: Entry): void {
     const { chunk, origin, timestamp } = entry
-    if (chunk.type === 'run-requested') this.#asked.set(chunk.runId, timestamp)
+    if (chunk.type === 'run-requested') this.#requestedAt.set(chunk.runId, timestamp)
     const { runId } = origin
     if (runId === undefined) return
     let run = this.#byId.get(runId)
     if (run === undefined) {
       // Requests to run or stop come from a guest, not from the run.
       if (origin.guest !== undefined) return
-      run = new RunMeter(runId, this.#runs.length + 1, entry, this.used, this.#asked.get(runId))
-      this.#asked.delete(runId)
+      run = new RunMeter(runId, this.#runs.length + 1, entry, this.used, this.#requestedAt.get(runId))
+      this.#requestedAt.delete(runId)
       this.#byId.set(runId, run)
       this.#runs.push(run)
     }

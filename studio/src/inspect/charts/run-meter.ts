@@ -59,7 +59,7 @@ export class RunMeter {
   firstMs: number | undefined
   /** Working time in ms, without pauses. */
   workedMs = 0
-  readonly #askedAt: number
+  readonly #requestedAt: number
   readonly #total: UsedBy
   readonly #words = new WordCount()
   /** The current step of each agent. */
@@ -76,7 +76,7 @@ export class RunMeter {
     number: number,
     { origin, sequence, timestamp }: Entry,
     total: UsedBy,
-    askedAt = timestamp,
+    requestedAt = timestamp,
   ) {
     this.runId = runId
     this.number = number
@@ -85,7 +85,7 @@ export class RunMeter {
     this.program = isGuest(origin) ? 'run' : origin.agentType
     this.at = sequence
     this.startedAt = timestamp
-    this.#askedAt = askedAt
+    this.#requestedAt = requestedAt
   }
 
   take({ chunk, origin, sequence, timestamp }: Entry): void {
@@ -155,7 +155,7 @@ export class RunMeter {
   }
 
   #addDelta(step: StepFigures | undefined, text: string, delta: string, ms: number, timestamp: number): void {
-    this.firstMs ??= timestamp - this.#askedAt
+    this.firstMs ??= timestamp - this.#requestedAt
     if (step) step.firstMs ??= ms
     this.sizes.add(delta.length)
     // Another attempt reuses the same part ids.

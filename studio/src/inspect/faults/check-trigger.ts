@@ -6,7 +6,7 @@ const ENDS: ReadonlySet<string> = new Set(['run-finished', 'run-paused'])
 export class CheckTrigger {
   readonly #log: SessionLog
   #entries: SessionLog['entries']
-  #seen = 0
+  #checked = 0
   #wasLive = false
 
   constructor(log: SessionLog) {
@@ -18,12 +18,12 @@ export class CheckTrigger {
   isDue(): boolean {
     const { entries, state } = this.#log
     // A log that restarts has a new array.
-    if (entries !== this.#entries) this.#seen = 0
+    if (entries !== this.#entries) this.#checked = 0
     this.#entries = entries
     const isLive = state.status === 'live'
     let isDue = isLive && !this.#wasLive
     this.#wasLive = isLive
-    for (; this.#seen < state.count; this.#seen++) isDue ||= ENDS.has(entries[this.#seen]?.chunk.type ?? '')
+    for (; this.#checked < state.count; this.#checked++) isDue ||= ENDS.has(entries[this.#checked]?.chunk.type ?? '')
     return isDue
   }
 }

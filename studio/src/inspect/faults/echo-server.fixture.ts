@@ -22,14 +22,14 @@ export function echoServer() {
   })
   onTestFinished(() => app.close())
   const api = 'http://127.0.0.1/api'
-  const asked: string[] = []
+  const requests: string[] = []
   const fetch = async (input: RequestInfo | URL, init?: RequestInit) => {
-    asked.push(String(input).slice(api.length))
+    requests.push(String(input).slice(api.length))
     return app.fetch(new Request(input, init))
   }
   const connection = createConnection({ api, fetch, whole: true })
   return {
-    asked,
+    requests,
     connection,
     read: logReader({ api, fetch }),
     say: async (input: string) => {

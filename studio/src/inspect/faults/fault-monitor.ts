@@ -39,13 +39,13 @@ const systemStateOf = (inspected: SessionLog): SystemState => {
 
 /** Updates the faults from a log until the returned function is called. */
 export function watch(inspected: SessionLog): () => void {
-  let seen = inspected.state.count
+  let checked = inspected.state.count
   const look = () => {
     let isChanged = log.update(systemStateOf(inspected), performance.now())
     const { count } = inspected.state
     // A log that restarts has fewer entries.
-    for (seen = Math.min(seen, count); seen < count; seen++) {
-      const entry = inspected.entries[seen]
+    for (checked = Math.min(checked, count); checked < count; checked++) {
+      const entry = inspected.entries[checked]
       if (entry?.chunk.type === 'executor-superseded') isChanged = log.tookOver(entry.sequence) || isChanged
       if (entry?.chunk.type === 'run-finished') isChanged = log.ended(entry.sequence) || isChanged
     }

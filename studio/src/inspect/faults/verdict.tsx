@@ -82,7 +82,7 @@ export function Verdict({ log }: { readonly log: SessionLog }) {
           <dt>Duplicate</dt>
           <dd>Entries that this page received twice after the connection removed duplicates.</dd>
           <dt>Different</dt>
-          <dd>Entries{chat && ' and messages'} whose content differs from the log.</dd>
+          <dd>Entries{chat && ' and messages'} that differ from the log.</dd>
         </dl>
       </details>
     </section>

@@ -22,19 +22,19 @@ async function rested(verification: Verification, log: SessionLog, ends: number)
 }
 
 test('finds nothing lost and reads each entry once', async () => {
-  const { connection, read, say, asked } = echoServer()
+  const { connection, read, say, requests } = echoServer()
   await say('Hello')
   const log = new SessionLog({ sessionId: 's', connection })
   onTestFinished(log.start())
   const verification = new Verification(log, read)
   const first = await rested(verification, log, 1)
   expect(first).toMatchObject({ lost: [], differing: [], upTo: log.state.head, count: log.state.count })
-  const before = asked.length
+  const before = requests.length
   await say('Again')
   const second = await rested(verification, log, 2)
   expect(second).toMatchObject({ lost: [], differing: [], count: log.state.count })
   expect(second.upTo).toBeGreaterThan(first.upTo)
-  const places = asked.slice(before).flatMap(path => /after=(\d+)&live=false/.exec(path)?.[1] ?? [])
+  const places = requests.slice(before).flatMap(path => /after=(\d+)&live=false/.exec(path)?.[1] ?? [])
   expect(places.length).toBeGreaterThan(0)
   expect(places.every(place => Number(place) >= first.upTo)).toBe(true)
 })

@@ -129,9 +129,9 @@ function Boxes({ boxes, y, height, className, isLabelled = false }: BoxesProps) 
   }
   for (const { x, width, model, state } of boxes) {
     // One pixel between neighbours.
-    const seen = Math.max(1, width - 1)
-    if (className === 'step' && model < seen) draw('tools', x, seen)
-    draw(state, x, Math.min(seen, Math.max(1, model)))
+    const visible = Math.max(1, width - 1)
+    if (className === 'step' && model < visible) draw('tools', x, visible)
+    draw(state, x, Math.min(visible, Math.max(1, model)))
   }
   return (
     <>
