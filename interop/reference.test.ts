@@ -32,23 +32,23 @@ function beforeOf({ type }: Chunk): readonly Chunk[] {
 
 const ORIGIN = { runId: 'run-1', lane: 'main', agentId: 'run-1', agentType: 'writer', step: 1 }
 
-test('docs/reference/dialects.md lists the events of each chunk in each dialect, and losses', async () => {
+test('the page lists the events of each dialect for each chunk', async () => {
   const samples = sampleChunks()
   const rows = samples.map(chunk => [`\`${chunk.type}\``, ...DIALECTS.map(dialect => cellOf(dialect, chunk))])
   const lost = DIALECTS.flatMap(dialect =>
     samples.filter(chunk => !isDecoded(dialect, chunk)).map(({ type }) => `- ${dialect.name}: \`${type}\``),
   )
-  const page = `# Dialects, chunk by chunk
+  const page = `# Dialects by chunk
 
-How each dialect says what a run says: the events that stand for a chunk. Where an event does not say all of a chunk, the rest goes along beside it, so that decoding what was encoded
-gives the same chunk; what has no event of its own goes under the dialect's own name for what others add. Events that only open or close something are said as they are needed. The
-[guide](../guide/dialects.md) says how clients of each are pointed here.
+This table lists the events that each dialect sends for each chunk. Decoding returns exactly the chunk that was encoded: fields without a counterpart travel in an extension field,
+and chunks without an event use the extension event of the dialect. Events that only open or close a block are sent when a client needs them. The
+[guide](../guide/dialects.md) shows how to connect a client.
 
 ${table(['chunk', ...DIALECTS.map(({ name }) => name)], rows)}
 
-## What is not understood as the same
+## Chunks that do not survive a round trip
 
-${lost.length === 0 ? 'Nothing: for every type, in every dialect, what is decoded is what was encoded.' : lost.join('\n')}
+${lost.length === 0 ? 'None. Every chunk type survives encoding and decoding in every dialect.' : lost.join('\n')}
 `
   await expect(page).toMatchFileSnapshot(PAGE)
 })

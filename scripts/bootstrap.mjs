@@ -1,5 +1,5 @@
-// The one way in: `node scripts/bootstrap.mjs <task> [args]`, which is what `npm test`, `npm run check` and the others call.
-// It runs on any node >= 18 with nothing installed, brings what the task needs up to date, and then becomes the task.
+// Entry point of all npm scripts: `node scripts/bootstrap.mjs <task> [args]`.
+// Runs on any Node >= 18 with nothing installed. Installs what the task needs, builds the packages and then runs the task.
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -19,7 +19,7 @@ const startedBy = ancestors()
 
 function main([task, ...args]) {
   const tasks = Object.keys(manifest('package.json').scripts).filter(name => !name.includes(':'))
-  if (!tasks.includes(task)) fail(`no task '${task ?? ''}', there are: ${tasks.join(', ')}`)
+  if (!tasks.includes(task)) fail(`Expected one of these tasks: ${tasks.join(', ')}. Found '${task ?? ''}'.`)
   const env = cleanEnvironment()
   const node = findNode(env)
   const pnpm = findPnpm(env)
@@ -30,26 +30,26 @@ function main([task, ...args]) {
 }
 
 /**
- * npm tells its children its own settings through `npm_*` variables, and a nested npm or pnpm would take them for the
- * user's: a `--workspace` or a prefix would send the install elsewhere. What says how to reach the registry stays.
+ * Removes the `npm_*` variables that npm sets for its children: a nested npm or pnpm would take a `--workspace` or prefix
+ * for the user's. Keeps the settings of the registry.
  */
 function cleanEnvironment() {
   const reach =
     /^npm_config_(registry|.+:registry|\/\/.*|userconfig|globalconfig|cache|.*proxy|ca|cafile|cert|key|strict_ssl|fetch_.*)$/i
   const kept = Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name) || reach.test(name))
-  // Windows spells it `Path`; the variable is extended below, and two spellings would be two variables.
+  // Windows spells it `Path`. Two spellings would be two variables.
   return Object.fromEntries(kept.map(([name, value]) => [name.toUpperCase() === 'PATH' ? 'PATH' : name, value]))
 }
 
-/** The running node if it is new enough, or one from npm: those packages carry the binary and run no install script. */
+/** The running Node if it is new enough, else one from npm. These packages contain the binary and run no install script. */
 function findNode(env) {
   const [major, minor] = process.versions.node.split('.').map(Number)
-  // Those that run TypeScript without a flag; of 23 only the last ones do.
+  // Versions that run TypeScript without a flag.
   if (major >= 24 || (major === 22 && minor >= 18)) return process.execPath
   const platform = process.platform === 'win32' ? 'win' : process.platform
   const prefix = platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node'
   const name = `${prefix}-${platform}-${process.arch}`
-  const folder = fromNpm('node', name, NODE_VERSION, env, 'or put a node 22.18 or 24 on the PATH')
+  const folder = fromNpm('node', name, NODE_VERSION, env, ', or install Node 22.18 or 24')
   return join(folder, 'bin', platform === 'win' ? 'node.exe' : 'node')
 }
 
@@ -59,19 +59,19 @@ function findPnpm(env) {
   return join(fromNpm('pnpm', name, version, env, ''), 'bin', 'pnpm.mjs')
 }
 
-/** The folder of a package in `.cache/<slot>`, fetched when it is not there in that version. */
+/** Downloads a package into `.cache/<slot>` unless that version is there. Returns its folder. */
 function fromNpm(slot, name, version, env, otherwise) {
   const home = join(cache, slot)
   const folder = join(home, 'node_modules', name)
   const there = join(folder, 'package.json')
   if (existsSync(there) && JSON.parse(readFileSync(there, 'utf8')).version === version) return folder
-  // Fetched aside and moved into place, so that an interrupted fetch leaves nothing half done.
+  // Downloaded to a temporary folder and renamed, so that an interrupted download leaves no partial package.
   const aside = `${home}.${process.pid}`
   mkdirSync(aside, { recursive: true })
   writeFileSync(join(aside, 'package.json'), '{"private":true}')
   const flags = ['--include=optional', '--no-save', '--no-package-lock', '--no-audit', '--no-fund', '--loglevel=error']
   const install = ['install', '--prefix', aside, ...flags, `${name}@${version}`]
-  const done = step(`fetch ${name} ${version}`, 'npm', install, {
+  const done = step(`Downloading ${name} ${version}`, 'npm', install, {
     env,
     cwd: aside,
     shell,
@@ -82,10 +82,10 @@ function fromNpm(slot, name, version, env, otherwise) {
     return folder
   }
   rmSync(aside, { recursive: true, force: true })
-  fail(`${name}@${version} could not be fetched from npm: reach the registry ${otherwise}`)
+  fail(`Could not download ${name}@${version} from npm. Check the connection to the registry${otherwise}.`)
 }
 
-/** Installs from the frozen lockfile when anything that decides its outcome changed since the last time. */
+/** Installs from the frozen lockfile if the lockfile, a manifest or the Node version has changed. */
 function install(node, pnpm, env) {
   const stamp = join(root, 'node_modules', '.installed')
   const hash = createHash('sha256').update(spawnedVersion(node))
@@ -98,12 +98,12 @@ function install(node, pnpm, env) {
   for (const file of inputs) hash.update(file).update(readFileSync(join(root, file)))
   const now = hash.digest('hex')
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === now) return
-  const done = step('install', node, [pnpm, 'install', '--frozen-lockfile', '--reporter=append-only'], {
-    // CI: pnpm must never stop to ask. The registry: pnpm reads fewer of npm's settings than npm does.
+  const done = step('Installing dependencies', node, [pnpm, 'install', '--frozen-lockfile', '--reporter=append-only'], {
+    // CI: pnpm must not prompt. Registry: pnpm reads fewer of npm's settings than npm.
     env: { ...env, CI: '1', pnpm_config_registry: registry(env) },
     cwd: root,
   })
-  if (!done) fail('pnpm install failed')
+  if (!done) fail('Could not install the dependencies. See the output of pnpm above.')
   writeFileSync(stamp, now)
 }
 
@@ -112,22 +112,22 @@ function registry(env) {
   return stdout.trim()
 }
 
-/** Which node will run, without the cost of asking it. */
+/** The version of the Node that will run, without starting it. */
 function spawnedVersion(node) {
   return node === process.execPath ? process.version : `v${NODE_VERSION}`
 }
 
-/** Brings each package's `dist/` up to date. Type errors do not stop a task: the code is emitted, and `check` fails on them. */
+/** Updates the `dist/` of each package. Type errors do not stop a task: the code is emitted, and `check` fails on them. */
 function build(node, env) {
   const projects = members().filter(member => existsSync(join(root, member, 'tsconfig.json')))
   projects.forEach(dropOrphans)
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
-  log('build')
+  log('Building packages…')
   const { status, stdout } = spawnSync(node, [tsc, '-b', ...projects], { env, cwd: root, encoding: 'utf8' })
-  if (status !== 0) log(`build: type errors, going on with what was emitted\n${stdout}`)
+  if (status !== 0) log(`Type errors in the build. The task runs with the emitted code.\n${stdout}`)
 }
 
-/** tsc never deletes: when a source is gone its output would stay, be imported and be published. */
+/** Deletes the `dist/` of a package if a source was removed: tsc keeps its output, which could be imported and published. */
 function dropOrphans(member) {
   const dist = join(root, member, 'dist')
   if (!existsSync(dist)) return
@@ -139,7 +139,7 @@ function dropOrphans(member) {
   rmSync(join(root, member, 'tsconfig.tsbuildinfo'), { force: true })
 }
 
-/** The workspace's packages as folders relative to the root, from the list in pnpm-workspace.yaml. */
+/** The folders of the workspace's packages, relative to the root, from pnpm-workspace.yaml. */
 function members() {
   const [list] = readFileSync(join(root, 'pnpm-workspace.yaml'), 'utf8').match(/(?<=^packages:\n)( +- .+\n)+/m)
   const globs = list
@@ -154,10 +154,10 @@ function members() {
   return folders.filter(folder => existsSync(join(root, folder, 'package.json')))
 }
 
-/** Runs the task in this process's place: same streams, same signals, same end. */
+/** Runs the task with the streams, signals and exit code of this process. */
 function become(node, args, env) {
-  log('ready')
-  // The channel closes when this process is gone, however it ended: a task that must not outlive it listens for that.
+  log('Ready')
+  // The IPC channel closes when this process ends, even if killed. A task that must not outlive it listens for that.
   const child = spawn(node, args, { env, stdio: ['inherit', 'inherit', 'inherit', 'ipc'] })
   const watch = setInterval(() => {
     if (ancestors() === startedBy) return
@@ -165,7 +165,7 @@ function become(node, args, env) {
     child.kill('SIGTERM')
   }, PARENT_MS)
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-    // A terminal sends Ctrl-C to the whole group, so the child has it already; if it does not end, someone else sent it to us.
+    // A terminal sends Ctrl-C to the whole group, so the child has it already. Forward it only if the child does not exit.
     const wait = signal === 'SIGINT' && process.stdin.isTTY ? CTRL_C_MS : 0
     process.on(signal, () => setTimeout(() => child.kill(signal), wait))
   }
@@ -176,7 +176,7 @@ function become(node, args, env) {
   })
 }
 
-/** The npm that runs this, if one does: one that is killed tells nobody. Between stands the shell that it starts, which stays. */
+/** The process ids of the npm that runs this and of its shell, which survives a killed npm. Undefined without npm. */
 function ancestors() {
   const { ppid } = process
   if (!process.env.npm_lifecycle_event) return undefined
@@ -188,11 +188,28 @@ function ancestors() {
   }
 }
 
+let isAnnounced = false
+
+/** Says once, before the first download, how long the setup takes. */
+function announceSetup() {
+  if (isAnnounced) return
+  isAnnounced = true
+  const isFirst = !existsSync(join(root, 'node_modules', '.installed'))
+  log(
+    isFirst
+      ? 'Setting up. This takes about 2 minutes the first time.'
+      : 'Updating dependencies. This takes up to a minute.',
+  )
+}
+
 function step(name, command, args, options) {
-  log(name)
+  announceSetup()
+  log(`${name}…`)
   const from = performance.now()
   const { status, error } = spawnSync(command, args, { stdio: ['ignore', 'inherit', 'inherit'], ...options })
-  log(status === 0 ? `${name}: ${seconds(from)}` : `${name}: failed ${error?.message ?? `with ${status}`}`)
+  log(
+    status === 0 ? `${name}: done in ${seconds(from)}` : `${name}: failed, ${error?.message ?? `exit code ${status}`}`,
+  )
   return status === 0
 }
 

@@ -1,4 +1,4 @@
-// `npm run screenshots`: drives the demo in a new folder and writes screenshots to docs/images/*.png.
+// `npm run screenshots`: drives the demo in a temporary folder and writes docs/images/*.png.
 
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,10 +9,10 @@ import { takePictures } from '../studio/pictures.ts'
 import { root } from './command.ts'
 import { chromium } from './services/chromium.ts'
 
-/** Maximum size of one picture. */
-const MOST_BYTES = 250_000
+/** Maximum size of a screenshot. */
+const MAX_BYTES = 250_000
 
-// Uses the scripted model even if a provider key is set, so that the pictures are reproducible.
+// Without a provider the demo is scripted, so the screenshots are reproducible.
 for (const name of ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY']) delete process.env[name]
 process.env['DEMO_PACE'] = '1'
 
@@ -24,8 +24,8 @@ try {
   for (const file of await takePictures(host.url, join(root, 'docs', 'images'), await chromium())) {
     const { size } = statSync(file)
     console.log(`${relative(root, file)} ${Math.round(size / 1000)} kB`)
-    if (size <= MOST_BYTES) continue
-    console.error(`${relative(root, file)} is larger than ${MOST_BYTES / 1000} kB: show less in it.`)
+    if (size <= MAX_BYTES) continue
+    console.error(`${relative(root, file)} is larger than ${MAX_BYTES / 1000} kB: show less in it.`)
     process.exitCode = 1
   }
 } finally {

@@ -1,5 +1,12 @@
 // Tests that run or read the code of each page of the site. site-code.test.ts also compiles all TypeScript.
 
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { blocksOf } from '../docs/site/markdown.ts'
+import { type Page, pages, root } from '../docs/site/pages.ts'
+import { textOf } from '../docs/site/stage.ts'
+
 const runtime = 'packages/runtime/src/docs.test.ts'
 const millrace = 'packages/millrace/src/docs.test.ts'
 const here = 'scripts/site-code.test.ts'
@@ -7,7 +14,8 @@ const here = 'scripts/site-code.test.ts'
 /** Tests that run the code of a page, by the page's path on the site. Empty for fragments that cannot run alone. */
 export const runners: Readonly<Record<string, readonly string[]>> = {
   index: [here],
-  'how-it-works': [here],
+  'get-started': ['scripts/get-started.test.ts'],
+  concepts: [here],
   overview: [runtime, millrace, 'packages/react/src/docs.test.ts', here],
   contributing: [here],
   'guide/agents': [runtime],
@@ -114,4 +122,46 @@ declare const useChat: (options: { transport: { endpoint: string } }) => unknown
       before: "import { type ChatAdapter, createAdapterChat, fetchServerSentEvents } from '@millrace/client'\n",
     },
   ],
+}
+
+/** Folders with the dependencies of the code of the pages. The first that has a package provides it. */
+const HOMES = ['interop', 'packages/runtime', 'packages/server', 'packages/react', 'examples/agent', 'examples/demo']
+
+/** The page at a path of the site. @throws if there is none */
+export const pageAt = (path: string): Page => {
+  const page = pages.find(each => each.path === path)
+  if (page === undefined) throw new Error(`There is no page ${path}`)
+  return page
+}
+
+/** The code of the first block of a page with this language and file name. @throws if there is none */
+export const blockOf = (path: string, language: string, name = ''): string => {
+  const block = blocksOf(textOf(pageAt(path))).find(each => each.language === language && each.name === name)
+  if (block === undefined) throw new Error(`${path} has no block of ${language} ${name}`)
+  return block.code
+}
+
+/** Makes a folder inside a package, so that code in it finds the package by name. It is removed after the test. */
+export function folderIn(home: string): string {
+  const folder = mkdtempSync(join(root, home, '.example-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return folder
+}
+
+/** Links all packages that the pages may import into a `node_modules` folder. */
+export function linkPackages(into: string): void {
+  mkdirSync(join(into, '@millrace'), { recursive: true })
+  // No page imports the command.
+  symlinkSync(join(root, 'packages/cli'), join(into, '@millrace/cli'))
+  for (const home of HOMES) {
+    const from = join(root, home, 'node_modules')
+    const names = readdirSync(from).filter(name => !name.startsWith('.'))
+    for (const name of names.flatMap(each =>
+      each.startsWith('@') ? readdirSync(join(from, each)).map(sub => `${each}/${sub}`) : each,
+    )) {
+      if (existsSync(join(into, name))) continue
+      mkdirSync(dirname(join(into, name)), { recursive: true })
+      symlinkSync(join(from, name), join(into, name))
+    }
+  }
 }

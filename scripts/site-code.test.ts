@@ -1,17 +1,8 @@
 // Compiles every code block of the site, and runs those that can run: here, or in the test that `runners` names.
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
 import { type Block, blocksOf } from '../docs/site/markdown.ts'
@@ -19,34 +10,23 @@ import { type Page, pages, root } from '../docs/site/pages.ts'
 import { textOf } from '../docs/site/stage.ts'
 import { build } from '../studio/build.ts'
 import { compileCache } from './compile-cache.ts'
-import { runners, type Surroundings, surroundings } from './site-code.fixture.ts'
+import {
+  blockOf,
+  folderIn,
+  linkPackages,
+  pageAt,
+  runners,
+  type Surroundings,
+  surroundings,
+} from './site-code.fixture.ts'
 
 /** Languages of blocks that are not code: drawings and output. */
 const READ = new Set(['', 'text', 'mermaid'])
 const COMPILED = new Set(['ts', 'tsx', 'js'])
-/** Folders that provide the packages for the code of the pages. The first with a package wins. */
-const HOMES = ['interop', 'packages/runtime', 'packages/server', 'packages/react', 'examples/agent', 'examples/demo']
 
 const codeOf = (page: Page): Block[] => blocksOf(textOf(page)).filter(({ language }) => !READ.has(language))
 // Sources of examples are checked by `tsc` and their own tests.
 const written = pages.filter(({ file }) => file.endsWith('.md'))
-const pageAt = (path: string): Page => {
-  const page = pages.find(each => each.path === path)
-  if (page === undefined) throw new Error(`no page ${path}`)
-  return page
-}
-const blockOf = (path: string, language: string, name = ''): string => {
-  const block = blocksOf(textOf(pageAt(path))).find(each => each.language === language && each.name === name)
-  if (block === undefined) throw new Error(`${path} has no block of ${language} ${name}`)
-  return block.code
-}
-
-/** A temporary folder inside a package, from which the package can import itself by name. */
-function folderIn(home: string): string {
-  const folder = mkdtempSync(join(root, home, '.example-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  return folder
-}
 
 test('each page with code has a test that runs it, and that test reads the page', () => {
   const missing = written.filter(page => codeOf(page).length > 0 && runners[page.path] === undefined)
@@ -61,7 +41,7 @@ test('each page with code has a test that runs it, and that test reads the page'
 })
 
 test('no page has code in an unknown language', () => {
-  const known = new Set([...COMPILED, 'sh'])
+  const known = new Set([...COMPILED, 'sh', 'html'])
   const strange = written.flatMap(page =>
     codeOf(page).map(({ language, line }) => ({ at: `${page.file}:${line}`, language })),
   )
@@ -70,7 +50,7 @@ test('no page has code in an unknown language', () => {
 
 test('the code of every page compiles', () => {
   const folder = folderIn('interop')
-  link(join(folder, 'node_modules'))
+  linkPackages(join(folder, 'node_modules'))
   for (const page of written) {
     const home = join(folder, page.path)
     const blocks = codeOf(page).filter(({ language }) => COMPILED.has(language))
@@ -116,24 +96,6 @@ function* filesOf(path: string, blocks: readonly Block[]): Generator<[name: stri
 const renamed = (code: string, { here = {} }: Surroundings): string =>
   Object.entries(here).reduce((text, [name, own]) => text.replace(`'${name}'`, `'${own}'`), code)
 
-/** Links all packages that the pages may import. */
-function link(into: string): void {
-  mkdirSync(join(into, '@millrace'), { recursive: true })
-  // No page imports the command.
-  symlinkSync(join(root, 'packages/cli'), join(into, '@millrace/cli'))
-  for (const home of HOMES) {
-    const from = join(root, home, 'node_modules')
-    const names = readdirSync(from).filter(name => !name.startsWith('.'))
-    for (const name of names.flatMap(each =>
-      each.startsWith('@') ? readdirSync(join(from, each)).map(sub => `${each}/${sub}`) : each,
-    )) {
-      if (existsSync(join(into, name))) continue
-      mkdirSync(dirname(join(into, name)), { recursive: true })
-      symlinkSync(join(from, name), join(into, name))
-    }
-  }
-}
-
 test('every fragment with surroundings is on its page', () => {
   for (const [path, pieces] of Object.entries(surroundings)) {
     const codes = codeOf(pageAt(path)).map(({ code }) => code)
@@ -156,8 +118,8 @@ function run(home: string, code: string): string {
   })
 }
 
-test('how-it-works prints the log that it shows', () => {
-  expect(run('packages/millrace', blockOf('how-it-works', 'ts'))).toBe(blockOf('how-it-works', 'text'))
+test('the page of concepts prints the log that it shows', () => {
+  expect(run('packages/millrace', blockOf('concepts', 'ts'))).toBe(blockOf('concepts', 'text'))
 })
 
 test('the README of the dialects translates from one dialect to another', () => {
@@ -168,13 +130,11 @@ test('the README of the dialects translates from one dialect to another', () => 
   expect(said.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
 })
 
-test('the start page leads to a running agent: its command serves its file, which answers', async () => {
+test('the command of the home page serves its file, which answers', async () => {
   const folder = folderIn('packages/millrace')
   const file = 'agent.ts'
   writeFileSync(join(folder, file), blockOf('index', 'ts', file))
-  const commands = blocksOf(textOf(pageAt('index')))
-    .filter(({ language }) => language === 'sh')
-    .map(({ code }) => code.trim())
+  const commands = blockOf('index', 'sh').trim().split('\n')
   expect(commands).toEqual(['npm install millrace @millrace/cli zod', `npx millrace dev ${file}`])
   expect(blockOf('packages/cli', 'sh')).toContain(commands[1])
   const manifest = JSON.parse(readFileSync(join(root, 'packages/cli/package.json'), 'utf8'))

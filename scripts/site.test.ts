@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type Browser, chromium as browsers } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { anchorsOf, blocksOf, linksOf, withTargets } from '../docs/site/markdown.ts'
-import { type Page, pages, root } from '../docs/site/pages.ts'
+import { groups, type Page, pages, root } from '../docs/site/pages.ts'
 import { serve } from '../docs/site/serve.ts'
 import { type Staged, staged } from '../docs/site/stage.ts'
 import { builtSite } from './built-site.fixture.ts'
@@ -143,10 +143,10 @@ describe('the built site', () => {
     page.on('console', message => message.type() === 'error' && complaints.push(message.text()))
     page.on('request', request => request.url().startsWith(url) || complaints.push(request.url()))
     await page.goto(url)
-    await page.getByRole('heading', { name: 'A running agent' }).waitFor()
+    await page.getByRole('heading', { name: 'A durable agent in one file' }).waitFor()
     expect(await page.locator('html').evaluate(html => html.classList.contains('dark'))).toBe(colorScheme === 'dark')
-    await page.getByRole('link', { name: 'How it works' }).first().click()
-    await page.getByRole('heading', { name: 'The log and its fold' }).waitFor()
+    await page.getByRole('link', { name: 'Concepts' }).first().click()
+    await page.getByRole('heading', { name: 'Draft and commit' }).waitFor()
     expect(await page.getByRole('img', { name: 'The log and its fold' }).count()).toBe(1)
     expect(await page.locator('.drawing svg').count()).toBe(6)
     await page.getByRole('button', { name: 'Search' }).click()
@@ -154,6 +154,43 @@ describe('the built site', () => {
     await page.locator('.VPLocalSearchBox .result').first().waitFor()
     expect(complaints).toEqual([])
     await page.close()
+  })
+
+  test.each([
+    ['approval', '/guide/approvals'],
+    ['approvals', '/guide/approvals'],
+    ['workflow', '/guide/workflows'],
+    ['tool', '/guide/tools'],
+    ['react', '/guide/react'],
+    ['recovery', '/guide/recovery'],
+    ['cursor', '/concepts'],
+    ['defaults', '/reference/defaults'],
+  ])('a search for %s finds %s first', async (text, path) => {
+    const page = await browser.newPage()
+    onTestFinished(() => page.close())
+    await page.goto(await served())
+    await page.getByRole('button', { name: 'Search' }).click()
+    await page.getByRole('searchbox').fill(text)
+    const first = page.locator('.VPLocalSearchBox .result').first()
+    await first.waitFor()
+    expect(new URL((await first.getAttribute('href')) ?? '', 'http://site').pathname).toBe(`${path}.html`)
+  })
+
+  test('the sidebar has the seven groups', async () => {
+    const page = await browser.newPage()
+    onTestFinished(() => page.close())
+    await page.goto(`${await served()}concepts.html`)
+    const titles = await page.locator('.VPSidebarItem.level-0 > .item .text').allTextContents()
+    expect(titles).toEqual(groups.map(({ title }) => title))
+    expect(titles).toEqual([
+      'Get started',
+      'Concepts',
+      'Guides',
+      'Operate',
+      'Reference',
+      'Compare and migrate',
+      'Contribute',
+    ])
   })
 
   test('no page is wider than a phone', async () => {

@@ -16,16 +16,16 @@ const SOURCES = [
   'packages/{protocol,dialects,client,react}/{package.json,src/**}',
 ]
 
-/** The folder of the page, built when its sources have changed since the last time; `tell` hears of how it goes. */
-export async function build(tell: (line: string) => void = () => {}): Promise<string> {
+/** Builds the page if its sources have changed. Returns its folder. */
+export async function build(report: (line: string) => void = () => {}): Promise<string> {
   const folder = join(cache, await fingerprint())
   if (await isThere(folder)) {
     await utimes(folder, new Date(), new Date())
     return folder
   }
   const from = performance.now()
-  tell('Building the page')
-  // Built aside and moved into place: who is interrupted leaves nothing half done, and two at once do not meet.
+  report('Building the studio…')
+  // Built in a temporary folder and renamed, so that interrupted and concurrent builds leave no partial output.
   const aside = `${folder}.${process.pid}`
   await vite('build', import.meta.dirname, '--outDir', aside, '--emptyOutDir', '--logLevel', 'warn')
   await rename(aside, folder).catch(async (error: unknown) => {
@@ -33,20 +33,20 @@ export async function build(tell: (line: string) => void = () => {}): Promise<st
     if (!(await isThere(folder))) throw error
   })
   await removeOld()
-  tell(`Built in ${((performance.now() - from) / 1000).toFixed(1)} s`)
+  report(`Studio built in ${((performance.now() - from) / 1000).toFixed(1)} s`)
   return folder
 }
 
-/** A process of its own: it is large, and says by its environment whether a page is for people or for tests. */
+/** Runs Vite in a child process, with NODE_ENV for production. */
 async function vite(...args: readonly string[]): Promise<void> {
   const program = join(fileURLToPath(import.meta.resolve('vite/package.json')), '../bin/vite.js')
   const env = { ...process.env, NODE_ENV: 'production' }
   const child = spawn(process.execPath, [program, ...args], { env, stdio: ['ignore', 'ignore', 'inherit'] })
   const [code] = await once(child, 'close')
-  if (code !== 0) throw new Error(`The page could not be built: vite ended with ${code}.`)
+  if (code !== 0) throw new Error(`Expected vite to build the studio, but it exited with code ${code}.`)
 }
 
-/** What the page is made of, in a word: file times say little after a clone. */
+/** Hash of all sources. File times are not reliable after a clone. */
 async function fingerprint(): Promise<string> {
   const files = globSync(SOURCES, { cwd: root, withFileTypes: true })
     .filter(entry => entry.isFile() && !/\.(test|fixture)\.tsx?$/.test(entry.name))
@@ -63,7 +63,7 @@ const isThere = (path: string): Promise<boolean> =>
     () => false,
   )
 
-/** Removes what nobody has begun to serve for long: who began later may still serve it. */
+/** Removes builds that were not used for 7 days. Newer ones may still be served. */
 async function removeOld(): Promise<void> {
   for (const name of await readdir(cache)) {
     const path = join(cache, name)

@@ -8,7 +8,7 @@ const url = demoServer()
 test('shows the answer to a message, and the whole chat again from its URL', async () => {
   const tab = await tabs.open(url())
   await tab.page.click('[data-program="assistant"]')
-  await tab.page.keyboard.type('How is the weather in Paris?')
+  await tab.page.keyboard.type('What is the weather in Paris?')
   await tab.page.keyboard.press('Enter')
   await tab.hears('rainy.')
   await tab.is('ready')
@@ -20,18 +20,18 @@ test('shows the answer to a message, and the whole chat again from its URL', asy
   await expect.poll(() => text.locator('strong').textContent()).toBe('23 degrees')
   for (const tag of ['h4', 'table', 'ul', 'pre', 'a[target=_blank]']) expect(await text.locator(tag).count()).toBe(1)
   await expect.poll(() => tab.page.locator('.reasoning .text').textContent()).toContain('weather in Paris')
-  await expect.poll(() => tab.page.locator('.tool .badge').textContent()).toBe('done')
+  await expect.poll(() => tab.page.locator('.tool .badge').textContent()).toBe('Done')
   await expect.poll(() => tab.page.locator('.sources a').getAttribute('href')).toBe('https://weather.example/paris')
-  await tab.page.locator('.sessions button', { hasText: 'assistant: How is the weather in Paris?' }).waitFor()
+  await tab.page.locator('.sessions button', { hasText: 'assistant: What is the weather in Paris?' }).waitFor()
   const address = tab.page.url()
   expect(new URL(address).searchParams.get('session')).toBeTruthy()
 
   const other = await tabs.open(address)
   await other.hears('rainy.')
-  await expect.poll(() => other.said()).toEqual(['How is the weather in Paris?'])
+  await expect.poll(() => other.userTexts()).toEqual(['What is the weather in Paris?'])
   await expect.poll(() => other.page.locator('.program').inputValue()).toBe('agent:assistant')
-  // Another session, and back by the list and by the browser's button.
-  await other.press('New session')
+  // A new chat, and back with the list and with the browser's button.
+  await other.press('New chat')
   await other.focuses('#input')
   await other.say('A <b>bold</b> mill.', 'echo')
   await other.hears('A <b>bold</b> mill.')
@@ -87,23 +87,23 @@ test('a run stopped from another tab keeps its text, and a reload during an answ
   for (const tab of [one, two]) expect(await tab.answers()).toEqual([text, counted(150)])
 })
 
-test('messages sent during a run wait for their turn, and can be taken back', async () => {
+test('messages sent during a run are queued and can be cancelled', async () => {
   setPace(2)
   const tab = await tabs.open(url())
   await tab.say('100000', 'long')
   await tab.hears('1 2 3')
   await tab.say('Second.', 'echo')
-  await tab.page.locator('.message.said', { hasText: 'Waits its turn.' }).waitFor()
+  await tab.page.locator('.message.user', { hasText: 'Queued' }).waitFor()
   await tab.say('Third.')
-  const third = tab.page.locator('.message.said', { hasText: 'Third.' })
-  // By the keyboard: the words that come move it on and on.
-  await third.getByRole('button', { name: 'Take back' }).press('Enter')
+  const third = tab.page.locator('.message.user', { hasText: 'Third.' })
+  // By keyboard, since streaming text keeps moving the button.
+  await third.getByRole('button', { name: 'Cancel' }).press('Enter')
   await third.waitFor({ state: 'detached' })
   await tab.press('Stop')
   await tab.hears('Second.')
   await tab.is('ready')
   await expect.poll(async () => (await tab.answers()).slice(1)).toEqual(['Second.'])
-  await expect.poll(() => tab.said()).toEqual(['100000', 'Second.'])
+  await expect.poll(() => tab.userTexts()).toEqual(['100000', 'Second.'])
 })
 
 test('edits a message and regenerates an answer', async () => {
@@ -117,9 +117,9 @@ test('edits a message and regenerates an answer', async () => {
   await tab.hears('First.')
   await tab.page.locator('h2', { hasText: 'echo: First.' }).waitFor()
   await tab.is('ready')
-  await expect.poll(async () => [await tab.said(), await tab.answers()]).toEqual([['First.'], ['First.']])
+  await expect.poll(async () => [await tab.userTexts(), await tab.answers()]).toEqual([['First.'], ['First.']])
 
-  // A page that came unencrypted over a network may not copy, and does not offer to.
+  // Without a clipboard there is no copy button.
   await tab.page.locator('.message.agent').getByRole('button', { name: 'Copy' }).waitFor()
   await tab.page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }))
   const before = await tab.page.locator('.message.agent').getAttribute('data-message')
@@ -127,12 +127,12 @@ test('edits a message and regenerates an answer', async () => {
   await tab.page.locator(`.message.agent:not([data-message="${before}"])`).waitFor()
   await tab.is('ready')
   await tab.hears('First.')
-  await expect.poll(async () => [await tab.said(), await tab.answers()]).toEqual([['First.'], ['First.']])
+  await expect.poll(async () => [await tab.userTexts(), await tab.answers()]).toEqual([['First.'], ['First.']])
   await tab.page.getByRole('button', { name: 'Regenerate' }).waitFor()
   await expect.poll(() => tab.page.getByRole('button', { name: 'Copy' }).count()).toBe(0)
   await tab.page.reload()
   await tab.hears('First.')
-  await expect.poll(async () => [await tab.said(), await tab.answers()]).toEqual([['First.'], ['First.']])
+  await expect.poll(async () => [await tab.userTexts(), await tab.answers()]).toEqual([['First.'], ['First.']])
 })
 
 test('sends files with a message and serves them again', async () => {
@@ -142,22 +142,22 @@ test('sends files with a message and serves them again', async () => {
   const dot = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
   const picture = { name: 'dot.png', mimeType: 'image/png', buffer: Buffer.from(dot, 'base64') }
   await tab.page.setInputFiles('input[type=file]', [note, picture])
-  await tab.page.getByRole('button', { name: 'Leave dot.png out' }).waitFor()
+  await tab.page.getByRole('button', { name: 'Remove dot.png' }).waitFor()
   const release = Promise.withResolvers<void>()
   await tab.page.route('**/uploads', async route => {
     await release.promise
     await route.continue()
   })
   await tab.say('What does it say?', 'echo')
-  const sending = tab.page.locator('.message.said[data-status=sending] .file')
+  const sending = tab.page.locator('.message.user[data-status=sending] .file')
   await sending.nth(1).waitFor()
   await expect.poll(() => sending.allTextContents()).toEqual(['Grüße.txt', 'dot.png'])
   release.resolve()
   await tab.hears('What does it say?')
-  const link = tab.page.locator('.message.said a.file', { hasText: 'Grüße.txt' })
+  const link = tab.page.locator('.message.user a.file', { hasText: 'Grüße.txt' })
   const kept = await tab.page.request.get(new URL((await link.getAttribute('href')) ?? '', tab.page.url()).href)
   await expect.poll(() => kept.text()).toBe('Best wishes.')
-  const image = tab.page.locator('.message.said a.file img')
+  const image = tab.page.locator('.message.user a.file img')
   await expect.poll(() => image.evaluate(img => (img as HTMLImageElement).naturalWidth)).toBe(1)
   await expect.poll(() => tab.page.locator('.attachments').count()).toBe(0)
 })
@@ -165,14 +165,14 @@ test('sends files with a message and serves them again', async () => {
 test('shows sub-agents with their calls, the shared state, and a retried answer once', async () => {
   const tab = await tabs.open(url())
   await tab.say('Mills', 'team')
-  await tab.hears('In short: Three sources tell of "Mills". One source on "Mills" is old.')
+  await tab.hears('In short: Three sources cover "Mills". One source on "Mills" is outdated.')
   const child = (name: string) => tab.page.locator(`.tool[data-tool="${name}"] .child`)
   await expect
     .poll(() => child('researcher').locator('> .text').first().textContent())
-    .toBe('Three sources tell of "Mills".')
+    .toBe('Three sources cover "Mills".')
   await expect.poll(() => child('critic').locator('.tool .name').textContent()).toBe('note_doubt')
   await tab.page.locator('.state summary').click()
-  await expect.poll(() => tab.page.locator('.state li').allTextContents()).toEqual(['Known: Mills', 'Doubtful: Mills'])
+  await expect.poll(() => tab.page.locator('.state li').allTextContents()).toEqual(['Known: Mills', 'Uncertain: Mills'])
 
   await tab.say('Hello.', 'flaky')
   await tab.hears('two attempts to answer.')

@@ -5,7 +5,7 @@ import { testTabs } from './tabs.fixture.ts'
 
 const tabs = testTabs()
 
-/** A server with one agent, whose model fails until `model.isUp` is set. */
+/** A server with one agent. Its model fails until `model.isUp` is set. */
 async function serveSick() {
   const model = { isUp: false }
   const sick = agent({
@@ -29,7 +29,7 @@ test('a failed run shows its error, and a retry replaces it', async () => {
   await tab.hears('Well: How are you?')
   await tab.is('ready')
   await expect
-    .poll(async () => [await tab.said(), await tab.answers()])
+    .poll(async () => [await tab.userTexts(), await tab.answers()])
     .toEqual([['How are you?'], ['Well: How are you?']])
   await expect.poll(() => tab.page.locator('.failure').count()).toBe(0)
 })
@@ -43,13 +43,13 @@ test('a message that could not be sent stays, and a retry sends it once', async 
     route.fulfill({ status: 413, json: { error: { code: 'too_large', message: 'Say less.' } } }),
   )
   await tab.say('Hello?', 'sick')
-  await tab.page.locator('.message.said .failure', { hasText: 'Say less.' }).waitFor()
-  await expect.poll(() => tab.page.locator('.message.said').getAttribute('data-status')).toBe('error')
+  await tab.page.locator('.message.user .failure', { hasText: 'Say less.' }).waitFor()
+  await expect.poll(() => tab.page.locator('.message.user').getAttribute('data-status')).toBe('error')
   await tab.page.unroute('**/runs')
   await tab.press('Retry')
   await tab.hears('Well: Hello?')
   await tab.is('ready')
-  await expect.poll(async () => [await tab.said(), await tab.answers()]).toEqual([['Hello?'], ['Well: Hello?']])
+  await expect.poll(async () => [await tab.userTexts(), await tab.answers()]).toEqual([['Hello?'], ['Well: Hello?']])
 })
 
 test('loads older messages on scroll and keeps the scroll position', async () => {
@@ -64,8 +64,8 @@ test('loads older messages on scroll and keeps the scroll position', async () =>
   for (let i = 1; i <= 60; i++) await post(`Number ${i}.`)
   const tab = await tabs.open(`${url}/?session=long`)
   await tab.hears('Well: Number 60.')
-  await expect.poll(async () => (await tab.said())[0]).toBe('Number 11.')
-  const first = tab.page.locator('.message.said', { hasText: 'Number 11.' })
+  await expect.poll(async () => (await tab.userTexts())[0]).toBe('Number 11.')
+  const first = tab.page.locator('.message.user', { hasText: 'Number 11.' })
   // Measured in every frame after the scroll: a message that jumps and returns fails the test.
   const watch = await first.evaluateHandle(async message => {
     // The page has scrolled to its end by itself, and its scroll event, one frame later, has passed.
@@ -88,8 +88,8 @@ test('loads older messages on scroll and keeps the scroll position', async () =>
     document.addEventListener('scroll', look, { capture: true })
     return watched
   })
-  await tab.page.locator('.message.said', { hasText: 'Number 1.' }).waitFor({ state: 'attached' })
-  await expect.poll(() => tab.said()).toHaveLength(60)
+  await tab.page.locator('.message.user', { hasText: 'Number 1.' }).waitFor({ state: 'attached' })
+  await expect.poll(() => tab.userTexts()).toHaveLength(60)
   await expect.poll(() => tab.page.locator('.older').count()).toBe(0)
   // Two frames later the layout has settled.
   const { frames } = await watch.jsonValue()
@@ -97,7 +97,7 @@ test('loads older messages on scroll and keeps the scroll position', async () =>
   expect((await watch.jsonValue()).movedPx).toBeLessThan(2)
 })
 
-test('a session deleted while it is open is shown as gone, not as offline', async () => {
+test('a session deleted while it is open is shown as deleted, not as offline', async () => {
   const { model, url } = await serveSick()
   model.isUp = true
   const tab = await tabs.open(url)
@@ -106,5 +106,5 @@ test('a session deleted while it is open is shown as gone, not as offline', asyn
   await tab.is('ready')
   const session = new URL(tab.page.url()).searchParams.get('session')
   expect((await fetch(`${url}/api/sessions/${session}`, { method: 'DELETE' })).status).toBe(204)
-  await tab.page.locator('.connection', { hasText: 'gone' }).waitFor()
+  await tab.page.locator('.connection', { hasText: 'Deleted' }).waitFor()
 })

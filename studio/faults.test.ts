@@ -16,14 +16,14 @@ async function pidOf({ page }: Tab, name: 'Server' | 'Worker'): Promise<number> 
 /** Waits until this many faults of a kind are over and verified. */
 const isOver = ({ page }: Tab, fault: string, count = 1) =>
   page
-    .locator(`.fault-list [data-fault="${fault}"][data-state=over]`, { hasText: 'verified' })
+    .locator(`.fault-list [data-fault="${fault}"][data-state=over]`, { hasText: 'Verified' })
     .nth(count - 1)
     .waitFor()
 
 /** The counters, once all entries of this tab were compared with the log. */
 async function counters({ page }: Tab): Promise<Record<string, string | null>> {
   await page.waitForFunction(() => {
-    const [, upTo, head] = /Verified up to ([\d,]+) of ([\d,]+)/.exec(document.body.textContent ?? '') ?? []
+    const [, upTo, head] = /Verified ([\d,]+) of ([\d,]+)/.exec(document.body.textContent ?? '') ?? []
     return upTo !== undefined && upTo === head && head !== '0'
   })
   const values = await page
@@ -55,19 +55,19 @@ test('nothing is lost or shown twice when the connection, the worker or the serv
   // The connection of this tab is cut, and then slow, during an answer.
   await tab.say('100000', 'long')
   await tab.hasCounted(10)
-  await tab.press('Drop my connection')
+  await tab.press('Drop connection')
   await isOver(tab, 'drop')
   await tab.page.getByText('300 ms', { exact: true }).click()
   await tab.page.locator('[data-fault=delay][data-state=over]').waitFor()
-  await tab.page.getByText('off', { exact: true }).click()
+  await tab.page.getByText('Off', { exact: true }).click()
   await tab.page.locator('[data-fault=delay][data-state=over]').nth(1).waitFor()
   await stop(tab)
 
   // The worker is killed during its run: another takes it over.
   await tab.say('100000')
   await tab.page.locator('.message.agent', { hasText: / 10 / }).nth(1).waitFor()
-  await tab.press('Kill the worker')
-  await tab.page.locator('.fault-list', { hasText: 'run taken over at' }).waitFor()
+  await tab.press('Kill worker')
+  await tab.page.locator('.fault-list', { hasText: 'taken over at entry' }).waitFor()
   await isOver(tab, 'kill-worker')
   await stop(tab)
   const heir = await pidOf(tab, 'Worker')
@@ -77,7 +77,7 @@ test('nothing is lost or shown twice when the connection, the worker or the serv
   // The server is killed, while the worker goes on.
   await tab.say('100000')
   await tab.page.locator('.message.agent', { hasText: / 10 / }).nth(2).waitFor()
-  await tab.press('Restart the server')
+  await tab.press('Restart server')
   await isOver(tab, 'restart-server')
   await stop(tab)
   expect(await pidOf(tab, 'Server')).not.toBe(server)
@@ -147,7 +147,7 @@ test('counts and names an entry that the chat lost or changed, though the inspec
     await tab.hears(' 80')
     await tab.is('ready')
     await tab.page.locator(`[data-meddled=${what}]`).waitFor({ state: 'attached' })
-    const verdict = tab.page.getByRole('region', { name: 'What was lost' })
+    const verdict = tab.page.getByRole('region', { name: 'Verification' })
     await verdict.getByRole('alert').waitFor()
     await expect.poll(() => verdict.getByRole('alert').textContent()).toContain('“1 2 3 4 5 6')
     expect(await counters(tab)).toEqual({ ...FINE, [counter]: '1' })
@@ -160,14 +160,14 @@ test('an earlier state offers to stop the run, but not to fork from an empty cha
   await tab.say('100000', 'long')
   await tab.hears(' 20 ')
   await tab.press('Inspect')
-  const then = tab.page.getByRole('region', { name: 'The conversation as it was' })
-  await tab.press('To the beginning')
-  await then.getByText('As it was at 0').waitFor()
-  await expect.poll(() => then.getByRole('button', { name: 'Go on from here' }).isDisabled()).toBe(true)
+  const then = tab.page.getByRole('region', { name: 'Conversation at this point' })
+  await tab.press('Go to start')
+  await then.getByText('Viewing entry 0').waitFor()
+  await expect.poll(() => then.getByRole('button', { name: 'Fork from here' }).isDisabled()).toBe(true)
   await then.getByRole('button', { name: 'Stop' }).click()
   await tab.is('ready')
   await then.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' })
-  await tab.press('One entry forward')
-  await then.getByText('As it was at 1').waitFor()
-  await expect.poll(() => then.getByRole('button', { name: 'Go on from here' }).isDisabled()).toBe(false)
+  await tab.press('Next entry')
+  await then.getByText('Viewing entry 1').waitFor()
+  await expect.poll(() => then.getByRole('button', { name: 'Fork from here' }).isDisabled()).toBe(false)
 })

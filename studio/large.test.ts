@@ -18,9 +18,9 @@ test('opens, scrolls, searches and travels a log of 100,000 entries with few row
   const file = join(folder({}), 'large.jsonl')
   writeFileSync(file, [...encodeRecording({ sessionId: 'large', entries: log })].join(''))
   const tab = await tabs.open(`${await serve({ agents: [echo] })}/inspect/`)
-  await tab.page.getByRole('button', { name: 'Choose a file' }).waitFor()
+  await tab.page.getByRole('button', { name: 'Choose file' }).waitFor()
   await tab.page.setInputFiles('input[type=file]', file)
-  const table = tab.page.getByRole('grid', { name: 'Entries of the log' })
+  const table = tab.page.getByRole('grid', { name: 'Log entries' })
   await table.waitFor()
   await expect.poll(() => table.getAttribute('aria-rowcount')).toBe('100001')
   const rows = table.locator('[data-sequence]')
@@ -46,12 +46,12 @@ test('opens, scrolls, searches and travels a log of 100,000 entries with few row
 
   const wanted = 'Answer 77:'
   const found = log.filter(entry => JSON.stringify(entry).includes(wanted))
-  await tab.page.getByRole('searchbox', { name: 'Search the entries' }).fill(wanted)
+  await tab.page.getByRole('searchbox', { name: 'Search entries' }).fill(wanted)
   await expect.poll(() => table.getAttribute('aria-rowcount')).toBe(String(found.length + 1))
   const first = found[0]?.sequence ?? 0
   await row(first).click()
-  await tab.page.locator('.then .banner', { hasText: `at ${first} of` }).waitFor()
-  await tab.page.locator('.then .message.agent > .text', { hasText: /^Answer 77:$/ }).waitFor()
+  await tab.page.locator('.past .banner', { hasText: `entry ${first} of` }).waitFor()
+  await tab.page.locator('.past .message.agent > .text', { hasText: /^Answer 77:$/ }).waitFor()
   const detail = tab.page.getByRole('region', { name: `Entry ${first}` })
   await expect.poll(() => detail.locator('ins').allTextContents()).toContainEqual(expect.stringContaining(wanted))
 })
@@ -67,7 +67,7 @@ test('shows the latest of 5,000 messages first, loads older ones on scroll, and 
   await few()
   // Scrolls up again and again, while older messages arrive.
   const pane = tab.page.locator('.transcript')
-  const numbers = async () => (await tab.said()).map(text => Number(/\d+/.exec(text)))
+  const numbers = async () => (await tab.userTexts()).map(text => Number(/\d+/.exec(text)))
   for (let wanted = RUNS - 100; wanted > RUNS - 400; wanted -= 100) {
     await expect
       .poll(async () => {
@@ -77,10 +77,10 @@ test('shows the latest of 5,000 messages first, loads older ones on scroll, and 
       .toBeLessThan(wanted)
     await few()
   }
-  // What is read stays where it is, in order and each once.
+  // The messages are in order, each once.
   const seen = await numbers()
   expect(seen).toEqual([...new Set(seen)].sort((a, b) => a - b))
-  await tab.press('To the latest')
+  await tab.press('Scroll to bottom')
   await tab.hears(`Answer ${RUNS}: 1 2 3`)
   await few()
   await tab.say('The end.', 'echo')

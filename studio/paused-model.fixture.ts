@@ -1,6 +1,6 @@
 import { type Script, scriptedModel } from 'millrace'
 
-/** A scripted model whose every answer stops after some deltas until `resume` is called: a page can be looked at meanwhile. */
+/** A scripted model that pauses every answer after some deltas until `resume` is called. */
 export function pausedModel(script: Script, afterDeltas: number) {
   const { promise, resolve } = Promise.withResolvers<void>()
   const model = scriptedModel(script)

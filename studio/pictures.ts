@@ -1,4 +1,4 @@
-// The pictures of the docs: what is on the page at moments worth seeing.
+// The screenshots of the documentation.
 
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,14 +10,14 @@ const desktop = { viewport: { width: 1280, height: 800 } } as const
 const dark = { ...desktop, colorScheme: 'dark' } as const
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true } as const
 
-/** Drives a demo to them, and writes a picture of each into a folder; gives the files. */
+/** Drives the demo and writes screenshots into a folder. Returns their paths. */
 export async function takePictures(url: string, folder: string, launch: Launch): Promise<string[]> {
   mkdirSync(folder, { recursive: true })
   const browser = await browsers.launch(launch)
   const files: string[] = []
   const take = async (name: string, page: Page) => {
     const path = join(folder, `${name}.png`)
-    // What blinks or moves would be another picture each time.
+    // Animations and carets would differ in every screenshot.
     await page.screenshot({ path, animations: 'disabled', caret: 'hide' })
     files.push(path)
     await page.context().close()
@@ -43,7 +43,7 @@ const open = async (browser: Browser, address: string, options: BrowserContextOp
   return page
 }
 
-/** Says something to an agent or workflow. */
+/** Sends a message to an agent or workflow. */
 async function say(page: Page, text: string, program: string): Promise<void> {
   await page.selectOption('.program', { label: program })
   await page.fill('#input', text)
@@ -53,21 +53,21 @@ async function say(page: Page, text: string, program: string): Promise<void> {
 const is = (page: Page, status: string) =>
   page.locator(`.working[data-status="${status}"]`).waitFor({ state: 'attached' })
 
-/** Waits until an agent's words hold these. */
+/** Waits until a message of an agent contains a text. */
 const hears = (page: Page, text: string) => page.locator('.message.agent > .text', { hasText: text }).last().waitFor()
 
-/** What is in the list of sessions in all pictures; and of one the inspector, which was there while it came about. */
+/** Creates the sessions of the list in all screenshots, and opens the inspector of one while it runs. */
 async function sessions(browser: Browser, url: string): Promise<{ team: string; paused: string; inspector: Page }> {
   const page = await open(browser, url)
-  const another = () => page.getByRole('button', { name: 'New session' }).click()
+  const another = () => page.getByRole('button', { name: 'New chat' }).click()
   await say(page, 'A visit to the mill', 'guest-book')
   await is(page, 'paused')
   await another()
-  await say(page, 'Our jubilee on Saturday', 'email-draft')
+  await say(page, 'Invite the team to our anniversary party on Saturday', 'email-draft')
   await page.getByRole('button', { name: 'Warm' }).click()
   await page.locator('.structured[data-status=done]').waitFor()
   await another()
-  await say(page, 'Mail ann@example.com, then pick a color', 'operator')
+  await say(page, 'Email ann@example.com, then pick a color', 'operator')
   await is(page, 'paused')
   const paused = page.url()
   await another()
@@ -77,7 +77,7 @@ async function sessions(browser: Browser, url: string): Promise<{ team: string; 
   const team = page.url()
   const inspector = await open(browser, inspectorOf(team))
   await hears(inspector, 'In short')
-  // What is taken back is seen by who is there.
+  // Only an open page sees the discarded attempt.
   await say(page, 'How much water does a wheel need?', 'flaky')
   await hears(page, 'two attempts to answer.')
   await is(page, 'ready')
@@ -87,9 +87,9 @@ async function sessions(browser: Browser, url: string): Promise<{ team: string; 
   return { team, paused, inspector }
 }
 
-/** Goes to the first entry of a tool's output. */
+/** Selects the first call of a tool. */
 async function choose(page: Page, tool: string): Promise<void> {
-  const search = page.getByRole('searchbox', { name: 'Search the entries' })
+  const search = page.getByRole('searchbox', { name: 'Search entries' })
   await search.fill(tool)
   await page.locator('[data-sequence]', { hasText: 'tool-input-available' }).first().click()
   await search.fill('')
@@ -97,17 +97,17 @@ async function choose(page: Page, tool: string): Promise<void> {
   await search.blur()
 }
 
-/** A call of a tool, and an answer in Markdown. */
+/** A tool call and an answer in Markdown. */
 async function answer(browser: Browser, url: string): Promise<Page> {
   const page = await open(browser, url)
-  await say(page, 'How is the weather in Paris?', 'assistant')
-  await hears(page, 'More is told by')
+  await say(page, 'What is the weather in Paris?', 'assistant')
+  await hears(page, 'Source: ')
   await is(page, 'ready')
-  await page.locator('.message.said').scrollIntoViewIfNeeded()
+  await page.locator('.message.user').scrollIntoViewIfNeeded()
   return page
 }
 
-/** Sub-agents, nested, with their notes. */
+/** Nested sub-agents. */
 async function nested(browser: Browser, address: string): Promise<Page> {
   const page = await open(browser, address, dark)
   await hears(page, 'In short')
@@ -115,10 +115,10 @@ async function nested(browser: Browser, address: string): Promise<Page> {
   return page
 }
 
-/** A run that asks before it does something, on a phone. */
+/** An approval on a phone. */
 async function approval(browser: Browser, address: string): Promise<Page> {
   const page = await open(browser, address, phone)
-  await page.locator('.asking').waitFor()
+  await page.locator('.pending').waitFor()
   return page
 }
 
@@ -127,7 +127,7 @@ const inspectorOf = (address: string): string => {
   return `${origin}/inspect/${encodeURIComponent(searchParams.get('session') ?? '')}`
 }
 
-/** A chat with its inspector beside it. */
+/** A chat with the inspector drawer. */
 async function drawer(browser: Browser, address: string): Promise<Page> {
   const page = await open(browser, address, dark)
   await hears(page, 'two attempts to answer.')
@@ -137,7 +137,7 @@ async function drawer(browser: Browser, address: string): Promise<Page> {
   return page
 }
 
-/** A worker is killed in the midst of a long answer, and nothing is lost. */
+/** The faults panel after a killed worker. */
 async function faults(browser: Browser, url: string): Promise<Page> {
   const chat = await open(browser, url)
   await say(chat, 'Write the diary of a mill', 'long')
@@ -146,14 +146,14 @@ async function faults(browser: Browser, url: string): Promise<Page> {
   await chat.context().close()
   await page.getByRole('tab', { name: 'Faults' }).click()
   await hears(page, 'Day 3')
-  await page.getByRole('button', { name: 'Drop my connection' }).click()
+  await page.getByRole('button', { name: 'Drop connection' }).click()
   await page.locator('[data-fault=drop][data-state=over]').waitFor()
   await hears(page, 'Day 9')
-  await page.getByRole('button', { name: 'Kill the worker' }).click()
-  await page.locator('.fault-list', { hasText: 'run taken over at' }).waitFor()
+  await page.getByRole('button', { name: 'Kill worker' }).click()
+  await page.locator('.fault-list', { hasText: 'taken over at entry' }).waitFor()
   await hears(page, 'Day 12')
-  await page.locator('[data-fault=kill-worker]', { hasText: 'verified' }).waitFor()
-  // As one sees it who has pressed nothing.
+  await page.locator('[data-fault=kill-worker]', { hasText: 'Verified' }).waitFor()
+  // Without hover styles.
   await page.mouse.move(0, 0)
   await page.locator('.faults').evaluate(panel => panel.closest('[role=tabpanel]')?.scrollTo(0, 0))
   return page

@@ -51,8 +51,8 @@ export class Tab {
   }
 
   /** Texts of the messages of the user. */
-  said(): Promise<string[]> {
-    return this.page.locator('.message.said .text').allTextContents()
+  userTexts(): Promise<string[]> {
+    return this.page.locator('.message.user .text').allTextContents()
   }
 
   /** Waits until a message of an agent contains this text. */

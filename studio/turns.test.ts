@@ -5,21 +5,21 @@ import { type Tab, testTabs } from './tabs.fixture.ts'
 const tabs = testTabs()
 const url = demoServer()
 
-/** Says something else in place of what was said. */
+/** Edits a message. */
 async function edit(tab: Tab, before: string, after: string): Promise<void> {
-  const said = tab.page.locator('.message.said', { hasText: before })
-  await said.getByRole('button', { name: 'Edit' }).click()
+  const message = tab.page.locator('.message.user', { hasText: before })
+  await message.getByRole('button', { name: 'Edit' }).click()
   await tab.page.fill('.edit textarea', after)
   await tab.page.keyboard.press('Enter')
   await tab.hears(after)
   await tab.is('ready')
 }
 
-/** What is seen of a conversation, now or then. */
+/** The visible texts of the conversation. */
 const seen = (tab: Tab) =>
   tab.page.locator('.message :is(.text):visible').evaluateAll(all => all.map(one => one.textContent?.trim()))
 
-const pager = (tab: Tab, kind: 'said' | 'agent') => tab.page.locator(`.message.${kind} .pager:visible`)
+const pager = (tab: Tab, kind: 'user' | 'agent') => tab.page.locator(`.message.${kind} .pager:visible`)
 
 test('pages through edited messages and regenerated answers, and forks from one of them', async () => {
   const tab = await tabs.open(url())
@@ -29,17 +29,17 @@ test('pages through edited messages and regenerated answers, and forks from one 
   await expect.poll(() => tab.page.locator('.pager').count()).toBe(0)
   await edit(tab, 'First.', 'Second.')
   await edit(tab, 'Second.', 'Third.')
-  await expect.poll(() => pager(tab, 'said').textContent()).toContain('3/3')
+  await expect.poll(() => pager(tab, 'user').textContent()).toContain('3/3')
   await expect.poll(() => seen(tab)).toEqual(['Third.', 'Third.'])
 
-  await pager(tab, 'said').getByRole('button', { name: 'The one before' }).click()
+  await pager(tab, 'user').getByRole('button', { name: 'Previous version' }).click()
   await expect.poll(() => seen(tab)).toEqual(['Second.', 'Second.'])
-  await expect.poll(() => pager(tab, 'said').textContent()).toContain('2/3')
-  // By the keyboard too, from where one has come to.
+  await expect.poll(() => pager(tab, 'user').textContent()).toContain('2/3')
+  // The keyboard continues from the shown version.
   await tab.page.keyboard.press('ArrowLeft')
   await expect.poll(() => seen(tab)).toEqual(['First.', 'First.'])
-  await expect.poll(() => pager(tab, 'said').textContent()).toContain('1/3')
-  // How it was can be looked at, and not changed.
+  await expect.poll(() => pager(tab, 'user').textContent()).toContain('1/3')
+  // Earlier versions are read-only.
   for (const name of ['Edit', 'Regenerate']) {
     await expect
       .poll(() => tab.page.getByRole('button', { name, exact: true }).filter({ visible: true }).count())
@@ -48,15 +48,15 @@ test('pages through edited messages and regenerated answers, and forks from one 
   await tab.page.keyboard.press('ArrowRight')
   await tab.page.keyboard.press('ArrowRight')
   await expect.poll(() => seen(tab)).toEqual(['Third.', 'Third.'])
-  // After a reload they are all there still.
+  // A reload keeps all versions.
   await tab.page.reload()
-  await expect.poll(() => pager(tab, 'said').textContent()).toContain('3/3')
-  await pager(tab, 'said').getByRole('button', { name: 'The one before' }).click()
+  await expect.poll(() => pager(tab, 'user').textContent()).toContain('3/3')
+  await pager(tab, 'user').getByRole('button', { name: 'Previous version' }).click()
   await expect.poll(() => seen(tab)).toEqual(['Second.', 'Second.'])
 
-  // Another session goes on from there, and this one stays as it is.
+  // A fork continues from there, and this session stays unchanged.
   const address = tab.page.url()
-  await tab.press('Go on from here')
+  await tab.press('Fork from here')
   await expect.poll(() => tab.page.url()).not.toBe(address)
   await tab.hears('Second.')
   await tab.say('And on.', 'echo')
@@ -73,7 +73,7 @@ test('pages through edited messages and regenerated answers, and forks from one 
   await expect.poll(answer).not.toBe(before)
   await source.is('ready')
   await expect.poll(() => pager(source, 'agent').textContent()).toContain('2/2')
-  await pager(source, 'agent').getByRole('button', { name: 'The one before' }).click()
+  await pager(source, 'agent').getByRole('button', { name: 'Previous version' }).click()
   await expect.poll(answer).toBe(before)
   await expect.poll(() => seen(source)).toEqual(['Third.', 'Third.'])
 })
@@ -100,8 +100,8 @@ test('a fork has the messages up to its point, and all tabs show a new answer', 
   await one.is('ready')
   await expect.poll(() => seen(one)).toEqual(['First.', 'First.', 'Other.', 'Other.'])
   await expect.poll(() => seen(two)).toEqual(['First.', 'First.', 'Second.', 'Second.'])
-  // The one that was said alone has no answer yet in its fork.
-  await two.page.locator('.message.said', { hasText: 'Second.' }).getByRole('button', { name: 'Fork' }).click()
+  // A fork at a user message has no answer yet.
+  await two.page.locator('.message.user', { hasText: 'Second.' }).getByRole('button', { name: 'Fork' }).click()
   await expect.poll(() => two.page.url()).not.toBe(address)
   await expect.poll(() => seen(two)).toEqual(['First.', 'First.', 'Second.'])
 })

@@ -3,6 +3,7 @@ import { defineConfig } from 'vitepress'
 import { slug } from '../site/markdown.ts'
 import { groups, root } from '../site/pages.ts'
 import { drawn } from './drawn.ts'
+import { search } from './search.ts'
 
 // What `docs/site/stage.ts` has made of the pages of the tree.
 const pages = process.env['SITE_PAGES'] ?? join(root, '.cache/site/pages')
@@ -28,19 +29,27 @@ export default defineConfig({
   vite: { build: { chunkSizeWarningLimit: 4096 } },
   themeConfig: {
     logo: '/mark.svg',
-    search: { provider: 'local' },
+    search: { provider: 'local', options: { miniSearch: search } },
     nav: [
-      { text: 'Start', link: '/' },
-      { text: 'How it works', link: '/how-it-works' },
-      { text: 'Guides', link: '/guide/agents', activeMatch: '^/guide/' },
-      { text: 'Reference', link: '/reference/chunks', activeMatch: '^/reference/' },
+      { text: 'Get started', link: '/get-started' },
+      { text: 'Concepts', link: '/concepts' },
+      { text: 'Guides', link: '/guide/agents' },
+      { text: 'Operate', link: '/guide/server' },
+      { text: 'Reference', link: '/reference/chunks' },
+      { text: 'Compare and migrate', link: '/guide/dialects' },
+      { text: 'Contribute', link: '/architecture/' },
     ],
-    sidebar: groups.map(({ title, pages: items }) => ({
+    sidebar: groups.map(({ title, sections }) => ({
       text: title,
-      items: items.map(item => ({ text: item.title, link: link(item.path) })),
+      collapsed: false,
+      items: sections.flatMap(section => {
+        const items = section.pages.map(item => ({ text: item.title, link: link(item.path) }))
+        const isFolded = section.optional === true
+        return section.title === undefined ? items : [{ text: section.title, items, collapsed: isFolded }]
+      }),
     })),
     outline: { level: [2, 3] },
-    docFooter: { prev: 'Before', next: 'Next' },
-    footer: { message: 'Under the MIT license. For language models there is <a href="/llms.txt">llms.txt</a>.' },
+    docFooter: { prev: 'Previous', next: 'Next' },
+    footer: { message: 'MIT license. For language models: <a href="/llms.txt">llms.txt</a>' },
   },
 })

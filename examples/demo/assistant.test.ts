@@ -3,8 +3,8 @@ import { chunksOf, demoRuntime, shown } from './demo-runtime.fixture.ts'
 
 const { ask, view } = demoRuntime()
 
-test('thinks, asks its tool, and answers with what it was told, a picture and its source', async () => {
-  const { status, message } = await (await ask('assistant', 'How is the weather in Paris?')).result()
+test('reasons, calls its tool and answers with an image and its source', async () => {
+  const { status, message } = await (await ask('assistant', 'What is the weather in Paris?')).result()
   expect(status).toBe('completed')
   expect(shown(message?.parts)).toEqual([
     expect.objectContaining({ type: 'reasoning', text: expect.stringContaining('Paris'), state: 'done' }),
@@ -44,15 +44,15 @@ test('thinks, asks its tool, and answers with what it was told, a picture and it
 })
 
 test('answers in Markdown: a heading, a table, a list, code and a link', async () => {
-  const { text } = await (await ask('assistant', 'How is the weather in Paris?')).result()
-  expect(text).toMatch(/^## The weather in Paris$/m)
-  expect(text).toMatch(/^\| day \| celsius \| sky \|\n\|[-:|]+\|\n\| today \| 23 \| rainy \|$/m)
+  const { text } = await (await ask('assistant', 'What is the weather in Paris?')).result()
+  expect(text).toMatch(/^## Weather in Paris$/m)
+  expect(text).toMatch(/^\| Day \| Celsius \| Sky \|\n\|[-:|]+\|\n\| Today \| 23 \| rainy \|$/m)
   expect(text).toMatch(/^- an umbrella$/m)
   expect(text).toMatch(/^```sh\ncurl "[^"]+"\n```$/m)
-  expect(text).toMatch(/\[the station\]\(https:\/\/weather\.example\/paris\)/)
+  expect(text).toMatch(/\[weather station\]\(https:\/\/weather\.example\/paris\)/)
 })
 
-test('its picture has a bar for each day', async () => {
+test('returns an image with a bar for each day', async () => {
   const { message } = await (await ask('assistant', 'How are the next 5 days in Paris?')).result()
   const url = message?.parts.flatMap(part => (part.type === 'file' && 'url' in part ? [part.url] : []))[0] ?? ''
   const svg = Buffer.from(url.split(',')[1] ?? '', 'base64').toString()
@@ -60,7 +60,7 @@ test('its picture has a bar for each day', async () => {
   expect(svg.match(/<rect /g)).toHaveLength(5)
 })
 
-test('the input of its tool streams, and its tool tells twice how far it is', async () => {
+test('streams the input of its tool, which reports progress twice', async () => {
   const chunks = await chunksOf(await ask('assistant', 'And 2 days in Rome, in Fahrenheit?'))
   const deltas = chunks.flatMap(chunk => (chunk.type === 'tool-input-delta' ? [chunk.delta] : []))
   expect(deltas.join('')).toBe('{"city":"Rome","days":2,"unit":"fahrenheit"}')
@@ -72,8 +72,8 @@ test('the input of its tool streams, and its tool tells twice how far it is', as
     { degrees: 66, sky: 'rainy' },
   ]
   expect(outputs).toEqual([
-    [true, { city: 'Rome', progress: 'Looking for a station' }],
-    [true, { city: 'Rome', progress: 'Reading its thermometer' }],
+    [true, { city: 'Rome', progress: 'Finding a weather station' }],
+    [true, { city: 'Rome', progress: 'Reading the forecast' }],
     [false, { city: 'Rome', unit: 'fahrenheit', days, source: 'https://weather.example/rome' }],
   ])
 })
@@ -88,8 +88,8 @@ test.each([
   expect(text).toContain(` degrees** in ${city}, `)
 })
 
-test('each turn has its own city', async () => {
-  await (await ask('assistant', 'How is the weather in Paris?')).result()
+test('uses the city of the current turn', async () => {
+  await (await ask('assistant', 'What is the weather in Paris?')).result()
   const second = await (await ask('assistant', 'And in Oslo?')).result()
   expect(second.text).toContain(' degrees** in Oslo, ')
   const sources = (await view()).messages.flatMap(({ parts }) =>

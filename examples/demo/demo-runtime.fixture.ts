@@ -1,11 +1,11 @@
-// A runtime with all of the demo, on a store of its own, that waits for nothing.
+// A runtime with the agents and workflows of the demo, without pauses.
 
 import './offline.fixture.ts'
 import { type Chunk, createRuntime, memoryStore, type Part, type Run } from 'millrace'
 import { afterEach, beforeEach, vi } from 'vitest'
 import { agents, workflows } from './agents.ts'
 
-/** A session of the demo, with a runtime of its own in each test. */
+/** A session of the demo, with a new runtime in each test. */
 export function demoRuntime() {
   let runtime: ReturnType<typeof createRuntime>
   beforeEach(() => {
@@ -22,20 +22,20 @@ export function demoRuntime() {
     get runtime() {
       return runtime
     },
-    /** Says something to an agent, in the one session. */
+    /** Sends a message to an agent, in the one session. */
     ask: (agent: string, input: string): Promise<Run> => runtime.start({ session: 'session', agent, input }),
-    /** What the session shows. */
+    /** The view of the session. */
     view: async () => (await runtime.view('session')).view,
   }
 }
 
-/** What a run has written so far, to its end or pause. */
+/** All chunks of a run, to its end or pause. */
 export async function chunksOf(run: Run): Promise<Chunk[]> {
   const chunks: Chunk[] = []
   for await (const { chunk } of run.stream()) chunks.push(chunk as Chunk)
   return chunks
 }
 
-/** Parts without their places, and without the marks of steps. */
+/** Parts without `key` and `at`, and without step starts. */
 export const shown = (parts: readonly Part[] = []) =>
   parts.filter(({ type }) => type !== 'step-start').map(({ key, at, ...part }) => part)

@@ -3,7 +3,7 @@ import { demoRuntime, shown } from './demo-runtime.fixture.ts'
 
 const { ask, view } = demoRuntime()
 
-test('says what it is told, in each turn', async () => {
+test('repeats the message in each turn', async () => {
   await (await ask('echo', 'Once more,  with\nfeeling.')).result()
   await (await ask('echo', 'And again.')).result()
   const { messages } = await view()
@@ -16,7 +16,7 @@ test('says what it is told, in each turn', async () => {
   ])
 })
 
-test('streams: its first words are there long before its last', async () => {
+test('streams its first words before its last', async () => {
   vi.stubEnv('DEMO_PACE', '1')
   const input = Array.from({ length: 5000 }, (_, at) => `word${at}`).join(' ')
   const run = await ask('echo', input)

@@ -14,7 +14,7 @@ async function draft(tone: string, input = 'Invite Ann to our party at the mill.
   return run.result()
 }
 
-test('asks for a tone, and fills in the form', async () => {
+test('asks for a tone and returns a structured email', async () => {
   const { status, output } = await draft('warm')
   expect([status, output]).toMatchObject(['completed', { subject: 'Come to the mill!' }])
   const { structured, interrupts } = await on.view()
@@ -22,7 +22,7 @@ test('asks for a tone, and fills in the form', async () => {
   expect(interrupts).toMatchObject([{ status: 'answered', response: 'warm' }])
 })
 
-test('what does not fit is corrected, in a second turn too', async () => {
+test('corrects an invalid output, in a second turn too', async () => {
   await draft('warm')
   const { status, output } = await draft('formal', 'Greet Ms Smith warmly.')
   expect([status, output]).toMatchObject(['completed', { subject: 'Invitation' }])

@@ -3,18 +3,18 @@ import { chunksOf, demoRuntime, shown } from './demo-runtime.fixture.ts'
 
 const { ask, view } = demoRuntime()
 
-test.each([1, 2])('takes back what it said before it failed, and says it again: with %i turns', async turns => {
+test.each([1, 2])('discards the failed attempt and answers again, in turn %i', async turns => {
   for (let turn = 1; turn < turns; turn++) await (await ask('flaky', 'First.')).result()
   const run = await ask('flaky', 'Hello.')
   const chunks = await chunksOf(run)
   const discard = chunks.findIndex(({ type }) => type === 'step-discarded')
-  const said = (from: number, to: number) =>
+  const textBetween = (from: number, to: number) =>
     chunks.slice(from, to).flatMap(chunk => (chunk.type === 'text-delta' ? [chunk.delta] : []))
   const whole = 'You said: Hello. It took me two attempts to answer.'
-  const before = said(0, discard).join('')
+  const before = textBetween(0, discard).join('')
   expect(before).toMatch(/^You/)
   expect(whole.startsWith(before) && before !== whole).toBe(true)
-  expect(said(discard, chunks.length).join('')).toBe(whole)
+  expect(textBetween(discard, chunks.length).join('')).toBe(whole)
   expect(chunks.flatMap(chunk => (chunk.type === 'step-start' ? [chunk.attempt] : []))).toEqual([undefined, 2])
   // The session shows nothing of the attempt that failed.
   const { messages, runs } = await view()

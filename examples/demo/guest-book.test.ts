@@ -3,14 +3,14 @@ import { demoRuntime } from './demo-runtime.fixture.ts'
 
 const on = demoRuntime()
 
-test('asks for text, one thing, some things and a form, one after the other', async () => {
+test('asks for text, a choice, multiple choices and a form, in order', async () => {
   const run = await on.runtime.start({ session: on.session, workflow: 'guest-book', input: 'A visit' })
   const answers = ['Ann', 'race', ['wheel', 'race'], { stars: 'three', visitors: 2, again: true }]
   const kinds: string[] = []
   for (const response of answers) {
     const { pendings } = await run.result()
     const [pending] = pendings
-    if (pending?.kind !== 'interrupt') throw new Error('it asks nothing')
+    if (pending?.kind !== 'interrupt') throw new Error('Expected a pending question.')
     kinds.push(pending.interrupt.input.kind)
     await on.runtime.answer(on.session, { kind: 'interrupt', id: pending.id, response })
   }

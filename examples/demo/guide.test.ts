@@ -3,14 +3,14 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { mockServer } from '../../packages/runtime/src/providers/mock.fixture.ts'
+import { mockServer } from '../../packages/runtime/src/test/providers/mock-server.fixture.ts'
 import { modelsBy } from './model.ts'
 
 const guide = readFileSync(join(import.meta.dirname, '../../docs/guide/models.md'), 'utf8')
 
-/** Runs the TypeScript of the guide to models as an application would, and gives what it prints. */
+/** Runs the TypeScript of the guide to models and returns its output. */
 async function printed(env: Readonly<Record<string, string>>): Promise<string> {
-  // Inside the demo, so that it may import what the demo does.
+  // Inside the demo, so that it can import the same packages.
   const cwd = mkdtempSync(join(import.meta.dirname, '.example-'))
   onTestFinished(() => rmSync(cwd, { recursive: true }))
   const blocks = [...guide.matchAll(/```ts\n(.*?)```/gs)].map(([, block]) => block)

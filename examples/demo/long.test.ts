@@ -16,7 +16,7 @@ test.each([
   expect([status, text]).toEqual(['completed', counted(count)])
 })
 
-test('told no number, it writes in Markdown for twenty seconds and more', async () => {
+test('writes Markdown for at least 20 s without a number', async () => {
   const { status, text } = await (await ask('long', 'Tell me something.')).result()
   expect(status).toBe('completed')
   expect((text.match(/\S+/g) ?? []).length / WORDS_PER_SECOND).toBeGreaterThanOrEqual(20)
@@ -24,13 +24,13 @@ test('told no number, it writes in Markdown for twenty seconds and more', async 
   for (const block of [/^- .+\n- /m, /^\|.+\|\n\|[-:|]+\|\n\|/m, /\*\*.+\*\*/]) expect(text).toMatch(block)
 })
 
-test('says 100,000 words at most, and another turn after them', async () => {
+test('writes at most 100,000 words, and answers another turn after them', async () => {
   const { text } = await (await ask('long', '999999999999')).result()
   expect(text).toBe(counted(100_000))
   expect((await (await ask('long', '3')).result()).text).toBe('1 2 3')
 })
 
-test('stopped in the middle, it keeps what it said', async () => {
+test('keeps its text when stopped', async () => {
   vi.stubEnv('DEMO_PACE', '1')
   const run = await ask('long', '100000')
   for await (const { chunk } of run.stream()) if (chunk.type === 'text-delta') break

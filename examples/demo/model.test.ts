@@ -1,7 +1,7 @@
 import { memoryStore } from 'millrace'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { mockServer } from '../../packages/runtime/src/providers/mock.fixture.ts'
-import { anthropicWire, openaiWire, rawServer } from '../../packages/runtime/src/providers/server.fixture.ts'
+import { mockServer } from '../../packages/runtime/src/test/providers/mock-server.fixture.ts'
+import { anthropicWire, openaiWire, rawServer } from '../../packages/runtime/src/test/providers/raw-server.fixture.ts'
 import { modelsBy } from './model.ts'
 
 const KEY = 'sk-key-of-a-test'
@@ -15,7 +15,7 @@ afterEach(() => {
   vi.resetModules()
 })
 
-describe('which model it is', () => {
+describe('model selection', () => {
   test.each([
     [{}, 'a script, offline'],
     [{ OPENAI_API_KEY: '', ANTHROPIC_API_KEY: '' }, 'a script, offline'],
@@ -39,18 +39,18 @@ describe('which model it is', () => {
     expect(modelsBy(env).modelName).toBe(name)
   })
 
-  test.each(['nowhere', 'file:///etc', `nowhere ${KEY}`])('no address: %s', url => {
+  test.each(['nowhere', 'file:///etc', `nowhere ${KEY}`])('rejects an invalid base URL: %s', url => {
     const wrong = () => modelsBy({ ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: url })
-    expect(wrong).toThrow('ANTHROPIC_BASE_URL is no address of a server: set it to one such as')
+    expect(wrong).toThrow('Expected ANTHROPIC_BASE_URL to be an http or https URL. Set it to one such as')
     expect(wrong).not.toThrow(KEY)
   })
 })
 
-/** All of the demo, as a process with this environment has it. */
+/** A runtime of the demo with this environment. */
 async function demoBy(env: Readonly<Record<string, string>>) {
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value)
   vi.resetModules()
-  // What is imported after this is as new as the agents are, which chose their model when they were.
+  // Agents choose their model on import, so they are imported again.
   const { createRuntime } = await import('millrace')
   const { agents, workflows } = await import('./agents.ts')
   const logger = { warn: () => {}, error: console.error }
@@ -62,7 +62,7 @@ async function demoBy(env: Readonly<Record<string, string>>) {
 type Answer = typeof mockServer extends (...answers: readonly (infer A)[]) => unknown ? A : never
 
 describe.each(['OPENAI', 'ANTHROPIC'])('%s', prefix => {
-  /** The demo against a server that answers so, one call after the other. */
+  /** The demo with a mock server that gives these answers in order. */
   async function against(...answers: readonly Answer[]) {
     const server = await mockServer(...answers)
     onTestFinished(server.close)
@@ -70,7 +70,7 @@ describe.each(['OPENAI', 'ANTHROPIC'])('%s', prefix => {
     return { runtime: await demoBy(env), server }
   }
 
-  test('the assistant asks its tool, and answers', async () => {
+  test('assistant calls its tool and answers', async () => {
     const input = { city: 'Ulm', days: 1, unit: 'celsius' }
     const { runtime, server } = await against(
       { reasoning: 'I must look.', toolCalls: [{ name: 'get_weather', arguments: JSON.stringify(input) }] },
@@ -93,19 +93,19 @@ describe.each(['OPENAI', 'ANTHROPIC'])('%s', prefix => {
     })
   })
 
-  test('the workflow fills in its form', async () => {
+  test('email-draft returns a structured email', async () => {
     const email = { subject: 'Come!', body: 'Dear Ann', bullets: ['At the mill'] }
     const { runtime, server } = await against({ content: JSON.stringify(email) })
     const run = await runtime.start({ workflow: 'email-draft', input: 'Invite Ann.' })
     const { pendings } = await run.result()
     await runtime.answer(run.sessionId, { kind: 'interrupt', id: pendings[0]?.id ?? '', response: 'warm' })
     expect(await run.result()).toMatchObject({ status: 'completed', output: email })
-    // A strict schema would be refused: it says how long the subject is at most.
+    // OpenAI rejects a strict schema with a maximum length.
     const [, strict] = /"strict":(\w+)/.exec(JSON.stringify(server.asked[0])) ?? []
     expect(strict).toBe(prefix === 'OPENAI' ? 'false' : undefined)
   })
 
-  test('the flaky one fails its first attempt all the same', async () => {
+  test('flaky fails its first attempt with a provider too', async () => {
     const { runtime, server } = await against({ content: 'Hello there, you who ask.' }, { content: 'Hello again.' })
     vi.stubEnv('DEMO_PACE', '0')
     const run = await runtime.start({ agent: 'flaky', input: 'Hello?' })
@@ -120,7 +120,7 @@ describe.each(['OPENAI', 'ANTHROPIC'])('%s', prefix => {
 test.each([
   ['OPENAI', openaiWire, 'authorization', `Bearer ${KEY}`],
   ['ANTHROPIC', anthropicWire, 'x-api-key', KEY],
-] as const)('the key of %s goes to its server, and not into the log', async (prefix, wire, header, value) => {
+] as const)('sends the key of %s to its server and does not log it', async (prefix, wire, header, value) => {
   const server = await rawServer({ body: wire.text(['Hello', ' there.']) })
   onTestFinished(server.close)
   const runtime = await demoBy({ [`${prefix}_API_KEY`]: KEY, [`${prefix}_BASE_URL`]: server.url })
@@ -136,7 +136,7 @@ test.each([
   ['gpt-5.6-luna', 'assistant', 'none'],
   ['gpt-5.6-luna', 'echo', undefined],
   ['some-model', 'assistant', undefined],
-])('%s is told not to think where it may call tools: %s %s', async (model, agent, effort) => {
+])('reasoning effort of %s for %s: %s', async (model, agent, effort) => {
   const server = await mockServer({ content: 'So.' })
   onTestFinished(server.close)
   const runtime = await demoBy({ OPENAI_API_KEY: KEY, OPENAI_BASE_URL: server.url, OPENAI_MODEL: model })
@@ -144,7 +144,7 @@ test.each([
   expect((server.asked[0] as { reasoning_effort?: string }).reasoning_effort).toBe(effort)
 })
 
-test('a model of Anthropic is told to think in words, by the agent whose thoughts are to be seen alone', async () => {
+test('requests reasoning from Anthropic only for the assistant', async () => {
   const server = await rawServer({ body: anthropicWire.text(['So.']) })
   onTestFinished(server.close)
   const runtime = await demoBy({ ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: server.url })

@@ -1,19 +1,19 @@
-// Which model the agents of the demo speak by: a script, offline, unless the environment holds the key of a provider.
+// The model of the demo's agents: a script, offline, unless the environment has the API key of a provider.
 
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { Model, ModelSettings, Script } from 'millrace'
 import { pacedModel } from './pace.ts'
 
-/** A model as providers' packages make them today. */
+/** A model of an AI SDK provider package. */
 export type DemoModel = Extract<Model, { specificationVersion: 'v4' }>
 
 export interface Models {
-  /** In a line, for people: which model it is, and whose. Never the key. */
+  /** Description of the model and provider in one line, without the key. */
   readonly modelName: string
-  /** The model of an agent: the script's at so many words a second, or the provider's, which reads no script. */
+  /** The model of an agent: the script at a number of words per second, or the provider's model, which ignores the script. */
   readonly modelOf: (script: Script, wordsPerSecond?: number) => DemoModel
-  /** For an agent whose thoughts are to be seen. */
+  /** Settings of an agent that shows its reasoning. */
   readonly thinking: ModelSettings
 }
 
@@ -25,7 +25,7 @@ interface Provider {
   readonly thinking: ModelSettings
 }
 
-/** The first whose key is there is taken. */
+/** The first provider with a key is used. */
 const PROVIDERS: readonly Provider[] = [
   { prefix: 'OPENAI', url: 'https://api.openai.com/v1', modelId: 'gpt-5.6-luna', make: openai, thinking: {} },
   {
@@ -33,12 +33,12 @@ const PROVIDERS: readonly Provider[] = [
     url: 'https://api.anthropic.com/v1',
     modelId: 'claude-haiku-5-5',
     make: (baseURL, apiKey, modelId) => createAnthropic({ baseURL, apiKey })(modelId),
-    // It tells what it thinks only where it is told how hard to.
+    // Anthropic returns reasoning only if an effort is set.
     thinking: { reasoning: 'low' },
   },
 ]
 
-/** Chooses by an environment; throws, with what to do, where that names no address. */
+/** Chooses a model by the environment. @throws if a base URL is invalid */
 export function modelsBy(env: Readonly<Record<string, string | undefined>>): Models {
   const [provider, ...others] = PROVIDERS.filter(({ prefix }) => env[`${prefix}_API_KEY`])
   if (provider === undefined) return { modelName: 'a script, offline', modelOf: pacedModel, thinking: {} }
@@ -51,11 +51,13 @@ export function modelsBy(env: Readonly<Record<string, string | undefined>>): Mod
   return { modelName, modelOf: () => model, thinking }
 }
 
-/** The host alone: the rest of an address may hold what nobody should read. */
+/** Only the host: the rest of a URL may hold secrets. */
 function hostOf(url: string, variable: string): string {
   const { protocol, host } = URL.parse(url) ?? {}
   if (host && (protocol === 'https:' || protocol === 'http:')) return host
-  throw new Error(`${variable} is no address of a server: set it to one such as http://127.0.0.1:11434/v1, or unset it`)
+  throw new Error(
+    `Expected ${variable} to be an http or https URL. Set it to one such as http://127.0.0.1:11434/v1, or unset it.`,
+  )
 }
 
 function openai(baseURL: string, apiKey: string, modelId: string): DemoModel {
@@ -67,14 +69,14 @@ function openai(baseURL: string, apiKey: string, modelId: string): DemoModel {
     supportsStructuredOutputs: true,
     transformRequestBody: body => ({
       ...body,
-      // These call no tools over this wire while they think, and think unless they are told not to.
+      // These models cannot call tools while reasoning over this API, and reason by default.
       ...(/^gpt-5\.6\b/.test(modelId) && body['tools'] && { reasoning_effort: 'none' }),
       ...(body['response_format'] && { response_format: lenient(body['response_format']) }),
     }),
   })(modelId)
 }
 
-/** A strict schema may not say how long a text is at most. The runtime looks at what comes, and asks again where it does not fit. */
+/** Strict schemas do not support a maximum length. The runtime validates the output and retries. */
 const lenient = (format: { readonly json_schema?: object }): object =>
   format.json_schema ? { ...format, json_schema: { ...format.json_schema, strict: false } } : format
 

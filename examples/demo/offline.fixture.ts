@@ -1,3 +1,3 @@
-// Imported before the agents: a test says nothing to the provider of whoever runs it.
+// Imported before the agents: tests never call a provider.
 
 for (const name of ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY']) delete process.env[name]

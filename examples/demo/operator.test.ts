@@ -4,12 +4,12 @@ import { demoRuntime } from './demo-runtime.fixture.ts'
 
 const on = demoRuntime()
 
-/** What a paused run waits for: the one thing. */
+/** The only pending of a paused run. */
 async function pendingOf(run: Run) {
   const { status, pendings } = await run.result()
   expect([status, pendings.length]).toEqual(['paused', 1])
   const [pending] = pendings
-  if (pending === undefined || pending.kind === 'interrupt') throw new Error('it waits for no call')
+  if (pending === undefined || pending.kind === 'interrupt') throw new Error('Expected a pending tool call.')
   return pending
 }
 
@@ -29,19 +29,19 @@ async function choose(run: Run, color: string): Promise<void> {
 const calls = async (run: Run) =>
   ((await run.result()).message?.parts ?? []).flatMap(part => ('toolName' in part ? [part] : []))
 
-test('sends an email that was approved, as it was shown', async () => {
+test('sends an approved email with the input that was shown', async () => {
   const input = 'Send an email to ben@example.org: the mill turns.'
   const run = await on.ask('operator', input)
-  const email = { to: 'ben@example.org', subject: 'From the mill', body: input }
+  const email = { to: 'ben@example.org', subject: 'Hello from Millrace', body: input }
   expect((await pendingOf(run)).part.input).toEqual(email)
   await decide(run, true)
-  expect((await run.result()).text).toBe('The email to ben@example.org is sent.')
+  expect((await run.result()).text).toBe('The email to ben@example.org was sent.')
   expect(await calls(run)).toMatchObject([
     { toolName: 'send_email', state: 'output-available', input: email, approval: { approved: true } },
   ])
 })
 
-test('says that an email was denied, and why', async () => {
+test('reports a denied email with the reason', async () => {
   const run = await on.ask('operator', 'Mail Ann.')
   await decide(run, false, 'Not on a Sunday.')
   const { status, text } = await run.result()
@@ -52,11 +52,11 @@ test('says that an email was denied, and why', async () => {
   expect((await again.result()).text).toBe('The email to ann@example.com was denied.')
 })
 
-test('of an address that cannot be nobody is asked: it is denied by rule', async () => {
+test('denies an invalid address by rule, without asking', async () => {
   const run = await on.ask('operator', 'Mail nobody@mill.invalid.')
   const { status, text, pendings } = await run.result()
   expect([status, pendings]).toEqual(['completed', []])
-  expect(text).toBe('The email to nobody@mill.invalid was denied: There is no such address.')
+  expect(text).toBe('The email to nobody@mill.invalid was denied: This address does not exist.')
   expect(await calls(run)).toMatchObject([{ toolName: 'send_email', state: 'output-denied' }])
 })
 
@@ -67,7 +67,7 @@ test.each(['Which colour?', 'Pick a color.'])('lets a client choose: %s', async 
   expect(await calls(run)).toMatchObject([{ state: 'output-available', output: { color: 'green' } }])
 })
 
-test('a client that sends no color is refused, and one that fails is spoken of', async () => {
+test('rejects an invalid color and reports a failed client tool', async () => {
   const run = await on.ask('operator', 'Pick a color.')
   const { id } = await pendingOf(run)
   const wrong = on.runtime.answer(on.session, { kind: 'tool-result', id, output: { colour: 7 } })
@@ -76,7 +76,7 @@ test('a client that sends no color is refused, and one that fails is spoken of',
   expect((await run.result()).text).toBe('No color was chosen.')
 })
 
-test.each(['Go ahead.', 'First a mail, then a color.'])('does both, one after the other: %s', async input => {
+test.each(['Go ahead.', 'First a mail, then a color.'])('sends an email, then picks a color: %s', async input => {
   const run = await on.ask('operator', input)
   await decide(run, false, 'No.')
   await choose(run, 'blue')
@@ -85,19 +85,19 @@ test.each(['Go ahead.', 'First a mail, then a color.'])('does both, one after th
   expect(pendings).toEqual([])
 })
 
-test('speaks of what came of this turn, and not of one before', async () => {
+test('reports only the results of the current turn', async () => {
   const first = await on.ask('operator', 'Mail Ann.')
   await decide(first, false, 'No.')
   await first.result()
   const second = await on.ask('operator', 'Mail Ann, please.')
   await decide(second, true)
-  expect((await second.result()).text).toBe('The email to ann@example.com is sent.')
+  expect((await second.result()).text).toBe('The email to ann@example.com was sent.')
   const third = await on.ask('operator', 'And a color?')
   await choose(third, 'red')
   expect((await third.result()).text).toBe('You chose red.')
 })
 
-test('stopped while it waits, and resumed, it says that nothing was sent', async () => {
+test('reports an unsent email after stop and resume', async () => {
   const run = await on.ask('operator', 'Mail Ann.')
   await pendingOf(run)
   await run.stop()
@@ -106,7 +106,7 @@ test('stopped while it waits, and resumed, it says that nothing was sent', async
   expect((await resumed.result()).text).toBe('The email to ann@example.com could not be sent.')
 })
 
-test('asks the client what time it is', async () => {
+test('gets the local time from the client', async () => {
   const run = await on.ask('operator', 'What time is it?')
   const { kind, id, part } = await pendingOf(run)
   expect([kind, part.toolName]).toEqual(['client-tool', 'local_time'])

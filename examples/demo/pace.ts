@@ -1,16 +1,16 @@
-// How fast the demo goes: the one place where all of it is told to wait.
+// The speed of the demo.
 
 import { setTimeout } from 'node:timers/promises'
 import { type Script, scriptedModel, systemTimers, type Timers } from 'millrace'
 
-/** 1 is for people to watch, 0 waits for nothing. It is looked at each time, so that it can be set at any. */
+/** 1 is the normal speed, 0 waits for nothing. Read on every use, so that tests can change it. */
 const pace = () => Number(process.env['DEMO_PACE'] ?? 1)
 
-/** Takes as long as something would that is not really done here. */
+/** Simulates work. */
 export const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
   setTimeout(ms * pace(), undefined, signal && { signal })
 
-/** A scripted model that says so many words a second on average. */
+/** A scripted model with an average number of words per second. */
 export function pacedModel(script: Script, wordsPerSecond = 100, timers: Timers = systemTimers) {
   const model = scriptedModel(script)
   const doStream: typeof model.doStream = async call => {
@@ -30,7 +30,7 @@ function inTime<Part extends { readonly type: string }>(
     async transform(part, controller) {
       if (part.type.endsWith('-delta')) {
         words += 1
-        // Counted from the start: a timer that rings late does not make all words after it late too.
+        // Relative to the start, so that a late timer does not delay all later words.
         const early = start + words * msPerWord - timers.now()
         if (early > 0) await new Promise<void>(done => timers.after(early, done))
       }

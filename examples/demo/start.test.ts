@@ -10,7 +10,7 @@ const start = (cwd: string, env: Record<string, string> = {}): Started =>
 
 const portOf = (url: string): string => new URL(url).port
 
-/** Starts a run, and gives the frames that it is answered with. */
+/** Starts a run and returns the frames of the response. */
 async function run(url: string, sessionId: string, agent: string, input: string) {
   const response = await fetch(`${url}/api/sessions/${sessionId}/runs`, {
     method: 'POST',
@@ -21,13 +21,13 @@ async function run(url: string, sessionId: string, agent: string, input: string)
   return decodeNdjsonStream(response.body)
 }
 
-/** Somebody who follows a session by cursor, and folds what comes. */
+/** Follows a session by cursor and folds its entries. */
 class Reader {
   readonly #fold = new Fold()
   readonly sequences: number[] = []
   cursor = '0'
 
-  /** Reads until this is so, or the connection is gone. */
+  /** Reads until an entry matches. @throws if the connection ends before */
   async follow(url: string, sessionId: string, isEnough: (entry: Entry) => boolean): Promise<void> {
     const response = await fetch(`${url}/api/sessions/${sessionId}/stream?after=${this.cursor}&merge=false`, {
       headers: { accept: 'application/x-ndjson' },
@@ -40,17 +40,17 @@ class Reader {
       this.cursor = frame.cursor
       if (frame.entries.some(isEnough)) return
     }
-    throw new Error('the connection ended before that')
+    throw new Error('The connection ended before a matching entry.')
   }
 
-  /** What the agent has said. */
+  /** The text of the agent. */
   get text(): string {
     const message = this.#fold.view().messages.findLast(({ role }) => role === 'assistant')
     return (message?.parts ?? []).map(part => (part.type === 'text' ? part.text : '')).join('')
   }
 }
 
-test('comes up with one line, answers, and goes when it is told to', async () => {
+test('prints its address and what to try, answers, and exits on SIGTERM', async () => {
   const cwd = folder({})
   const demo = start(cwd)
   const url = await demo.url
@@ -69,7 +69,7 @@ test('comes up with one line, answers, and goes when it is told to', async () =>
   expect(page.headers.get('content-security-policy')).toContain("default-src 'self'")
   const html = await page.text()
   expect(html).toContain('<title>Millrace')
-  // Nothing stands in the page itself, and nothing comes from elsewhere: its policy would not have it.
+  // No inline scripts or styles, and nothing from other hosts: the content security policy forbids both.
   expect(html).not.toMatch(/<script(?![^>]* src="\/)|<style|https?:/)
   for (const [, path] of html.matchAll(/(?:src|href)="(\/[^"]+)"/g)) {
     const part = await fetch(url + path)
@@ -87,16 +87,17 @@ test('comes up with one line, answers, and goes when it is told to', async () =>
   const { how, said } = await demo.ended
   expect(how).toBe(0)
   expect(said.match(/Millrace is up/g)).toHaveLength(1)
+  expect(said).toContain(`Open ${url} in your browser. Then try:`)
 })
 
 test.each([
   ['killed -9', 'SIGKILL', 'SIGKILL'],
-  ['told to go', 'SIGTERM', 0],
+  ['stopped', 'SIGTERM', 0],
 ] as const)(
-  'law 2: %s in the midst of a run and started again, it goes on, and who follows by cursor has every word once',
+  'law 2: %s during a run and restarted, it continues, and a reader by cursor gets every word once',
   async (_, signal, how) => {
     const cwd = folder({})
-    // It would take ten seconds to the end, and is killed when the reader has the first words.
+    // The run takes ten seconds, and is killed after the first words.
     const count = 1_000
     const first = start(cwd, { DEMO_PACE: '10' })
     const url = await first.url
@@ -121,8 +122,8 @@ test.each([
 
 test.each([
   ['npm', ['npm', 'start']],
-  ['what npm runs', [process.execPath, BOOTSTRAP, 'start']],
-])('when %s is killed -9 nothing stays behind on the port', async (_, command) => {
+  ['the script of npm', [process.execPath, BOOTSTRAP, 'start']],
+])('frees the port when %s is killed with SIGKILL', async (_, command) => {
   const cwd = folder({ 'package.json': JSON.stringify({ scripts: { start: `node ${BOOTSTRAP} start` } }) })
   const demo = started(cwd, command, { PORT: '0' })
   const url = await demo.url

@@ -1,4 +1,4 @@
-// The command as people start it, in a folder of its own.
+// Starts a command of the demo in a temporary folder.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,21 +9,21 @@ import { compileCache } from '../../scripts/compile-cache.ts'
 
 export const BOOTSTRAP = join(root, 'scripts', 'bootstrap.mjs')
 
-/** A command that was started, and what it has said. */
+/** A started command and its output. */
 export interface Started {
-  /** Where it was started. */
+  /** Working directory. */
   readonly cwd: string
-  /** Where the demo is, once it has said so; rejects with all it said if it ends before. */
+  /** The address of the demo. Rejects with the output if the command ends before. */
   readonly url: Promise<string>
-  /** Its exit code or the signal that ended it, and all it said. */
+  /** Exit code or signal, and the output. */
   readonly ended: Promise<{ readonly how: number | NodeJS.Signals; readonly said: string }>
-  /** Signals the process that was started, and nothing that it started itself. */
+  /** Signals the started process only. */
   kill(signal: NodeJS.Signals): void
-  /** The same for all that it started too. */
+  /** Signals the started process and its children. */
   killAll(signal: NodeJS.Signals): void
 }
 
-/** Starts a command in a folder; whatever is left of it ends with the test, or with all tests of a file by `afterAll`. */
+/** Starts a command in a folder. It is killed at the end of the test, or of the file with `afterAll`. */
 export function started(
   cwd: string,
   command: readonly string[],
@@ -48,7 +48,7 @@ export function started(
     })
   }
   const ended = once(child, 'close').then(([code, signal]) => {
-    url.reject(new Error(`it ended before it was up:\n${said}`))
+    url.reject(new Error(`The command ended before it printed its address:\n${said}`))
     return { how: code ?? signal, said }
   })
   url.promise.catch(() => {})
@@ -56,7 +56,7 @@ export function started(
     try {
       process.kill(-pid, signal)
     } catch {
-      // Nobody is left.
+      // No process is left.
     }
   }
   atEnd(async () => {

@@ -4,15 +4,15 @@ import { chunksOf, demoRuntime } from './demo-runtime.fixture.ts'
 const on = demoRuntime()
 const { ask, view } = on
 
-test('two work side by side, and the team sums up what they gave', async () => {
+test('runs two sub-agents in parallel and sums up their results', async () => {
   const run = await ask('team', 'watermills')
   const { status, text, message } = await run.result()
   expect(status).toBe('completed')
-  expect(text).toBe('In short: Three sources tell of "watermills". One source on "watermills" is old.')
+  expect(text).toBe('In short: Three sources cover "watermills". One source on "watermills" is outdated.')
   const { agents, messages } = await view()
   const { researcher, critic } = Object.fromEntries(agents.map(one => [one.agentType, one]))
-  expect(researcher).toMatchObject({ parentId: run.runId, result: 'Three sources tell of "watermills".' })
-  expect(critic).toMatchObject({ parentId: run.runId, result: 'One source on "watermills" is old.' })
+  expect(researcher).toMatchObject({ parentId: run.runId, result: 'Three sources cover "watermills".' })
+  expect(critic).toMatchObject({ parentId: run.runId, result: 'One source on "watermills" is outdated.' })
   expect(agents.map(one => one.status)).toEqual(Array(4).fill('completed'))
   const parents = messages.flatMap(({ agentType, parent }) => (parent ? [`${agentType} of ${parent.messageId}`] : []))
   const own = messages.find(({ agentType }) => agentType === 'researcher')
@@ -26,7 +26,7 @@ test('two work side by side, and the team sums up what they gave', async () => {
   expect(steps).toEqual(['step-start', 'reasoning', 'tool', 'tool', 'step-start', 'text'])
 })
 
-test('both begin before either ends, and so do the helpers of one of them, two deep', async () => {
+test('runs nested sub-agents in parallel too', async () => {
   const lanes: string[] = []
   for await (const { chunk } of (await ask('team', 'watermills')).stream()) {
     if (chunk.type === 'subagent-start' || chunk.type === 'subagent-end') lanes.push(`${chunk.type} ${chunk.agentId}`)
@@ -44,23 +44,23 @@ test('both begin before either ends, and so do the helpers of one of them, two d
   )
 })
 
-test('what they find is noted in the state, patch by patch and turn after turn', async () => {
+test('notes findings in the shared state across turns', async () => {
   const chunks = await chunksOf(await ask('team', 'mills'))
   expect(chunks.filter(({ type }) => type === 'state-snapshot')).toMatchObject([
     { state: { findings: [], doubts: [] } },
   ])
   expect(chunks.filter(({ type }) => type === 'state-patch')).toHaveLength(2)
-  expect((await view()).state).toEqual({ findings: ['Known: mills'], doubts: ['Doubtful: mills'] })
+  expect((await view()).state).toEqual({ findings: ['Known: mills'], doubts: ['Uncertain: mills'] })
   await (await ask('team', 'rivers')).result()
   expect((await view()).state).toEqual({
     findings: ['Known: mills', 'Known: rivers'],
-    doubts: ['Doubtful: mills', 'Doubtful: rivers'],
+    doubts: ['Uncertain: mills', 'Uncertain: rivers'],
   })
 })
 
-test('stopped before it asked anybody, and resumed, it asks', async () => {
+test('calls its sub-agents after stop and resume', async () => {
   await (await ask('team', 'mills')).result()
-  // So slow that it has not come to its calls when the stop does.
+  // Slow enough to stop before its calls.
   vi.stubEnv('DEMO_PACE', '50')
   const run = await ask('team', 'rivers')
   for await (const { chunk } of run.stream()) if (chunk.type === 'reasoning-delta') break
@@ -68,5 +68,7 @@ test('stopped before it asked anybody, and resumed, it asks', async () => {
   expect((await run.result()).status).toBe('interrupted')
   vi.stubEnv('DEMO_PACE', '0')
   const resumed = await on.runtime.resume(on.session, run.runId, { mode: 'continue' })
-  expect((await resumed.result()).text).toBe('In short: Three sources tell of "rivers". One source on "rivers" is old.')
+  expect((await resumed.result()).text).toBe(
+    'In short: Three sources cover "rivers". One source on "rivers" is outdated.',
+  )
 })

@@ -43,8 +43,8 @@ async function run(args: string[], { killAt }: { killAt?: string } = {}): Promis
 
 const question = [
   'Which tone should the email have?',
-  '  warm: Warm. As to a friend',
-  '  formal: Formal. As to an office',
+  '  warm: Warm. Friendly and personal',
+  '  formal: Formal. Polite and professional',
   '',
 ].join('\n')
 const waits = (session: string) =>

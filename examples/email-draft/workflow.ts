@@ -8,8 +8,8 @@ export const Email = z.object({
 })
 
 const tones = [
-  { id: 'warm', label: 'Warm', description: 'As to a friend' },
-  { id: 'formal', label: 'Formal', description: 'As to an office' },
+  { id: 'warm', label: 'Warm', description: 'Friendly and personal' },
+  { id: 'formal', label: 'Formal', description: 'Polite and professional' },
 ]
 
 /** Script of the offline model: deterministic, in pieces of a few characters. */
@@ -24,7 +24,7 @@ function draftOf(request: string, answers: number): z.infer<typeof Email> {
     return { subject: 'Come to the mill!', body: 'Dear Ann,\n\nit would not be a party without you.', bullets }
   }
   // The first subject is longer than the schema allows, so it is rejected and the model corrects it.
-  const subject = answers === 0 ? 'Invitation to the festivities on the occasion of our jubilee' : 'Invitation'
+  const subject = answers === 0 ? 'Invitation to the festivities on the occasion of our anniversary' : 'Invitation'
   return { subject, body: 'Dear Ms Smith,\n\nwe request the pleasure of your company.', bullets }
 }
 

@@ -1,12 +1,12 @@
 import { HttpAgent, type Message } from '@ag-ui/client'
 import { resumable } from '@millrace/dialects/ag-ui'
 
-const Agent = resumable(HttpAgent) // or HttpAgent itself, which does not come back to a connection that broke
+const Agent = resumable(HttpAgent) // or HttpAgent, which does not resume a dropped connection
 
-/** Says something in a thread, approves whatever is asked, and gives the messages. */
+/** Sends a message in a thread, approves every call, and returns the messages. */
 export async function ask(url: string, threadId: string, content: string): Promise<Message[]> {
   const agent = new Agent({ url, threadId })
-  await agent.connectAgent() // what was said before, and what is under way
+  await agent.connectAgent() // loads the messages and follows an open run
   agent.addMessage({ id: crypto.randomUUID(), role: 'user', content })
   await agent.runAgent()
   while (agent.pendingInterrupts.length > 0) {

@@ -7,10 +7,10 @@ const transport = millraceTransport({ api })
 
 export const messagesOf = async (id: string): Promise<UIMessage[]> => (await fetch(`${api}/${id}/messages`)).json()
 
-export function Page({ id, messages: before }: { id: string; messages: UIMessage[] }) {
+export function Page({ id, messages: initialMessages }: { id: string; messages: UIMessage[] }) {
   const { messages, status, error, sendMessage, addToolApprovalResponse, stop } = useChat({
     id,
-    messages: before,
+    messages: initialMessages,
     transport,
     resume: true,
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
@@ -23,9 +23,9 @@ export function Page({ id, messages: before }: { id: string; messages: UIMessage
           if (part.type === 'text') return <p key={key}>{part.text}</p>
           if (!isStaticToolUIPart(part)) return null
           const { state, type, approval } = part
-          const answer = (approved: boolean) => addToolApprovalResponse({ id: approval?.id ?? '', approved })
+          const decide = (approved: boolean) => addToolApprovalResponse({ id: approval?.id ?? '', approved })
           return state === 'approval-requested' ? (
-            <button type="button" key={key} onClick={() => answer(true)}>{`Approve ${type}`}</button>
+            <button type="button" key={key} onClick={() => decide(true)}>{`Approve ${type}`}</button>
           ) : (
             <i key={key}>{`${type}: ${state}`}</i>
           )

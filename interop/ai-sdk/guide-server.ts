@@ -13,7 +13,7 @@ const seller = agent({
   tools: [sell],
   model: scriptedModel(({ turnAnswers }) =>
     turnAnswers === 0 ? { calls: [{ name: 'sell', input: { what: 'flour' } }] } : { text: 'Here it is.' },
-  ), // what you gave to streamText as `model`
+  ), // the `model` of your streamText call
 })
 
 export const app = millrace({ agents: [seller] })

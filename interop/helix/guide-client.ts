@@ -1,7 +1,7 @@
 import { readEvents } from '@millrace/dialects'
 import { isTextDeltaChunk, isToolApprovalRequestChunk, type StreamEvent } from '@millrace/dialects/helix'
 
-/** Says something in a session, approves whatever is asked, and gives the text of the answer. */
+/** Sends a message in a session, approves every call, and returns the text of the answer. */
 export async function ask(api: string, sessionId: string, message: string): Promise<string> {
   const post = (path: string, body: object, accept = 'application/json') =>
     fetch(`${api}/${path}`, {
@@ -31,7 +31,7 @@ export async function ask(api: string, sessionId: string, message: string): Prom
       }
       if (isPaused) break
     }
-    // It waits, or the connection was lost: what comes after the last sequence comes once.
+    // The run is paused or the connection dropped: resume after the last sequence.
     const headers = { 'X-Resume-From-Sequence': `${sequence}` }
     response = await fetch(`${api}/sse?sessionId=${encodeURIComponent(sessionId)}`, { headers })
   }

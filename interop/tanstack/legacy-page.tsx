@@ -7,12 +7,12 @@ interface History {
   interrupts: object | null
 }
 
-interface Place {
+interface ThreadProps {
   url: string
   id: string
 }
 
-export function Chat({ url, id }: Place) {
+export function Chat({ url, id }: ThreadProps) {
   const [history, setHistory] = useState<History>()
   useEffect(() => {
     void fetch(`${url}?threadId=${encodeURIComponent(id)}`).then(async reply => setHistory(await reply.json()))
@@ -20,8 +20,8 @@ export function Chat({ url, id }: Place) {
   return history && <Thread url={url} id={id} history={history} />
 }
 
-function Thread({ url, id, history }: Place & { history: History }) {
-  // The transcript has no place for what was decided: it goes along with the next request.
+function Thread({ url, id, history }: ThreadProps & { history: History }) {
+  // The transcript has no field for decisions, so they are sent in the body of the next request.
   const approvals = useRef<Record<string, boolean>>({})
   const requests = useRef(0)
   const [connection] = useState(() =>
@@ -32,7 +32,7 @@ function Thread({ url, id, history }: Place & { history: History }) {
   )
   const chat = useChat({ id, connection, initialMessages: history.messages })
   const { messages, sendMessage, addToolApprovalResponse, append, reload, error } = chat
-  // What is under way, or waits for somebody, is joined.
+  // Joins a run that is open or waits for an answer.
   useEffect(() => {
     if (history.activeRun ?? history.interrupts) void reload()
   }, [history, reload])
@@ -43,7 +43,7 @@ function Thread({ url, id, history }: Place & { history: History }) {
     const isOpen = parts.some(
       part => part.type === 'tool-call' && part.approval && !(part.approval.id in approvals.current),
     )
-    // Beside a call of the server's own its client does not go on by itself.
+    // The client does not continue by itself if the message also has a call of a server tool.
     if (requests.current === before && !isOpen) await append({ role: 'assistant', content: '' })
   }
   return (

@@ -1,9 +1,9 @@
 /** One suite that plays schedules of faults by seeds, and how many of its schedules a nightly run aims at. */
 export type Campaign = { readonly name: string; readonly file: string; readonly schedules: number }
 
-const LOG = 'packages/log/src'
-const RUNTIME = 'packages/runtime/src'
-const SERVER = 'packages/server/src'
+const LOG = 'packages/log/src/test'
+const RUNTIME = 'packages/runtime/src/test'
+const SERVER = 'packages/server/src/test'
 const CLIENT = 'packages/client/src'
 
 /** All suites that play schedules. Those with real processes and servers are slower and aim at fewer. */
@@ -16,7 +16,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
   { name: 'store deaths, redis', file: `${LOG}/faults/redis.test.ts`, schedules: 1_000 },
   { name: 'store deaths, postgres', file: `${LOG}/faults/postgres.test.ts`, schedules: 1_000 },
   { name: 'runs', file: `${RUNTIME}/crash/schedules.test.ts`, schedules: 20_000 },
-  { name: 'runs with answers', file: `${RUNTIME}/crash/people.schedules.test.ts`, schedules: 20_000 },
+  { name: 'runs with answers', file: `${RUNTIME}/crash/approvals.schedules.test.ts`, schedules: 20_000 },
   { name: 'workflows', file: `${RUNTIME}/crash/workflow.schedules.test.ts`, schedules: 20_000 },
   { name: 'races', file: `${RUNTIME}/races/races.test.ts`, schedules: 50_000 },
   { name: 'races, stores', file: `${RUNTIME}/races/stores.test.ts`, schedules: 500 },

@@ -113,7 +113,7 @@ test('continues after a failed seed, at which a suite stops', async () => {
 })
 
 test('a batch plays the asked number of real schedules and counts them', async () => {
-  const result = await playBatch('packages/log/src/chaos/memory.test.ts', 100_000, 3, 120_000)
+  const result = await playBatch('packages/log/src/test/chaos/memory.test.ts', 100_000, 3, 120_000)
   expect(result).toMatchObject({ failed: [] })
   expect(result.broken).toBeUndefined()
   expect(result.schedules).toBeGreaterThanOrEqual(3)

@@ -7,12 +7,14 @@ import { needsOwnWorker, resolveNames, suiteOf, suites, testFiles } from './suit
 // Joined, so that this file itself does not contain the markers.
 const DOM = ['@vitest', 'environment'].join('-')
 const MOCK = ['vi', 'mock('].join('.')
+const CLOCK = ['vi', 'useFakeTimers()'].join('.')
 
 const workspace = () =>
   folder({
     'packages/log/src/a.test.ts': '',
     'packages/log/src/deep/b.test.tsx': `// ${DOM} jsdom\n`,
     'packages/client/src/c.test.ts': `${MOCK}'./c.ts')\n`,
+    'packages/client/src/clock.test.ts': `${CLOCK}\n`,
     'studio/d.test.ts': '',
     'node_modules/x/e.test.ts': '',
   })
@@ -51,7 +53,11 @@ test('rejects an unknown name and lists the suites', () => {
 test('gives files with a DOM or replaced modules their own worker', () => {
   const home = workspace()
   expect(testFiles(home).filter(file => needsOwnWorker(home, file))).toEqual(
-    expect.arrayContaining(['packages/client/src/c.test.ts', 'packages/log/src/deep/b.test.tsx']),
+    expect.arrayContaining([
+      'packages/client/src/c.test.ts',
+      'packages/client/src/clock.test.ts',
+      'packages/log/src/deep/b.test.tsx',
+    ]),
   )
   expect(needsOwnWorker(home, 'studio/d.test.ts')).toBe(false)
 })
@@ -73,7 +79,7 @@ test('a changed script or file at the root affects everything', () => {
 test('a changed page affects the tests that run the code of pages', () => {
   const affected = affectedBy(root, ['docs/guide/log.md', 'README.md'])
   expect(affected).toContain('packages/log/src/docs.test.ts')
-  expect(affected).not.toContain('packages/log/src/chaos/memory.test.ts')
+  expect(affected).not.toContain('packages/log/src/test/chaos/memory.test.ts')
   expect(affectedBy(root, ['LICENSE'])).toEqual([])
 })
 

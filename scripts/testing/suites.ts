@@ -59,9 +59,10 @@ export function isWithin(path: string, place: string): boolean {
 }
 
 /**
- * Whether a test file needs its own worker: it replaces modules (`vi.mock`), or it runs in a DOM, because libraries read its globals
- * once when they are imported. All other files share workers, which saves importing the same modules for each file.
+ * Whether a test file needs its own worker: it replaces modules (`vi.mock`) or the clock (`vi.useFakeTimers`), which timers of
+ * other files would use too, or it runs in a DOM, because libraries read its globals once on import. All other files share
+ * workers, which saves importing the same modules for each file.
  */
 export function needsOwnWorker(root: string, file: string): boolean {
-  return /\bvi\.mock\(|@vitest-environment/.test(readFileSync(join(root, file), 'utf8'))
+  return /\bvi\.(mock|useFakeTimers)\(|@vitest-environment/.test(readFileSync(join(root, file), 'utf8'))
 }

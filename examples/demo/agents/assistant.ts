@@ -11,14 +11,14 @@ function answer(prompt: ScriptedPrompt): ScriptedAnswer {
     const days = Number(/\b([1-7]) days\b/.exec(prompt.lastText)?.[1] ?? 3)
     const unit = /fahrenheit/i.test(prompt.lastText) ? 'fahrenheit' : 'celsius'
     return {
-      reasoning: `This is about the weather in ${city}. I do not know it, but there is a tool that does.`,
+      reasoning: `The user asks about the weather in ${city}. I will look it up.`,
       calls: [{ name: 'get_weather', input: { city, days, unit } }],
-      // So that its input can be watched as it comes.
+      // Small pieces, so that the input visibly streams.
       pieceLength: 3,
     }
   }
   const outcome = outcomeOf(prompt, 'get_weather')
-  if (outcome?.type !== 'json') return { text: 'I could not find out how the weather is.' }
+  if (outcome?.type !== 'json') return { text: 'Sorry, I could not get the weather.' }
   const weather = Weather.parse(outcome.value)
   const chart = chartOf(weather.days.map(({ degrees }) => degrees))
   return {
@@ -32,38 +32,38 @@ function answer(prompt: ScriptedPrompt): ScriptedAnswer {
 
 function reportOf({ city, days, unit, source }: z.infer<typeof Weather>): string {
   const [today] = days
-  const rows = days.map(({ degrees, sky }, day) => `| ${day === 0 ? 'today' : `+${day}`} | ${degrees} | ${sky} |`)
+  const rows = days.map(({ degrees, sky }, day) => `| ${day === 0 ? 'Today' : `+${day}`} | ${degrees} | ${sky} |`)
   const isWet = days.some(({ sky }) => sky === 'rainy')
-  return `## The weather in ${city}
+  return `## Weather in ${city}
 
 It is **${today?.degrees} degrees** in ${city}, and the sky is ${today?.sky}.
 
-| day | ${unit} | sky |
+| Day | ${unit === 'celsius' ? 'Celsius' : 'Fahrenheit'} | Sky |
 |---|---:|---|
 ${rows.join('\n')}
 
-Take along:
+What to bring:
 
 - ${isWet ? 'an umbrella' : 'sunglasses'}
 - something to *read*
 
-To ask for it yourself:
+Get it yourself:
 
 \`\`\`sh
 curl "${source}?days=${days.length}"
 \`\`\`
 
-More is told by [the station](${source}).`
+Source: [weather station](${source})`
 }
 
-/** Thinks, looks the weather up, and answers in Markdown, with a picture and its source. */
+/** Looks up the weather and answers in Markdown, with a chart and its source. */
 export const assistant = agent({
   name: 'assistant',
   model: modelOf(answer, 40),
   settings: thinking,
   instructions: [
-    'Answer questions about the weather by the tool; for Berlin, three days and celsius where the user names nothing else.',
-    'Answer in Markdown: a heading, the weather of today in a sentence, a table of all days, a list of what to take along,',
+    'Answer questions about the weather with the tool. Defaults: Berlin, three days, celsius.',
+    "Answer in Markdown: a heading, today's weather in a sentence, a table of all days, a list of what to bring,",
     'a code block with a curl command for the source, and at the end a link to the source.',
   ].join('\n'),
   tools: [getWeather],

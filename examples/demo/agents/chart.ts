@@ -1,4 +1,4 @@
-/** A picture of bars, one for each number: an SVG of so many bytes as a model would give a picture. */
+/** A bar chart as SVG, in bytes, as an image model returns an image. */
 export function chartOf(values: readonly number[]): Uint8Array {
   const bars = values.map((value, at) => {
     const height = Math.max(value, 1) * 2

@@ -1,7 +1,7 @@
 import { agent } from 'millrace'
 import { modelOf } from '../model.ts'
 
-/** Says what it is told, word by word. */
+/** Repeats the message of the user. */
 export const echo = agent({
   name: 'echo',
   model: modelOf(({ lastText }) => ({ text: lastText })),

@@ -1,5 +1,5 @@
 import { draftScript, emailDraftBy } from '@millrace/example-email-draft'
 import { modelOf } from '../model.ts'
 
-/** Asks a person for a tone, and writes an email that fills in a form. */
+/** Asks for a tone, then streams an email draft as a structured object. */
 export const emailDraft = emailDraftBy(modelOf(draftScript, 50))

@@ -4,11 +4,11 @@ import { pause } from '../pace.ts'
 
 const WORDS_UNTIL_IT_FAILS = 5
 
-/** The same model, whose provider fails it in the middle of the first attempt at each answer. */
+/** Wraps a model so that the first attempt at each answer fails halfway. */
 function failing(model: DemoModel): DemoModel {
   const doStream: DemoModel['doStream'] = async call => {
     const result = await model.doStream(call)
-    // The runtime tells each model call which attempt it is.
+    // The runtime passes the attempt number to each model call.
     if (call.providerOptions?.['millrace']?.['attempt'] !== 1) return result
     const error = new ProviderError('provider_overloaded', 'the provider is overloaded', { retryable: true })
     let words = 0
@@ -16,7 +16,7 @@ function failing(model: DemoModel): DemoModel {
       async transform(part, controller) {
         if (part.type === 'text-delta') words += 1
         if (words <= WORDS_UNTIL_IT_FAILS && part.type !== 'finish') return controller.enqueue(part)
-        // What was said is to be seen before it is taken back: words may wait for more, but not for longer than to their end.
+        // End the text part, which flushes buffered deltas: the partial answer is visible before it is discarded.
         if (part.type === 'text-delta') controller.enqueue({ type: 'text-end', id: part.id })
         await pause(500, call.abortSignal)
         controller.enqueue({ type: 'error', error })
@@ -36,7 +36,7 @@ function failing(model: DemoModel): DemoModel {
   }
 }
 
-/** Breaks off in the middle of its answer, and says all of it when it is asked again. */
+/** Fails halfway through its answer and completes it on the second attempt. */
 export const flaky = agent({
   name: 'flaky',
   model: failing(modelOf(({ lastText }) => ({ text: `You said: ${lastText} It took me two attempts to answer.` }))),

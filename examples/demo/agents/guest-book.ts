@@ -5,24 +5,24 @@ import { modelOf } from '../model.ts'
 const sights = [
   { id: 'wheel', label: 'The wheel' },
   { id: 'stones', label: 'The stones', description: 'On the second floor' },
-  { id: 'race', label: 'The race', description: 'What leads the water to the wheel' },
+  { id: 'race', label: 'The race', description: 'The channel that leads the water to the wheel' },
 ]
 
 const Line = z.object({
-  stars: z.enum(['one', 'two', 'three']),
-  visitors: z.number().int().min(1),
-  again: z.boolean(),
-  note: z.string().optional(),
+  stars: z.enum(['one', 'two', 'three']).meta({ title: 'Stars' }),
+  visitors: z.number().int().min(1).meta({ title: 'Number of visitors' }),
+  again: z.boolean().meta({ title: 'I would visit again' }),
+  note: z.string().meta({ title: 'Note' }).optional(),
 })
 
 const model = modelOf(({ lastText }) => ({ text: lastText }))
 
-/** Asks in every way there is: for text, for one thing, for some things, and for a form. */
+/** A workflow with every kind of question: text, choice, multiple choice and form. */
 export const guestBook = workflow({
   id: 'guest-book',
   nodes: {
     ask: {
-      title: 'Asking',
+      title: 'Asking questions',
       run: async (_: NodeContext<string>) => {
         const name = await useInterrupt({ id: 'name', request: { kind: 'text', question: 'What is your name?' } })
         const best = await useInterrupt({
@@ -42,7 +42,7 @@ export const guestBook = workflow({
       },
     },
     thank: {
-      title: 'Writing it down',
+      title: 'Writing the entry',
       run: async ({
         input,
       }: NodeContext<{ name: string; best: string; seen: string[]; line: z.infer<typeof Line> }>) => {

@@ -4,10 +4,10 @@ import { modelOf } from '../model.ts'
 const MOST_WORDS = 100_000
 const DAYS = 80
 
-/** So fast that it fills the screen, and so slow that one can pull a plug meanwhile. */
+/** Slow enough to restart the server while it streams. */
 export const WORDS_PER_SECOND = 200
 
-/** Counts to the number that it is told; without one it writes the diary of a mill, for twenty seconds and more. */
+/** Counts to the number in the message. Without one it writes the diary of a mill, for 20 s or more. */
 export const long = agent({
   name: 'long',
   model: modelOf(({ lastText }) => {
@@ -24,7 +24,7 @@ const counted = (count: number) => Array.from({ length: count }, (_, at) => at +
 
 const diary = () => ['# The diary of a mill', ...Array.from({ length: DAYS }, (_, at) => day(at + 1))].join('\n\n')
 
-/** One day of the diary: always the same of the same day. */
+/** One day of the diary. Deterministic. */
 function day(number: number): string {
   const level = 40 + ((number * 17) % 60)
   const sacks = 3 + ((number * 5) % 9)

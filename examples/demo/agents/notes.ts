@@ -1,10 +1,10 @@
 import { type ToolContext, tool } from 'millrace'
 import { z } from 'zod'
 
-/** What the team has found out so far, in all turns. */
+/** The notes of the team from all turns. */
 export const Notes = z.object({ findings: z.array(z.string()), doubts: z.array(z.string()) })
 
-/** A tool that writes a line into the notes of the team. */
+/** A tool that adds a line to the notes of the team. */
 export const noteTool = <Name extends string>(name: Name, list: keyof z.infer<typeof Notes>) =>
   tool({
     name,

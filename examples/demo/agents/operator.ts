@@ -7,10 +7,10 @@ const Color = z.object({ color: z.string() })
 
 const sendEmail = tool({
   name: 'send_email',
-  description: 'Sends an email, once a person has approved it',
+  description: 'Sends an email after a person has approved it',
   inputSchema: z.object({ to: z.string(), subject: z.string(), body: z.string() }),
-  // A person decides, but of what cannot be nobody need be asked.
-  approval: ({ to }) => !to.endsWith('.invalid') || { approved: false, reason: 'There is no such address.' },
+  // Addresses that cannot exist are denied by rule. All others need an approval.
+  approval: ({ to }) => !to.endsWith('.invalid') || { approved: false, reason: 'This address does not exist.' },
   execute: ({ to, subject }) => ({ sent: true, to, subject }),
 })
 
@@ -26,7 +26,7 @@ const Time = z.object({ time: z.string(), timeZone: z.string() })
 
 const localTime = tool({
   name: 'local_time',
-  description: 'What time it is where the user is',
+  description: 'Returns the local time of the user',
   inputSchema: z.object({}),
   outputSchema: Time,
   client: true,
@@ -37,7 +37,7 @@ function answer(prompt: ScriptedPrompt): ScriptedAnswer {
   const [wantsMail, wantsColor, wantsTime] = [/mail/i, /colou?r/i, /time/i].map(word => word.test(lastText))
   const isAnything = !(wantsMail || wantsColor || wantsTime)
   const to = /[\w.+-]+@[\w-]+(\.[\w-]+)+/.exec(lastText)?.[0] ?? 'ann@example.com'
-  const email = { name: 'send_email', input: { to, subject: 'From the mill', body: lastText } }
+  const email = { name: 'send_email', input: { to, subject: 'Hello from Millrace', body: lastText } }
   const color = { name: 'choose_color', input: { options: ['red', 'green', 'blue'] } }
   const wanted = [
     ...(wantsMail || isAnything ? [email] : []),
@@ -49,14 +49,14 @@ function answer(prompt: ScriptedPrompt): ScriptedAnswer {
   const lines = {
     send_email: () => mailed(prompt, to),
     choose_color: () => chosen(prompt),
-    local_time: () => told(prompt),
+    local_time: () => localTimeText(prompt),
   }
   return { text: wanted.map(({ name }) => lines[name as keyof typeof lines]()).join(' ') }
 }
 
 function mailed(prompt: ScriptedPrompt, to: string): string {
   const outcome = outcomeOf(prompt, 'send_email')
-  if (outcome?.type === 'json') return `The email to ${to} is sent.`
+  if (outcome?.type === 'json') return `The email to ${to} was sent.`
   if (outcome?.type !== 'execution-denied') return `The email to ${to} could not be sent.`
   return `The email to ${to} was denied${outcome.reason ? `: ${outcome.reason}` : '.'}`
 }
@@ -66,21 +66,21 @@ function chosen(prompt: ScriptedPrompt): string {
   return outcome?.type === 'json' ? `You chose ${Color.parse(outcome.value).color}.` : 'No color was chosen.'
 }
 
-function told(prompt: ScriptedPrompt): string {
+function localTimeText(prompt: ScriptedPrompt): string {
   const outcome = outcomeOf(prompt, 'local_time')
-  if (outcome?.type !== 'json') return 'I do not know what time it is where you are.'
+  if (outcome?.type !== 'json') return 'I could not get your local time.'
   const { time, timeZone } = Time.parse(outcome.value)
   return `It is ${time} where you are (${timeZone}).`
 }
 
-/** Asks a person before it sends an email, and a client which color it is to be or what time it is there. */
+/** Sends emails after an approval, and uses client tools to pick a color or get the local time. */
 export const operator = agent({
   name: 'operator',
   model: modelOf(answer),
   instructions: [
-    'Send emails, let the user choose a color, and tell the time, as you are told: one after the other.',
-    'Somebody else asks for approval, so call the tools at once. Write to ann@example.com if no address is named; offer red, green and blue.',
-    'Then say in one sentence each what came of it; of an email that was denied, also why. Do not try again what was denied.',
+    'Send emails, let the user choose a color, and give the local time, as requested, one after the other.',
+    'Call the tools at once: the approval is requested for you. Write to ann@example.com if the user gives no address. Offer red, green and blue.',
+    'Then report each result in one sentence, with the reason for a denied email. Do not retry a denied call.',
   ].join('\n'),
   tools: [sendEmail, chooseColor, localTime],
 })

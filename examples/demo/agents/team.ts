@@ -9,8 +9,8 @@ function answer(prompt: ScriptedPrompt): ScriptedAnswer {
   const input = { prompt: prompt.lastText }
   if (prompt.turnAnswers === 0) {
     return {
-      // Not as text, which would count as an answer where the run is stopped before its calls.
-      reasoning: 'Two colleagues know more about this than I do.',
+      // Reasoning, not text: text would count as an answer if the run is stopped before its calls.
+      reasoning: 'I will ask the researcher and the critic.',
       calls: [
         { name: 'researcher', input },
         { name: 'critic', input },
@@ -19,20 +19,20 @@ function answer(prompt: ScriptedPrompt): ScriptedAnswer {
   }
   const [found, doubted] = ['researcher', 'critic'].map(name => {
     const outcome = outcomeOf(prompt, name)
-    return outcome?.type === 'text' ? outcome.value : `The ${name} had no answer.`
+    return outcome?.type === 'text' ? outcome.value : `The ${name} did not answer.`
   })
   return { text: `In short: ${found} ${doubted}` }
 }
 
-/** Lets two others work side by side, one of whom has helpers of its own; they note in the state what they found, and it sums up. */
+/** Runs two sub-agents in parallel, one with sub-agents of its own. They note findings in the shared state, and the team sums up. */
 export const team = agent({
   name: 'team',
   model: modelOf(answer),
   instructions:
-    'Ask the researcher and the critic about the topic at the same time, and once each. Then sum up what they said, in two or three sentences.',
+    'Ask the researcher and the critic about the topic, once each and in parallel. Then summarize their answers in two or three sentences.',
   subAgents: [
-    subAgent(researcher, { description: 'Finds out what is known' }),
-    subAgent(critic, { description: 'Finds out what is doubtful' }),
+    subAgent(researcher, { description: 'Researches a topic' }),
+    subAgent(critic, { description: 'Finds uncertain claims about a topic' }),
   ],
   stateSchema: Notes,
   initialState: { findings: [], doubts: [] },

@@ -2,7 +2,7 @@ import { tool } from 'millrace'
 import { z } from 'zod'
 import { pause } from '../pace.ts'
 
-/** What the tool tells: a day after the other, the first of them today. */
+/** The output of the tool. The first day is today. */
 export const Weather = z.object({
   city: z.string(),
   unit: z.enum(['celsius', 'fahrenheit']),
@@ -12,16 +12,16 @@ export const Weather = z.object({
 
 const SKIES = ['clear', 'cloudy', 'rainy']
 
-/** Tells how far it is, and then the weather. In place of a service: always the same of the same city. */
+/** Reports progress, then the weather. Generated from the name of the city, without a service. */
 export const getWeather = tool({
   name: 'get_weather',
-  description: 'The weather in a city, today and on the days after, with its source',
+  description: 'Returns the weather in a city for today and the next days, with its source',
   inputSchema: Weather.pick({ city: true, unit: true }).extend({ days: z.number().int().min(1).max(7) }),
   outputSchema: Weather,
   async *execute({ city, unit, days }, { abortSignal }) {
-    yield { city, progress: 'Looking for a station' }
+    yield { city, progress: 'Finding a weather station' }
     await pause(400, abortSignal)
-    yield { city, progress: 'Reading its thermometer' }
+    yield { city, progress: 'Reading the forecast' }
     await pause(400, abortSignal)
     return {
       city,

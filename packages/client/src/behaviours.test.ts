@@ -9,11 +9,11 @@ const rows = page
   .filter(line => line.startsWith('| ') && !line.startsWith('| what |'))
   .map(line => line.split('|').map(cell => cell.trim()))
 
-/** The tests that a text names. */
+/** Test files that a text names. */
 const testsIn = (text: string): string[] =>
   [...text.matchAll(/`((?:client|react|server|protocol|runtime|log)\/[\w./-]+)`/g)].map(([, name]) => name as string)
 
-test('the page of behaviours says of each what became of it, and why', () => {
+test('the page of behaviours has a status and a reason for each', () => {
   expect(rows.length).toBeGreaterThan(120)
   for (const [, what, here, how = '', ...rest] of rows) {
     expect([what, rest]).toEqual([what, ['']])
@@ -22,7 +22,7 @@ test('the page of behaviours says of each what became of it, and why', () => {
   }
 })
 
-test('the tests that it names are there', () => {
+test('the page of behaviours names existing test files', () => {
   const missing = testsIn(page).filter(name => {
     const [, folder = '', path = ''] = /^(\w+)\/(.+)$/.exec(name) ?? []
     return !['ts', 'tsx'].some(end => existsSync(join(packages, folder, 'src', `${path}.test.${end}`)))

@@ -6,7 +6,7 @@ import { FLUSH_MS } from './notify/flush-scheduler.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/reference/defaults.md'), 'utf8')
 
-/** What a constant of a file is, which the file keeps to itself. */
+/** Value of a constant in a file, also of one that is not exported. */
 function constant(file: string, name: string): number {
   const text = readFileSync(join(import.meta.dirname, file), 'utf8')
   const [, value = ''] = new RegExp(`^(?:export )?const ${name} = ([\\d_ *]+)$`, 'm').exec(text) ?? []
@@ -16,50 +16,47 @@ function constant(file: string, name: string): number {
 
 const SERVER = '../../dialects/src/foreign-server/'
 
-const told = (value: number): string => value.toLocaleString('en')
+const formatted = (value: number): string => value.toLocaleString('en')
 
 test.each([
-  ['`backoff.first` of a client', told(BACKOFF.first)],
-  ['`backoff.longest` of a client', told(BACKOFF.longest)],
-  ['`streamFlushInterval`', told(FLUSH_MS)],
+  ['`backoff.first` of a client', formatted(BACKOFF.first)],
+  ['`backoff.longest` of a client', formatted(BACKOFF.longest)],
+  ['`streamFlushInterval`', formatted(FLUSH_MS)],
   [
-    'silence, before the server has said how long it may last',
-    told(constant('connection/multiplexed-stream.ts', 'SILENCE_MS')),
+    'silence before the first heartbeat interval is known',
+    formatted(constant('connection/multiplexed-stream.ts', 'SILENCE_MS')),
   ],
-  ['sessions on one request', told(constant('connection/multiplexed-stream.ts', 'MAX_SESSIONS'))],
-  ['the address of a request', `${told(constant('connection/multiplexed-stream.ts', 'MAX_URL_LENGTH'))} characters`],
-  ['frames that wait for one before them', told(constant('connection/followed-session.ts', 'MAX_HELD_FRAMES'))],
-  ['a reply to a request', told(constant('connection/api.ts', 'TIMEOUT_MS'))],
-  ['what a server may ask for by `Retry-After`', told(constant('connection/api.ts', 'MAX_RETRY_AFTER_MS'))],
-  ['a request that does not get there', `${constant('chat/session-api.ts', 'ATTEMPTS')} attempts`],
-  ['a session in which nobody has spoken', `${told(BACKOFF.first)} to ${told(BACKOFF.longest)}`],
-  ["a claim of a client's tool", told(constant('chat/tool-calls.ts', 'CLAIM_MS'))],
-  ['a reply that broke off is asked for again', `${constant('bridge/reply-reader.ts', 'ATTEMPTS')} times`],
-  ['the rest of a reply, and a stop', told(constant('bridge/reply-reader.ts', 'TIMEOUT_MS'))],
-  ['messages that wait for their turn', told(constant('bridge/adapter-chat.ts', 'MAX_QUEUED'))],
-  ['chunks ahead of one that is missing', told(constant('bridge/chunk-order.ts', 'MAX_AHEAD'))],
+  ['sessions on one request', formatted(constant('connection/multiplexed-stream.ts', 'MAX_SESSIONS'))],
+  ['the URL of a request', `${formatted(constant('connection/multiplexed-stream.ts', 'MAX_URL_LENGTH'))} characters`],
+  ['frames held for a missing one', formatted(constant('connection/followed-session.ts', 'MAX_HELD_FRAMES'))],
+  ['a response to a request', formatted(constant('connection/api.ts', 'TIMEOUT_MS'))],
+  ['a `Retry-After` of a server', formatted(constant('connection/api.ts', 'MAX_RETRY_AFTER_MS'))],
+  ['a request that fails', `${constant('chat/session-api.ts', 'ATTEMPTS')} attempts`],
+  ['a session that does not exist yet', `${formatted(BACKOFF.first)} to ${formatted(BACKOFF.longest)}`],
+  ['a claim of a client tool', formatted(constant('chat/tool-calls.ts', 'CLAIM_MS'))],
+  ['retries of an interrupted reply', `${constant('bridge/reply-reader.ts', 'ATTEMPTS')} times`],
+  ['resuming a reply, and a stop', formatted(constant('bridge/reply-reader.ts', 'TIMEOUT_MS'))],
+  ['queued messages', formatted(constant('bridge/adapter-chat.ts', 'MAX_QUEUED'))],
+  ['chunks held for a missing one', formatted(constant('bridge/chunk-order.ts', 'MAX_AHEAD'))],
   [
-    'chunks that are held until it is known where a stream begins',
+    'chunks held until the first sequence is known',
     `${constant('bridge/chunk-order.ts', 'MAX_BEFORE_FIRST')} | or ${constant('bridge/reply-reader.ts', 'HOLD_MS')} ms`,
   ],
   [
-    'a reply of a peer that broke off is asked for again',
+    'retries of an interrupted peer reply',
     `${constant('../../dialects/src/http/resumable-stream.ts', 'ATTEMPTS')} times`,
   ],
-  [
-    'what a peer is asked beside that, a stop or what was said',
-    told(constant(`${SERVER}foreign-session.ts`, 'TIMEOUT_MS')),
-  ],
-  ['messages that wait for their turn with a peer', told(constant(`${SERVER}foreign-session.ts`, 'MAX_QUEUED'))],
-  ['events that are known again', told(constant('bridge/chunk-order.ts', 'REMEMBERED_EVENTS'))],
+  ['other requests to a peer', formatted(constant(`${SERVER}foreign-session.ts`, 'TIMEOUT_MS'))],
+  ['queued messages to a peer', formatted(constant(`${SERVER}foreign-session.ts`, 'MAX_QUEUED'))],
+  ['events remembered for deduplication', formatted(constant('bridge/chunk-order.ts', 'REMEMBERED_EVENTS'))],
   [
     'one event or line of `fetchServerSentEvents`, `fetchNdjson`',
     `${constant('../../dialects/src/http/event-reader.ts', 'MAX_EVENT_LENGTH') / 2 ** 20} Mi characters`,
   ],
-])('the table of defaults says what %s is', (name, value) => {
+])('the table of defaults has the value of: %s', (name, value) => {
   expect(page).toContain(`| ${name} | ${value} |`)
 })
 
-test('a constant that is not there is noticed', () => {
+test('returns 0 for a constant that does not exist', () => {
   expect(constant('bridge/chunk-order.ts', 'NOTHING')).toBe(0)
 })

@@ -1,4 +1,4 @@
-// For the other packages of Millrace alone: these names may change in any release.
+// Only for other packages of Millrace. These names may change in any release.
 
 export { toChatMessage } from './bridge/chat-message.ts'
 export { itemsOf } from './structured/structured-streams.ts'

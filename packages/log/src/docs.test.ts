@@ -9,13 +9,13 @@ const root = join(import.meta.dirname, '..')
 const blocksOf = (page: string): string[] =>
   [...readFileSync(join(root, page), 'utf8').matchAll(/```ts\n(.*?)```/gs)].map(([, block]) => block as string)
 
-/** Runs a program as an application would, with its own folder and a store in memory; gives what it prints. */
+/** Runs a program like an application, with its own folder and a store in memory. Returns its output. */
 function run(program: string): string {
-  // Inside the package, so that it may import it by its own name.
+  // Inside the package, so that it can import the package by name.
   const folder = mkdtempSync(join(root, '.example-'))
   try {
     writeFileSync(join(folder, 'example.ts'), program)
-    // What it prints is read here, also where whoever runs the tests wants colours.
+    // Without colours, whatever the environment of the test run says.
     const env = { ...process.env, MILLRACE_STORE: 'memory:', FORCE_COLOR: '0' }
     return execFileSync(process.execPath, ['--conditions=@millrace/source', 'example.ts'], {
       cwd: folder,

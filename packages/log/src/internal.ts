@@ -7,7 +7,7 @@ export type { LiveSubscriber } from './read/live-fanout.ts'
 export { entriesJsonOf, type ReadBatch } from './read/read-batch.ts'
 export { isPublicBlob } from './store/blobs.ts'
 export { schemeOf } from './stores/open-store.ts'
-export { MAX_CLAIM_MS, type Refusal } from './ticket/admission.ts'
+export { type GuestRefusalReason, MAX_CLAIM_MS } from './ticket/admission.ts'
 export { MAX_PENDINGS } from './ticket/batch-problem.ts'
 export { MAX_NOTICES, noticeAndDeadlineProgram, noticeProgram, type TicketNotice } from './ticket/notice.ts'
 export {

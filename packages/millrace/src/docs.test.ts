@@ -68,7 +68,7 @@ test('the guide to the server runs as written, repeatedly, including mounts and 
     process.exit()`
   for (const printed of run('server.md', { more })) {
     const lines = printed.split('\n')
-    expect(lines[0]).toMatch(/^There is a server at http:\/\/127\.0\.0\.1:\d+$/)
+    expect(lines[0]).toMatch(/^Listening on http:\/\/127\.0\.0\.1:\d+$/)
     expect(lines[1]).toBe('text/event-stream; charset=utf-8 retry: 1000')
     expect(printed).toContain('"type":"end","status":"completed"')
     expect(printed).toContain('\ntrue You said: Hello.\n')

@@ -71,7 +71,7 @@ function build(react: string): void {
     define: { 'process.env.NODE_ENV': '"production"' },
     alias: react === '18' ? older : {},
   })
-  // Ends the thread in which esbuild works.
+  // Ends the worker of esbuild.
   void stop()
 }
 
@@ -97,36 +97,39 @@ async function serve(): Promise<Listening> {
 
 afterAll(() => rmSync(folder, { recursive: true }))
 
-test.each(['18', '19'])('the components of the guide and of the README work as written, in React %s', async react => {
-  build(react)
-  const server = await serve()
-  const page = await browser.newPage()
-  const complaints: string[] = []
-  page.on('pageerror', error => complaints.push(error.message))
-  page.on('console', message => message.type() === 'error' && complaints.push(message.text()))
-  await page.goto(server.url)
-  await page.locator('b', { hasText: new RegExp(`^${react}`) }).waitFor()
-  await page.click('#app button') // There is nothing to send.
-  await page.fill('#app input', 'Hello')
-  await page.click('#app button')
-  await page.locator('#app p[data-role=assistant]', { hasText: 'You said: Hello' }).waitFor()
-  expect(await page.locator('#app p').count()).toBe(2)
-  expect(await page.inputValue('#app input')).toBe('')
-  expect(await page.locator('#page p').allTextContents()).toEqual(['Before.', 'You said: Before.'])
-  await page.fill('#readme input', 'Good morning')
-  await page.press('#readme input', 'Enter')
-  await page.locator('#readme p', { hasText: 'You said: Good morning' }).waitFor()
-  for (let n = 0; n < 2; n++) {
-    await page.click('#draft button')
-    await page.locator('#draft pre[data-status=done]', { hasText: 'Two sacks.' }).waitFor()
-  }
-  await page.click('#draft button >> nth=1')
-  await page.locator('#draft pre').waitFor({ state: 'detached' })
-  expect(await page.locator('#approvals pre').textContent()).toBe('{\n  "euros": 4\n}')
-  await page.click('#approvals button')
-  await page.locator('#approvals section').waitFor({ state: 'detached' })
-  await page.reload()
-  await page.locator('#app p[data-role=assistant]', { hasText: 'You said: Hello' }).waitFor()
-  // A session that nobody has spoken in is asked for, and is not there: the browser says so by itself.
-  expect(complaints.filter(complaint => !complaint.includes('404'))).toEqual([])
-})
+test.each(['18', '19'])(
+  'the components of the guide and of the README work as scriptedChat, in React %s',
+  async react => {
+    build(react)
+    const server = await serve()
+    const page = await browser.newPage()
+    const complaints: string[] = []
+    page.on('pageerror', error => complaints.push(error.message))
+    page.on('console', message => message.type() === 'error' && complaints.push(message.text()))
+    await page.goto(server.url)
+    await page.locator('b', { hasText: new RegExp(`^${react}`) }).waitFor()
+    await page.click('#app button') // There is nothing to send.
+    await page.fill('#app input', 'Hello')
+    await page.click('#app button')
+    await page.locator('#app p[data-role=assistant]', { hasText: 'You said: Hello' }).waitFor()
+    expect(await page.locator('#app p').count()).toBe(2)
+    expect(await page.inputValue('#app input')).toBe('')
+    expect(await page.locator('#page p').allTextContents()).toEqual(['Before.', 'You said: Before.'])
+    await page.fill('#readme input', 'Good morning')
+    await page.press('#readme input', 'Enter')
+    await page.locator('#readme p', { hasText: 'You said: Good morning' }).waitFor()
+    for (let n = 0; n < 2; n++) {
+      await page.click('#draft button')
+      await page.locator('#draft pre[data-status=done]', { hasText: 'Two sacks.' }).waitFor()
+    }
+    await page.click('#draft button >> nth=1')
+    await page.locator('#draft pre').waitFor({ state: 'detached' })
+    expect(await page.locator('#approvals pre').textContent()).toBe('{\n  "euros": 4\n}')
+    await page.click('#approvals button')
+    await page.locator('#approvals section').waitFor({ state: 'detached' })
+    await page.reload()
+    await page.locator('#app p[data-role=assistant]', { hasText: 'You said: Hello' }).waitFor()
+    // The browser logs the 404 of a session without messages.
+    expect(complaints.filter(complaint => !complaint.includes('404'))).toEqual([])
+  },
+)

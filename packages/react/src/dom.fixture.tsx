@@ -10,7 +10,7 @@ const roots: Root[] = []
 const nextTask = () => new Promise(resolve => setTimeout(resolve))
 
 beforeEach(({ onTestFinished }) => {
-  // Runs last, when the test has closed its servers: an update that is under way must not meet a window that is gone.
+  // Runs last, after the test has closed its servers: an update in flight needs the window.
   onTestFinished(async () => {
     for (let tasks = 0; tasks < 3; tasks++) await nextTask()
   })
@@ -24,11 +24,12 @@ afterEach(() => {
   document.body.replaceChildren()
   sessionStorage.clear()
   renders.clear()
-  const said = [...vi.mocked(console.error).mock.calls, ...vi.mocked(console.warn).mock.calls]
+  const logged = [...vi.mocked(console.error).mock.calls, ...vi.mocked(console.warn).mock.calls]
   vi.restoreAllMocks()
   // React 18 warns of this on a server that has a document, as in these tests.
-  const isOfServer = ([what]: unknown[]) => String(what).includes('useLayoutEffect does nothing on the server')
-  expect(said.filter(one => !isOfServer(one))).toEqual([])
+  const isServerWarning = ([message]: unknown[]) =>
+    String(message).includes('useLayoutEffect does nothing on the server')
+  expect(logged.filter(one => !isServerWarning(one))).toEqual([])
 })
 
 export interface Mounted {

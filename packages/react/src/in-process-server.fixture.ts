@@ -8,7 +8,7 @@ export interface Served {
   readonly api: string
   readonly fetch: typeof fetch
   /** Method and path of each request. */
-  readonly asked: string[]
+  readonly requests: string[]
   /** Number of requests by method, and by path if given. */
   count(method: string, path?: RegExp): number
 }
@@ -26,17 +26,17 @@ export function serve(...agents: Agent[]): Served {
     await app.close()
     await Promise.allSettled(replies)
   })
-  const asked: string[] = []
+  const requests: string[] = []
   return {
     api: 'http://localhost/api',
-    asked,
+    requests,
     fetch: (input, init) => {
       const request = new Request(input, init)
-      asked.push(`${request.method} ${new URL(request.url).pathname.replace('/api', '')}`)
+      requests.push(`${request.method} ${new URL(request.url).pathname.replace('/api', '')}`)
       const reply = app.fetch(request)
       replies.push(reply)
       return reply
     },
-    count: (method, path = /./) => asked.filter(one => one.startsWith(`${method} `) && path.test(one)).length,
+    count: (method, path = /./) => requests.filter(one => one.startsWith(`${method} `) && path.test(one)).length,
   }
 }

@@ -1,4 +1,4 @@
-// What tests show of a chat.
+// Components that tests render.
 
 import type { Message } from '@millrace/client'
 import { useChatActions, useMessage, useMessageIds } from './index.ts'

@@ -1,4 +1,4 @@
-// From here on everybody who asks for React gets 18, also React's own packages: import this first.
+// Import this first: it resolves later imports of React to version 18, also those in React's own packages.
 
 import { createRequire, registerHooks } from 'node:module'
 import { dirname } from 'node:path'

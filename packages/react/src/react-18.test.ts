@@ -4,7 +4,7 @@ import { version } from 'react'
 import { version as domVersion } from 'react-dom'
 import { expect, test } from 'vitest'
 
-// All of them once more.
+// Runs all these tests again.
 import './provider/adapter.test.tsx'
 import './provider/chat-prop.test.tsx'
 import './provider/hydration.test.tsx'

@@ -8,9 +8,9 @@ import { echo, serve } from './in-process-server.fixture.ts'
 
 const home = join(import.meta.dirname, '..')
 
-test('the example in the README of the package works as written', async () => {
+test('the example in the README of the package works as scriptedChat', async () => {
   const [, program = ''] = /```tsx\n(.*?)```/s.exec(readFileSync(join(home, 'README.md'), 'utf8')) ?? []
-  // Inside the package, so that it may import it by its own name.
+  // Inside the package, so that the example can import it by name.
   const folder = mkdtempSync(join(home, '.example-'))
   try {
     writeFileSync(join(folder, 'app.tsx'), program)

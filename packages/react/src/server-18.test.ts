@@ -1,10 +1,10 @@
 // @vitest-environment node
-// With a worker of its own: other files import another React.
+// Needs its own worker: other files import another version of React.
 import './react-18.fixture.ts'
 import { version } from 'react'
 import { expect, test } from 'vitest'
 
-// All of them once more.
+// Runs all these tests again.
 import './server.test.tsx'
 
 test('runs with React 18', () => {

@@ -1,4 +1,4 @@
-// Here there is no document and no window: a server renders.
+// Runs without document and window, as on a server.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { renderToString } from 'react-dom/server'

@@ -1,4 +1,4 @@
-// What the hooks know of a server by its type alone: checked by tsc, wherever the tests are.
+// Types that hooks infer from the type of a server. Checked by tsc.
 
 import { agent, scriptedModel, tool } from '@millrace/runtime'
 import { millrace } from '@millrace/server'
@@ -38,9 +38,9 @@ test('accepts only the agents and tools of the app', () => {
       onFinish={({ message }) => message?.parts}
     />
   )
-  // @ts-expect-error there is no such agent
+  // @ts-expect-error unknown agent
   const unknown = () => <ChatProvider<App> agent="guard" />
-  // @ts-expect-error a city is text
+  // @ts-expect-error city is a string
   const wrong = () => <ChatProvider<App> agent="guide" tools={{ locate: () => ({ city: 5 }) }} />
   expectTypeOf([right, unknown, wrong]).toBeArray()
 })
@@ -78,25 +78,25 @@ test('accepts only props that belong together', () => {
     <ChatProvider key="6" {...(chat ? { chat } : { session: 's' })} />,
   ]
   const wrong = () => [
-    // @ts-expect-error there may be none
+    // @ts-expect-error it may be undefined
     <ChatProvider key="1" adapter={maybe} />,
-    // @ts-expect-error an adapter is no server
+    // @ts-expect-error an adapter has no agent
     <ChatProvider key="2" adapter={adapter} agent="a" />,
-    // @ts-expect-error nor has it sessions
+    // @ts-expect-error an adapter has no sessions
     <ChatProvider key="3" adapter={adapter} session="s" />,
-    // @ts-expect-error nor tools of a client's
+    // @ts-expect-error an adapter has no client tools
     <ChatProvider key="4" adapter={adapter} tools={{}} />,
-    // @ts-expect-error nor data, a page's size or a snapshot
+    // @ts-expect-error an adapter has no data, page size or snapshot
     <ChatProvider key="5" adapter={adapter} data={1} pageSize={5} snapshot={snapshot} />,
-    // @ts-expect-error only one answers
+    // @ts-expect-error agent and workflow exclude each other
     <ChatProvider key="6" agent="a" workflow="w" />,
-    // @ts-expect-error the log says what there is
+    // @ts-expect-error a server has no initial messages
     <ChatProvider key="7" agent="a" initialMessages={kept} />,
-    // @ts-expect-error that is an adapter's word
+    // @ts-expect-error only an adapter has a conversation id
     <ChatProvider key="8" agent="a" conversationId="c" />,
-    // @ts-expect-error what it tells is its owner's affair
+    // @ts-expect-error the owner of a chat sets its callbacks
     <ChatProvider key="9" chat={chat} onFinish={() => {}} />,
-    // @ts-expect-error it exists already
+    // @ts-expect-error an existing chat has its own session
     <ChatProvider key="10" chat={chat} session="s" />,
   ]
   expectTypeOf([right, wrong]).toBeArray()

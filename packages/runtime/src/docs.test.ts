@@ -85,14 +85,14 @@ test('the example in the package README runs repeatedly', () => {
 
 test('the guide to agents runs repeatedly', () => {
   const more = `
-    const talk = await planning.start({ agent: polite, input: 'Hi', context: { language: 'Swabian' } })
-    console.log((await talk.result()).text, status, text.length, usage.outputTokens, forgetful.name)
-    await planning.close()
+    const talk = await plannerRuntime.start({ agent: multilingual, input: 'Hi', context: { language: 'Swabian' } })
+    console.log((await talk.result()).text, status, text.length, usage.outputTokens, recentOnly.name)
+    await plannerRuntime.close()
     await runtime.close()`
   for (const printed of runTwice('../../docs/guide/agents.md', more)) {
     expect(printed).toContain('Let me look. It is 21 degrees in Ulm.')
     expect(printed).toContain(`[ 'minster', 'river' ]`)
-    expect(printed).toContain('I was told: "Speak Swabian." completed 37')
+    expect(printed).toContain('My instructions: "Speak Swabian." completed 37')
   }
 })
 
@@ -102,7 +102,7 @@ test('the guide to tools runs repeatedly', () => {
   expect(first).toMatch(/output-available \{\s+found: \[\s+'millrace, by tools\/[\w-]+\/call-search-1'\s+\]/)
   expect(second).toMatch(/output-available \{\s+found: \[\s+'millrace, by tools\/[\w-]+\/call-search-1-2'\s+\]/)
   for (const printed of [first, second]) {
-    expect(printed).toContain('output-error there is nothing to find')
+    expect(printed).toContain('output-error no page matches')
     expect(printed).toContain(`{ answer: '42' }`)
   }
 })
@@ -123,9 +123,9 @@ test('the guide to approvals runs repeatedly', () => {
     await banking.close()`
   const printed = [
     "paused refund { order: 'A7', euros: 40 }",
-    'It is paid back.',
+    'You got a refund.',
     'answer_invalid',
-    'output-denied Once is enough.',
+    'output-denied One refund is enough.',
     'answer_forbidden',
     'completed',
     'approval-requested undefined',
@@ -147,30 +147,30 @@ test('the guide to client tools runs repeatedly', () => {
 test('the guide to sub-agents runs repeatedly', () => {
   for (const printed of runTwice('../../docs/guide/sub-agents.md')) {
     expect(printed).toMatch(/^Let me ask\. /)
-    expect(printed).toContain('searcher Three pages about rivers.\n')
-    expect(printed).toContain('searcher Three pages about mills.\n')
-    expect(printed).toContain('editor speaks\n')
-    for (const call of [1, 2]) expect(printed).toMatch(new RegExp(`searcher works for call-searcher-${call}\\b`))
-    expect(printed).toMatch(/printer waits for approval\nIt is in the paper\.\n$/)
+    expect(printed).toContain('researcher Three pages about rivers.\n')
+    expect(printed).toContain('researcher Three pages about mills.\n')
+    expect(printed).toContain('editor is the root agent\n')
+    for (const call of [1, 2]) expect(printed).toMatch(new RegExp(`researcher works for call-researcher-${call}\\b`))
+    expect(printed).toMatch(/publisher waits for approval\nThe article is online\.\n$/)
   }
 })
 
 test('the guide to workflows runs repeatedly, and its diagrams match its workflows', () => {
   const page = '../../docs/guide/workflows.md'
   const more = `
-    const counter = createRuntime({ store, workflows: [judged, order] })
+    const counter = createRuntime({ store, workflows: [booking, order] })
     const told = async (run: { result(): Promise<{ text: string; output: unknown }> }) => {
       const { text, output } = await run.result()
       console.log(text, JSON.stringify(output))
     }
-    await told(await counter.start({ workflow: judged, data: { hotel: 'Ulm' } }))
+    await told(await counter.start({ workflow: booking, data: { hotel: 'Ulm' } }))
     await told(await counter.start({ workflow: order, input: 'card' }))
     await counter.close()`
   const printed = [
     'completed Draft 2 about mills: the wheel turns.',
     '21 degrees, 1 hotel',
     'Thank you. paid',
-    '1 sort sort',
+    '1 classify classify',
     '2 pay pay',
     'trip 21 degrees, 1 hotel',
     'It is warm, and there is a hotel.',
@@ -180,7 +180,7 @@ test('the guide to workflows runs repeatedly, and its diagrams match its workflo
     drawn(page),
   ].join('\n')
   expect(diagramsIn(page)).toHaveLength(4)
-  expect(runTwice(page, more + draw('article', 'trip', 'order', 'judged'))).toEqual(twice(printed))
+  expect(runTwice(page, more + draw('article', 'trip', 'order', 'booking'))).toEqual(twice(printed))
 })
 
 test('the guide to hooks runs repeatedly, and its diagram matches its workflow', () => {
@@ -215,7 +215,7 @@ test('the guide to MCP runs repeatedly', () => {
   const printed = [
     'output-available 21 degrees in Ulm',
     'output-error there is no such city',
-    `[ 'remote_warmth' ]`,
+    `[ 'remote_temperature' ]`,
     '',
   ].join('\n')
   expect(runTwice('../../docs/guide/mcp.md')).toEqual(twice(printed))
@@ -233,6 +233,6 @@ test('the guide to observability runs repeatedly', () => {
   for (const printed of runTwice('../../docs/guide/observability.md')) {
     expect(printed).toContain(spans)
     expect(printed).toContain('execute_tool in step 1 "21 degrees in Ulm"')
-    expect(printed).toContain('told is completed')
+    expect(printed).toContain('notified is completed')
   }
 })

@@ -5,7 +5,7 @@ export type { Action, Authorize, AuthorizeRefusal, AuthorizeRequest, Principal }
 export type { ContextRequest, CreateContext } from './auth/context.ts'
 export type { Cors } from './auth/cors.ts'
 export type { Limits } from './auth/limits.ts'
-export type { ErrorReply } from './errors/refusal.ts'
+export type { ErrorReply } from './errors/http-error.ts'
 export type { Listening, ListenOptions } from './http/listen.ts'
 export type { StaticOptions } from './http/static.ts'
 export { extractResumePosition } from './stream/resume-position.ts'

@@ -1,18 +1,18 @@
 import { InspectPage } from '../inspect/inspect-page.tsx'
 import { ChatPage } from './chat-page.tsx'
-import { GoProvider } from './go.ts'
-import { usePlace } from './place.ts'
+import { NavigateProvider } from './navigate.ts'
+import { useRoute } from './route.ts'
 
 /** The page that the address names. */
 export function App() {
-  const { place, go, settle } = usePlace()
+  const { route, navigate, settle } = useRoute()
   return (
-    <GoProvider value={go}>
-      {place.page === 'inspect' ? (
-        <InspectPage key={place.session} session={place.session} onGo={go} />
+    <NavigateProvider value={navigate}>
+      {route.page === 'inspect' ? (
+        <InspectPage key={route.session} session={route.session} onNavigate={navigate} />
       ) : (
-        <ChatPage place={place} onGo={go} onSettle={settle} />
+        <ChatPage route={route} onNavigate={navigate} onSettle={settle} />
       )}
-    </GoProvider>
+    </NavigateProvider>
   )
 }

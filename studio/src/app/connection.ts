@@ -1,11 +1,11 @@
 import { createConnection } from '@millrace/client'
 
-/** By what the server knows this tab, as long as it is open: faults are for one tab alone. */
+/** Id of this tab for the server, kept while the tab is open. Injected faults apply to one tab. */
 export const tab: string = sessionStorage.getItem('tab') ?? crypto.randomUUID().replaceAll('-', '')
 sessionStorage.setItem('tab', tab)
 
-/** What goes along with each request of this tab. */
+/** Headers of every request of this tab. */
 export const headers = { 'x-studio-tab': tab }
 
-/** The one connection of this tab: it carries each entry by itself, so that what is inspected is what came. */
+/** The only connection of this tab. It sends each entry on its own, so the inspector shows entries as they arrived. */
 export const connection = createConnection({ headers, whole: true })

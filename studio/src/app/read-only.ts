@@ -2,8 +2,8 @@ import { createContext, useContext } from 'react'
 
 const ReadOnly = createContext(false)
 
-/** Around what shows how it was: nothing in there can be changed. */
+/** Wraps views of the past, in which nothing can be changed. */
 export const ReadOnlyProvider = ReadOnly.Provider
 
-/** Whether nothing here can be changed. */
+/** Whether the component is inside a read-only view. */
 export const useReadOnly = (): boolean => useContext(ReadOnly)

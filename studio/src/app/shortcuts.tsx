@@ -2,18 +2,18 @@ import { useEffect, useRef } from 'react'
 import { focusInput } from '../conversation/focus.ts'
 
 const KEYS: readonly (readonly [keys: string, what: string])[] = [
-  ['Enter', 'send what is written'],
-  ['Shift + Enter', 'begin a new line'],
-  ['Escape', 'stop the answer, where one types; leave an edit'],
-  ['← →', 'go through other versions, at their numbers'],
-  ['/', 'go to where one types'],
-  ['?', 'show these keys'],
+  ['Enter', 'Send the message'],
+  ['Shift + Enter', 'New line'],
+  ['Esc', 'Stop the response, or cancel an edit'],
+  ['← →', 'Previous or next version'],
+  ['/', 'Focus the message input'],
+  ['?', 'Show keyboard shortcuts'],
 ]
 
 const isWriting = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable]') !== null
 
-/** The keys of this page, and what lists them. */
+/** Handles keyboard shortcuts and shows the list of them. */
 export function Shortcuts() {
   const dialog = useRef<HTMLDialogElement>(null)
   useEffect(() => {
@@ -29,7 +29,7 @@ export function Shortcuts() {
   }, [])
   return (
     <dialog className="shortcuts" ref={dialog} aria-labelledby="shortcuts" closedby="any">
-      <h2 id="shortcuts">Keys</h2>
+      <h2 id="shortcuts">Keyboard shortcuts</h2>
       <dl>
         {KEYS.map(([keys, what]) => (
           <div key={keys}>

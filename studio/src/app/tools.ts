@@ -1,6 +1,6 @@
 import type { ClientTools } from '@millrace/client'
 
-/** What agents may have this browser do by itself, in one tab at a time. What a person has to do is asked in `pending/`. */
+/** Client tools that the browser executes without asking, in one tab at a time. Tools that ask the user are in `pending/`. */
 export const tools: ClientTools = {
   local_time: () => {
     const { locale, timeZone } = Intl.DateTimeFormat().resolvedOptions()

@@ -5,18 +5,18 @@ interface ListProps {
   readonly onChange: (files: readonly File[]) => void
 }
 
-/** The files that go along. */
+/** The attached files. */
 function List({ files, onChange }: ListProps) {
   if (files.length === 0) return null
   return (
-    <ul className="attachments" aria-label="Files that go along">
+    <ul className="attachments" aria-label="Attached files">
       {files.map((file, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: two files may have one name
         <li key={i}>
           {file.name}
           <button
             type="button"
-            aria-label={`Leave ${file.name} out`}
+            aria-label={`Remove ${file.name}`}
             onClick={() => onChange(files.filter(other => other !== file))}
           >
             ✕

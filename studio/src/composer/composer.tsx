@@ -3,36 +3,36 @@ import { useState } from 'react'
 import { hints } from '../programs/hints.ts'
 import type { Program } from '../programs/use-programs.ts'
 import { Attachments } from './attachments.tsx'
-import { sendAtEnter } from './keys.ts'
 import { ProgramSelect } from './program-select.tsx'
-import { name, titleOf } from './title.ts'
+import { sendAtEnter } from './send-at-enter.ts'
+import { setTitle, titleOf } from './title.ts'
 
 interface ComposerProps {
   readonly programs: readonly Program[]
   readonly program: Program | undefined
   readonly onChoose: (program: Program) => void
-  /** Whether nobody has said anything yet. */
+  /** Whether the chat has no message yet. */
   readonly isFirst: boolean
 }
 
-/** What to say, to whom, with which files. */
+/** The form that sends a message with files to an agent. */
 export function Composer({ programs, program, onChoose, isFirst }: ComposerProps) {
   const [text, setText] = useState('')
   const [files, setFiles] = useState<readonly File[]>([])
   const { sendMessage, stop } = useChatActions()
   const runId = useSelector(({ state }) => state.runId)
   const sessionId = useSelector(({ state }) => state.sessionId)
-  const said = text.trim()
-  const canSend = program !== undefined && (said !== '' || files.length > 0)
+  const trimmed = text.trim()
+  const canSend = program !== undefined && (trimmed !== '' || files.length > 0)
 
-  const say = async () => {
+  const send = async () => {
     if (!canSend) return
     setText('')
     setFiles([])
     const by = program.kind === 'agent' ? { agent: program.name } : { workflow: program.name }
-    const { error } = await sendMessage({ ...(said !== '' && { text: said }), files }, by)
+    const { error } = await sendMessage({ ...(trimmed !== '' && { text: trimmed }), files }, by)
     if (isFirst && !error && sessionId !== undefined)
-      name(sessionId, titleOf(program.name, said || `${files[0]?.name}`))
+      setTitle(sessionId, titleOf(program.name, trimmed || `${files[0]?.name}`))
   }
   const hint = hints[program?.name ?? '']?.example
   return (
@@ -40,17 +40,15 @@ export function Composer({ programs, program, onChoose, isFirst }: ComposerProps
       className="composer"
       onSubmit={event => {
         event.preventDefault()
-        void say()
+        void send()
       }}
     >
       <Attachments.List files={files} onChange={setFiles} />
       <textarea
         id="input"
         rows={1}
-        aria-label="What to say"
-        placeholder={
-          runId ? 'Say more: it waits its turn' : hint ? `For example: ${hint}` : 'What would you like to say?'
-        }
+        aria-label="Message"
+        placeholder={runId ? 'Queue another message' : hint ? `Try: ${hint}` : 'Send a message'}
         value={text}
         onChange={event => setText(event.target.value)}
         onKeyDown={event => {
@@ -67,7 +65,7 @@ export function Composer({ programs, program, onChoose, isFirst }: ComposerProps
         <ProgramSelect programs={programs} program={program} onChoose={onChoose} />
         <span className="space" />
         {runId !== undefined && (
-          <button type="button" className="stop" title="Escape" onClick={() => void stop()}>
+          <button type="button" className="stop" title="Stop (Esc)" onClick={() => void stop()}>
             Stop
           </button>
         )}

@@ -6,7 +6,7 @@ interface ProgramSelectProps {
   readonly onChoose: (program: Program) => void
 }
 
-/** Who answers what is said next. */
+/** Selects the agent or workflow that gets the next message. */
 export function ProgramSelect({ programs, program, onChoose }: ProgramSelectProps) {
   const options = (kind: Program['kind']) =>
     programs
@@ -19,7 +19,7 @@ export function ProgramSelect({ programs, program, onChoose }: ProgramSelectProp
   return (
     <select
       className="program"
-      aria-label="Who answers"
+      aria-label="Agent"
       value={program && `${program.kind}:${program.name}`}
       onChange={({ target }) => {
         const chosen = programs.find(({ kind, name }) => `${kind}:${name}` === target.value)

@@ -1,15 +1,15 @@
 import { headers } from '../app/connection.ts'
 
-const LONGEST = 80
+const MAX_LENGTH = 80
 
-/** What a session is called that begins so. */
-export function titleOf(program: string, said: string): string {
-  const line = `${program}: ${said}`.replaceAll(/\p{Cc}+/gu, ' ')
-  return line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line
+/** The title of a session that starts with this message. */
+export function titleOf(program: string, message: string): string {
+  const line = `${program}: ${message}`.replaceAll(/\p{Cc}+/gu, ' ')
+  return line.length > MAX_LENGTH ? `${line.slice(0, MAX_LENGTH)}…` : line
 }
 
-/** Gives a session a title; where that does not work it has none. */
-export function name(sessionId: string, title: string): void {
+/** Sets the title of a session. A failure is ignored: the list then shows the last message. */
+export function setTitle(sessionId: string, title: string): void {
   fetch(`/api/sessions/${encodeURIComponent(sessionId)}`, {
     method: 'PATCH',
     headers: { ...headers, 'content-type': 'application/json' },

@@ -2,25 +2,25 @@ import type { Message } from '@millrace/client'
 import { useChatActions, useChatInstance } from '@millrace/react'
 import { useState } from 'react'
 import { useReadOnly } from '../app/read-only.ts'
-import { useFamily } from './family.tsx'
 import { Fork } from './fork.tsx'
 import { Pager } from './pager.tsx'
+import { useSiblings } from './siblings-provider.tsx'
 import { Tokens } from './usage.tsx'
 
-/** What can be done with an answer, and what it took. */
+/** Actions of a response, and its token usage. */
 export function AgentActions({ message, isLast }: { readonly message: Message; readonly isLast: boolean }) {
   const { id, runId, parts } = message
   const { regenerate } = useChatActions()
   const { store } = useChatInstance()
   const isReadOnly = useReadOnly()
   const [isCopied, setCopied] = useState(false)
-  const { answers = [] } = useFamily().byRun.get(runId ?? '') ?? {}
-  // There is none on a page that came unencrypted over a network.
+  const { answers = [] } = useSiblings().byRun.get(runId ?? '') ?? {}
+  // Undefined on a page served over plain HTTP from another host.
   const { clipboard } = navigator as { clipboard?: Clipboard }
   const text = parts.map(part => (part.type === 'text' ? part.text : '')).join('')
   return (
     <div className="actions">
-      <Pager name="Answer" siblings={answers} place={answers.findIndex(one => one.runId === runId)} />
+      <Pager name="Response" siblings={answers} place={answers.findIndex(one => one.runId === runId)} />
       {text !== '' && clipboard !== undefined && (
         <button
           type="button"
@@ -40,8 +40,8 @@ export function AgentActions({ message, isLast }: { readonly message: Message; r
         </button>
       )}
       {!isReadOnly && <Fork messageId={id} />}
-      {/* It has ended, and with it what it used. */}
-      <Tokens usage={runId === undefined ? undefined : store.run(runId)?.usage} of="this answer" />
+      {/* Only rendered after the end of the run, so the usage is final. */}
+      <Tokens usage={runId === undefined ? undefined : store.run(runId)?.usage} scope="this response" />
     </div>
   )
 }

@@ -1,18 +1,27 @@
 import { useConnection, useSelector } from '@millrace/react'
-import { wordsOf } from '../words.ts'
+import { errorText } from '../error-text.ts'
 
-/** How it stands with the connection, and why. */
+const LABELS: { readonly [status: string]: string } = {
+  idle: 'Idle',
+  connecting: 'Connecting',
+  'catching-up': 'Catching up',
+  live: 'Connected',
+
+  offline: 'Offline',
+}
+
+/** The status of the connection, and the reason where it is not connected. */
 export function ConnectionBadge() {
   const { status, reason } = useConnection()
   const failed = useSelector(({ state }) => (state.connection.status === 'offline' ? state.error?.code : undefined))
   const isFine = status === 'live' || status === 'idle'
-  // Nothing is wrong with the connection to what is not there any more.
-  const word = failed === 'session_unknown' ? 'gone' : status.replace('-', ' ')
+  // The connection works, but the session was deleted.
+  const label = failed === 'session_unknown' ? 'Deleted' : (LABELS[status] ?? status)
   return (
     <p className="connection" role="status" data-status={status} title={reason}>
       <span className="dot" data-state={status} />
-      {word}
-      <span className={isFine ? 'hidden' : 'reason'}>{wordsOf({ code: failed, message: reason })}</span>
+      {label}
+      <span className={isFine ? 'hidden' : 'reason'}>{errorText({ code: failed, message: reason })}</span>
     </p>
   )
 }

@@ -9,21 +9,21 @@ import { Header } from './header.tsx'
 import { Transcript } from './transcript.tsx'
 
 interface ConversationProps {
-  /** Whether it began on this page, and is not read from the server first. */
+  /** Whether the session was created on this page and needs no load from the server. */
   readonly isNew: boolean
   readonly programs: readonly Program[]
-  /** Called with the id of a session that somebody has said something in. */
+  /** Called with the id of the session once it has a message. */
   readonly onSettle: (session: string) => void
   readonly onList: () => void
   readonly isInspected: boolean
   readonly onInspect: () => void
 }
 
-/** One session: what was said, what it waits for, and what to say next. */
+/** One session: messages, pending questions and the composer. */
 export function Conversation({ isNew, programs, onSettle, onList, isInspected, onInspect }: ConversationProps) {
   const sessionId = useSelector(({ state }) => state.sessionId)
   const title = useSelector(({ state }) => state.title)
-  // One that nobody has said anything in yet is as good as new, whoever thought of its name.
+  // A session without entries counts as new, even if it has an address.
   const isBlank = useSelector(({ state, store }) => !state.isLoading && !state.error && store.head === 0)
   const isEmpty = useMessageIds().length === 0
   const latest = useSelector(({ store }) => store.ledger.runs.at(-1)?.program)
@@ -38,7 +38,7 @@ export function Conversation({ isNew, programs, onSettle, onList, isInspected, o
   return (
     <main className="conversation">
       <Header
-        title={title ?? (isEmpty && isBlank ? 'New session' : program?.name)}
+        title={title ?? (isEmpty && isBlank ? 'New chat' : program?.name)}
         onList={onList}
         isInspected={isInspected}
         onInspect={onInspect}

@@ -1,5 +1,5 @@
 import { type FormEvent, useEffect, useRef, useState } from 'react'
-import { sendAtEnter } from '../composer/keys.ts'
+import { sendAtEnter } from '../composer/send-at-enter.ts'
 
 interface EditProps {
   readonly text: string
@@ -7,7 +7,7 @@ interface EditProps {
   readonly onCancel: () => void
 }
 
-/** Another wording of what was said. */
+/** The form that edits a sent message. */
 export function Edit({ text, onDone, onCancel }: EditProps) {
   const [value, setValue] = useState(text)
   const input = useRef<HTMLTextAreaElement>(null)
@@ -26,7 +26,7 @@ export function Edit({ text, onDone, onCancel }: EditProps) {
         onChange={event => setValue(event.target.value)}
         onKeyDown={event => (event.key === 'Escape' ? onCancel() : sendAtEnter(event))}
       />
-      <p className="quiet">What came after it goes.</p>
+      <p className="quiet">Later messages will be removed.</p>
       <div className="row">
         <button type="button" onClick={onCancel}>
           Cancel

@@ -8,11 +8,11 @@ interface HeaderProps {
   readonly onInspect: () => void
 }
 
-/** What the session is called, and how it stands with the connection. */
+/** The title of the session, its token usage and the connection status. */
 export function Header({ title, onList, isInspected, onInspect }: HeaderProps) {
   return (
     <header>
-      <button type="button" className="list" aria-label="Sessions" onClick={onList}>
+      <button type="button" className="list" aria-label="Open chat list" onClick={onList}>
         ☰
       </button>
       <h2 title={title}>{title}</h2>

@@ -4,9 +4,9 @@ import { Parts } from '../part/parts.tsx'
 import { AgentActions } from './agent-actions.tsx'
 import { Failure } from './failure.tsx'
 import { Question } from './question.tsx'
-import { Said } from './said.tsx'
 import { Structured } from './structured.tsx'
-import type { Between } from './turns.ts'
+import type { Between } from './use-turns.ts'
+import { UserMessage } from './user-message.tsx'
 
 interface MessageProps {
   readonly id: string
@@ -14,15 +14,15 @@ interface MessageProps {
   readonly isLast: boolean
 }
 
-/** A message: a person's, or an agent's with all that it did and asked. */
+/** A message of the user, or of an agent with its tool calls and questions. */
 export const Message = memo(function Message({ id, between, isLast }: MessageProps) {
   const message = useMessage(id)
   if (message === undefined) return null
-  if (message.role === 'user') return <Said message={message} />
+  if (message.role === 'user') return <UserMessage message={message} />
   const { status, parts, error, agentType } = message
-  const isSilent = between.length === 0 && parts.every(({ type }) => type === 'step-start')
-  // Who only asks says nothing yet: the question is there.
-  if (isSilent && status === 'streaming') return null
+  const isEmpty = between.length === 0 && parts.every(({ type }) => type === 'step-start')
+  // Its question, if any, is shown above the composer.
+  if (isEmpty && status === 'streaming') return null
   return (
     <article className="message agent" data-status={status} data-message={id}>
       <h3>{agentType ?? message.role}</h3>

@@ -12,7 +12,7 @@ export function Question({ id }: { readonly id: string }) {
   const shown = Array.isArray(response) ? response.map(label).join(', ') : label(response)
   return (
     <article className="question">
-      <p>{input.question ?? 'The run asked'}</p>
+      <p>{input.question ?? 'Question'}</p>
       <div className="bubble">
         <Value value={shown} />
       </div>

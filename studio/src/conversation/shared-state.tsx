@@ -2,7 +2,7 @@ import type { Json } from '@millrace/protocol'
 import { useAgentState } from '@millrace/react'
 import { Value } from '../part/value.tsx'
 
-/** The state that agents share, for who wants to see it. */
+/** The state that agents share, collapsed. */
 export function SharedState() {
   const state = useAgentState<Json>()
   if (state === undefined || state === null) return null

@@ -6,7 +6,7 @@ import { type Sibling, siblingsOf } from './siblings.ts'
 let answers = 0
 const echo = agent({ name: 'echo', model: scriptedModel(({ lastText }) => ({ text: `${lastText}${++answers}` })) })
 
-/** A session, and what of its log is needed to say how it was. */
+/** A session, and helpers that fold its log up to a sequence. */
 function stage() {
   answers = 0
   const runtime: Runtime = createRuntime({
@@ -28,13 +28,13 @@ function stage() {
       ended(runtime.start({ agent: echo, input: id, session: 's', messageId: id, runId: `run-${id}` })),
     edit: (id: string, as: string) => ended(runtime.edit('s', id, as, { newMessageId: as, runId: `run-${as}` })),
     again: (runId: string, as: string) => ended(runtime.retry('s', runId, { runId: as })),
-    /** Of the whole session, or as it is read with some of its runs. */
+    /** Of the whole session, or with only some of its runs loaded. */
     async siblings(only?: readonly string[]) {
       const { runs, requests } = (await runtime.view('s')).view
       const isRead = ({ runId }: { readonly runId: string }) => only?.includes(runId) ?? true
       return siblingsOf({ runs: runs.filter(isRead), requests: requests.filter(isRead) })
     },
-    /** What was said, and with which answers, at the end of each. */
+    /** The texts of all messages at the end of each sibling. */
     async seen(siblings: readonly Sibling[]) {
       const entries = await log()
       return siblings.map(({ end = Number.POSITIVE_INFINITY }) => {
@@ -46,14 +46,14 @@ function stage() {
   }
 }
 
-test('where nothing was taken back there are none', async () => {
+test('has no siblings without a rewind', async () => {
   const on = stage()
   await on.say('a')
   await on.say('b')
   expect((await on.siblings()).byRun.size).toBe(0)
 })
 
-test('an edit, and an edit of it, can be gone through as they were', async () => {
+test('lists every version of a message that was edited twice', async () => {
   const on = stage()
   await on.say('a')
   await on.say('b')
@@ -61,29 +61,29 @@ test('an edit, and an edit of it, can be gone through as they were', async () =>
   await on.edit('c', 'd')
   const siblings = await on.siblings()
   for (const runId of ['run-b', 'run-c', 'run-d']) {
-    const { said = [], answers = [] } = siblings.byRun.get(runId) ?? {}
-    expect(said.map(one => one.runId)).toEqual(['run-b', 'run-c', 'run-d'])
+    const { messages = [], answers = [] } = siblings.byRun.get(runId) ?? {}
+    expect(messages.map(one => one.runId)).toEqual(['run-b', 'run-c', 'run-d'])
     expect(answers.map(one => one.runId)).toEqual([runId])
-    expect(await on.seen(said)).toEqual(['a a1 b b2', 'a a1 c c3', 'a a1 d d4'])
-    expect(said.at(-1)?.end).toBeUndefined()
-    expect(siblings.byMessage.get(runId.slice(4))?.said).toBe(said)
+    expect(await on.seen(messages)).toEqual(['a a1 b b2', 'a a1 c c3', 'a a1 d d4'])
+    expect(messages.at(-1)?.end).toBeUndefined()
+    expect(siblings.byMessage.get(runId.slice(4))?.messages).toBe(messages)
   }
   expect(siblings.byRun.get('run-a')).toBeUndefined()
 })
 
-test('an answer that was asked for again is another of the same words', async () => {
+test('lists every regenerated response under the same message', async () => {
   const on = stage()
   await on.say('a')
   await on.again('run-a', 'second')
   await on.again('second', 'third')
   const siblings = await on.siblings()
-  const { said = [], answers = [] } = siblings.byRun.get('third') ?? {}
-  expect(said.map(one => one.runId)).toEqual(['third'])
+  const { messages = [], answers = [] } = siblings.byRun.get('third') ?? {}
+  expect(messages.map(one => one.runId)).toEqual(['third'])
   expect(answers.map(one => one.runId)).toEqual(['run-a', 'second', 'third'])
   expect(await on.seen(answers)).toEqual(['a a1', 'a a2', 'a a3'])
 })
 
-test('an edit of an earlier turn takes the later ones along, with their own siblings', async () => {
+test('keeps the siblings of later turns when an earlier turn is edited', async () => {
   const on = stage()
   await on.say('a')
   await on.say('b')
@@ -93,22 +93,22 @@ test('an edit of an earlier turn takes the later ones along, with their own sibl
   await on.say('y')
   const siblings = await on.siblings()
   const first = siblings.byRun.get('run-z')
-  expect(first?.said.map(one => one.runId)).toEqual(['run-a', 'run-z'])
-  expect(await on.seen(first?.said ?? [])).toEqual(['a a1 c c4', 'z z5 y y6'])
+  expect(first?.messages.map(one => one.runId)).toEqual(['run-a', 'run-z'])
+  expect(await on.seen(first?.messages ?? [])).toEqual(['a a1 c c4', 'z z5 y y6'])
   const later = siblings.byRun.get('again')
-  // What was said is shown with its last answer.
-  expect(later?.said.map(one => one.runId)).toEqual(['run-b', 'again'])
-  expect(await on.seen(later?.said ?? [])).toEqual(['a a1 b b2', 'a a1 c c4'])
+  // A version of a message is shown with its last response.
+  expect(later?.messages.map(one => one.runId)).toEqual(['run-b', 'again'])
+  expect(await on.seen(later?.messages ?? [])).toEqual(['a a1 b b2', 'a a1 c c4'])
   expect(await on.seen(later?.answers ?? [])).toEqual(['a a1 c c3', 'a a1 c c4'])
   expect(siblings.byRun.get('run-y')).toBeUndefined()
 })
 
-test('what was taken back long ago is known by its place, though the session is read without it', async () => {
+test('counts a rewound turn that is not loaded', async () => {
   const on = stage()
   await on.say('a')
   await on.edit('a', 'b')
-  const { said = [], answers = [] } = (await on.siblings(['run-b'])).byRun.get('run-b') ?? {}
-  expect(said).toHaveLength(2)
+  const { messages = [], answers = [] } = (await on.siblings(['run-b'])).byRun.get('run-b') ?? {}
+  expect(messages).toHaveLength(2)
   expect(answers).toHaveLength(1)
-  expect(await on.seen(said)).toEqual(['a a1', 'b b2'])
+  expect(await on.seen(messages)).toEqual(['a a1', 'b b2'])
 })

@@ -1,22 +1,22 @@
-// An edit and a regenerate take the session back to before a turn, and do it otherwise: what they took back is still in the log. Turns that
-// began at one place are siblings.
+// An edit and a regenerate rewind the session to before a turn and run it again. The rewound turns stay in the log. Turns that start at the
+// same point of the conversation are siblings: versions of one turn.
 
 import type { Run, RunRequest } from '@millrace/protocol'
 
-/** One way in which a turn was done. */
+/** One version of a turn. */
 export interface Sibling {
   readonly runId: string
-  /** Of what was said. */
+  /** Id of its user message. */
   readonly messageId: string
-  /** The last sequence at which it was part of the session; none for what still is. */
+  /** The last sequence before a rewind removed it; undefined while it is part of the session. */
   readonly end: number | undefined
 }
 
-/** In which ways a turn was done. */
+/** All versions of a turn. */
 interface Siblings {
-  /** By what was said, first to last, each as it was answered last. */
-  readonly said: readonly Sibling[]
-  /** By how that was answered, first to last. */
+  /** One per user message, oldest first, each with its last response. */
+  readonly messages: readonly Sibling[]
+  /** One per response to the same user message, oldest first. */
   readonly answers: readonly Sibling[]
 }
 
@@ -24,32 +24,32 @@ interface Start {
   readonly runId: string
   readonly at: number
   readonly messageId: string
-  /** The sequence to which it took the session back, and whether in order to have something else said there. */
+  /** The sequence to which it rewound the session. */
   readonly cut: number | undefined
   readonly isEdit: boolean
 }
 
-/** Turns that were done in more than one way, by the run of each, and by the message that it began with. */
-export interface Family {
+/** Turns with more than one version, by run id and by the id of the user message. */
+export interface SiblingIndex {
   readonly byRun: ReadonlyMap<string, Siblings>
   readonly byMessage: ReadonlyMap<string, Siblings>
 }
 
-export const NO_FAMILY: Family = { byRun: new Map(), byMessage: new Map() }
+export const NO_SIBLINGS: SiblingIndex = { byRun: new Map(), byMessage: new Map() }
 
 type Ledger = { readonly runs: readonly Run[]; readonly requests: readonly RunRequest[] }
 
-/** Why a session is taken back to the start of a turn, in order to do it otherwise. */
+/** Reasons of a rewind that create another version of a turn. */
 const REASONS: ReadonlySet<string> = new Set(['edit', 'retry'])
 
-/** In which ways turns were done. A session where nothing was taken back costs nothing. */
-export function siblingsOf({ runs, requests }: Ledger): Family {
-  if (!requests.some(({ cut }) => cut)) return NO_FAMILY
+/** The versions of all turns. Returns early for a session without a rewind. */
+export function siblingsOf({ runs, requests }: Ledger): SiblingIndex {
+  if (!requests.some(({ cut }) => cut)) return NO_SIBLINGS
   const byRun = new Map<string, Siblings>()
   const byMessage = new Map<string, Siblings>()
   const starts = startsOf(runs, requests)
   const cutters = starts.filter(({ cut }) => cut !== undefined)
-  // The first who took it back; the entry before a run's start is the one that does, and nothing of it was there before that.
+  // The first run that rewound it. The rewind is the entry before that run's start.
   const endOf = ({ at }: Start): number | undefined => {
     const cutter = cutters.find(one => (one.cut as number) < at && at < one.at)
     return cutter && cutter.at - 2
@@ -60,9 +60,9 @@ export function siblingsOf({ runs, requests }: Ledger): Family {
       return { runId, messageId, end: endOf(start) }
     }
     const turns = Map.groupBy(group, ({ messageId }) => messageId)
-    const said = Array.from(turns.values(), of => sibling(of.at(-1) as Start))
+    const messages = Array.from(turns.values(), of => sibling(of.at(-1) as Start))
     for (const [messageId, of] of turns) {
-      const siblings = { said, answers: of.map(sibling) }
+      const siblings = { messages, answers: of.map(sibling) }
       byMessage.set(messageId, siblings)
       for (const { runId } of of) byRun.set(runId, siblings)
     }
@@ -70,7 +70,7 @@ export function siblingsOf({ runs, requests }: Ledger): Family {
   return { byRun, byMessage }
 }
 
-/** The turns, in the order in which they began. */
+/** The turns, in the order of their start. */
 function startsOf(runs: readonly Run[], requests: readonly RunRequest[]): readonly Start[] {
   const asked = new Map(requests.map(request => [request.runId, request]))
   const starts = runs.map(({ runId, at }): Start => {
@@ -87,19 +87,19 @@ function startsOf(runs: readonly Run[], requests: readonly RunRequest[]): readon
   return starts.sort((a, b) => a.at - b.at)
 }
 
-/** The turns that began at one place: each cuts right before the start of another. */
+/** Groups turns that start at the same point: each rewinds to right before the start of another. */
 function groupsOf(starts: readonly Start[]): readonly (readonly Start[])[] {
   const groups = new Map<number, Start[]>()
   for (const start of starts) {
-    const group = start.cut === undefined ? [] : (groups.get(start.cut + 1) ?? [leftOut(start, start.cut)])
+    const group = start.cut === undefined ? [] : (groups.get(start.cut + 1) ?? [unloadedTurn(start, start.cut)])
     group.push(start)
     groups.set(start.at, group)
   }
   return [...new Set(groups.values())]
 }
 
-/** What a turn took back, where that is long ago, and the session is read without it: the place of it is known all the same. */
-const leftOut = ({ runId, messageId, isEdit }: Start, cut: number): Start => ({
+/** Stands for a rewound turn that is not loaded. Its position is known from the rewind. */
+const unloadedTurn = ({ runId, messageId, isEdit }: Start, cut: number): Start => ({
   runId: `before ${runId}`,
   at: cut + 1,
   messageId: isEdit ? `before ${messageId}` : messageId,

@@ -2,7 +2,7 @@ import { useStructured } from '@millrace/react'
 import { memo } from 'react'
 import { Value } from '../part/value.tsx'
 
-/** An object that fills in as the model writes it. */
+/** A structured object that streams in. */
 export const Structured = memo(function Structured({ id }: { readonly id: string }) {
   const object = useStructured(id)
   if (object === undefined) return null
@@ -11,7 +11,7 @@ export const Structured = memo(function Structured({ id }: { readonly id: string
       <h3>
         {object.dataType}
         <span className="badge" data-state={object.status}>
-          {object.status === 'done' ? 'done' : 'filling in'}
+          {object.status === 'done' ? 'Done' : 'Writing'}
         </span>
       </h3>
       <Value value={object.data} />

@@ -4,18 +4,18 @@ import { useCallback, useEffect, useMemo, useRef } from 'react'
 import { Message } from './message.tsx'
 import { Outcome } from './outcome.tsx'
 import { SharedState } from './shared-state.tsx'
-import { useStickToEnd } from './stick.ts'
-import { useTurns } from './turns.ts'
+import { useStickToEnd } from './use-stick-to-end.ts'
+import { useTurns } from './use-turns.ts'
 import { Working } from './working.tsx'
 
-/** Up to how many messages all are there, so that the browser finds words in them; of more, those in sight and around it. */
-const WHOLE = 120
-/** How many around it. */
-const AROUND = 8
-/** How high a message is that nobody has seen. */
-const GUESS_PX = 160
+/** Up to this number all messages are mounted, so that the browser's search finds them. Above it, only those in and near view. */
+const VIRTUALIZE_FROM = 120
+/** Mounted messages beyond the view. */
+const OVERSCAN = 8
+/** Estimated height of a message that was not measured yet. */
+const ESTIMATED_PX = 160
 
-/** All that was said, the latest in sight. */
+/** The messages of the session. Follows the end. */
 export function Transcript() {
   const turns = useTurns()
   const { hasOlder, isLoadingOlder, loadOlder } = useChat()
@@ -28,30 +28,30 @@ export function Transcript() {
     else if (hasOlder) void loadOlder()
   }
   const { isAtEnd, place } = useStickToEnd(pane, older)
-  // A reader who reaches the top while a page loads causes no other scroll event there.
+  // Reaching the top while a page loads causes no further scroll event.
   useEffect(() => {
     if (isLoadingOlder || !isOlderWanted.current) return
     isOlderWanted.current = false
     if (place.isNearTop) older()
   })
-  // What one says oneself comes into sight, wherever one has read.
-  const saying = useSelector(({ store }) => (store.message(lastId ?? '')?.status === 'sending' ? lastId : undefined))
+  // A message that the user sends scrolls into view.
+  const sending = useSelector(({ store }) => (store.message(lastId ?? '')?.status === 'sending' ? lastId : undefined))
   useEffect(() => {
-    if (saying !== undefined) place.toEnd()
-  }, [saying, place])
+    if (sending !== undefined) place.toEnd()
+  }, [sending, place])
   const indexOf = useMemo(() => new Map(turns.map(({ id }, index) => [id, index])), [turns])
   const virtualizer = useVirtualizer({
     count: turns.length,
     getScrollElement: () => pane.current,
     getItemKey: useCallback((index: number) => turns[index]?.id ?? index, [turns]),
-    estimateSize: () => GUESS_PX,
-    overscan: AROUND,
+    estimateSize: () => ESTIMATED_PX,
+    overscan: OVERSCAN,
     scrollMargin: list.current?.offsetTop ?? 0,
     rangeExtractor: range => {
-      if (range.count <= WHOLE) return between(0, range.count)
+      if (range.count <= VIRTUALIZE_FROM) return between(0, range.count)
       const kept = [place.anchor, document.activeElement, ...(list.current?.querySelectorAll('.edit') ?? [])]
       const indexes = kept.map(one => indexOf.get(one?.closest<HTMLElement>('.slot')?.dataset['id'] ?? ''))
-      return withThose(range, indexes)
+      return withKept(range, indexes)
     },
     useFlushSync: false,
   })
@@ -69,7 +69,7 @@ export function Transcript() {
         )}
         <div className="slots" ref={list} style={{ minHeight: virtualizer.getTotalSize() }}>
           {shown.map(({ index, key, start, end: next }) => {
-            // What lies between is there as room for it.
+            // Unmounted messages before this one become a margin.
             const before = Math.max(0, start - end)
             end = next
             const { id = '', between = [] } = turns[index] ?? {}
@@ -93,7 +93,7 @@ export function Transcript() {
         <Working />
       </div>
       {!isAtEnd && (
-        <button type="button" className="to-end" aria-label="To the latest" onClick={place.toEnd}>
+        <button type="button" className="to-end" aria-label="Scroll to bottom" onClick={place.toEnd}>
           ↓
         </button>
       )}
@@ -104,10 +104,11 @@ export function Transcript() {
 const between = (from: number, to: number): number[] =>
   Array.from({ length: Math.max(0, to - from) }, (_, i) => from + i)
 
-/** Those in sight and around it, and those around what somebody reads or writes, which must not go: when older ones come it is elsewhere for a moment. */
-function withThose(range: Range, [read, ...written]: readonly (number | undefined)[]): number[] {
+/** The visible range, plus the anchored message and the focused ones, which stay mounted while older messages load. */
+function withKept(range: Range, [anchored, ...focused]: readonly (number | undefined)[]): number[] {
   const indexes = new Set(defaultRangeExtractor(range))
-  const around = read === undefined ? [] : between(Math.max(0, read - 2), Math.min(range.count, read + AROUND))
-  for (const index of [...around, ...written]) if (index !== undefined) indexes.add(index)
+  const around =
+    anchored === undefined ? [] : between(Math.max(0, anchored - 2), Math.min(range.count, anchored + OVERSCAN))
+  for (const index of [...around, ...focused]) if (index !== undefined) indexes.add(index)
   return [...indexes].sort((a, b) => a - b)
 }

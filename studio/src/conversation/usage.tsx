@@ -1,20 +1,20 @@
 import { useSelector } from '@millrace/react'
-import { type Used, usageWords } from './tokens.ts'
+import { formatUsage, type RunUsage } from './format-usage.ts'
 
-/** What models read and wrote for this session; what that costs nobody here knows. */
+/** The token usage of this session. */
 export function SessionUsage() {
   const usage = useSelector(({ store }) => store.ledger.usage)
-  return <Tokens usage={usage} of="this session" />
+  return <Tokens usage={usage} scope="this chat" />
 }
 
-/** Of one answer. */
-export function Tokens({ usage, of }: { readonly usage: Used | undefined; readonly of: string }) {
-  const words = usage && usageWords(usage)
-  if (!words) return null
+/** A token count, with details as its title. */
+export function Tokens({ usage, scope }: { readonly usage: RunUsage | undefined; readonly scope: string }) {
+  const counts = usage && formatUsage(usage)
+  if (!counts) return null
   return (
-    <span className="tokens" title={`Tokens of ${of}: ${words.long}`}>
-      <span aria-hidden="true">{words.short}</span>
-      <span className="hidden">{`Tokens of ${of}: ${words.long}`}</span>
+    <span className="tokens" title={`Tokens in ${scope}: ${counts.long}`}>
+      <span aria-hidden="true">{counts.short}</span>
+      <span className="hidden">{`Tokens in ${scope}: ${counts.long}`}</span>
     </span>
   )
 }

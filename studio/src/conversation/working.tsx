@@ -1,25 +1,25 @@
 import { useChatInstance, useConnection, useSelector } from '@millrace/react'
 import { useEffect, useState } from 'react'
 
-/** After how long without a word people are told of it, in seconds. */
-const SILENT_S = 8
+/** Seconds without an entry after which a notice appears. */
+const STALLED_S = 8
 
-/** Says that something is under way, and what, as far as the run tells; to who cannot see it, only that an answer has begun and ended. */
+/** Shows that a run is active and its status note. Announces only the start and end of a response to screen readers. */
 export function Working() {
   const status = useSelector(({ state }) => state.status)
   const note = useSelector(({ store }) => store.ledger.runs.at(-1)?.note)
-  // What a server does that is away nobody knows here.
-  const isAway = useConnection().status === 'offline'
-  const isWorking = !isAway && (status === 'submitted' || status === 'streaming')
-  const silence = useSilence(isWorking)
+  // The state of the run is unknown while offline.
+  const isOffline = useConnection().status === 'offline'
+  const isWorking = !isOffline && (status === 'submitted' || status === 'streaming')
+  const stalledS = useStalledSeconds(isWorking)
   return (
     <>
       <p className="working" data-status={status}>
         {isWorking && <span className="pulse" />}
         {isWorking && (note ?? '')}
-        {silence >= SILENT_S && (
-          <span className="silence">
-            Nothing has come for {silence} s. Nothing is lost: it goes on as soon as somebody drives it.
+        {stalledS >= STALLED_S && (
+          <span className="stalled">
+            No response for {stalledS} s. Your chat is saved and continues when a worker is available.
           </span>
         )}
       </p>
@@ -28,8 +28,8 @@ export function Working() {
   )
 }
 
-/** For how many seconds nothing was written to the log; it is looked at now and then, not at each word. */
-function useSilence(isWorking: boolean): number {
+/** Seconds since the last entry of the log, polled once a second. */
+function useStalledSeconds(isWorking: boolean): number {
   const { store } = useChatInstance()
   const [seconds, setSeconds] = useState(0)
   useEffect(() => {
@@ -51,11 +51,11 @@ function useSilence(isWorking: boolean): number {
   return seconds
 }
 
-/** Tells of the start and of the end of an answer: its words, as they come, would be too much. */
+/** Announces the start and end of a response to screen readers, not every delta. */
 function Announcer({ isStreaming, isPaused }: { readonly isStreaming: boolean; readonly isPaused: boolean }) {
   const [hasBegun, begin] = useState(false)
   if (isStreaming && !hasBegun) begin(true)
-  const words = isStreaming ? 'An answer has begun.' : isPaused ? 'It waits for somebody.' : 'The answer has ended.'
+  const words = isStreaming ? 'Response started.' : isPaused ? 'Waiting for you.' : 'Response finished.'
   return (
     <p className="hidden" role="status">
       {hasBegun && words}

@@ -1,58 +1,62 @@
 import { type Recording, type SessionLog, useLog } from '@millrace/react/log'
 import type { ReactNode } from 'react'
 import { connection } from '../app/connection.ts'
-import { chatOf } from '../app/place.ts'
+import { chatUrl } from '../app/route.ts'
 import { InspectedProvider } from './inspected.ts'
 import { Inspector } from './inspector.tsx'
-import { RecordingButtons } from './recording/buttons.tsx'
+import { LogStatus } from './log-status.tsx'
 import { OpenRecording } from './recording/open-recording.tsx'
-import { useRecording } from './recording/opened.ts'
-import { Standing } from './standing.tsx'
+import { RecordingButtons } from './recording/recording-buttons.tsx'
+import { useRecording } from './recording/recording-state.ts'
 import { Tabs } from './tabs.tsx'
+import { PastConversation } from './travel/past-conversation.tsx'
 import { State } from './travel/state.tsx'
-import { Then } from './travel/then.tsx'
 import { TravelProvider, useTravelling } from './travel/travel.ts'
 
 interface InspectPageProps {
-  /** The session in the address; without one a recording is to be opened. */
+  /** The session in the address; undefined to open a recording. */
   readonly session: string | undefined
-  readonly onGo: (address: string) => void
+  readonly onNavigate: (address: string) => void
 }
 
 /** The inspector of a session of the server, or of a recording. */
-export function InspectPage({ session, onGo }: InspectPageProps) {
-  return session === undefined ? <Recorded onGo={onGo} /> : <Followed session={session} onGo={onGo} />
+export function InspectPage({ session, onNavigate }: InspectPageProps) {
+  return session === undefined ? (
+    <Recorded onNavigate={onNavigate} />
+  ) : (
+    <Followed session={session} onNavigate={onNavigate} />
+  )
 }
 
-type Onwards = Pick<InspectPageProps, 'onGo'>
+type Onwards = Pick<InspectPageProps, 'onNavigate'>
 
-function Followed({ session, onGo }: Onwards & { readonly session: string }) {
-  return <Page log={useLog({ session, connection })} name={session} chat={chatOf(session)} onGo={onGo} />
+function Followed({ session, onNavigate }: Onwards & { readonly session: string }) {
+  return <Page log={useLog({ session, connection })} name={session} chat={chatUrl(session)} onNavigate={onNavigate} />
 }
 
-function Recorded({ onGo }: Onwards) {
+function Recorded({ onNavigate }: Onwards) {
   const { recording, name = '' } = useRecording()
-  if (recording) return <Played recording={recording} name={name} onGo={onGo} />
+  if (recording) return <Played recording={recording} name={name} onNavigate={onNavigate} />
   return (
     <main className="inspect">
-      <Bar name="" chat={chatOf()} onGo={onGo} />
+      <Bar name="" chat={chatUrl()} onNavigate={onNavigate} />
       <OpenRecording />
     </main>
   )
 }
 
-function Played({ recording, name, onGo }: Onwards & { readonly recording: Recording; readonly name: string }) {
-  return <Page log={useLog({ recording })} name={name} chat={chatOf()} onGo={onGo} />
+function Played({ recording, name, onNavigate }: Onwards & { readonly recording: Recording; readonly name: string }) {
+  return <Page log={useLog({ recording })} name={name} chat={chatUrl()} onNavigate={onNavigate} />
 }
 
 interface BarProps extends Onwards {
   readonly name: string
-  /** Where its chat is. */
+  /** Address of the chat. */
   readonly chat: string
   readonly children?: ReactNode
 }
 
-function Bar({ name, chat, onGo, children }: BarProps) {
+function Bar({ name, chat, onNavigate, children }: BarProps) {
   return (
     <header className="bar">
       <h1>Inspector</h1>
@@ -60,8 +64,8 @@ function Bar({ name, chat, onGo, children }: BarProps) {
         {name}
       </span>
       {children}
-      <button type="button" onClick={() => onGo(chat)}>
-        Chat
+      <button type="button" onClick={() => onNavigate(chat)}>
+        Back to chat
       </button>
     </header>
   )
@@ -70,7 +74,7 @@ function Bar({ name, chat, onGo, children }: BarProps) {
 function Page({ log, ...bar }: BarProps & { readonly log: SessionLog }) {
   const travelling = useTravelling()
   const sides = [
-    { name: 'Conversation', panel: <Then key="Conversation" onGo={bar.onGo} /> },
+    { name: 'Conversation', panel: <PastConversation key="Conversation" onNavigate={bar.onNavigate} /> },
     { name: 'State', panel: <State key="State" /> },
   ]
   return (
@@ -78,11 +82,11 @@ function Page({ log, ...bar }: BarProps & { readonly log: SessionLog }) {
       <InspectedProvider value={log}>
         <main className="inspect">
           <Bar {...bar}>
-            <Standing />
+            <LogStatus />
             <span className="space" />
             <RecordingButtons />
           </Bar>
-          <Inspector side={<Tabs label="What it amounted to" tabs={sides} />} />
+          <Inspector side={<Tabs label="Session at this point" tabs={sides} />} />
         </main>
       </InspectedProvider>
     </TravelProvider>

@@ -6,26 +6,26 @@ const Context = createContext<SessionLog | undefined>(undefined)
 
 export const InspectedProvider = Context.Provider
 
-/** The log that the inspector around shows. */
+/** The log that the inspector shows. @throws outside of an InspectedProvider */
 export function useInspected(): SessionLog {
   const log = useContext(Context)
-  if (log === undefined) throw new Error('Nothing is inspected here: put an InspectedProvider around this.')
+  if (log === undefined) throw new Error('Expected to be rendered inside <InspectedProvider>.')
   return log
 }
 
-/** Makes something of a log as it comes: takes the entries up to a number of them that it has not taken yet. */
-interface Taking {
+/** Processes a growing log: `take` consumes the entries up to `count` that it has not seen yet. */
+interface LogConsumer {
   take(entries: readonly Entry[], count: number): void
 }
 
-/** What is made of the entries that have come; it is the same object for as long as the log goes on, `count` says how far. */
-export function useTaken<T extends Taking>(make: () => T): { readonly taken: T; readonly count: number } {
+/** Feeds the log to a consumer as it grows. The consumer stays the same object while the log continues; `count` says how far it is. */
+export function useLogConsumer<T extends LogConsumer>(make: () => T): { readonly consumer: T; readonly count: number } {
   const log = useInspected()
   const { count } = useLogState(log)
   const { entries } = log
-  // A log that begins anew has another array.
+  // A log that restarts has a new array.
   // biome-ignore lint/correctness/useExhaustiveDependencies: one for each log
-  const taken = useMemo(make, [entries])
-  taken.take(entries, Math.min(count, entries.length))
-  return { taken, count }
+  const consumer = useMemo(make, [entries])
+  consumer.take(entries, Math.min(count, entries.length))
+  return { consumer, count }
 }

@@ -7,24 +7,24 @@ import { Slider } from './travel/slider.tsx'
 import { State } from './travel/state.tsx'
 
 const views = panels.map(({ name, Panel }) => ({ name, panel: <Panel key={name} /> }))
-/** Without anything at the side, what is there on a page is among the tabs. */
+/** Without a side panel, the state is one of the tabs. */
 const withState = [...views, { name: 'State', panel: <State key="State" /> }]
 
-/** A log, in all the ways in which it can be looked at; where there is room, with something at its side. */
+/** All views of a log, with a side panel where there is room. */
 export function Inspector({ side }: { readonly side?: ReactNode }) {
   const [over, setOver] = useSize('over', 26)
   const [beside, setBeside] = useSize('side', 34)
   const sizes = { '--over': `${over}dvh`, '--side': `${beside}%` }
   return (
-    <section className="inspector" aria-label="The log" style={sizes as object}>
+    <section className="inspector" aria-label="Log" style={sizes as object}>
       <Timeline />
-      <Splitter label="Height of the timeline" between="row" size={over} onSize={setOver} />
+      <Splitter label="Timeline height" between="row" size={over} onSize={setOver} />
       <Slider />
       <div className="under" data-side={side !== undefined}>
-        <Tabs label="Views of the log" tabs={side === undefined ? withState : views} />
+        <Tabs label="Log views" tabs={side === undefined ? withState : views} />
         {side !== undefined && (
           <>
-            <Splitter label="Width of the conversation" between="column" size={beside} onSize={setBeside} isAfter />
+            <Splitter label="Conversation width" between="column" size={beside} onSize={setBeside} isAfter />
             <div className="side">{side}</div>
           </>
         )}

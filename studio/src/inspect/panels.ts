@@ -5,7 +5,7 @@ import { Entries } from './entries/entries.tsx'
 import { Faults } from './faults/faults.tsx'
 import { WirePanel } from './wire/wire-panel.tsx'
 
-/** What can be looked at, in the order of the tabs. */
+/** The views of the log, in the order of the tabs. */
 export const panels: readonly { readonly name: string; readonly Panel: ComponentType }[] = [
   { name: 'Entries', Panel: Entries },
   { name: 'Charts', Panel: Charts },

@@ -2,28 +2,28 @@ import { type KeyboardEvent, type PointerEvent, useState } from 'react'
 
 interface SplitterProps {
   readonly label: string
-  /** How what it moves lies: `row` between what is above and below, `column` between left and right. */
+  /** `row` between top and bottom, `column` between left and right. */
   readonly between: 'row' | 'column'
-  /** The size of what it makes larger or smaller, in percent of the page. */
+  /** Size of the resized side, in percent of the page. */
   readonly size: number
   readonly onSize: (size: number) => void
-  /** Whether what it sizes comes after it. */
+  /** Whether the resized side comes after the splitter. @default false */
   readonly isAfter?: boolean
 }
 
-const LEAST = 10
-const MOST = 80
+const MIN = 10
+const MAX = 80
 const STEP = 2
 
-/** A line that is moved, by hand or by arrow keys, to give one side more room. */
+/** A divider that resizes one side, by dragging or with the arrow keys. */
 export function Splitter({ label, between, size, onSize, isAfter = false }: SplitterProps) {
-  const set = (size: number) => onSize(Math.min(MOST, Math.max(LEAST, Math.round(size))))
+  const set = (size: number) => onSize(Math.min(MAX, Math.max(MIN, Math.round(size))))
   const sign = isAfter ? -1 : 1
   const move = ({ buttons, movementX, movementY, currentTarget }: PointerEvent) => {
     if (buttons === 0 || !currentTarget.hasAttribute('data-held')) return
     const pixels = between === 'row' ? movementY : movementX
     const whole = between === 'row' ? innerHeight : innerWidth
-    onSize(Math.min(MOST, Math.max(LEAST, size + (sign * pixels * 100) / whole)))
+    onSize(Math.min(MAX, Math.max(MIN, size + (sign * pixels * 100) / whole)))
   }
   const keys = (event: KeyboardEvent) => {
     const [less, more] = between === 'row' ? ['ArrowUp', 'ArrowDown'] : ['ArrowLeft', 'ArrowRight']
@@ -33,15 +33,15 @@ export function Splitter({ label, between, size, onSize, isAfter = false }: Spli
     event.preventDefault()
   }
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a line that is moved is no rule between paragraphs
+    // biome-ignore lint/a11y/useSemanticElements: a movable divider is no <hr>
     <div
       className={`splitter ${between}`}
       role="separator"
       aria-label={label}
       aria-orientation={between === 'row' ? 'horizontal' : 'vertical'}
       aria-valuenow={Math.round(size)}
-      aria-valuemin={LEAST}
-      aria-valuemax={MOST}
+      aria-valuemin={MIN}
+      aria-valuemax={MAX}
       tabIndex={0}
       onPointerDown={({ currentTarget, pointerId }) => {
         currentTarget.setPointerCapture(pointerId)
@@ -55,7 +55,7 @@ export function Splitter({ label, between, size, onSize, isAfter = false }: Spli
   )
 }
 
-/** A size that this browser remembers. */
+/** A size kept in the local storage. */
 export function useSize(name: string, first: number): readonly [number, (size: number) => void] {
   const key = `inspect-${name}`
   const [size, setSize] = useState(() => Number(localStorage.getItem(key)) || first)

@@ -5,7 +5,7 @@ interface TabsProps {
   readonly tabs: readonly { readonly name: string; readonly panel: ReactNode }[]
 }
 
-/** Some panels, of which one is seen; the arrow keys go from one to the next. */
+/** Tabs with panels. The arrow keys switch between them. */
 export function Tabs({ label, tabs }: TabsProps) {
   const [name, show] = useState(tabs[0]?.name)
   const id = useId()
@@ -51,7 +51,7 @@ export function Tabs({ label, tabs }: TabsProps) {
         role="tabpanel"
         id={`${id}panel`}
         aria-labelledby={`${id}${tabs[index]?.name}`}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: it may scroll, and hold nothing that takes the keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a panel may scroll and hold no focusable element
         tabIndex={0}
       >
         {tabs[index]?.panel}

@@ -2,7 +2,7 @@ import { createChat } from '@millrace/client'
 import { ChatProvider, useChat, useConnection } from '@millrace/react'
 import { useEffect, useState } from 'react'
 
-/** Many sessions on one page: all of them come over its one connection. */
+/** Many sessions on one page over one connection. */
 export function Many({ count }: { readonly count: number }) {
   const [isStarted, start] = useState(false)
   const [chats] = useState(() => Array.from({ length: count }, () => createChat({ agent: 'long' })))

@@ -2,22 +2,22 @@ import type { MarkedToken, Token, Tokens } from 'marked'
 import { memo, type ReactNode } from 'react'
 import { Code } from './code.tsx'
 import { inline, place } from './inline.tsx'
-import type { Block } from './stream.ts'
+import type { Block } from './markdown-stream.ts'
 
-/** Blocks as elements, with a line break after each for who takes the words alone. */
+/** Renders blocks, with a line break after each for copied text. */
 export const blocks = (all: readonly Block[]): ReactNode[] =>
   all.flatMap((block, i) => [<OneBlock key={place(i)} block={block} />, i < all.length - 1 && '\n'])
 
 const inner = (tokens: readonly Token[]): ReactNode[] =>
   blocks((tokens as MarkedToken[]).filter(({ type }) => type !== 'space' && type !== 'def' && type !== 'checkbox'))
 
-/** A block: the same object is not rendered again. */
+/** One block. The same object does not render again. */
 const OneBlock = memo(function OneBlock({ block }: { readonly block: Block }): ReactNode {
   switch (block.type) {
     case 'paragraph':
       return <p>{inline(block.tokens)}</p>
     case 'heading': {
-      // Above them stand the names of the page, of the session and of who speaks.
+      // h1 to h3 are the page, the session and the agent.
       const Heading = `h${Math.min(6, Math.max(4, block.depth + 2))}` as 'h4' | 'h5' | 'h6'
       return <Heading data-depth={block.depth}>{inline(block.tokens)}</Heading>
     }
@@ -31,7 +31,7 @@ const OneBlock = memo(function OneBlock({ block }: { readonly block: Block }): R
       return <Table table={block as Tokens.Table} />
     case 'hr':
       return <hr />
-    // What stands in a tight list.
+    // An item of a tight list.
     case 'text':
       return block.tokens ? inline(block.tokens) : block.text
     case 'plain':
@@ -57,7 +57,7 @@ function List({ list: { ordered, start, items } }: { readonly list: Tokens.List 
 function Table({ table: { header, rows, align } }: { readonly table: Tokens.Table }) {
   const styleOf = (column: number) => ({ textAlign: align[column] ?? undefined })
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what is wider than its place is scrolled by the keyboard, too
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: wide tables scroll by keyboard
     <div className="table" tabIndex={0}>
       <table>
         <thead>

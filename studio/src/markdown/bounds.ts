@@ -1,11 +1,11 @@
-// How much of a text is parsed as one: Markdown can be written that takes a parser very long, and a page that stands still helps nobody.
+// Limits of parsing. Some Markdown takes a parser very long, which would freeze the page.
 
 export interface Bounds {
-  /** The longest block that is parsed, in characters. */
+  /** Maximum length of a parsed block, in characters. */
   readonly length: number
-  /** How many marks of emphasis, and how many brackets, it may have. */
+  /** Maximum number of emphasis marks and brackets. */
   readonly marks: number
-  /** How many quotes and lists may begin on one line. */
+  /** Maximum number of quotes and lists that start on one line. */
   readonly nesting: number
 }
 
@@ -13,8 +13,8 @@ export const BOUNDS: Bounds = { length: 16_000, marks: 1000, nesting: 16 }
 
 const MARK = /[*_~[]/g
 
-/** Where, at the latest, a block that begins at the start of a text has to end in order to be parsed; what is longer is shown as it is. */
-export function reachOf(text: string, { length, marks, nesting }: Bounds): number {
+/** The maximum length of a parsed block at the start of a text. Longer blocks are shown as plain text. */
+export function parseLimit(text: string, { length, marks, nesting }: Bounds): number {
   const window = text.slice(0, length)
   const nested = new RegExp(`(?:^|\\n)[ \\t]*(?:(?:>|[-*+]|\\d{1,9}[.)])[ \\t]*){${nesting}}`).exec(window)
   const reach = Math.min(length, nested ? nested.index + nested[0].length : length)

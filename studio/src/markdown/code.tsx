@@ -1,9 +1,9 @@
 import { useState } from 'react'
 
-/** Code, with what it is written in, and the way to have it. */
+/** A code block with a copy button. */
 export function Code({ text, lang }: { readonly text: string; readonly lang: string | undefined }) {
   const [copied, setCopied] = useState<string>()
-  // There is none on a page that came unencrypted over a network.
+  // Undefined on a page served over plain HTTP from another host.
   const { clipboard } = navigator as { clipboard?: Clipboard }
   const language = /^\S{1,30}/.exec(lang ?? '')?.[0]
   const isCopied = copied === text
@@ -16,7 +16,7 @@ export function Code({ text, lang }: { readonly text: string; readonly lang: str
       {clipboard !== undefined && (
         <button
           type="button"
-          aria-label={isCopied ? 'Copied' : 'Copy the code'}
+          aria-label={isCopied ? 'Copied' : 'Copy code'}
           data-label={isCopied ? 'Copied' : 'Copy'}
           onClick={() =>
             clipboard.writeText(text).then(
@@ -26,7 +26,7 @@ export function Code({ text, lang }: { readonly text: string; readonly lang: str
           }
         />
       )}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what is wider than its place is scrolled by the keyboard, too */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: wide code scrolls by keyboard */}
       <pre tabIndex={0}>
         <code>{text}</code>
       </pre>

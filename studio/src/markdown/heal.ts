@@ -1,7 +1,7 @@
-// A text that is still being written, as it will probably be: marks that are open at its end are closed, and those that say nothing yet are
-// left out, so that no stars and brackets flash up for as long as the rest is on its way. What has ended is never touched.
+// Completes the end of streaming Markdown: closes open marks and hides incomplete ones, so that no stars and brackets flash up. Complete
+// parts stay as they are.
 
-/** A last line of marks alone: a list, a heading, a rule or the rule of a table that may be about to begin. */
+/** A last line with only marks: the possible start of a list, heading, rule or table. */
 const MARKS_ALONE = /(^|\n)(?:[-=*+#>`~_|:\\ \t]+|[ \t]{0,9}\d{1,9}[.)])$/
 
 interface Open {
@@ -9,14 +9,14 @@ interface Open {
   readonly at: number
 }
 
-/** The end of a text without half of a mark in it. */
+/** Completes or removes incomplete marks at the end of a text. */
 export function heal(text: string): string {
   const trimmed = text.replace(MARKS_ALONE, '$1')
   const start = startOfLast(trimmed)
   return trimmed.slice(0, start) + healLine(trimmed.slice(start))
 }
 
-/** Where the last paragraph, line of a list or row begins: emphasis does not reach beyond those. */
+/** Start of the last paragraph, list item or row: emphasis does not cross these. */
 const startOfLast = (text: string): number => {
   const breaks = /\n[ \t]*\n|\n(?=[ \t]*(?:[-*+]|\d{1,9}[.)]|>|#{1,6}|\|)[ \t])/g
   let start = 0
@@ -36,7 +36,7 @@ function healLine(line: string): string {
       const end = endOfCode(line, i + ticks.length, ticks)
       if (end === undefined) {
         const code = line.slice(i + ticks.length)
-        // Its own end may be half there.
+        // The closing marks may be incomplete.
         const begun = /`*$/.exec(code)?.[0] ?? ''
         const rest = code.slice(0, code.length - begun.length)
         const before = line.slice(0, i)
@@ -70,7 +70,7 @@ function healLine(line: string): string {
       i++
     }
   }
-  // A label that is being written: whether it is one its end will tell.
+  // An open bracket may become a link label.
   return closed(bracket === undefined ? line : line.slice(0, bracket).replace(/!$/, '') + line.slice(bracket + 1), open)
 }
 
@@ -93,7 +93,7 @@ function endOfCode(line: string, from: number, ticks: string): number | undefine
   return undefined
 }
 
-/** Takes as many marks off the end as were closed. */
+/** Removes closed marks from the end of the list. */
 function close(open: Open[], length: number): void {
   for (let left = length; left > 0; ) {
     const last = open.pop()
@@ -104,7 +104,7 @@ function close(open: Open[], length: number): void {
   }
 }
 
-/** With what is open at its end closed. */
+/** Closes the open marks at the end of a line. */
 function closed(line: string, open: readonly Open[]): string {
   const text = line.trimEnd()
   const isEmpty = open.length > 0 && text.length <= (open.at(-1)?.at ?? 0) + (open.at(-1)?.mark.length ?? 0)

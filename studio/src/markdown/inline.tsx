@@ -1,12 +1,12 @@
 import type { MarkedToken, Token } from 'marked'
 import type { ReactNode } from 'react'
-import { addressOf, wordsIn } from './words.ts'
+import { decodeText, safeUrl } from './decode-text.ts'
 
-/** Words as elements: never as HTML. */
+/** Renders inline tokens as elements, never as HTML. */
 export const inline = (tokens: readonly Token[] = []): ReactNode[] =>
   tokens.map((token, i) => <Inline key={place(i)} token={token as MarkedToken} />)
 
-/** What has a place in a list is known by it. */
+/** Items without an id use their index as key. */
 export const place = (index: number): number => index
 
 function Inline({ token }: { readonly token: MarkedToken }): ReactNode {
@@ -23,20 +23,20 @@ function Inline({ token }: { readonly token: MarkedToken }): ReactNode {
       return <br />
     case 'link':
       return <Link href={token.href}>{inline(token.tokens)}</Link>
-    // It is asked for by who wants to see it, not by the page.
+    // Linked, not embedded: the page loads nothing from other hosts.
     case 'image':
-      return <Link href={token.href}>{wordsIn(token.text) || 'an image'}</Link>
+      return <Link href={token.href}>{decodeText(token.text) || 'Image'}</Link>
     case 'escape':
       return token.text
     case 'text':
-      return token.tokens ? inline(token.tokens) : wordsIn(token.text)
+      return token.tokens ? inline(token.tokens) : decodeText(token.text)
     default:
       return token.raw
   }
 }
 
 function Link({ href, children }: { readonly href: string; readonly children: ReactNode }) {
-  const address = addressOf(href)
+  const address = safeUrl(href)
   if (address === undefined) return children
   return (
     <a href={address} target="_blank" rel="noreferrer">

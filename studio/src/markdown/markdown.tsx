@@ -1,30 +1,30 @@
 import { Fragment, type ReactNode, useState } from 'react'
 import { blocks } from './block.tsx'
-import { type Block, MarkdownStream } from './stream.ts'
+import { type Block, MarkdownStream } from './markdown-stream.ts'
 
 interface MarkdownProps {
   readonly text: string
-  /** Whether more of it may come. */
+  /** Whether the text is still streaming. */
   readonly isOpen: boolean
 }
 
-/** An agent's words. Of a text that grows, what is settled keeps its elements. */
+/** Renders Markdown. Settled blocks of a growing text keep their elements. */
 export function Markdown({ text, isOpen }: MarkdownProps) {
-  const [reader] = useState(() => new Reader())
-  return <div className="text markdown">{reader.read(text, isOpen)}</div>
+  const [renderer] = useState(() => new MarkdownRenderer())
+  return <div className="text markdown">{renderer.render(text, isOpen)}</div>
 }
 
-/** How many pieces are one element: React looks at each child of a list, and at nothing in one that is the same. */
+/** Settled pieces per page. React compares every child of a list but skips an unchanged page. */
 const PAGE = 32
 
-/** The elements of a text as it is by now. It only ever knows more of one text, so that it may be asked twice, or in vain. */
-class Reader {
+/** Renders a growing text. Safe to call in a render that React repeats or drops. */
+class MarkdownRenderer {
   #stream = new MarkdownStream()
   #pages: ReactNode[] = []
   #paged = 0
   #changed = 0
 
-  read(text: string, isOpen: boolean): ReactNode {
+  render(text: string, isOpen: boolean): ReactNode {
     if (!this.#stream.read(text, !isOpen)) {
       this.#stream = new MarkdownStream()
       this.#stream.read(text, !isOpen)
@@ -41,7 +41,7 @@ class Reader {
     this.#paged = 0
   }
 
-  /** The settled pieces from where the last page ended, and what may follow them: a block that settles stays the same element. */
+  /** A page of settled pieces, followed by open blocks. A block keeps its element when it settles. */
   #page(length: number, open: readonly Block[] = []): ReactNode {
     const settled = Array.from({ length }, (_, i) => this.#stream.settled(this.#paged + i)).flat()
     return (

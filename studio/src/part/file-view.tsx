@@ -1,14 +1,14 @@
 import type { Part } from '@millrace/client'
 import { useSelector } from '@millrace/react'
 
-/** A file: a picture as such, anything else as a link. */
+/** A file: images are shown, other types are links. */
 export function FileView({ part }: { readonly part: Extract<Part, { type: 'file' }> }) {
   const sessionId = useSelector(({ state }) => state.sessionId) ?? ''
   const { url, mediaType, filename } = part
   const upload = /^upload:(.+)$/.exec(url)?.[1]
   const address = upload ? `/api/sessions/${encodeURIComponent(sessionId)}/uploads/${encodeURIComponent(upload)}` : url
   const name = filename ?? mediaType
-  // What is in the log itself can be had from there.
+  // An inline file is downloaded from its data URL.
   if (url.startsWith('data:')) {
     return (
       <a className="file" href={url} download={filename ?? `file.${/\/(\w+)/.exec(mediaType)?.[1] ?? 'bin'}`}>

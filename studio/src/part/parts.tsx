@@ -9,13 +9,13 @@ import { Value } from './value.tsx'
 
 interface PartsProps {
   readonly parts: Message['parts']
-  /** Whether text is shown as it was written: what people say is no Markdown. */
+  /** Whether text is shown without Markdown, as for user messages. @default false */
   readonly isPlain?: boolean
-  /** What came while it was written, in order: each stands before the parts that came later. */
+  /** Items that arrived during the message, in order; each is shown before later parts. */
   readonly between?: readonly { readonly at: number; readonly element: ReactNode }[]
 }
 
-/** What a message is made of, in order; sources together at its end. */
+/** The parts of a message in order, with all sources at the end. */
 export function Parts({ parts, isPlain = false, between = [] }: PartsProps) {
   const isSource = ({ type }: Part) => type === 'source-url' || type === 'source-document'
   const sources = parts.filter(isSource)
@@ -41,7 +41,7 @@ export function Parts({ parts, isPlain = false, between = [] }: PartsProps) {
   )
 }
 
-/** One part: what has not changed is the same object, and is not rendered again. */
+/** One part. An unchanged part is the same object and does not render again. */
 const OnePart = memo(function OnePart({ part, isPlain }: { readonly part: Part; readonly isPlain: boolean }) {
   switch (part.type) {
     case 'text':

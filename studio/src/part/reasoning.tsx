@@ -1,11 +1,11 @@
 import type { TextPart } from '@millrace/client'
 import { Markdown } from '../markdown/markdown.tsx'
 
-/** What the model thought, for who wants to know. */
+/** The reasoning of the model, collapsed. */
 export function Reasoning({ part: { text, state } }: { readonly part: TextPart }) {
   return (
     <details className="reasoning">
-      <summary>{state === 'streaming' ? 'Thinking…' : 'Thought'}</summary>
+      <summary>{state === 'streaming' ? 'Thinking…' : 'Thoughts'}</summary>
       <Markdown text={text} isOpen={state === 'streaming'} />
     </details>
   )

@@ -1,11 +1,11 @@
 import type { Part } from '@millrace/client'
 
-/** Where something is from. */
+/** A source, as a link where it has a web address. */
 export function Source({ part }: { readonly part: Part }) {
   if (part.type === 'source-document') return <li>{part.title ?? part.filename ?? part.sourceId}</li>
   if (part.type !== 'source-url') return null
   const { url, title } = part
-  // What a model names may be no address of a page.
+  // Models may return addresses that are not http or https.
   if (!/^https?:/.test(url)) return <li>{title ?? url}</li>
   return (
     <li>

@@ -6,25 +6,25 @@ import { Parts } from './parts.tsx'
 import { Value } from './value.tsx'
 
 const STATES: Record<ToolPart['state'], string> = {
-  'input-streaming': 'is asked for',
-  'input-available': 'at work',
-  'approval-requested': 'waits for approval',
-  'approval-responded': 'decided',
-  'output-available': 'done',
-  'output-error': 'failed',
-  'output-denied': 'denied',
+  'input-streaming': 'Preparing',
+  'input-available': 'Running',
+  'approval-requested': 'Waiting for approval',
+  'approval-responded': 'Answered',
+  'output-available': 'Done',
+  'output-error': 'Failed',
+  'output-denied': 'Denied',
 }
 
-/** A tool call: what it was asked, how far it is, what came of it, and who works for it. */
+/** A tool call: its input, progress, output and sub-agent. */
 export function ToolCard({ part }: { readonly part: ToolPart }) {
   const { toolName, title, state, executor, input, progress, output, errorText, approval, toolCallId } = part
   const childId = useChild(toolCallId)
   const isSettled = state.startsWith('output-')
   const isWithClient = state === 'input-available' && executor === 'client'
-  // What somebody is asked about is shown where they are asked.
+  // A pending call shows its input in the form above the composer.
   const isAsked = isWithClient || state === 'approval-requested'
   const [isOpen, setOpen] = useState<boolean>()
-  const label = isWithClient ? 'waits for a client' : STATES[state]
+  const label = isWithClient ? 'Waiting for you' : STATES[state]
   return (
     <details
       className="card tool"
@@ -66,7 +66,7 @@ function Field({ name, value }: { readonly name: string; readonly value: Json })
   )
 }
 
-/** What the sub-agent of a call says. */
+/** The message of a call's sub-agent. */
 function Child({ id }: { readonly id: string }) {
   const message = useMessage(id)
   if (message === undefined) return null
@@ -78,15 +78,15 @@ function Child({ id }: { readonly id: string }) {
   )
 }
 
-/** The message of the sub-agent that works for a call. */
+/** The id of the message of a call's sub-agent. */
 function useChild(toolCallId: string): string | undefined {
   const { store } = useChatInstance()
   const ids = useMessageIds()
-  // Not at every word that comes: whom a message works for never changes.
+  // Recomputed only when messages are added: the parent of a message never changes.
   return useMemo(() => ids.find(id => store.message(id)?.parent?.toolCallId === toolCallId), [ids, store, toolCallId])
 }
 
-/** A call in a few words: the first plain values of what it is asked. */
+/** The first two strings or numbers of a call's input. */
 function gistOf(input: unknown): string {
   if (typeof input !== 'object' || input === null) return ''
   return Object.values(input)

@@ -1,12 +1,12 @@
 import type { Json } from '@millrace/protocol'
 
-/** A JSON value as people read it. */
+/** A JSON value as nested lists. */
 export function Value({ value }: { readonly value: Json }) {
   if (Array.isArray(value)) {
     return (
       <ol className="value">
         {value.map((one, i) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: what has a place in a list is known by it
+          // biome-ignore lint/suspicious/noArrayIndexKey: items have no id
           <li key={i}>
             <Value value={one} />
           </li>

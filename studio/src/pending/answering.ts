@@ -1,19 +1,19 @@
 import type { ChatAnswer } from '@millrace/client'
 import { createContext, useContext } from 'react'
 
-/** How the forms answer, and what became of the last answer. */
+/** Sends answers for the forms, and holds the last rejection. */
 export interface Answering {
-  /** Resolves to whether it was taken. */
+  /** Resolves to whether the server accepted the answer. */
   readonly answer: (answer: ChatAnswer) => Promise<boolean>
-  /** Why an answer was not taken: it outlives the form of it, which goes when somebody else has answered. */
-  readonly refused: { readonly id: string; readonly words: string } | undefined
+  /** The last rejected answer. Its form may be gone: another client has answered. */
+  readonly rejected: { readonly id: string; readonly message: string } | undefined
 }
 
 export const AnsweringContext = createContext<Answering | undefined>(undefined)
 
-/** Of what `Pendings` gives to its forms. */
+/** The `Answering` that `Pendings` provides. @throws outside of `Pendings` */
 export function useAnswering(): Answering {
   const answering = useContext(AnsweringContext)
-  if (!answering) throw new Error('A form that answers stands among what the run waits for.')
+  if (!answering) throw new Error('Expected to be rendered inside <Pendings>.')
   return answering
 }

@@ -1,43 +1,43 @@
 import type { Pending } from '@millrace/client'
 import { useSelector } from '@millrace/react'
 import { Value } from '../part/value.tsx'
-import { Asking } from './asking.tsx'
+import { PendingForm } from './pending-form.tsx'
 
-/** May this call run? What is shown is what will. */
+/** The form that approves or denies a tool call. Shows the exact input that will run. */
 export function Approval({ pending }: { readonly pending: Extract<Pending, { kind: 'approval' }> }) {
   const { id, part } = pending
   const sessionId = useSelector(({ state }) => state.sessionId) ?? ''
-  const elsewhere = part.blobs?.['/input']?.hash
+  const blobHash = part.blobs?.['/input']?.hash
   return (
-    <Asking
+    <PendingForm
       id={id}
       kind="approval"
-      title={`May ${part.title ?? part.toolName} run?`}
+      title={`Allow ${part.title ?? part.toolName}?`}
       read={(form, button) => {
         const reason = String(form.get('reason') ?? '')
         return { kind: 'approval', id, approved: button === 'yes', ...(reason && { reason }) }
       }}
     >
-      {elsewhere === undefined ? (
+      {blobHash === undefined ? (
         <div className="shown">
           <Value value={part.input ?? null} />
           <details>
-            <summary>As JSON</summary>
+            <summary>View JSON</summary>
             <pre>{JSON.stringify(part.input ?? null, null, 2)}</pre>
           </details>
         </div>
       ) : (
-        <a href={`/api/sessions/${encodeURIComponent(sessionId)}/blobs/${elsewhere}`} target="_blank" rel="noreferrer">
-          Its input is large: read it here
+        <a href={`/api/sessions/${encodeURIComponent(sessionId)}/blobs/${blobHash}`} target="_blank" rel="noreferrer">
+          View the full input
         </a>
       )}
       <div className="row decision">
         <input
           name="reason"
           aria-label="Reason"
-          placeholder="Reason, if you like"
+          placeholder="Reason (optional)"
           autoComplete="off"
-          // A reason is none of the two answers: which it is, a button says.
+          // Enter must not pick one of the two answers.
           onKeyDown={event => event.key === 'Enter' && event.preventDefault()}
         />
         <button type="submit" value="no">
@@ -47,6 +47,6 @@ export function Approval({ pending }: { readonly pending: Extract<Pending, { kin
           Approve
         </button>
       </div>
-    </Asking>
+    </PendingForm>
   )
 }

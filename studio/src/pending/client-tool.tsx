@@ -1,16 +1,16 @@
 import type { Pending } from '@millrace/client'
 import { Value } from '../part/value.tsx'
-import { Asking } from './asking.tsx'
+import { PendingForm } from './pending-form.tsx'
 import { jsonOr } from './schema.ts'
 
-/** A call that the person here answers: `choose_color` by a row of buttons, any other by what it gives, written down. */
+/** A client tool that the user answers: `choose_*` with a row of buttons, any other with a text field for its output. */
 export function ClientTool({ pending }: { readonly pending: Extract<Pending, { kind: 'client-tool' }> }) {
   const { id, part } = pending
   const [, thing] = /^choose_(\w+)$/.exec(part.toolName) ?? []
   const { options } = (part.input ?? {}) as { options?: unknown }
   if (thing !== undefined && Array.isArray(options)) {
     return (
-      <Asking
+      <PendingForm
         id={id}
         kind="client-tool"
         title={`Choose a ${thing}`}
@@ -23,23 +23,23 @@ export function ClientTool({ pending }: { readonly pending: Extract<Pending, { k
             </button>
           ))}
         </div>
-      </Asking>
+      </PendingForm>
     )
   }
   return (
-    <Asking
+    <PendingForm
       id={id}
       kind="client-tool"
-      title={`${part.toolName} is yours to run`}
+      title={`Enter the result of ${part.toolName}`}
       read={form => ({ kind: 'tool-result', id, output: jsonOr(String(form.get('output'))) })}
     >
       <Value value={part.input ?? null} />
       <div className="row">
-        <input name="output" aria-label="Its output" placeholder="JSON or text" required autoComplete="off" />
+        <input name="output" aria-label="Result" placeholder="JSON or text" required autoComplete="off" />
         <button type="submit" className="primary">
-          Answer
+          Submit
         </button>
       </div>
-    </Asking>
+    </PendingForm>
   )
 }

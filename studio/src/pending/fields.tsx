@@ -20,21 +20,21 @@ function OneField({ field: { name, label, kind, isRequired, options, hint, type 
       </label>
     )
   }
-  const given = { id, name, required: isRequired, autoComplete: 'off' }
+  const common = { id, name, required: isRequired, autoComplete: 'off' }
   return (
     <div className="field">
       <label htmlFor={id}>
         {label}
-        {!isRequired && <span className="quiet"> if you like</span>}
+        {!isRequired && <span className="quiet"> (optional)</span>}
       </label>
       {kind === 'choice' ? (
-        <select {...given}>
+        <select {...common}>
           {options.map(option => (
             <option key={option}>{option}</option>
           ))}
         </select>
       ) : (
-        <input {...given} type={type} placeholder={hint ?? (kind === 'json' ? 'JSON' : '')} step="any" />
+        <input {...common} type={type} placeholder={hint ?? (kind === 'json' ? 'JSON' : '')} step="any" />
       )}
     </div>
   )

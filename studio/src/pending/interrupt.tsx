@@ -1,17 +1,17 @@
 import type { Pending } from '@millrace/client'
 import type { ReactNode } from 'react'
-import { sendAtEnter } from '../composer/keys.ts'
-import { Asking } from './asking.tsx'
+import { sendAtEnter } from '../composer/send-at-enter.ts'
 import { Fields } from './fields.tsx'
+import { PendingForm } from './pending-form.tsx'
 import { fieldsOf, jsonOr, valuesOf } from './schema.ts'
 
-type Asked = Extract<Pending, { kind: 'interrupt' }>['interrupt']
+type InterruptInput = Extract<Pending, { kind: 'interrupt' }>['interrupt']
 
-/** A question of the run: for text, for one or some of several things, or for a form. */
-export function Interrupt({ interrupt: { interruptId: id, input } }: { readonly interrupt: Asked }) {
-  const title = input.question ?? 'The run asks'
+/** A question of the run: text, single choice, multiple choice or form. */
+export function Interrupt({ interrupt: { interruptId: id, input } }: { readonly interrupt: InterruptInput }) {
+  const title = input.question ?? 'Question'
   const ask = (read: (form: FormData, button: string) => unknown, children: ReactNode, isChoice = false) => (
-    <Asking
+    <PendingForm
       id={id}
       kind={`interrupt ${input.kind}`}
       title={title}
@@ -21,11 +21,11 @@ export function Interrupt({ interrupt: { interruptId: id, input } }: { readonly 
       {!isChoice && (
         <div className="row end">
           <button type="submit" className="primary">
-            Answer
+            Submit
           </button>
         </div>
       )}
-    </Asking>
+    </PendingForm>
   )
   if (input.kind === 'form') {
     const fields = fieldsOf(input.schema)

@@ -2,57 +2,57 @@ import type { ChatAnswer, Pending } from '@millrace/client'
 import { useChatInstance, usePending } from '@millrace/react'
 import { useCallback, useEffect, useMemo, useState } from 'react'
 import { tools } from '../app/tools.ts'
-import { focusAsking } from '../conversation/focus.ts'
-import { wordsOf } from '../words.ts'
+import { focusPending } from '../conversation/focus.ts'
+import { errorText } from '../error-text.ts'
 import { type Answering, AnsweringContext } from './answering.ts'
 import { Approval } from './approval.tsx'
 import { ClientTool } from './client-tool.tsx'
 import { Interrupt } from './interrupt.tsx'
 
-// What the browser does by itself needs nobody.
-const needsSomebody = (pending: Pending): boolean =>
+// Client tools in `tools` are executed without the user.
+const needsUser = (pending: Pending): boolean =>
   pending.kind !== 'client-tool' || !Object.hasOwn(tools, pending.part.toolName)
 
-/** What the run waits for, and how a person answers it. */
+/** Forms for everything that the run waits for. */
 export function Pendings() {
   const { pendings: all, answer } = usePending()
-  const pendings = all.filter(needsSomebody)
-  const [refused, setRefused] = useState<Answering['refused']>()
+  const pendings = all.filter(needsUser)
+  const [rejected, setRejected] = useState<Answering['rejected']>()
   const chat = useChatInstance()
   const [answered, setAnswered] = useState<{ readonly runId: string | undefined }>()
   const forget = useCallback(() => {
-    setRefused(undefined)
+    setRejected(undefined)
     if (chat.state.error?.source === 'answer') chat.clearError()
   }, [chat])
   const answering = useMemo(
     (): Answering => ({
-      refused,
-      answer: async (said: ChatAnswer) => {
+      rejected,
+      answer: async (value: ChatAnswer) => {
         forget()
         try {
           const { runId } = chat.state
-          await answer(said)
+          await answer(value)
           setAnswered({ runId })
           return true
         } catch (error) {
-          setRefused({ id: said.id, words: wordsOf(error as Error & { code?: string }) })
+          setRejected({ id: value.id, message: errorText(error as Error & { code?: string }) })
           return false
         }
       },
     }),
-    [answer, chat, forget, refused],
+    [answer, chat, forget, rejected],
   )
   const first = pendings[0]?.id
-  // Who has answered one goes on to the next of this run, or to what they would like to say.
+  // After an answer, focus the next pending of this run, or the message input.
   useEffect(() => {
-    if (answered && (first === undefined || answered.runId === chat.state.runId)) focusAsking(first)
+    if (answered && (first === undefined || answered.runId === chat.state.runId)) focusPending(first)
   }, [answered, chat, first])
   return (
     <AnsweringContext value={answering}>
-      <section className="pendings" aria-label="What the run waits for" aria-live="polite">
-        {refused && !pendings.some(({ id }) => id === refused.id) && (
+      <section className="pendings" aria-label="Waiting for you" aria-live="polite">
+        {rejected && !pendings.some(({ id }) => id === rejected.id) && (
           <p className="failure" role="alert">
-            <span>Your answer was not taken. {refused.words}</span>
+            <span>Your answer was not accepted. {rejected.message}</span>
             <button type="button" onClick={forget}>
               Dismiss
             </button>

@@ -1,4 +1,4 @@
-/** A field of a form, of what a JSON Schema says. */
+/** A form field, derived from a JSON Schema. */
 export interface Field {
   readonly name: string
   readonly label: string
@@ -6,7 +6,7 @@ export interface Field {
   readonly isRequired: boolean
   readonly options: readonly string[]
   readonly hint: string | undefined
-  /** What an `<input>` is to be. */
+  /** The `type` of its `<input>`. */
   readonly type: string
 }
 
@@ -18,8 +18,8 @@ const isObject = (value: unknown): value is Schema => typeof value === 'object' 
 export function fieldsOf(schema: unknown): readonly Field[] | undefined {
   if (!isObject(schema) || !isObject(schema['properties'])) return undefined
   const required = Array.isArray(schema['required']) ? schema['required'] : []
-  return Object.entries(schema['properties']).map(([name, given]) => {
-    const about = isObject(given) ? given : {}
+  return Object.entries(schema['properties']).map(([name, property]) => {
+    const about = isObject(property) ? property : {}
     const options = Array.isArray(about['enum']) ? about['enum'].map(String) : []
     const kind = options.length > 0 ? 'choice' : (KINDS[String(about['type'])] ?? 'json')
     return {
@@ -42,7 +42,7 @@ const KINDS: { readonly [type: string]: Field['kind'] } = {
 }
 const TYPES: { readonly [format: string]: string } = { email: 'email', date: 'date', uri: 'url', time: 'time' }
 
-/** What a form holds, as its schema wants it; the server checks it. */
+/** Converts form data to the types of the schema. The server validates the result. */
 export function valuesOf(fields: readonly Field[], form: FormData): { readonly [name: string]: unknown } {
   const entries = fields.flatMap(({ name, kind, isRequired }) => {
     const text = form.get(name)
@@ -53,7 +53,7 @@ export function valuesOf(fields: readonly Field[], form: FormData): { readonly [
   return Object.fromEntries(entries)
 }
 
-/** The value of a JSON text; of any other, the text. */
+/** Parses JSON. Returns the text itself if it is not JSON. */
 export function jsonOr(text: string) {
   try {
     return JSON.parse(text)

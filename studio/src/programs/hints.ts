@@ -1,23 +1,29 @@
-/** What there is to know of the programs of the demo, and something to say to each. */
+/** Descriptions and sample prompts for the agents and workflows of the demo. */
 export const hints: { readonly [name: string]: { readonly about: string; readonly example: string } } = {
-  echo: { about: 'Says what it is told.', example: 'Hello, mill.' },
+  echo: { about: 'Repeats your message.', example: 'Hello!' },
   assistant: {
-    about: 'Thinks, looks the weather up, answers in Markdown with a picture and its source.',
-    example: 'How is the weather in Paris?',
+    about: 'Looks up the weather and answers in Markdown, with a chart and its source.',
+    example: 'What is the weather in Paris?',
   },
   operator: {
-    about: 'Asks you before it sends an email, and lets your browser choose.',
-    example: 'Mail ann@example.com, then pick a color',
+    about: 'Asks for your approval before it sends an email, and lets you pick a color.',
+    example: 'Email ann@example.com, then pick a color',
   },
   team: {
-    about: 'Two others work side by side, one with helpers of its own, and share their notes.',
+    about: 'Two sub-agents work in parallel and share their notes.',
     example: 'Water mills',
   },
   long: {
-    about: 'Writes for half a minute: pull the plug meanwhile. Told a number, it counts.',
-    example: 'Tell me about the mill',
+    about: 'Writes for half a minute. Restart the server meanwhile: no word is lost.',
+    example: 'Tell me about water mills',
   },
-  flaky: { about: 'Breaks off in the middle; that is taken back, and tried again.', example: 'Hello?' },
-  'email-draft': { about: 'Asks for a tone, and fills in a form as it writes.', example: 'Our jubilee on Saturday' },
-  'guest-book': { about: 'Asks in every way there is.', example: 'A visit to the mill' },
+  flaky: { about: 'Its model fails halfway. The partial answer is discarded and retried.', example: 'Hello?' },
+  'email-draft': {
+    about: 'A workflow that asks for a tone, then streams a draft into a form.',
+    example: 'Invite the team to our anniversary party on Saturday',
+  },
+  'guest-book': {
+    about: 'A workflow that asks for text, a choice, several choices and a form.',
+    example: 'A visit to the mill',
+  },
 }

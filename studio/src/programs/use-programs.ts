@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'react'
 import { headers } from '../app/connection.ts'
-import { soon } from '../soon.ts'
+import { retryUntilDone } from '../retry-until-done.ts'
 
-/** What can be asked: an agent or a workflow. */
+/** An agent or a workflow of the server. */
 export interface Program {
   readonly kind: 'agent' | 'workflow'
   readonly name: string
@@ -13,12 +13,12 @@ interface Listed {
   readonly workflows: readonly { readonly id: string }[]
 }
 
-/** What the server can start; none until it has said so. */
+/** The agents and workflows of the server; empty until it has answered. */
 export function usePrograms(): readonly Program[] {
   const [programs, setPrograms] = useState<readonly Program[]>([])
   useEffect(() => {
     const control = new AbortController()
-    void soon(async signal => {
+    void retryUntilDone(async signal => {
       const reply = await fetch('/api/agents', { headers, signal })
       if (!reply.ok) throw new Error(`The server answered with status ${reply.status}.`)
       const { agents, workflows } = (await reply.json()) as Listed
@@ -32,7 +32,7 @@ export function usePrograms(): readonly Program[] {
   return programs
 }
 
-/** The program that a run is of, by its full name: `agent:echo@1`. */
+/** Parses the full name of a program, such as `agent:echo@1`. */
 export function programOf(full: string | undefined): Program | undefined {
   const [, kind, name] = /^(agent|workflow):(.+)@/.exec(full ?? '') ?? []
   return name === undefined ? undefined : { kind: kind as Program['kind'], name }

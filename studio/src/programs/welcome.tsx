@@ -7,11 +7,11 @@ interface WelcomeProps {
   readonly onChoose: (program: Program) => void
 }
 
-/** What a session begins with: whom to ask. */
+/** The start page of a new chat: a list of agents and workflows. */
 export function Welcome({ programs, chosen, onChoose }: WelcomeProps) {
   return (
     <section className="welcome" aria-labelledby="welcome">
-      <h2 id="welcome">Whom would you like to ask?</h2>
+      <h2 id="welcome">Choose an agent</h2>
       <ul>
         {programs.map(program => (
           <li key={program.name}>

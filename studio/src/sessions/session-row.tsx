@@ -1,15 +1,15 @@
 import { type KeyboardEvent, useState } from 'react'
-import { name } from '../composer/title.ts'
-import { wordsOf } from '../words.ts'
-import { plainOf } from './plain.ts'
-import { remove } from './remove.ts'
+import { setTitle } from '../composer/title.ts'
+import { errorText } from '../error-text.ts'
+import { deleteSession } from './delete-session.ts'
+import { plainText } from './plain-text.ts'
 import type { SessionSummary } from './use-sessions.ts'
 
 const STATES: { readonly [status: string]: string } = {
-  active: 'at work',
-  paused: 'waits for somebody',
-  ended: 'done',
-  failed: 'failed',
+  active: 'Running',
+  paused: 'Waiting for you',
+  ended: 'Done',
+  failed: 'Failed',
 }
 
 interface SessionRowProps {
@@ -19,44 +19,44 @@ interface SessionRowProps {
   readonly onRemoved: () => void
 }
 
-/** A session of the list: it can be opened, called otherwise, and removed by who means it. */
+/** A session of the list, with actions to open, rename and delete it. */
 export function SessionRow({ session, isCurrent, onOpen, onRemoved }: SessionRowProps) {
   const { sessionId, title, status } = session
-  const line = plainOf(session.line)
-  const [doing, set] = useState<'rename' | 'remove'>()
+  const line = plainText(session.line)
+  const [action, setAction] = useState<'rename' | 'delete'>()
   const [failure, setFailure] = useState<string>()
   const shown = title ?? line ?? sessionId
-  const leave = () => set(undefined)
-  if (doing === 'rename') {
+  const leave = () => setAction(undefined)
+  if (action === 'rename') {
     return (
       <li>
         <Rename
           title={title ?? ''}
           onLeave={leave}
-          onDone={given => {
+          onDone={newTitle => {
             leave()
-            name(sessionId, given)
+            setTitle(sessionId, newTitle)
           }}
         />
       </li>
     )
   }
-  if (doing === 'remove') {
+  if (action === 'delete') {
     const confirm = async () => {
       try {
-        await remove(sessionId)
+        await deleteSession(sessionId)
         onRemoved()
       } catch (error) {
-        setFailure(wordsOf(error as Error))
+        setFailure(errorText(error as Error))
       }
     }
     return (
       <li>
-        <div className="confirm" role="alertdialog" aria-label={`Delete ${shown}?`} onKeyDown={atEscape(leave)}>
-          <span>{failure ?? 'Delete it, and all that was said?'}</span>
-          {/* biome-ignore lint/a11y/noAutofocus: who asked for it is here, and this is the answer that does no harm */}
+        <div className="confirm" role="alertdialog" aria-label={`Delete ${shown}?`} onKeyDown={onEscape(leave)}>
+          <span>{failure ?? 'Delete this chat and its messages?'}</span>
+          {/* biome-ignore lint/a11y/noAutofocus: the user has just opened this dialog, and this is its safe answer */}
           <button type="button" autoFocus onClick={leave}>
-            Keep
+            Cancel
           </button>
           <button type="button" className="danger" onClick={() => void confirm()}>
             Delete
@@ -71,17 +71,17 @@ export function SessionRow({ session, isCurrent, onOpen, onRemoved }: SessionRow
         <span className="name">{shown}</span>
         <span className="line">
           <span className="dot" data-state={status} />
-          {session.sequence === 0 ? 'new' : (STATES[status] ?? status)}
+          {session.sequence === 0 ? 'New' : (STATES[status] ?? status)}
           {title !== undefined && line !== undefined && ` · ${line}`}
         </span>
       </button>
-      <span className="doings">
-        <button type="button" aria-label={`Rename ${shown}`} title="Rename" onClick={() => set('rename')}>
+      <span className="row-actions">
+        <button type="button" aria-label={`Rename ${shown}`} title="Rename" onClick={() => setAction('rename')}>
           <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
             <path d="M3 13h2.5L13 5.5 10.5 3 3 10.5z" fill="none" stroke="currentColor" strokeLinejoin="round" />
           </svg>
         </button>
-        <button type="button" aria-label={`Delete ${shown}`} title="Delete" onClick={() => set('remove')}>
+        <button type="button" aria-label={`Delete ${shown}`} title="Delete" onClick={() => setAction('delete')}>
           <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
             <path d="M3 4.5h10M6.5 4V2.5h3V4M4.5 4.5l.5 9h6l.5-9" fill="none" stroke="currentColor" />
           </svg>
@@ -91,7 +91,7 @@ export function SessionRow({ session, isCurrent, onOpen, onRemoved }: SessionRow
   )
 }
 
-const atEscape = (leave: () => void) => (event: KeyboardEvent) => {
+const onEscape = (leave: () => void) => (event: KeyboardEvent) => {
   if (event.key === 'Escape') leave()
 }
 
@@ -106,22 +106,22 @@ function Rename({ title, onDone, onLeave }: RenameProps) {
     <form
       onSubmit={event => {
         event.preventDefault()
-        const given = String(new FormData(event.currentTarget).get('title')).trim()
-        if (given === '' || given === title) onLeave()
-        else onDone(given)
+        const newTitle = String(new FormData(event.currentTarget).get('title')).trim()
+        if (newTitle === '' || newTitle === title) onLeave()
+        else onDone(newTitle)
       }}
     >
       <input
         name="title"
-        aria-label="What the session is called"
+        aria-label="Chat name"
         defaultValue={title}
         maxLength={200}
         autoComplete="off"
-        // biome-ignore lint/a11y/noAutofocus: who asked for it is here
+        // biome-ignore lint/a11y/noAutofocus: the user has just opened this field
         autoFocus
         onFocus={({ target }) => target.select()}
         onBlur={onLeave}
-        onKeyDown={atEscape(onLeave)}
+        onKeyDown={onEscape(onLeave)}
       />
     </form>
   )

@@ -9,41 +9,41 @@ interface SessionsProps {
   readonly onClose: () => void
 }
 
-/** From how many on one may look for some of them. */
-const MANY = 10
+/** The search field appears above this number of sessions. */
+const SEARCH_FROM = 10
 
 /** The list of sessions. */
 export function Sessions({ lines, current, onOpen, onClose }: SessionsProps) {
-  const [sought, seek] = useState('')
-  const isMany = lines.length > MANY
-  const words = isMany ? sought.trim().toLowerCase() : ''
+  const [query, setQuery] = useState('')
+  const hasSearch = lines.length > SEARCH_FROM
+  const words = hasSearch ? query.trim().toLowerCase() : ''
   const found = lines.filter(({ title, line, sessionId }) =>
     `${title ?? ''}\n${line ?? ''}\n${sessionId}`.toLowerCase().includes(words),
   )
   return (
     <>
-      <nav className="sessions" aria-label="Sessions">
+      <nav className="sessions" aria-label="Chats">
         <header>
           <img src="/icon.svg" alt="" width="22" height="22" />
           <h1>Millrace</h1>
-          <button type="button" className="close" aria-label="Close the list" onClick={onClose}>
+          <button type="button" className="close" aria-label="Close chat list" onClick={onClose}>
             ✕
           </button>
         </header>
         <button type="button" className="new" onClick={() => onOpen()}>
-          New session
+          New chat
         </button>
-        {isMany && (
+        {hasSearch && (
           <input
             type="search"
-            aria-label="Look for a session"
-            placeholder="Look for a session"
-            value={sought}
-            onChange={({ target }) => seek(target.value)}
+            aria-label="Search chats"
+            placeholder="Search chats"
+            value={query}
+            onChange={({ target }) => setQuery(target.value)}
           />
         )}
-        {lines.length === 0 && <p className="quiet">What you begin is listed here.</p>}
-        {lines.length > 0 && found.length === 0 && <p className="quiet">No session says that.</p>}
+        {lines.length === 0 && <p className="quiet">Your chats appear here.</p>}
+        {lines.length > 0 && found.length === 0 && <p className="quiet">No chats found.</p>}
         <ul>
           {found.map(session => (
             <SessionRow

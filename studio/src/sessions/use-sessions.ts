@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react'
 
-/** A session as the list shows it. */
+/** A row of the list of sessions. */
 export interface SessionSummary {
   readonly sessionId: string
   readonly title?: string
@@ -16,9 +16,9 @@ interface Change {
   readonly removed: readonly string[]
 }
 
-const AGAIN_MS = 2000
+const RETRY_MS = 2000
 
-/** The sessions, those touched last first, as they change. */
+/** All sessions, last updated first. Updates live. */
 export function useSessions(): readonly SessionSummary[] {
   const [lines, setLines] = useState<readonly SessionSummary[]>([])
   useEffect(() => {
@@ -32,7 +32,7 @@ export function useSessions(): readonly SessionSummary[] {
     }
     const follow = () => {
       leave()
-      // A browser holds few connections to a server, and a page that nobody looks at needs no list.
+      // Browsers limit connections per server: a hidden page closes its own.
       if (document.hidden) return
       let isFirst = true
       source = new EventSource('/api/sessions/stream')
@@ -42,7 +42,7 @@ export function useSessions(): readonly SessionSummary[] {
       source.onmessage = ({ data }: MessageEvent<string>) => {
         const { type, sessions, removed } = JSON.parse(data) as Change
         if (type !== 'sessions') return
-        // The first of a connection has all of the list, the others what changed.
+        // The first event of a connection holds all sessions, later ones the changes.
         if (isFirst) known = new Map()
         isFirst = false
         for (const line of sessions) known.set(line.sessionId, line)
@@ -50,8 +50,8 @@ export function useSessions(): readonly SessionSummary[] {
         setLines([...known.values()].sort((a, b) => b.updated - a.updated))
       }
       source.onerror = () => {
-        // A refusal is the end of an EventSource: it is begun anew.
-        if (source?.readyState === EventSource.CLOSED) timer = setTimeout(follow, AGAIN_MS)
+        // An EventSource does not reconnect after an error response.
+        if (source?.readyState === EventSource.CLOSED) timer = setTimeout(follow, RETRY_MS)
       }
     }
     document.addEventListener('visibilitychange', follow)

@@ -23,7 +23,7 @@ const EXITS: [string, string][] = [
   ['exit 1', 'something went wrong, or a check did not pass'],
   ['exit 2', 'it was called wrongly'],
   ['exit 3', 'there is no such session or file'],
-  ['exit 4', 'the server or the store is out of reach'],
+  ['exit 4', 'the server or the store is unavailable'],
 ]
 
 /** The JSON description of a command. */

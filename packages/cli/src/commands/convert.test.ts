@@ -69,7 +69,7 @@ test('converts one run of a log with several', async () => {
   const first = await ran(cwd, ['convert', '--from', 'millrace', '--to', 'mui'], {}, recording)
   expect(first.stdout).toContain('You said: One')
   expect(first.stdout).not.toContain('Two')
-  expect(first.stderr).toMatch(/^This is the run \S+; the log has 1 more: --run names another\.$/m)
+  expect(first.stderr).toMatch(/^Converted the run \S+\. The log has 1 more: choose one with --run\.$/m)
   const runs = recording.split('\n').flatMap(line => /"runId":"([^"]+)"/.exec(line)?.[1] ?? [])
   const second = await ran(
     cwd,

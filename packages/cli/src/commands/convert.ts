@@ -47,7 +47,7 @@ export const convertCommand: Command = {
     }
     if (isSse && target.closing !== undefined) await terminal.write(target.closing)
     if (decoder instanceof LogDecoder && decoder.others > 0) {
-      terminal.say(`This is the run ${decoder.runId}; the log has ${decoder.others} more: --run names another.`)
+      terminal.say(`Converted the run ${decoder.runId}. The log has ${decoder.others} more: choose one with --run.`)
     }
     return 0
   },

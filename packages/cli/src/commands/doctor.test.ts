@@ -57,7 +57,7 @@ test('passes in an empty folder and creates nothing', async () => {
   const cwd = place({})
   const { how, stdout } = await ran(cwd, ['doctor', '--port', '1024'], NO_KEYS)
   expect(how).toBe(0)
-  expect(stdout).toContain('is not there yet: the first start makes it')
+  expect(stdout).toContain('does not exist yet: the first start creates it')
   expect(stdout).toMatch(/^✓ node {10}node \d/m)
   expect(existsSync(join(cwd, '.millrace'))).toBe(false)
 })

@@ -75,13 +75,13 @@ async function* entriesOf(call: Call, from: number, say: (line: string) => void)
     return
   }
   if (found && !isSession) {
-    const next = 'name a recording in it, or say by --server or --store where a session of that name is'
+    const next = 'name a recording in it, or use --server or --store to read the session of that name'
     throw new CommandError('not-found', `${named} is a folder: ${next}.`)
   }
   if (/\.jsonl$/.test(named)) throw new CommandError('not-found', `There is no file ${named}.`)
   const source = await openSource(call)
   try {
-    const onTrimmed = async (floor: number) => void say(`What lies up to ${floor} is not in the log any more.`)
+    const onTrimmed = async (floor: number) => void say(`Entries up to ${floor} are no longer in the log.`)
     yield* readLog(source, named, { after: Math.max(0, from - 1), onTrimmed })
   } finally {
     await source.close()

@@ -52,7 +52,7 @@ test('exports trimmed entries as their folded state', async () => {
     13,
     sequence,
   ])
-  expect(fromFile.stderr).toContain('What lies up to 12 is there as what it amounts to, and not as entries.')
+  expect(fromFile.stderr).toContain('Entries up to 12 were trimmed: exported as a snapshot instead.')
   // A server returns the current view and the entries after it.
   const fromServer = await recorded(['--server', server.url])
   expect([fromServer.base?.head, fromServer.entries]).toEqual([sequence, []])

@@ -36,7 +36,7 @@ export const sessionsCommand: Command = {
     ['millrace sessions', 'those touched last first'],
     ['millrace sessions show trip-1', 'what was said, and what it waits for'],
     ['millrace sessions export trip-1 > trip-1.jsonl', 'for millrace replay, and for the studio to import'],
-    ['millrace sessions rm trip-1 --yes', 'gone, and all there is of it'],
+    ['millrace sessions rm trip-1 --yes', 'removes the session with all its data'],
     ['millrace sessions --store sqlite:.millrace/millrace.db --json', 'from the file, for programs'],
   ],
   async run(call, terminal) {
@@ -164,10 +164,10 @@ async function write(source: Source, id: string, terminal: Terminal): Promise<vo
   }
   const onTrimmed = async (floor: number) => {
     if (isBegun) {
-      throw new CommandError('failed', `What lies up to ${floor} was taken out of the log meanwhile: export it again.`)
+      throw new CommandError('failed', `Entries up to ${floor} were trimmed during the export: export it again.`)
     }
     const { view, cursor, sequence } = await baseOf(source, id, floor)
-    terminal.say(`What lies up to ${sequence} is there as what it amounts to, and not as entries.`)
+    terminal.say(`Entries up to ${sequence} were trimmed: exported as a snapshot instead.`)
     await begin(view)
     return cursor
   }
@@ -184,14 +184,14 @@ async function write(source: Source, id: string, terminal: Terminal): Promise<vo
 async function remove(source: Source, id: string, terminal: Terminal, isSure: boolean): Promise<number> {
   await apiOf(source).ask('GET', `${pathOf(id)}?messages=last:1`)
   if (!isSure) {
-    const answer = await terminal.ask(`Remove ${id} and all there is of it? [y/N] `)
+    const answer = await terminal.ask(`Remove the session ${id} with all its data? [y/N] `)
     if (answer === undefined)
       throw new CommandError(
         'usage',
         'Cannot ask for confirmation without a terminal. Use --yes to remove the session.',
       )
     if (!/^y(es)?$/i.test(answer.trim())) {
-      terminal.say('It stays.')
+      terminal.say('Not removed.')
       return 1
     }
   }

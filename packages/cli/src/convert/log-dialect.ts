@@ -52,7 +52,8 @@ export class LogDecoder implements Decoder<unknown> {
     if (type === undefined) throw new ProtocolError('invalid-field', 'expected an entry, a frame or a recording')
     const frame: Frame = this.#frames.read(validateFrame(event))
     if (frame.type === 'fail') throw new ProtocolError('stream-cut', `the connection failed: ${frame.error.message}`)
-    if (frame.type === 'truncated') throw new ProtocolError('stream-cut', 'the log does not hold what was asked for')
+    if (frame.type === 'truncated')
+      throw new ProtocolError('stream-cut', 'the requested entries are no longer in the log')
     return frame.type === 'entries' ? frame.entries : []
   }
 

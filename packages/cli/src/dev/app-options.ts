@@ -3,6 +3,7 @@
 import type { LogStore } from '@millrace/log'
 import { consoleLogger } from '@millrace/runtime'
 import type { MillraceOptions } from '@millrace/server'
+import { AUTHORIZE_MISSING } from '@millrace/server/internal'
 
 const LEASE_MS = 3_000
 const GRACE_MS = 1_000
@@ -13,7 +14,7 @@ export function withoutAuthorizeWarning({ logger = consoleLogger, ...options }: 
     ...options,
     logger: {
       warn: (message, fields) => {
-        if (!message.startsWith('millrace: no authorize option')) logger.warn(message, fields)
+        if (fields['code'] !== AUTHORIZE_MISSING) logger.warn(message, fields)
       },
       error: (message, fields) => logger.error(message, fields),
     },

@@ -10,7 +10,7 @@ import { ask, devHost, fault, file, followed, HostFollower, isEnd, PAGE, WORDS }
 const COUNTED = Array.from({ length: WORDS }, (_, at) => at + 1).join(' ')
 
 /** The text of all agents after folding. */
-function answerOf(entries: Parameters<typeof foldLog>[0]): string {
+function replyText(entries: Parameters<typeof foldLog>[0]): string {
   const message = foldLog(entries)
     .view()
     .messages.findLast(({ role }) => role === 'assistant')
@@ -32,7 +32,7 @@ test('serves the app with the studio and drives runs in a worker process', async
   expect(worker.pid).not.toBe(server.pid)
   expect([server.starts, worker.starts, delays]).toEqual([1, 1, {}])
   await ask(url, 's', 'echo', 'Hello')
-  expect(answerOf(await followed(url, 's', isEnd))).toBe('You said: Hello')
+  expect(replyText(await followed(url, 's', isEnd))).toBe('You said: Hello')
   for (const path of ['/', '/inspect/s', '/inspect/any/where?a=1']) {
     expect(await (await fetch(url + path)).text()).toContain('<title>Studio')
   }
@@ -53,13 +53,13 @@ describe('restarts a process after kill -9 without losing entries', () => {
     const entries = await followed(url, 's', isEnd, ({ chunk }) => {
       if (chunk.type === 'text-delta' && ++killed === 5) process.kill(worker.pid ?? 0, 'SIGKILL')
     })
-    expect(answerOf(entries)).toBe(COUNTED)
+    expect(replyText(entries)).toBe(COUNTED)
     expect(entries.map(({ chunk }) => chunk.type)).toContain('executor-superseded')
     const sequences = entries.map(({ sequence }) => sequence)
     expect(sequences).toEqual([...new Set(sequences)].sort((a, b) => a - b))
     await host.until(({ worker }) => worker.state === 'down' && worker.pid === undefined)
     expect((await host.until(({ worker: { state, starts } }) => state === 'up' && starts === 2)).server.starts).toBe(1)
-    await command.said(/The worker was ended by SIGKILL\. It is started again in 0\.5 s\./)
+    await command.said(/The worker exited by SIGKILL\. Restarting in 0\.5 s\./)
   })
 
   test('the server, while a reader follows', async () => {
@@ -71,12 +71,12 @@ describe('restarts a process after kill -9 without losing entries', () => {
     const entries = await followed(url, 's', isEnd, ({ chunk }) => {
       if (chunk.type === 'text-delta' && ++seen === 5) process.kill(server.pid, 'SIGKILL')
     })
-    expect(answerOf(entries)).toBe(COUNTED)
+    expect(replyText(entries)).toBe(COUNTED)
     // No takeover: the worker was not affected.
     expect(entries.map(({ chunk }) => chunk.type)).not.toContain('executor-superseded')
     const after = await host.until(({ server }) => server.starts === 2)
     expect([after.server.pid === server.pid, after.worker.starts]).toEqual([false, 1])
-    await command.said(/The server was ended by SIGKILL/)
+    await command.said(/The server exited by SIGKILL/)
   })
 
   test('killed by the page: the worker after 1.5 s, the server at once', async () => {
@@ -85,15 +85,15 @@ describe('restarts a process after kill -9 without losing entries', () => {
     const before = await host.until(({ worker }) => worker.state === 'up')
     const killed = await fault(url, { fault: 'kill-worker' })
     expect([killed.status, await killed.json()]).toEqual([202, {}])
-    await command.said(/The worker was ended by SIGKILL\. It is started again in 1\.5 s\./)
+    await command.said(/The worker exited by SIGKILL\. Restarting in 1\.5 s\./)
     // Only unexpected exits are reported.
     expect(isThere(before.worker.pid ?? 0)).toBe(false)
     const second = await host.until(({ worker: { state, starts } }) => state === 'up' && starts === 2)
     expect(second.worker.pid).not.toBe(before.worker.pid)
     expect((await fault(url, { fault: 'restart-server' })).status).toBe(202)
-    await command.said(/The server was ended by SIGKILL\. It is started again\.$/m)
+    await command.said(/The server exited by SIGKILL\. Restarting\.$/m)
     expect(isThere(before.server.pid)).toBe(false)
-    await command.said(/The server is back\./)
+    await command.said(/The server is running again\./)
     const { worker } = await host.until(({ server }) => server.starts === 2)
     expect(worker.starts).toBe(2)
   })
@@ -135,8 +135,8 @@ describe('when code changes', () => {
     expect(await agents()).toContain('"echo"')
     let mark = command.mark
     writeFileSync(join(cwd, 'app.ts'), file('', 'parrot'))
-    await command.said(/app\.ts has changed: starting anew\./, mark)
-    await command.said(/The server is back\./, mark)
+    await command.said(/app\.ts has changed: restarting\./, mark)
+    await command.said(/The server is running again\./, mark)
     expect(await agents()).toContain('"parrot"')
 
     mark = command.mark
@@ -151,9 +151,9 @@ describe('when code changes', () => {
 
     mark = command.mark
     writeFileSync(join(cwd, 'app.ts'), file('', 'echo'))
-    await command.said(/The server is back\./, mark)
+    await command.said(/The server is running again\./, mark)
     await ask(url, 's', 'echo', 'Still there')
-    expect(answerOf(await followed(url, 's', isEnd))).toBe('You said: Still there')
+    expect(replyText(await followed(url, 's', isEnd))).toBe('You said: Still there')
   })
 
   test('restarts for imports in subfolders, not for installed, hidden or non-code files', async () => {
@@ -209,7 +209,7 @@ test('fails for a missing file, with and without --no-reload', async () => {
 test('prints a hint when a file takes 5 s to load', async () => {
   const cwd = place({ 'app.ts': 'await new Promise(() => {})', ...PAGE })
   const command = millraceCommand(cwd, ['dev', 'app.ts', '--page', 'page', '--port', '0'])
-  await command.said(/^app\.ts still loads: is something awaited/m)
+  await command.said(/^app\.ts is still loading: check for a top-level await/m)
   writeFileSync(join(cwd, 'app.ts'), file())
   await command.said(/^Millrace is up/m)
 })
@@ -249,9 +249,9 @@ test('fails for a file that listens by itself', async () => {
 test('backs off when a child keeps ending', async () => {
   const text = `if (process.argv[1].includes('worker')) process.exit(3)\n${file()}`
   const { command } = await devHost(text)
-  await command.said(/The worker was ended with code 3\. It is started again in 0\.5 s\./)
-  await command.said(/The worker was ended with code 3\. It is started again in 1\.0 s\./)
-  await command.said(/The worker was ended with code 3\. It is started again in 2\.0 s\./)
+  await command.said(/The worker exited with code 3\. Restarting in 0\.5 s\./)
+  await command.said(/The worker exited with code 3\. Restarting in 1\.0 s\./)
+  await command.said(/The worker exited with code 3\. Restarting in 2\.0 s\./)
 })
 
 test('runs server and worker in one process with a memory store, and says so', async () => {
@@ -260,7 +260,7 @@ test('runs server and worker in one process with a memory store, and says so', a
   const { server, worker } = await new HostFollower(url).until(() => true)
   expect(worker).toEqual({ state: 'up', ...server })
   await ask(url, 's', 'echo', 'Hello')
-  expect(answerOf(await followed(url, 's', isEnd))).toBe('You said: Hello')
+  expect(replyText(await followed(url, 's', isEnd))).toBe('You said: Hello')
   const refused = await fault(url, { fault: 'kill-worker' })
   expect(refused.status).toBe(400)
   expect(JSON.stringify(await refused.json())).toContain('one process')
@@ -270,7 +270,7 @@ test('each process opens a store that the file opens', async () => {
   const text = `import { openStore } from 'millrace'\n${file("store: openStore('sqlite:own.db')")}`
   const { url, cwd } = await devHost(text)
   await ask(url, 's', 'echo', 'Hello')
-  expect(answerOf(await followed(url, 's', isEnd))).toBe('You said: Hello')
+  expect(replyText(await followed(url, 's', isEnd))).toBe('You said: Hello')
   expect(readFileSync(join(cwd, 'own.db')).length).toBeGreaterThan(0)
 })
 
@@ -284,7 +284,7 @@ test('serves the studio on a second port when the app has its own page', async (
     404, 404,
   ])
   await ask(url, 's', 'echo', 'Hello')
-  expect(answerOf(await followed(studio, 's', isEnd))).toBe('You said: Hello')
+  expect(replyText(await followed(studio, 's', isEnd))).toBe('You said: Hello')
 })
 
 test('names another port when the port is in use', async () => {

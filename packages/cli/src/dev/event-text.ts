@@ -8,23 +8,22 @@ export function eventText(event: DevEvent): string {
       return `Millrace is up at ${event.url}${studio}`
     }
     case 'alone':
-      return 'The store is in memory, which no other process sees: server and worker are one process.'
+      return 'The store is in memory: server and worker run in one process.'
     case 'loading':
-      return `${event.file} still loads: is something awaited at its top that does not come?`
+      return `${event.file} is still loading: check for a top-level await that never resolves.`
     case 'reloading':
-      return `${event.changed} has changed: starting anew.`
+      return `${event.changed} has changed: restarting.`
     case 'back':
-      return 'The server is back.'
+      return 'The server is running again.'
     case 'broken':
       return `${event.message}\nWaiting for a change.`
     case 'failed':
       return `The ${event.process} cannot start: ${event.message} ${againOf(event.againMs)}`
     case 'ended': {
       const how = typeof event.how === 'number' ? `with code ${event.how}` : `by ${event.how}`
-      return `The ${event.process} was ended ${how}. ${againOf(event.againMs)}`
+      return `The ${event.process} exited ${how}. ${againOf(event.againMs)}`
     }
   }
 }
 
-const againOf = (ms: number): string =>
-  ms === 0 ? 'It is started again.' : `It is started again in ${(ms / 1000).toFixed(1)} s.`
+const againOf = (ms: number): string => (ms === 0 ? 'Restarting.' : `Restarting in ${(ms / 1000).toFixed(1)} s.`)

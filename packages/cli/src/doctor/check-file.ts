@@ -15,11 +15,13 @@ export async function checkFile(request: FileCheckRequest): Promise<readonly Fin
   const child = fork(program, [JSON.stringify(request)], { stdio: ['ignore', STDERR, STDERR, 'ipc'] })
   const { promise, resolve } = Promise.withResolvers<readonly Finding[]>()
   const late = setTimeout(() => {
-    const next = 'is something awaited at its top that does not come?'
-    resolve([fail('file', `${request.file} still loads after ${LATE_MS / 1000} s`, next)])
+    const next = 'check for a top-level await that never resolves'
+    resolve([fail('file', `${request.file} is still loading after ${LATE_MS / 1000} s`, next)])
   }, LATE_MS)
   child.once('message', ({ findings }: FileCheckResult) => resolve(findings))
-  child.once('error', error => resolve([fail('file', `${request.file}: ${error.message}`, 'ask again')]))
+  child.once('error', error =>
+    resolve([fail('file', `${request.file}: ${error.message}`, 'run millrace doctor again')]),
+  )
   child.once('exit', (code, signal) => {
     const next = 'a file for Millrace exports its app, and does not end its process'
     resolve([fail('file', `${request.file} ended its process (${code ?? signal}) while it was loaded`, next)])

@@ -33,19 +33,19 @@ export async function checkFolder(file: string): Promise<Finding> {
     await access(folder, constants.R_OK | constants.W_OK | constants.X_OK)
     await access(place, constants.R_OK | constants.W_OK)
   } catch {
-    return fail('permissions', `${place} cannot be written`, `make it yours: chown -R $(id -un) ${dirname(path)}`)
+    return fail('permissions', `${place} cannot be written`, `change its owner: chown -R $(id -un) ${dirname(path)}`)
   }
   const { mode, uid } = await stat(place)
   const isUnix = process.getuid !== undefined
   if (isUnix && existsSync(path) && (mode & 0o002) !== 0) {
-    return fail('permissions', `${path} can be changed by everybody on this machine`, `chmod 600 ${path}`)
+    return fail('permissions', `${path} can be changed by every user of this machine`, `chmod 600 ${path}`)
   }
   if (isUnix && existsSync(path) && (mode & 0o004) !== 0 && ((await stat(dirname(path))).mode & 0o001) !== 0) {
     const next = `if others use this machine: chmod 700 ${dirname(path)}`
-    return note('permissions', `${path} can be read by everybody on this machine`, next)
+    return note('permissions', `${path} can be read by every user of this machine`, next)
   }
   const isOwn = !isUnix || uid === process.getuid?.()
-  return isOwn ? ok('permissions', `${place} can be written`) : note('permissions', `${place} belongs to somebody else`)
+  return isOwn ? ok('permissions', `${place} can be written`) : note('permissions', `${place} belongs to another user`)
 }
 
 /** Checks the free disk space. */
@@ -53,7 +53,7 @@ export async function checkDisk(file: string): Promise<Finding> {
   const { bavail, bsize } = await statfs(nearestOf(dirname(resolve(file))))
   const free = bavail * bsize
   const words = `${(free / 1024 ** 3).toFixed(1)} GiB free`
-  const next = 'free some, or put the store elsewhere: millrace({ store: "sqlite:/path/to/millrace.db" })'
+  const next = 'free some space, or move the store: millrace({ store: "sqlite:/path/to/millrace.db" })'
   if (free < TOO_LITTLE_BYTES) return fail('disk', words, next)
   return free < LITTLE_BYTES ? warn('disk', words, next) : ok('disk', words)
 }
@@ -72,7 +72,7 @@ export async function checkPort(port: number): Promise<Finding> {
   })
   if (taken === undefined) return ok('port', `port ${port} is free`)
   if (taken.code !== 'EADDRINUSE') {
-    return fail('port', `port ${port} cannot be had: ${taken.message}`, 'choose one from 1024 on: --port')
+    return fail('port', `port ${port} cannot be used: ${taken.message}`, 'choose a port from 1024 on with --port')
   }
   const isOurs = await fetch(`http://127.0.0.1:${port}/api/health`, { signal: AbortSignal.timeout(3_000) })
     .then(async reply => 'protocol' in Object(await reply.json()))

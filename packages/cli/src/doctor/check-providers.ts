@@ -50,6 +50,6 @@ async function asked({ name, key, base, usual, headers }: Provider, env: NodeJS.
     const next = isRefused ? `put a key that is valid into ${key}` : `try again later, or see ${base}`
     return fail('models', `${name} answers with ${reply.status}`, next)
   } catch (error) {
-    return fail('models', `${name} is out of reach: ${errorMessages(error)}`, `see the network, a proxy, and ${base}`)
+    return fail('models', `${name} is unreachable: ${errorMessages(error)}`, `check the network, the proxy and ${base}`)
   }
 }

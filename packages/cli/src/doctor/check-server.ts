@@ -13,7 +13,7 @@ export async function checkServer({ name, options }: Source): Promise<Finding> {
     const { protocol, error }: { protocol?: unknown; error?: { message?: unknown } } = Object(told)
     if (!reply.ok) {
       const why = typeof error?.message === 'string' ? error.message : `it answers with ${reply.status}`
-      return fail('server', `${name}: ${why}`, 'run millrace doctor --store beside it, with its store')
+      return fail('server', `${name}: ${why}`, 'run millrace doctor --store on its machine, with its store')
     }
     if (protocol !== PROTOCOL_VERSION) {
       const next = 'install the same version of the packages on both sides'
@@ -21,7 +21,7 @@ export async function checkServer({ name, options }: Source): Promise<Finding> {
     }
     return ok('server', `${name} is up (${Math.round(performance.now() - from)} ms)`)
   } catch (error) {
-    const next = 'start it, or see that the address is right and nothing stands between'
+    const next = 'start it, or check its address and the network'
     return fail('server', `${name} does not answer as a Millrace server: ${errorMessages(error)}`, next)
   }
 }

@@ -16,14 +16,14 @@ const LATE_MS = 10_000
 export async function checkStore(url: string): Promise<readonly Finding[]> {
   const name = nameOf(url)
   const scheme = schemeOf(url)
-  if (scheme === 'memory') return [note('store', 'memory: what is said ends with the process')]
+  if (scheme === 'memory') return [note('store', 'memory: sessions end with the process')]
   // The host cannot be told from the password, so no connection is attempted.
-  if (!isPlain(url)) return [fail('store', `${name} its address cannot be read`, WRITE_PLAINLY)]
+  if (!isPlain(url)) return [fail('store', `${name} its address is invalid`, WRITE_PLAINLY)]
   const findings: Finding[] = []
   if (scheme === 'sqlite') {
     const path = url.slice('sqlite:'.length)
     findings.push(await checkFolder(path), await checkDisk(path))
-    if (!existsSync(path)) return [...findings, note('store', `${name} is not there yet: the first start makes it`)]
+    if (!existsSync(path)) return [...findings, note('store', `${name} does not exist yet: the first start creates it`)]
   }
   let store: LogStore
   try {
@@ -38,7 +38,8 @@ export async function checkStore(url: string): Promise<readonly Finding[]> {
   }
 }
 
-const NEXT = 'see that it runs and that its address is right; a file must be on a local disk, and be no other program’s'
+const NEXT =
+  'check that it runs and that its address is right; a file must be on a local disk and not belong to another program'
 
 /** Checks an open store with a temporary log, which is removed again. */
 export async function checkOpen(store: LogStore, name: string): Promise<readonly Finding[]> {
@@ -58,15 +59,15 @@ async function worked(store: LogStore, streamId: string, name: string, from: num
   const before = Date.now()
   const claim = await store.claim(streamId, 'doctor', 5_000, false)
   const after = Date.now()
-  if (claim.outcome !== 'claimed') throw new Error(`a log that was just made cannot be claimed: ${claim.outcome}`)
+  if (claim.outcome !== 'claimed') throw new Error(`the new log cannot be claimed: ${claim.outcome}`)
   const { epoch, clock } = claim
   const empty = await store.read(streamId, { sequence: 0 }, { batches: 1, bytes: 1024 })
-  if (empty === undefined) throw new Error('a log that was just made is not there')
+  if (empty === undefined) throw new Error('the new log does not exist')
   const lastAcked = { sequence: 0, incarnation: empty.incarnation, epoch: '0' }
   const appended = await store.append(streamId, { body: BODY, count: 1 }, { epoch, counter: 1, lastAcked })
-  if (appended.outcome !== 'appended') throw new Error(`it takes nothing: ${appended.outcome}`)
+  if (appended.outcome !== 'appended') throw new Error(`the append failed: ${appended.outcome}`)
   const page = await store.read(streamId, { sequence: 0 }, { batches: 1, bytes: 1024 })
-  if (page?.batches[0]?.body !== BODY) throw new Error('what was written is not what is read')
+  if (page?.batches[0]?.body !== BODY) throw new Error('the read data differs from the written data')
   if ((await store.renew(streamId, epoch, 5_000)) === undefined) throw new Error('a lease cannot be renewed')
   await store.release(streamId, epoch)
   const ms = Math.round(performance.now() - from)

@@ -26,10 +26,15 @@ async function fileCheckResult(): Promise<FileCheckResult> {
   try {
     return { findings: await checkAppFile() }
   } catch (error) {
-    if (error instanceof LoadError) return { findings: [fail('file', error.message, 'mend it, and ask again')] }
+    if (error instanceof LoadError)
+      return { findings: [fail('file', error.message, 'fix the file and run millrace doctor again')] }
     const message = error instanceof Error ? error.message : String(error)
     const isInvalid = error instanceof Error && 'code' in error && error.code === 'invalid'
-    return { findings: [fail('file', message, isInvalid ? 'mend its store' : 'mend it, and ask again')] }
+    return {
+      findings: [
+        fail('file', message, isInvalid ? 'fix its store option' : 'fix the file and run millrace doctor again'),
+      ],
+    }
   }
 }
 

@@ -92,7 +92,7 @@ export class Transcript {
       case 'run-paused':
         return this.#line(
           SETTLED,
-          `waits for ${chunk.awaits.map(({ kind }) => kind).join(', ') || 'somebody'}`,
+          `waits for ${chunk.awaits.map(({ kind }) => kind).join(', ') || 'an answer'}`,
           'yellow',
         )
       case 'run-finished':

@@ -40,7 +40,7 @@ async function* read(source: Source, sessionId: string, options: LogOptions): As
     try {
       const headers = { accept: 'application/x-ndjson' }
       const reply = await api.request('GET', path + encodeURIComponent(after), { headers })
-      if (reply.body === null) throw new CommandError('failed', `${source.name} answered with nothing`)
+      if (reply.body === null) throw new CommandError('failed', `${source.name} sent an empty response`)
       for await (const frame of decodeNdjsonStream(reply.body)) {
         if (frame.type === 'caught-up') return
         if (frame.type === 'fail' && !frame.recoverable) {
@@ -61,5 +61,5 @@ async function* read(source: Source, sessionId: string, options: LogOptions): As
       if (!isCut || cuts === MOST_CUTS) throw requestFailure(error, source)
     }
   }
-  throw new CommandError('unreachable', `${source.name} breaks off again and again: try later`)
+  throw new CommandError('unreachable', `${source.name} closes the connection repeatedly: try again later`)
 }

@@ -13,7 +13,7 @@ export function requestFailure(error: unknown, source: Source): unknown {
     return new CommandError('failed', `${source.name}: ${message}. MILLRACE_TOKEN has the bearer token, if any`, code)
   }
   if (code === 'store_unavailable') {
-    return new CommandError('unreachable', `The store of ${source.name} is out of reach. See millrace doctor`, code)
+    return new CommandError('unreachable', `The store of ${source.name} is unavailable. See millrace doctor`, code)
   }
   if (status === undefined) {
     const next = 'start it (millrace dev), name another by --server, or read the store itself by --store'

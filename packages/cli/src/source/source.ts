@@ -39,7 +39,10 @@ export async function openSource(call: Call): Promise<Source> {
   }
   if (store !== undefined) return storeSource(store, stringOption(call, 'principal'))
   if (stringOption(call, 'principal') !== undefined) {
-    throw new CommandError('usage', '--principal: expected with --store; a server knows by MILLRACE_TOKEN who asks')
+    throw new CommandError(
+      'usage',
+      '--principal: expected only with --store; with a server, MILLRACE_TOKEN identifies the user',
+    )
   }
   return serverSource(server ?? (process.env['MILLRACE_SERVER'] || DEFAULT_SERVER))
 }
@@ -91,7 +94,7 @@ function mustBeThere(store: string): void {
   } catch (error) {
     throw new CommandError('usage', `--store: ${error instanceof Error ? error.message : error}`)
   }
-  if (!isPlain(store)) throw new CommandError('usage', `--store: its address cannot be read: ${WRITE_PLAINLY}`)
+  if (!isPlain(store)) throw new CommandError('usage', `--store: its address is invalid: ${WRITE_PLAINLY}`)
   if (scheme === 'memory') throw new CommandError('usage', '--store: a memory has no sessions but its own process’s')
   const path = store.slice('sqlite:'.length)
   if (scheme === 'sqlite' && !existsSync(path)) {

@@ -8,7 +8,7 @@ import {
   type ChatAnswer,
   type ChatInput,
   type ChatState,
-  EMPTY,
+  EMPTY_MESSAGE,
   isEmpty,
   partsOf,
   type SendOptions,
@@ -18,7 +18,7 @@ import {
 } from '../chat/chat.ts'
 import { ObservableState } from '../chat/observable-state.ts'
 import { failureOf, RequestError } from '../error/chat-error.ts'
-import { sendingOf } from '../store/local-messages.ts'
+import { toSendingMessage } from '../store/local-messages.ts'
 import { Store } from '../store/store.ts'
 import type { ClientTools } from '../types/index.ts'
 import { toChatMessage } from './chat-message.ts'
@@ -114,7 +114,7 @@ export class AdapterChat<Cursor = string> implements Chat {
       if (--this.#starts > 0) return
       this.#failQueued()
       void this.#turns.halt()
-      this.#state.set({ connection: { status: 'idle', reason: 'nobody follows' } })
+      this.#state.set({ connection: { status: 'idle', reason: 'no subscribers' } })
     }
   }
 
@@ -141,7 +141,7 @@ export class AdapterChat<Cursor = string> implements Chat {
 
   async sendMessage(input: ChatInput, options: SendOptions = {}): Promise<SendResult> {
     const { messageId = newId(), whenBusy = this.#options.whenBusy ?? 'queue' } = options
-    if (isEmpty(input)) return { messageId, error: EMPTY }
+    if (isEmpty(input)) return { messageId, error: EMPTY_MESSAGE }
     const isTaken = this.#conversation.has(messageId) || this.#queue.some(one => one.outgoing.messageId === messageId)
     if (isTaken) return this.#refuse(messageId, 'SEND_ERROR', `There is a message ${messageId}.`)
     const isFree = !this.#turns.runId && this.#queue.length === 0
@@ -150,7 +150,7 @@ export class AdapterChat<Cursor = string> implements Chat {
       return this.#refuse(messageId, 'busy', `${MAX_QUEUED} messages are queued already.`)
     const outgoing = outgoingOf(messageId, input)
     if (isFree) return this.#send(outgoing)
-    this.store.add(sendingOf({ ...outgoing, role: 'user', parts: [...outgoing.parts] }, Date.now()))
+    this.store.add(toSendingMessage({ ...outgoing, role: 'user', parts: [...outgoing.parts] }, Date.now()))
     if (whenBusy === 'queue') return new Promise(resolve => this.#queue.push({ outgoing, resolve }))
     while (this.#turns.runId) await this.#turns.halt()
     return this.#send(outgoing)
@@ -262,7 +262,7 @@ export class AdapterChat<Cursor = string> implements Chat {
   }
 
   async edit(messageId: string, input: ChatInput): Promise<SendResult> {
-    if (isEmpty(input)) return { messageId, error: EMPTY }
+    if (isEmpty(input)) return { messageId, error: EMPTY_MESSAGE }
     while (this.#turns.runId) await this.#turns.halt()
     const all = this.#conversation.sentMessages
     const at = all.findIndex(({ id }) => id === messageId)

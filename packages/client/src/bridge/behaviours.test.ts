@@ -1,10 +1,10 @@
-// What the page of behaviours says is held and nothing else pins: docs/reference/behaviours.md.
+// Behaviours of docs/reference/behaviours.md that no other test covers.
 
 import { describe, expect, test } from 'vitest'
 import { chatOf, chatOver, controlled, hello, streamOf } from './chat.fixture.ts'
 import type { ChatMessage } from './types.ts'
 
-/** The same, so that whoever changes it throws. */
+/** Freezes a value deeply, so that a mutation throws. */
 function frozen<T>(value: T): T {
   if (typeof value === 'object' && value !== null) for (const one of Object.values(Object.freeze(value))) frozen(one)
   return value

@@ -43,7 +43,7 @@ const ways: { readonly [name: string]: { readonly first: readonly unknown[]; rea
   },
 }
 
-/** Reads a reply whose streams are cut after these numbers of values. Checks at every change that its text is a prefix, in one part. */
+/** Reads a reply with streams that are cut after these numbers of values. Checks at every change that the text is a prefix, in one part. */
 async function read(first: readonly unknown[], rest: Resume | undefined, cuts: readonly number[], error?: unknown) {
   let at = 0
   let attempt = 0

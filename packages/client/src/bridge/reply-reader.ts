@@ -11,7 +11,7 @@ const MAX_TASK_MS = 12
 /** Longest wait until the first sequence of a stream is known, in ms. */
 const HOLD_MS = 50
 
-/** How a reply ended: by `finish` or `abort`, by `stop`, because its stream was lost, or because the adapter never opened one. */
+/** End of a reply: by `finish` or `abort`, by `stop`, by a lost stream, or because the adapter opened none. */
 export type ReplyEnding =
   | { readonly how: 'ended' | 'stopped' }
   | { readonly how: 'broken' | 'refused'; readonly error: unknown }

@@ -59,14 +59,14 @@ const messagesOf = async (values: readonly unknown[]) => {
   const { turn, messages, calls } = chatOf(values)
   await turn()
   return {
-    said: messages().map(({ createdAt, ...message }) => message),
+    messages: messages().map(({ createdAt, ...message }) => message),
     data: calls.data,
     tools: calls.tools,
     finishes: calls.finishes.length,
   }
 }
 
-/** The same trace with each delta in as many pieces as it is told. */
+/** The same trace with each delta split into pieces of `size` characters. */
 const split = (chunks: readonly ChatMessageChunk[], size: number): ChatMessageChunk[] =>
   chunks.flatMap(chunk => {
     const isText = chunk.type === 'text-delta' || chunk.type === 'reasoning-delta'

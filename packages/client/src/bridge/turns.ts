@@ -191,7 +191,7 @@ export class Turns {
     })
   }
 
-  /** Ends a turn whose reply ended or is lost. */
+  /** Ends a turn after the end or loss of its reply. */
   #finish(turn: Turn, isError: boolean): void {
     const { reply, finishReason, isAborted, error, messageId } = turn
     const isDisconnect = isError && !turn.isFailed

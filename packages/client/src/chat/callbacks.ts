@@ -1,33 +1,33 @@
 import type { ChatError } from '../error/chat-error.ts'
 import type { ChatDataOf, MessageOf, ToolPartOf } from '../types/index.ts'
 
-/** How a run ended, or how following it did. */
+/** Argument of `onFinish`: the outcome of a run, or of the connection that followed it. */
 export interface ChatFinish<A = unknown> {
   readonly runId?: string
-  /** The agent's message, if there is one. */
+  /** Message of the agent, if it wrote one. */
   readonly message?: MessageOf<A>
   readonly messages: readonly MessageOf<A>[]
-  /** It was stopped. */
+  /** Whether the run was stopped. */
   readonly isAbort: boolean
-  /** The stream broke off for good: how the run ends is not known here. */
+  /** Whether the stream was lost for good, so that the outcome of the run is unknown. */
   readonly isDisconnect: boolean
   readonly isError: boolean
   readonly finishReason?: string
 }
 
-/** What a chat tells; none of them can harm it by throwing. `A` is `typeof app`, where the compiler is to know what a server says. */
+/** Callbacks of a chat. Their errors are logged. `A` is `typeof app` and types the arguments. */
 export interface ChatCallbacks<A = unknown> {
-  /** Data of the application, each time some comes. */
+  /** Called for each data chunk of the application. */
   onData?: ((data: ChatDataOf<A>) => void) | undefined
-  /** A call, once each time it goes from one state to another. */
+  /** Called for each state transition of a tool call. */
   onToolCall?: ((call: { readonly toolCall: ToolPartOf<A>; readonly messageId: string }) => void) | undefined
-  /** Once for each run. */
+  /** Called once per run. */
   onFinish?: ((finish: ChatFinish<A>) => void) | undefined
-  /** What went wrong; before `onFinish`, where both are told. */
+  /** Called for each error, before the `onFinish` of the same failure. */
   onError?: ((error: ChatError) => void) | undefined
 }
 
-/** Calls a callback; what it throws, or what its promise is rejected with, is printed and harms nobody. */
+/** Calls a callback, and logs what it throws or rejects with. */
 export function invokeCallback<T>(callback: ((value: T) => unknown) | undefined, value: T): void {
   const report = (error: unknown) => console.error('A callback of a chat failed:', error)
   try {

@@ -7,7 +7,7 @@ import type { ChatCallbacks } from './callbacks.ts'
 /** A part of a user message. */
 export type UserPart = MessageChunk['parts'][number]
 
-/** What a person says: text, or parts and files. */
+/** Content of a user message: text, or parts and files. */
 export type ChatInput =
   | string
   | {
@@ -17,93 +17,95 @@ export type ChatInput =
       readonly metadata?: NonNullable<MessageChunk['metadata']>
     }
 
-/** What becomes of a message while a run is open. */
+/** Handling of a message while a run is open. */
 export type WhenBusy = 'queue' | 'reject' | 'interrupt-previous'
 
 export interface SendOptions {
   readonly messageId?: string
-  /** Who answers this one, in place of the chat's own agent or workflow. */
+  /** Agent or workflow for this message. @default that of the chat */
   readonly agent?: string
   readonly workflow?: string
   readonly whenBusy?: WhenBusy
-  /** For the server's code; untrusted there. */
+  /** Passed to the server's code, which must not trust it. */
   readonly data?: Json
 }
 
-/** What became of what was sent: nothing is thrown. */
+/** Result of a send. Errors are in `error`, not thrown. */
 export interface SendResult {
   readonly messageId: string
   readonly runId?: string
   readonly error?: ChatError
 }
 
-/** An answer to what a run waits for. */
+/** Answer to a pending approval, client tool or interrupt. */
 export type ChatAnswer =
   | { readonly kind: 'approval'; readonly id: string; readonly approved: boolean; readonly reason?: string }
   | { readonly kind: 'tool-result'; readonly id: string; readonly output: Json }
   | { readonly kind: 'tool-result'; readonly id: string; readonly error: string; readonly code?: string }
   | { readonly kind: 'interrupt'; readonly id: string; readonly response: Json }
 
-/** `ready` for the next message; `submitted`, on its way; `streaming`; `paused`, it waits for somebody; `error`, the last thing went wrong. */
+/** `submitted`: a message is in flight. `streaming`: a run is open. `paused`: the run waits for an answer. `error`: the last operation failed. */
 export type ChatStatus = 'ready' | 'submitted' | 'streaming' | 'paused' | 'error'
 
-/** How a chat stands, beside its messages: a new object each time something of it changes. */
+/** State of a chat apart from its messages. A new object after each change. */
 export interface ChatState {
   readonly sessionId: string | undefined
   readonly status: ChatStatus
-  /** The run that is open. */
+  /** Id of the open run. */
   readonly runId: string | undefined
   readonly error: ChatError | undefined
   readonly connection: { readonly status: ConnectionStatus; readonly reason: string }
-  /** Whether what there is has not been read yet. */
+  /** Whether the existing messages are not loaded yet. */
   readonly isLoading: boolean
   readonly title: string | undefined
-  /** Whether there are messages before those that are shown. */
+  /** Whether the server has messages older than those loaded. */
   readonly hasOlder: boolean
   readonly isLoadingOlder: boolean
 }
 
-/** A conversation: what is shown of it is in its store. */
+/** A conversation. Its messages are in `store`. */
 export interface Chat {
   readonly store: Store
   readonly state: ChatState
-  /** What it tells, and what it runs; both may be replaced at any time. */
+  /** Callbacks and client tools. Both may be replaced at any time. */
   callbacks: ChatCallbacks
   tools: ClientTools
-  /** Calls when its state has changed, until the returned function is called. */
+  /** Calls the listener when `state` changes. Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void
-  /** Begins to follow, until the returned function is called; may be called again then. Without it, what is sent is followed until it is done. */
+  /** Follows the session until the returned function is called. Without it, the chat follows only while its own runs are open. */
   start(): () => void
-  /** Says something; it is shown at once. */
+  /** Sends a message, and shows it at once. */
   sendMessage(input: ChatInput, options?: SendOptions): Promise<SendResult>
-  /** Stops the open run, wherever it is driven, or all that is on its way; what it said so far stays. */
+  /** Stops the open run, or else the messages in flight. The text so far stays. */
   stop(options?: { readonly runId?: string; readonly mode?: 'interrupt' | 'abort' }): Promise<void>
-  /** Answers a message anew: that of an agent's or a person's id, the last if none is named. */
+  /** Generates the reply to a message again, by the id of the message or of its reply. @default the last message */
   regenerate(messageId?: string): Promise<SendResult>
-  /** Sends again what could not be sent, or does the turn of a message again. */
+  /** Resends a message that failed, or else regenerates its reply. */
   retry(messageId?: string): Promise<SendResult>
-  /** Puts another message in the place of one, and of all that came of it; the result has its id. */
+  /** Replaces a message and everything after it. The result has the id of the new message. */
   edit(messageId: string, input: ChatInput): Promise<SendResult>
-  /** Answers what a run waits for: an approval, a client's tool, a question. Throws what it is refused with, and tells it. */
+  /**
+   * Answers a pending approval, client tool or interrupt.
+   * @throws a `RequestError` if the server refuses it. `onError` gets it too.
+   */
   answer(answer: ChatAnswer): Promise<void>
-  /** Shows older messages. */
+  /** Loads a page of older messages. */
   loadOlder(): Promise<void>
-  /** Forgets the last error. */
   clearError(): void
 }
 
-/** How many files there are, as far as that can be told without taking them: some can be taken but once. */
+/** Number of files, without consuming an iterable that can be read only once. */
 const countOf = (files: Iterable<File> | undefined): number =>
   files ? ((files as { readonly length?: number }).length ?? Number.POSITIVE_INFINITY) : 0
 
-/** Whether nothing is said at all. */
+/** Whether the input has no content. */
 export const isEmpty = (input: ChatInput): boolean =>
   typeof input === 'string' ? input === '' : !input.text && !input.parts?.length && countOf(input.files) === 0
 
-/** What becomes of nothing: it is not sent. */
-export const EMPTY: ChatError = {
+/** Error of a message without content. */
+export const EMPTY_MESSAGE: ChatError = {
   code: 'message_empty',
-  message: 'There is nothing to send.',
+  message: 'Expected text, parts or files, found an empty message.',
   source: 'send',
   recoverable: true,
   retryable: false,
@@ -111,20 +113,20 @@ export const EMPTY: ChatError = {
 
 const fieldsOf = (input: ChatInput): Exclude<ChatInput, string> => (typeof input === 'string' ? { text: input } : input)
 
-/** The parts of what a person says, but for files. */
+/** Parts of the input without its files. */
 export const partsOf = (input: ChatInput): readonly UserPart[] => {
   const { text, parts = [] } = fieldsOf(input)
   return text ? [{ type: 'text', text }, ...parts] : parts
 }
 
-/** What a person says, read once: what gives files may give them only once. */
+/** Content of the input. Call it once: `files` may be an iterator. */
 export const contentOf = (input: ChatInput) => {
   const { files = [], metadata } = fieldsOf(input)
   return { parts: partsOf(input), files: [...files], metadata }
 }
 
-/** Files as they are shown until the server has them. */
-export const filesShown = (files: readonly File[]): UserPart[] =>
+/** Parts that show local files until they are uploaded. */
+export const localFileParts = (files: readonly File[]): UserPart[] =>
   files.map(file => ({
     type: 'file',
     mediaType: file.type || 'application/octet-stream',

@@ -1,4 +1,4 @@
-// A server of another system's, as a script has it: what it says to each thing that it is asked.
+// A scripted server of another system.
 
 import type { ForeignReply, ForeignRequest, ForeignServer } from '@millrace/dialects/foreign-server'
 import { ForeignConnection } from '@millrace/dialects/foreign-server'
@@ -6,15 +6,15 @@ import type { Chunk } from '@millrace/protocol'
 
 type Status = ForeignReply['status']
 
-/** One reply: chunks, what is waited for between them, and how it ends; without a status it breaks off. */
-interface Line {
-  readonly say: readonly (Chunk | Promise<unknown> | Error)[]
+/** One reply: chunks, promises to wait for, errors to throw, and a status. Without a status the reply breaks off. */
+interface ScriptedReply {
+  readonly steps: readonly (Chunk | Promise<unknown> | Error)[]
   readonly status?: Status
   readonly isReplay?: boolean
   readonly messageId?: string
 }
 
-const replyOf = ({ say, status, isReplay, messageId }: Line, signal: AbortSignal): ForeignReply => {
+const replyOf = ({ steps, status, isReplay, messageId }: ScriptedReply, signal: AbortSignal): ForeignReply => {
   let isDone = false
   return {
     get status() {
@@ -22,32 +22,32 @@ const replyOf = ({ say, status, isReplay, messageId }: Line, signal: AbortSignal
     },
     isReplay,
     async *[Symbol.asyncIterator]() {
-      for (const one of say) {
-        if (one instanceof Error) throw one
-        if ('then' in one) {
+      for (const step of steps) {
+        if (step instanceof Error) throw step
+        if ('then' in step) {
           await Promise.race([
-            one,
+            step,
             new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
           ])
-        } else yield [{ chunk: one, ...(messageId !== undefined && { messageId }) }]
+        } else yield [{ chunk: step, ...(messageId !== undefined && { messageId }) }]
       }
       isDone = true
     },
   }
 }
 
-export type Script = (request: ForeignRequest, nth: number) => Line
+export type Script = (request: ForeignRequest, nth: number) => ScriptedReply
 
 export interface PeerScript {
   readonly ask: Script
-  readonly resume?: (request: ForeignRequest, nth: number) => Line | undefined
+  readonly resume?: (request: ForeignRequest, nth: number) => ScriptedReply | undefined
   readonly history?: NonNullable<ForeignServer['history']>
 }
 
-/** A peer that keeps what it was asked. */
+/** A foreign server that records its requests. */
 export class ScriptedPeer implements ForeignServer {
   readonly name = 'scripted'
-  readonly asked: ForeignRequest[] = []
+  readonly requests: ForeignRequest[] = []
   readonly stopped: string[] = []
   resumed = 0
   readonly connection: ForeignConnection
@@ -60,8 +60,8 @@ export class ScriptedPeer implements ForeignServer {
     const { resume, history } = this.#script
     if (resume) {
       this.resume = async request => {
-        const line = resume(request, ++this.resumed)
-        return line && replyOf(line, request.signal)
+        const reply = resume(request, ++this.resumed)
+        return reply && replyOf(reply, request.signal)
       }
     }
     if (history) this.history = history
@@ -69,8 +69,8 @@ export class ScriptedPeer implements ForeignServer {
   }
 
   async ask(request: ForeignRequest): Promise<ForeignReply> {
-    this.asked.push(request)
-    return replyOf(this.#script.ask(request, this.asked.length), request.signal)
+    this.requests.push(request)
+    return replyOf(this.#script.ask(request, this.requests.length), request.signal)
   }
 
   async stop({ runId }: { readonly runId: string }): Promise<void> {
@@ -78,7 +78,7 @@ export class ScriptedPeer implements ForeignServer {
   }
 }
 
-/** A text, as a peer says it. */
+/** Chunks of a reply with one text. */
 export const text = (...deltas: readonly string[]): Chunk[] => [
   { type: 'start' },
   { type: 'step-start' },

@@ -13,14 +13,14 @@ const textsOf = (chat: Chat) => chat.store.messages.map(textOf)
 
 const until = (chat: Chat, status: Chat['state']['status']) =>
   new Promise<void>(resolve => {
-    const look = () => {
+    const check = () => {
       if (chat.state.status !== status) return
-      leave()
+      unsubscribe()
       chat.store.flush()
       resolve()
     }
-    const leave = chat.subscribe(look)
-    look()
+    const unsubscribe = chat.subscribe(check)
+    check()
   })
 
 function open(script: PeerScript | Script, options: Partial<ChatOptions> = {}) {
@@ -30,9 +30,9 @@ function open(script: PeerScript | Script, options: Partial<ChatOptions> = {}) {
   return { peer, chat }
 }
 
-/** Says something, and waits until it is answered. */
-async function talk(chat: Chat, said: string, status: Chat['state']['status'] = 'ready') {
-  const result = await chat.sendMessage(said)
+/** Sends a message, and waits until the chat has the status. */
+async function talk(chat: Chat, input: string, status: Chat['state']['status'] = 'ready') {
+  const result = await chat.sendMessage(input)
   await until(chat, status)
   return result
 }
@@ -44,17 +44,17 @@ const CALL: Chunk[] = [
   { type: 'tool-input-available', toolCallId: 'call-1', toolName: 'locate', input: { precise: true } },
 ]
 
-const ASKED: Chunk = {
+const APPROVAL_REQUEST: Chunk = {
   type: 'tool-approval-request',
   toolCallId: 'call-1',
   approvalId: 'a-1',
   input: { precise: true },
 }
 
-test('keeps two turns apart whose parts share ids', async () => {
+test('keeps two turns with equal part ids apart', async () => {
   const finished: ChatFinish[] = []
   const { peer, chat } = open(({ messages }) => ({
-    say: text('You said: ', textOf(messages.at(-1)) ?? ''),
+    steps: text('You said: ', textOf(messages.at(-1)) ?? ''),
     status: 'completed',
   }))
   chat.callbacks = { onFinish: finish => finished.push(finish) }
@@ -62,7 +62,7 @@ test('keeps two turns apart whose parts share ids', async () => {
   await talk(chat, 'again')
   expect(textsOf(chat)).toEqual(['hi', 'You said: hi', 'again', 'You said: again'])
   expect(chat.store.messages.map(({ status }) => status)).toEqual(['sent', 'sent', 'sent', 'sent'])
-  expect(peer.asked.map(({ kind }) => kind)).toEqual(['say', 'say'])
+  expect(peer.requests.map(({ kind }) => kind)).toEqual(['say', 'say'])
   expect(finished.map(({ finishReason, isError }) => ({ finishReason, isError }))).toEqual([
     { finishReason: 'stop', isError: false },
     { finishReason: 'stop', isError: false },
@@ -74,9 +74,9 @@ test('runs a client tool that the server leaves open, and continues in the same 
   const { peer, chat } = open(
     ({ kind, messages }) =>
       kind === 'say'
-        ? { say: [...CALL, { type: 'finish', finishReason: 'tool-calls' }], status: 'paused', messageId: 'm-1' }
+        ? { steps: [...CALL, { type: 'finish', finishReason: 'tool-calls' }], status: 'paused', messageId: 'm-1' }
         : {
-            say: text(JSON.stringify(messages.at(-1)?.parts.flatMap(p => ('output' in p ? [p.output] : [])))),
+            steps: text(JSON.stringify(messages.at(-1)?.parts.flatMap(p => ('output' in p ? [p.output] : [])))),
             status: 'completed',
           },
     {
@@ -91,22 +91,22 @@ test('runs a client tool that the server leaves open, and continues in the same 
   await talk(chat, 'where?')
   expect(seen).toEqual([{ precise: true }])
   expect(textsOf(chat)).toEqual(['where?', '[{"city":"Delft"}]'])
-  expect(peer.asked.map(({ kind }) => kind)).toEqual(['say', 'continue'])
-  expect(peer.asked[1]?.answers).toEqual([{ kind: 'tool-result', id: 'call-1', output: { city: 'Delft' } }])
-  expect([...(peer.asked[1]?.foreignIds.values() ?? [])]).toEqual(['m-1'])
+  expect(peer.requests.map(({ kind }) => kind)).toEqual(['say', 'continue'])
+  expect(peer.requests[1]?.answers).toEqual([{ kind: 'tool-result', id: 'call-1', output: { city: 'Delft' } }])
+  expect([...(peer.requests[1]?.foreignIds.values() ?? [])]).toEqual(['m-1'])
 })
 
 test('keeps calls with one id in two turns apart', async () => {
   const { peer, chat } = open(
-    ({ kind }) => (kind === 'say' ? { say: CALL, status: 'paused' } : { say: text('thanks'), status: 'completed' }),
+    ({ kind }) => (kind === 'say' ? { steps: CALL, status: 'paused' } : { steps: text('thanks'), status: 'completed' }),
     { tools: { locate: (() => 'here') as never } },
   )
   await talk(chat, 'one')
   await talk(chat, 'two')
   expect(textsOf(chat)).toEqual(['one', 'thanks', 'two', 'thanks'])
-  // The peer knows them by the names that it gave.
-  expect(peer.asked.at(-1)?.answers).toEqual([{ kind: 'tool-result', id: 'call-1', output: 'here' }])
-  const calls = peer.asked
+  // The server gets the ids that it sent.
+  expect(peer.requests.at(-1)?.answers).toEqual([{ kind: 'tool-result', id: 'call-1', output: 'here' }])
+  const calls = peer.requests
     .at(-1)
     ?.messages.flatMap(({ parts }) => parts.flatMap(p => ('toolCallId' in p ? [p.toolCallId] : [])))
   expect(calls).toEqual(['call-1', 'call-1'])
@@ -115,9 +115,9 @@ test('keeps calls with one id in two turns apart', async () => {
 test.each([true, false])('sends an approval: %s', async approved => {
   const { peer, chat } = open(({ kind }) =>
     kind === 'say'
-      ? { say: [...CALL, ASKED], status: 'paused' }
+      ? { steps: [...CALL, APPROVAL_REQUEST], status: 'paused' }
       : {
-          say: approved
+          steps: approved
             ? [{ type: 'tool-output-available', toolCallId: 'call-1', output: 'sold' }, ...text('done')]
             : text('never mind'),
           status: 'completed',
@@ -128,7 +128,7 @@ test.each([true, false])('sends an approval: %s', async approved => {
   expect(pending).toMatchObject({ kind: 'approval', id: 'a-1' })
   await chat.answer({ kind: 'approval', id: 'a-1', approved, reason: 'so' })
   await until(chat, 'ready')
-  expect(peer.asked[1]?.answers).toMatchObject([{ kind: 'approval', id: 'a-1', approved, reason: 'so' }])
+  expect(peer.requests[1]?.answers).toMatchObject([{ kind: 'approval', id: 'a-1', approved, reason: 'so' }])
   const part = chat.store.messages[1]?.parts.find(one => one.type === 'tool')
   expect(part).toMatchObject({ state: approved ? 'output-available' : 'output-denied' })
   expect(chat.store.messages.length).toBe(2)
@@ -138,10 +138,10 @@ test('answers an interrupt, and rejects an answer without one', async () => {
   const { peer, chat } = open(({ kind, answers }) =>
     kind === 'say'
       ? {
-          say: [{ type: 'interrupt', interruptId: 'q', input: { kind: 'text', question: 'Why?' } } as Chunk],
+          steps: [{ type: 'interrupt', interruptId: 'q', input: { kind: 'text', question: 'Why?' } } as Chunk],
           status: 'paused',
         }
-      : { say: text(JSON.stringify(answers)), status: 'completed' },
+      : { steps: text(JSON.stringify(answers)), status: 'completed' },
   )
   await talk(chat, 'ask me', 'paused')
   await expect(chat.answer({ kind: 'interrupt', id: 'other', response: 1 })).rejects.toMatchObject({
@@ -150,15 +150,15 @@ test('answers an interrupt, and rejects an answer without one', async () => {
   chat.clearError()
   await chat.answer({ kind: 'interrupt', id: 'q', response: 'because' })
   await until(chat, 'ready')
-  expect(peer.asked[1]?.answers).toEqual([{ kind: 'interrupt', id: 'q', response: 'because' }])
+  expect(peer.requests[1]?.answers).toEqual([{ kind: 'interrupt', id: 'q', response: 'because' }])
 })
 
 test('law 7: fails the run of a dropped reply as retryable', async () => {
   const finished: ChatFinish[] = []
   const { chat } = open((_, nth) =>
     nth === 1
-      ? { say: [...text('half').slice(0, 4), new TypeError('terminated')] }
-      : { say: text('whole'), status: 'completed' },
+      ? { steps: [...text('half').slice(0, 4), new TypeError('terminated')] }
+      : { steps: text('whole'), status: 'completed' },
   )
   chat.callbacks = { onFinish: finish => finished.push(finish) }
   await talk(chat, 'hi', 'error')
@@ -172,7 +172,7 @@ test('law 7: fails the run of a dropped reply as retryable', async () => {
 })
 
 test('law 7: treats a clean close without an end as dropped', async () => {
-  const { chat } = open(() => ({ say: text('half').slice(0, 4) }))
+  const { chat } = open(() => ({ steps: text('half').slice(0, 4) }))
   await talk(chat, 'hi', 'error')
   expect(chat.state.error).toMatchObject({ code: 'connection_lost' })
 })
@@ -182,9 +182,9 @@ test('resumes a dropped reply: by its rest, or by a replay in other pieces', asy
   for (const isReplay of [false, true]) {
     const gate = Promise.withResolvers<void>()
     const { peer, chat } = open({
-      ask: () => ({ say: [...text('one ', 'two ').slice(0, 5), gate.promise, new TypeError('terminated')] }),
+      ask: () => ({ steps: [...text('one ', 'two ').slice(0, 5), gate.promise, new TypeError('terminated')] }),
       resume: () => ({
-        say: isReplay ? text('o', 'ne two three') : text('three').slice(3),
+        steps: isReplay ? text('o', 'ne two three') : text('three').slice(3),
         status: 'completed',
         isReplay,
       }),
@@ -195,22 +195,22 @@ test('resumes a dropped reply: by its rest, or by a replay in other pieces', asy
     await until(chat, 'ready')
     expect(textsOf(chat)).toEqual(['hi', 'one two three'])
     expect(peer.resumed).toBe(1)
-    expect(peer.asked.length).toBe(1)
+    expect(peer.requests.length).toBe(1)
   }
   expect(errors).toMatchObject([{ code: 'disconnected', details: { recovered: true } }, { code: 'disconnected' }])
 })
 
 test('replaces the reply by a replay that differs', async () => {
   const { chat } = open({
-    ask: () => ({ say: [...text('one ', 'two ').slice(0, 5), new TypeError('terminated')] }),
-    resume: () => ({ say: text('Something else.'), status: 'completed', isReplay: true }),
+    ask: () => ({ steps: [...text('one ', 'two ').slice(0, 5), new TypeError('terminated')] }),
+    resume: () => ({ steps: text('Something else.'), status: 'completed', isReplay: true }),
   })
   await talk(chat, 'hi')
   expect(textsOf(chat)).toEqual(['hi', 'Something else.'])
 })
 
 test('fails the run if the server cannot resume', async () => {
-  const { peer, chat } = open({ ask: () => ({ say: text('half').slice(0, 4) }), resume: () => undefined })
+  const { peer, chat } = open({ ask: () => ({ steps: text('half').slice(0, 4) }), resume: () => undefined })
   await talk(chat, 'hi', 'error')
   expect(peer.resumed).toBe(1)
   expect(chat.state.error).toMatchObject({ code: 'connection_lost', retryable: true })
@@ -219,20 +219,20 @@ test('fails the run if the server cannot resume', async () => {
 test('fails the run on a refusal, and sends the message again on retry instead of regenerating', async () => {
   const { peer, chat } = open((_, nth) => {
     if (nth === 1) throw new RequestError({ code: 'rate_limited', message: 'Slowly.', retryable: true }, 429)
-    return { say: text('now'), status: 'completed' }
+    return { steps: text('now'), status: 'completed' }
   })
   const { messageId } = await talk(chat, 'hi', 'error')
   expect(chat.state.error).toMatchObject({ code: 'rate_limited', message: 'Slowly.', retryable: true })
   await chat.retry()
   await until(chat, 'ready')
   expect(textsOf(chat)).toEqual(['hi', 'now'])
-  expect(peer.asked.map(({ kind }) => kind)).toEqual(['say', 'say'])
-  expect(peer.asked[1]?.messages.map(({ id }) => id)).toEqual([messageId])
+  expect(peer.requests.map(({ kind }) => kind)).toEqual(['say', 'say'])
+  expect(peer.requests[1]?.messages.map(({ id }) => id)).toEqual([messageId])
 })
 
 test('fails the run at an error, and keeps the text', async () => {
   const { chat } = open(() => ({
-    say: [...text('It began').slice(0, 4), { type: 'error', message: 'no more' }],
+    steps: [...text('It began').slice(0, 4), { type: 'error', message: 'no more' }],
     status: 'failed',
   }))
   await talk(chat, 'hi', 'error')
@@ -241,7 +241,7 @@ test('fails the run at an error, and keeps the text', async () => {
 })
 
 test('fails the run at an invalid chunk', async () => {
-  const { chat } = open(() => ({ say: [{ type: 'text-delta', id: 5 } as unknown as Chunk], status: 'completed' }))
+  const { chat } = open(() => ({ steps: [{ type: 'text-delta', id: 5 } as unknown as Chunk], status: 'completed' }))
   await talk(chat, 'hi', 'error')
   expect(chat.state.error).toMatchObject({ code: 'invalid-chunk', retryable: false })
 })
@@ -249,7 +249,7 @@ test('fails the run at an invalid chunk', async () => {
 test('stop keeps the text, stops the server, and takes nothing more', async () => {
   const gate = Promise.withResolvers<void>()
   const { peer, chat } = open(() => ({
-    say: [...text('one ').slice(0, 4), gate.promise, { type: 'text-delta', id: '0', delta: 'two' }],
+    steps: [...text('one ').slice(0, 4), gate.promise, { type: 'text-delta', id: '0', delta: 'two' }],
     status: 'completed',
   }))
   await chat.sendMessage('go')
@@ -260,8 +260,8 @@ test('stop keeps the text, stops the server, and takes nothing more', async () =
   gate.resolve()
   expect(textsOf(chat)).toEqual(['go', 'one '])
   expect(chat.store.messages[1]).toMatchObject({ status: 'cancelled' })
-  expect(peer.stopped).toEqual([peer.asked[0]?.runId])
-  expect(peer.asked[0]?.signal.aborted).toBe(true)
+  expect(peer.stopped).toEqual([peer.requests[0]?.runId])
+  expect(peer.requests[0]?.signal.aborted).toBe(true)
 })
 
 test('queues, rejects or interrupts while a run is open', async () => {
@@ -269,7 +269,7 @@ test('queues, rejects or interrupts while a run is open', async () => {
   const { chat } = open(({ messages }) => {
     const said = textOf(messages.at(-1)) ?? ''
     return {
-      say: said === 'first' ? [{ type: 'start' }, gate.promise, ...text('first!')] : text(`${said}!`),
+      steps: said === 'first' ? [{ type: 'start' }, gate.promise, ...text('first!')] : text(`${said}!`),
       status: 'completed',
     }
   })
@@ -281,8 +281,8 @@ test('queues, rejects or interrupts while a run is open', async () => {
   await expect.poll(() => textsOf(chat)).toEqual(['first', 'first!', 'second', 'second!', 'third'])
   const stuck = open(({ messages }) =>
     textOf(messages.at(-1)) === 'first'
-      ? { say: [{ type: 'start' }, new Promise(() => {})], status: 'completed' }
-      : { say: text('here'), status: 'completed' },
+      ? { steps: [{ type: 'start' }, new Promise(() => {})], status: 'completed' }
+      : { steps: text('here'), status: 'completed' },
   )
   await stuck.chat.sendMessage('first')
   await stuck.chat.sendMessage('now', { whenBusy: 'interrupt-previous' })
@@ -292,7 +292,7 @@ test('queues, rejects or interrupts while a run is open', async () => {
 
 test('regenerate and edit replace the turn', async () => {
   const { peer, chat } = open(({ messages }, nth) => ({
-    say: text(`${textOf(messages.at(-1))} ${nth}`),
+    steps: text(`${textOf(messages.at(-1))} ${nth}`),
     status: 'completed',
     messageId: `m-${nth}`,
   }))
@@ -301,8 +301,8 @@ test('regenerate and edit replace the turn', async () => {
   await chat.regenerate()
   await until(chat, 'ready')
   expect(textsOf(chat)).toEqual(['one', 'one 1', 'two', 'two 3'])
-  expect(peer.asked[2]).toMatchObject({ kind: 'regenerate', replaces: 'm-2' })
-  expect(peer.asked[2]?.messages.map(textOf)).toEqual(['one', 'one 1', 'two'])
+  expect(peer.requests[2]).toMatchObject({ kind: 'regenerate', replaces: 'm-2' })
+  expect(peer.requests[2]?.messages.map(textOf)).toEqual(['one', 'one 1', 'two'])
   await chat.regenerate(chat.store.messages[1]?.id)
   await until(chat, 'ready')
   expect(textsOf(chat)).toEqual(['one', 'one 4'])
@@ -310,18 +310,25 @@ test('regenerate and edit replace the turn', async () => {
   await until(chat, 'ready')
   expect(textsOf(chat)).toEqual(['ONE', 'ONE 5'])
   expect(chat.store.messages[0]?.id).toBe(edited.messageId)
-  expect(peer.asked[4]).toMatchObject({ kind: 'say', replaces: messageId })
-  expect(peer.asked[4]?.messages.map(textOf)).toEqual(['ONE'])
+  expect(peer.requests[4]).toMatchObject({ kind: 'say', replaces: messageId })
+  expect(peer.requests[4]?.messages.map(textOf)).toEqual(['ONE'])
 })
 
 test('shows structured data, state, data parts and sub-agents', async () => {
   const data: unknown[] = []
   const { chat } = open(() => ({
-    say: [
+    steps: [
       { type: 'start' },
       { type: 'data-scale', id: 's', data: { kilos: 1 } },
       { type: 'data-creak', data: 1, transient: true },
-      { type: 'structured-data', streamId: 'p', dataType: 'picture', kind: 'set', path: 'title', value: 'Mill' },
+      {
+        type: 'structured-data',
+        streamId: 'p',
+        dataType: 'picture',
+        kind: 'set',
+        path: 'title',
+        value: 'InProcessServer',
+      },
       { type: 'state-snapshot', state: { sacks: 3 } },
     ],
     status: 'completed',
@@ -332,15 +339,15 @@ test('shows structured data, state, data parts and sub-agents', async () => {
     { type: 'data-scale', id: 's', data: { kilos: 1 } },
     { type: 'data-creak', data: 1, transient: true },
   ])
-  expect(chat.store.structured('p')).toMatchObject({ data: { title: 'Mill' } })
+  expect(chat.store.structured('p')).toMatchObject({ data: { title: 'InProcessServer' } })
   expect(chat.store.state).toEqual({ sacks: 3 })
 })
 
 test('sends a file as a data URL in the message', async () => {
-  const { peer, chat } = open(() => ({ say: text('ok'), status: 'completed' }))
+  const { peer, chat } = open(() => ({ steps: text('ok'), status: 'completed' }))
   await chat.sendMessage({ text: 'look', files: [new File(['abc'], 'a b.txt', { type: 'text/plain' })] })
   await until(chat, 'ready')
-  expect(peer.asked[0]?.messages[0]?.parts[1]).toMatchObject({
+  expect(peer.requests[0]?.messages[0]?.parts[1]).toMatchObject({
     type: 'file',
     url: 'data:text/plain;base64,YWJj',
     mediaType: 'text/plain',
@@ -353,11 +360,11 @@ test('restores the history, pendings and the open run of a session', async () =>
     { chunk: { type: 'message', messageId: 'u', role: 'user', parts: [{ type: 'text', text: 'hello' }] } as Chunk },
     ...text('before').map(chunk => ({ chunk, messageId: 'm-0' })),
   ])
-  const { peer, chat } = open({ history, ask: () => ({ say: text('after'), status: 'completed' }) }, { session: 's' })
+  const { peer, chat } = open({ history, ask: () => ({ steps: text('after'), status: 'completed' }) }, { session: 's' })
   await expect.poll(() => textsOf(chat)).toEqual(['hello', 'before'])
   await talk(chat, 'more')
   expect(textsOf(chat)).toEqual(['hello', 'before', 'more', 'after'])
-  expect(peer.asked[0]?.messages.map(textOf)).toEqual(['hello', 'before', 'more'])
+  expect(peer.requests[0]?.messages.map(textOf)).toEqual(['hello', 'before', 'more'])
   expect(history).toHaveBeenCalledTimes(1)
   await chat.regenerate('u')
   await until(chat, 'ready')
@@ -365,21 +372,21 @@ test('restores the history, pendings and the open run of a session', async () =>
 
   const waiting = open(
     {
-      history: async () => [...CALL, ASKED].map(chunk => ({ chunk })),
-      ask: () => ({ say: text('went on'), status: 'completed' }),
+      history: async () => [...CALL, APPROVAL_REQUEST].map(chunk => ({ chunk })),
+      ask: () => ({ steps: text('went on'), status: 'completed' }),
     },
     { session: 's' },
   )
   await until(waiting.chat, 'paused')
   await waiting.chat.answer({ kind: 'approval', id: 'a-1', approved: false })
   await until(waiting.chat, 'ready')
-  expect(waiting.peer.asked).toMatchObject([{ kind: 'continue' }])
+  expect(waiting.peer.requests).toMatchObject([{ kind: 'continue' }])
 
   const under = open(
     {
       history: async () => (await history()).slice(0, 1),
-      resume: () => ({ say: text('still at it'), status: 'completed', isReplay: true }),
-      ask: () => ({ say: [], status: 'completed' }),
+      resume: () => ({ steps: text('still at it'), status: 'completed', isReplay: true }),
+      ask: () => ({ steps: [], status: 'completed' }),
     },
     { session: 's' },
   )

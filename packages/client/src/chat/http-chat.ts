@@ -4,7 +4,7 @@ import type { ConnectionStatus, Failure, Json, Message, Snapshot } from '@millra
 import type { ApiOptions } from '../connection/api.ts'
 import { type ChatConnection, sharedConnection } from '../connection/page-connection.ts'
 import { type ChatError, chatErrorOf, type ErrorSource, RequestError } from '../error/chat-error.ts'
-import { sendingOf } from '../store/local-messages.ts'
+import { toSendingMessage } from '../store/local-messages.ts'
 import { Store } from '../store/store.ts'
 import type { AgentName, ClientTools, ClientToolsOf, WorkflowName } from '../types/index.ts'
 import { type ChatCallbacks, invokeCallback } from './callbacks.ts'
@@ -14,8 +14,8 @@ import {
   type ChatInput,
   type ChatState,
   contentOf,
-  EMPTY,
-  filesShown,
+  EMPTY_MESSAGE,
+  localFileParts,
   type SendOptions,
   type SendResult,
   type UserPart,
@@ -28,73 +28,75 @@ import { SessionApi } from './session-api.ts'
 import { SessionFollower, type SessionListener } from './session-follower.ts'
 import { ToolCalls } from './tool-calls.ts'
 
-/** `A` is `typeof app`, where the compiler is to know what a server has. */
+/** `A` is `typeof app`: it types agents, tools and callbacks. */
 export interface ChatOptions<A = unknown> extends ApiOptions, ChatCallbacks<A> {
-  /** Who answers: an agent, or a workflow, by its name. */
+  /** Name of the agent that answers. Set this or `workflow`. */
   readonly agent?: AgentName<A> | undefined
+  /** Name of the workflow that answers. */
   readonly workflow?: WorkflowName<A> | undefined
-  /** The session; a new one, if nothing is said. */
+  /** Session id. @default a new session */
   readonly session?: string | undefined
-  /** The connection that carries it: the page's own, if nothing is said; or one to another system's server. */
+  /** Connection to the server, Millrace's or another system's. @default the connection that the page shares for these options */
   readonly connection?: ChatConnection | undefined
-  /** What this client can run for agents. */
+  /** Tools that this client runs for agents, by name. */
   readonly tools?: ClientToolsOf<A> | undefined
-  /** What becomes of a message while a run is open; `queue`, if nothing is said. */
+  /** Handling of a message while a run is open. @default 'queue' */
   readonly whenBusy?: WhenBusy | undefined
-  /** Goes along with every run; untrusted there. */
+  /** Sent with every run. The server must not trust it. */
   readonly data?: Computed<Json> | undefined
+  /** Minimum interval between notifications, in ms. @default 16 */
   readonly streamFlushInterval?: number | undefined
-  /** What to begin with, as `GET /sessions/:id` gave it. */
+  /** Initial content: a response of `GET /sessions/:id`. */
   readonly snapshot?: Snapshot | undefined
-  /** How many messages are read at once; 100, if nothing is said. */
+  /** Number of messages to load at once. @default 100 */
   readonly pageSize?: number | undefined
 }
 
 const PAGE_SIZE = 100
 
-/** A conversation with a Millrace server, or with another that a connection makes look like one. */
+/** A conversation with a Millrace server, or by a foreign connection with another system's. */
 export class HttpChat<A = unknown> implements Chat {
   readonly store: Store
   readonly #options: ChatOptions
   readonly #api: SessionApi
   readonly #observer: ChatObserver
-  readonly #calls: ToolCalls
+  readonly #toolCalls: ToolCalls
   readonly #state: ObservableState
   readonly #outbox: Outbox
   readonly #sessionId: string
   readonly #follower: SessionFollower
-  #older: string | undefined
-  /** Leaves what nobody has started, once what was asked for is done. */
-  #release: (() => void) | undefined
-  /** Why the connection was lost while a run was open. */
-  #lost: string | undefined
-  /** Why the session cannot be followed. */
-  #broken: ChatError | undefined
+  /** Id before which `loadOlder` continues. */
+  #olderBefore: string | undefined
+  /** Ends the automatic start of a send. */
+  #releaseAutoStart: (() => void) | undefined
+  /** Reason of a lost connection while a run was open. */
+  #disconnectReason: string | undefined
+  /** Error due to which the session cannot be followed. */
+  #streamError: ChatError | undefined
 
-  constructor(given: ChatOptions<A>) {
-    // What the compiler knows of an app nobody needs here.
-    const options = given as ChatOptions
+  constructor(typedOptions: ChatOptions<A>) {
+    const options = typedOptions as ChatOptions
     const { snapshot, session, streamFlushInterval, tools = {} } = options
     this.#options = options
     const connection = options.connection ?? sharedConnection(options)
     this.store = new Store({ flushInterval: streamFlushInterval, view: snapshot?.view })
     this.#observer = new ChatObserver(this.store, {
-      failed: ({ runId, error }) =>
+      runFailed: ({ runId, error }) =>
         this.#report({ code: 'run_failed', message: 'The run failed.', ...error }, 'stream', { runId }),
-      titled: title => this.#state.set({ title }),
+      titleChanged: title => this.#state.set({ title }),
     })
     this.#observer.callbacks = options
     this.#sessionId = session ?? newId()
     this.#api = new SessionApi(connection.api, this.#sessionId)
-    this.#calls = new ToolCalls(this.#api, (error, toolCallId) => this.#report(error, 'answer', { toolCallId }))
-    this.#calls.tools = tools
+    this.#toolCalls = new ToolCalls(this.#api, (error, toolCallId) => this.#report(error, 'answer', { toolCallId }))
+    this.#toolCalls.tools = tools
     this.#outbox = new Outbox(this.#api)
-    const isKnown = session !== undefined
-    this.#state = new ObservableState({ sessionId: this.#sessionId, isLoading: isKnown })
-    this.#follower = new SessionFollower(this.#sessionId, isKnown, connection, this.#listener())
+    const mayExist = session !== undefined
+    this.#state = new ObservableState({ sessionId: this.#sessionId, isLoading: mayExist })
+    this.#follower = new SessionFollower(this.#sessionId, mayExist, connection, this.#listener())
     if (snapshot) this.#begin(snapshot)
-    this.store.subscribe(['ledger'], () => this.#look())
-    this.store.subscribe(['pendings'], () => this.#lookForCalls())
+    this.store.subscribe(['ledger'], () => this.#updateStatus())
+    this.store.subscribe(['pendings'], () => this.#updateToolCalls())
   }
 
   get state(): ChatState {
@@ -110,12 +112,12 @@ export class HttpChat<A = unknown> implements Chat {
   }
 
   get tools(): ClientTools {
-    return this.#calls.tools
+    return this.#toolCalls.tools
   }
 
   set tools(tools: ClientTools) {
-    this.#calls.tools = tools
-    this.#lookForCalls()
+    this.#toolCalls.tools = tools
+    this.#updateToolCalls()
   }
 
   subscribe(listener: () => void): () => void {
@@ -123,14 +125,14 @@ export class HttpChat<A = unknown> implements Chat {
   }
 
   start(): () => void {
-    const leave = this.#follower.start()
-    this.#release?.()
-    this.#lookForCalls()
-    return leave
+    const release = this.#follower.start()
+    this.#releaseAutoStart?.()
+    this.#updateToolCalls()
+    return release
   }
 
-  #lookForCalls(): void {
-    if (this.#follower.isFollowing) this.#calls.look(this.store.pendings)
+  #updateToolCalls(): void {
+    if (this.#follower.isFollowing) this.#toolCalls.update(this.store.pendings)
   }
 
   get #pageSize(): number {
@@ -142,94 +144,94 @@ export class HttpChat<A = unknown> implements Chat {
       pageSize: () => this.#pageSize,
       isNew: () => this.store.head === 0,
       snapshot: snapshot => {
-        // Before who listens to the store sees them there.
-        const own = new Set(this.#outbox.all.map(({ runId }) => runId))
-        this.#begin(snapshot, own, this.store.restore(snapshot.view, snapshot.page?.before))
+        // Read before `restore`: listeners of the store remove runs from the outbox.
+        const ownRunIds = new Set(this.#outbox.runs.map(({ runId }) => runId))
+        this.#begin(snapshot, ownRunIds, this.store.restore(snapshot.view, snapshot.page?.before))
       },
       entries: (entries, through) => this.#observer.apply(entries, through),
-      status: (status, reason) => this.#heard(status, reason),
-      failed: (failure, isNone) => this.#failed(failure, isNone),
+      status: (status, reason) => this.#onStatus(status, reason),
+      failed: (failure, isMissing) => this.#onFailure(failure, isMissing),
     }
   }
 
-  #begin({ cursor, page, title, view }: Snapshot, own = new Set<string>(), hasOlderShown = false): void {
+  #begin({ cursor, page, title, view }: Snapshot, ownRunIds = new Set<string>(), keepsOlder = false): void {
     this.#follower.cursor = cursor
     this.#state.set({ isLoading: false, title })
-    if (!hasOlderShown) {
-      this.#older = page?.before
+    if (!keepsOlder) {
+      this.#olderBefore = page?.before
       this.#state.set({ hasOlder: page?.hasMore ?? false })
     }
-    this.#observer.begin(view, own)
-    this.#look()
+    this.#observer.begin(view, ownRunIds)
+    this.#updateStatus()
   }
 
-  #heard(status: ConnectionStatus, reason: string): void {
-    if (!this.#follower.isStarted) this.#calls.close()
+  #onStatus(status: ConnectionStatus, reason: string): void {
+    if (!this.#follower.isStarted) this.#toolCalls.close()
     this.#state.set({ connection: { status, reason } })
-    if (status === 'live' && this.#broken) {
-      this.#forget(this.#broken)
-      this.#broken = undefined
-      this.#look()
+    if (status === 'live' && this.#streamError) {
+      this.#resolveError(this.#streamError)
+      this.#streamError = undefined
+      this.#updateStatus()
     }
-    if (status === 'offline' && this.state.runId !== undefined) this.#lost ??= reason
-    if (status !== 'live' || this.#lost === undefined) return
-    const lost = chatErrorOf(this.#lost, 'stream', { recovered: true })
-    this.#lost = undefined
-    invokeCallback(this.callbacks.onError, { ...lost, code: 'disconnected', retryable: false })
+    if (status === 'offline' && this.state.runId !== undefined) this.#disconnectReason ??= reason
+    if (status !== 'live' || this.#disconnectReason === undefined) return
+    const error = chatErrorOf(this.#disconnectReason, 'stream', { recovered: true })
+    this.#disconnectReason = undefined
+    invokeCallback(this.callbacks.onError, { ...error, code: 'disconnected', retryable: false })
   }
 
-  /** It cannot be followed: what it shows stays. */
-  #failed(failure: Failure, isNone: boolean): void {
-    this.#lost = undefined
+  /** The session cannot be followed. Its messages stay. */
+  #onFailure(failure: Failure, isMissing: boolean): void {
+    this.#disconnectReason = undefined
     this.#state.set({ isLoading: false })
-    for (const one of this.#outbox.all) if (one.fate === 'accepted') this.#lose(one, failure)
-    if (isNone || this.#broken?.code === failure.code) return
+    for (const run of this.#outbox.runs) if (run.outcome === 'accepted') this.#sendFailed(run, failure)
+    if (isMissing || this.#streamError?.code === failure.code) return
     const { runId } = this.state
-    this.#broken = chatErrorOf(failure, 'stream', undefined, false)
-    this.#tell(this.#broken)
-    if (runId !== undefined) this.#observer.lose(runId)
+    this.#streamError = chatErrorOf(failure, 'stream', undefined, false)
+    this.#setError(this.#streamError)
+    if (runId !== undefined) this.#observer.disconnected(runId)
   }
 
   #report(error: unknown, source: ErrorSource, details?: unknown): ChatError {
-    return this.#tell(chatErrorOf(error, source, details))
+    return this.#setError(chatErrorOf(error, source, details))
   }
 
-  #tell(error: ChatError): ChatError {
+  #setError(error: ChatError): ChatError {
     this.#state.set({ error })
-    this.#look()
+    this.#updateStatus()
     invokeCallback(this.callbacks.onError, error)
     return error
   }
 
-  /** It is an error no more. */
-  #forget(error: unknown): void {
+  /** Clears an error that no longer applies. */
+  #resolveError(error: unknown): void {
     if (error && this.state.error === error) this.#state.set({ error: undefined })
   }
 
-  #look(): void {
+  #updateStatus(): void {
     const { runs, requests } = this.store.ledger
-    if (this.#outbox.all.length > 0) {
-      for (const { runId } of [...runs, ...requests]) this.#forget(this.#outbox.delete(runId)?.fate)
+    if (this.#outbox.runs.length > 0) {
+      for (const { runId } of [...runs, ...requests]) this.#resolveError(this.#outbox.delete(runId)?.outcome)
     }
-    const isUnderWay = this.#outbox.all.some(isInFlight)
-    // How it stands with a session that cannot be followed is not known.
-    const open = this.#broken ? undefined : runs.findLast(({ finishedAt }) => finishedAt === undefined)
-    const isWaiting = !this.#broken && requests.some(({ status }) => status === 'waiting')
-    const idle = isUnderWay || isWaiting ? 'submitted' : this.state.error ? 'error' : 'ready'
+    const isSending = this.#outbox.runs.some(isInFlight)
+    // The status of runs is unknown if the session cannot be followed.
+    const open = this.#streamError ? undefined : runs.findLast(({ finishedAt }) => finishedAt === undefined)
+    const isQueued = !this.#streamError && requests.some(({ status }) => status === 'waiting')
+    const idle = isSending || isQueued ? 'submitted' : this.state.error ? 'error' : 'ready'
     const status = open ? (open.status === 'paused' ? 'paused' : 'streaming') : idle
     this.#state.set({ status, runId: open?.runId })
-    if (!open && idle !== 'submitted') this.#release?.()
+    if (!open && idle !== 'submitted') this.#releaseAutoStart?.()
   }
 
   clearError(): void {
     this.#state.set({ error: undefined })
-    this.#look()
+    this.#updateStatus()
   }
 
   async sendMessage(input: ChatInput, options: SendOptions = {}): Promise<SendResult> {
     const { messageId = newId() } = options
     const { agent, workflow } = options.agent || options.workflow ? options : this.#options
-    return this.#say('/runs', messageId, input, async () => {
+    return this.#send('/runs', messageId, input, async () => {
       const { whenBusy = this.#options.whenBusy ?? 'queue', data = await computed(this.#options.data) } = options
       return { agent, workflow, messageId, whenBusy, data }
     })
@@ -237,77 +239,82 @@ export class HttpChat<A = unknown> implements Chat {
 
   async edit(messageId: string, input: ChatInput): Promise<SendResult> {
     const newMessageId = newId()
-    return this.#say('/edit', newMessageId, input, async () => ({
+    return this.#send('/edit', newMessageId, input, async () => ({
       messageId,
       newMessageId,
       data: await computed(this.#options.data),
     }))
   }
 
-  /** Says something, which is shown until the log has it, and stays where it cannot be sent. */
-  async #say(path: string, messageId: string, input: ChatInput, about: () => Promise<object>): Promise<SendResult> {
+  /** Sends a message. It is shown optimistically, and stays with an error if the send fails. */
+  async #send(
+    path: string,
+    messageId: string,
+    input: ChatInput,
+    createFields: () => Promise<object>,
+  ): Promise<SendResult> {
     const { parts, files, metadata } = contentOf(input)
-    if (parts.length + files.length === 0) return { messageId, error: EMPTY }
+    if (parts.length + files.length === 0) return { messageId, error: EMPTY_MESSAGE }
     const runId = newId()
-    const shown = sendingOf(
-      { messageId, role: 'user', parts: [...parts, ...filesShown(files)], ...(metadata && { metadata }) },
+    const message = toSendingMessage(
+      { messageId, role: 'user', parts: [...parts, ...localFileParts(files)], ...(metadata && { metadata }) },
       Date.now(),
     )
-    const make = async () => {
+    const createBody = async () => {
       const uploaded: UserPart[] = []
       for (const file of files) uploaded.push(await this.#api.upload(file))
-      return { ...(await about()), runId, input: { parts: [...parts, ...uploaded], metadata } }
+      return { ...(await createFields()), runId, input: { parts: [...parts, ...uploaded], metadata } }
     }
-    return this.#ask({ path, messageId, runId, shown, make })
+    return this.#requestRun({ path, messageId, runId, message, createBody })
   }
 
-  /** Asks for a run, and follows the session from then on. */
-  async #ask(outgoing: OutgoingRun): Promise<SendResult> {
-    const { messageId, runId, shown } = outgoing
-    if (!this.#follower.isStarted) this.#release = this.start()
-    const asked = this.#outbox.ask(outgoing)
-    if (shown) this.store.add(shown)
+  /** Requests a run, and follows the session from then on. */
+  async #requestRun(outgoing: OutgoingRun): Promise<SendResult> {
+    const { messageId, runId, message } = outgoing
+    if (!this.#follower.isStarted) this.#releaseAutoStart = this.start()
+    const sent = this.#outbox.send(outgoing)
+    if (message) this.store.add(message)
     this.store.flush()
     this.#state.set({ error: undefined })
-    this.#look()
+    this.#updateStatus()
     try {
-      await asked
+      await sent
     } catch (error) {
-      // The log has it, whatever became of the replies.
+      // The log has the run although the response was lost.
       if (!this.#outbox.has(outgoing)) return { messageId, runId }
-      const told = this.#lose(outgoing, error)
-      // It may be there all the same.
-      if (told.retryable) this.#follower.followNow(false)
-      return { messageId, error: told }
+      const chatError = this.#sendFailed(outgoing, error)
+      // The server may have accepted it.
+      if (chatError.retryable) this.#follower.followNow(false)
+      return { messageId, error: chatError }
     }
     this.#follower.followNow(true)
-    this.#look()
+    this.#updateStatus()
     return { messageId, runId }
   }
 
-  /** What was asked for did not get there, as far as can be known. */
-  #lose(outgoing: OutgoingRun, error: unknown): ChatError {
-    const { messageId, runId, shown } = outgoing
-    const told = chatErrorOf(error, 'send', { messageId })
-    const { code, message, retryable } = told
-    outgoing.fate = told
-    if (shown) this.store.add({ ...shown, status: 'error', error: { code, message, retryable } })
-    // What was refused may be asked for otherwise.
+  /** Marks a run as failed to send. The server may still have accepted it. */
+  #sendFailed(outgoing: OutgoingRun, error: unknown): ChatError {
+    const { messageId, runId, message: sending } = outgoing
+    const chatError = chatErrorOf(error, 'send', { messageId })
+    const { code, message, retryable } = chatError
+    outgoing.outcome = chatError
+    if (sending) this.store.add({ ...sending, status: 'error', error: { code, message, retryable } })
+    // A refused request may be sent with another body.
     if (!retryable) outgoing.body = undefined
-    if (!retryable && !shown) this.#outbox.delete(runId)
-    return this.#tell(told)
+    if (!retryable && !sending) this.#outbox.delete(runId)
+    return this.#setError(chatError)
   }
 
   async stop({ runId = this.state.runId, mode }: { runId?: string; mode?: 'interrupt' | 'abort' } = {}): Promise<void> {
-    const sent = runId === undefined ? this.#outbox.all.filter(isInFlight) : []
-    // What is on its way can only be stopped once it is there.
-    await (sent.length > 0 && this.#outbox.turn)
-    // The last first, or it would begin.
-    const runIds = sent.filter(({ fate }) => fate === 'accepted').map(one => one.runId)
-    if (runIds.length === 0 && !this.#follower.isKnown) return
+    const sent = runId === undefined ? this.#outbox.runs.filter(isInFlight) : []
+    // A request in flight can be stopped only after the server has it.
+    await (sent.length > 0 && this.#outbox.settled)
+    // The last one first. Otherwise a queued run would start when the one before it stops.
+    const runIds = sent.filter(({ outcome }) => outcome === 'accepted').map(run => run.runId)
+    if (runIds.length === 0 && !this.#follower.mayExist) return
     try {
-      for (const one of runIds.length > 0 ? runIds.reverse() : [runId]) {
-        await this.#api.askWithRetry('POST', '/stop', { runId: one, mode })
+      for (const id of runIds.length > 0 ? runIds.reverse() : [runId]) {
+        await this.#api.askWithRetry('POST', '/stop', { runId: id, mode })
       }
     } catch (error) {
       this.#report(error, 'send')
@@ -316,45 +323,48 @@ export class HttpChat<A = unknown> implements Chat {
 
   async retry(messageId?: string): Promise<SendResult> {
     const failed = this.#outbox.failed(messageId)
-    return failed ? this.#ask(failed) : this.regenerate(messageId)
+    return failed ? this.#requestRun(failed) : this.regenerate(messageId)
   }
 
   async regenerate(messageId?: string): Promise<SendResult> {
-    const turn = this.store.ledger.requests.findLast(
+    const request = this.store.ledger.requests.findLast(
       ({ status, message }) => status === 'started' && message?.messageId === (messageId ?? message?.messageId),
     )
-    if (messageId === undefined) return this.#redo(turn?.message?.messageId ?? '')
-    const of = turn?.runId ?? this.#runAfter(messageId)
-    if (of !== undefined) return this.#redo(messageId, of)
-    const message = `No turn has the message ${messageId}.`
+    if (messageId === undefined) return this.#redo(request?.message?.messageId ?? '')
+    const targetRunId = request?.runId ?? this.#runIdOf(messageId)
+    if (targetRunId !== undefined) return this.#redo(messageId, targetRunId)
+    const message = `Expected the id of a message of a turn, found ${messageId}.`
     const error = new RequestError({ code: 'message_unknown', message })
     return { messageId, error: this.#report(error, 'send', { messageId }) }
   }
 
-  /** The run that a message is of, or that answered it. */
-  #runAfter(messageId: string): string | undefined {
+  /** Id of the run that wrote a message or answered it. */
+  #runIdOf(messageId: string): string | undefined {
     const { messages } = this.store
     const at = messages.findIndex(({ id }) => id === messageId)
-    const isAnother = (role: string, i: number) => role === 'user' && i > 0
-    return messages.slice(at >>> 0).find(({ runId, role }, i) => runId !== undefined || isAnother(role, i))?.runId
+    const isNextTurn = (role: string, i: number) => role === 'user' && i > 0
+    return messages.slice(at >>> 0).find(({ runId, role }, i) => runId !== undefined || isNextTurn(role, i))?.runId
   }
 
-  /** Does a turn again. */
-  #redo(messageId: string, of?: string): Promise<SendResult> {
+  /** Repeats the turn of a run, or the last turn. */
+  #redo(messageId: string, targetRunId?: string): Promise<SendResult> {
     const runId = newId()
-    return this.#ask({ path: '/retry', messageId, runId, make: async () => ({ of, runId }) })
+    return this.#requestRun({ path: '/retry', messageId, runId, createBody: async () => ({ of: targetRunId, runId }) })
   }
 
   async answer(answer: ChatAnswer): Promise<void> {
     try {
-      // What came just now is shown, too.
+      // Includes pendings that are not notified yet.
       this.store.flush()
       const pending = this.store.pendings.find(({ id }) => id === answer.id)
-      // What was shown is what may run.
-      const shown = pending && 'part' in pending && !pending.part.blobs ? { input: pending.part.input ?? null } : {}
+      // Sends the input that the user saw: only that is approved.
+      const seen = pending && 'part' in pending && !pending.part.blobs ? { input: pending.part.input ?? null } : {}
       if (answer.kind === 'approval' && answer.approved && !pending)
-        throw new RequestError({ code: 'answer_unknown', message: `No pending has the id ${answer.id}.` })
-      await this.#api.answer(answer.kind === 'approval' ? { ...shown, ...answer } : answer)
+        throw new RequestError({
+          code: 'answer_unknown',
+          message: `Expected the id of a pending approval, found ${answer.id}.`,
+        })
+      await this.#api.answer(answer.kind === 'approval' ? { ...seen, ...answer } : answer)
     } catch (error) {
       this.#report(error, 'answer', { id: answer.id })
       throw error
@@ -363,17 +373,17 @@ export class HttpChat<A = unknown> implements Chat {
 
   async loadOlder(): Promise<void> {
     const { hasOlder, isLoadingOlder } = this.state
-    const before = this.#older
+    const before = this.#olderBefore
     if (!hasOlder || isLoadingOlder || before === undefined) return
     this.#state.set({ isLoadingOlder: true })
     try {
       const path = `?messages=last:${this.#pageSize}&before=${encodeURIComponent(before)}`
       type Older = { messages: Message[]; page: NonNullable<Snapshot['page']> }
       const { messages, page } = await this.#api.ask<Older>('GET', path)
-      // What is shown may begin elsewhere by now.
-      if (this.#older !== before) return
+      // A snapshot may have replaced the messages meanwhile.
+      if (this.#olderBefore !== before) return
       this.store.prepend(messages)
-      this.#older = page.before
+      this.#olderBefore = page.before
       this.#state.set({ hasOlder: page.hasMore })
     } catch (error) {
       this.#report(error, 'history')

@@ -8,16 +8,16 @@ const IDLE: ChatState = {
   status: 'ready',
   runId: undefined,
   error: undefined,
-  connection: { status: 'idle', reason: 'nobody follows' },
+  connection: { status: 'idle', reason: 'no subscribers' },
   isLoading: false,
   title: undefined,
   hasOlder: false,
   isLoadingOlder: false,
 }
 
-/** The state of a chat, and who wants to know of it. */
+/** State of a chat with its subscribers. */
 export class ObservableState {
-  readonly #topics = new Listeners()
+  readonly #listeners = new Listeners()
   #state: ChatState
 
   constructor(state: Partial<ChatState>) {
@@ -28,15 +28,15 @@ export class ObservableState {
     return this.#state
   }
 
-  /** Sets fields; who listens is told only where one is another. */
+  /** Sets fields. Notifies subscribers only if one of them changed. */
   set(fields: Partial<ChatState>): void {
     const names = Object.keys(fields) as (keyof ChatState)[]
     if (names.every(name => Object.is(fields[name], this.#state[name]))) return
     this.#state = { ...this.#state, ...fields }
-    this.#topics.tell(STATE)
+    this.#listeners.notify(STATE)
   }
 
   subscribe(listener: () => void): () => void {
-    return this.#topics.add(STATE, undefined, listener)
+    return this.#listeners.add(STATE, undefined, listener)
   }
 }

@@ -2,73 +2,73 @@ import type { Message } from '@millrace/protocol'
 import type { ChatError } from '../error/chat-error.ts'
 import type { SessionApi } from './session-api.ts'
 
-/** A run that was asked for, until the log has it: enough to ask again, for the same. */
+/** A requested run that the log does not have yet, with all that a resend needs. */
 export interface OutgoingRun {
   readonly runId: string
-  /** The message that it says, or is about. */
+  /** Message that the run sends or regenerates. */
   readonly messageId: string
   readonly path: string
-  /** What it says, as it is shown until then. */
-  readonly shown?: Message | undefined
-  readonly make: () => Promise<object>
-  /** What is asked for: made once, since only the same again is the same run. */
+  /** Optimistic message. */
+  readonly message?: Message | undefined
+  readonly createBody: () => Promise<object>
+  /** Request body. Created once: a resend must be equal to count as the same run. */
   body?: object | undefined
-  /** Nothing, while it is on its way. */
-  fate?: 'accepted' | ChatError | undefined
+  /** Undefined while in flight. */
+  outcome?: 'accepted' | ChatError | undefined
 }
 
-/** Whether it may still come to something by itself. */
-export const isInFlight = ({ fate }: OutgoingRun): boolean => typeof fate !== 'object'
+/** Whether the run can still appear in the log without a resend. */
+export const isInFlight = ({ outcome }: OutgoingRun): boolean => typeof outcome !== 'object'
 
-/** What a chat has asked for, and the log does not have yet: one after the other, so that nothing is overtaken. */
+/** Queue of requested runs that the log does not have yet. Sends one at a time, in order. */
 export class Outbox {
   readonly #api: SessionApi
-  readonly #all = new Map<string, OutgoingRun>()
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #runs = new Map<string, OutgoingRun>()
+  #queue: Promise<unknown> = Promise.resolve()
 
   constructor(api: SessionApi) {
     this.#api = api
   }
 
-  get all(): readonly OutgoingRun[] {
-    return [...this.#all.values()]
+  get runs(): readonly OutgoingRun[] {
+    return [...this.#runs.values()]
   }
 
-  /** Settled when nothing is on its way any more, of what was up to now. */
-  get turn(): Promise<unknown> {
-    return this.#turn
+  /** Resolves when all requests so far have settled. */
+  get settled(): Promise<unknown> {
+    return this.#queue
   }
 
   has({ runId }: OutgoingRun): boolean {
-    return this.#all.has(runId)
+    return this.#runs.has(runId)
   }
 
-  /** What could not be sent: that message, or the last. */
+  /** Failed run of a message, or the last failed one. */
   failed(messageId?: string): OutgoingRun | undefined {
-    return this.all.findLast(one => one.shown && !isInFlight(one) && one.messageId === (messageId ?? one.messageId))
+    return this.runs.findLast(run => run.message && !isInFlight(run) && run.messageId === (messageId ?? run.messageId))
   }
 
-  /** Asks, after all that was asked before. */
-  ask(outgoing: OutgoingRun): Promise<void> {
-    const { runId, path, make } = outgoing
-    outgoing.fate = undefined
-    // The last, if it is not the first time.
-    this.#all.delete(runId)
-    this.#all.set(runId, outgoing)
-    const asked = this.#turn.then(async () => {
-      outgoing.body ??= await make()
+  /** Sends the request after all earlier ones. */
+  send(outgoing: OutgoingRun): Promise<void> {
+    const { runId, path, createBody } = outgoing
+    outgoing.outcome = undefined
+    // A resend moves to the end.
+    this.#runs.delete(runId)
+    this.#runs.set(runId, outgoing)
+    const sent = this.#queue.then(async () => {
+      outgoing.body ??= await createBody()
       await this.#api.askWithRetry('POST', path, outgoing.body)
-      outgoing.fate = 'accepted'
+      outgoing.outcome = 'accepted'
     })
-    this.#turn = asked.catch(() => {})
-    return asked
+    this.#queue = sent.catch(() => {})
+    return sent
   }
 
-  /** The log has it, or nobody wants it any more. */
+  /** Removes a run that is in the log or was given up. */
   delete(runId: string): OutgoingRun | undefined {
-    const outgoing = this.#all.get(runId)
-    this.#all.delete(runId)
-    for (const part of outgoing?.shown?.parts ?? []) if (part.type === 'file') URL.revokeObjectURL?.(part.url)
+    const outgoing = this.#runs.get(runId)
+    this.#runs.delete(runId)
+    for (const part of outgoing?.message?.parts ?? []) if (part.type === 'file') URL.revokeObjectURL?.(part.url)
     return outgoing
   }
 }

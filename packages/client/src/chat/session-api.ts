@@ -5,13 +5,13 @@ import type { ChatConnection } from '../connection/page-connection.ts'
 import { failureOf } from '../error/chat-error.ts'
 import type { UserPart } from './chat.ts'
 
-/** How often a request is tried that did not get there. */
+/** Attempts per request without a signal. */
 const ATTEMPTS = 5
-/** How many bytes of a file get through in a millisecond, at least. */
-const SLOWEST = 32
+/** Slowest upload that does not time out, in bytes per ms. */
+const MIN_UPLOAD_RATE = 32
 export const CONFLICT = 409
 
-/** What a chat asks the server for in its session. */
+/** Requests of a chat about its session. */
 export class SessionApi {
   readonly #api: ChatConnection['api']
   readonly #sessionId: string
@@ -25,12 +25,12 @@ export class SessionApi {
     return this.#api.ask<T>(method, sessionPath(this.#sessionId, path), body, signal)
   }
 
-  /** Asks until it gets there, a few times or until it is not to: what is asked has a name, so that twice is once. */
+  /** Retries a few times, or with a signal until it aborts. All requests are idempotent. */
   askWithRetry<T>(method: string, path: string, body?: object, signal?: AbortSignal): Promise<T> {
-    return this.#insist(() => this.ask<T>(method, path, body, signal), signal)
+    return this.#withRetry(() => this.ask<T>(method, path, body, signal), signal)
   }
 
-  #insist<T>(ask: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  #withRetry<T>(ask: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const attempts = signal ? Infinity : ATTEMPTS - 1
     const delayAfter = (error: unknown) => {
       const { retryable, retryAfter = 0, status } = failureOf(error)
@@ -41,15 +41,15 @@ export class SessionApi {
     return retry(ask, new RetryDelay({ ...BACKOFF, attempts }), delayAfter, signal)
   }
 
-  /** Gives a file to the server: the part that names it. The same bytes twice are one file. */
+  /** Uploads a file, and returns its part. The server stores equal bytes once. */
   upload(file: File): Promise<UserPart> {
     const headers = {
       'content-type': file.type || 'application/octet-stream',
       'x-filename': encodeURIComponent(file.name),
     }
-    return this.#insist(async () => {
+    return this.#withRetry(async () => {
       const path = sessionPath(this.#sessionId, '/uploads')
-      const timeoutMs = TIMEOUT_MS + file.size / SLOWEST
+      const timeoutMs = TIMEOUT_MS + file.size / MIN_UPLOAD_RATE
       type Uploaded = { url: string; mediaType: string; filename?: string }
       const reply = await this.#api.read<Uploaded>('POST', path, { body: file, headers }, timeoutMs)
       const { url, mediaType, filename } = reply
@@ -57,7 +57,7 @@ export class SessionApi {
     })
   }
 
-  /** The whole input of a call. */
+  /** Input of a tool call, loaded from its blob if it is large. */
   async inputOf({ input = null, blobs }: ToolPart, signal: AbortSignal): Promise<Json> {
     const hash = blobs?.['/input']?.hash
     return hash === undefined ? input : this.askWithRetry('GET', `/blobs/${hash}`, undefined, signal)

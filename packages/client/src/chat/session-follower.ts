@@ -3,91 +3,91 @@ import { RetryDelay } from '@millrace/protocol/retry'
 import { BACKOFF } from '../connection/api.ts'
 import type { ChatConnection } from '../connection/page-connection.ts'
 
-/** Who wants to know what comes. */
+/** Receives the events of a followed session. */
 export interface SessionListener {
-  /** How many messages are read at once. */
+  /** Number of messages in a snapshot. */
   pageSize(): number
-  /** Whether anything of the session was seen. */
+  /** Whether no entry of the session was received yet. */
   isNew(): boolean
   snapshot(snapshot: Snapshot): void
-  /** False where a snapshot is needed to go on from. */
+  /** Returns false if a snapshot is needed. */
   entries(entries: readonly Entry[], through: number): boolean
   status(status: ConnectionStatus, reason: string): void
-  /** It cannot be followed; where there is none, it is looked for again. */
-  failed(failure: Failure, isNone: boolean): void
+  /** The session cannot be followed. A session that does not exist yet is polled. */
+  failed(failure: Failure, isMissing: boolean): void
 }
 
-/** Follows the session of a chat, from when there may be one, for as long as somebody wants it. */
+/** Follows the session of a chat while it is started, as soon as the session may exist. */
 export class SessionFollower {
-  /** Whether there may be a session: one that was just thought of is nobody's to read. */
-  isKnown: boolean
-  /** What is read next; nothing, where a snapshot is. */
+  /** Whether the session may exist. A generated id does not before the first request. */
+  mayExist: boolean
+  /** Position to continue from. Undefined to begin with a snapshot. */
   cursor: string | undefined
   readonly #sessionId: string
   readonly #connection: ChatConnection
   readonly #listener: SessionListener
-  #following: Subscription | undefined
-  #starts = 0
-  /** Whether the server knows no such session; when to look for it again. */
-  #isNone = false
-  readonly #delay = new RetryDelay(BACKOFF)
-  /** Whether the server has taken something for it, of which nothing was seen yet. */
-  #isMade = false
+  #subscription: Subscription | undefined
+  #startCount = 0
+  /** Whether the server has no such session, so that it is polled. */
+  #isMissing = false
+  readonly #pollDelay = new RetryDelay(BACKOFF)
+  /** Whether the server accepted a request for it, and no entry was received yet. */
+  #isCreated = false
 
-  constructor(sessionId: string, isKnown: boolean, connection: ChatConnection, listener: SessionListener) {
+  constructor(sessionId: string, mayExist: boolean, connection: ChatConnection, listener: SessionListener) {
     this.#sessionId = sessionId
-    this.isKnown = isKnown
+    this.mayExist = mayExist
     this.#connection = connection
     this.#listener = listener
   }
 
   get isStarted(): boolean {
-    return this.#starts > 0
+    return this.#startCount > 0
   }
 
   get isFollowing(): boolean {
-    return this.#following !== undefined
+    return this.#subscription !== undefined
   }
 
   start(): () => void {
-    this.#starts++
-    if (this.isKnown) this.#follow()
+    this.#startCount++
+    if (this.mayExist) this.#follow()
     let isStarted = true
     return () => {
       if (!isStarted) return
       isStarted = false
-      if (--this.#starts === 0) this.#leave()
+      if (--this.#startCount === 0) this.#close()
     }
   }
 
-  #leave(): void {
-    this.#delay.cancel()
-    // Without one it was about to take a snapshot, and then has to.
-    if (this.#following) this.cursor = this.#following.cursor
-    this.#following?.close()
-    this.#following = undefined
-    this.#isNone = false
-    this.#listener.status('idle', 'nobody follows')
+  #close(): void {
+    this.#pollDelay.cancel()
+    // An undefined cursor means that a snapshot was about to be read: then it is still needed.
+    if (this.#subscription) this.cursor = this.#subscription.cursor
+    this.#subscription?.close()
+    this.#subscription = undefined
+    this.#isMissing = false
+    this.#listener.status('idle', 'no subscribers')
   }
 
   #follow(): void {
-    if (this.#following || !this.isStarted) return
+    if (this.#subscription || !this.isStarted) return
     const listener = this.#listener
-    this.#following = this.#connection.follow(
+    this.#subscription = this.#connection.follow(
       this.#sessionId,
       {
         messages: listener.pageSize(),
         snapshot: snapshot => {
-          this.#isNone = false
-          this.#delay.progressed()
+          this.#isMissing = false
+          this.#pollDelay.progressed()
           listener.snapshot(snapshot)
         },
         entries: (entries, through) => {
-          if (!listener.entries(entries, through)) this.#following?.refresh()
+          if (!listener.entries(entries, through)) this.#subscription?.refresh()
         },
         status: (status, reason) => {
-          // That it is looked for again is no news.
-          if (!this.#isNone) listener.status(status, reason)
+          // Polling does not change the status.
+          if (!this.#isMissing) listener.status(status, reason)
         },
         fail: failure => this.#failed(failure),
       },
@@ -95,38 +95,38 @@ export class SessionFollower {
     )
   }
 
-  /** Follows from where it is; of a session that was just made, everything is news. */
-  #anew(): void {
-    if (this.#isMade) this.cursor ??= '0'
-    this.#isNone = this.#isMade = false
-    this.#following?.close()
-    this.#following = undefined
+  /** Subscribes again from the cursor. A session that was just created is read from its start. */
+  #resubscribe(): void {
+    if (this.#isCreated) this.cursor ??= '0'
+    this.#isMissing = this.#isCreated = false
+    this.#subscription?.close()
+    this.#subscription = undefined
     this.#follow()
   }
 
-  /** Something was said there, or may have been: nobody need wait. */
-  followNow(isSure: boolean): void {
+  /** Connects at once after a request. `isAccepted` is false if the server may not have got it. */
+  followNow(isAccepted: boolean): void {
     const isNew = this.#listener.isNew()
-    this.isKnown = true
-    this.#isMade = isSure && isNew
-    if (this.#isNone || !this.#following) this.#anew()
-    // Another chat of the page may look for it.
+    this.mayExist = true
+    this.#isCreated = isAccepted && isNew
+    if (this.#isMissing || !this.#subscription) this.#resubscribe()
+    // Another chat of the page may poll for it.
     if (isNew) this.#connection.wake()
-    else this.#following?.wake()
+    else this.#subscription?.wake()
   }
 
   #failed(failure: Failure): void {
-    const isNone = failure.code === 'session_unknown' && this.#listener.isNew()
-    if (isNone && this.#isMade) {
-      // It may have been made since.
-      this.#anew()
+    const isMissing = failure.code === 'session_unknown' && this.#listener.isNew()
+    if (isMissing && this.#isCreated) {
+      // It may have been created since.
+      this.#resubscribe()
       return
     }
-    if (isNone) {
-      if (!this.#isNone) this.#listener.status('idle', 'nobody has said anything yet')
-      void this.#delay.wait().then(isNext => isNext && this.#following?.refresh())
+    if (isMissing) {
+      if (!this.#isMissing) this.#listener.status('idle', 'the session has no messages yet')
+      void this.#pollDelay.wait().then(isNext => isNext && this.#subscription?.refresh())
     }
-    this.#isNone = isNone
-    this.#listener.failed(failure, isNone)
+    this.#isMissing = isMissing
+    this.#listener.failed(failure, isMissing)
   }
 }

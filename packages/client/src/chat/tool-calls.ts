@@ -4,112 +4,112 @@ import { failureOf } from '../error/chat-error.ts'
 import type { ClientToolContext, ClientTools } from '../types/index.ts'
 import { CONFLICT } from './session-api.ts'
 
-/** For how long a call is taken upon oneself at a time, in milliseconds: when a tab goes away, another takes its place after that. */
+/** Lifetime of a claim on a call, in ms. After a tab closes, another tab can claim its calls that much later. */
 const CLAIM_MS = 20_000
-/** So much of an error the server takes. */
-const LONGEST_ERROR = 8192
+/** Longest error text that the server accepts, in characters. */
+const MAX_ERROR_LENGTH = 8192
 
 type ClientPending = Extract<Pending, { kind: 'client-tool' }>
 
-/** What the calls need of the chat. */
+/** Requests that tool calls need. */
 export interface ToolCallsApi {
-  /** Answers, as `POST …/answers` takes it; tries until it got there, or is not to. */
+  /** Posts an answer, with retries until the signal aborts. */
   answer(answer: object, signal: AbortSignal): Promise<unknown>
-  /** The whole input of a call. */
+  /** Input of a tool call, loaded from its blob if it is large. */
   inputOf(part: ToolPart, signal: AbortSignal): Promise<Json>
 }
 
-/** What came of a call; nothing, where it was left. */
+/** Result of a call. Undefined if it was aborted. */
 type ToolResult = { readonly output: unknown } | { readonly error: string } | undefined
 
 interface ToolExecution {
-  readonly control: AbortController
-  /** What the tool comes to, once it was run: that a tab comes back is no reason to run it again. */
+  readonly controller: AbortController
+  /** Result of the started tool. Kept on abort, so that a tab that starts again does not run the tool twice. */
   result?: Promise<ToolResult> | undefined
 }
 
 const textOf = (error: unknown): string =>
-  (error instanceof Error ? error.message : String(error)).slice(0, LONGEST_ERROR)
+  (error instanceof Error ? error.message : String(error)).slice(0, MAX_ERROR_LENGTH)
 
-/** Runs the calls of a client's tools: each in one tab only, since a tab takes it upon itself first, and there once. */
+/** Runs calls of client tools. A tab claims a call first, so that it runs once and in one tab. */
 export class ToolCalls {
   tools: ClientTools = {}
-  readonly #desk: ToolCallsApi
+  readonly #api: ToolCallsApi
   readonly #report: (error: unknown, toolCallId: string) => void
   readonly #client: string = newId()
-  /** What was begun with, for as long as it waits, whatever came of it. */
-  readonly #begun = new Map<string, ToolExecution>()
+  /** Started calls by id, also settled ones, while they are pending. */
+  readonly #executions = new Map<string, ToolExecution>()
 
-  constructor(desk: ToolCallsApi, report: (error: unknown, toolCallId: string) => void) {
-    this.#desk = desk
+  constructor(api: ToolCallsApi, report: (error: unknown, toolCallId: string) => void) {
+    this.#api = api
     this.#report = report
   }
 
-  /** Begins with what waits, and leaves what does not wait any more. */
-  look(pendings: readonly Pending[]): void {
+  /** Starts pending calls, and aborts calls that are no longer pending. */
+  update(pendings: readonly Pending[]): void {
     const calls = pendings.filter((pending): pending is ClientPending => pending.kind === 'client-tool')
-    const waiting = new Set(calls.map(({ id }) => id))
-    for (const [id, { control }] of this.#begun) {
-      if (waiting.has(id)) continue
-      control.abort()
-      this.#begun.delete(id)
+    const pendingIds = new Set(calls.map(({ id }) => id))
+    for (const [id, { controller }] of this.#executions) {
+      if (pendingIds.has(id)) continue
+      controller.abort()
+      this.#executions.delete(id)
     }
-    for (const call of calls) if (Object.hasOwn(this.tools, call.part.toolName)) this.#begin(call)
+    for (const call of calls) if (Object.hasOwn(this.tools, call.part.toolName)) this.#start(call)
   }
 
-  /** Leaves everything. */
+  /** Aborts all calls. */
   close(): void {
-    for (const { control } of this.#begun.values()) control.abort()
+    for (const { controller } of this.#executions.values()) controller.abort()
   }
 
-  #begin(call: ClientPending): void {
+  #start(call: ClientPending): void {
     const { id } = call
-    const before = this.#begun.get(id)
-    if (before && !before.control.signal.aborted) return
-    const doing: ToolExecution = { control: new AbortController(), result: before?.result }
-    this.#begun.set(id, doing)
-    this.#do(call, doing).catch(error => {
-      // Where somebody was first, or it is too late, the log says so.
-      if (!doing.control.signal.aborted && failureOf(error).status !== CONFLICT) this.#report(error, id)
+    const previous = this.#executions.get(id)
+    if (previous && !previous.controller.signal.aborted) return
+    const execution: ToolExecution = { controller: new AbortController(), result: previous?.result }
+    this.#executions.set(id, execution)
+    this.#execute(call, execution).catch(error => {
+      // A conflict is no error: another tab was first, or the run went on.
+      if (!execution.controller.signal.aborted && failureOf(error).status !== CONFLICT) this.#report(error, id)
     })
   }
 
-  async #do(call: ClientPending, doing: ToolExecution): Promise<void> {
+  async #execute(call: ClientPending, execution: ToolExecution): Promise<void> {
     const { id } = call
-    const { signal } = doing.control
-    // While another has taken it upon itself, the server says to come again.
-    const claim = () => this.#desk.answer({ kind: 'claim', id, client: this.#client, forMs: CLAIM_MS }, signal)
+    const { signal } = execution.controller
+    // While another tab holds the claim, the server asks to retry.
+    const claim = () => this.#api.answer({ kind: 'claim', id, client: this.#client, forMs: CLAIM_MS }, signal)
     await claim()
-    let isFree = true
+    let isRenewing = false
     const renew = async () => {
-      if (!isFree) return
-      isFree = false
+      if (isRenewing) return
+      isRenewing = true
       await claim().catch(() => {})
-      isFree = true
+      isRenewing = false
     }
     const renewal = setInterval(renew, CLAIM_MS / 2)
-    const leave = () => clearInterval(renewal)
-    signal.addEventListener('abort', leave)
+    const stopRenewal = () => clearInterval(renewal)
+    signal.addEventListener('abort', stopRenewal)
     try {
       while (!signal.aborted) {
-        doing.result ??= this.#run(call, doing.control)
-        const result = await doing.result
-        if (result && !signal.aborted) return await this.#tell(id, result, signal)
-        // It was left when it ran, and is not now.
-        if (!result) doing.result = undefined
+        execution.result ??= this.#run(call, execution.controller)
+        const result = await execution.result
+        if (result && !signal.aborted) return await this.#sendResult(id, result, signal)
+        // The run was aborted by an earlier execution. Runs it again.
+        if (!result) execution.result = undefined
       }
     } finally {
-      leave()
+      stopRenewal()
     }
   }
 
-  async #run({ id, part }: ClientPending, control: AbortController): Promise<ToolResult> {
+  async #run({ id, part }: ClientPending, controller: AbortController): Promise<ToolResult> {
     const { toolName } = part
-    const { signal } = control
+    const { signal } = controller
     try {
-      const input = await this.#desk.inputOf(part, signal)
-      // It may have been taken away meanwhile.
-      if (!Object.hasOwn(this.tools, toolName)) control.abort()
+      const input = await this.#api.inputOf(part, signal)
+      // The tool may have been removed meanwhile.
+      if (!Object.hasOwn(this.tools, toolName)) controller.abort()
       if (signal.aborted) return undefined
       const tool = this.tools[toolName] as (input: Json, context: ClientToolContext) => unknown
       return { output: (await tool(input, { toolCallId: id, toolName, signal })) ?? null }
@@ -118,13 +118,13 @@ export class ToolCalls {
     }
   }
 
-  /** Tells what came of it; an output that is not taken is an error for the model. */
-  async #tell(id: string, result: NonNullable<ToolResult>, signal: AbortSignal): Promise<void> {
+  /** Posts a result. The model gets an error in place of an output that the server refuses. */
+  async #sendResult(id: string, result: NonNullable<ToolResult>, signal: AbortSignal): Promise<void> {
     try {
-      await this.#desk.answer({ kind: 'tool-result', id, ...result }, signal)
+      await this.#api.answer({ kind: 'tool-result', id, ...result }, signal)
     } catch (error) {
       if ('error' in result || signal.aborted || failureOf(error).status === CONFLICT) throw error
-      await this.#tell(id, { error: textOf(error) }, signal)
+      await this.#sendResult(id, { error: textOf(error) }, signal)
     }
   }
 }

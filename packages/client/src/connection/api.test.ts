@@ -15,9 +15,9 @@ describe('aborts', () => {
     ['credentials', { credentials: never }],
     ['fetch', { fetch: never }],
   ])('reject the request although %s never settles', async (_, options) => {
-    const control = new AbortController()
-    const reply = api(options).request('GET', '/stream', { signal: control.signal })
-    control.abort('enough')
+    const controller = new AbortController()
+    const reply = api(options).request('GET', '/stream', { signal: controller.signal })
+    controller.abort('enough')
     await expect(reply).rejects.toThrow('enough')
   })
 
@@ -34,14 +34,14 @@ describe('aborts', () => {
   })
 
   test('send nothing after an abort, and leave no listeners', async () => {
-    const control = new AbortController()
-    const added = vi.spyOn(control.signal, 'addEventListener')
-    const removed = vi.spyOn(control.signal, 'removeEventListener')
-    await api({ fetch: async () => Response.json(1) }).ask('GET', '/x', undefined, control.signal)
+    const controller = new AbortController()
+    const added = vi.spyOn(controller.signal, 'addEventListener')
+    const removed = vi.spyOn(controller.signal, 'removeEventListener')
+    await api({ fetch: async () => Response.json(1) }).ask('GET', '/x', undefined, controller.signal)
     expect(added).toHaveBeenCalled()
     expect(removed.mock.calls.map(([, listener]) => listener)).toEqual(added.mock.calls.map(([, listener]) => listener))
-    control.abort('gone')
-    await expect(api({ fetch: never }).ask('GET', '/x', undefined, control.signal)).rejects.toThrow('gone')
+    controller.abort('gone')
+    await expect(api({ fetch: never }).ask('GET', '/x', undefined, controller.signal)).rejects.toThrow('gone')
   })
 })
 
@@ -54,8 +54,8 @@ describe('invalid requests', () => {
   })
 
   test.each<[string, ApiOptions]>([
-    ['are thrown', { headers: () => Promise.reject(new Error('no token')) }],
-    ['are none', { headers: { authorization: 'a\nb' } }],
+    ['are rejected', { headers: () => Promise.reject(new Error('no token')) }],
+    ['are invalid', { headers: { authorization: 'a\nb' } }],
   ])('headers that %s have another code than a network error', async (_, options) => {
     await expect(api({ fetch: never, ...options }).ask('GET', '/x')).rejects.toMatchObject({
       code: 'headers_failed',
@@ -78,8 +78,8 @@ describe('invalid requests', () => {
 
 describe('replies', () => {
   test.each([
-    ['a page is for good', 'text/html', false],
-    ['what was cut short may be whole the next time', 'application/json', true],
+    ['HTML is permanent', 'text/html', false],
+    ['truncated JSON is retryable', 'application/json', true],
   ])('reports a reply that is not JSON: %s', async (_, type, retryable) => {
     const fetch = async () => new Response('<html>', { headers: { 'content-type': type } })
     const reply = api({ fetch }).ask('GET', '/x')

@@ -10,7 +10,7 @@ beforeEach(() => {
   server = new FakeStreamServer()
 })
 
-/** Reads so many entries, and leaves. */
+/** Reads `count` entries, and breaks the loop. */
 async function read(connection: PageConnection, count: number): Promise<string[]> {
   const all: string[] = []
   for await (const { sessionId, sequence } of connection) {
@@ -30,7 +30,7 @@ const thrown = async (connection: PageConnection): Promise<RequestError> => {
   throw new Error('nothing was thrown')
 }
 
-test('yields the entries of all its sessions, and closes when it is left', async () => {
+test('yields the entries of all its sessions, and closes on break', async () => {
   const reading = read(connect(server, { session: ['a', 'b'], after: cursorOf(1) }), 3)
   const stream = await server.stream(2)
   expect(stream.places).toEqual([`a ${cursorOf(1)}`, `b ${cursorOf(1)}`])
@@ -51,7 +51,7 @@ test('law 8: holds back reading while the loop is slow', async () => {
   expect((await first).value).toMatchObject({ sessionId: 's', sequence: 1 })
   stream.entries('s', 2, 3)
   await new Promise(resolve => setImmediate(resolve))
-  // It lies where it came in.
+  // It stays in the buffer of the stream.
   expect(stream.isTaken).toBe(false)
   expect((await loop.next()).value).toMatchObject({ sequence: 2 })
   expect((await loop.next()).value).toMatchObject({ sequence: 3 })
@@ -74,13 +74,13 @@ test('does not delay other followers while the loop is slow', async () => {
     stream.entries(name, 2, 3)
   }
   await first
-  await other.told.until(() => other.told.all.length === 2)
+  await other.follower.until(() => other.follower.all.length === 2)
   expect(streams.map(({ isTaken }) => isTaken)).toEqual([false, true])
   await loop.return()
   expect(streams.map(({ signal }) => signal.aborted)).toEqual([true, false])
 })
 
-test('leaves at once, also during a pending next', async () => {
+test('returns at once, also during a pending next', async () => {
   const loop = connect(server, { session: 's' })[Symbol.asyncIterator]()
   const waiting = [loop.next(), loop.next()]
   const stream = await server.stream(1)
@@ -92,7 +92,7 @@ test('leaves at once, also during a pending next', async () => {
   const never = connect(server, { session: 's' })[Symbol.asyncIterator]()
   await never.return()
   expect(await never.next()).toEqual({ done: true, value: undefined })
-  expect(server.asked).toHaveLength(1)
+  expect(server.requests).toHaveLength(1)
 })
 
 test('law 2: has a cursor at the end of a frame, from which another loop continues', async () => {
@@ -115,7 +115,7 @@ test('law 2: has a cursor at the end of a frame, from which another loop continu
   expect(cursors).toEqual({ a: cursorOf(3) })
   const second = reading()
   const next = await server.stream(4)
-  // Of the frame that was left in the middle, nothing counts.
+  // The frame that was left in the middle is read again.
   expect(next.places).toEqual([`a ${cursorOf(3)}`, 'b 0'])
   for (const name of ['a', 'b']) next.open(name)
   next.entries('a', 3, 4)
@@ -141,7 +141,7 @@ test('throws if a session cannot be followed', async () => {
   expect(error).toMatchObject({ code: 'forbidden' })
 })
 
-/** Says that the place is gone. */
+/** Reports that the position was trimmed. */
 const truncate = (stream: Stream) => {
   stream.send({ type: 'truncated', sessionId: 's', floor: 0, incarnation: 'b' })
   stream.close()
@@ -151,7 +151,7 @@ test('throws if its position was trimmed, without onSnapshot', async () => {
   const throwing = thrown(connect(server, { session: 's', after: cursorOf(4) }))
   truncate(await server.stream(1))
   expect(await throwing).toMatchObject({ code: 'truncated' })
-  // Nothing of what follows the gap is asked for.
+  // It does not continue after the gap.
   expect(server.streams).toHaveLength(1)
 })
 

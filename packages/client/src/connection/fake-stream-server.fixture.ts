@@ -35,7 +35,7 @@ export class Stream {
     this.signal = signal
   }
 
-  /** Which sessions are asked for, and after which cursors. */
+  /** Requested sessions with their cursors. */
   get places(): readonly string[] {
     const { searchParams } = this.url
     const after = searchParams.getAll('after')
@@ -95,34 +95,35 @@ export class Stream {
   }
 }
 
-interface Asked {
+interface RecordedRequest {
   readonly method: string
   readonly path: string
   readonly headers: Headers
   readonly body: unknown
 }
 
-/** Stands for `fetch`. */
+/** A fake `fetch`. Tests write its streams. */
 export class FakeStreamServer {
   readonly streams: Stream[] = []
-  readonly asked: Asked[] = []
-  /** What is answered to the next requests, in place of what is usual. */
+  readonly requests: RecordedRequest[] = []
+  /** Responses to the next requests, in place of the default ones. */
   readonly replies: (Response | Error)[] = []
-  /** What is answered to all others than streams. */
-  answer: (asked: Asked) => Response | Promise<Response> = ({ path }) => Response.json(snapshotAt(path.length))
+  /** Responds to requests other than streams. */
+  answer: (request: RecordedRequest) => Response | Promise<Response> = ({ path }) =>
+    Response.json(snapshotAt(path.length))
   #waiting: { readonly count: number; readonly resolve: () => void }[] = []
 
   readonly fetch: typeof fetch = async (input, init) => {
     const url = new URL(String(input), 'http://here')
     const signal = init?.signal ?? new AbortController().signal
     const text = typeof init?.body === 'string' ? JSON.parse(init.body) : undefined
-    const asked = {
+    const request = {
       method: init?.method ?? 'GET',
       path: url.pathname + url.search,
       headers: new Headers(init?.headers),
       body: text,
     }
-    this.asked.push(asked)
+    this.requests.push(request)
     signal.throwIfAborted()
     const reply = this.replies.shift()
     if (reply instanceof Error) throw reply
@@ -132,7 +133,7 @@ export class FakeStreamServer {
         signal.addEventListener('abort', () => reject(signal.reason as Error)),
       )
       aborted.catch(() => {})
-      return Promise.race([this.answer(asked), aborted])
+      return Promise.race([this.answer(request), aborted])
     }
     const stream = new Stream(url, signal)
     this.streams.push(stream)

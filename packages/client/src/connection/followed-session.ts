@@ -114,7 +114,7 @@ export class FollowedSession implements Subscription {
     this.#loading?.abort()
     this.#delay.wake()
     this.#status = 'idle'
-    this.#reason = 'nobody follows'
+    this.#reason = 'no subscribers'
     this.#stream?.leave(this)
     this.#context.closed(this)
   }
@@ -153,7 +153,7 @@ export class FollowedSession implements Subscription {
       case 'entries':
         return this.#entries(frame)
       case 'caught-up':
-        if (continuityOf(frame, this.#position) === 'gap') return this.#stream?.break('something was left out')
+        if (continuityOf(frame, this.#position) === 'gap') return this.#stream?.break('entries are missing')
         return this.setStatus('live', 'up to date')
       case 'truncated':
         return this.refresh()
@@ -177,7 +177,7 @@ export class FollowedSession implements Subscription {
       case 'gap':
         this.#held.set(frame.after, frame)
         // A missing frame arrives soon, or not at all.
-        if (this.#held.size > MAX_HELD_FRAMES) this.#stream?.break('something was left out')
+        if (this.#held.size > MAX_HELD_FRAMES) this.#stream?.break('entries are missing')
         return undefined
       case 'overlap':
         return this.#stream?.break('what came overlaps what is there')

@@ -20,19 +20,19 @@ describe('reconnecting', () => {
     server.replies.push(refusal(503, 'busy', true, { 'retry-after': '3' }))
     followed(connect(server))
     await vi.advanceTimersByTimeAsync(2_990)
-    expect(server.asked).toHaveLength(1)
+    expect(server.requests).toHaveLength(1)
     await vi.advanceTimersByTimeAsync(20)
-    expect(server.asked).toHaveLength(2)
+    expect(server.requests).toHaveLength(2)
   })
 
   test('backs off after each failure, and starts over after a success', async () => {
     vi.useFakeTimers()
     vi.spyOn(Math, 'random').mockReturnValue(1)
-    const { told } = followed(connect(server, { backoff: { first: 100, longest: 350 } }))
+    const { follower } = followed(connect(server, { backoff: { first: 100, longest: 350 } }))
     const wait = async () => {
-      const { length } = server.asked
+      const { length } = server.requests
       let ms = 0
-      for (; server.asked.length === length; ms += 10) await vi.advanceTimersByTimeAsync(10)
+      for (; server.requests.length === length; ms += 10) await vi.advanceTimersByTimeAsync(10)
       return ms
     }
     server.replies.push(...Array.from({ length: 5 }, () => new TypeError('no network')))
@@ -45,12 +45,12 @@ describe('reconnecting', () => {
     await vi.advanceTimersByTimeAsync(0)
     stream.fail()
     expect(await wait()).toBe(100)
-    expect(told.all).toEqual(['1 to 1'])
+    expect(follower.all).toEqual(['1 to 1'])
   })
 
   test('reconnects after silence, and not after heartbeats', async () => {
     vi.useFakeTimers()
-    const { told } = followed(connect(server))
+    const { follower } = followed(connect(server))
     await vi.advanceTimersByTimeAsync(0)
     const stream = await server.stream(1)
     stream.open('s', 0, 4_000)
@@ -63,7 +63,7 @@ describe('reconnecting', () => {
     expect(server.streams).toHaveLength(1)
     await vi.advanceTimersByTimeAsync(8_000)
     expect(server.streams).toHaveLength(2)
-    expect(told.statuses.slice(0, 4)).toEqual(['connecting', 'catching-up', 'live', 'offline'])
+    expect(follower.statuses.slice(0, 4)).toEqual(['connecting', 'catching-up', 'live', 'offline'])
   })
 
   test.each(['a fetch', 'headers'])(
@@ -72,32 +72,32 @@ describe('reconnecting', () => {
       vi.useFakeTimers()
       const deaf: typeof fetch = (input, init) =>
         server.fetch(input, { ...init, signal: new AbortController().signal } as RequestInit)
-      let asked = 0
-      const headers = () => (asked++ === 0 ? new Promise<never>(() => {}) : {})
-      const { told } = followed(connect(server, which === 'headers' ? { headers } : { fetch: deaf }))
+      let calls = 0
+      const headers = () => (calls++ === 0 ? new Promise<never>(() => {}) : {})
+      const { follower } = followed(connect(server, which === 'headers' ? { headers } : { fetch: deaf }))
       await vi.advanceTimersByTimeAsync(30_000)
       const stream = await server.stream(which === 'headers' ? 1 : 2)
       stream.open('s')
       stream.entries('s', 0, 1)
       await vi.advanceTimersByTimeAsync(0)
-      expect(told.all).toEqual(['1 to 1'])
+      expect(follower.all).toEqual(['1 to 1'])
     },
   )
 
   test('asks again for a snapshot that never comes', async () => {
     vi.useFakeTimers()
     server.answer = () => new Promise<Response>(() => {})
-    const { told } = followed(connect(server), 's', null)
+    const { follower } = followed(connect(server), 's', null)
     await vi.advanceTimersByTimeAsync(20_500)
-    expect(server.asked.length).toBe(2)
-    expect(told.statuses).toEqual(['connecting', 'offline'])
+    expect(server.requests.length).toBe(2)
+    expect(follower.statuses).toEqual(['connecting', 'offline'])
   })
 
   test('does not count the time of a slow follower as silence', async () => {
     vi.useFakeTimers()
-    const { told } = followed(connect(server))
+    const { follower } = followed(connect(server))
     const taken = Promise.withResolvers<void>()
-    told.onEntries = () => taken.promise
+    follower.onEntries = () => taken.promise
     await vi.advanceTimersByTimeAsync(0)
     const stream = await server.stream(1)
     stream.open('s', 0, 1_000)
@@ -117,26 +117,26 @@ describe('reconnecting', () => {
     }
     vi.stubGlobal('document', document)
     onTestFinished(() => void vi.unstubAllGlobals())
-    const { told, following } = followed(connect(server, { backoff: { first: 3_600_000, longest: 3_600_000 } }))
+    const { follower, subscription } = followed(connect(server, { backoff: { first: 3_600_000, longest: 3_600_000 } }))
     const first = await server.stream(1)
     first.open('s')
     first.caughtUp('s', 0)
-    await told.until(() => following.status === 'live')
+    await follower.until(() => subscription.status === 'live')
     page.dispatchEvent(new Event('online'))
     const second = await server.stream(2)
     expect(first.signal.aborted).toBe(true)
     second.fail()
-    await told.until(() => following.status === 'offline')
+    await follower.until(() => subscription.status === 'offline')
     document.dispatchEvent(new Event('visibilitychange'))
-    expect(server.asked).toHaveLength(2)
+    expect(server.requests).toHaveLength(2)
     document.visibilityState = 'visible'
     document.dispatchEvent(new Event('visibilitychange'))
     await server.stream(3)
-    following.close()
-    // Nobody is left to hear of it.
+    subscription.close()
+    // The listeners of page events are removed.
     page.dispatchEvent(new Event('online'))
     page.dispatchEvent(new Event('pageshow'))
-    expect(server.asked).toHaveLength(3)
+    expect(server.requests).toHaveLength(3)
   })
 })
 
@@ -157,13 +157,13 @@ describe('many sessions', () => {
     expect(connection.size).toBe(41)
   })
 
-  test('splits requests whose address would be too long', async () => {
+  test('splits requests if the URL would be too long', async () => {
     const connection = connect(server)
     const names = Array.from({ length: 12 }, (_, n) => `${n}${'ü'.repeat(250)}`)
     for (const name of names) followed(connection, name)
-    const asked = () => open().flatMap(({ places }) => places)
-    await expect.poll(() => asked().sort()).toEqual(names.map(name => `${name} 0`).sort())
-    expect(Math.max(...server.asked.map(({ path }) => path.length))).toBeLessThan(6_100)
+    const openPlaces = () => open().flatMap(({ places }) => places)
+    await expect.poll(() => openPlaces().sort()).toEqual(names.map(name => `${name} 0`).sort())
+    expect(Math.max(...server.requests.map(({ path }) => path.length))).toBeLessThan(6_100)
     expect(Math.max(...server.streams.map(({ places }) => places.length))).toBe(3)
   })
 
@@ -178,7 +178,7 @@ describe('many sessions', () => {
     const connection = connect(server, { fetch })
     for (let n = 0; n < 8; n++) {
       followed(connection, `s${n}`)
-      // Before, while and after it looks who has joined.
+      // Before, during and after the delay that collects joining sessions.
       await vi.advanceTimersByTimeAsync(n * 6)
     }
     await vi.advanceTimersByTimeAsync(1_000)
@@ -187,21 +187,21 @@ describe('many sessions', () => {
     expect(most).toBe(1)
   })
 
-  test('sends nothing when a follower leaves, and tells it nothing more', async () => {
+  test('sends no request when a follower closes, and delivers nothing more to it', async () => {
     const connection = connect(server)
     const [a, b] = [followed(connection, 'a'), followed(connection, 'b')]
     const stream = await server.stream(2)
     for (const name of ['a', 'b']) stream.open(name)
-    a.following.close()
+    a.subscription.close()
     stream.entries('a', 0, 1)
     stream.entries('b', 0, 1)
-    await b.told.until(() => b.told.all.length === 1)
-    expect(a.told.all).toEqual([])
-    expect(a.following).toMatchObject({ status: 'idle', reason: 'nobody follows' })
+    await b.follower.until(() => b.follower.all.length === 1)
+    expect(a.follower.all).toEqual([])
+    expect(a.subscription).toMatchObject({ status: 'idle', reason: 'no subscribers' })
     expect(stream.signal.aborted).toBe(false)
-    b.following.close()
+    b.subscription.close()
     expect(stream.signal.aborted).toBe(true)
-    expect(connection.state).toEqual({ status: 'idle', reason: 'nobody follows' })
+    expect(connection.state).toEqual({ status: 'idle', reason: 'no subscribers' })
     expect(server.streams).toHaveLength(2)
   })
 
@@ -209,7 +209,7 @@ describe('many sessions', () => {
     server.replies.push(new TypeError('no network'))
     const connection = connect(server, { backoff: { first: 3_600_000, longest: 3_600_000 } })
     const a = followed(connection, 'a')
-    await a.told.until(() => a.following.status === 'offline')
+    await a.follower.until(() => a.subscription.status === 'offline')
     followed(connection, 'b')
     expect((await server.stream(1)).places).toEqual(['a 0', 'b 0'])
     followed(connection, 'c')
@@ -225,83 +225,83 @@ describe('many sessions', () => {
       stream.open('s', n)
       stream.entries('s', n, 2)
     }
-    for (const { told } of [one, other]) await told.until(() => told.all.length === 1)
-    expect([one.told.all, other.told.all]).toEqual([['1 2 to 2'], ['2 to 2']])
+    for (const { follower } of [one, other]) await follower.until(() => follower.all.length === 1)
+    expect([one.follower.all, other.follower.all]).toEqual([['1 2 to 2'], ['2 to 2']])
   })
 
   test('has the status of the session that is furthest behind', async () => {
     const connection = connect(server)
     const [a] = [followed(connection, 'a'), followed(connection, 'b')]
-    const heard: string[] = []
+    const statuses: string[] = []
     connection.subscribe(() => {
-      heard.push(connection.state.status)
+      statuses.push(connection.state.status)
     })
     const stream = await server.stream(2)
     stream.open('a')
     stream.caughtUp('a', 0)
-    await a?.told.until(() => a.following.status === 'live')
+    await a?.follower.until(() => a.subscription.status === 'live')
     expect(connection.state.status).toBe('connecting')
     stream.open('b')
     stream.caughtUp('b', 0)
     await expect.poll(() => connection.state.status).toBe('live')
-    expect(heard).toContain('live')
+    expect(statuses).toContain('live')
   })
 })
 
 describe('leaving', () => {
   test('takes effect inside a frame', async () => {
-    let following: Subscription | undefined
-    const told = new RecordingFollower()
-    told.onEntries = () => following?.close()
-    following = connect(server).follow('s', told, '0')
+    let subscription: Subscription | undefined
+    const follower = new RecordingFollower()
+    follower.onEntries = () => subscription?.close()
+    subscription = connect(server).follow('s', follower, '0')
     const stream = await server.stream(1)
     stream.open('s')
     stream.entries('s', 1, 2)
     stream.entries('s', 0, 1)
-    await told.until(() => told.all.length === 1)
+    await follower.until(() => follower.all.length === 1)
     await Promise.resolve()
-    expect(told.all).toEqual(['1 to 1'])
+    expect(follower.all).toEqual(['1 to 1'])
     expect(stream.signal.aborted).toBe(true)
-    expect(told.statuses.at(-1)).toBe('catching-up')
+    expect(follower.statuses.at(-1)).toBe('catching-up')
   })
 
   test('takes effect while a snapshot is read', async () => {
     const answered = Promise.withResolvers<Response>()
     server.answer = () => answered.promise
-    const { told, following } = followed(connect(server), 's', null)
-    following.close()
-    following.refresh()
-    following.wake()
+    const { follower, subscription } = followed(connect(server), 's', null)
+    subscription.close()
+    subscription.refresh()
+    subscription.wake()
     answered.resolve(Response.json(snapshotAt(1)))
     await answered.promise
     await new Promise(resolve => setImmediate(resolve))
-    expect(told.all).toEqual([])
+    expect(follower.all).toEqual([])
     expect(server.streams).toHaveLength(0)
-    expect(server.asked).toHaveLength(1)
+    expect(server.requests).toHaveLength(1)
   })
 
   test('twice does not remove the next follower of the same session', async () => {
     const connection = connect(server)
     followed(connection, 'other')
-    const { following } = followed(connection)
-    following.close()
-    const { told } = followed(connection)
-    following.close()
+    const { subscription } = followed(connection)
+    subscription.close()
+    const { follower } = followed(connection)
+    subscription.close()
     await expect.poll(() => server.streams.at(-1)?.places).toEqual(['other 0', 's 0'])
     server.streams.at(-1)?.open('s')
     server.streams.at(-1)?.entries('s', 0, 1)
-    await told.until(() => told.all.length === 1)
+    await follower.until(() => follower.all.length === 1)
   })
 
   test('and joining again in the same turn makes one request', async () => {
     const connection = connect(server)
-    followed(connection).following.close()
-    followed(connection).following.close()
-    const { told } = followed(connection)
+    followed(connection).subscription.close()
+    followed(connection).subscription.close()
+    const { follower } = followed(connection)
     await expect.poll(open).toHaveLength(1)
     const [stream] = open()
     stream?.open('s')
     stream?.entries('s', 0, 1)
-    await told.until(() => told.all.length === 1)
+    await follower.until(() => follower.all.length === 1)
   })
 })

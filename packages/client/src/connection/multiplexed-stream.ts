@@ -56,7 +56,7 @@ export class MultiplexedStream {
 
   leave(followed: FollowedSession): void {
     this.#members.delete(followed.sessionId)
-    if (this.#members.size === 0) this.renew('nobody follows')
+    if (this.#members.size === 0) this.renew('no subscribers')
   }
 
   /** Ends the request because of an error. The next one continues from the cursors, after a delay. */
@@ -77,7 +77,7 @@ export class MultiplexedStream {
       this.#timer = undefined
       const ready = this.#ready()
       if (ready.some(one => !this.#requested.has(one))) this.renew('another session joins')
-      else if (ready.some(one => one.isHolding)) this.break('something was left out')
+      else if (ready.some(one => one.isHolding)) this.break('entries are missing')
     }, JOIN_DELAY_MS)
   }
 
@@ -88,7 +88,7 @@ export class MultiplexedStream {
   }
 
   #checkSilence(): void {
-    if (performance.now() - this.#receivedAt > this.#silenceMs) this.break('nothing was heard for too long')
+    if (performance.now() - this.#receivedAt > this.#silenceMs) this.break('no data or heartbeat for too long')
   }
 
   async #run(): Promise<void> {

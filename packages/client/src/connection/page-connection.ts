@@ -61,7 +61,7 @@ export class PageConnection implements ChatConnection, AsyncIterable<SessionEntr
         context.changed()
         onClose?.()
       },
-      changed: () => this.#listeners.tell(CHANGE, ''),
+      changed: () => this.#listeners.notify(CHANGE, ''),
     }
     return context
   }
@@ -140,7 +140,7 @@ export class PageConnection implements ChatConnection, AsyncIterable<SessionEntr
 }
 
 const CHANGE = 'change'
-const NO_FOLLOWER = { status: 'idle', reason: 'nobody follows' } as const
+const NO_FOLLOWER = { status: 'idle', reason: 'no subscribers' } as const
 const ORDER: readonly ConnectionStatus[] = ['offline', 'connecting', 'catching-up', 'live', 'idle']
 
 /** Creates a connection to a Millrace server, for all sessions of a page. */

@@ -3,68 +3,68 @@ import { expect, onTestFinished } from 'vitest'
 import type { FakeStreamServer } from './fake-stream-server.fixture.ts'
 import { type ConnectionOptions, createConnection, type PageConnection } from './page-connection.ts'
 
-/** What a follower was told, in order. */
+/** Records the events of a subscription in order. */
 export class RecordingFollower implements Subscriber {
   readonly all: string[] = []
   readonly statuses: string[] = []
   readonly failures: Failure[] = []
   snapshots: Snapshot[] = []
-  readonly #wait = new Set<() => void>()
+  readonly #waiting = new Set<() => void>()
   onEntries: (through: number) => void | Promise<void> = () => {}
 
   snapshot(snapshot: Snapshot): void {
     this.snapshots.push(snapshot)
-    this.#tell(`snapshot ${snapshot.sequence}`)
+    this.#record(`snapshot ${snapshot.sequence}`)
   }
 
   entries(entries: readonly Entry[], through: number): void | Promise<void> {
-    this.#tell(`${entries.map(({ sequence }) => sequence).join(' ')} to ${through}`)
+    this.#record(`${entries.map(({ sequence }) => sequence).join(' ')} to ${through}`)
     return this.onEntries(through)
   }
 
   status(status: string, reason: string): void {
     expect(reason).not.toBe('')
     this.statuses.push(status)
-    for (const look of this.#wait) look()
+    for (const check of this.#waiting) check()
   }
 
   fail(failure: Failure): void {
     this.failures.push(failure)
-    this.#tell(`failed ${failure.code}`)
+    this.#record(`failed ${failure.code}`)
   }
 
-  /** Waits until it holds. */
-  async until(holds: () => boolean): Promise<void> {
-    if (holds()) return
+  /** Resolves when the condition holds. */
+  async until(condition: () => boolean): Promise<void> {
+    if (condition()) return
     await new Promise<void>(resolve => {
-      const look = () => {
-        if (!holds()) return
-        this.#wait.delete(look)
+      const check = () => {
+        if (!condition()) return
+        this.#waiting.delete(check)
         resolve()
       }
-      this.#wait.add(look)
+      this.#waiting.add(check)
     })
   }
 
-  #tell(what: string): void {
-    this.all.push(what)
-    for (const look of this.#wait) look()
+  #record(event: string): void {
+    this.all.push(event)
+    for (const check of this.#waiting) check()
   }
 }
 
-/** A connection to such a server, closed with its test. */
+/** Connects to the fake server. Closes with the test. */
 export function connect(server: FakeStreamServer, options: ConnectionOptions = {}): PageConnection {
   const connection = createConnection({ fetch: server.fetch, backoff: { first: 2, longest: 8 }, ...options })
   onTestFinished(() => connection.close())
   return connection
 }
 
-/** Follows a session from its beginning, from a place, or (null) from a snapshot on. */
+/** Follows a session from its start, from a cursor, or (null) from a snapshot. */
 export function followed(
   connection: PageConnection,
   sessionId = 's',
   after: string | null = '0',
-): { readonly told: RecordingFollower; readonly following: Subscription } {
-  const told = new RecordingFollower()
-  return { told, following: connection.follow(sessionId, told, after ?? undefined) }
+): { readonly follower: RecordingFollower; readonly subscription: Subscription } {
+  const follower = new RecordingFollower()
+  return { follower, subscription: connection.follow(sessionId, follower, after ?? undefined) }
 }

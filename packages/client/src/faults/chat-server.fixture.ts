@@ -4,7 +4,7 @@ import { AGENTS } from './chat-agents.fixture.ts'
 
 /**
  * The server of the schedules.
- * @param url Where the logs are. @default in memory
+ * @param url URL of the store. @default in memory
  */
 export function openChatServer(url?: string): Promise<InProcessServer> {
   return InProcessServer.open({

@@ -16,12 +16,12 @@ function taking(change: (frame: Frame, position: number) => Frame | undefined): 
   })
 }
 
-/** Planted mistakes of the client. */
+/** Planted bugs of the client. */
 export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a connection that ignores gaps',
     seed: 6,
-    found: /shows another session|went from|was not told|gave up/,
+    found: /shows another session|went from|was not reported|gave up/,
     plant: () =>
       taking((frame, position) =>
         frame.type === 'entries' && frame.after > position ? { ...frame, after: position } : frame,
@@ -30,7 +30,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a connection that applies a frame twice',
     seed: 51,
-    found: /was told \d+ times|after \d+$/,
+    found: /was reported \d+ times|after \d+$/,
     plant: () =>
       taking((frame, position) =>
         frame.type === 'entries' && frame.sequence <= position
@@ -41,7 +41,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a connection that loses the last entry of a frame',
     seed: 3,
-    found: /shows another session|went from|was not told|gave up/,
+    found: /shows another session|went from|was not reported|gave up/,
     plant() {
       const isTurn = onceIn(5)
       taking(frame =>
@@ -69,10 +69,10 @@ export const MUTANTS: readonly Mutant[] = [
     stalls: true,
     found: /gave up|shows another session/,
     plant() {
-      const { note } = FlushScheduler.prototype
+      const { schedule } = FlushScheduler.prototype
       const isTurn = onceIn(3)
-      vi.spyOn(FlushScheduler.prototype, 'note').mockImplementation(function (this: FlushScheduler) {
-        if (!isTurn()) note.call(this)
+      vi.spyOn(FlushScheduler.prototype, 'schedule').mockImplementation(function (this: FlushScheduler) {
+        if (!isTurn()) schedule.call(this)
       })
     },
   },
@@ -82,8 +82,8 @@ export const MUTANTS: readonly Mutant[] = [
     found: /gave up|shows another session/,
     plant() {
       const { fold } = Store.prototype
-      vi.spyOn(Store.prototype, 'fold').mockImplementation(function (this: Store, ...given) {
-        fold.apply(this, given)
+      vi.spyOn(Store.prototype, 'fold').mockImplementation(function (this: Store, ...args) {
+        fold.apply(this, args)
         return true
       })
     },
@@ -116,10 +116,10 @@ export const MUTANTS: readonly Mutant[] = [
     found: /ran in \d tabs/,
     plant() {
       const { ask } = Api.prototype
-      vi.spyOn(Api.prototype, 'ask').mockImplementation(function <T>(this: Api, ...given: Parameters<Api['ask']>) {
-        const [, , body] = given
+      vi.spyOn(Api.prototype, 'ask').mockImplementation(function <T>(this: Api, ...args: Parameters<Api['ask']>) {
+        const [, , body] = args
         if ((body as { kind?: string } | undefined)?.kind === 'claim') return Promise.resolve({} as T)
-        return ask.apply(this, given) as Promise<T>
+        return ask.apply(this, args) as Promise<T>
       })
     },
   },

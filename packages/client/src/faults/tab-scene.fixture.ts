@@ -9,13 +9,15 @@ const TOOL_MS = 20
 export class TabScene extends ScheduleScene<InProcessServer> {
   readonly tabs: Tab[] = []
   readonly readers: Reader[] = []
+  /** Sessions that were deleted and created again. */
+  readonly recreated = new Set<string>()
   /** The tabs that ran each call of a client tool. */
   readonly ran = new Map<string, Tab[]>()
-  /** How often something that is shown has changed. */
+  /** Number of visible changes in all tabs. */
   observed = 0
   #isDue = false
 
-  /** The tab that is there from the start. */
+  /** The tab that is opened first. */
   get first(): Tab {
     return this.tabs[0] as Tab
   }
@@ -30,8 +32,12 @@ export class TabScene extends ScheduleScene<InProcessServer> {
       seed: random.below(2 ** 30),
       tamperEvery: random.pick([8, 20, 100_000]),
       flushInterval: random.pick([0, 5, 16]),
-      onLook: () => this.recheck(),
+      onChange: () => this.recheck(),
       onTamper: () => this.faults++,
+      // The reply may be older than the session that now has the name. A user would reload the page.
+      onUnknown: (sessionId, { connection }) => {
+        if (this.recreated.has(sessionId)) setImmediate(connection.wake)
+      },
       onTool: (toolCallId, by) => this.#run(toolCallId, by),
     })
     this.tabs.push(tab)
@@ -39,7 +45,7 @@ export class TabScene extends ScheduleScene<InProcessServer> {
     return tab
   }
 
-  /** Starts a reader by the plain loop, through the proxy of some tab. */
+  /** Starts a `for await` reader through the proxy of a random tab. */
   read(): void {
     const { port } = this.random.pick(this.tabs).gate
     this.readers.push(new Reader(port, this.sessionIds, globalThis.fetch, () => this.recheck()))

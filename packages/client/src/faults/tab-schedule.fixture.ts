@@ -83,9 +83,9 @@ function isCaughtUp({ tabs, readers }: TabScene, heads: ReadonlyMap<string, numb
 
 /** The state of all tabs, for the report of a schedule that was given up. */
 function stateOf({ tabs, sessionIds }: TabScene): string[] {
-  return tabs.flatMap(({ name, seats, gate }) =>
+  return tabs.flatMap(({ name, sessions, gate }) =>
     sessionIds.map(sessionId => {
-      const { state, store } = seats.get(sessionId)?.chat ?? {}
+      const { state, store } = sessions.get(sessionId)?.chat ?? {}
       const { status, runId, connection, error } = state ?? {}
       return `${name}, ${sessionId}: ${JSON.stringify({ head: store?.head, status, runId, connection, error, ...gate.counts() })}`
     }),

@@ -8,19 +8,19 @@ import { NAMES } from './chat-agents.fixture.ts'
 import type { TabScene } from './tab-scene.fixture.ts'
 
 /** What users do in a turn besides sending a message. */
-const DEEDS = ['nothing', 'nothing', 'nothing', 'stop', 'queue', 'interrupt', 'regenerate', 'edit', 'remove'] as const
+const ACTIONS = ['nothing', 'nothing', 'nothing', 'stop', 'queue', 'interrupt', 'regenerate', 'edit', 'remove'] as const
 
 interface Turn {
   readonly agent: (typeof NAMES)[number]
-  readonly deed: (typeof DEEDS)[number]
-  /** After how many observations the deed is done. */
+  readonly action: (typeof ACTIONS)[number]
+  /** After how many observations the action is done. */
   readonly after: number
 }
 
 const turnsOf = (random: Random): readonly Turn[] =>
   Array.from({ length: random.pick([1, 1, 1, 2, 2, 3]) }, () => ({
     agent: random.pick(NAMES),
-    deed: random.pick(DEEDS),
+    action: random.pick(ACTIONS),
     after: random.below(20),
   }))
 
@@ -62,13 +62,13 @@ export class TabScript extends SessionScript<Turn, TabScene> {
     }
   }
 
-  protected async playTurn({ agent, deed, after }: Turn): Promise<void> {
-    if (deed === 'remove') await this.#remove()
+  protected async playTurn({ agent, action, after }: Turn): Promise<void> {
+    if (action === 'remove') await this.#remove()
     const from = this.scene.observed
-    const runId = await this.#got(chat => chat.sendMessage(`Go on, ${agent}.`, { agent }))
+    const runId = await this.#sendUntilAccepted(chat => chat.sendMessage(`Go on, ${agent}.`, { agent }))
     if (runId === undefined) return
     const isTime = () => this.scene.observed >= from + after || this.isEnded(runId)
-    switch (deed) {
+    switch (action) {
       case 'stop':
         await this.scene.until('there is something to stop', isTime)
         await this.#anyChat().stop({ runId })
@@ -77,16 +77,18 @@ export class TabScript extends SessionScript<Turn, TabScene> {
         return
       case 'interrupt':
         await this.scene.until('there is something to interrupt', isTime)
-        await this.#got(chat => chat.sendMessage('Rather this.', { agent: 'teller', whenBusy: 'interrupt-previous' }))
+        await this.#sendUntilAccepted(chat =>
+          chat.sendMessage('Rather this.', { agent: 'teller', whenBusy: 'interrupt-previous' }),
+        )
         break
       case 'regenerate':
         await this.ended()
-        await this.#got(chat => chat.regenerate())
+        await this.#sendUntilAccepted(chat => chat.regenerate())
         break
       case 'edit': {
         await this.ended()
         const message = this.#first.store.messages.findLast(({ role }) => role === 'user')
-        if (message) await this.#got(chat => chat.edit(message.id, 'No, otherwise.'))
+        if (message) await this.#sendUntilAccepted(chat => chat.edit(message.id, 'No, otherwise.'))
         break
       }
       default:
@@ -94,10 +96,10 @@ export class TabScript extends SessionScript<Turn, TabScene> {
     await this.ended()
   }
 
-  /** Sends something from some tab, again until the server has taken it. Returns the id of its run. */
-  async #got(deed: (chat: HttpChat) => Promise<SendResult>): Promise<string | undefined> {
+  /** Sends from a random tab, with retries until the server accepts. Returns the id of the run. */
+  async #sendUntilAccepted(action: (chat: HttpChat) => Promise<SendResult>): Promise<string | undefined> {
     const chat = this.#anyChat()
-    let result = await deed(chat)
+    let result = await action(chat)
     while (result.error) {
       this.scene.notes.push(`${this.sessionId}: ${result.error.code}`)
       if (!result.error.retryable || this.scene.signal.aborted) {
@@ -106,7 +108,7 @@ export class TabScript extends SessionScript<Turn, TabScene> {
       }
       const { messageId } = result
       const isShown = chat.store.message(messageId)?.status === 'error'
-      result = await (isShown ? chat.retry(messageId) : deed(chat))
+      result = await (isShown ? chat.retry(messageId) : action(chat))
     }
     const runId = result.runId as string
     this.runIds.add(runId)
@@ -123,9 +125,10 @@ export class TabScript extends SessionScript<Turn, TabScene> {
     notes.push(`${this.sessionId}: removed`)
     this.isRemoved = true
     this.runIds = new Set()
-    const runId = await this.#got(chat => chat.sendMessage('Is anybody there?', { agent: 'teller' }))
-    // Tabs that were told that the session is gone connect again.
+    const runId = await this.#sendUntilAccepted(chat => chat.sendMessage('Hello?', { agent: 'teller' }))
+    // Tabs that know of the deletion connect again, also those that learn of it later.
+    this.scene.recreated.add(this.sessionId)
     for (const { connection } of this.scene.tabs) connection.wake()
-    this.scene.notes.push(`${this.sessionId}: made anew by ${runId}`)
+    this.scene.notes.push(`${this.sessionId}: created again by ${runId}`)
   }
 }

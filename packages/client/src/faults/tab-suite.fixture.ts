@@ -9,14 +9,14 @@ interface TabSuite {
   readonly count: number
   /** How many schedules play at a time on one server. */
   readonly lanes: number
-  /** Where the logs are. @default in memory */
+  /** URL of the store. @default in memory */
   readonly url?: string
 }
 
 /** Declares the test of a store. */
 export function tabSuite({ name, count, lanes, url }: TabSuite): void {
   scheduleSuite<InProcessServer, TabReport>({
-    law: `laws 2 and 7: each tab shows the log on ${name} and tells each thing once while connections fail`,
+    law: `laws 2 and 7: each tab shows the log on ${name} and reports each event once while connections fail`,
     file: `packages/client/src/faults/${name}`,
     count,
     lanes,

@@ -1,4 +1,4 @@
-// Compares what tabs showed and told with the log: at the end all of it, on the way nothing else, and each thing once.
+// Compares the messages and callbacks of tabs with the log: complete at the end, nothing else before, each event once.
 
 import { type Entry, isData, type View } from '@millrace/protocol'
 import { asJson, differenceOf } from '../../../../scripts/faults/sessions/difference.fixture.ts'
@@ -7,7 +7,7 @@ import type { TabScene } from './tab-scene.fixture.ts'
 import type { TabScript } from './tab-script.fixture.ts'
 
 /** A log at the end of a schedule. */
-interface Held {
+interface StoredLog {
   readonly sessionId: string
   readonly isRemoved: boolean
   readonly sentBy: TabScript['sentBy']
@@ -25,30 +25,30 @@ export async function verdict(scene: TabScene, scripts: readonly TabScript[]): P
     const { view } = await manager.view(sessionId)
     const { internal, ...open } = view
     const entries = await manager.entries(sessionId, 0, info.head)
-    const held = { sessionId, isRemoved, sentBy, view: asJson(open), entries: entries.filter(entry => !entry.internal) }
+    const log = { sessionId, isRemoved, sentBy, view: asJson(open), entries: entries.filter(entry => !entry.internal) }
     for (const tab of scene.tabs) {
       const found = [
-        ...endProblems(tab, held),
-        ...wayProblems(tab, held),
-        ...toldProblems(tab, held, tab === scene.first),
+        ...endProblems(tab, log),
+        ...historyProblems(tab, log),
+        ...callbackProblems(tab, log, tab === scene.first),
       ]
       problems.push(...found.map(problem => `${tab.name}, ${sessionId}: ${problem}`))
     }
     for (const reader of scene.readers) {
       problems.push(...reader.problems.map(problem => `reader: ${problem}`))
       const read = asJson(reader.view(sessionId))
-      // A log that was deleted cannot be compared any more.
+      // A deleted log cannot be compared.
       if (read === undefined || isRemoved) continue
       // A loop over entries cannot know that a frame reaches beyond its last entry.
-      const difference = differenceOf(read, { ...held.view, head: read.head }, 'view')
+      const difference = differenceOf(read, { ...log.view, head: read.head }, 'view')
       if (difference) problems.push(`reader, ${sessionId}: it read another log: ${difference}`)
     }
   }
   return problems
 }
 
-/** At the end every accessor shows what the log says. */
-function endProblems(tab: Tab, { sessionId, view }: Held): string[] {
+/** At the end every accessor agrees with the log. */
+function endProblems(tab: Tab, { sessionId, view }: StoredLog): string[] {
   const { store, state } = tab.chat(sessionId)
   const shown = {
     view: store.view(),
@@ -85,10 +85,10 @@ function endProblems(tab: Tab, { sessionId, view }: Held): string[] {
   return difference ? [`it shows another session: ${difference}`] : []
 }
 
-/** A text only grew, except where the log takes something back. No message was shown as done before its run was. */
-function wayProblems(tab: Tab, { sessionId, entries, view, isRemoved }: Held): string[] {
+/** Texts only grow, except after a discard or rewind. No message is shown as sent before its run has finished. */
+function historyProblems(tab: Tab, { sessionId, entries, view, isRemoved }: StoredLog): string[] {
   const problems: string[] = []
-  const { regresses, done } = tab.seat(sessionId).watch
+  const { regresses, done } = tab.session(sessionId).recorder
   const known = new Set([
     ...entries.flatMap(({ origin, chunk }) => [origin.runId, 'messageId' in chunk ? chunk.messageId : undefined]),
     ...view.messages.map(({ id }) => id),
@@ -100,7 +100,7 @@ function wayProblems(tab: Tab, { sessionId, entries, view, isRemoved }: Held): s
         // Entries that a rewind took back are shown until the snapshot comes.
         (chunk.type === 'rewind' && sequence >= from && sequence <= to),
     )
-    // What waited, and was stopped before it began, never enters the view.
+    // A queued message that is stopped before it starts never enters the view.
     const isStopped = view.requests.some(
       ({ status, message }) => status === 'removed' && message?.messageId === messageId,
     )
@@ -115,46 +115,46 @@ function wayProblems(tab: Tab, { sessionId, entries, view, isRemoved }: Held): s
   return problems
 }
 
-/** Each thing was told once. */
-function toldProblems(tab: Tab, held: Held, isFirst: boolean): string[] {
-  const { sessionId, entries, view, isRemoved, sentBy } = held
+/** Each event was reported once. */
+function callbackProblems(tab: Tab, log: StoredLog, isFirst: boolean): string[] {
+  const { sessionId, entries, view, isRemoved, sentBy } = log
   const problems: string[] = []
-  const { finishes, calls, data, first = 0 } = tab.seat(sessionId).watch
+  const { finishes, calls, data, first = 0 } = tab.session(sessionId).recorder
   for (const { runId } of finishes) {
     const count = finishes.filter(finish => finish.runId === runId).length
-    if (count > 1) problems.push(`the end of ${runId} was told ${count} times`)
+    if (count > 1) problems.push(`the end of ${runId} was reported ${count} times`)
   }
   for (const { origin, chunk, sequence } of entries) {
     if (chunk.type !== 'run-finished') continue
-    // What lay before the first look is nothing new, but what one asked for oneself.
-    const isNews = sequence > first || sentBy.get(origin.runId ?? '') === tab.chat(sessionId)
+    // Runs from before the first snapshot are not reported, except those that this tab requested.
+    const isExpected = sequence > first || sentBy.get(origin.runId ?? '') === tab.chat(sessionId)
     const finish = finishes.find(({ runId }) => runId === origin.runId)
     if (!finish) {
-      if (isNews) problems.push(`the end of ${origin.runId} was not told`)
+      if (isExpected) problems.push(`the end of ${origin.runId} was not reported`)
       continue
     }
     const isAbort = chunk.status === 'interrupted' || chunk.status === 'aborted'
     if (finish.isAbort !== isAbort || finish.isError !== (chunk.status === 'failed'))
-      problems.push(`${origin.runId} ended as ${chunk.status}, and was told otherwise`)
+      problems.push(`${origin.runId} ended as ${chunk.status}, and was reported otherwise`)
   }
-  for (const [name, count] of calls) if (count > 1) problems.push(`the call ${name} was told ${count} times`)
+  for (const [name, count] of calls) if (count > 1) problems.push(`the call ${name} was reported ${count} times`)
   if (isRemoved) return problems
   for (const [name, count] of data) {
     const most = entries.filter(({ chunk }) => isData(chunk) && name === nameOf(chunk)).length
-    if (count > most) problems.push(`${name} was told ${count} times, and said ${most} times`)
+    if (count > most) problems.push(`${name} was reported ${count} times, and written ${most} times`)
   }
-  // A tab that took a snapshot was not told of anything before it.
+  // A tab that took a snapshot reports nothing from before it.
   if (!isFirst || tab.snapshots.has(sessionId)) return problems
   for (const { chunk } of entries) {
     if (!isData(chunk) || chunk.transient) continue
     const least = entries.filter(other => isData(other.chunk) && nameOf(other.chunk) === nameOf(chunk)).length
-    if ((data.get(nameOf(chunk)) ?? 0) < least) problems.push(`${nameOf(chunk)} was not told`)
+    if ((data.get(nameOf(chunk)) ?? 0) < least) problems.push(`${nameOf(chunk)} was not reported`)
   }
   for (const { id, parts } of view.messages) {
     for (const part of parts) {
       if (!('toolCallId' in part) || calls.has(`${id} ${part.toolCallId} ${part.state}`)) continue
       // The end of a run settles open calls without a chunk for each.
-      if (part.code !== 'interrupted') problems.push(`${part.toolCallId} is ${part.state}, which was not told`)
+      if (part.code !== 'interrupted') problems.push(`${part.toolCallId} is ${part.state}, which was not reported`)
     }
   }
   return problems

@@ -1,4 +1,4 @@
-// A browser tab: one connection through a proxy of its own, with a chat for each session; and a reader by the plain loop.
+// A browser tab with its own connection through a proxy and a chat per session, and a reader that uses `for await`.
 
 import { type Entry, Fold, foldLog, type View } from '@millrace/protocol'
 import { type FaultProxy, proxy } from '../../../../scripts/faults/proxy.ts'
@@ -6,8 +6,8 @@ import { Random } from '../../../../scripts/faults/random.ts'
 import { HttpChat } from '../chat/http-chat.ts'
 import { createConnection, type PageConnection } from '../connection/page-connection.ts'
 import type { RequestError } from '../error/chat-error.ts'
+import { TabRecorder } from './tab-recorder.fixture.ts'
 import { tampering } from './tamper.fixture.ts'
-import { Watch } from './watch.fixture.ts'
 
 const BACKOFF = { first: 4, longest: 60 }
 
@@ -16,37 +16,39 @@ export interface TabOptions {
   readonly port: number
   readonly sessionIds: readonly string[]
   readonly seed: number
-  /** Frames are tampered with once in so many. */
+  /** Tampers with one in this many frames. */
   readonly tamperEvery: number
-  /** How often what changed is shown, in milliseconds. */
+  /** Minimum interval between notifications, in ms. */
   readonly flushInterval: number
-  /** Called when something that is shown has changed. */
-  readonly onLook: () => void
+  /** Called after each visible change. */
+  readonly onChange: () => void
   /** Called for each frame that is tampered with. */
   readonly onTamper: () => void
+  /** Called when a session is unknown to the server, so that the tab has stopped following it. */
+  readonly onUnknown: (sessionId: string, tab: Tab) => void
   /** Runs the tools of the tab. */
   readonly onTool: (toolCallId: string, tab: Tab) => Promise<unknown>
 }
 
-interface Seat {
+interface TabSession {
   readonly chat: HttpChat
-  readonly watch: Watch
-  leave: () => void
+  readonly recorder: TabRecorder
+  stop: () => void
 }
 
 export class Tab {
   readonly name: string
   readonly gate: FaultProxy
   readonly connection: PageConnection
-  readonly seats = new Map<string, Seat>()
-  /** How often it has been away. */
+  readonly sessions = new Map<string, TabSession>()
+  /** How often its chats were stopped. */
   absences = 0
-  /** Of which sessions it took a snapshot. */
+  /** Sessions for which it took a snapshot. */
   readonly snapshots = new Set<string>()
   tampered = 0
 
   private constructor(gate: FaultProxy, options: TabOptions) {
-    const { name, sessionIds, seed, tamperEvery, flushInterval, onLook, onTamper, onTool } = options
+    const { name, sessionIds, seed, tamperEvery, flushInterval, onChange, onTamper, onUnknown, onTool } = options
     this.name = name
     this.gate = gate
     const random = new Random(seed)
@@ -64,7 +66,7 @@ export class Tab {
       },
     })
     for (const session of sessionIds) {
-      const watch: Watch = new Watch(() => chat.store, onLook)
+      const recorder: TabRecorder = new TabRecorder(() => chat.store, onChange)
       const tools = { locate: (_: never, { toolCallId }: { toolCallId: string }) => onTool(toolCallId, this) }
       const chat = new HttpChat({
         session,
@@ -73,10 +75,14 @@ export class Tab {
         streamFlushInterval: flushInterval,
         tools,
       })
-      chat.callbacks = watch
-      chat.store.subscribe(['any'], watch.look)
-      chat.subscribe(onLook)
-      this.seats.set(session, { chat, watch, leave: chat.start() })
+      chat.callbacks = recorder
+      chat.store.subscribe(['any'], recorder.check)
+      chat.subscribe(() => {
+        const { connection, error } = chat.state
+        if (connection.status === 'offline' && error?.code === 'session_unknown') onUnknown(session, this)
+        onChange()
+      })
+      this.sessions.set(session, { chat, recorder, stop: chat.start() })
     }
   }
 
@@ -84,29 +90,29 @@ export class Tab {
     return new Tab(await proxy({ host: '127.0.0.1', port: options.port }), options)
   }
 
-  seat(sessionId: string): Seat {
-    return this.seats.get(sessionId) as Seat
+  session(sessionId: string): TabSession {
+    return this.sessions.get(sessionId) as TabSession
   }
 
   chat(sessionId: string): HttpChat {
-    return this.seat(sessionId).chat
+    return this.session(sessionId).chat
   }
 
-  /** Whether it hears of all sessions, and asks for nothing. */
+  /** Whether all sessions are live, and no message is in flight. */
   get isLive(): boolean {
-    const states = [...this.seats.values()].map(({ chat }) => chat.state)
+    const states = [...this.sessions.values()].map(({ chat }) => chat.state)
     return states.every(({ connection, status }) => connection.status === 'live' && status !== 'submitted')
   }
 
-  /** Leaves all sessions, and comes back. */
+  /** Stops all chats until the promise resolves. */
   async awayWhile(until: Promise<void>): Promise<void> {
     this.absences++
-    for (const seat of this.seats.values()) seat.leave()
+    for (const session of this.sessions.values()) session.stop()
     await until
-    for (const seat of this.seats.values()) seat.leave = seat.chat.start()
+    for (const session of this.sessions.values()) session.stop = session.chat.start()
   }
 
-  /** From now on nothing happens to it any more. */
+  /** Ends all faults of this tab. */
   calm(): void {
     this.gate.refuse(false)
     for (const link of this.gate.links) link.set({ down: { cutAt: Infinity, resetAt: Infinity } })
@@ -115,13 +121,13 @@ export class Tab {
   }
 
   async close(): Promise<void> {
-    for (const seat of this.seats.values()) seat.leave()
+    for (const session of this.sessions.values()) session.stop()
     this.gate.refuse(true)
     await this.gate.stop()
   }
 }
 
-/** Reads all sessions by the plain loop (`for await`). */
+/** Reads all sessions with `for await`. */
 export class Reader {
   readonly problems: string[] = []
   readonly #read = new Map<string, { base: View | undefined; entries: Entry[]; at: number }>()
@@ -129,9 +135,9 @@ export class Reader {
   readonly #onLook: () => void
   #isGone = false
 
-  constructor(port: number, session: readonly string[], fetch: typeof globalThis.fetch, onLook: () => void) {
+  constructor(port: number, session: readonly string[], fetch: typeof globalThis.fetch, onChange: () => void) {
     for (const sessionId of session) this.#read.set(sessionId, { base: undefined, entries: [], at: 0 })
-    this.#onLook = onLook
+    this.#onLook = onChange
     this.#connection = createConnection({
       api: `http://127.0.0.1:${port}/api`,
       session,
@@ -139,7 +145,7 @@ export class Reader {
       backoff: BACKOFF,
       onSnapshot: ({ view, sequence }, sessionId) => {
         this.#read.set(sessionId, { base: view, entries: [], at: sequence })
-        onLook()
+        onChange()
       },
     })
     void this.#loop()
@@ -171,7 +177,7 @@ export class Reader {
     return this.#isGone || (this.#read.get(sessionId)?.at ?? 0) >= head
   }
 
-  /** The view of what was read; undefined where it is not known. */
+  /** View of the entries read. Undefined if it is unknown. */
   view(sessionId: string): View | undefined {
     const { base, entries } = this.#read.get(sessionId) ?? {}
     if (this.#isGone || entries === undefined) return undefined

@@ -1,11 +1,11 @@
-// What no network does to a stream, and a client still has to be right about: frames that come twice, late, not at all, or with others in one.
+// Faults that a network does not cause, but a client has to survive: repeated, late, lost and merged frames.
 
 import { type EntriesFrame, encodeSse, type Frame, FrameWriter, SSE_HEARTBEAT, SseDecoder } from '@millrace/protocol'
 import type { Random } from '../../../../scripts/faults/random.ts'
 
 const KINDS = ['twice', 'late', 'lost', 'overlap'] as const
 
-/** A fetch whose streams are tampered with, once in so many frames. */
+/** A fetch that tampers with one in `every` frames of its streams. */
 export function tampering(random: Random, every: number, onTamper: (kind: string) => void): typeof fetch {
   return async (input, init) => {
     const reply = await fetch(input, init)
@@ -29,8 +29,8 @@ class Tamper {
   readonly #encoder = new TextEncoder()
   readonly #decoder: SseDecoder
   readonly #last = new Map<string | undefined, EntriesFrame>()
-  /** A frame that is late or lost. It is sent after all where nothing follows: a client could not notice its loss. */
-  #kept: { readonly frame: EntriesFrame; readonly isLost: boolean } | undefined
+  /** A late or lost frame. It is sent if no entries follow, since the client could not notice its loss. */
+  #withheld: { readonly frame: EntriesFrame; readonly isLost: boolean } | undefined
   #controller: TransformStreamDefaultController<Uint8Array> | undefined
 
   constructor(random: Random, every: number, onTamper: (kind: string) => void) {
@@ -40,7 +40,7 @@ class Tamper {
     this.#decoder = new SseDecoder({
       onFrame: frame => this.#take(frame),
       onHeartbeat: () => {
-        this.#give()
+        this.#release()
         this.#controller?.enqueue(this.#encoder.encode(SSE_HEARTBEAT))
       },
     })
@@ -56,17 +56,17 @@ class Tamper {
 
   #take(frame: Frame): void {
     if (frame.type !== 'entries') {
-      this.#give()
+      this.#release()
       this.#write(frame)
       return
     }
-    const kept = this.#kept
-    if (kept) {
-      const isOther = kept.frame.sessionId !== frame.sessionId
-      this.#kept = undefined
-      if (isOther) this.#write(kept.frame)
+    const withheld = this.#withheld
+    if (withheld) {
+      const isOther = withheld.frame.sessionId !== frame.sessionId
+      this.#withheld = undefined
+      if (isOther) this.#write(withheld.frame)
       this.#write(frame)
-      if (!kept.isLost && !isOther) this.#write(kept.frame)
+      if (!withheld.isLost && !isOther) this.#write(withheld.frame)
     } else if (this.#random.below(this.#every) > 0) this.#write(frame)
     else this.#tamper(frame)
     this.#last.set(frame.sessionId, frame)
@@ -76,16 +76,16 @@ class Tamper {
     const kind = this.#random.pick(KINDS)
     const last = this.#last.get(frame.sessionId)
     this.#onTamper(kind)
-    if (kind === 'late' || kind === 'lost') this.#kept = { frame, isLost: kind === 'lost' }
+    if (kind === 'late' || kind === 'lost') this.#withheld = { frame, isLost: kind === 'lost' }
     else if (kind === 'twice' || last?.sequence !== frame.after) {
       this.#write(frame)
       this.#write(frame)
     } else this.#write({ ...frame, after: last.after, entries: [...last.entries, ...frame.entries] })
   }
 
-  #give(): void {
-    if (this.#kept) this.#write(this.#kept.frame)
-    this.#kept = undefined
+  #release(): void {
+    if (this.#withheld) this.#write(this.#withheld.frame)
+    this.#withheld = undefined
   }
 
   #write(frame: Frame): void {

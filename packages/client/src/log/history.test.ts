@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { History } from './history.ts'
 
-/** What a turn does beside saying some words: nothing, take back an earlier place, or have its words thrown away. */
+/** A turn with some deltas. It may begin with a rewind, and its text may be discarded. */
 type Turn = { readonly words: number; readonly back?: number | undefined; readonly isDiscarded: boolean }
 
 const turns = fc.array(
@@ -16,7 +16,7 @@ const turns = fc.array(
   { minLength: 1, maxLength: 12 },
 )
 
-/** A log of such turns; some sequences are left out, as where others may see more. */
+/** A log of these turns. It skips sequences, as if some entries were hidden from this client. */
 function logOf(list: readonly Turn[], gap: number): Entry[] {
   const log: Entry[] = []
   list.forEach(({ words, back, isDiscarded }, n) => {
@@ -43,19 +43,19 @@ function logOf(list: readonly Turn[], gap: number): Entry[] {
   return log
 }
 
-describe('what a session was at a sequence is the fold up to there', () => {
-  test('at any, asked for in any order, while the log grows', () => {
-    const asked = fc.array(fc.tuple(fc.nat(400), fc.nat(400)), { minLength: 1, maxLength: 20 })
+describe('viewAt returns the fold up to a sequence', () => {
+  test('for all sequences, in any order, while the log grows', () => {
+    const queries = fc.array(fc.tuple(fc.nat(400), fc.nat(400)), { minLength: 1, maxLength: 20 })
     const stride = fc.integer({ min: 1, max: 40 })
     fc.assert(
-      fc.property(turns, fc.integer({ min: 2, max: 9 }), stride, asked, (list, gap, stride, asked) => {
+      fc.property(turns, fc.integer({ min: 2, max: 9 }), stride, queries, (list, gap, stride, queries) => {
         const log = logOf(list, gap)
         const history = new History(undefined, stride)
-        let given = 0
-        for (const [more, sequence] of asked) {
-          history.push(log.slice(given, given + more))
-          given = Math.min(log.length, given + more)
-          const upTo = log.slice(0, given).filter(entry => entry.sequence <= sequence)
+        let pushed = 0
+        for (const [more, sequence] of queries) {
+          history.push(log.slice(pushed, pushed + more))
+          pushed = Math.min(log.length, pushed + more)
+          const upTo = log.slice(0, pushed).filter(entry => entry.sequence <= sequence)
           expect(history.viewAt(sequence)).toEqual(foldLog(upTo).view())
           expect(history.indexAt(sequence)).toBe(upTo.length - 1)
         }
@@ -64,7 +64,7 @@ describe('what a session was at a sequence is the fold up to there', () => {
     )
   })
 
-  test('goes on from what came before its first entry', () => {
+  test('continues from the base', () => {
     const log = logOf(
       [
         { words: 5, isDiscarded: false },
@@ -79,7 +79,7 @@ describe('what a session was at a sequence is the fold up to there', () => {
     }
   })
 
-  test('what lies far back is not folded again for each step', () => {
+  test('folds at most one stride per call when it steps backwards', () => {
     const log = logOf(
       Array.from({ length: 50 }, () => ({ words: 12, isDiscarded: false })),
       1000,
@@ -101,11 +101,11 @@ describe('what a session was at a sequence is the fold up to there', () => {
     read = 0
     const last = log.at(-1)?.sequence ?? 0
     for (let back = 0; back < 10; back++) expect(counted.viewAt(last - back)).toEqual(history.viewAt(last - back))
-    // Some reads of each entry, of at most a stride of them, each time.
+    // Each call reads at most one stride of entries, each a few times.
     expect(read).toBeLessThan(10 * 64 * 8)
   })
 
-  test('who goes on from where it was folds just what lies between', () => {
+  test('folds only new entries when it steps forwards', () => {
     const log = logOf(
       Array.from({ length: 50 }, () => ({ words: 12, isDiscarded: false })),
       1000,
@@ -125,7 +125,7 @@ describe('what a session was at a sequence is the fold up to there', () => {
     expect(read).toBeLessThan(log.length * 8)
   })
 
-  test('a rewind to before what it begins with is refused, and what lies before that can still be had', () => {
+  test('rejects a rewind to before the base, and still returns the views before the rewind', () => {
     const log = logOf(
       [
         { words: 5, isDiscarded: false },

@@ -1,19 +1,19 @@
 import { type Entry, Fold, ProtocolError, type View } from '@millrace/protocol'
 
-/** After how many entries a view is kept on the way, so that who goes back and forth folds no more than these. */
+/** Number of entries between two cached views: `viewAt` folds at most that many. */
 const STRIDE = 4096
-/** How many of them are kept, at most. */
-const MOST_KEPT = 32
+/** Most cached views. */
+const MAX_CACHED = 32
 
-/** Entries, and what they amount to at any of them. */
+/** Entries of a session, with the view at any of them. */
 export class History {
-  /** What came before the first. */
+  /** View before the first entry. */
   readonly base: View | undefined
   #stride: number
   readonly #entries: Entry[] = []
-  /** Views on the way, by how many entries they hold. */
-  readonly #kept = new Map<number, View>()
-  /** What was folded last, and how many entries it holds. */
+  /** Cached views by the number of entries they include. */
+  readonly #views = new Map<number, View>()
+  /** Last fold, with the number of entries it includes. */
   #last: { readonly fold: Fold; readonly count: number } | undefined
 
   constructor(base?: View, stride: number = STRIDE) {
@@ -29,13 +29,13 @@ export class History {
     for (const entry of entries) this.#entries.push(entry)
   }
 
-  /** Whether one of these goes back to before the base, so that what comes of it cannot be told here. */
-  isCutBy(entries: readonly Entry[]): boolean {
+  /** Whether one of the entries rewinds to before the base, so that its view cannot be computed. */
+  rewindsBeyondBase(entries: readonly Entry[]): boolean {
     const head = this.base?.head ?? 0
     return entries.some(({ chunk }) => chunk.type === 'rewind' && chunk.toSequence < head)
   }
 
-  /** The place of the last entry up to a sequence; -1 where there is none. */
+  /** Index of the last entry up to a sequence, or -1. */
   indexAt(sequence: number): number {
     let low = 0
     let high = this.#entries.length
@@ -47,64 +47,67 @@ export class History {
     return low - 1
   }
 
-  /** The fold up to a sequence. */
+  /**
+   * View after the last entry up to a sequence.
+   * @throws a `ProtocolError` if an entry rewinds to before the base.
+   */
   viewAt(sequence: number): View {
     const count = this.indexAt(sequence) + 1
-    const start = this.#keptUpTo(count)
-    // Who goes on from where it was folds just what lies between, and shares what did not change.
-    const isFurther = this.#last !== undefined && this.#last.count <= count && this.#last.count >= start
-    const last = isFurther && this.#last ? this.#last : { fold: this.#foldAt(start), count: start }
-    // Whatever it throws at, nobody goes on from half of it.
+    const start = this.#lastViewUpTo(count)
+    // Continues the last fold if possible, so that unchanged values keep their identity.
+    const canContinue = this.#last !== undefined && this.#last.count <= count && this.#last.count >= start
+    const last = canContinue && this.#last ? this.#last : { fold: this.#foldAt(start), count: start }
+    // If folding throws, the half-applied fold must not be reused.
     this.#last = undefined
-    this.#goOn(last.fold, last.count, count)
+    this.#applyRange(last.fold, last.count, count)
     this.#last = { fold: last.fold, count }
     return last.fold.view()
   }
 
-  /** The last place up to another at which a view was kept. */
-  #keptUpTo(count: number): number {
+  /** Largest entry count up to `count` that has a cached view. */
+  #lastViewUpTo(count: number): number {
     let last = 0
-    for (const kept of this.#kept.keys()) if (kept <= count && kept > last) last = kept
+    for (const cached of this.#views.keys()) if (cached <= count && cached > last) last = cached
     return last
   }
 
   #foldAt(start: number): Fold {
-    const view = this.#kept.get(start) ?? this.base
+    const view = this.#views.get(start) ?? this.base
     return view ? Fold.from(view) : new Fold()
   }
 
-  /** Folds the entries from a place to another, and keeps views on the way. */
-  #goOn(fold: Fold, from: number, count: number): void {
+  /** Folds the entries from index `from` to `count`, and caches views in between. */
+  #applyRange(fold: Fold, from: number, count: number): void {
     for (let at = from; at < count; ) {
       const end = Math.min(count, (Math.floor(at / this.#stride) + 1) * this.#stride)
       for (let refold = fold.apply(this.#entries.slice(at, end)); refold; ) {
-        fold.adopt(this.#past(refold.toSequence))
+        fold.adopt(this.#foldBefore(refold.toSequence))
         refold = fold.apply(refold.rest, refold.through)
       }
       at = end
-      if (end % this.#stride === 0 && !this.#kept.has(end)) this.#keep(end, fold.view())
+      if (end % this.#stride === 0 && !this.#views.has(end)) this.#cacheView(end, fold.view())
     }
   }
 
-  /** A fold up to a sequence, for one that goes back to there. */
-  #past(sequence: number): Fold {
+  /** Fold up to a sequence, for a rewind to it. */
+  #foldBefore(sequence: number): Fold {
     const { base } = this
     if (base && sequence < base.head) {
-      const why = `rewind to ${sequence}: expected a view from there or before, found one of ${base.head}`
-      throw new ProtocolError('invalid-view', why)
+      const message = `rewind to ${sequence}: expected a view from there or before, found one of ${base.head}`
+      throw new ProtocolError('invalid-view', message)
     }
     const count = this.indexAt(sequence) + 1
-    const start = this.#keptUpTo(count)
+    const start = this.#lastViewUpTo(count)
     const fold = this.#foldAt(start)
-    this.#goOn(fold, start, count)
+    this.#applyRange(fold, start, count)
     return fold
   }
 
-  /** Where there are too many, every other one goes: the way between two is never more than twice what it has to be. */
-  #keep(count: number, view: View): void {
-    this.#kept.set(count, view)
-    if (this.#kept.size <= MOST_KEPT) return
+  /** Caches a view. Above the limit, it drops every second one and doubles the stride. */
+  #cacheView(count: number, view: View): void {
+    this.#views.set(count, view)
+    if (this.#views.size <= MAX_CACHED) return
     this.#stride *= 2
-    for (const kept of this.#kept.keys()) if (kept % this.#stride !== 0) this.#kept.delete(kept)
+    for (const cached of this.#views.keys()) if (cached % this.#stride !== 0) this.#views.delete(cached)
   }
 }

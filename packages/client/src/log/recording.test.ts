@@ -10,7 +10,7 @@ const entry = (sequence: number, delta: string): Entry => ({
   chunk: { type: 'text-delta', id: 't', delta },
 })
 
-test('a line that never ends is refused before it fills the memory', () => {
+test('rejects a line that is too long before its end arrives', () => {
   const decoder = new RecordingDecoder(100)
   decoder.push('{"millrace":"session","version":1,"sessionId":"s"}\n')
   decoder.push('x'.repeat(100))
@@ -23,7 +23,7 @@ function decode(pieces: Iterable<string>): Recording {
   return decoder.end()
 }
 
-test('what was recorded is read again, whatever pieces it comes in', () => {
+test('decodes an encoded recording from pieces of any size', () => {
   const cuts = fc.array(fc.nat(50), { maxLength: 30 })
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'binary' })), fc.boolean(), cuts, (deltas, hasBase, cuts) => {
@@ -44,24 +44,24 @@ test('what was recorded is read again, whatever pieces it comes in', () => {
   )
 })
 
-describe('what is no recording is refused with its line', () => {
+describe('rejects with the line number', () => {
   const header = '{"millrace":"session","version":1,"sessionId":"s"}\n'
   const line = (value: unknown) => `${JSON.stringify(value)}\n`
   test.each([
-    ['nothing', '', 'stream-cut', 'line 1: expected a recording of a session, found nothing'],
+    ['an empty file', '', 'stream-cut', 'line 1: expected a recording of a session, found nothing'],
     ['another file', '{"a":1}\n', 'stream-mismatch', 'line 1: expected the first line of a recorded session'],
-    ['no JSON', `${header}\n{"a`, 'invalid-json', 'line 3: expected JSON'],
+    ['invalid JSON', `${header}\n{"a`, 'invalid-json', 'line 3: expected JSON'],
     ['a later version', header.replace('1', '2'), 'stream-mismatch', 'line 1: expected version 1'],
-    ['a version that is none', header.replace('1', '"\\u001b[31m"'), 'stream-mismatch', 'found "\\u001b[31m"'],
-    ['a base that is nothing', header.replace('}', ',"base":null}'), 'invalid-view', 'line 1: view: expected version'],
-    ['no entry', header + line({ sequence: 1 }), 'invalid-chunk', 'line 2: '],
+    ['a version that is not a number', header.replace('1', '"\\u001b[31m"'), 'stream-mismatch', 'found "\\u001b[31m"'],
+    ['a null base', header.replace('}', ',"base":null}'), 'invalid-view', 'line 1: view: expected version'],
+    ['an invalid entry', header + line({ sequence: 1 }), 'invalid-chunk', 'line 2: '],
     [
-      'an entry twice',
+      'a repeated sequence',
       header + line(entry(2, 'a')) + line(entry(2, 'b')),
       'stream-mismatch',
       'line 3: expected a sequence above 2',
     ],
-    ['a base that is none', header.replace('}', ',"base":{"head":1}}'), 'invalid-view', 'line 1: '],
+    ['an invalid base', header.replace('}', ',"base":{"head":1}}'), 'invalid-view', 'line 1: '],
   ] as const)('%s', (_, text, code, message) => {
     const error = (() => {
       try {

@@ -7,9 +7,9 @@ import { chatErrorOf, RequestError } from '../error/chat-error.ts'
 import { Store } from '../store/store.ts'
 import type { ClientTools } from '../types/index.ts'
 
-const READ_ONLY = { code: 'read_only', message: 'This shows what was: nothing can be added to it.' }
+const READ_ONLY = { code: 'read_only', message: 'Expected a live chat, found a recording: recordings are read-only.' }
 
-/** A conversation as it was: it can be shown by all that shows a chat, and nobody can add to it. */
+/** A read-only chat that shows a recorded view. All actions fail with the code `read_only`. */
 export class ReplayChat implements Chat {
   readonly store: Store
   callbacks: ChatCallbacks = {}
@@ -25,7 +25,7 @@ export class ReplayChat implements Chat {
     return this.#state.value
   }
 
-  /** Shows this, in place of what it showed; what says the same stays the same object. */
+  /** Replaces the view. Equal values keep their identity. */
   show(view: View): void {
     this.store.restore(view)
     this.store.flush()

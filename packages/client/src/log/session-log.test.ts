@@ -1,43 +1,43 @@
 import { type Entry, foldLog, type Subscriber, type Subscription } from '@millrace/protocol'
 import { expect, test } from 'vitest'
-import { finished, Mill, shown } from '../chat/chat-mill.fixture.ts'
+import { finished, InProcessServer, transcript } from '../chat/in-process-server.fixture.ts'
 import { cursorOf, FakeStreamServer, refusal, snapshotAt } from '../connection/fake-stream-server.fixture.ts'
 import { type ChatConnection, createConnection } from '../connection/page-connection.ts'
 import { connect } from '../connection/recording-follower.fixture.ts'
 import { ReplayChat } from './replay-chat.ts'
 import { SessionLog } from './session-log.ts'
 
-/** Waits until it holds of a log. */
-const until = (log: SessionLog, holds: (state: SessionLog['state']) => boolean): Promise<void> =>
+/** Resolves when the condition holds for the state of the log. */
+const until = (log: SessionLog, condition: (state: SessionLog['state']) => boolean): Promise<void> =>
   new Promise(resolve => {
-    const look = () => {
-      if (!holds(log.state)) return
-      leave()
+    const check = () => {
+      if (!condition(log.state)) return
+      unsubscribe()
       resolve()
     }
-    const leave = log.subscribe(look)
-    look()
+    const unsubscribe = log.subscribe(check)
+    check()
   })
 
-test('each entry comes once, through cuts; and all of them amount to what the chat shows', async () => {
-  const mill = new Mill()
+test('receives each entry once despite cut streams, and folds to what the chat shows', async () => {
+  const server = new InProcessServer()
   const connection = createConnection({
     api: 'http://localhost:4400/api',
-    fetch: mill.fetch,
+    fetch: server.fetch,
     backoff: { first: 1, longest: 5 },
     whole: true,
   })
-  const chat = mill.chat({ session: 's', connection })
-  const said = finished(chat)
+  const chat = server.chat({ session: 's', connection })
+  const firstTurn = finished(chat)
   await chat.sendMessage('A long way to the mill')
-  await said
+  await firstTurn
   const log = new SessionLog({ sessionId: 's', connection })
-  const leave = log.start()
+  const stop = log.start()
   await until(log, ({ status }) => status === 'live')
-  mill.cut()
-  const again = finished(chat)
+  server.cutStreams()
+  const secondTurn = finished(chat)
   await chat.sendMessage('And back')
-  await again
+  await secondTurn
   await until(log, ({ head, status }) => head === chat.store.head && status === 'live')
   const sequences = log.entries.map(({ sequence }) => sequence)
   expect(sequences).toEqual([...new Set(sequences)].sort((a, b) => a - b))
@@ -45,16 +45,16 @@ test('each entry comes once, through cuts; and all of them amount to what the ch
   expect(log.viewAt(log.state.head)).toEqual(foldLog(log.entries).view())
 
   const replay = new ReplayChat({ sessionId: 's', view: log.viewAt(log.state.head) })
-  expect(shown(replay as never)).toEqual(shown(chat))
-  // Before the second answer: the fold up to there.
+  expect(transcript(replay as never)).toEqual(transcript(chat))
+  // The view before the second answer.
   const second = log.entries.findLast(({ chunk }) => chunk.type === 'start')?.sequence ?? 0
   replay.show(log.viewAt(second - 1))
-  expect(shown(replay as never)).toEqual(shown(chat).slice(0, 3))
-  leave()
+  expect(transcript(replay as never)).toEqual(transcript(chat).slice(0, 3))
+  stop()
   await until(log, ({ status }) => status === 'idle')
 })
 
-test('who leaves goes on from where it was', async () => {
+test('continues from its cursor after a stop', async () => {
   const server = new FakeStreamServer()
   const log = new SessionLog({ sessionId: 's', connection: connect(server, { whole: true }) })
   const [one, two] = [log.start(), log.start()]
@@ -77,7 +77,7 @@ test('who leaves goes on from where it was', async () => {
   await until(log, ({ count }) => count === 4)
 })
 
-test('where what it held is gone it begins anew, and what came before is its base', async () => {
+test('starts over from a snapshot as base if the log was trimmed', async () => {
   const server = new FakeStreamServer()
   const log = new SessionLog({ sessionId: 's', connection: connect(server) })
   server.answer = () => Response.json(snapshotAt(7, 'b'))
@@ -94,7 +94,7 @@ test('where what it held is gone it begins anew, and what came before is its bas
   expect(second.places).toEqual([`s ${cursorOf(7, 'b')}`])
 })
 
-test('a log that goes back to before its base takes what the server has', async () => {
+test('gets a snapshot after a rewind to before its base', async () => {
   const server = new FakeStreamServer()
   const log = new SessionLog({ sessionId: 's', connection: connect(server), base: snapshotAt(5).view })
   log.start()
@@ -108,14 +108,14 @@ test('a log that goes back to before its base takes what the server has', async 
   expect(log.viewAt(6).head).toBe(6)
 })
 
-test('what a connection gives twice is counted, and held once', () => {
-  const told: Subscriber[] = []
-  const following: Subscription = { status: 'live', reason: '', cursor: '0', refresh() {}, wake() {}, close() {} }
+test('counts and ignores repeated entries', () => {
+  const subscribers: Subscriber[] = []
+  const subscription: Subscription = { status: 'live', reason: '', cursor: '0', refresh() {}, wake() {}, close() {} }
   const connection = {
     ...connect(new FakeStreamServer()),
     follow: (_: string, follower: Subscriber) => {
-      told.push(follower)
-      return following
+      subscribers.push(follower)
+      return subscription
     },
   } as unknown as ChatConnection
   const log = new SessionLog({ sessionId: 's', connection })
@@ -124,13 +124,13 @@ test('what a connection gives twice is counted, and held once', () => {
   const entries = [1, 2, 3].map(
     (sequence): Entry => ({ sequence, timestamp: 1, origin, chunk: { type: 'text-delta', id: 't', delta: 'a' } }),
   )
-  told[0]?.entries(entries, 3)
-  told[0]?.entries(entries.slice(1), 3)
+  subscribers[0]?.entries(entries, 3)
+  subscribers[0]?.entries(entries.slice(1), 3)
   expect(log.entries).toEqual(entries)
   return until(log, ({ repeated, count }) => repeated === 2 && count === 3)
 })
 
-test('what cannot be followed says why', async () => {
+test('has an error if the session cannot be followed', async () => {
   const server = new FakeStreamServer()
   const log = new SessionLog({ sessionId: 's', connection: connect(server) })
   server.replies.push(refusal(403, 'forbidden'))
@@ -139,7 +139,7 @@ test('what cannot be followed says why', async () => {
   expect(log.state).toMatchObject({ error: { code: 'forbidden', retryable: false }, status: 'offline' })
 })
 
-test('a recording is there at once, and nothing can be added to it', async () => {
+test('a recording is available at once and read-only', async () => {
   const log = new SessionLog({ sessionId: 's', entries: [] })
   expect(log).toMatchObject({ isRecording: true, state: { count: 0, status: 'idle', reason: 'a recording' } })
   log.start()()

@@ -6,43 +6,43 @@ import { History } from './history.ts'
 
 export interface SessionLogOptions {
   readonly sessionId: string
-  /** What it is read from and followed by; made with `whole: true` it gives each entry as it was written. None for what is a recording. */
+  /** Connection to follow, created with `whole: true` to get every entry as it was written. Undefined for a recording. */
   readonly connection?: ChatConnection | undefined
-  /** What it holds from the start. */
+  /** Initial entries. */
   readonly entries?: readonly Entry[]
-  /** What came before them, where that is not there any more. */
+  /** View before the initial entries, if the log was trimmed. */
   readonly base?: View | undefined
 }
 
-/** How it stands with a log: a new object each time something of it changes. */
+/** State of a `SessionLog`. A new object after each change. */
 export interface SessionLogState {
-  /** How many entries it holds. */
+  /** Number of entries. */
   readonly count: number
-  /** Up to which sequence it is known; further than its last entry where others may see more. */
+  /** Sequence up to which the log is known. Larger than that of the last entry if later ones are hidden from this client. */
   readonly head: number
   readonly status: ConnectionStatus
   readonly reason: string
-  /** Why it cannot be followed. */
+  /** Set if the session cannot be followed. */
   readonly error?: Failure | undefined
-  /** How many entries came that were there already. */
+  /** Number of entries that were received again, and ignored. */
   readonly repeated: number
 }
 
 const CHANGE = 'change'
 
-/** All entries of a session that this client may see, as they come: for who wants to know how it came about, and not only what it amounts to. */
+/** All entries of a session that this client may see, as they arrive, to inspect how its view came about. */
 export class SessionLog {
   readonly sessionId: string
-  /** Whether it is a recording, and nothing will come. */
+  /** Whether it has no connection, so that no entries arrive. */
   readonly isRecording: boolean
   readonly #connection: ChatConnection | undefined
-  readonly #topics = new Listeners()
-  readonly #flush = new FlushScheduler(FLUSH_MS, () => this.#tell())
+  readonly #listeners = new Listeners()
+  readonly #scheduler = new FlushScheduler(FLUSH_MS, () => this.#notify())
   #history: History
-  #now: SessionLogState
-  #shown: SessionLogState
-  #users = 0
-  #leave: (() => void) | undefined
+  #current: SessionLogState
+  #notified: SessionLogState
+  #startCount = 0
+  #unfollow: (() => void) | undefined
   #refresh: () => void = () => {}
 
   constructor({ sessionId, connection, entries = [], base }: SessionLogOptions) {
@@ -52,57 +52,60 @@ export class SessionLog {
     this.#history = new History(base)
     this.#history.push(entries)
     const head = entries.at(-1)?.sequence ?? base?.head ?? 0
-    const reason = connection ? 'nobody follows' : 'a recording'
-    this.#now = { count: entries.length, head, status: 'idle', reason, repeated: 0 }
-    this.#shown = this.#now
+    const reason = connection ? 'no subscribers' : 'a recording'
+    this.#current = { count: entries.length, head, status: 'idle', reason, repeated: 0 }
+    this.#notified = this.#current
   }
 
-  /** The entries, in order; the array grows in place, `state` says how far. */
+  /** Entries in order. The array grows in place: `state.count` is its length at the last notification. */
   get entries(): readonly Entry[] {
     return this.#history.entries
   }
 
-  /** What came before the first entry, where that is not in the log any more. */
+  /** View before the first entry, if the log was trimmed. */
   get base(): View | undefined {
     return this.#history.base
   }
 
   get state(): SessionLogState {
-    return this.#shown
+    return this.#notified
   }
 
-  /** What the session amounted to at a sequence: the fold up to there. */
+  /**
+   * View of the session at a sequence.
+   * @throws a `ProtocolError` if an entry rewinds to before `base`.
+   */
   viewAt(sequence: number): View {
     return this.#history.viewAt(sequence)
   }
 
-  /** The place of the last entry up to a sequence; -1 where there is none. */
+  /** Index of the last entry up to a sequence, or -1. */
   indexAt(sequence: number): number {
     return this.#history.indexAt(sequence)
   }
 
-  /** Calls when its state has changed, at most once a frame. */
+  /** Calls the listener when `state` changes, at most once per frame. Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void {
-    return this.#topics.add(CHANGE, undefined, listener)
+    return this.#listeners.add(CHANGE, undefined, listener)
   }
 
-  /** Begins to follow, until the returned function is called, by all who called it. */
+  /** Follows the session until the returned functions of all calls were called. */
   start(): () => void {
-    if (this.#users++ === 0) this.#follow()
-    let isOver = false
+    if (this.#startCount++ === 0) this.#follow()
+    let isReleased = false
     return () => {
-      if (isOver) return
-      isOver = true
-      if (--this.#users === 0) this.#leave?.()
+      if (isReleased) return
+      isReleased = true
+      if (--this.#startCount === 0) this.#unfollow?.()
     }
   }
 
   #follow(): void {
     if (this.#connection === undefined) return
-    const following = this.#connection.follow(
+    const subscription = this.#connection.follow(
       this.sessionId,
       {
-        // What it held is not in the log any more: it begins anew from what is.
+        // The log was trimmed beyond the cursor: starts over from the snapshot.
         snapshot: ({ view, sequence }) => {
           this.#history = new History(view)
           this.#set({ count: 0, head: sequence, error: undefined })
@@ -113,36 +116,36 @@ export class SessionLog {
       },
       this.#cursor ?? '0',
     )
-    this.#refresh = () => following.refresh()
-    this.#leave = () => {
-      this.#cursor = following.cursor
-      following.close()
-      this.#set({ status: 'idle', reason: 'nobody follows' })
+    this.#refresh = () => subscription.refresh()
+    this.#unfollow = () => {
+      this.#cursor = subscription.cursor
+      subscription.close()
+      this.#set({ status: 'idle', reason: 'no subscribers' })
     }
   }
 
   #cursor: string | undefined
 
   #take(entries: readonly Entry[], through: number): void {
-    const { head } = this.#now
-    const fresh = entries.filter(({ sequence }) => sequence > head)
-    this.#history.push(fresh)
-    // What it goes back to is not at hand: the server has it.
-    if (this.#history.isCutBy(fresh)) this.#refresh()
+    const { head } = this.#current
+    const newEntries = entries.filter(({ sequence }) => sequence > head)
+    this.#history.push(newEntries)
+    // The rewind target is not loaded: gets a snapshot from the server.
+    if (this.#history.rewindsBeyondBase(newEntries)) this.#refresh()
     this.#set({
       count: this.#history.entries.length,
       head: Math.max(head, through),
-      repeated: this.#now.repeated + entries.length - fresh.length,
+      repeated: this.#current.repeated + entries.length - newEntries.length,
     })
   }
 
   #set(fields: Partial<SessionLogState>): void {
-    this.#now = { ...this.#now, ...fields }
-    this.#flush.note()
+    this.#current = { ...this.#current, ...fields }
+    this.#scheduler.schedule()
   }
 
-  #tell(): void {
-    this.#shown = this.#now
-    this.#topics.tell(CHANGE)
+  #notify(): void {
+    this.#notified = this.#current
+    this.#listeners.notify(CHANGE)
   }
 }

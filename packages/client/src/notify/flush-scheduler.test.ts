@@ -7,8 +7,8 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-/** A page on a screen that begins a frame every so many milliseconds; none, while it is hidden. */
-function screen(everyMs: number) {
+/** Stubs a page with a frame every `frameMs`, and none while it is hidden. */
+function stubPage(frameMs: number) {
   const page = { hidden: false, frames: [] as number[], waiting: [] as FrameRequestCallback[] }
   vi.stubGlobal('document', page)
   vi.stubGlobal('requestAnimationFrame', (run: FrameRequestCallback) => page.waiting.push(run))
@@ -17,97 +17,97 @@ function screen(everyMs: number) {
     const now = performance.now()
     page.frames.push(now)
     for (const run of page.waiting.splice(0)) run(now)
-  }, everyMs)
+  }, frameMs)
   return page
 }
 
-/** Notes something at these times, and says when each was told. */
-function told(
+/** Schedules a change at each of these times. Returns the times of the flushes, and for each change the time of its flush. */
+function scheduleAt(
   at: readonly number[],
-  flush: (tell: () => void) => FlushScheduler,
-): { tellings: number[]; toldAt: number[] } {
+  create: (onFlush: () => void) => FlushScheduler,
+): { flushes: number[]; flushedAt: number[] } {
   const since = performance.now()
-  const tellings: number[] = []
-  const toldAt: number[] = []
-  let noted = 0
-  const gathering = flush(() => {
+  const flushes: number[] = []
+  const flushedAt: number[] = []
+  let scheduled = 0
+  const scheduler = create(() => {
     const now = performance.now() - since
-    tellings.push(now)
-    while (toldAt.length < noted) toldAt.push(now)
+    flushes.push(now)
+    while (flushedAt.length < scheduled) flushedAt.push(now)
   })
   for (const ms of at) {
     vi.advanceTimersByTime(ms + since - performance.now())
-    noted++
-    gathering.note()
+    scheduled++
+    scheduler.schedule()
   }
   vi.advanceTimersByTime(1_000)
-  return { tellings, toldAt }
+  return { flushes, flushedAt }
 }
 
-const byDefault = (tell: () => void) => new FlushScheduler(FLUSH_MS, tell)
+const byDefault = (onFlush: () => void) => new FlushScheduler(FLUSH_MS, onFlush)
 const times = (count: number, at: (n: number) => number) => Array.from({ length: count }, (_, n) => at(n))
 
-describe('on a page that is shown', () => {
-  test('what comes once in an interval is told at once, though it is early or late', () => {
-    screen(17)
+describe('on a visible page', () => {
+  test('flushes a change once per interval at once, although it is early or late', () => {
+    stubPage(17)
     const at = times(100, n => n * FLUSH_MS + ((n * 7) % 15))
-    expect(told(at, byDefault).toldAt).toEqual(at)
+    expect(scheduleAt(at, byDefault).flushedAt).toEqual(at)
   })
 
   test.each([
     ['60', 17],
     ['120', 8],
     ['240', 4],
-  ])('a source that never rests is told once in an interval, on a screen of %s frames a second', (_, everyMs) => {
-    screen(everyMs)
-    const { tellings } = told(
+  ])('flushes a continuous source once per interval at %s frames per second', (_, frameMs) => {
+    stubPage(frameMs)
+    const { flushes } = scheduleAt(
       times(1_000, n => n),
       byDefault,
     )
-    // Two early ones, the one at the very beginning, and the rest after the end.
-    const most = 1_000 / FLUSH_MS + 4
-    expect(tellings.length).toBeLessThanOrEqual(most)
-    expect(tellings.length).toBeGreaterThan(most - 8)
+    // Two early flushes, the first one, and the last one after the end.
+    const maxFlushes = 1_000 / FLUSH_MS + 4
+    expect(flushes.length).toBeLessThanOrEqual(maxFlushes)
+    expect(flushes.length).toBeGreaterThan(maxFlushes - 8)
   })
 
-  test('what waits is told as the next frame begins, and is in it', () => {
-    const page = screen(17)
+  test('flushes delayed changes when the next frame begins', () => {
+    const page = stubPage(17)
     const at = times(500, n => n * 2)
     const since = performance.now()
-    const { toldAt } = told(at, byDefault)
+    const { flushedAt } = scheduleAt(at, byDefault)
     const late = at.filter((ms, i) => {
       const next = page.frames.find(frame => frame - since > ms)
-      return (toldAt[i] as number) > (next as number) - since
+      return (flushedAt[i] as number) > (next as number) - since
     })
     expect(late).toEqual([])
   })
 
-  test('a longer interval than that of frames is kept to', () => {
-    screen(17)
-    const { tellings } = told(
+  test('keeps to an interval that is longer than a frame', () => {
+    stubPage(17)
+    const { flushes } = scheduleAt(
       times(100, n => n * 10),
-      tell => new FlushScheduler(100, tell),
+      onFlush => new FlushScheduler(100, onFlush),
     )
-    expect(tellings).toEqual(times(11, n => n * 100))
+    expect(flushes).toEqual(times(11, n => n * 100))
   })
 })
 
-test('a page that is left while something waits tells it all the same, and goes by the clock from there', () => {
-  const page = screen(17)
-  const tellings: number[] = []
+test('flushes delayed changes of a page that was hidden meanwhile, and uses timers from then on', () => {
+  const page = stubPage(17)
+  const flushes: number[] = []
   const since = performance.now()
-  const flush = byDefault(() => tellings.push(performance.now() - since))
-  for (let n = 0; n < 3; n++) flush.note()
-  expect([tellings, page.waiting.length]).toEqual([[0, 0], 1])
+  const scheduler = byDefault(() => flushes.push(performance.now() - since))
+  for (let n = 0; n < 3; n++) scheduler.schedule()
+  expect([flushes, page.waiting.length]).toEqual([[0, 0], 1])
   page.hidden = true
   vi.advanceTimersByTime(100)
-  expect(tellings).toEqual([0, 0, 32])
-  for (let n = 0; n < 3; n++) flush.note()
-  expect(tellings).toEqual([0, 0, 32, 100])
+  expect(flushes).toEqual([0, 0, 32])
+  for (let n = 0; n < 3; n++) scheduler.schedule()
+  expect(flushes).toEqual([0, 0, 32, 100])
   vi.advanceTimersByTime(16)
-  expect(tellings).toEqual([0, 0, 32, 100, 116])
-  // When it is shown again, what was asked for then finds nothing to tell.
+  expect(flushes).toEqual([0, 0, 32, 100, 116])
+  // When the page is visible again, the frame callback of back then finds nothing to flush.
   page.hidden = false
   vi.advanceTimersByTime(100)
-  expect([tellings.length, page.waiting.length]).toEqual([5, 0])
+  expect([flushes.length, page.waiting.length]).toEqual([5, 0])
 })

@@ -1,64 +1,64 @@
-/** How often those who show something are told of changes at most, in milliseconds: about once a frame of the screen. */
+/** Default interval between notifications, in ms: about one frame. */
 export const FLUSH_MS = 16
-/** The longest that a timer can wait. */
-const LONGEST_MS = 2 ** 31 - 1
+/** Longest delay that `setTimeout` accepts, in ms. */
+const MAX_DELAY_MS = 2 ** 31 - 1
 
 /**
- * Gathers changes, and has them told at most once in an interval: the first at once, what comes after it together. It goes by the clock
- * whenever something comes, so that a source which never rests cannot keep the timer from firing.
+ * Batches changes: flushes at most once per interval, the first change at once. Each change checks the clock, so that a source
+ * that never yields to timers is flushed too.
  *
- * A page that is shown has frames. What comes once in an interval, but not to the millisecond, is told at once there: one may be told
- * early, and is counted. What has to wait is told as the next frame begins, and is in it; where frames are shorter than the interval, as one of the next does.
+ * In a visible page, flushes align with animation frames. A change that is less than one interval early is flushed at once, and the
+ * next flush is due later by as much. A delayed change is flushed when a frame begins, so that this frame renders it.
  */
 export class FlushScheduler {
   readonly #intervalMs: number
-  readonly #tell: () => void
-  /** When it is time for the next, had none been told early. */
-  #due = -Infinity
-  /** Runs while there is something to tell. */
+  readonly #onFlush: () => void
+  /** When the next flush is due. An early flush adds one interval to it, as if it had been on time. */
+  #dueAt = -Infinity
+  /** Set while changes wait for a flush. */
   #timer: ReturnType<typeof setTimeout> | undefined
-  #isAwaited = false
+  #isFrameRequested = false
 
-  constructor(intervalMs: number, tell: () => void) {
-    this.#intervalMs = Math.min(Math.max(0, intervalMs || 0), LONGEST_MS)
-    this.#tell = tell
+  constructor(intervalMs: number, onFlush: () => void) {
+    this.#intervalMs = Math.min(Math.max(0, intervalMs || 0), MAX_DELAY_MS)
+    this.#onFlush = onFlush
   }
 
-  /** Something has changed. */
-  note(): void {
-    const rest = this.#due - performance.now()
+  /** Flushes now or within the interval. */
+  schedule(): void {
+    const delayMs = this.#dueAt - performance.now()
     const isFirst = this.#timer === undefined
-    if (rest <= (isFirst ? this.#aheadMs : 0)) this.now()
+    if (delayMs <= (isFirst ? this.#maxEarlyMs : 0)) this.flush()
     else if (isFirst) {
-      this.#timer = setTimeout(() => this.now(), rest)
-      if (this.#aheadMs > 0 && !this.#isAwaited) this.#await()
+      this.#timer = setTimeout(() => this.flush(), delayMs)
+      if (this.#maxEarlyMs > 0 && !this.#isFrameRequested) this.#requestFrame()
     }
   }
 
-  /** Tells at once. */
-  now(): void {
+  /** Flushes now. */
+  flush(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
     const now = performance.now()
-    this.#due = Math.min(Math.max(this.#due, now), now + 2 * this.#aheadMs) + this.#intervalMs
-    this.#tell()
+    this.#dueAt = Math.min(Math.max(this.#dueAt, now), now + 2 * this.#maxEarlyMs) + this.#intervalMs
+    this.#onFlush()
   }
 
-  /** How early something may be told: not at all, where there are no frames, or the interval is longer than theirs. */
-  get #aheadMs(): number {
+  /** How early a flush may be. Zero without frames, or if the interval is longer than a frame. */
+  get #maxEarlyMs(): number {
     return this.#intervalMs <= FLUSH_MS && globalThis.document?.hidden === false ? this.#intervalMs : 0
   }
 
-  #await(): void {
-    this.#isAwaited = true
-    requestAnimationFrame(this.#begin)
+  #requestFrame(): void {
+    this.#isFrameRequested = true
+    requestAnimationFrame(this.#onFrame)
   }
 
-  /** A frame begins: some screens have several in an interval. */
-  readonly #begin = (): void => {
-    this.#isAwaited = false
+  /** A screen may have several frames per interval, so a frame can come too soon. */
+  readonly #onFrame = (): void => {
+    this.#isFrameRequested = false
     if (this.#timer === undefined) return
-    if (this.#due - performance.now() <= 2 * this.#intervalMs) this.now()
-    else this.#await()
+    if (this.#dueAt - performance.now() <= 2 * this.#intervalMs) this.flush()
+    else this.#requestFrame()
   }
 }

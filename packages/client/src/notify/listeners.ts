@@ -1,31 +1,31 @@
 type ListenerSet = Set<() => void>
 
-/** Who wants to know of what, by its kind and its id, if it has one. */
+/** Listeners by topic: a kind, and an id for topics that have one. */
 export class Listeners {
   readonly #kinds = new Map<string, Map<string | undefined, ListenerSet>>()
 
-  /** Calls when the topic has changed, until the returned function is called. */
+  /** Adds a listener. Returns a function that removes it. */
   add(kind: string, id: string | undefined, listener: () => void): () => void {
     const topics = this.#kinds.get(kind) ?? new Map<string | undefined, ListenerSet>()
     this.#kinds.set(kind, topics)
     const listeners = topics.get(id) ?? new Set()
     topics.set(id, listeners)
-    // One who listens twice is called twice, and leaves once at a time.
-    const own = () => listener()
-    listeners.add(own)
+    // A wrapper, so that a listener added twice is called twice and removed once at a time.
+    const wrapper = () => listener()
+    listeners.add(wrapper)
     return () => {
-      listeners.delete(own)
+      listeners.delete(wrapper)
       if (listeners.size === 0 && topics.get(id) === listeners) topics.delete(id)
     }
   }
 
-  /** Calls all who listen; what one of them throws keeps nobody else from hearing it, and who has left meanwhile is not called. */
-  tell(kind: string, id?: string): void {
+  /** Calls the listeners of a topic. Skips listeners removed meanwhile, and logs the errors they throw. */
+  notify(kind: string, id?: string): void {
     call(this.#kinds.get(kind)?.get(id))
   }
 
-  /** Calls everybody. */
-  tellAll(): void {
+  /** Calls the listeners of all topics. */
+  notifyAll(): void {
     for (const topics of this.#kinds.values()) for (const listeners of [...topics.values()]) call(listeners)
   }
 }

@@ -1,10 +1,10 @@
 import type { Message, MessageChunk, RunRequest } from '@millrace/protocol'
 
-/** What a message says of itself before the log does: a person's words, on their way. */
+/** Content of a message that is being sent. */
 export type LocalMessage = Pick<MessageChunk, 'messageId' | 'role' | 'parts' | 'metadata'>
 
-/** A message that the log does not hold yet, as the fold will show it. */
-export function sendingOf({ messageId: id, role, parts, metadata }: LocalMessage, createdAt: number): Message {
+/** Returns an optimistic message in the shape that the fold gives it later. */
+export function toSendingMessage({ messageId: id, role, parts, metadata }: LocalMessage, createdAt: number): Message {
   return {
     id,
     role,
@@ -20,11 +20,11 @@ export function sendingOf({ messageId: id, role, parts, metadata }: LocalMessage
   }
 }
 
-/** The messages of requests that nobody has begun with; when they were made the log will say, once they are in it. */
-export const waitingOf = (requests: readonly RunRequest[], createdAt = Date.now()): Message[] =>
-  requests.flatMap(({ message }) => (message ? [sendingOf(message, createdAt)] : []))
+/** Messages of queued run requests. `createdAt` is a guess until the log holds the message. */
+export const queuedMessages = (requests: readonly RunRequest[], createdAt = Date.now()): Message[] =>
+  requests.flatMap(({ message }) => (message ? [toSendingMessage(message, createdAt)] : []))
 
-/** Messages that are shown though the log does not hold them, and what is shown of others in place of what it says. */
+/** Optimistic messages, and patches for messages of the log. */
 export class LocalMessages extends Map<string, Message> {
   readonly #patches = new Map<string, Partial<Message>>()
 
@@ -32,8 +32,8 @@ export class LocalMessages extends Map<string, Message> {
     this.#patches.set(id, { ...this.#patches.get(id), ...patch })
   }
 
-  /** A message as it is to be shown. */
-  shown(id: string, message: Message | undefined): Message | undefined {
+  /** Applies the patch of a message. */
+  patched(id: string, message: Message | undefined): Message | undefined {
     const patch = this.#patches.get(id)
     return message && patch ? { ...message, ...patch } : message
   }

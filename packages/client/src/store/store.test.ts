@@ -1,42 +1,42 @@
 import { type Entry, Fold, type Message, type View } from '@millrace/protocol'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { sendingOf } from './local-messages.ts'
+import { toSendingMessage } from './local-messages.ts'
 import { Store, type Topic } from './store.ts'
 
 const origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'teller', step: 1 }
-const GUEST = { guest: 'somebody' }
+const GUEST = { guest: 'user-1' }
 
-/** A log that grows by what is said. */
+/** Creates the entries of a log. */
 class Log {
   head = 0
 
-  say(chunk: Entry['chunk'], by: Entry['origin'] = origin): Entry {
+  entry(chunk: Entry['chunk'], by: Entry['origin'] = origin): Entry {
     return { sequence: ++this.head, timestamp: this.head, origin: by, chunk }
   }
 
-  begin(id = 't'): Entry[] {
+  startText(id = 't'): Entry[] {
     return [
-      this.say({ type: 'run-started', program: 'agent:teller@1' }),
-      this.say({ type: 'start' }),
-      this.say({ type: 'text-start', id }),
+      this.entry({ type: 'run-started', program: 'agent:teller@1' }),
+      this.entry({ type: 'start' }),
+      this.entry({ type: 'text-start', id }),
     ]
   }
 
   delta(text: string, id = 't'): Entry {
-    return this.say({ type: 'text-delta', id, delta: text })
+    return this.entry({ type: 'text-delta', id, delta: text })
   }
 }
 
-/** The message of a run's agent. */
-const OWN = 'r::r'
+/** Id of the agent's message. */
+const AGENT_MESSAGE = 'r::r'
 
-const person = (id: string, text: string): Message =>
-  sendingOf({ messageId: id, role: 'user', parts: [{ type: 'text', text }] }, 5)
+const sendingMessage = (id: string, text: string): Message =>
+  toSendingMessage({ messageId: id, role: 'user', parts: [{ type: 'text', text }] }, 5)
 
-const count = (store: Store, topic: Topic): { n: number } => {
-  const counted = { n: 0 }
-  store.subscribe(topic, () => counted.n++)
-  return counted
+const countCalls = (store: Store, topic: Topic): { n: number } => {
+  const calls = { n: 0 }
+  store.subscribe(topic, () => calls.n++)
+  return calls
 }
 
 const textOf = (message: Message | undefined): string =>
@@ -45,33 +45,33 @@ const textOf = (message: Message | undefined): string =>
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-describe('who is told, and how often', () => {
-  test('the first change at once, what follows together after the interval', () => {
+describe('notifications', () => {
+  test('notifies of the first change at once, and of later ones together after the interval', () => {
     const log = new Log()
     const store = new Store({ flushInterval: 16 })
-    const told = count(store, ['message', OWN])
-    store.apply(log.begin())
-    expect(told.n).toBe(1)
-    expect(textOf(store.message(OWN))).toBe('')
+    const calls = countCalls(store, ['message', AGENT_MESSAGE])
+    store.apply(log.startText())
+    expect(calls.n).toBe(1)
+    expect(textOf(store.message(AGENT_MESSAGE))).toBe('')
     for (let n = 0; n < 10; n++) store.apply([log.delta('a')])
-    // Whoever reads between two notifications reads what the last told of.
-    expect([told.n, textOf(store.message(OWN))]).toEqual([1, ''])
+    // A read between two notifications returns the state of the last one.
+    expect([calls.n, textOf(store.message(AGENT_MESSAGE))]).toEqual([1, ''])
     vi.advanceTimersByTime(15)
-    expect(told.n).toBe(1)
+    expect(calls.n).toBe(1)
     vi.advanceTimersByTime(1)
-    expect([told.n, textOf(store.message(OWN))]).toEqual([2, 'aaaaaaaaaa'])
+    expect([calls.n, textOf(store.message(AGENT_MESSAGE))]).toEqual([2, 'aaaaaaaaaa'])
     vi.advanceTimersByTime(100)
-    expect(told.n).toBe(2)
+    expect(calls.n).toBe(2)
     store.apply([log.delta('b')])
-    expect(told.n).toBe(3)
+    expect(calls.n).toBe(3)
   })
 
-  test('a source that never rests keeps nobody from hearing it', () => {
+  test('notifies listeners during a continuous stream that blocks timers', () => {
     const log = new Log()
     const store = new Store({ flushInterval: 16 })
-    store.apply(log.begin())
-    const told = count(store, ['any'])
-    // No timer fires while it goes on.
+    store.apply(log.startText())
+    const calls = countCalls(store, ['any'])
+    // No timer fires during the loop.
     const clock = vi.spyOn(performance, 'now')
     let now = performance.now()
     for (let n = 0; n < 160; n++) {
@@ -79,27 +79,27 @@ describe('who is told, and how often', () => {
       store.apply([log.delta('.')])
     }
     clock.mockRestore()
-    expect(told.n).toBeGreaterThanOrEqual(9)
-    expect(told.n).toBeLessThanOrEqual(11)
+    expect(calls.n).toBeGreaterThanOrEqual(9)
+    expect(calls.n).toBeLessThanOrEqual(11)
   })
 
-  test('law 11: a delta wakes who shows it, of a thousand', () => {
+  test('law 11: a delta notifies only the listeners of its message and part, of a thousand', () => {
     const log = new Log()
     const store = new Store({ flushInterval: 0 })
     for (let n = 0; n < 1_000; n++) {
       const parts = [{ type: 'text' as const, text: `${n}` }]
-      store.apply([log.say({ type: 'message', messageId: `m${n}`, role: 'user', parts })])
+      store.apply([log.entry({ type: 'message', messageId: `m${n}`, role: 'user', parts })])
     }
-    store.apply(log.begin('one'))
-    store.apply([log.say({ type: 'text-start', id: 'two' })])
-    const [one, two] = store.message(OWN)?.parts.map(({ key }) => key) ?? []
-    const others = store.messageIds.filter(id => id !== OWN).map(id => count(store, ['message', id]))
-    const own = count(store, ['message', OWN])
-    const parts = [one, two].map(key => count(store, ['part', OWN, key as string]))
+    store.apply(log.startText('one'))
+    store.apply([log.entry({ type: 'text-start', id: 'two' })])
+    const [one, two] = store.message(AGENT_MESSAGE)?.parts.map(({ key }) => key) ?? []
+    const others = store.messageIds.filter(id => id !== AGENT_MESSAGE).map(id => countCalls(store, ['message', id]))
+    const own = countCalls(store, ['message', AGENT_MESSAGE])
+    const parts = [one, two].map(key => countCalls(store, ['part', AGENT_MESSAGE, key as string]))
     const rest = (['order', 'pendings', 'state', 'output', 'structured', 'ledger'] as const).map(name => {
       void store.messageIds
       void store.pendings
-      return count(store, [name])
+      return countCalls(store, [name])
     })
     store.apply([log.delta('x', 'one')])
     expect(others.filter(({ n }) => n > 0)).toEqual([])
@@ -109,69 +109,69 @@ describe('who is told, and how often', () => {
     expect(rest.slice(2).map(({ n }) => n)).toEqual([0, 0, 0, 0])
   })
 
-  test('one who throws keeps nobody else from hearing, and one may leave while told', () => {
-    const printed = vi.spyOn(console, 'error').mockImplementation(() => {})
+  test('an error of a listener does not stop others, and a listener may unsubscribe itself', () => {
+    const logged = vi.spyOn(console, 'error').mockImplementation(() => {})
     const store = new Store({ flushInterval: 0 })
-    const heard: string[] = []
+    const calls: string[] = []
     store.subscribe(['any'], () => {
       throw new Error('broken')
     })
-    const leave = store.subscribe(['any'], () => {
-      heard.push('once')
-      leave()
+    const unsubscribe = store.subscribe(['any'], () => {
+      calls.push('once')
+      unsubscribe()
     })
-    const same = () => void heard.push('twice')
+    const same = () => void calls.push('twice')
     const [first, second] = [store.subscribe(['any'], same), store.subscribe(['any'], same)]
-    store.apply(new Log().begin())
-    expect(heard).toEqual(['once', 'twice', 'twice'])
-    expect(printed).toHaveBeenCalledOnce()
+    store.apply(new Log().startText())
+    expect(calls).toEqual(['once', 'twice', 'twice'])
+    expect(logged).toHaveBeenCalledOnce()
     first()
     first()
     store.flush()
-    expect(heard).toEqual(['once', 'twice', 'twice', 'twice'])
+    expect(calls).toEqual(['once', 'twice', 'twice', 'twice'])
     second()
-    printed.mockRestore()
+    logged.mockRestore()
   })
 
-  test('who has left while others were told is not called any more', () => {
+  test('does not call a listener that another listener removed', () => {
     const store = new Store({ flushInterval: 0 })
-    const heard: string[] = []
-    store.subscribe(['any'], () => leave())
-    const leave = store.subscribe(['any'], () => void heard.push('left'))
-    store.apply(new Log().begin())
-    const order = store.subscribe(['order'], () => leaveAll())
-    const leaveAll = store.subscribe(['order'], () => void heard.push('left'))
+    const calls: string[] = []
+    store.subscribe(['any'], () => unsubscribe())
+    const unsubscribe = store.subscribe(['any'], () => void calls.push('removed'))
+    store.apply(new Log().startText())
+    const order = store.subscribe(['order'], () => unsubscribeOrder())
+    const unsubscribeOrder = store.subscribe(['order'], () => void calls.push('removed'))
     store.restore(new Fold().view())
     order()
-    expect(heard).toEqual([])
+    expect(calls).toEqual([])
   })
 
-  test('what is changed by who is told of a change is told of too', () => {
+  test('notifies of a change that a listener made', () => {
     const log = new Log()
     const store = new Store({ flushInterval: 16 })
     const parts = [{ type: 'text' as const, text: 'Hello' }]
-    store.apply([log.say({ type: 'message', messageId: 'm', role: 'user', parts }), ...log.begin()])
+    store.apply([log.entry({ type: 'message', messageId: 'm', role: 'user', parts }), ...log.startText()])
     let isFirst = true
-    store.subscribe(['message', OWN], () => {
+    store.subscribe(['message', AGENT_MESSAGE], () => {
       if (isFirst) store.patch('m', { status: 'error' })
       isFirst = false
     })
-    const told = count(store, ['message', 'm'])
+    const calls = countCalls(store, ['message', 'm'])
     expect(store.message('m')?.status).toBe('sent')
-    // What somebody else changed is told of with it.
+    // A change of another message is part of the same notification.
     store.patch('other', { status: 'error' })
     store.apply([log.delta('a')])
     vi.advanceTimersByTime(32)
-    expect([told.n, store.message('m')?.status]).toEqual([1, 'error'])
+    expect([calls.n, store.message('m')?.status]).toEqual([1, 'error'])
   })
 
-  test('law 11: what changes of runs costs what changed, however many there were', () => {
+  test('law 11: the cost of a change of a run does not depend on the number of runs', () => {
     const log = new Log()
     const store = new Store({ flushInterval: 0 })
     for (let n = 0; n < 100; n++) {
       const by = { ...origin, runId: `r${n}`, agentId: `r${n}` }
-      store.apply([log.say({ type: 'run-started', program: 'agent:teller@1' }, by)])
-      store.apply([log.say({ type: 'run-finished', status: 'completed' }, by)])
+      store.apply([log.entry({ type: 'run-started', program: 'agent:teller@1' }, by)])
+      store.apply([log.entry({ type: 'run-finished', status: 'completed' }, by)])
     }
     let reads = 0
     const [first] = store.ledger.runs
@@ -183,93 +183,113 @@ describe('who is told, and how often', () => {
     const view = store.view()
     store.restore({ ...view, runs: [watched as (typeof view.runs)[0], ...view.runs.slice(1)] })
     expect(store.ledger.runs).toHaveLength(100)
-    store.apply([log.say({ type: 'run-started', program: 'agent:teller@1' })])
+    store.apply([log.entry({ type: 'run-started', program: 'agent:teller@1' })])
     const { requests } = store.ledger
     const ids = store.messageIds
-    const told = count(store, ['ledger'])
+    const calls = countCalls(store, ['ledger'])
     reads = 0
-    store.apply([log.say({ type: 'status', message: 'At work' })])
-    expect([told.n, store.ledger.runs.at(-1)?.note, reads]).toEqual([1, 'At work', 0])
+    store.apply([log.entry({ type: 'status', message: 'At work' })])
+    expect([calls.n, store.ledger.runs.at(-1)?.note, reads]).toEqual([1, 'At work', 0])
     expect(store.ledger.requests).toBe(requests)
     expect(store.messageIds).toBe(ids)
   })
 
-  test('the objects as a whole and the one without a name are two things', () => {
+  test('keeps the list of structured objects apart from the object with an empty id', () => {
     const log = new Log()
     const store = new Store({ flushInterval: 0 })
     const data = (streamId: string) =>
-      log.say({ type: 'structured-data', streamId, dataType: 'd', kind: 'set', path: 'x', value: 1 } as Entry['chunk'])
+      log.entry({
+        type: 'structured-data',
+        streamId,
+        dataType: 'd',
+        kind: 'set',
+        path: 'x',
+        value: 1,
+      } as Entry['chunk'])
     store.apply([data('')])
     expect(store.structuredIds).toEqual([''])
     expect(store.structured('')).toMatchObject({ streamId: '' })
-    const one = count(store, ['structured', ''])
+    const one = countCalls(store, ['structured', ''])
     store.apply([data('b')])
     expect([one.n, store.structuredIds]).toEqual([0, ['', 'b']])
   })
 
-  test.each([[NaN], [-1], [Infinity], [2 ** 40]])('an interval of %s is one that a timer can keep', interval => {
+  test.each([[NaN], [-1], [Infinity], [2 ** 40]])('clamps a flush interval of %s to what a timer accepts', interval => {
     const log = new Log()
     const store = new Store({ flushInterval: interval })
-    const told = count(store, ['any'])
-    store.apply(log.begin())
+    const calls = countCalls(store, ['any'])
+    store.apply(log.startText())
     for (let n = 0; n < 5; n++) store.apply([log.delta('a')])
     vi.advanceTimersByTime(1_000)
-    expect(told.n).toBe(interval > 0 ? 1 : 6)
+    expect(calls.n).toBe(interval > 0 ? 1 : 6)
   })
 })
 
-describe('what stays the same object', () => {
-  test('over deltas: all but what grew, until it is told', () => {
+describe('identity of values', () => {
+  test('a delta replaces only the message that it changed, and only with the notification', () => {
     const log = new Log()
     const store = new Store({ flushInterval: 16 })
     const parts = [{ type: 'text' as const, text: 'Hello' }]
-    store.apply([log.say({ type: 'message', messageId: 'm', role: 'user', parts }), ...log.begin()])
+    store.apply([log.entry({ type: 'message', messageId: 'm', role: 'user', parts }), ...log.startText()])
     vi.advanceTimersByTime(16)
-    const before = { ids: store.messageIds, user: store.message('m'), own: store.message(OWN), all: store.messages }
+    const before = {
+      ids: store.messageIds,
+      user: store.message('m'),
+      own: store.message(AGENT_MESSAGE),
+      all: store.messages,
+    }
     store.apply([log.delta('a')])
-    const told = store.message(OWN)
-    expect(told).not.toBe(before.own)
+    const notified = store.message(AGENT_MESSAGE)
+    expect(notified).not.toBe(before.own)
     expect([store.messageIds === before.ids, store.message('m') === before.user]).toEqual([true, true])
     store.apply([log.delta('b')])
-    // Not told yet: whoever reads now sees what was told.
-    expect(store.message(OWN)).toBe(told)
+    // Not notified yet: reads return the notified value.
+    expect(store.message(AGENT_MESSAGE)).toBe(notified)
     expect(store.messages).not.toBe(before.all)
     vi.advanceTimersByTime(16)
-    expect(textOf(store.message(OWN))).toBe('ab')
+    expect(textOf(store.message(AGENT_MESSAGE))).toBe('ab')
   })
 
-  test('over a snapshot: all that says the same', () => {
+  test('a snapshot keeps equal values', () => {
     const log = new Log()
     const store = new Store({ flushInterval: 0 })
     const parts = [{ type: 'text' as const, text: 'Hello' }]
-    store.apply([log.say({ type: 'message', messageId: 'm', role: 'user', parts }), ...log.begin(), log.delta('a')])
-    const [user, own, ids] = [store.message('m'), store.message(OWN), store.messageIds]
+    store.apply([
+      log.entry({ type: 'message', messageId: 'm', role: 'user', parts }),
+      ...log.startText(),
+      log.delta('a'),
+    ])
+    const [user, own, ids] = [store.message('m'), store.message(AGENT_MESSAGE), store.messageIds]
     const view: View = JSON.parse(JSON.stringify(store.view()))
     store.restore(view)
     expect(store.message('m')).toBe(user)
-    expect(store.message(OWN)).toBe(own)
+    expect(store.message(AGENT_MESSAGE)).toBe(own)
     expect(store.messageIds).toBe(ids)
     store.apply([log.delta('b')])
     expect(store.message('m')).toBe(user)
-    expect(textOf(store.message(OWN))).toBe('ab')
+    expect(textOf(store.message(AGENT_MESSAGE))).toBe('ab')
   })
 
-  test('over a snapshot: also what is read only after the next change', () => {
+  test('a snapshot keeps equal values that are first read after the next change', () => {
     const log = new Log()
     const store = new Store({ flushInterval: 0 })
     const parts = [{ type: 'text' as const, text: 'Hello' }]
-    store.apply([log.say({ type: 'message', messageId: 'm', role: 'user', parts }), ...log.begin(), log.delta('a')])
+    store.apply([
+      log.entry({ type: 'message', messageId: 'm', role: 'user', parts }),
+      ...log.startText(),
+      log.delta('a'),
+    ])
     const user = store.message('m')
     store.restore(JSON.parse(JSON.stringify(store.view())))
     store.apply([log.delta('b')])
     expect(store.message('m')).toBe(user)
-    expect(textOf(store.message(OWN))).toBe('ab')
+    expect(textOf(store.message(AGENT_MESSAGE))).toBe('ab')
   })
 })
 
-describe('what the log does not hold', () => {
+describe('messages that the log does not hold', () => {
   const requested = (log: Log, runId: string, messageId: string) =>
-    log.say(
+    log.entry(
       {
         type: 'run-requested',
         runId,
@@ -279,61 +299,61 @@ describe('what the log does not hold', () => {
       GUEST,
     )
 
-  test('a message on its way is shown until the log has it', () => {
+  test('shows an optimistic message until the log has it', () => {
     const log = new Log()
     const store = new Store({ flushInterval: 0 })
-    store.add(person('m', 'Hello'))
+    store.add(sendingMessage('m', 'Hello'))
     expect(store.messages.map(({ id, status }) => [id, status])).toEqual([['m', 'sending']])
     const parts = [{ type: 'text' as const, text: 'Hello' }]
-    store.apply([log.say({ type: 'message', messageId: 'm', role: 'user', parts })])
+    store.apply([log.entry({ type: 'message', messageId: 'm', role: 'user', parts })])
     expect(store.messages.map(({ id, status }) => [id, status])).toEqual([['m', 'sent']])
-    store.add(person('n', 'Gone'))
+    store.add(sendingMessage('n', 'Gone'))
     store.remove('n')
     expect(store.messageIds).toEqual(['m'])
   })
 
-  test('what waits in the log is shown in every tab, and gone when it was stopped', () => {
+  test('shows a queued message in every tab until it is stopped', () => {
     const log = new Log()
     const store = new Store({ flushInterval: 0 })
-    const told = count(store, ['messages'])
+    const calls = countCalls(store, ['messages'])
     expect(store.messages).toEqual([])
     store.apply([requested(log, 'q', 'w')])
-    expect(told.n).toBe(1)
+    expect(calls.n).toBe(1)
     expect(store.messages.map(({ id, status }) => [id, status])).toEqual([['w', 'sending']])
     expect(store.message('w')?.createdAt).toBe(Date.now())
-    store.apply([log.say({ type: 'stop-requested', runId: 'q' } as Entry['chunk'], GUEST)])
+    store.apply([log.entry({ type: 'stop-requested', runId: 'q' } as Entry['chunk'], GUEST)])
     expect(store.messages).toEqual([])
-    // Behind a run, it is no older than that.
-    store.apply([...log.begin(), requested(log, 'p', 'v')])
+    // A message that waits for a run is not older than the run.
+    store.apply([...log.startText(), requested(log, 'p', 'v')])
     expect(store.message('v')?.createdAt).toBe(store.ledger.runs[0]?.startedAt)
   })
 
-  test('one’s own that was stopped before it began is shown no more', () => {
+  test('removes an optimistic message if its request is stopped before it starts', () => {
     const log = new Log()
     const store = new Store({ flushInterval: 0 })
-    store.add(person('w', 'Wait'))
+    store.add(sendingMessage('w', 'Wait'))
     store.apply([requested(log, 'q', 'w')])
     expect(store.messages).toMatchObject([{ id: 'w', createdAt: 5 }])
-    store.apply([log.say({ type: 'stop-requested', runId: 'q' } as Entry['chunk'], GUEST)])
+    store.apply([log.entry({ type: 'stop-requested', runId: 'q' } as Entry['chunk'], GUEST)])
     expect(store.messages).toEqual([])
   })
 
-  test('one that could not be sent, and got there after all, waits', () => {
+  test('shows a failed message as sending if its request arrived after all', () => {
     const log = new Log()
     const store = new Store({ flushInterval: 0 })
-    store.add({ ...person('w', 'Wait'), status: 'error' })
+    store.add({ ...sendingMessage('w', 'Wait'), status: 'error' })
     store.apply([requested(log, 'q', 'w')])
     expect(store.message('w')?.status).toBe('sending')
   })
 
-  test('older messages stand before, and stay over a snapshot that begins with one that was shown', () => {
+  test('keeps older messages after a snapshot that begins with a known message', () => {
     const log = new Log()
-    const views = ['a', 'b', 'c', 'd'].map(messageId => {
+    const entries = ['a', 'b', 'c', 'd'].map(messageId => {
       const parts = [{ type: 'text' as const, text: messageId }]
-      return log.say({ type: 'message', messageId, role: 'user', parts })
+      return log.entry({ type: 'message', messageId, role: 'user', parts })
     })
     const whole = new Fold()
-    whole.apply(views)
+    whole.apply(entries)
     const { messages, ...rest } = whole.view()
     const last = (from: number) => ({ ...rest, messages: messages.slice(from) })
     const store = new Store({ flushInterval: 0, view: last(2) })
@@ -343,42 +363,42 @@ describe('what the log does not hold', () => {
     expect(store.restore(last(3), 'd')).toBe(true)
     expect(store.messageIds).toEqual(['a', 'b', 'c', 'd'])
     expect(store.message('b')).toBe(b)
-    // Of another log nothing stays.
+    // A snapshot of another log replaces everything.
     expect(store.restore({ ...rest, messages: [] }, undefined)).toBe(false)
     expect(store.messageIds).toEqual([])
   })
 
-  test('older messages stand where the log has them, also among those of runs at work', () => {
+  test('orders older messages by their position in the log, also around messages of open runs', () => {
     const log = new Log()
     const whole = new Fold()
-    whole.apply([...log.begin(), log.delta('r')])
+    whole.apply([...log.startText(), log.delta('r')])
     for (const messageId of ['a', 'b', 'c', 'd']) {
       const parts = [{ type: 'text' as const, text: messageId }]
-      whole.apply([log.say({ type: 'message', messageId, role: 'user', parts })])
+      whole.apply([log.entry({ type: 'message', messageId, role: 'user', parts })])
     }
     const { messages, ...rest } = whole.view()
     const of = (...ids: string[]) => messages.filter(({ id }) => ids.includes(id))
-    const page = { ...rest, messages: of(OWN, 'c', 'd') }
-    const store = new Store({ flushInterval: 0, view: { ...rest, messages: of(OWN, 'b', 'c', 'd') } })
+    const page = { ...rest, messages: of(AGENT_MESSAGE, 'c', 'd') }
+    const store = new Store({ flushInterval: 0, view: { ...rest, messages: of(AGENT_MESSAGE, 'b', 'c', 'd') } })
     expect(store.restore(page, 'c')).toBe(true)
-    expect(store.messageIds).toEqual([OWN, 'b', 'c', 'd'])
-    store.prepend(of(OWN, 'a'))
-    expect(store.messageIds).toEqual([OWN, 'a', 'b', 'c', 'd'])
+    expect(store.messageIds).toEqual([AGENT_MESSAGE, 'b', 'c', 'd'])
+    store.prepend(of(AGENT_MESSAGE, 'a'))
+    expect(store.messageIds).toEqual([AGENT_MESSAGE, 'a', 'b', 'c', 'd'])
     store.restore(page, 'c')
-    expect(store.messageIds).toEqual([OWN, 'a', 'b', 'c', 'd'])
+    expect(store.messageIds).toEqual([AGENT_MESSAGE, 'a', 'b', 'c', 'd'])
   })
 })
 
-test('a rewind is said, and changes nothing before there is a snapshot', () => {
+test('reports a rewind, and changes nothing before the snapshot', () => {
   const log = new Log()
   const store = new Store({ flushInterval: 0 })
-  store.apply([...log.begin(), log.delta('a'), log.say({ type: 'run-finished', status: 'completed' })])
+  store.apply([...log.startText(), log.delta('a'), log.entry({ type: 'run-finished', status: 'completed' })])
   const other = { ...origin, runId: 'r2', agentId: 'r2' }
-  const isWhole = store.apply([log.say({ type: 'rewind', toSequence: 0, reason: 'edit' } as Entry['chunk'], other)])
+  const isWhole = store.apply([log.entry({ type: 'rewind', toSequence: 0, reason: 'edit' } as Entry['chunk'], other)])
   expect(isWhole).toBe(false)
-  expect(textOf(store.message(OWN))).toBe('a')
-  const told = count(store, ['order'])
+  expect(textOf(store.message(AGENT_MESSAGE))).toBe('a')
+  const calls = countCalls(store, ['order'])
   store.restore({ ...new Fold().view(), head: log.head })
-  expect(told.n).toBe(1)
+  expect(calls.n).toBe(1)
   expect(store.messages).toEqual([])
 })

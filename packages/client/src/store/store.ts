@@ -16,12 +16,12 @@ import {
 import type { LedgerView } from '@millrace/protocol/internal'
 import { FLUSH_MS, FlushScheduler } from '../notify/flush-scheduler.ts'
 import { Listeners } from '../notify/listeners.ts'
-import { LocalMessages, waitingOf } from './local-messages.ts'
+import { LocalMessages, queuedMessages } from './local-messages.ts'
 
-/** Stands for what is to be read anew. */
+/** Marks a value that has to be read again. */
 const STALE = Symbol()
 
-/** What is shown, by its kind and its id, if it has one. */
+/** Values that were read, by topic. */
 class ReadCache {
   readonly #kinds = new Map<string, Map<string | undefined, unknown>>()
 
@@ -37,24 +37,23 @@ class ReadCache {
     else this.#kinds.set(kind, new Map([[id, value]]))
   }
 
-  /** It is to be read anew, if anybody has read it. */
-  forget(kind: string, id?: string): void {
+  invalidate(kind: string, id?: string): void {
     const values = this.#kinds.get(kind)
-    // It keeps its place: a map that is deleted from and added to again and again is made anew as often.
+    // Keeps the key: repeated deletes and inserts make a map rehash.
     if (values?.has(id)) values.set(id, STALE)
   }
 }
 
 export interface StoreOptions {
-  /** How often those who show something are told of changes at most, in milliseconds; 16, if nothing is said. */
+  /** Minimum interval between notifications, in ms. @default 16 */
   readonly flushInterval?: number | undefined
-  /** What to begin with. */
+  /** Initial content. */
   readonly view?: View | undefined
 }
 
 /**
- * What somebody can listen to: `order` (which messages there are), `messages` (all of them), `message` (by id), `part` (by message and key), `structured` (which
- * objects there are, or one by its id), `state`, `output`, `ledger` (runs, requests, usage), `pendings`, or `any` change.
+ * Topic of a subscription: `order` (the message ids), `messages` (all of them), `message` (by id), `part` (by message and key),
+ * `structured` (the ids of all objects, or one object by id), `state`, `output`, `ledger` (runs, requests, usage), `pendings`, or `any` change.
  */
 export type Topic =
   | readonly ['order' | 'messages' | 'structured' | 'state' | 'output' | 'ledger' | 'pendings' | 'any']
@@ -63,278 +62,278 @@ export type Topic =
 
 type TopicKind = Topic[0]
 
-/** Whether a call is among the parts that have changed. */
-function hasCall(messages: Change['messages']): boolean {
+/** Whether a tool call is among the changed parts. */
+function hasToolCall(messages: Change['messages']): boolean {
   for (const keys of messages.values()) for (const key of keys) if (key.startsWith('tool:')) return true
   return false
 }
 
-const partName = (messageId: string, key: string): string => `${key.length} ${key} ${messageId}`
+const partTopicId = (messageId: string, key: string): string => `${key.length} ${key} ${messageId}`
 
 /**
- * A session as a screen needs it: the fold, what is on its way to the server, and who wants to know of what. A delta costs the same
- * however much there is; who shows a message or a part is told at most once a frame, and nobody else is (law 11).
+ * A session for rendering: the fold, optimistic messages and subscriptions. The cost of a delta does not depend on the size of the
+ * session. A delta notifies only the listeners of its message and part, at most once per frame (law 11).
  */
 export class Store {
-  readonly #topics = new Listeners()
-  readonly #flush: FlushScheduler
-  readonly #local = new LocalMessages()
+  readonly #listeners = new Listeners()
+  readonly #scheduler: FlushScheduler
+  readonly #localMessages = new LocalMessages()
   #older = new Map<string, Message>()
-  #touched = new Set<string>()
-  /** The ids under which messages are shown, by those of the fold; and the other way round. */
-  readonly #names = new Map<string, string>()
-  readonly #owns = new Map<string, string>()
+  #changedIds = new Set<string>()
+  /** Display ids of renamed messages by their id in the fold, and the reverse. */
+  readonly #displayIds = new Map<string, string>()
+  readonly #foldIds = new Map<string, string>()
   #fold: Fold
-  /** What is shown until somebody is told of a change. */
-  #shown = new ReadCache()
-  /** What was shown before everything was read anew, and was not read since. */
-  #before = new ReadCache()
-  #isAnew = false
+  /** Values that reads return until the next notification. */
+  #cache = new ReadCache()
+  /** Values from before the last reset that were not read since. */
+  #previousCache = new ReadCache()
+  #isReset = false
   #version = 0
-  #given: readonly Message[] | undefined
+  #controlledArray: readonly Message[] | undefined
   #controlled: ReadonlyMap<string, Message> | undefined
-  #own: readonly Message[] = []
-  /** The ids of the fold and of what came before them, in order, and the fold's own that they were put together with. */
-  #joined: { readonly own: readonly string[]; readonly ids: readonly string[] } | undefined
-  /** Whether anybody ever asked for a part by itself. */
-  #hasParts = false
-  /** What is put together for each read, and may say the same though something of it has changed. */
-  readonly #made: { readonly [K in TopicKind]?: () => unknown } = {
+  #ownMessagesCache: readonly Message[] = []
+  /** Older ids and ids of the fold in order, cached for one `foldIds` array. */
+  #joinedIds: { readonly foldIds: readonly string[]; readonly ids: readonly string[] } | undefined
+  /** Whether a part was ever read or subscribed to by itself. */
+  #tracksParts = false
+  /** Topics that are computed on each read. The result may be equal although an input changed. */
+  readonly #readers: { readonly [K in TopicKind]?: () => unknown } = {
     order: () => (this.#controlled ? [...this.#controlled.keys()] : this.#ownIds()),
     messages: () => this.messageIds.flatMap(id => this.message(id) ?? []),
     structured: () => this.#fold.structuredIds,
     state: () => this.#fold.state,
     output: () => this.#fold.output,
     ledger: () => this.#fold.ledger(),
-    pendings: () => this.#fold.pendings.map(pending => this.#named(pending)),
+    pendings: () => this.#fold.pendings.map(pending => this.#withDisplayId(pending)),
   }
 
-  // Made once, not for each telling.
-  readonly #forget = (kind: TopicKind, id: string): void => this.#shown.forget(kind, id)
-  readonly #announce = (kind: TopicKind, id: string): void => this.#topics.tell(kind, id)
+  // Created once, not for each notification.
+  readonly #invalidate = (kind: TopicKind, id: string): void => this.#cache.invalidate(kind, id)
+  readonly #notifyTopic = (kind: TopicKind, id: string): void => this.#listeners.notify(kind, id)
 
   constructor({ flushInterval = FLUSH_MS, view }: StoreOptions = {}) {
     this.#fold = view ? Fold.from(view) : new Fold()
-    this.#flush = new FlushScheduler(flushInterval, () => this.#tell())
+    this.#scheduler = new FlushScheduler(flushInterval, () => this.#notify())
   }
 
-  /** Up to where entries have been folded. */
+  /** Sequence of the last folded entry. */
   get head(): number {
     return this.#fold.head
   }
 
-  /** Another number after each time somebody was told of changes. */
+  /** Increases with each notification. */
   get version(): number {
     return this.#version
   }
 
   /**
-   * Goes on from a view; what says the same as before stays the same object. Of a view with the last messages only, the first of those
-   * may be one that was shown: what was shown before that goes on to be, and the answer is true.
+   * Replaces the fold by a view. Equal values keep their identity. `firstId` is the first message of a view that has only the last ones:
+   * if it is already in the store, the messages before it stay, and the result is true.
    */
-  restore(view: View, first?: string): boolean {
-    const ids = first === undefined ? [] : this.#ownIds()
-    const before = ids.slice(0, Math.max(0, ids.indexOf(first as string)))
+  restore(view: View, firstId?: string): boolean {
+    const ids = firstId === undefined ? [] : this.#ownIds()
+    const before = ids.slice(0, Math.max(0, ids.indexOf(firstId as string)))
     this.#older = new Map(before.map(id => [id, this.#ownMessage(id) as Message]))
-    this.#joined = undefined
+    this.#joinedIds = undefined
     this.#fold = Fold.from(view)
-    this.#isAnew = true
-    this.#flush.note()
+    this.#isReset = true
+    this.#scheduler.schedule()
     return before.length > 0
   }
 
-  /** Folds entries; false where a rewind among them needs a view to go on from. */
+  /** Folds entries. Returns false if a rewind among them needs a snapshot. */
   apply(entries: readonly Entry[], through?: number): boolean {
     const isWhole = this.fold(entries, through)
-    this.#flush.note()
+    this.#scheduler.schedule()
     return isWhole
   }
 
-  /** Folds some entries of a frame, of which nobody is told before `apply` has the rest. */
+  /** Folds some entries of a frame, without a notification before `apply` gets the rest. */
   fold(entries: readonly Entry[], through?: number): boolean {
     return this.#fold.apply(entries, through) === undefined
   }
 
-  /** A call of a message as the fold has it by now. */
+  /** Current tool call of a message, not cached until the next notification. */
   call(messageId: string, toolCallId: string): ToolPart | undefined {
-    return this.#fold.part(this.#ownOf(messageId), `tool:${toolCallId}`) as ToolPart | undefined
+    return this.#fold.part(this.#foldIdOf(messageId), `tool:${toolCallId}`) as ToolPart | undefined
   }
 
-  /** A run as the fold has it by now. */
+  /** Current run, not cached until the next notification. */
   run(runId: string): Run | undefined {
     return this.#fold.run(runId)
   }
 
-  /** Shows a message until the log holds one of its id. */
+  /** Adds an optimistic message. The message of the log with the same id replaces it. */
   add(message: Message): void {
-    this.#local.set(message.id, message)
-    this.#touch(message.id)
+    this.#localMessages.set(message.id, message)
+    this.#markChanged(message.id)
   }
 
-  /** Shows a message no more that the log does not hold. */
+  /** Removes an optimistic message. */
   remove(id: string): void {
-    this.#local.delete(id)
-    this.#touch(id)
+    this.#localMessages.delete(id)
+    this.#markChanged(id)
   }
 
-  /** Shows some fields of a message otherwise than the log has them. */
+  /** Overrides fields of a message. */
   patch(id: string, patch: Partial<Message>): void {
-    this.#local.patch(id, patch)
-    this.#touch(id)
+    this.#localMessages.patch(id, patch)
+    this.#markChanged(id)
   }
 
-  /** Shows a message of the log under another id. */
-  rename(own: string, id: string): void {
-    this.#names.set(own, id)
-    this.#owns.set(id, own)
-    this.#joined = undefined
-    this.#touch(id)
+  /** Gives a message of the log another id. */
+  rename(foldId: string, id: string): void {
+    this.#displayIds.set(foldId, id)
+    this.#foldIds.set(id, foldId)
+    this.#joinedIds = undefined
+    this.#markChanged(id)
   }
 
-  /** Shows messages from before those of the view. */
+  /** Adds older messages before those of the view. */
   prepend(messages: readonly Message[]): void {
     this.#older = new Map([...messages.map(message => [message.id, message] as const), ...this.#older])
-    this.#joined = undefined
-    this.#touch(...messages.map(({ id }) => id))
+    this.#joinedIds = undefined
+    this.#markChanged(...messages.map(({ id }) => id))
   }
 
-  /** Tells of all changes now. */
+  /** Notifies the listeners of all changes now. */
   flush(): void {
-    this.#flush.now()
+    this.#scheduler.flush()
   }
 
-  /** Calls when something has changed, at most once a frame, until the returned function is called. */
+  /** Calls the listener when the topic changes, at most once per `flushInterval`. Returns a function that unsubscribes. */
   subscribe(topic: Topic, listener: () => void): () => void {
     const [kind, id, key] = topic
-    this.#hasParts ||= key !== undefined
-    return this.#topics.add(kind, key === undefined ? id : partName(id as string, key), listener)
+    this.#tracksParts ||= key !== undefined
+    return this.#listeners.add(kind, key === undefined ? id : partTopicId(id as string, key), listener)
   }
 
-  /** The ids of the messages, in order; the same array until one comes, goes or moves. */
+  /** Message ids in order. The same array until a message is added, removed or moved. */
   get messageIds(): readonly string[] {
-    return this.#show('order')
+    return this.#read('order')
   }
 
   #ownIds(): readonly string[] {
-    const own = this.#fold.messageIds
-    if (this.#joined?.own !== own) this.#joined = { own, ids: this.#join(own) }
-    const { ids } = this.#joined
-    const waiting = waitingOf(this.#fold.waiting).map(({ id }) => id)
-    const after = [...new Set([...waiting, ...this.#local.keys()])].filter(id => !this.#kept(id))
-    return after.length === 0 ? ids : [...ids, ...after]
+    const foldIds = this.#fold.messageIds
+    if (this.#joinedIds?.foldIds !== foldIds) this.#joinedIds = { foldIds, ids: this.#joinIds(foldIds) }
+    const { ids } = this.#joinedIds
+    const queued = queuedMessages(this.#fold.waiting).map(({ id }) => id)
+    const added = [...new Set([...queued, ...this.#localMessages.keys()])].filter(id => !this.#loggedMessage(id))
+    return added.length === 0 ? ids : [...ids, ...added]
   }
 
-  /** What came before those of the fold stands before them, but for what is still at work there: each has its place in the log. */
-  #join(own: readonly string[]): readonly string[] {
+  /** Merges older messages with those of the fold by their position in the log: messages of open runs may be older than a page. */
+  #joinIds(foldIds: readonly string[]): readonly string[] {
     const ids: string[] = []
-    let from = 0
+    let next = 0
     for (const [id, { at }] of this.#older) {
-      if (this.#kept(id)) continue
-      while (from < own.length && (this.#fold.message(own[from] as string) as Message).at < at)
-        ids.push(own[from++] as string)
+      if (this.#loggedMessage(id)) continue
+      while (next < foldIds.length && (this.#fold.message(foldIds[next] as string) as Message).at < at)
+        ids.push(foldIds[next++] as string)
       ids.push(id)
     }
-    if (ids.length + this.#names.size === 0) return own
-    return [...ids, ...own.slice(from)].map(id => this.#names.get(id) ?? id)
+    if (ids.length + this.#displayIds.size === 0) return foldIds
+    return [...ids, ...foldIds.slice(next)].map(id => this.#displayIds.get(id) ?? id)
   }
 
-  /** A message; the same object until it changes. */
+  /** Message by id. The same object until it changes. */
   message(id: string): Message | undefined {
-    return this.#show('message', id, () => (this.#controlled ? this.#controlled.get(id) : this.#ownMessage(id)))
+    return this.#read('message', id, () => (this.#controlled ? this.#controlled.get(id) : this.#ownMessage(id)))
   }
 
   #ownMessage(id: string): Message | undefined {
-    const kept = this.#kept(id) ?? this.#older.get(id) ?? this.#local.get(id) ?? this.#waiting(id)
-    return this.#local.shown(id, kept)
+    const message =
+      this.#loggedMessage(id) ?? this.#older.get(id) ?? this.#localMessages.get(id) ?? this.#queuedMessage(id)
+    return this.#localMessages.patched(id, message)
   }
 
-  /** A message that waits: it came after what it waits for. */
-  #waiting(id: string): Message | undefined {
-    return waitingOf(this.#fold.waiting, this.ledger.runs.at(-1)?.startedAt).find(message => message.id === id)
+  /** Message of a queued request. It cannot be older than the run that it waits for. */
+  #queuedMessage(id: string): Message | undefined {
+    return queuedMessages(this.#fold.waiting, this.ledger.runs.at(-1)?.startedAt).find(message => message.id === id)
   }
 
-  /** A message of the log. */
-  #kept(id: string): Message | undefined {
-    const message = this.#fold.message(this.#ownOf(id))
+  /** Message of the log, with its display id. */
+  #loggedMessage(id: string): Message | undefined {
+    const message = this.#fold.message(this.#foldIdOf(id))
     return message === undefined || message.id === id ? message : { ...message, id }
   }
 
-  /** What waits, of a message as it is shown. */
-  #named(pending: Pending): Pending {
-    const id = 'messageId' in pending && this.#names.get(pending.messageId)
+  #withDisplayId(pending: Pending): Pending {
+    const id = 'messageId' in pending && this.#displayIds.get(pending.messageId)
     return id ? { ...pending, messageId: id } : pending
   }
 
-  #ownOf(id: string): string {
-    return this.#owns.get(id) ?? id
+  #foldIdOf(id: string): string {
+    return this.#foldIds.get(id) ?? id
   }
 
-  /** All messages, in order; the same array until one of them changes. */
+  /** All messages in order. The same array until one of them changes. */
   get messages(): readonly Message[] {
-    return this.#show('messages')
+    return this.#read('messages')
   }
 
-  /** The messages as the log and this client have them, also where somebody else says what is shown; the same array until one of them changes. */
+  /** Messages of the log and optimistic ones, also while `control` overrides them. The same array until one of them changes. */
   get ownMessages(): readonly Message[] {
     if (!this.#controlled) return this.messages
-    this.#own = shareStructure(
-      this.#own,
+    this.#ownMessagesCache = shareStructure(
+      this.#ownMessagesCache,
       this.#ownIds().flatMap(id => this.#ownMessage(id) ?? []),
     )
-    return this.#own
+    return this.#ownMessagesCache
   }
 
-  /** Shows these messages and no others, until it is told otherwise: whoever says so keeps them. */
+  /** Replaces the visible messages by the caller's own, as for a controlled input. `undefined` ends it. */
   control(messages: readonly Message[] | undefined): void {
-    if (messages === this.#given) return
-    this.#given = messages
+    if (messages === this.#controlledArray) return
+    this.#controlledArray = messages
     this.#controlled = messages && new Map(messages.map(message => [message.id, message]))
-    this.#isAnew = true
+    this.#isReset = true
     this.flush()
   }
 
-  /** A part of a message; the same object until it changes. */
+  /** Part of a message. The same object until it changes. */
   part(messageId: string, key: string): Part | undefined {
-    this.#hasParts = true
-    return this.#show('part', partName(messageId, key), () => {
-      const own = this.#controlled ? undefined : this.#fold.part(this.#ownOf(messageId), key)
-      return own ?? this.message(messageId)?.parts.find(part => part.key === key)
+    this.#tracksParts = true
+    return this.#read('part', partTopicId(messageId, key), () => {
+      const part = this.#controlled ? undefined : this.#fold.part(this.#foldIdOf(messageId), key)
+      return part ?? this.message(messageId)?.parts.find(part => part.key === key)
     })
   }
 
-  /** What a growing part gained since a mark, at the cost of just that; undefined where there is no such part. */
+  /** Text that a streaming part gained since a mark, without reading the rest. Undefined without such a part. */
   gained(messageId: string, key: string, since?: TextMark): TextGrowth | undefined {
-    return this.#fold.gained(this.#ownOf(messageId), key, since)
+    return this.#fold.gained(this.#foldIdOf(messageId), key, since)
   }
 
-  /** The ids of the structured objects. */
+  /** Ids of the structured objects. */
   get structuredIds(): readonly string[] {
-    return this.#show('structured')
+    return this.#read('structured')
   }
 
-  /** A structured object; the same until it changes. */
+  /** Structured object by id. The same object until it changes. */
   structured(streamId: string): StructuredObject | undefined {
-    return this.#show('structured', streamId, () => this.#fold.structured(streamId))
+    return this.#read('structured', streamId, () => this.#fold.structured(streamId))
   }
 
-  /** The state that agents and clients share. */
+  /** State shared by agents and clients. */
   get state(): Json | undefined {
-    return this.#show('state')
+    return this.#read('state')
   }
 
-  /** The structured result of the last run that gave one. */
+  /** Structured output of the last run that has one. */
   get output(): Json | undefined {
-    return this.#show('output')
+    return this.#read('output')
   }
 
   /** Runs, requests, agents, interrupts and usage. */
   get ledger(): LedgerView {
-    return this.#show('ledger')
+    return this.#read('ledger')
   }
 
-  /** What waits for somebody; the same array until that changes. */
+  /** Approvals, client tools and interrupts that wait for an answer. The same array until they change. */
   get pendings(): readonly Pending[] {
-    return this.#show('pendings')
+    return this.#read('pendings')
   }
 
   /** The whole view, as plain JSON. */
@@ -342,102 +341,106 @@ export class Store {
     return this.#fold.view()
   }
 
-  /** Reads once what is then the same until somebody is told that it has changed. */
-  #show<T>(kind: TopicKind, id?: string, read = this.#made[kind] as () => unknown): T {
-    let value = this.#shown.get(kind, id)
+  /** Reads a value once, and returns the same until the next notification about it. */
+  #read<T>(kind: TopicKind, id?: string, read = this.#readers[kind] as () => unknown): T {
+    let value = this.#cache.get(kind, id)
     if (value === STALE) {
       value = read()
-      // Once each: what is read again has changed.
-      value = shareStructure(this.#before.get(kind, id), value)
-      this.#before.forget(kind, id)
-      this.#shown.set(kind, id, value)
+      // Each previous value is compared once: later it is outdated.
+      value = shareStructure(this.#previousCache.get(kind, id), value)
+      this.#previousCache.invalidate(kind, id)
+      this.#cache.set(kind, id, value)
     }
     return value as T
   }
 
-  #touch(...ids: string[]): void {
-    for (const id of ids) this.#touched.add(id)
-    this.#flush.note()
+  #markChanged(...ids: string[]): void {
+    for (const id of ids) this.#changedIds.add(id)
+    this.#scheduler.schedule()
   }
 
-  /** Forgets what was shown of all that has changed, then tells who shows it. */
-  #tell(): void {
+  /** Invalidates the cached values that changed, then notifies their listeners. */
+  #notify(): void {
     this.#version++
     const change = this.#fold.takeChanges()
-    const isAnew = change.all || this.#isAnew
-    if (isAnew || change.order || change.ledger || this.#touched.size > 0) {
-      for (const id of this.#local.keys()) if (this.#isKnown(id)) this.#local.delete(id)
+    const isReset = change.all || this.#isReset
+    if (isReset || change.order || change.ledger || this.#changedIds.size > 0) {
+      for (const id of this.#localMessages.keys()) if (this.#isSuperseded(id)) this.#localMessages.delete(id)
     }
-    // What somebody changes who is told of these is told of the next time.
-    const touched = this.#touched
-    if (touched.size > 0) this.#touched = new Set()
-    if (isAnew) {
-      this.#isAnew = false
-      this.#before = this.#shown
-      this.#shown = new ReadCache()
-      this.#topics.tellAll()
+    // A new set: changes that listeners make below belong to the next notification.
+    const changedIds = this.#changedIds
+    if (changedIds.size > 0) this.#changedIds = new Set()
+    if (isReset) {
+      this.#isReset = false
+      this.#previousCache = this.#cache
+      this.#cache = new ReadCache()
+      this.#listeners.notifyAll()
       return
     }
-    // All is read anew before anybody is told: who is told of one thing may look at another.
+    // Invalidates everything first: a listener of one topic may read another.
     const { messages, order, structured, state, output, ledger } = change
-    this.#each(change, touched, this.#forget)
-    const others = touched.size > 0
-    const made: TopicKind[] = []
+    this.#visitChanges(change, changedIds, this.#invalidate)
+    const hasLocalChanges = changedIds.size > 0
+    const changedKinds: TopicKind[] = []
     if (ledger) {
-      // The fold keeps what is the same of it: to compare all of it would cost by the number of runs.
-      this.#shown.forget('ledger')
-      made.push('ledger')
+      // The fold shares unchanged parts of it. A comparison would cost time for each run.
+      this.#cache.invalidate('ledger')
+      changedKinds.push('ledger')
     }
-    if (structured.size > 0) this.#remake('structured', made)
-    if (state) this.#remake('state', made)
-    if (output) this.#remake('output', made)
-    if (order || ledger || others) this.#remake('order', made)
-    // Calls and questions are what waits: the former show in messages, the latter in the ledger.
-    if (ledger || hasCall(messages)) this.#remake('pendings', made)
-    const isAnother = messages.size > 0 || others || made.includes('order')
-    if (isAnother) this.#shown.forget('messages')
-    this.#each(change, touched, this.#announce)
-    if (isAnother) this.#topics.tell('messages')
-    for (const kind of made) this.#topics.tell(kind)
-    this.#topics.tell('any')
+    if (structured.size > 0) this.#refresh('structured', changedKinds)
+    if (state) this.#refresh('state', changedKinds)
+    if (output) this.#refresh('output', changedKinds)
+    if (order || ledger || hasLocalChanges) this.#refresh('order', changedKinds)
+    // Pendings come from tool calls in messages and from interrupts in the ledger.
+    if (ledger || hasToolCall(messages)) this.#refresh('pendings', changedKinds)
+    const hasChangedMessage = messages.size > 0 || hasLocalChanges || changedKinds.includes('order')
+    if (hasChangedMessage) this.#cache.invalidate('messages')
+    this.#visitChanges(change, changedIds, this.#notifyTopic)
+    if (hasChangedMessage) this.#listeners.notify('messages')
+    for (const kind of changedKinds) this.#listeners.notify(kind)
+    this.#listeners.notify('any')
   }
 
-  /** Whether the log says what is to be shown of a message, or that nothing is. */
-  #isKnown(id: string): boolean {
-    if (this.#kept(id)) return true
+  /** Whether the log replaces an optimistic message: it holds the message itself, or its request unless that still waits as sent. */
+  #isSuperseded(id: string): boolean {
+    if (this.#loggedMessage(id)) return true
     const request = this.#fold.ledger().requests.findLast(({ message }) => message?.messageId === id)
-    if (!request || (request.status === 'waiting' && this.#local.get(id)?.status === 'sending')) return false
-    this.#touched.add(id)
+    if (!request || (request.status === 'waiting' && this.#localMessages.get(id)?.status === 'sending')) return false
+    this.#changedIds.add(id)
     return true
   }
 
-  /** All that has changed and has an id. */
-  #each({ messages, structured }: Change, touched: Set<string>, visit: (kind: TopicKind, id: string) => void): void {
-    for (const own of messages.keys()) {
-      const id = this.#names.get(own) ?? own
-      touched.delete(id)
+  /** Visits each changed topic that has an id. */
+  #visitChanges(
+    { messages, structured }: Change,
+    changedIds: Set<string>,
+    visit: (kind: TopicKind, id: string) => void,
+  ): void {
+    for (const foldId of messages.keys()) {
+      const id = this.#displayIds.get(foldId) ?? foldId
+      changedIds.delete(id)
       visit('message', id)
-      if (this.#hasParts) for (const key of messages.get(own) ?? []) visit('part', partName(id, key))
+      if (this.#tracksParts) for (const key of messages.get(foldId) ?? []) visit('part', partTopicId(id, key))
     }
-    if (touched.size > 0) for (const id of touched) visit('message', id)
+    if (changedIds.size > 0) for (const id of changedIds) visit('message', id)
     if (structured.size > 0) for (const id of structured) visit('structured', id)
   }
 
-  /** Puts together anew what somebody shows, and notes it unless it says what it said. */
-  #remake(kind: TopicKind, made: TopicKind[]): void {
-    const old = this.#shown.get(kind)
+  /** Computes a cached topic again, and adds it to `changedKinds` unless the result is equal. */
+  #refresh(kind: TopicKind, changedKinds: TopicKind[]): void {
+    const old = this.#cache.get(kind)
     if (old !== STALE) {
-      const next = (this.#made[kind] as () => unknown)()
-      // The fold's own list is another only where a message came, went or moved.
+      const next = (this.#readers[kind] as () => unknown)()
+      // The fold returns a new list only if a message was added, removed or moved.
       const value = next === this.#fold.messageIds ? next : shareStructure(old, next)
       if (value === old) return
-      this.#shown.set(kind, undefined, value)
+      this.#cache.set(kind, undefined, value)
     }
-    made.push(kind)
+    changedKinds.push(kind)
   }
 }
 
-/** The old value, or its pieces, wherever the new one says the same: who compares by identity sees no change. */
+/** Returns `next` with all equal parts taken from `old`, so that comparisons by identity see no change. */
 function shareStructure<T>(old: unknown, next: T): T {
   if (Object.is(old, next)) return next
   if (typeof old !== 'object' || typeof next !== 'object' || !old || !next) return next

@@ -10,29 +10,29 @@ const set = (streamId: string, value: unknown) => ({
   value,
 })
 
-test('one who throws keeps nobody else from hearing, nor the stream from going on; who has left is not called', async () => {
-  const printed = vi.spyOn(console, 'error').mockImplementation(() => {})
+test('an error of a listener stops neither other listeners nor the stream, and removed listeners are not called', async () => {
+  const logged = vi.spyOn(console, 'error').mockImplementation(() => {})
   const streams = new StructuredStreams(0)
-  const heard: string[] = []
+  const calls: string[] = []
   streams.subscribe(() => {
-    leave()
+    unsubscribe()
     throw new Error('broken')
   })
-  const leave = streams.subscribe(() => void heard.push('left'))
-  streams.subscribe(() => void heard.push('heard'))
+  const unsubscribe = streams.subscribe(() => void calls.push('removed'))
+  streams.subscribe(() => void calls.push('called'))
   await streams.consume(
     (async function* () {
       yield set('a', 1)
       yield { chunk: set('b', 2) }
     })(),
   )
-  expect(heard).toEqual(['heard', 'heard', 'heard'])
+  expect(calls).toEqual(['called', 'called', 'called'])
   expect(streams.value.items.map(({ streamId }) => streamId)).toEqual(['a', 'b'])
-  expect(printed).toHaveBeenCalledTimes(3)
-  printed.mockRestore()
+  expect(logged).toHaveBeenCalledTimes(3)
+  logged.mockRestore()
 })
 
-test('by an id that nothing has there is nothing, whatever objects inherit', () => {
+test('finds nothing by an id that is only a property of Object.prototype', () => {
   const streams = new StructuredStreams(0)
   expect(streams.value.byStreamId['constructor']).toBeUndefined()
   streams.apply(set('__proto__', 1))
@@ -41,35 +41,35 @@ test('by an id that nothing has there is nothing, whatever objects inherit', () 
   expect(itemsOf([]).byStreamId['toString']).toBeUndefined()
 })
 
-test('a stream that is consumed can be left, also while it says nothing; it is told to end', async () => {
+test('stops consuming on abort, also while the stream is silent, and calls its return', async () => {
   const streams = new StructuredStreams(0)
-  const leaving = new AbortController()
+  const controller = new AbortController()
   const returned = vi.fn(async () => ({ done: true, value: undefined }) as const)
   const values = [set('a', 1)]
   const never = new Promise<never>(() => {})
   const next = () => {
     const value = values.shift()
-    if (value === undefined) leaving.abort()
+    if (value === undefined) controller.abort()
     return value === undefined ? never : Promise.resolve({ done: false, value })
   }
-  await streams.consume({ [Symbol.asyncIterator]: () => ({ next, return: returned }) }, leaving.signal)
+  await streams.consume({ [Symbol.asyncIterator]: () => ({ next, return: returned }) }, controller.signal)
   expect(streams.get('a')?.data).toEqual({ x: 1 })
   expect(returned).toHaveBeenCalledOnce()
-  await streams.consume(of(set('a', 2)), leaving.signal)
+  await streams.consume(streamOf(set('a', 2)), controller.signal)
   expect(streams.get('a')?.data).toEqual({ x: 1 })
 })
 
-const of = async function* (...chunks: unknown[]) {
+const streamOf = async function* (...chunks: unknown[]) {
   yield* chunks
 }
 
-test('an object that is done begins anew with the next stream, and one that is not goes on', async () => {
+test('starts a finished object over with the next stream, and continues an unfinished one', async () => {
   const streams = new StructuredStreams(0)
   const done = { type: 'structured-data', streamId: 'a', dataType: 'd', kind: 'final', data: { x: 1 } }
-  await streams.consume(of(set('a', 1), done))
-  await streams.consume(of(set('a', 2)))
+  await streams.consume(streamOf(set('a', 1), done))
+  await streams.consume(streamOf(set('a', 2)))
   expect(streams.get('a')).toMatchObject({ status: 'streaming', data: { x: 2 } })
-  await streams.consume(of({ ...set('a', 3), path: 'y' }))
+  await streams.consume(streamOf({ ...set('a', 3), path: 'y' }))
   expect(streams.get('a')?.data).toEqual({ x: 2, y: 3 })
-  await expect(streams.consume(of(done, set('a', 4)))).rejects.toThrow()
+  await expect(streams.consume(streamOf(done, set('a', 4)))).rejects.toThrow()
 })

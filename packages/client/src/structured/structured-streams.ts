@@ -24,24 +24,27 @@ const isChunk = (value: unknown): value is StructuredChunk => {
 /** Builds structured objects from the chunks of any stream, without a chat. */
 export class StructuredStreams {
   readonly #objects = new Map<string, StructuredAccumulator>()
-  readonly #topics = new Listeners()
-  readonly #flush: FlushScheduler
-  #shown = itemsOf([])
+  readonly #listeners = new Listeners()
+  readonly #scheduler: FlushScheduler
+  #value = itemsOf([])
 
   constructor(flushInterval = FLUSH_MS) {
-    this.#flush = new FlushScheduler(flushInterval, () => this.#tell())
+    this.#scheduler = new FlushScheduler(flushInterval, () => this.#notify())
   }
 
-  /** What there is; the same object until who listens is told of a change. */
+  /** All objects. The same value until the next notification. */
   get value(): StructuredItems {
-    return this.#shown
+    return this.#value
   }
 
   get(streamId: string): StructuredState | undefined {
     return this.#objects.get(streamId)?.read()
   }
 
-  /** Takes a chunk; others than those about structured objects are let be. Throws a `ProtocolError` for one that does not fit. */
+  /**
+   * Applies a chunk. Ignores chunks that are not about structured objects.
+   * @throws a `ProtocolError` for a chunk that does not fit its object.
+   */
   readonly apply = (chunk: unknown): void => {
     if (!isChunk(chunk)) return
     const { streamId } = chunk
@@ -51,47 +54,47 @@ export class StructuredStreams {
       object.commit()
       this.#objects.set(streamId, object)
     } else this.#objects.delete(streamId)
-    this.#flush.note()
+    this.#scheduler.schedule()
   }
 
-  /** Takes all chunks of a stream, bare or in entries and envelopes, until it ends or is to be left. An object that was done begins anew. */
+  /** Applies all chunks of a stream, bare or in entries and envelopes, until it ends or `signal` aborts. A finished object starts over. */
   readonly consume = async (stream: AsyncIterable<unknown>, signal?: AbortSignal): Promise<void> => {
     const iterator = stream[Symbol.asyncIterator]()
-    const left = new Promise<undefined>(resolve => signal?.addEventListener('abort', () => resolve(undefined)))
-    const begun = new Set<string>()
+    const aborted = new Promise<undefined>(resolve => signal?.addEventListener('abort', () => resolve(undefined)))
+    const started = new Set<string>()
     try {
       while (!signal?.aborted) {
-        const next = await Promise.race([iterator.next(), left])
+        const next = await Promise.race([iterator.next(), aborted])
         if (next === undefined || next.done) break
         const chunk = (next.value as { chunk?: unknown } | null)?.chunk ?? next.value
         const { streamId } = (isChunk(chunk) ? chunk : {}) as { streamId: string }
-        if (!begun.has(streamId) && this.get(streamId)?.status === 'done') this.#objects.delete(streamId)
-        begun.add(streamId)
+        if (!started.has(streamId) && this.get(streamId)?.status === 'done') this.#objects.delete(streamId)
+        started.add(streamId)
         this.apply(chunk)
       }
     } finally {
-      // One that hangs is not waited for.
+      // Not awaited: it may hang.
       iterator.return?.().catch(() => {})
-      this.#flush.now()
+      this.#scheduler.flush()
     }
   }
 
-  /** Forgets everything. */
+  /** Removes all objects. */
   readonly clear = (): void => {
     this.#objects.clear()
-    this.#flush.now()
+    this.#scheduler.flush()
   }
 
-  readonly subscribe = (listener: () => void): (() => void) => this.#topics.add('any', undefined, listener)
+  readonly subscribe = (listener: () => void): (() => void) => this.#listeners.add('any', undefined, listener)
 
-  #tell(): void {
+  #notify(): void {
     const items = [...this.#objects.values()].flatMap(object => object.read() ?? [])
-    this.#shown = itemsOf(items)
-    this.#topics.tell('any')
+    this.#value = itemsOf(items)
+    this.#listeners.notify('any')
   }
 }
 
-/** Objects as a list and by their ids, which may be any words: what has none of them inherits nothing. */
+/** Objects as a list and by id. Without a prototype, so that an id such as `constructor` finds nothing. */
 export const itemsOf = (items: readonly StructuredState[]): StructuredItems => {
   const byStreamId: { [streamId: string]: StructuredState } = Object.create(null)
   for (const item of items) byStreamId[item.streamId] = item

@@ -1,19 +1,19 @@
-// What a client knows of a server by `typeof app`, for the compiler alone. The server is not imported, not for its types either: they are read off a field that is never there.
+// Types that a client infers from `typeof app`. They come from a phantom field, so that the server package is not imported.
 
 import type { Json } from '@millrace/protocol'
 
-/** What an app says of itself. Where it says nothing of a kind, everything is possible. */
+/** Types of an app. The defaults allow everything. */
 export interface AppTypes {
-  /** The names of its agents, and of its workflows. */
+  /** Names of agents and of workflows. */
   readonly agents: string
   readonly workflows: string
-  /** What calls carry, by the tool's name, and whether a client runs them. */
+  /** Input, output and `client` flag of each tool, by name. */
   readonly tools: object
-  /** The application's data, by what stands after `data-`. */
+  /** Data of the application, by the name after `data-`. */
   readonly data: object
-  /** The state that agents and clients share; `never`, where nobody says. */
+  /** State shared by agents and clients. `never` if unknown. */
   readonly state: unknown
-  /** Structured objects, by their `dataType`. */
+  /** Structured objects by `dataType`. */
   readonly structured: object
 }
 
@@ -21,14 +21,14 @@ interface AnyTypes extends AppTypes {
   readonly state: never
 }
 
-/** What an app says of itself: give `typeof app`, or nothing. */
+/** Types of `typeof app`, or the defaults. */
 export type TypesOf<A> = A extends { readonly '~types'?: infer Types }
   ? Exclude<Types, undefined> extends AppTypes
     ? Exclude<Types, undefined>
     : AnyTypes
   : AnyTypes
 
-/** An app, with what the compiler does not see by itself: tools of `useReason`, and what `useStructuredData` shows. */
+/** Adds types that cannot be inferred: tools of `useReason` and data of `useStructuredData`. */
 export interface AppWith<A, More extends Partial<AppTypes>> {
   readonly '~types'?: {
     readonly [Kind in keyof AppTypes]: Kind extends keyof More
@@ -39,52 +39,52 @@ export interface AppWith<A, More extends Partial<AppTypes>> {
   }
 }
 
-/** The names of an app's agents. */
+/** Names of the agents of an app. */
 export type AgentName<A = unknown> = TypesOf<A>['agents']
 
-/** The names of an app's workflows. */
+/** Names of the workflows of an app. */
 export type WorkflowName<A = unknown> = TypesOf<A>['workflows']
 
-/** The tools that an app names; none, where it says nothing of them. */
+/** Names of the known tools of an app. `never` if unknown. */
 export type NamedTool<A = unknown> = keyof TypesOf<A>['tools'] & string
 
-/** The names of an app's tools. */
+/** Names of the tools of an app. Any string if unknown. */
 export type ToolName<A = unknown> = [NamedTool<A>] extends [never] ? string : NamedTool<A>
 
-/** What calls of a tool carry as their input: what a client's tool is given. */
+/** Input of a tool. */
 export type ToolInput<A, Name extends ToolName<A>> = FieldOf<A, Name, 'input'>
 
-/** What calls of a tool carry as their output: what a client's tool returns. */
+/** Output of a tool. */
 export type ToolOutput<A, Name extends ToolName<A>> = FieldOf<A, Name, 'output'>
 
 type FieldOf<A, Name, Field extends string> = Name extends keyof TypesOf<A>['tools']
   ? OrJson<TypesOf<A>['tools'][Name] extends { readonly [F in Field]: infer Value } ? Value : unknown>
   : Json
 
-/** What nothing is known of is some JSON. */
+/** Replaces `unknown` by `Json`. */
 export type OrJson<T> = unknown extends T ? Json : T
 
-/** What a client's tool is given beside its input. */
+/** Second argument of a client tool. */
 export interface ClientToolContext {
   readonly toolCallId: string
   readonly toolName: string
-  /** Aborted when nobody waits for the result any more. */
+  /** Aborts when the result is no longer needed. */
   readonly signal: AbortSignal
 }
 
-/** Runs a call of a client's tool; what it throws goes to the model as an error. */
+/** Runs a call of a client tool. The model gets what it throws as an error. */
 export type ClientTool = (input: never, context: ClientToolContext) => unknown
 
 export type ClientTools = { readonly [name: string]: ClientTool }
 
-/** The tools of an app that a client runs. */
+/** Names of the client tools of an app. */
 export type ClientToolName<A = unknown> = {
   [Name in NamedTool<A>]: true extends ClientOf<TypesOf<A>['tools'][Name]> ? Name : never
 }[NamedTool<A>]
 
 type ClientOf<T> = T extends { readonly client: infer Client } ? Client : never
 
-/** What runs the calls of an app's client tools, by their names: as many as this client can. */
+/** Implementations of client tools by name. All are optional. */
 export type ClientToolsOf<A = unknown> = [ClientToolName<A>] extends [never]
   ? ClientTools
   : {
@@ -94,5 +94,5 @@ export type ClientToolsOf<A = unknown> = [ClientToolName<A>] extends [never]
       ) => ToolOutput<A, Name & ToolName<A>> | PromiseLike<ToolOutput<A, Name & ToolName<A>>>
     }
 
-/** The state that agents and clients share; undefined until somebody sets it. */
+/** State shared by agents and clients. Undefined until it is set. */
 export type StateOf<A = unknown> = ([TypesOf<A>['state']] extends [never] ? Json : TypesOf<A>['state']) | undefined

@@ -1,15 +1,15 @@
-// Messages, parts and data as an app's types have them. What the app does not name keeps its place beside what it names, under a name that is none of those:
-// comparing with a name then tells which it is, and an unknown one is still shown.
+// Messages, parts and data with the types of an app. Unknown names stay in the unions as `Unnamed`, so that a comparison with a known
+// name narrows the type, and a fallback for unknown ones still compiles.
 
 import type { Json, Message, Part, StructuredObject, ToolPart, ToolState } from '@millrace/protocol'
 import type { NamedTool, OrJson, ToolInput, ToolName, ToolOutput, TypesOf } from './app-types.ts'
 
 declare const unnamed: unique symbol
 
-/** A name that the app does not say: the compiler takes it for none of those that it does say. */
+/** A name that the app does not declare. It overlaps with no declared name. */
 export type Unnamed<Before extends string = ''> = `${Before}${string & { readonly [unnamed]: true }}`
 
-/** As much of a value as has arrived. */
+/** Part of a value while it streams. */
 export type Partially<T> = T extends string
   ? string
   : T extends readonly (infer Item)[]
@@ -25,17 +25,17 @@ type Without<T, Key extends PropertyKey> = { readonly [K in keyof T as K extends
 interface TypedCall<Name, State, Input, Output> extends Without<ToolPart, 'toolName' | 'state' | 'input' | 'output'> {
   readonly toolName: Name
   readonly state: State
-  /** Null where it is large, and lies apart (`blobs`). */
+  /** Null if it is large and stored in `blobs`. */
   readonly input?: Input | null
   readonly output?: Output | null
 }
 
-/** A call, whose input is whole and fits unless it streams or the call failed. */
+/** A tool call. Its input is complete and valid unless it streams or the call failed. */
 type CallOf<Name, Input, Output> =
   | TypedCall<Name, 'input-streaming' | 'output-error', Partially<Input>, Output>
   | TypedCall<Name, Exclude<ToolState, 'input-streaming' | 'output-error'>, Input, Output>
 
-/** A tool call, told apart by `toolName`. */
+/** A tool call, discriminated by `toolName`. */
 export type ToolPartOf<A = unknown> = [NamedTool<A>] extends [never]
   ? ToolPart
   :
@@ -48,7 +48,7 @@ type Output<A, Name> = ToolOutput<A, Name & ToolName<A>>
 type DataName<A> = keyof TypesOf<A>['data'] & string
 type DataAt<A, Name> = Name extends keyof TypesOf<A>['data'] ? OrJson<TypesOf<A>['data'][Name]> : Json
 
-/** Anything with data, by the names that the app gives to data. */
+/** A type with data for each data name of the app. */
 type DataAs<A, Whole> = [DataName<A>] extends [never]
   ? Whole
   :
@@ -57,27 +57,27 @@ type DataAs<A, Whole> = [DataName<A>] extends [never]
 
 type Typed<Whole, Type, Data> = Without<Whole, 'type' | 'data'> & { readonly type: Type; readonly data: Data }
 
-/** An application's data, as it came. */
+/** A data chunk of the application. */
 export interface ChatData {
   readonly type: `data-${string}`
   readonly data: Json
   readonly id?: string
-  /** Only told, never kept in a message. */
+  /** Whether it goes only to `onData`, and to no message. */
   readonly transient?: boolean
 }
 
-/** Data of the application, told apart by `type`. */
+/** A data chunk of the application, discriminated by `type`. */
 export type ChatDataOf<A = unknown> = DataAs<A, ChatData>
 
 type DataPart = Extract<Part, { readonly type: `data-${string}` }>
 
-/** A part that shows the application's data, told apart by `type`. */
+/** A part with data of the application, discriminated by `type`. */
 export type DataPartOf<A = unknown> = DataAs<A, DataPart>
 
-/** A part of a message, told apart by `type`; a call then by `toolName`. */
+/** A part of a message, discriminated by `type`, tool calls also by `toolName`. */
 export type PartOf<A = unknown> = Exclude<Part, ToolPart | DataPart> | ToolPartOf<A> | DataPartOf<A>
 
-/** A message with the parts of an app. */
+/** A message with typed parts. */
 export type MessageOf<A = unknown> = Part extends PartOf<A> ? Message : TypedMessage<A>
 
 interface TypedMessage<A> extends Without<Message, 'parts'> {
@@ -87,7 +87,7 @@ interface TypedMessage<A> extends Without<Message, 'parts'> {
 type DataType<A> = keyof TypesOf<A>['structured'] & string
 type StructuredAt<A, Name> = Name extends keyof TypesOf<A>['structured'] ? OrJson<TypesOf<A>['structured'][Name]> : Json
 
-/** A structured object, told apart by `dataType`; it is whole once it is done. */
+/** A structured object, discriminated by `dataType`. It is complete when `status` is `done`. */
 export type StructuredOf<A = unknown> = [DataType<A>] extends [never]
   ? StructuredObject
   :

@@ -11,7 +11,7 @@ import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { applySupplement } from '../dialect/supplement.ts'
 import { expectOrigin, expectString, validated } from '../dialect/validate.ts'
 import { type AgUiEvent, type AgUiInterrupt, type AgUiMessage, type EventOf, EXTENSION } from './event.ts'
-import { chunkOf, type EventContext, jsonOf, outputOf } from './event-to-chunk.ts'
+import { type EventContext, eventToChunk, jsonOf, outputOf } from './event-to-chunk.ts'
 import {
   clientToolRef,
   deadlineOf,
@@ -97,7 +97,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
         return this.#failed(event)
       case 'ACTIVITY_SNAPSHOT':
       case 'ACTIVITY_DELTA': {
-        const chunk = applySupplement(this.#activities.chunkOf(event), event.metadata?.millrace)
+        const chunk = applySupplement(this.#activities.activityChunk(event), event.metadata?.millrace)
         return chunk === undefined ? NONE : [this.#decodedChunk(chunk, event)]
       }
       case 'TEXT_MESSAGE_START':
@@ -144,7 +144,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
   }
 
   #decodeWith(event: AgUiEvent, known: Partial<EventContext>): readonly DecodedChunk[] {
-    const chunk = applySupplement(chunkOf(event, known as EventContext), event.metadata?.millrace)
+    const chunk = applySupplement(eventToChunk(event, known as EventContext), event.metadata?.millrace)
     return chunk === undefined ? NONE : [this.#decodedChunk(chunk, event)]
   }
 
@@ -229,7 +229,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
 
   #agentStart(event: EventOf<'SUBAGENT_STARTED'>): readonly DecodedChunk[] {
     const { subagentRunId: agentId, name: agentType, parentToolCallId: toolCallId = '' } = event
-    const chunk = applySupplement(chunkOf(event, {} as EventContext), event.metadata?.millrace)
+    const chunk = applySupplement(eventToChunk(event, {} as EventContext), event.metadata?.millrace)
     const lane = chunk?.type === 'subagent-start' ? (chunk.lane ?? agentId) : agentId
     const origin = expectOrigin({ runId: this.#runId ?? '', lane, agentId, agentType, step: 1 }) as Origin
     if (!this.#agents.has(agentId)) this.#agents.set(agentId, { agentType, toolCallId, origin })
@@ -252,7 +252,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
       this.#status = 'paused'
       return NONE
     }
-    const chunk = applySupplement(chunkOf(event, {} as EventContext), supplement)
+    const chunk = applySupplement(eventToChunk(event, {} as EventContext), supplement)
     this.#status = chunk?.type === 'run-finished' ? chunk.status : statusOf(event)
     const decoded = chunk === undefined ? [] : [this.#decodedChunk(chunk, event)]
     if (supplement !== undefined || result === undefined) return decoded
@@ -261,7 +261,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
 
   #failed(event: EventOf<'RUN_ERROR'>): readonly DecodedChunk[] {
     const supplement = event.metadata?.millrace
-    const chunk = applySupplement(chunkOf(event, {} as EventContext), supplement)
+    const chunk = applySupplement(eventToChunk(event, {} as EventContext), supplement)
     this.#status = 'failed'
     const decoded = chunk === undefined ? [] : [this.#decodedChunk(chunk, event)]
     if (supplement !== undefined) return decoded
@@ -356,7 +356,7 @@ class Activities {
   readonly #contents = new Map<string, Json>()
 
   /** Undefined if there is nothing to show. */
-  chunkOf(event: EventOf<'ACTIVITY_SNAPSHOT' | 'ACTIVITY_DELTA'>): Chunk | undefined {
+  activityChunk(event: EventOf<'ACTIVITY_SNAPSHOT' | 'ACTIVITY_DELTA'>): Chunk | undefined {
     const kind = expectString(event.activityType, `event ${event.type}.activityType`)
     const id = expectString(event.messageId, `event ${event.type}.messageId`)
     const data = event.type === 'ACTIVITY_SNAPSHOT' ? this.#snapshotContent(event) : this.#patchedContent(event)

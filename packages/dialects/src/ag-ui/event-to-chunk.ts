@@ -18,7 +18,7 @@ export interface EventContext {
 }
 
 /** Decodes an event without its supplement. Undefined if there is no equivalent. Reads only the fields of `known` that the event needs. */
-export function chunkOf(event: AgUiEvent, context: EventContext): Chunk | undefined {
+export function eventToChunk(event: AgUiEvent, context: EventContext): Chunk | undefined {
   switch (event.type) {
     case 'TEXT_MESSAGE_CONTENT':
       return { type: 'text-delta', id: context.id, delta: event.delta }
@@ -118,8 +118,8 @@ export function resultText(chunk: ToolResultChunk): string {
 
 /** Adds to an event the supplement for its chunk. */
 export const annotated = (event: AgUiEvent, chunk: Chunk, context: Partial<EventContext> = {}): AgUiEvent =>
-  withSupplement(event, supplementOf(chunk, chunkOf(event, context as EventContext)))
+  withSupplement(event, supplementOf(chunk, eventToChunk(event, context as EventContext)))
 
 /** Like `annotated`, for the last event of a run. It always has a supplement, so that decoders do not emit the output a second time. */
 export const annotatedEnd = (event: AgUiEvent, chunk: Chunk): AgUiEvent =>
-  withSupplement(event, supplementOf(chunk, chunkOf(event, {} as EventContext)) ?? {})
+  withSupplement(event, supplementOf(chunk, eventToChunk(event, {} as EventContext)) ?? {})

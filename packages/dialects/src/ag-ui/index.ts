@@ -16,7 +16,7 @@ export {
   type EventOf,
   EXTENSION,
 } from './event.ts'
-export { type AgUiResume, answerOf, questionIdOf } from './interrupts.ts'
+export { type AgUiResume, answerFromResume, questionIdOf } from './interrupts.ts'
 export { aguiMessagesOf } from './messages.ts'
 export { type Resumable, type ResumableOptions, resumable } from './resumable.ts'
 export { type AgUiOptions, AgUiServer, type AgUiTool, agUi } from './server.ts'

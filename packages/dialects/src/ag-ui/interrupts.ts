@@ -140,7 +140,7 @@ export interface AgUiResume {
 }
 
 /** The answer in a response to an interrupt. Undefined if the client cancelled a question. */
-export function answerOf({ interruptId, status, payload }: AgUiResume): ClientAnswer | undefined {
+export function answerFromResume({ interruptId, status, payload }: AgUiResume): ClientAnswer | undefined {
   const isCancelled = status === 'cancelled'
   if (interruptId.startsWith(APPROVAL)) {
     const id = approvalIdOf(interruptId)

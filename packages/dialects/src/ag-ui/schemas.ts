@@ -4,7 +4,7 @@ import * as z from 'zod'
 import type { ClientAnswer, ClientMessage, ClientRequest, UserPart } from '../dialect/client-request.ts'
 import { anyJson, anyObject } from '../dialect/schemas.ts'
 import { outputOf } from './event-to-chunk.ts'
-import { answerOf } from './interrupts.ts'
+import { answerFromResume } from './interrupts.ts'
 
 const source = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('data'), value: z.string(), mimeType: z.string() }),
@@ -66,13 +66,13 @@ export function clientRequestOf({ messages, resume = [] }: RunAgentInput): Clien
   const endsWithUserMessage = messages.at(-1)?.role === 'user'
   const instruction = messages.find(({ role }) => role === 'system' || role === 'developer')
   const results = messages.filter(({ role }) => role === 'tool').map(resultOf)
-  const answers = resume.flatMap(entry => answerOf(entry) ?? [])
+  const answers = resume.flatMap(entry => answerFromResume(entry) ?? [])
   return {
     userMessages: messages.filter(({ role }) => role === 'user').map(clientMessageOf),
     endsWithUserMessage,
     answers: [...results, ...answers],
     ...(instruction && {
-      forbiddenContent: `message ${instruction.id}: instructions are the agent's own, not a client's to give`,
+      forbiddenContent: `message ${instruction.id}: expected no instructions: only the agent sets them`,
     }),
     ...(endsWithUserMessage && { regenerate: true }),
   }

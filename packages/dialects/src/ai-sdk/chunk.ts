@@ -97,7 +97,7 @@ export interface StreamContext {
 const executorOf = (isProvider: boolean | undefined) => (isProvider ? { executor: 'provider' as const } : {})
 
 /** Decodes a chunk of the AI SDK without its supplement. Undefined if there is no equivalent. */
-export function chunkOf(event: UIMessageChunk, context: StreamContext): Chunk | undefined {
+export function eventToChunk(event: UIMessageChunk, context: StreamContext): Chunk | undefined {
   switch (event.type) {
     case 'text-delta':
     case 'reasoning-delta': {

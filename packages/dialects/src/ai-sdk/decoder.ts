@@ -3,7 +3,7 @@ import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { statusAfter } from '../dialect/status-after.ts'
 import { applySupplement } from '../dialect/supplement.ts'
 import { expectOrigin, expectString, validated } from '../dialect/validate.ts'
-import { chunkOf, type StreamContext, type UIMessageChunk } from './chunk.ts'
+import { eventToChunk, type StreamContext, type UIMessageChunk } from './chunk.ts'
 import { type AiSdkExtension, EXTENSION } from './extension.ts'
 
 const NONE: readonly DecodedChunk[] = []
@@ -31,7 +31,7 @@ export class AiSdkDecoder implements Decoder<UIMessageChunk> {
       return event.millrace === null ? NONE : this.#extension(event as { data?: unknown }, guest)
     if (event.millrace === undefined && (event.type === 'finish-step' || event.type === 'reset-step'))
       return this.#stepChunks(event.type).map(chunk => this.#decoded(chunk))
-    const chunk = applySupplement(chunkOf(event, this.#context), event.millrace)
+    const chunk = applySupplement(eventToChunk(event, this.#context), event.millrace)
     if (event.type === 'start' && event.messageId !== undefined)
       this.#messageId = expectString(event.messageId, 'chunk start.messageId')
     this.#updateStatus(event, chunk)

@@ -10,7 +10,7 @@ import {
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import { laneOf } from '../dialect/lane.ts'
 import { type Supplement, supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
-import { chunkOf, eventOf, type UIMessageChunk } from './chunk.ts'
+import { eventOf, eventToChunk, type UIMessageChunk } from './chunk.ts'
 import { CurrentStep } from './current-step.ts'
 import { EXTENSION, extension, isChild, partIdOf } from './extension.ts'
 import { OpenTextParts } from './open-text-parts.ts'
@@ -262,7 +262,7 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
 
   /** Adds the supplement to an event. */
   #withSupplement(event: UIMessageChunk, chunk: Chunk): UIMessageChunk {
-    const supplement = supplementOf(chunk, chunkOf(event, this.#calls))
+    const supplement = supplementOf(chunk, eventToChunk(event, this.#calls))
     return supplement === undefined ? event : { ...event, millrace: supplement }
   }
 

@@ -50,7 +50,7 @@ export function clientRequestOf({ messages, trigger, messageId, answers = [] }: 
     endsWithUserMessage: messages.at(-1)?.role === 'user',
     answers: [...answersInMessages, ...answers],
     ...(messages.some(({ role }) => role === 'system' || role === 'developer') && {
-      forbiddenContent: 'instructions are the server’s to give',
+      forbiddenContent: 'expected no instructions: only the server sets them',
     }),
     ...(trigger === 'regenerate-message' && { regenerate: messageId ?? true }),
   }

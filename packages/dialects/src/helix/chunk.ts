@@ -27,11 +27,11 @@ interface HelixCallFields extends BaseChunk {
   readonly toolCallId: string
 }
 
-interface OfNamedCall extends HelixCallFields {
+interface NamedCallFields extends HelixCallFields {
   readonly toolName: string
 }
 
-export interface ToolArgStreamStartChunk extends OfNamedCall {
+export interface ToolArgStreamStartChunk extends NamedCallFields {
   readonly type: 'tool_arg_stream_start'
 }
 
@@ -44,12 +44,12 @@ export interface ToolArgStreamEndChunk extends HelixCallFields {
   readonly type: 'tool_arg_stream_end'
 }
 
-export interface ToolStartChunk extends OfNamedCall {
+export interface ToolStartChunk extends NamedCallFields {
   readonly type: 'tool_start'
   readonly arguments: { readonly [name: string]: unknown }
 }
 
-export interface ToolEndChunk extends OfNamedCall {
+export interface ToolEndChunk extends NamedCallFields {
   readonly type: 'tool_end'
   readonly result: unknown
   readonly error?: string | undefined
@@ -58,46 +58,46 @@ export interface ToolEndChunk extends OfNamedCall {
   readonly providerExecuted?: boolean | undefined
 }
 
-interface OfApproval extends OfNamedCall {
+interface ApprovalFields extends NamedCallFields {
   /** `${runId}::${toolCallId}`. */
   readonly approvalId: string
   readonly isAutomatic?: boolean | undefined
 }
 
-export interface ToolApprovalRequestChunk extends OfApproval {
+export interface ToolApprovalRequestChunk extends ApprovalFields {
   readonly type: 'tool_approval_request'
   readonly input: unknown
 }
 
-export interface ToolApprovalResponseChunk extends OfApproval {
+export interface ToolApprovalResponseChunk extends ApprovalFields {
   readonly type: 'tool_approval_response'
   readonly approved: boolean
   readonly reason?: string | undefined
 }
 
-export interface ToolInputErrorChunk extends OfNamedCall {
+export interface ToolInputErrorChunk extends NamedCallFields {
   readonly type: 'tool_input_error'
   readonly error: string
   readonly partialInput?: unknown
 }
 
-export interface ToolOutputErrorChunk extends OfNamedCall {
+export interface ToolOutputErrorChunk extends NamedCallFields {
   readonly type: 'tool_output_error'
   readonly error: string
 }
 
-interface OfSubAgent extends BaseChunk {
+interface SubAgentFields extends BaseChunk {
   readonly subAgentType: string
   /** The `agentId` of the chunks of the sub-agent. */
   readonly subSessionId: string
   readonly callId: string
 }
 
-export interface SubAgentStartChunk extends OfSubAgent {
+export interface SubAgentStartChunk extends SubAgentFields {
   readonly type: 'subagent_start'
 }
 
-export interface SubAgentEndChunk extends OfSubAgent {
+export interface SubAgentEndChunk extends SubAgentFields {
   readonly type: 'subagent_end'
   readonly result: unknown
 }
@@ -183,17 +183,17 @@ export interface FileChunk extends BaseChunk {
   readonly filename?: string | undefined
 }
 
-interface OfRun extends BaseChunk {
+interface RunFields extends BaseChunk {
   readonly runId: string
 }
 
-export interface RunInterruptedChunk extends OfRun {
+export interface RunInterruptedChunk extends RunFields {
   readonly type: 'run_interrupted'
   readonly checkpointId: string | null
   readonly reason?: string | undefined
 }
 
-export interface RunResumedChunk extends OfRun {
+export interface RunResumedChunk extends RunFields {
   readonly type: 'run_resumed'
   readonly fromCheckpointId: string | null
   readonly fromStepCount: number
@@ -201,7 +201,7 @@ export interface RunResumedChunk extends OfRun {
   readonly mode: string
 }
 
-export interface RunPausedChunk extends OfRun {
+export interface RunPausedChunk extends RunFields {
   readonly type: 'run_paused'
   readonly reason: string
   readonly pendingToolName?: string | undefined
@@ -213,19 +213,19 @@ export interface ExecutorSupersededChunk extends BaseChunk {
   readonly reason?: string | undefined
 }
 
-export interface CheckpointCreatedChunk extends OfRun {
+export interface CheckpointCreatedChunk extends RunFields {
   readonly type: 'checkpoint_created'
   readonly checkpointId: string
   readonly stepCount: number
 }
 
-export interface StepCommittedChunk extends OfRun {
+export interface StepCommittedChunk extends RunFields {
   readonly type: 'step_committed'
   readonly stepId: string
   readonly checkpointId: string
 }
 
-export interface StepDiscardedChunk extends OfRun {
+export interface StepDiscardedChunk extends RunFields {
   readonly type: 'step_discarded'
   readonly stepId: string
   readonly reason: string

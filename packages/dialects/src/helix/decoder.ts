@@ -68,7 +68,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
       throw new ProtocolError('invalid-chunk', 'event: expected an object with a type')
     switch (event.type) {
       case 'chunk':
-        return this.#chunk(event)
+        return this.#decodeEvent(event)
       case 'status':
         this.#isWaiting = event.status === 'paused'
         this.#status = this.#isWaiting ? 'paused' : undefined
@@ -83,27 +83,27 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
         if (typeof event.atSequence === 'number' && event.atSequence <= this.#sequence) return []
         throw new ProtocolError('stream-cut', 'stream: some of it was taken back or is gone: take a snapshot')
       default:
-        return this.#chunk({ type: 'chunk', chunk: event })
+        return this.#decodeEvent({ type: 'chunk', chunk: event })
     }
   }
 
-  #chunk(event: StreamChunkEvent): readonly DecodedChunk[] {
+  #decodeEvent(event: StreamChunkEvent): readonly DecodedChunk[] {
     const { chunk, sequence, millrace } = event
     if (typeof chunk?.type !== 'string')
       throw new ProtocolError('invalid-chunk', 'event chunk: expected a chunk with a type')
-    look(event)
+    checkEvent(event)
     const origin = expectOrigin(event.origin)
     const isChild = (origin !== undefined && origin.guest === undefined) || this.#isChild(chunk)
     const chunks =
-      millrace === undefined ? this.#plain(chunk).map(validated) : one(applySupplement(plainOf(chunk), millrace))
-    const told = chunks.map(one => this.#told(one, event, isChild))
+      millrace === undefined ? this.#decodePlain(chunk).map(validated) : one(applySupplement(plainOf(chunk), millrace))
+    const told = chunks.map(one => this.#decodedChunk(one, event, isChild))
     if (sequence !== undefined) this.#sequence = sequence
     this.#isWaiting = false
-    for (const one of chunks) this.#follow(one, isChild)
+    for (const one of chunks) this.#trackState(one, isChild)
     return told
   }
 
-  #told(chunk: Chunk, event: StreamChunkEvent, isChild: boolean): DecodedChunk {
+  #decodedChunk(chunk: Chunk, event: StreamChunkEvent, isChild: boolean): DecodedChunk {
     const { sequence } = event
     const { timestamp } = event.chunk
     const told: { -readonly [K in keyof DecodedChunk]: DecodedChunk[K] } = { chunk }
@@ -125,12 +125,12 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
   }
 
   /** Decodes a chunk without its supplement. */
-  #plain(chunk: StreamChunk): readonly Chunk[] {
-    if (BREAKS.has(chunk.type)) return [...this.#closed(chunk.agentId), ...this.#by(chunk)]
-    return this.#by(chunk)
+  #decodePlain(chunk: StreamChunk): readonly Chunk[] {
+    if (BREAKS.has(chunk.type)) return [...this.#closeBlock(chunk.agentId), ...this.#chunksOf(chunk)]
+    return this.#chunksOf(chunk)
   }
 
-  #by(chunk: StreamChunk): readonly Chunk[] {
+  #chunksOf(chunk: StreamChunk): readonly Chunk[] {
     switch (chunk.type) {
       case 'text_delta': {
         const [id, first] = this.#block(chunk.agentId, 'text')
@@ -167,13 +167,13 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
   #block(agentId: string, kind: HelixBlock['kind']): readonly [string, readonly Chunk[]] {
     const open = this.#blocks.get(agentId)
     if (open?.kind === kind) return [open.id, NONE]
-    const first = this.#closed(agentId)
+    const first = this.#closeBlock(agentId)
     const id = `${kind}-${++this.#blockCount}`
     this.#blocks.set(agentId, { kind, id })
     return [id, first]
   }
 
-  #closed(agentId: string): readonly Chunk[] {
+  #closeBlock(agentId: string): readonly Chunk[] {
     const open = this.#blocks.get(agentId)
     this.#blocks.delete(agentId)
     return open ? [{ type: `${open.kind}-end`, id: open.id }] : NONE
@@ -182,10 +182,10 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
   /** A whole block only ends a block whose deltas were received. */
   #thinking({ agentId, content, isComplete }: Extract<StreamChunk, { type: 'thinking' }>): readonly Chunk[] {
     const isKnown = this.#blocks.get(agentId)?.kind === 'reasoning'
-    if (isComplete && isKnown) return this.#closed(agentId)
+    if (isComplete && isKnown) return this.#closeBlock(agentId)
     const [id, first] = this.#block(agentId, 'reasoning')
     const chunks: Chunk[] = [...first, { type: 'reasoning-delta', id, delta: content }]
-    return isComplete ? [...chunks, ...this.#closed(agentId)] : chunks
+    return isComplete ? [...chunks, ...this.#closeBlock(agentId)] : chunks
   }
 
   /** Decodes the error of a call once, from either chunk. */
@@ -243,11 +243,11 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
   }
 
   #allClosed(): Chunk[] {
-    return [...this.#blocks.keys()].flatMap(agentId => this.#closed(agentId))
+    return [...this.#blocks.keys()].flatMap(agentId => this.#closeBlock(agentId))
   }
 
   /** Updates the status of the run. */
-  #follow(chunk: Chunk, isChild: boolean): void {
+  #trackState(chunk: Chunk, isChild: boolean): void {
     switch (chunk.type) {
       case 'subagent-start':
         this.#children.add(chunk.agentId)
@@ -297,7 +297,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
 }
 
 /** Validates the fields that decoding reads. */
-function look({ sequence, chunk }: StreamChunkEvent): void {
+function checkEvent({ sequence, chunk }: StreamChunkEvent): void {
   const isPlaced = sequence === undefined || (Number.isSafeInteger(sequence) && sequence >= 0)
   const isTimed = chunk.timestamp === undefined || Number.isFinite(chunk.timestamp)
   if (!isPlaced || !isTimed)

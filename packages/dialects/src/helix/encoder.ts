@@ -8,7 +8,7 @@ import type { StreamChunkEvent, StreamEvent } from './event.ts'
 import { type About, EXTENSION, helixOf, plainOf } from './translate.ts'
 
 /** The state of a session at a position, which Helix sends with a resync. */
-export interface ResyncPlace {
+export interface ResyncPosition {
   readonly checkpointId: string
   readonly stepCount: number
   readonly messageCount: number
@@ -21,7 +21,7 @@ export interface HelixEncoderOptions {
   /** Agent type for chunks without an origin. */
   readonly agentType?: string
   /** Reads from the log where the discard or rewind at a sequence leads to. Without it, the encoder uses the chunks it has seen. */
-  readonly placeOf?: (sequence: number) => Partial<ResyncPlace> | undefined
+  readonly placeOf?: (sequence: number) => Partial<ResyncPosition> | undefined
 }
 
 interface HelixCall {
@@ -42,23 +42,23 @@ interface ReasoningBlock {
 type Mutable = { -readonly [K in keyof StreamChunkEvent]: StreamChunkEvent[K] }
 
 const NONE: readonly StreamEvent[] = []
-const NOWHERE: ResyncPlace = { checkpointId: '', stepCount: 0, messageCount: 0, fromSequence: 0 }
+const LOG_START: ResyncPosition = { checkpointId: '', stepCount: 0, messageCount: 0, fromSequence: 0 }
 
 /** Encodes a session, run after run, as a stream of Helix. */
 export class HelixEncoder implements Encoder<StreamEvent> {
   readonly #options: HelixEncoderOptions
   /** The last origin, for chunks without one. */
-  #speaker: Pick<BaseChunk, 'agentId' | 'agentType' | 'step'>
+  #agent: Pick<BaseChunk, 'agentId' | 'agentType' | 'step'>
   #runId: string
   readonly #calls = new Map<string, HelixCall>()
   readonly #openReasoning = new Map<string, ReasoningBlock>()
   /** Current step id by agent. */
   readonly #stepIds = new Map<string, string>()
   /** The position that a discard goes back to, by lane. */
-  readonly #commits = new Map<string, ResyncPlace>()
+  readonly #commits = new Map<string, ResyncPosition>()
   /** Lanes with content since their last commit. */
   readonly #drafts = new DraftTracker<undefined>(() => undefined)
-  #start: ResyncPlace = NOWHERE
+  #start: ResyncPosition = LOG_START
   #messages = 0
   #isSuperseded = false
   #output: Json | undefined
@@ -70,7 +70,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
     this.#options = options
     const { runId = '', agentType = '' } = options
     this.#runId = runId
-    this.#speaker = { agentId: runId, agentType, step: 0 }
+    this.#agent = { agentId: runId, agentType, step: 0 }
   }
 
   encode(told: DecodedChunk): readonly StreamEvent[] {
@@ -84,7 +84,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
       stepId: this.#stepIds.get(base.agentId) ?? String(base.step),
       call: 'toolCallId' in chunk ? this.#calls.get(chunk.toolCallId) : undefined,
     }
-    const events = this.#said(chunk, about, told) as Mutable[]
+    const events = this.#encodeChunk(chunk, about, told) as Mutable[]
     const last = events[events.length - 1] as Mutable
     if (told.sequence !== undefined) last.sequence = told.sequence
     if (isChild || isGuests) for (const event of events) event.origin = origin
@@ -109,16 +109,16 @@ export class HelixEncoder implements Encoder<StreamEvent> {
   }
 
   #base({ origin, timestamp = Date.now() }: DecodedChunk): BaseChunk {
-    if (origin === undefined || origin.guest !== undefined) return { ...this.#speaker, timestamp }
+    if (origin === undefined || origin.guest !== undefined) return { ...this.#agent, timestamp }
     const { agentId, agentType, step, runId } = origin
     if (agentId === runId) {
       this.#runId = runId
-      this.#speaker = { agentId, agentType, step }
+      this.#agent = { agentId, agentType, step }
     }
     return { agentId, agentType, timestamp, step }
   }
 
-  #said(chunk: Chunk, about: About, told: DecodedChunk): readonly StreamChunkEvent[] {
+  #encodeChunk(chunk: Chunk, about: About, told: DecodedChunk): readonly StreamChunkEvent[] {
     const lane = laneOf(told.origin)
     const { base } = about
     // The start of a message cannot be discarded.
@@ -145,12 +145,12 @@ export class HelixEncoder implements Encoder<StreamEvent> {
         this.#calls.set(chunk.toolCallId, { ...callOf(chunk), isStreaming: true })
         return [said(chunk, about)]
       case 'tool-input-available': {
-        const events = [...this.#closed(chunk.toolCallId, base), said(chunk, about)]
+        const events = [...this.#endInput(chunk.toolCallId, base), said(chunk, about)]
         this.#calls.set(chunk.toolCallId, { ...callOf(chunk), isStreaming: false })
         return events
       }
       case 'tool-input-error':
-        return [...this.#closed(chunk.toolCallId, base), said(chunk, about)]
+        return [...this.#endInput(chunk.toolCallId, base), said(chunk, about)]
       case 'step-start':
         if (chunk.stepId !== undefined) this.#stepIds.set(base.agentId, chunk.stepId)
         return [said(chunk, about)]
@@ -171,7 +171,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
         this.#messages++
         return [said(chunk, about)]
       case 'subagent-end': {
-        const thoughts = this.#wholes(({ base: { agentId } }) => agentId === chunk.agentId)
+        const thoughts = this.#completeBlocks(({ base: { agentId } }) => agentId === chunk.agentId)
         this.#stepIds.delete(chunk.agentId)
         return [...thoughts, said(chunk, about)]
       }
@@ -196,7 +196,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
   #begin(chunk: Chunk, { base }: About, { sequence = 0 }: DecodedChunk): readonly StreamChunkEvent[] {
     this.#output = undefined
     this.#stopReason = undefined
-    this.#start = { ...NOWHERE, messageCount: this.#messages, fromSequence: sequence }
+    this.#start = { ...LOG_START, messageCount: this.#messages, fromSequence: sequence }
     return [extension(chunk, base)]
   }
 
@@ -205,7 +205,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
     const { reason = this.#stopReason } = chunk
     const helix = helixOf(reason === undefined ? chunk : { ...chunk, reason }, about)
     const event = helix === undefined ? extension(chunk, about.base) : beside(chunk, helix)
-    const events = [...this.#wholes(() => true), event]
+    const events = [...this.#completeBlocks(() => true), event]
     this.#calls.clear()
     this.#stepIds.clear()
     this.#commits.clear()
@@ -214,7 +214,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
   }
 
   /** Ends an input whose text is complete. */
-  #closed(toolCallId: string, base: BaseChunk): readonly StreamChunkEvent[] {
+  #endInput(toolCallId: string, base: BaseChunk): readonly StreamChunkEvent[] {
     const call = this.#calls.get(toolCallId)
     if (!call?.isStreaming) return []
     call.isStreaming = false
@@ -222,7 +222,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
   }
 
   /** Ends blocks that have no end of their own. */
-  #wholes(isMeant: (thought: ReasoningBlock) => boolean): StreamChunkEvent[] {
+  #completeBlocks(isMeant: (thought: ReasoningBlock) => boolean): StreamChunkEvent[] {
     const events: StreamChunkEvent[] = []
     for (const [key, thought] of this.#openReasoning) {
       if (!isMeant(thought)) continue
@@ -269,7 +269,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
   }
 
   #rewind(chunk: ChunkOf<'rewind'>, { base }: About, { sequence = 0 }: DecodedChunk): readonly StreamChunkEvent[] {
-    const place = { ...NOWHERE, fromSequence: chunk.toSequence, ...this.#options.placeOf?.(sequence) }
+    const place = { ...LOG_START, fromSequence: chunk.toSequence, ...this.#options.placeOf?.(sequence) }
     this.#messages = place.messageCount
     return [extension(chunk, base), resync(place, RESYNCS[chunk.reason] ?? 'rollback', base)]
   }
@@ -292,7 +292,7 @@ const whole = (pieces: readonly string[], base: BaseChunk): StreamChunk => ({
   ...base,
 })
 
-const resync = (place: ResyncPlace, reason: ResyncReason, base: BaseChunk): StreamChunkEvent =>
+const resync = (place: ResyncPosition, reason: ResyncReason, base: BaseChunk): StreamChunkEvent =>
   derived({ type: 'stream_resync', ...place, reason, ...base })
 
 /** Marks an event that stands for no chunk of its own. */

@@ -4,7 +4,7 @@ import { HelixEncoder, type HelixEncoderOptions } from './encoder.ts'
 import type { StreamEvent } from './event.ts'
 
 export type * from './chunk.ts'
-export type { HelixEncoderOptions, ResyncPlace } from './encoder.ts'
+export type { HelixEncoderOptions, ResyncPosition as ResyncPlace } from './encoder.ts'
 export type * from './event.ts'
 export * from './guards.ts'
 export { snapshotMessagesOf } from './message.ts'

@@ -17,16 +17,16 @@ export type HelixOptions = HttpServerOptions
 class HelixReply implements ForeignReply {
   readonly decoder: HelixDecoder
   /** The last position, of this or an earlier reply. */
-  place: string | undefined
+  position: string | undefined
   readonly #response: Response
   /** The position to resume after, until it is reached. Events before it are repeats. */
-  #after: number | undefined
+  #resumeAfter: number | undefined
 
   constructor(response: Response, decoder: HelixDecoder, place: string | undefined, isMore = false) {
     this.#response = response
     this.decoder = decoder
-    this.place = place
-    if (isMore) this.#after = Number(place)
+    this.position = place
+    if (isMore) this.#resumeAfter = Number(place)
   }
 
   get status(): EndStatus | undefined {
@@ -43,17 +43,17 @@ class HelixReply implements ForeignReply {
         const sequence = event.type === 'chunk' ? event.sequence : undefined
         held.push(event)
         // Only the last of several chunks of an entry has a position, which decides whether they are repeats.
-        if (this.#after !== undefined && event.type === 'chunk') {
+        if (this.#resumeAfter !== undefined && event.type === 'chunk') {
           if (sequence === undefined) continue
-          if (sequence <= this.#after) {
+          if (sequence <= this.#resumeAfter) {
             held = []
             continue
           }
-          this.#after = undefined
+          this.#resumeAfter = undefined
         }
         const told = held.flatMap(one => this.decoder.decode(one))
         held = []
-        this.place = wire.id ?? sequence?.toString() ?? this.place
+        this.position = wire.id ?? sequence?.toString() ?? this.position
         if (told.length > 0) yield told
       }
       // The stream of a session stays open during a pause, but the reply is complete.
@@ -75,7 +75,7 @@ class HelixServer implements ForeignServer {
   readonly canRewind = false
   readonly #options: HelixOptions
   /** The last read position of each session. */
-  readonly #places = new Map<string, HelixReply>()
+  readonly #lastReplies = new Map<string, HelixReply>()
 
   constructor(options: HelixOptions) {
     this.#options = options
@@ -83,8 +83,8 @@ class HelixServer implements ForeignServer {
 
   async ask(asking: ForeignRequest): Promise<ForeignReply> {
     const { sessionId, kind, answers, messages, data, signal } = asking
-    const known = this.#places.get(sessionId)
-    if (kind === 'continue' && known?.place !== undefined) {
+    const known = this.#lastReplies.get(sessionId)
+    if (kind === 'continue' && known?.position !== undefined) {
       for (const answer of answers) await this.#post('submit-tool-result', submissionOf(sessionId, answer), signal)
       return this.#follow(sessionId, known, signal)
     }
@@ -92,12 +92,12 @@ class HelixServer implements ForeignServer {
     const said = { sessionId, message: textOf(last), messageId: last?.id, ...(data !== undefined && { data }) }
     const [path, body] = kind === 'regenerate' ? (['retry', { sessionId }] as const) : (['start', said] as const)
     const response = await this.#post(path, body, signal)
-    return this.#replied(sessionId, new HelixReply(response, new HelixDecoder(), known?.place))
+    return this.#rememberReply(sessionId, new HelixReply(response, new HelixDecoder(), known?.position))
   }
 
   async resume(asking: ForeignRequest, dropped?: ForeignReply): Promise<ForeignReply | undefined> {
     // Without a position a repeated request could start a second run.
-    if (!(dropped instanceof HelixReply) || dropped.place === undefined) return undefined
+    if (!(dropped instanceof HelixReply) || dropped.position === undefined) return undefined
     return this.#follow(asking.sessionId, dropped, asking.signal)
   }
 
@@ -108,13 +108,13 @@ class HelixServer implements ForeignServer {
   /** Reads the stream of a session from the position of an earlier reply. */
   async #follow(sessionId: string, before: HelixReply, signal: AbortSignal): Promise<ForeignReply> {
     const url = `${this.#url('sse')}?sessionId=${encodeURIComponent(sessionId)}`
-    const headers = { accept: 'text/event-stream', 'X-Resume-From-Sequence': before.place as string }
+    const headers = { accept: 'text/event-stream', 'X-Resume-From-Sequence': before.position as string }
     const response = await request(this.#options, { method: 'GET', url, headers, signal })
-    return this.#replied(sessionId, new HelixReply(response, before.decoder, before.place, true))
+    return this.#rememberReply(sessionId, new HelixReply(response, before.decoder, before.position, true))
   }
 
-  #replied(sessionId: string, reply: HelixReply): HelixReply {
-    this.#places.set(sessionId, reply)
+  #rememberReply(sessionId: string, reply: HelixReply): HelixReply {
+    this.#lastReplies.set(sessionId, reply)
     return reply
   }
 

@@ -136,7 +136,7 @@ export function textIdOf({ opId, segmentId, node }: KortyxTextFields): string {
 }
 
 /** Decodes a chunk of Kortyx without its supplement. Undefined if there is not exactly one equivalent. */
-export function chunkOf(event: KortyxChunk): Chunk | undefined {
+export function eventToChunk(event: KortyxChunk): Chunk | undefined {
   switch (event.type) {
     case 'text-delta':
       return { type: event.type, id: textIdOf(event), delta: event.delta }

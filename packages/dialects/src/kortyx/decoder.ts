@@ -2,7 +2,7 @@ import { type Chunk, type Origin, ProtocolError } from '@millrace/protocol'
 import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { applySupplement } from '../dialect/supplement.ts'
 import { expectObject, expectOptionalString, expectOrigin, expectString, validated } from '../dialect/validate.ts'
-import { chunkOf, type DoneData, EXTENSION, type KortyxChunk, type KortyxExtension } from './chunk.ts'
+import { type DoneData, EXTENSION, eventToChunk, type KortyxChunk, type KortyxExtension } from './chunk.ts'
 
 const NONE: readonly DecodedChunk[] = []
 
@@ -60,7 +60,7 @@ export class KortyxDecoder implements Decoder<KortyxChunk> {
   }
 
   #withoutSupplement(event: KortyxChunk): Chunk | undefined {
-    const plain = chunkOf(event)
+    const plain = eventToChunk(event)
     if (event.type !== 'text-start' && event.type !== 'text-delta' && event.type !== 'text-end') return plain
     // A segment id without a hook call is never reused.
     if (plain === undefined || !('id' in plain) || (event.segmentId && !event.opId)) return plain

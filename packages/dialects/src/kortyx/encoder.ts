@@ -3,7 +3,7 @@ import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import { laneOf } from '../dialect/lane.ts'
 import { type Supplement, supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
 import { isToolResult } from '../dialect/tool-result.ts'
-import { chunkOf, type DoneData, EXTENSION, type KortyxChunk, type KortyxExtension, textOf } from './chunk.ts'
+import { type DoneData, EXTENSION, eventToChunk, type KortyxChunk, type KortyxExtension, textOf } from './chunk.ts'
 import { Drafts } from './drafts.ts'
 import { interruptOf } from './interrupt.ts'
 import { PendingRequests } from './pendings.ts'
@@ -227,7 +227,7 @@ const nodeOf = (origin: Origin | undefined): string | undefined =>
 
 /** Adds the supplement to an event. */
 function withSupplement(event: KortyxChunk, chunk: Chunk): KortyxChunk {
-  const supplement = supplementOf(chunk, chunkOf(event))
+  const supplement = supplementOf(chunk, eventToChunk(event))
   return supplement === undefined ? event : { ...event, millrace: supplement }
 }
 

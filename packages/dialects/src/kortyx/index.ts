@@ -11,7 +11,7 @@ export {
   type StructuredDataChunk,
 } from './chunk.ts'
 export type { KortyxEncoderOptions } from './encoder.ts'
-export { type AnsweredRequest, answerOf } from './interrupt.ts'
+export { type AnsweredRequest, answerFromSelection } from './interrupt.ts'
 export { type KortyxOptions, kortyx } from './server.ts'
 export { type BufferedStreamResult, summarizeStreamChunks } from './summarize-stream-chunks.ts'
 

@@ -73,7 +73,7 @@ export type AnsweredRequest =
   | { readonly kind: 'approval' | 'client-tool'; readonly id: string }
 
 /** The answer of a selection. Undefined if the selection does not answer the request. */
-export function answerOf(request: AnsweredRequest, selected: readonly string[]): ClientAnswer | undefined {
+export function answerFromSelection(request: AnsweredRequest, selected: readonly string[]): ClientAnswer | undefined {
   const { id } = request
   const [first] = selected
   switch (request.kind) {

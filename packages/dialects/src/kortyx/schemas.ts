@@ -174,7 +174,7 @@ export function clientRequestOf({ messages, regenerate }: KortyxChatRequest): Cl
     answers: [],
     ...(regenerate && { regenerate }),
     ...(messages.some(({ role }) => role === 'system' || role === 'developer') && {
-      forbiddenContent: 'instructions are the server’s to give',
+      forbiddenContent: 'expected no instructions: only the server sets them',
     }),
   }
 }

@@ -39,7 +39,7 @@ export const isExtension = (event: MuiEvent): event is MuiSupplement & { type: t
 const isDataChunk = (event: MuiEvent): event is MuiSupplement & ChatDataChunk => event.type.startsWith('data-')
 
 /** Decodes a chunk of MUI X Chat without its supplement. Undefined if there is no equivalent. */
-export function chunkOf(event: MuiEvent): Chunk | undefined {
+export function eventToChunk(event: MuiEvent): Chunk | undefined {
   switch (event.type) {
     case 'text-delta':
     case 'reasoning-delta':

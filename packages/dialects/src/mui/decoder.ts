@@ -4,7 +4,7 @@ import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { statusAfter } from '../dialect/status-after.ts'
 import { applySupplement } from '../dialect/supplement.ts'
 import { expectObject, expectOrigin, expectString, validated } from '../dialect/validate.ts'
-import { chunkOf, isExtension, type MuiEvent, type MuiExtension, type WireOrigin } from './chunk.ts'
+import { eventToChunk, isExtension, type MuiEvent, type MuiExtension, type WireOrigin } from './chunk.ts'
 import type { ChatStreamEnvelope } from './types.ts'
 
 const NONE: readonly DecodedChunk[] = []
@@ -24,7 +24,7 @@ export class MuiDecoder implements Decoder<MuiEvent | ChatStreamEnvelope> {
   decode(received: MuiEvent | ChatStreamEnvelope): readonly DecodedChunk[] {
     const event = withoutEnvelope(received)
     if (isExtension(event)) return this.#extension(event)
-    const chunk = applySupplement(chunkOf(event), event.millrace)
+    const chunk = applySupplement(eventToChunk(event), event.millrace)
     if (event.type === 'start' && event.messageId !== undefined)
       this.#messageId = expectString(event.messageId, 'chunk start.messageId')
     const decoded = chunk === undefined ? NONE : [this.#decodedChunk(chunk, event.origin)]

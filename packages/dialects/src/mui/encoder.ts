@@ -1,7 +1,7 @@
 import { type Chunk, messageIdOf, type Origin } from '@millrace/protocol'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import { type Supplement, supplementOf } from '../dialect/supplement.ts'
-import { chunkOf, EXTENSION, eventOf, extensionIdOf, type MuiEvent, PASSED, type WireOrigin } from './chunk.ts'
+import { EXTENSION, eventOf, eventToChunk, extensionIdOf, type MuiEvent, PASSED, type WireOrigin } from './chunk.ts'
 
 export interface MuiEncoderOptions {
   /** The id of the run, if it is known before its first chunk. */
@@ -153,7 +153,7 @@ const originField = (wireOrigin: WireOrigin | undefined): { origin?: WireOrigin 
 
 /** Adds the supplement and the origin to an event. */
 function withSupplement(event: MuiEvent, chunk: Chunk, wireOrigin: WireOrigin | undefined): MuiEvent {
-  const supplement = supplementOf(chunk, chunkOf(event))
+  const supplement = supplementOf(chunk, eventToChunk(event))
   if (supplement === undefined && wireOrigin === undefined) return event
   return { ...event, ...(supplement !== undefined && { millrace: supplement }), ...originField(wireOrigin) }
 }

@@ -70,9 +70,9 @@ export const HistorySchema = z.object({
     }),
   ),
   hasMore: z.boolean(),
-  cursor: text.describe('What to ask for those before with.'),
-  run: text.describe('The reply that is under way.'),
-  answers: z.record(z.string(), z.string()).optional().describe('Which message answers what somebody said.'),
+  cursor: text.describe('Cursor of the page before this one.'),
+  run: text.describe('Id of the open run.'),
+  answers: z.record(z.string(), z.string()).optional().describe('Ids of the replies, by the id of the user message.'),
 })
 
 /** The request of an adapter: a message, a regeneration, or answers. The application gets unknown fields as `data`. */
@@ -95,7 +95,9 @@ export function clientRequestOf({ message, regenerate, answers = [] }: MuiChatRe
     userMessages: message ? [{ id: message.id, parts: userPartsOf(message.parts), metadata: message.metadata }] : [],
     endsWithUserMessage: message !== undefined,
     answers,
-    ...((message?.role ?? 'user') !== 'user' && { forbiddenContent: 'only what a person says is a client’s to say' }),
+    ...((message?.role ?? 'user') !== 'user' && {
+      forbiddenContent: 'expected a user message: clients cannot send other roles',
+    }),
     ...(regenerate !== undefined && { regenerate }),
   }
 }

@@ -9,10 +9,10 @@ const NONE: readonly DecodedChunk[] = []
 
 /** Decodes a stream of TanStack AI, from Millrace or from another server. */
 export class TanstackDecoder implements Decoder<TanstackChunk> {
-  readonly #reading = new ChunkReader()
+  readonly #reader = new ChunkReader()
   #status: EndStatus | undefined
   /** Whether the stream is from Millrace. It has the status of its run then. */
-  #isOurs = false
+  #isMillrace = false
   /** Inputs of calls that are not complete. */
   readonly #inputs = new Map<string, { readonly toolName: string; text: string }>()
   /** Text and thinking so far, for servers that send no deltas. */
@@ -28,14 +28,14 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
       throw new ProtocolError('invalid-chunk', 'chunk: expected an object with a type')
     const guest = expectOrigin(event.millraceOrigin)
     if (event.type === EXTENSION) return this.#extension(event, guest)
-    look(event)
-    if (event.millrace !== undefined) this.#isOurs = true
-    const grown = this.#grown(event)
-    const chunk = applySupplement(this.#reading.plainOf(grown), event.millrace)
-    const before = event.millrace === undefined ? this.#before(event) : NONE
-    this.#reading.follow(event, chunk)
-    this.#follow(event, chunk)
-    const after = event.millrace === undefined ? this.#after(event, chunk) : NONE
+    checkEvent(event)
+    if (event.millrace !== undefined) this.#isMillrace = true
+    const grown = this.#withDelta(event)
+    const chunk = applySupplement(this.#reader.plainOf(grown), event.millrace)
+    const before = event.millrace === undefined ? this.#chunksBefore(event) : NONE
+    this.#reader.follow(event, chunk)
+    this.#trackState(event, chunk)
+    const after = event.millrace === undefined ? this.#chunksAfter(event, chunk) : NONE
     const told = chunk ? [guest ? { chunk, origin: guest } : { chunk }] : NONE
     return before === NONE && after === NONE ? told : [...before, ...told, ...after]
   }
@@ -46,8 +46,8 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
       throw new ProtocolError('invalid-chunk', `chunk ${EXTENSION}: expected { chunk }`)
     validated(chunk)
     const origin = expectOrigin(event.origin)
-    this.#isOurs = true
-    this.#reading.follow(event, origin ? undefined : chunk)
+    this.#isMillrace = true
+    this.#reader.follow(event, origin ? undefined : chunk)
     if (origin) return [{ chunk, origin }]
     if (chunk.type === 'tool-input-available' || chunk.type === 'tool-input-error')
       this.#inputs.delete(chunk.toolCallId)
@@ -58,15 +58,15 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
   }
 
   /** Adds the delta to an event, computed from its content if missing. */
-  #grown(event: TanstackStreamChunk): TanstackStreamChunk {
+  #withDelta(event: TanstackStreamChunk): TanstackStreamChunk {
     switch (event.type) {
       case 'content': {
-        const delta = event.delta ?? grownBy(this.#content, event.content)
+        const delta = event.delta ?? addedText(this.#content, event.content)
         this.#content += delta
         return event.delta === undefined ? { ...event, delta } : event
       }
       case 'thinking': {
-        const delta = event.delta ?? grownBy(this.#thinking, event.content)
+        const delta = event.delta ?? addedText(this.#thinking, event.content)
         this.#thinking += delta
         return event.delta === undefined ? { ...event, delta } : event
       }
@@ -80,7 +80,7 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
   }
 
   /** Implicit chunks before an event: inputs are complete at the end of their turn. */
-  #before({ type }: TanstackStreamChunk): readonly DecodedChunk[] {
+  #chunksBefore({ type }: TanstackStreamChunk): readonly DecodedChunk[] {
     if (type !== 'done' || this.#inputs.size === 0) return NONE
     const told: DecodedChunk[] = []
     for (const [toolCallId, { toolName, text }] of this.#inputs)
@@ -90,14 +90,14 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
   }
 
   /** Implicit chunks after an event: the first event of a call can have a part of its input. */
-  #after(event: TanstackStreamChunk, chunk: Chunk | undefined): readonly DecodedChunk[] {
+  #chunksAfter(event: TanstackStreamChunk, chunk: Chunk | undefined): readonly DecodedChunk[] {
     if (event.type !== 'tool_call' || chunk?.type !== 'tool-input-start') return NONE
     const { id: toolCallId, function: called } = event.toolCall
     const delta = called.arguments
     return delta ? [{ chunk: { type: 'tool-input-delta', toolCallId, delta } }] : NONE
   }
 
-  #follow(event: TanstackStreamChunk, chunk: Chunk | undefined): void {
+  #trackState(event: TanstackStreamChunk, chunk: Chunk | undefined): void {
     if (event.type === 'tool_call') {
       const { id, function: called } = event.toolCall
       const input = this.#inputs.get(id)
@@ -106,7 +106,7 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
       else if (chunk?.type === 'tool-input-start')
         this.#inputs.set(id, { toolName: called.name, text: called.arguments })
     }
-    if (this.#isOurs) return
+    if (this.#isMillrace) return
     switch (event.type) {
       case 'error':
         this.#status = 'failed'
@@ -126,7 +126,7 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
 }
 
 /** Validates the fields that decoding reads. */
-function look(event: TanstackStreamChunk): void {
+function checkEvent(event: TanstackStreamChunk): void {
   switch (event.type) {
     case 'content':
     case 'thinking':
@@ -151,7 +151,7 @@ function look(event: TanstackStreamChunk): void {
   }
 }
 
-const grownBy = (before: string, now: string): string => (now.startsWith(before) ? now.slice(before.length) : now)
+const addedText = (before: string, now: string): string => (now.startsWith(before) ? now.slice(before.length) : now)
 
 function inputOf(toolCallId: string, toolName: string, text: string): Chunk {
   try {

@@ -24,15 +24,19 @@ export interface TanstackEncoderOptions {
 
 type Of<T extends Chunk['type']> = Extract<Chunk, { type: T }>
 type BaseField = 'id' | 'model' | 'timestamp'
-type Bare = TanstackStreamChunk extends infer C ? (C extends TanstackStreamChunk ? Omit<C, BaseField> : never) : never
+type EventWithoutBase = TanstackStreamChunk extends infer C
+  ? C extends TanstackStreamChunk
+    ? Omit<C, BaseField>
+    : never
+  : never
 
 /** A call that was sent or waits for an answer. */
 interface TanstackCall {
   readonly toolName: string
   /** Length of its input that the client has. */
-  said: string
+  sentInput: string
   /** Whether it was discarded. Clients keep the call, and it cannot be sent again. */
-  isTakenBack: boolean
+  isDiscarded: boolean
   /** Its index in the turn. */
   readonly index: number
 }
@@ -45,22 +49,22 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
   readonly #results: ReadonlySet<string>
   #model: string
   #timestamp: number | undefined
-  #place = 0
-  #event = 0
+  #lastSequence = 0
+  #eventCount = 0
   #events: TanstackChunk[] = []
-  #reading = new ChunkReader()
-  #screen: ShownMessage
+  #reader = new ChunkReader()
+  #shownMessage: ShownMessage
   readonly #calls = new Map<string, TanstackCall>()
   /** Calls that no `done` has followed. */
   readonly #open = new Set<string>()
   /** Calls with an invalid input, and the error to send at the end of their turn. */
-  readonly #refused = new Map<string, string>()
+  readonly #rejectedInputs = new Map<string, string>()
   /** Requests are sent at the end of the stream, when they are certain to be open: a late client must not run an answered call again. */
-  readonly #waiting = new TanstackPendings()
+  readonly #pendings = new TanstackPendings()
   /** Calls of each lane since its last commit. */
   readonly #drafts = new DraftTracker<string[]>(() => [])
-  #thought = ''
-  #indices = 0
+  #thinkingText = ''
+  #callCount = 0
   /** Whether chunks were sent since the last final `done`. */
   #isOpen = true
   #isOver = false
@@ -71,55 +75,55 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     this.#isCompact = content === 'empty'
     this.#results = results
     this.#model = model
-    this.#screen = new ShownMessage(this.#isCompact)
+    this.#shownMessage = new ShownMessage(this.#isCompact)
   }
 
   encode(told: DecodedChunk): readonly TanstackChunk[] {
     // An answer arrives after the pause and closes its request.
-    this.#waiting.follow(told.chunk)
+    this.#pendings.follow(told.chunk)
     if (this.#isOver) return NONE
-    const { chunk, origin, sequence = this.#place + 1, timestamp } = told
-    if (sequence !== this.#place) this.#event = 0
-    this.#place = sequence
+    const { chunk, origin, sequence = this.#lastSequence + 1, timestamp } = told
+    if (sequence !== this.#lastSequence) this.#eventCount = 0
+    this.#lastSequence = sequence
     this.#timestamp = timestamp
     const isOwn = !origin || origin.guest !== undefined || origin.agentId === origin.runId
     if (isOwn && origin?.guest === undefined && origin?.model !== undefined) this.#model = origin.model
-    if (isOwn) this.#tell(chunk, origin)
+    if (isOwn) this.#encodeChunk(chunk, origin)
     else this.#extension(chunk, origin)
-    return withGuestOrigin(this.#taken(), origin)
+    return withGuestOrigin(this.#takeEvents(), origin)
   }
 
   resume(): readonly TanstackChunk[] {
     // The client starts a new message, without the state of the last one.
     this.#isOver = false
     this.#isOpen = true
-    this.#screen = new ShownMessage(this.#isCompact)
-    this.#reading = new ChunkReader()
-    this.#thought = ''
+    this.#shownMessage = new ShownMessage(this.#isCompact)
+    this.#reader = new ChunkReader()
+    this.#thinkingText = ''
     this.#open.clear()
-    this.#refused.clear()
+    this.#rejectedInputs.clear()
     return NONE
   }
 
   end(status: EndStatus): readonly TanstackChunk[] {
     if (this.#isOver) return NONE
-    if (status === 'failed') this.#derived({ type: 'error', error: this.#failure })
-    else if (status === 'paused') this.#ask()
+    if (status === 'failed') this.#sendDerived({ type: 'error', error: this.#failure })
+    else if (status === 'paused') this.#sendPendings()
     if (status !== 'failed' && this.#open.size > 0) this.#done({ type: 'done', finishReason: 'tool_calls' })
     if (status !== 'failed' && this.#isOpen) {
       this.#done({ type: 'done', finishReason: status === 'completed' ? this.#finish : null })
     }
     this.#isOver = true
-    return this.#taken()
+    return this.#takeEvents()
   }
 
-  #taken(): readonly TanstackChunk[] {
+  #takeEvents(): readonly TanstackChunk[] {
     const events = this.#events
     this.#events = []
     return events
   }
 
-  #tell(chunk: Chunk, origin: Origin | undefined) {
+  #encodeChunk(chunk: Chunk, origin: Origin | undefined) {
     switch (chunk.type) {
       case 'text-delta':
         return this.#text(chunk)
@@ -147,13 +151,13 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
         this.#drafts.end({ chunk, origin: laneOf(origin) })
         return this.#extension(chunk)
       default:
-        this.#hear(chunk)
+        this.#rememberEnd(chunk)
         this.#extension(chunk)
     }
   }
 
   /** Remembers how the run ends. It is sent at the end. */
-  #hear(chunk: Chunk): void {
+  #rememberEnd(chunk: Chunk): void {
     if (chunk.type === 'finish') this.#finish = reasonOf(chunk.finishReason)
     else if (chunk.type === 'error') this.#failure = { message: chunk.message, ...(chunk.code && { code: chunk.code }) }
   }
@@ -161,29 +165,29 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
   #text(chunk: ChunkOf<'text-delta'>) {
     // Clients would take the `content` of an empty `content` chunk for a delta.
     if (chunk.delta === '') return this.#extension(chunk)
-    this.#repeat(this.#screen.repeated)
+    this.#repeat(this.#shownMessage.repeated)
     const { delta } = chunk
     this.#isOpen = true
-    this.#say({ type: 'content', delta, content: this.#screen.text(delta), role: 'assistant' }, chunk)
+    this.#send({ type: 'content', delta, content: this.#shownMessage.text(delta), role: 'assistant' }, chunk)
   }
 
   #thinking(chunk: ChunkOf<'reasoning-delta'>) {
-    if (chunk.delta === '' || !this.#screen.canThink) return this.#extension(chunk)
+    if (chunk.delta === '' || !this.#shownMessage.canThink) return this.#extension(chunk)
     const { delta } = chunk
-    this.#screen.thinking()
+    this.#shownMessage.thinking()
     this.#isOpen = true
-    if (!this.#isCompact) this.#thought += delta
-    this.#say({ type: 'thinking', delta, content: this.#thought }, chunk)
+    if (!this.#isCompact) this.#thinkingText += delta
+    this.#send({ type: 'thinking', delta, content: this.#thinkingText }, chunk)
   }
 
   #input(chunk: Of<'tool-input-start' | 'tool-input-delta' | 'tool-input-available'>, origin: Origin | undefined) {
     const { toolCallId } = chunk
     const known = this.#calls.get(toolCallId)
     if (chunk.type === 'tool-input-delta') {
-      if (!known || known.isTakenBack || !this.#open.has(toolCallId)) return this.#extension(chunk)
+      if (!known || known.isDiscarded || !this.#open.has(toolCallId)) return this.#extension(chunk)
       return this.#toolCall(toolCallId, chunk.delta, chunk)
     }
-    const call = known ?? this.#opened(toolCallId, chunk.toolName, origin)
+    const call = known ?? this.#openCall(toolCallId, chunk.toolName, origin)
     if (chunk.type === 'tool-input-start') {
       if (!known) return this.#toolCall(toolCallId, '', chunk)
       this.#extension(chunk)
@@ -199,17 +203,17 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     const { toolCallId, toolName = '', partialInput, errorText } = chunk
     this.#extension(chunk)
     if (!this.#calls.has(toolCallId)) {
-      this.#opened(toolCallId, toolName, origin)
+      this.#openCall(toolCallId, toolName, origin)
       this.#toolCall(toolCallId, partialInput === undefined ? '' : JSON.stringify(partialInput))
     }
     const content = JSON.stringify({ error: errorText })
-    if (this.#open.has(toolCallId)) this.#refused.set(toolCallId, content)
+    if (this.#open.has(toolCallId)) this.#rejectedInputs.set(toolCallId, content)
     else this.#settled(toolCallId, content)
   }
 
-  #opened(toolCallId: string, toolName: string, origin: Origin | undefined): TanstackCall {
-    if (this.#open.size === 0) this.#indices = 0
-    const call = { toolName, said: '', isTakenBack: false, index: this.#indices++ }
+  #openCall(toolCallId: string, toolName: string, origin: Origin | undefined): TanstackCall {
+    if (this.#open.size === 0) this.#callCount = 0
+    const call = { toolName, sentInput: '', isDiscarded: false, index: this.#callCount++ }
     this.#calls.set(toolCallId, call)
     this.#drafts.open(laneOf(origin)).kept.push(toolCallId)
     return call
@@ -219,14 +223,14 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
   #toolCall(toolCallId: string, more: string, chunk?: Chunk): void {
     const call = this.#calls.get(toolCallId) as TanstackCall
     const { toolName: name, index } = call
-    call.said += more
+    call.sentInput += more
     this.#open.add(toolCallId)
-    this.#screen.call(toolCallId)
+    this.#shownMessage.call(toolCallId)
     this.#isOpen = true
     const toolCall = { id: toolCallId, type: 'function', function: { name, arguments: more } } as const
-    const event: Bare = { type: 'tool_call', toolCall, index }
-    if (chunk) this.#say(event, chunk)
-    else this.#derived(event)
+    const event: EventWithoutBase = { type: 'tool_call', toolCall, index }
+    if (chunk) this.#send(event, chunk)
+    else this.#sendDerived(event)
   }
 
   /** Repeats a call if that makes clients start a new text. */
@@ -248,34 +252,35 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
   /** Sends the result of a call, after the `done` of its turn. */
   #settled(toolCallId: string, content: string, chunk?: Chunk, plain?: Chunk): void {
     if (this.#open.has(toolCallId)) this.#done({ type: 'done', finishReason: 'tool_calls' })
-    this.#screen.result()
-    const event: Bare = { type: 'tool_result', toolCallId, content }
-    if (chunk) this.#say(event, chunk, plain)
-    else this.#derived(event)
+    this.#shownMessage.result()
+    const event: EventWithoutBase = { type: 'tool_result', toolCallId, content }
+    if (chunk) this.#send(event, chunk, plain)
+    else this.#sendDerived(event)
   }
 
   #done(event: Omit<DoneStreamChunk, BaseField>, chunk?: Chunk): void {
-    if (event.finishReason === 'tool_calls' && this.#open.size > 0) this.#repeat(this.#screen.repeatedBeforeEnd)
+    if (event.finishReason === 'tool_calls' && this.#open.size > 0) this.#repeat(this.#shownMessage.repeatedBeforeEnd)
     this.#open.clear()
     this.#isOpen = event.finishReason === 'tool_calls'
     // With the whole chunk: a decoder that finds none takes the stream for a foreign one.
-    if (chunk) this.#say(event, chunk, undefined)
-    else this.#derived(event)
-    for (const [toolCallId, content] of this.#refused) this.#settled(toolCallId, content)
-    this.#refused.clear()
+    if (chunk) this.#send(event, chunk, undefined)
+    else this.#sendDerived(event)
+    for (const [toolCallId, content] of this.#rejectedInputs) this.#settled(toolCallId, content)
+    this.#rejectedInputs.clear()
   }
 
   /** Sends all open requests, and repeats their calls if they are in an earlier message. */
-  #ask(): void {
-    for (const { toolCallId, toolName, input } of this.#waiting.calls) {
-      if (this.#screen.shows(toolCallId)) continue
-      this.#calls.set(toolCallId, { toolName, said: '', isTakenBack: false, index: this.#indices++ })
+  #sendPendings(): void {
+    for (const { toolCallId, toolName, input } of this.#pendings.calls) {
+      if (this.#shownMessage.shows(toolCallId)) continue
+      this.#calls.set(toolCallId, { toolName, sentInput: '', isDiscarded: false, index: this.#callCount++ })
       this.#toolCall(toolCallId, JSON.stringify(input))
     }
     if (this.#open.size > 0) this.#done({ type: 'done', finishReason: 'tool_calls' })
-    for (const { approvalId, ...about } of this.#waiting.calls) {
-      if (approvalId === undefined) this.#derived({ type: 'tool-input-available', ...about })
-      else this.#derived({ type: 'approval-requested', ...about, approval: { id: approvalId, needsApproval: true } })
+    for (const { approvalId, ...about } of this.#pendings.calls) {
+      if (approvalId === undefined) this.#sendDerived({ type: 'tool-input-available', ...about })
+      else
+        this.#sendDerived({ type: 'approval-requested', ...about, approval: { id: approvalId, needsApproval: true } })
       this.#isOpen = false
     }
   }
@@ -284,25 +289,25 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
   #discard(discard: LaneEntry): void {
     for (const toolCallId of this.#drafts.end(discard)[0]?.kept ?? []) {
       const call = this.#calls.get(toolCallId)
-      if (call) call.isTakenBack = true
-      this.#refused.delete(toolCallId)
-      this.#waiting.drop(toolCallId)
+      if (call) call.isDiscarded = true
+      this.#rejectedInputs.delete(toolCallId)
+      this.#pendings.drop(toolCallId)
     }
   }
 
-  #say(event: Bare, chunk: Chunk, ...known: readonly (Chunk | undefined)[]): void {
-    const full = this.#based(event)
-    const plain = known.length > 0 ? known[0] : this.#reading.plainOf(full)
+  #send(event: EventWithoutBase, chunk: Chunk, ...known: readonly (Chunk | undefined)[]): void {
+    const full = this.#withBaseFields(event)
+    const plain = known.length > 0 ? known[0] : this.#reader.plainOf(full)
     const aside = supplementOf(chunk, plain)
     this.#events.push(aside === undefined ? full : { ...full, millrace: aside })
-    this.#reading.follow(full, chunk)
+    this.#reader.follow(full, chunk)
   }
 
   /** Adds an event that stands for no chunk of its own. */
-  #derived(event: Bare): void {
-    const full = this.#based(event)
+  #sendDerived(event: EventWithoutBase): void {
+    const full = this.#withBaseFields(event)
     this.#events.push({ ...full, millrace: null })
-    this.#reading.follow(full, undefined)
+    this.#reader.follow(full, undefined)
   }
 
   #extension(chunk: Chunk, origin?: Origin): void {
@@ -310,14 +315,14 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     const about = { type: EXTENSION, id: this.#id, model: this.#model, timestamp, chunk } as const
     const full = origin ? { ...about, origin } : about
     this.#events.push(full)
-    this.#reading.follow(full, origin ? undefined : chunk)
+    this.#reader.follow(full, origin ? undefined : chunk)
   }
 
   get #id(): string {
-    return `${this.#place}.${this.#event++}`
+    return `${this.#lastSequence}.${this.#eventCount++}`
   }
 
-  #based(event: Bare): TanstackStreamChunk {
+  #withBaseFields(event: EventWithoutBase): TanstackStreamChunk {
     const timestamp = this.#timestamp ?? Date.now()
     return { id: this.#id, model: this.#model, timestamp, ...event } as TanstackStreamChunk
   }
@@ -325,10 +330,10 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
 
 /** The part of an input that the client does not have. Empty if the client has another input, which cannot be changed. */
 function restOf(call: TanstackCall, input: string): string {
-  const { said, isTakenBack } = call
+  const { sentInput, isDiscarded } = call
   // The streamed JSON is equal except for whitespace.
-  if (said !== '' && !isTakenBack) return ''
-  return input.startsWith(said) ? input.slice(said.length) : ''
+  if (sentInput !== '' && !isDiscarded) return ''
+  return input.startsWith(sentInput) ? input.slice(sentInput.length) : ''
 }
 
 const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {

@@ -12,7 +12,7 @@ export * from './chunk.ts'
 export type { TanstackEncoderOptions } from './encoder.ts'
 export { type TanstackMessage, type TanstackPart, tanstackInterruptsOf, tanstackMessagesOf } from './messages.ts'
 export { type TanstackOptions, tanstack } from './server.ts'
-export { type SpokenStreamChunk, type StreamChunksOptions, streamChunks } from './stream-chunks.ts'
+export { type ServedStreamChunk as SpokenStreamChunk, type StreamChunksOptions, streamChunks } from './stream-chunks.ts'
 
 /** The chunks of TanStack AI up to 0.2. */
 export const tanstackDialect: Dialect<TanstackChunk, TanstackEncoderOptions> = {

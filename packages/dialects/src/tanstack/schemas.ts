@@ -94,7 +94,7 @@ const modelMessage = z.looseObject({
 
 const ApprovalsSchema = z
   .record(z.string(), z.boolean())
-  .meta({ description: 'What was decided, by the id of the approval: the transcript has no place for it.' })
+  .meta({ description: 'Decisions by approval id. The transcript has no field for them.' })
 
 /** The request body of `fetchServerSentEvents` and `fetchHttpStream` up to 0.2. The application gets unknown fields as `data`. */
 export const ChatRequestSchema = z.looseObject({
@@ -134,7 +134,7 @@ export function clientRequestOf({ messages, data, approvals, answers = [] }: Tan
       ...(data?.answers ?? []),
       ...answers,
     ],
-    ...(messages.some(isInstruction) && { forbiddenContent: 'instructions are the server’s to give' }),
+    ...(messages.some(isInstruction) && { forbiddenContent: 'expected no instructions: only the server sets them' }),
     // `reload()` repeats the last request.
     ...(endsWithUserMessage && { regenerate: true }),
   }

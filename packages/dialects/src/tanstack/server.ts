@@ -23,13 +23,13 @@ class PostedRun {
   readonly body: JsonObject
   decoder: AgUiDecoder
   /** Whether the server restarted instead of resuming. It is not retried then, since each attempt may be a new run. */
-  isDeaf = false
+  hasRestarted = false
   /** The received event ids, with the number of their connection. */
   readonly #ids = new Map<string, number>()
   #firstId: string | undefined
   #connection = 0
   /** Whether the position of this connection is not known yet. */
-  #isOpen = false
+  #isPositionUnknown = false
   #lastType: string | undefined
 
   constructor(body: JsonObject) {
@@ -39,21 +39,21 @@ class PostedRun {
 
   /** Starts another connection. */
   connect(): void {
-    this.#isOpen = this.#connection++ > 0
+    this.#isPositionUnknown = this.#connection++ > 0
   }
 
   /** Whether an event is known, is the first event repeated, or is new. */
-  hear({ id }: WireEvent, event: AgUiEvent | undefined): 'known' | 'again' | 'new' {
+  receive({ id }: WireEvent, event: AgUiEvent | undefined): 'known' | 'again' | 'new' {
     const isFirst = id !== undefined && id === this.#firstId
     // A reply can have several runs: the next one starts after an end.
     const isBegun = event?.type === 'RUN_STARTED' && this.#lastType !== 'RUN_FINISHED'
-    const isAgain = this.#isOpen && (isFirst || isBegun)
+    const isAgain = this.#isPositionUnknown && (isFirst || isBegun)
     if (isAgain) {
-      this.isDeaf = true
+      this.hasRestarted = true
       this.decoder = decoderFor(this.body)
       this.#ids.clear()
     }
-    if (isAgain || !isAccepted(event)) this.#isOpen = false
+    if (isAgain || !isAccepted(event)) this.#isPositionUnknown = false
     this.#lastType = event?.type
     if (id === undefined) return isAgain ? 'again' : 'new'
     this.#firstId ??= id
@@ -70,16 +70,16 @@ const isAccepted = (event: AgUiEvent | undefined): boolean => event?.type === 'C
 /** A server since 0.3. If its events have ids, a dropped reply resumes after the last one. */
 class TanstackServer extends AgUiServer {
   override readonly name = 'tanstack'
-  readonly #asked = new WeakMap<ForeignReply, PostedRun>()
+  readonly #postedRuns = new WeakMap<ForeignReply, PostedRun>()
 
   override async ask(asking: ForeignRequest): Promise<ForeignReply> {
     return this.#post(new PostedRun(this.bodyOf(asking)), asking.signal)
   }
 
   async resume({ signal }: ForeignRequest, dropped?: ForeignReply): Promise<ForeignReply | undefined> {
-    const asked = dropped && this.#asked.get(dropped)
+    const asked = dropped && this.#postedRuns.get(dropped)
     const lastId = (dropped as HttpReply<AgUiEvent> | undefined)?.lastId
-    return !asked || asked.isDeaf || lastId === undefined ? undefined : this.#post(asked, signal, lastId)
+    return !asked || asked.hasRestarted || lastId === undefined ? undefined : this.#post(asked, signal, lastId)
   }
 
   async #post(asked: PostedRun, signal: AbortSignal, lastId?: string): Promise<ForeignReply> {
@@ -92,14 +92,14 @@ class TanstackServer extends AgUiServer {
     asked.connect()
     const eventOf = (wire: WireEvent): AgUiEvent | undefined => {
       const event = jsonEventOf(wire) as AgUiEvent | undefined
-      const what = asked.hear(wire, event)
+      const what = asked.receive(wire, event)
       if (what === 'again') reply.restart(asked.decoder)
       return what === 'known' ? undefined : this.remembered(event)
     }
     const reply = new HttpReply<AgUiEvent>(response, asked.decoder, { eventOf })
     // A connection without events does not change the position.
     reply.lastId = lastId
-    this.#asked.set(reply, asked)
+    this.#postedRuns.set(reply, asked)
     return reply
   }
 

@@ -3,7 +3,7 @@ import type { ContentStreamChunk, TanstackStreamChunk } from './chunk.ts'
 import { TanstackEncoder, type TanstackEncoderOptions } from './encoder.ts'
 
 /** A chunk with its delta, as clients need it. */
-export type SpokenStreamChunk =
+export type ServedStreamChunk =
   | Exclude<TanstackStreamChunk, ContentStreamChunk>
   | (ContentStreamChunk & { readonly delta: string })
 
@@ -19,7 +19,7 @@ export interface StreamChunksOptions extends TanstackEncoderOptions {
 export async function* streamChunks(
   entries: AsyncIterable<Entry> | Iterable<Entry>,
   { after, ...options }: StreamChunksOptions = {},
-): AsyncGenerator<SpokenStreamChunk, void, void> {
+): AsyncGenerator<ServedStreamChunk, void, void> {
   const encoder = new TanstackEncoder(options)
   let isMuted = after !== undefined
   let status: Parameters<TanstackEncoder['end']>[0] | undefined
@@ -27,14 +27,14 @@ export async function* streamChunks(
     const { chunk, sequence } = entry
     if (isMuted && sequence > (after as number)) {
       isMuted = false
-      yield* encoder.resume() as SpokenStreamChunk[]
+      yield* encoder.resume() as ServedStreamChunk[]
     }
     const events = encoder.encode(entry)
-    if (!isMuted) yield* events as SpokenStreamChunk[]
+    if (!isMuted) yield* events as ServedStreamChunk[]
     if (chunk.type === 'run-finished') status = chunk.status
     else if (chunk.type === 'run-paused') status = 'paused'
     else if (chunk.type === 'run-resumed') status = undefined
   }
   // A reader that stops early gets no end (law 7).
-  if (status !== undefined) yield* encoder.end(status) as SpokenStreamChunk[]
+  if (status !== undefined) yield* encoder.end(status) as ServedStreamChunk[]
 }

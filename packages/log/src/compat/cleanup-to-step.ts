@@ -9,10 +9,10 @@ import { mustStop, ticketOf } from '../ticket/ticket.ts'
 import type { GuestOutcome } from '../write/guest-append.ts'
 import type { Writer } from '../write/writer.ts'
 
-/** How often a log is looked at that is written to meanwhile. */
+/** Maximum number of reads of a log that is written meanwhile. */
 const MOST_TRIES = 16
 
-/** Discards the open run's drafts after a place, and of the root agent after a step; tells how many. */
+/** Discards the drafts of the open run after a sequence, and those of the root agent after a step. Returns their number. */
 export async function discardDrafts(
   history: LogHistory,
   writer: Writer,
@@ -28,10 +28,10 @@ export async function discardDrafts(
     let count: number | undefined
     await writer.decide(ticket => {
       count = undefined
-      // What was written since is not known here, and might go too.
+      // Drafts since the last read are unknown, and the discard might remove them too.
       if (writer.cursor.sequence !== sequence) return undefined
       const { run } = ticket
-      // Where the run is to stop, what was shown is kept.
+      // A run that is to stop keeps its shown text.
       const open = run && !mustStop(ticket) ? unsealed.of(run.runId) : []
       const cut = open.filter(({ origin, from }) => isLater(origin) && from > minSequence)
       count = cut.length
@@ -54,7 +54,7 @@ export interface CutRequest {
   readonly toSequence: number
 }
 
-/** Requests a run that cuts the session at the end of a step; undefined where nothing follows that step. */
+/** Requests a run that cuts the session at the end of a step. Returns undefined if nothing follows that step. */
 export async function requestCut(
   history: LogHistory,
   append: (chunk: Chunk) => Promise<GuestOutcome>,
@@ -76,7 +76,7 @@ interface StepEnd {
   readonly head: number
 }
 
-/** Where a run's step ended on its main lane, and what drives that run; before the run for step 0. */
+/** The end of a step on the main lane of a run, with the run's program. For step 0, the sequence before the run. */
 function endOfStep(history: LogHistory, streamId: string, step: number, ofRun: string | undefined): Promise<StepEnd> {
   return history.withTrimRetry(streamId, page => find(history, streamId, page, step, ofRun))
 }

@@ -4,22 +4,22 @@ import type { AppendResult } from '../store/log-store.ts'
 
 const SHOWN = 400
 
-/** A failure that says what was seen. */
+/** An assertion error with this message. */
 export const seen = (message: string): AssertionError => new AssertionError({ message })
 
-/** Fails unless the two say the same. */
+/** Fails unless the values are deeply equal. */
 export function same(actual: unknown, expected: unknown, what: string): void {
   if (isDeepStrictEqual(actual, expected)) return
   const message = `${what}: expected ${show(expected)}, saw ${show(actual)}`
   throw new AssertionError({ message, actual, expected, operator: 'same' })
 }
 
-/** Fails unless it is so. */
+/** Fails unless the condition is true. */
 export function holds(condition: boolean, what: string, actual?: unknown): void {
   if (!condition) throw seen(actual === undefined ? what : `${what}: saw ${show(actual)}`)
 }
 
-/** The value, which must be there. */
+/** Returns the value. Fails if it is missing. */
 export function there<T>(value: T | undefined | null, what: string): T {
   if (value === undefined || value === null) throw seen(`${what}: saw ${value}`)
   return value
@@ -34,7 +34,7 @@ export async function rejects(call: Promise<unknown>, code: string, what: string
   if (outcome !== undefined) throw seen(`${what}: expected a rejection with the code '${code}', saw ${outcome}`)
 }
 
-/** What a rejection says to programs. */
+/** The code of an error. */
 export const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)
 
 /** A result in one line: `appended 1..3`, `fenced`. */

@@ -1,6 +1,6 @@
 import type { LogStore } from '../store/log-store.ts'
 import { rejects, same } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './contract-case.ts'
 import { ALL, LONG } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
 
@@ -8,9 +8,9 @@ const NO_COUNTS = [Number.NaN, -1, 0.5, 2 ** 53, Number.POSITIVE_INFINITY]
 const NO_NAMES = ['\ud800', 'a\udfffb', '\udc00\ud800']
 const NEVER = { at: null, program: null }
 
-/** The interface: a call that is wrong in itself is refused by every store alike, not as if trying again could help. */
-export const calls: readonly Case[] = [
-  define('interface', 'a number that counts nothing is invalid', async trial => {
+/** The interface: every store rejects invalid arguments as `invalid`, which is not retryable. */
+export const calls: readonly ContractCase[] = [
+  define('interface', 'rejects invalid counts and sequences as invalid', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const { incarnation } = await trial.head(store, streamId)
@@ -44,7 +44,7 @@ export const calls: readonly Case[] = [
     same([head, lease], [0, null], 'the head and the lease after that')
   }),
 
-  define('interface', 'a deadline that is no exact time is invalid', async trial => {
+  define('interface', 'rejects inexact deadlines as invalid', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const { version } = await trial.head(store, streamId)
@@ -59,7 +59,7 @@ export const calls: readonly Case[] = [
     same((await store.due([], 1000)).includes(streamId), false, 'whether it is due')
   }),
 
-  define('interface', 'a name that is not well-formed Unicode is invalid', async trial => {
+  define('interface', 'rejects names with lone surrogates as invalid', async trial => {
     const store: LogStore = await trial.open()
     const streamId = await trial.log(store)
     const { version } = await trial.head(store, streamId)

@@ -1,17 +1,17 @@
 import type { Due, LogStore } from '../store/log-store.ts'
 import { holds, same, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './contract-case.ts'
 import { LONG, SHORT, type Trial } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
 
-/** More than any case has due, so that logs of others do not push one out. */
+/** More than all cases have due, so that no log is cut off by the limit. */
 const MANY = 10_000
 
-/** The interface: which logs somebody should drive. A ticket that nobody finds is work that nobody does. */
-export const due: readonly Case[] = [
+/** The interface: finds logs that a driver should drive. */
+export const due: readonly ContractCase[] = [
   define(
     'interface',
-    'due: a log whose ticket is due now is found, one that never is or never moved is not',
+    'due: finds a log with a ticket due now, not one that is never due or never moved',
     async trial => {
       const scene = await sceneOf(trial)
       const now = await scene.make('now', 'now')
@@ -21,28 +21,24 @@ export const due: readonly Case[] = [
     },
   ),
 
-  define(
-    'interface',
-    'due: a deadline is due when it has passed by the clock of the store, not before',
-    async trial => {
-      const scene = await sceneOf(trial)
-      const { store } = scene
-      const clockLog = await trial.log(store, 'clock')
-      const { clock } = await trial.head(store, clockLog)
-      const far = await scene.make('far', clock + LONG)
-      const past = await scene.make('past', clock - 5)
-      const zero = await scene.make('zero', 0)
-      await scene.finds([zero, past], 'deadlines that have passed')
-      const soon = (await trial.head(store, clockLog)).clock + SHORT
-      const near = await scene.make('near', soon)
-      const early = await scene.found()
-      const { clock: then } = await trial.head(store, clockLog)
-      holds(then >= soon || !early.includes(near), 'a deadline that is still to come is not due', { soon, then, early })
-      await trial.reach(store, clockLog, soon)
-      await scene.finds([zero, past, near], 'deadlines that have passed, with the one that was waited for')
-      holds(!(await scene.found()).includes(far), 'a far deadline is not due')
-    },
-  ),
+  define('interface', 'due: a deadline is due once the clock of the store has passed it', async trial => {
+    const scene = await sceneOf(trial)
+    const { store } = scene
+    const clockLog = await trial.log(store, 'clock')
+    const { clock } = await trial.head(store, clockLog)
+    const far = await scene.make('far', clock + LONG)
+    const past = await scene.make('past', clock - 5)
+    const zero = await scene.make('zero', 0)
+    await scene.finds([zero, past], 'deadlines that have passed')
+    const soon = (await trial.head(store, clockLog)).clock + SHORT
+    const near = await scene.make('near', soon)
+    const early = await scene.found()
+    const { clock: then } = await trial.head(store, clockLog)
+    holds(then >= soon || !early.includes(near), 'a deadline that is still to come is not due', { soon, then, early })
+    await trial.reach(store, clockLog, soon)
+    await scene.finds([zero, past, near], 'deadlines that have passed, with the one that was waited for')
+    holds(!(await scene.found()).includes(far), 'a far deadline is not due')
+  }),
 
   define('interface', 'due: a ticket is due to its program alone, or to every driver', async trial => {
     const scene = await sceneOf(trial)
@@ -60,7 +56,7 @@ export const due: readonly Case[] = [
     await finds([], [ofAll])
   }),
 
-  define('interface', 'due: a live lease hides a log; one that ran out or was released does not', async trial => {
+  define('interface', 'due: a live lease hides a log; an expired or released lease does not', async trial => {
     const scene = await sceneOf(trial)
     const { store } = scene
     const streamId = await scene.make('log', 'now')
@@ -80,35 +76,28 @@ export const due: readonly Case[] = [
     await scene.finds([streamId], 'a log that was released')
   }),
 
-  define(
-    'interface',
-    'due: a deadline under a lease, and a lease over a deadline, are both waited for',
-    async trial => {
-      const scene = await sceneOf(trial)
-      const { store } = scene
-      const streamId = await trial.log(store, 'log')
-      const writer = await trial.writer(store, streamId)
-      const { clock, version } = await trial.head(store, streamId)
-      const at = clock + SHORT
-      await writer.append(batch('a'), move(version, 's', { at, program: scene.program }))
-      await trial.reach(store, streamId, at)
-      await scene.finds([], 'a deadline that passed under a live lease')
-      await store.release(streamId, writer.epoch)
-      await scene.finds([streamId], 'the same after the release')
+  define('interface', 'due: a log is due when both its deadline and its lease have passed', async trial => {
+    const scene = await sceneOf(trial)
+    const { store } = scene
+    const streamId = await trial.log(store, 'log')
+    const writer = await trial.writer(store, streamId)
+    const { clock, version } = await trial.head(store, streamId)
+    const at = clock + SHORT
+    await writer.append(batch('a'), move(version, 's', { at, program: scene.program }))
+    await trial.reach(store, streamId, at)
+    await scene.finds([], 'a deadline that passed under a live lease')
+    await store.release(streamId, writer.epoch)
+    await scene.finds([streamId], 'the same after the release')
 
-      const second = await trial.log(store, 'second')
-      const brief = await trial.writer(store, second, SHORT)
-      const { version: next } = await trial.head(store, second)
-      await brief.append(
-        batch('a'),
-        move(next, 's', { at: (await trial.head(store, second)).clock - 1, program: null }),
-      )
-      await trial.reach(store, second, brief.until)
-      holds((await scene.found([])).includes(second), 'a log that is due when its lease has run out')
-    },
-  ),
+    const second = await trial.log(store, 'second')
+    const brief = await trial.writer(store, second, SHORT)
+    const { version: next } = await trial.head(store, second)
+    await brief.append(batch('a'), move(next, 's', { at: (await trial.head(store, second)).clock - 1, program: null }))
+    await trial.reach(store, second, brief.until)
+    holds((await scene.found([])).includes(second), 'a log that is due when its lease has run out')
+  }),
 
-  define('interface', 'due: the ticket as it last moved decides', async trial => {
+  define('interface', 'due: the current ticket decides', async trial => {
     const scene = await sceneOf(trial)
     const { store, program } = scene
     const other = trial.name('other')
@@ -133,7 +122,7 @@ export const due: readonly Case[] = [
     await scene.finds([streamId], 'a log that went on and was trimmed since')
   }),
 
-  define('interface', 'due: an append that is refused makes nothing due', async trial => {
+  define('interface', 'due: a refused append makes nothing due', async trial => {
     const scene = await sceneOf(trial)
     const { store, program } = scene
     const streamId = await trial.log(store)
@@ -142,7 +131,7 @@ export const due: readonly Case[] = [
     await scene.finds([], 'what a refused append left')
   }),
 
-  define('interface', 'due: those due longest come first, each once', async trial => {
+  define('interface', 'due: longest due first, each once', async trial => {
     const scene = await sceneOf(trial)
     const { store } = scene
     const clockLog = await trial.log(store, 'clock')
@@ -158,7 +147,7 @@ export const due: readonly Case[] = [
 
   define(
     8,
-    'due: gives no more than asked for, those due longest',
+    'due: returns at most the limit, longest due first',
     async trial => {
       const scene = await sceneOf(trial)
       for (const i of [0, 1, 2, 3]) await scene.make(`other-${i}`, 500 + i, trial.name('other'))
@@ -171,7 +160,7 @@ export const due: readonly Case[] = [
     { alone: true },
   ),
 
-  define('interface', 'due: a log that was removed, or made again, is not due', async trial => {
+  define('interface', 'due: a removed or recreated log is not due', async trial => {
     const scene = await sceneOf(trial)
     const { store } = scene
     const streamId = await scene.make('log', 'now')
@@ -184,7 +173,7 @@ export const due: readonly Case[] = [
     await scene.finds([], 'a log that was made again')
   }),
 
-  define('interface', 'due: every handle finds what another made due', async trial => {
+  define('interface', 'due: a handle finds logs that another handle made due', async trial => {
     const scene = await sceneOf(trial)
     const other = await trial.open()
     const streamId = await scene.make('log', 'now')
@@ -200,14 +189,14 @@ async function sceneOf(trial: Trial) {
   const store = await trial.open()
   const program = trial.name('program')
   const own = trial.name('')
-  /** A log whose ticket moved to be due so. */
+  /** Creates a log with a ticket that is due at this time. */
   const make = async (label: string, at: Due['at'], to: string | null = program): Promise<string> => {
     const streamId = await trial.log(store, label)
     const { version } = await trial.head(store, streamId)
     await store.append(streamId, batch('a'), guest(), move(version, 's', { at, program: to }))
     return streamId
   }
-  /** This trial's logs among those that are due. */
+  /** The logs of this trial that are due. */
   const found = async (programs: readonly string[] = [program], from: LogStore = store): Promise<string[]> =>
     (await from.due(programs, MANY)).filter(id => id.startsWith(own))
   const finds = async (ids: readonly string[], what: string, from?: LogStore): Promise<void> =>

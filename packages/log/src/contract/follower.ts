@@ -2,16 +2,16 @@ import type { LogStore, Page } from '../store/log-store.ts'
 import { seen } from './assert.ts'
 import type { Trial } from './trial.ts'
 
-/** How many waits make up the patience. */
+/** Number of waits that add up to the timeout. */
 const WAITS = 50
 
-/** A reader that looks at its log when it is woken and at no other time. */
+/** A reader that reads its log only when it is woken. */
 export class Follower {
-  /** How often it was woken. */
+  /** Number of wake-ups. */
   wakes = 0
   readonly stop: () => void
   readonly #look: () => Promise<Page | undefined>
-  readonly #patience: number
+  readonly #timeoutMs: number
   #page: Page | undefined
   #looked = false
   #looking = false
@@ -20,7 +20,7 @@ export class Follower {
   #changed: () => void = () => {}
 
   constructor(trial: Trial, store: LogStore, streamId: string) {
-    this.#patience = trial.patience
+    this.#timeoutMs = trial.timeoutMs
     this.#look = () => trial.available(() => store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 1 }))
     this.stop = store.watch(streamId, () => this.#woken())
   }
@@ -48,14 +48,14 @@ export class Follower {
     }
   }
 
-  /** Waits until the log was seen so; fails where no wake-up led to that. */
+  /** Waits until a read on a wake-up matches. @throws if none does within the timeout */
   async sees(what: string, shows: (page: Page | undefined) => boolean): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
-      const missed = () => reject(seen(`no wake-up showed ${what}; ${this.wakes} came within ${this.#patience} ms`))
-      // In many short waits: a process that stood still has not waited, and wake-ups that are due come first.
+      const missed = () => reject(seen(`no wake-up showed ${what}; ${this.wakes} came within ${this.#timeoutMs} ms`))
+      // Many short waits: a frozen process has not waited, and pending wake-ups run first.
       const wait = (left: number) => {
-        timer = setTimeout(() => (left > 1 ? wait(left - 1) : missed()), this.#patience / WAITS)
+        timer = setTimeout(() => (left > 1 ? wait(left - 1) : missed()), this.#timeoutMs / WAITS)
       }
       wait(WAITS)
     })

@@ -1,17 +1,17 @@
 import type { Cursor } from '@millrace/protocol'
 import type { Fork, LogStore, StoredBatch } from '../store/log-store.ts'
 import { holds, range, same, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './contract-case.ts'
 import { LONG, type Trial } from './trial.ts'
 import { batch, guest, move, textsOf } from './writer.ts'
 
 const FORK: Fork = { principal: null, ticket: { state: 'forked', due: { at: null, program: null } }, closing: null }
 
-/** The interface, law 2: a fork is a log of its own that starts as a copy of a prefix. */
-export const forking: readonly Case[] = [
+/** The interface, law 2: a fork is a separate log that starts as a copy of a prefix. */
+export const forking: readonly ContractCase[] = [
   define(
     'interface',
-    'fork: holds the entries up to its place, also inside a batch, and a ticket of its own',
+    'fork: has the entries up to its position, also inside a batch, and its own ticket',
     async trial => {
       const scene = await sceneOf(trial)
       const { store, source, at } = scene
@@ -37,44 +37,36 @@ export const forking: readonly Case[] = [
     },
   ),
 
-  define(
-    'interface',
-    'fork: ends with its closing batch, if it is given one, and the ticket stands after that',
-    async trial => {
-      const { store, source, at } = await sceneOf(trial)
-      const { batches: all } = await trial.page(store, source)
-      for (const place of [0, 2, 5, 6]) {
-        const target = trial.id(`fork-${place}`)
-        const closing = { batch: batch('closing', 'time'), nonce: 'closer' }
-        same(await store.fork(source, place, target, { ...FORK, closing }), 'forked', `a fork at ${place}`)
-        const { head, mark, version, ticket, incarnation, batches } = await trial.page(store, target)
-        same(
-          { head, mark, version, ticket },
-          { head: place + 2, mark: 'closer', version: `${place + 2}.${incarnation}.closer`, ticket: 'forked' },
-          `the head of a closed fork at ${place}`,
-        )
-        same(
-          batches.slice(0, -1).map(entriesOf),
-          all.filter(({ first }) => first <= place).map(cutAt(place)),
-          'the copy',
-        )
-        const [end] = (await trial.page(store, target, { ...at(place), incarnation })).batches
-        same(
-          [range(end), end?.mark, end?.body],
-          [range(lastTwo(head)), 'closer', closing.batch.body],
-          'its closing batch',
-        )
-        holds(
-          (end?.timestamp ?? 0) >= (batches.at(-2)?.timestamp ?? 0),
-          'its time is not before that of the copy',
-          batches,
-        )
-        same(told(await store.append(target, batch('x'), guest())), `appended ${head + 1}..${head + 1}`, 'an append')
-      }
-    },
-  ),
+  define('interface', 'fork: ends with the closing batch, if any, and the ticket follows it', async trial => {
+    const { store, source, at } = await sceneOf(trial)
+    const { batches: all } = await trial.page(store, source)
+    for (const place of [0, 2, 5, 6]) {
+      const target = trial.id(`fork-${place}`)
+      const closing = { batch: batch('closing', 'time'), nonce: 'closer' }
+      same(await store.fork(source, place, target, { ...FORK, closing }), 'forked', `a fork at ${place}`)
+      const { head, mark, version, ticket, incarnation, batches } = await trial.page(store, target)
+      same(
+        { head, mark, version, ticket },
+        { head: place + 2, mark: 'closer', version: `${place + 2}.${incarnation}.closer`, ticket: 'forked' },
+        `the head of a closed fork at ${place}`,
+      )
+      same(batches.slice(0, -1).map(entriesOf), all.filter(({ first }) => first <= place).map(cutAt(place)), 'the copy')
+      const [end] = (await trial.page(store, target, { ...at(place), incarnation })).batches
+      same(
+        [range(end), end?.mark, end?.body],
+        [range(lastTwo(head)), 'closer', closing.batch.body],
+        'its closing batch',
+      )
+      holds(
+        (end?.timestamp ?? 0) >= (batches.at(-2)?.timestamp ?? 0),
+        'its time is not before that of the copy',
+        batches,
+      )
+      same(told(await store.append(target, batch('x'), guest())), `appended ${head + 1}..${head + 1}`, 'an append')
+    }
+  }),
 
-  define(2, 'fork: has an incarnation of its own, so that no cursor of its source fits', async trial => {
+  define(2, 'fork: has a new incarnation, so that cursors of its source are truncated', async trial => {
     const { store, source, at } = await sceneOf(trial)
     const forks = [trial.id('one'), trial.id('two')]
     for (const target of forks) await store.fork(source, 6, target, FORK)
@@ -102,7 +94,7 @@ export const forking: readonly Case[] = [
     same(told(await writer.append(batch('y'))), 'appended 7..7', "an append of the source's writer to the source")
   }),
 
-  define('interface', 'fork: goes on from its place, and is read across it', async trial => {
+  define('interface', 'fork: continues after its position, and reads cross it', async trial => {
     const { store, source, at } = await sceneOf(trial)
     const target = trial.id('fork')
     await store.fork(source, 5, target, FORK)
@@ -138,7 +130,7 @@ export const forking: readonly Case[] = [
     same([...((await store.getBlob(target, 'hash')) ?? [])], [1, 2, 3], 'a blob of the fork')
   }),
 
-  define('interface', 'fork: of a trimmed log starts at its floor at the earliest', async trial => {
+  define('interface', 'fork: of a trimmed log starts at its floor or later', async trial => {
     const { store, source, at } = await sceneOf(trial)
     await store.append(source, batch('g'), guest('late', true))
     await store.trim(source, 3)
@@ -162,7 +154,7 @@ export const forking: readonly Case[] = [
     }
   }),
 
-  define(5, 'fork: a key that was kept past a trim is kept in the fork', async trial => {
+  define(5, 'fork: copies a key that was kept past a trim', async trial => {
     const store = await trial.open()
     const source = await trial.log(store, 'source')
     await store.append(source, batch('a'), guest('kept', true))
@@ -179,7 +171,7 @@ export const forking: readonly Case[] = [
 
   define(
     'interface',
-    'fork: says what is not there, already there or out of range, and then makes nothing',
+    'fork: reports a missing source, an existing target and an invalid position, and makes nothing',
     async trial => {
       const { store, source } = await sceneOf(trial)
       const other = await trial.log(store, 'other', 'ann')
@@ -247,7 +239,7 @@ export const forking: readonly Case[] = [
     same([...((await store.getBlob(target, 'hash')) ?? [])], [1], 'its blob')
   }),
 
-  define('interface', 'fork: is due as its ticket says, whatever lease its source is under', async trial => {
+  define('interface', 'fork: is due by its own ticket, also while its source has a lease', async trial => {
     const { store, source } = await sceneOf(trial)
     const program = trial.name('program')
     const target = trial.id('fork')
@@ -259,7 +251,7 @@ export const forking: readonly Case[] = [
     )
   }),
 
-  define('interface', 'fork: of several at once into one target one is made, whole', async trial => {
+  define('interface', 'fork: one of several concurrent forks into one target is made', async trial => {
     const handles = await trial.opened(4)
     const [store] = handles as [LogStore]
     const source = await trial.log(store, 'source')
@@ -290,7 +282,7 @@ const snapshotAt = (sequence: number) => ({ sequence, mark: `m${sequence}`, vers
 
 const lastTwo = (head: number) => ({ first: head - 1, last: head })
 
-/** A batch as a reader takes it: no more of its body than its sequences say. */
+/** A batch with only the elements that its sequences cover. */
 function entriesOf({ first, last, timestamp, mark, body }: StoredBatch) {
   return { first, last, timestamp, mark, texts: textsOf(body).slice(0, last - first + 1) }
 }

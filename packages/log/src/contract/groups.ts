@@ -16,7 +16,7 @@ import { tickets } from './tickets.ts'
 import { trimming } from './trimming.ts'
 import { watching } from './watching.ts'
 
-/** The cases by what they are about. */
+/** The cases by topic. */
 export const groups = {
   order,
   reading,

@@ -1,15 +1,15 @@
-// What every store is held to: `LogStore` and the laws behind it, as a list of cases for any test runner.
+// The contract of every store, `LogStore` and its laws, as a list of cases for any test runner.
 //
 //   for (const each of contract) test(nameOf(each), () => each.run(subject))
 //
-// Cases run in any order and beside one another on one store, but for those that are `alone`; those that need what the subject does not have
-// are left out by `needs`.
+// Cases run in any order and concurrently on one store, except those that are `alone`. Skip cases with `needs` that the store under test
+// does not have.
 
-import type { Case } from './case.ts'
+import type { ContractCase } from './contract-case.ts'
 import { groups } from './groups.ts'
 
-export type { Case, Subject } from './case.ts'
-export { nameOf } from './case.ts'
+export type { ContractCase, StoreUnderTest } from './contract-case.ts'
+export { nameOf } from './contract-case.ts'
 
-/** Every law that concerns a store, each by its number. */
-export const contract: readonly Case[] = Object.values(groups).flat()
+/** All cases, each with the number of its law. */
+export const contract: readonly ContractCase[] = Object.values(groups).flat()

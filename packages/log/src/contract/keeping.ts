@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import type { LogStore, StoredSnapshot } from '../store/log-store.ts'
 import { same, there } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './contract-case.ts'
 import { batch, guest } from './writer.ts'
 
-/** Laws 6 and 12: snapshots and blobs, which a store keeps beside the entries. */
-export const keeping: readonly Case[] = [
-  define(12, 'snapshots: the newest at or below a sequence is given, as it was put', async trial => {
+/** Laws 6 and 12: snapshots and blobs. */
+export const keeping: readonly ContractCase[] = [
+  define(12, 'snapshots: returns the newest at or below a sequence, unchanged', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const neighbour = await trial.log(store, 'neighbour')
@@ -31,7 +31,7 @@ export const keeping: readonly Case[] = [
     same(await store.getSnapshot(streamId, 4), snapshotAt(3), 'the one before, which still counts as the second')
   }),
 
-  define(12, 'snapshots: of all the newest so many are kept, by sequence', async trial => {
+  define(12, 'snapshots: keeps the given number of newest ones, by sequence', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const kept = () => keptBy(store, streamId)
@@ -45,7 +45,7 @@ export const keeping: readonly Case[] = [
     same(await kept(), [11], 'the newest one')
   }),
 
-  define(12, 'snapshots: the newest at or below the floor is kept whatever comes after it', async trial => {
+  define(12, 'snapshots: always keeps the newest at or below the floor', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     await store.append(streamId, batch(...'abcdefghij'), guest())
@@ -62,7 +62,7 @@ export const keeping: readonly Case[] = [
     same(await keptBy(store, streamId), [10, 8], 'the newest, and what a log trimmed to 8 needs')
   }),
 
-  define(12, 'snapshots: a large body of any text comes back as it was', async trial => {
+  define(12, 'snapshots: returns a large body of any text unchanged', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const body = `{"text":"${'é語🙂\\u0000\\ud800'.repeat(60_000)}","__proto__":{"n":1e400}}`
@@ -70,7 +70,7 @@ export const keeping: readonly Case[] = [
     same((await store.getSnapshot(streamId, 1))?.body === body, true, 'whether the body is the same')
   }),
 
-  define(6, 'blobs: bytes come back as they were put, from every handle', async trial => {
+  define(6, 'blobs: every handle returns the stored bytes', async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     const streamId = await trial.log(store)
     const blobs = {
@@ -92,7 +92,7 @@ export const keeping: readonly Case[] = [
     same(await store.getBlob(streamId, 'absent'), undefined, 'a blob that was not put')
   }),
 
-  define(6, 'blobs: are kept as they were when they were put', async trial => {
+  define(6, 'blobs: a later change of the array does not change the stored bytes', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const data = new Uint8Array([1, 2, 3])
@@ -106,7 +106,7 @@ export const keeping: readonly Case[] = [
     same([...((await store.getBlob(streamId, 'hash')) ?? [])], [1, 2, 3], 'a blob that was put twice')
   }),
 
-  define(6, 'blobs: belong to their log, and go with it and with no other', async trial => {
+  define(6, 'blobs: belong to one log and are deleted only with it', async trial => {
     const store = await trial.open()
     const [one, two, three] = await Promise.all(['one', 'two', 'three'].map(label => trial.log(store, label)))
     for (const streamId of [one, two]) await store.putBlob(streamId as string, 'hash', new Uint8Array([7]))
@@ -117,7 +117,7 @@ export const keeping: readonly Case[] = [
   }),
 ]
 
-/** The sequences of the snapshots that a log keeps, the newest first. */
+/** The sequences of the stored snapshots, newest first. */
 async function keptBy(store: LogStore, streamId: string): Promise<number[]> {
   const found: number[] = []
   let snapshot: StoredSnapshot | undefined = await store.getSnapshot(streamId, 100)

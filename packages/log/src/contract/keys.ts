@@ -1,10 +1,10 @@
 import type { LogStore } from '../store/log-store.ts'
 import { range, same, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './contract-case.ts'
 import { batch, guest, move } from './writer.ts'
 
-/** Law 5: who repeats an accepted append is told so, with the sequences it got. */
-export const keys: readonly Case[] = [
+/** Law 5: a repeated append is a duplicate with its first sequences. */
+export const keys: readonly ContractCase[] = [
   define(5, "a guest's key is found, with its sequences, from every handle", async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     const streamId = await trial.log(store)
@@ -24,23 +24,27 @@ export const keys: readonly Case[] = [
     same(told(await other.append(streamId, batch('y'), guest('key'))), 'duplicate 2..3', 'the key again')
   }),
 
-  define(5, 'of several appends at once under one key one is taken, and all are told its sequences', async trial => {
-    const handles = await trial.opened(4)
-    const [store] = handles as [LogStore]
-    const streamId = await trial.log(store)
-    for (let round = 1; round <= 6; round++) {
-      const { version } = await trial.head(store, streamId)
-      const sends = handles.map((each, i) =>
-        each.append(streamId, batch(`${i}`), guest(`key-${round}`), i % 2 ? move(version, `${round}`) : undefined),
-      )
-      const place = `${round}..${round}`
-      const results = (await Promise.all(sends)).map(told).sort()
-      same(results, [`appended ${place}`, ...Array(3).fill(`duplicate ${place}`)], 'the appends under one key')
-    }
-    same((await trial.head(store, streamId)).head, 6, 'the head')
-  }),
+  define(
+    5,
+    'one of several concurrent appends under one key is appended, and all return its sequences',
+    async trial => {
+      const handles = await trial.opened(4)
+      const [store] = handles as [LogStore]
+      const streamId = await trial.log(store)
+      for (let round = 1; round <= 6; round++) {
+        const { version } = await trial.head(store, streamId)
+        const sends = handles.map((each, i) =>
+          each.append(streamId, batch(`${i}`), guest(`key-${round}`), i % 2 ? move(version, `${round}`) : undefined),
+        )
+        const place = `${round}..${round}`
+        const results = (await Promise.all(sends)).map(told).sort()
+        same(results, [`appended ${place}`, ...Array(3).fill(`duplicate ${place}`)], 'the appends under one key')
+      }
+      same((await trial.head(store, streamId)).head, 6, 'the head')
+    },
+  ),
 
-  define(5, "a writer's append that is sent twice at once is taken once", async trial => {
+  define(5, "a writer's append sent twice concurrently is appended once", async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     const streamId = await trial.log(store)
     const writer = await trial.writer(store, streamId)
@@ -78,7 +82,7 @@ export const keys: readonly Case[] = [
     same((await store.due([due.program], 1000)).includes(streamId), false, 'whether the log became due')
   }),
 
-  define(5, "a writer's append is known by its counter alone until the next is taken", async trial => {
+  define(5, "a writer's append is recognised by its counter until the next one is appended", async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const writer = await trial.writer(store, streamId)

@@ -1,12 +1,12 @@
 import type { ClaimResult, LogStore } from '../store/log-store.ts'
 import { holds, same, seen, there, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './contract-case.ts'
 import { LONG, SHORT } from './trial.ts'
 import { batch, move } from './writer.ts'
 
-/** Law 4: who holds a log, for how long, and whom that fences. */
-export const leases: readonly Case[] = [
-  define(4, 'a claim takes a free log for its time under an epoch of its own', async trial => {
+/** Law 4: leases, takeovers and fencing. */
+export const leases: readonly ContractCase[] = [
+  define(4, 'a claim takes a free log for its ttl under a new epoch', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const before = await trial.page(store, streamId)
@@ -22,7 +22,7 @@ export const leases: readonly Case[] = [
     same(none, null, 'the lease of a log that nobody claimed')
   }),
 
-  define(4, 'a live lease is busy to everybody, its owner too, and stays as it is', async trial => {
+  define(4, 'a claim under a live lease is busy, also for its owner, and leaves the lease unchanged', async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     const streamId = await trial.log(store)
     const writer = await trial.writer(store, streamId)
@@ -37,7 +37,7 @@ export const leases: readonly Case[] = [
     same(told(await writer.append(batch('a'))), 'appended 1..1', 'an append of the one that holds the log')
   }),
 
-  define(4, 'a takeover takes a log under a live lease, and fences who had it', async trial => {
+  define(4, 'a takeover claims a log under a live lease and fences the previous writer', async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     const streamId = await trial.log(store)
     const zombie = await trial.writer(store, streamId)
@@ -52,7 +52,7 @@ export const leases: readonly Case[] = [
     same((await trial.head(store, streamId)).lease?.until, next.until, 'the lease')
   }),
 
-  define(4, 'a lease that has run out is free to the next, and fences only by the claim', async trial => {
+  define(4, 'an expired lease allows a new claim, and only the claim fences its writer', async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     const streamId = await trial.log(store)
     const late = await trial.writer(store, streamId, SHORT)
@@ -65,7 +65,7 @@ export const leases: readonly Case[] = [
     same(told(await next.append(batch('c'))), 'appended 2..2', 'an append of the next writer')
   }),
 
-  define(4, 'of several claims of a free log at once one takes it', async trial => {
+  define(4, 'one of several concurrent claims of a free log succeeds', async trial => {
     const handles = await trial.opened(4)
     const streamId = await trial.log(handles[0] as LogStore)
     const claims = await Promise.all(handles.map((store, i) => store.claim(streamId, `o${i}`, LONG, false)))
@@ -75,7 +75,7 @@ export const leases: readonly Case[] = [
     for (const claim of claims) if (claim.outcome === 'busy') same(claim.owner, winner, 'the owner told to the others')
   }),
 
-  define(4, 'of several takeovers at once the last alone may write', async trial => {
+  define(4, 'of several concurrent takeovers only the last may append', async trial => {
     const handles = await trial.opened(4)
     const streamId = await trial.log(handles[0] as LogStore)
     const writers = await Promise.all(handles.map(store => trial.writer(store, streamId, LONG, true)))
@@ -84,7 +84,7 @@ export const leases: readonly Case[] = [
     same(results, ['appended 1..1', 'fenced', 'fenced', 'fenced'], 'the appends')
   }),
 
-  define(4, 'a writer that another takes over at work writes nothing after that', async trial => {
+  define(4, 'a writer appends nothing after a takeover', async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     const streamId = await trial.log(store)
     const zombie = await trial.writer(store, streamId)
@@ -113,7 +113,7 @@ export const leases: readonly Case[] = [
     same(marks.length, zombie.counter + 1, 'the batches of both')
   }),
 
-  define(4, 'renew makes the lease last from now on, shorter or longer, run out or not', async trial => {
+  define(4, 'renew sets the lease from now on, shorter or longer, expired or not', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const writer = await trial.writer(store, streamId)
@@ -157,7 +157,7 @@ export const leases: readonly Case[] = [
     same(told(await writer.append(batch('a'))), 'appended 1..1', 'an append of the one that holds the log')
   }),
 
-  define(4, 'a log that nobody holds has no epoch that could be guessed', async trial => {
+  define(4, 'a log without a lease has no epoch that can be guessed', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const released = await trial.log(store, 'released')
@@ -172,7 +172,7 @@ export const leases: readonly Case[] = [
     }
   }),
 
-  define(5, 'appends are counted anew under every epoch', async trial => {
+  define(5, 'counters of appends start again under every epoch', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const { version } = await trial.head(store, streamId)

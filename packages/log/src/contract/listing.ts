@@ -1,12 +1,12 @@
 import type { Listed, LogStore } from '../store/log-store.ts'
 import { codeOf, holds, same, seen } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './contract-case.ts'
 import type { Trial } from './trial.ts'
 import { batch, batchOfChunks, guest, move } from './writer.ts'
 
 /** The interface: the logs of a principal, in pages. */
-export const listing: readonly Case[] = [
-  define('interface', 'list: a line tells what the log is', async trial => {
+export const listing: readonly ContractCase[] = [
+  define('interface', 'list: a line has the head, ticket and times of its log', async trial => {
     const store = await trial.open()
     const principal = trial.name('ann')
     const streamId = await trial.log(store, 'log', principal)
@@ -19,7 +19,7 @@ export const listing: readonly Case[] = [
     same([head, ticket], [3, 'the ticket'], 'the log')
   }),
 
-  define('interface', 'list: a line tells the ticket as it last moved, however much that holds', async trial => {
+  define('interface', 'list: a line has the current ticket, whatever its size', async trial => {
     const store = await trial.open()
     const principal = trial.name('ann')
     const streamId = await trial.log(store, 'log', principal)
@@ -34,49 +34,41 @@ export const listing: readonly Case[] = [
     }
   }),
 
-  define(
-    'interface',
-    'list: those touched last come first; an append that moves no ticket touches nothing',
-    async trial => {
-      const store = await trial.open()
-      const principal = trial.name('ann')
-      const ids: string[] = []
-      for (const label of ['a', 'b', 'c', 'd']) {
-        ids.push(await trial.log(store, label, principal))
-        await trial.tick(store, ids[0] as string)
-      }
-      const [a, b, c, d] = ids as [string, string, string, string]
-      same(await idsOf(store, principal), [d, c, b, a], 'logs in the order of their making')
-      await touch(trial, store, b)
-      await trial.tick(store, b)
-      await store.append(a, batch('x'), guest())
-      await store.claim(c, 'me', 1000, false)
-      same(await idsOf(store, principal), [b, d, c, a], 'after one was touched')
-      await touch(trial, store, a)
-      same(await idsOf(store, principal), [a, b, d, c], 'after another was touched')
-    },
-  ),
+  define('interface', 'list: last touched first; an append without a ticket move does not touch', async trial => {
+    const store = await trial.open()
+    const principal = trial.name('ann')
+    const ids: string[] = []
+    for (const label of ['a', 'b', 'c', 'd']) {
+      ids.push(await trial.log(store, label, principal))
+      await trial.tick(store, ids[0] as string)
+    }
+    const [a, b, c, d] = ids as [string, string, string, string]
+    same(await idsOf(store, principal), [d, c, b, a], 'logs in the order of their making')
+    await touch(trial, store, b)
+    await trial.tick(store, b)
+    await store.append(a, batch('x'), guest())
+    await store.claim(c, 'me', 1000, false)
+    same(await idsOf(store, principal), [b, d, c, a], 'after one was touched')
+    await touch(trial, store, a)
+    same(await idsOf(store, principal), [a, b, d, c], 'after another was touched')
+  }),
 
-  define(
-    'interface',
-    'list: pages of any size give every log once, also those touched at the same time',
-    async trial => {
-      const store = await trial.open()
-      const principal = trial.name('ann')
-      const ids = await Promise.all(Array.from({ length: 13 }, (_, i) => trial.log(store, `log-${i}`, principal)))
-      const whole = await linesOf(store, principal, 100)
-      same(whole.map(({ streamId }) => streamId).sort(), [...ids].sort(), 'the logs of one page')
-      const times = whole.map(({ touchedAt }) => touchedAt)
-      same(
-        times,
-        [...times].sort((x, y) => y - x),
-        'the times, the last first',
-      )
-      for (const size of [1, 2, 5, 12, 13, 14]) same(await linesOf(store, principal, size), whole, `pages of ${size}`)
-    },
-  ),
+  define('interface', 'list: pages of any size return every log once, also with equal times', async trial => {
+    const store = await trial.open()
+    const principal = trial.name('ann')
+    const ids = await Promise.all(Array.from({ length: 13 }, (_, i) => trial.log(store, `log-${i}`, principal)))
+    const whole = await linesOf(store, principal, 100)
+    same(whole.map(({ streamId }) => streamId).sort(), [...ids].sort(), 'the logs of one page')
+    const times = whole.map(({ touchedAt }) => touchedAt)
+    same(
+      times,
+      [...times].sort((x, y) => y - x),
+      'the times, the last first',
+    )
+    for (const size of [1, 2, 5, 12, 13, 14]) same(await linesOf(store, principal, size), whole, `pages of ${size}`)
+  }),
 
-  define('interface', 'list: every principal has its own, and nobody has one too', async trial => {
+  define('interface', 'list: each principal, also null, has a separate list', async trial => {
     const store = await trial.open()
     const [ann, bob] = [trial.name('ann'), trial.name('bob')]
     const ofAnn = await trial.log(store, 'of-ann', ann)
@@ -98,7 +90,7 @@ export const listing: readonly Case[] = [
     same([await idsOf(store, ann), (await idsOf(store, bob)).sort()], [[ofAnn], [ofBob, target].sort()], 'after a fork')
   }),
 
-  define('interface', 'list: a page goes on after the log at which it ended was removed or touched', async trial => {
+  define('interface', 'list: the next page continues when the last log was removed or touched', async trial => {
     const store = await trial.open()
     const principal = trial.name('ann')
     const ids: string[] = []
@@ -133,7 +125,7 @@ export const listing: readonly Case[] = [
     )
   }),
 
-  define('interface', "list: a token that is no earlier page's opens nothing", async trial => {
+  define('interface', 'list: an invalid or foreign page token shows no logs of others', async trial => {
     const store = await trial.open()
     const [ann, bob] = [trial.name('ann'), trial.name('bob')]
     const own = [await trial.log(store, 'a', ann), await trial.log(store, 'b', ann)]
@@ -167,7 +159,7 @@ export const listing: readonly Case[] = [
   }),
 ]
 
-/** All the lines of a principal, in pages of a size. */
+/** All lines of a principal, read in pages of this size. */
 async function linesOf(store: LogStore, principal: string | null, size: number): Promise<Listed[]> {
   const lines: Listed[] = []
   let after: string | undefined

@@ -1,8 +1,8 @@
 import { describe, test } from 'vitest'
 import { Memory, memoryStore } from '../stores/memory/memory-store.ts'
-import { contract, nameOf, type Subject } from './index.ts'
+import { contract, nameOf, type StoreUnderTest } from './index.ts'
 
-function memorySubject(): Subject {
+function memorySubject(): StoreUnderTest {
   let ahead = 0
   const memory = new Memory({ clock: () => Date.now() + ahead })
   const advance = async (ms: number) => {
@@ -11,14 +11,14 @@ function memorySubject(): Subject {
   return { open: async () => memoryStore(undefined, memory), advance }
 }
 
-// A memory has no server that could be restarted.
+// The memory store has no server to restart.
 const cases = contract.filter(({ needs }) => !needs.includes('restart'))
 
-describe('the memory store keeps the contract', () => {
+describe('the memory store fulfils the contract', () => {
   const subject = memorySubject()
   for (const each of cases) test(nameOf(each), () => each.run(subject))
 
-  test('with all cases at once, but those that are alone', async () => {
+  test('with all cases at once, except those that are alone', async () => {
     await Promise.all(cases.filter(({ alone }) => !alone).map(each => each.run(subject)))
   })
 })

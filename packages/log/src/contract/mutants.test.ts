@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
-import { type Case, nameOf, type Subject } from './case.ts'
+import { type ContractCase, nameOf, type StoreUnderTest } from './contract-case.ts'
 import { groups } from './groups.ts'
 import { contract } from './index.ts'
 import { appends } from './mutants/appends.fixture.ts'
@@ -18,7 +18,7 @@ const mutants: readonly Mutant[] = [...writers, ...appends, ...entries, ...reade
 const EVERY = multiplied(1) > 1 ? 1 : 4
 
 /** The errors of the cases that fail, by title. */
-async function failuresOf(subject: Subject, cases: readonly Case[]): Promise<Map<string, Error>> {
+async function failuresOf(subject: StoreUnderTest, cases: readonly ContractCase[]): Promise<Map<string, Error>> {
   const failures = new Map<string, Error>()
   for (const each of cases) await each.run(subject).catch((error: Error) => failures.set(each.title, error))
   return failures
@@ -57,7 +57,7 @@ describe('the contract detects', () => {
       expect(each, title).toBeDefined()
       const failure = failures.get(title)
       expect(failure?.name, `${title}: passed`).toBe('AssertionError')
-      expect(failure?.message).toContain(nameOf(each as Case))
+      expect(failure?.message).toContain(nameOf(each as ContractCase))
       expect(failure?.message).toMatch(says)
     }
     const astray = [...failures].filter(([title]) => !about.has(title))

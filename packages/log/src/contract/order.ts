@@ -1,14 +1,14 @@
 import type { LogStore, StoredBatch } from '../store/log-store.ts'
 import { holds, range, same, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './contract-case.ts'
 import { batch, guest, move, textsOf } from './writer.ts'
 
 const HANDLES = 4
 const ROUNDS = 8
 
-/** Law 1: one order for each log, given by the store with whole batches. */
-export const order: readonly Case[] = [
-  define('interface', 'create makes an empty log once, and leaves one that is there as it is', async trial => {
+/** Law 1: one total order per log, assigned by the store with each batch. */
+export const order: readonly ContractCase[] = [
+  define('interface', 'create makes an empty log once and leaves an existing log unchanged', async trial => {
     const store = await trial.open()
     const before = await trial.head(store, await trial.log(store, 'other'))
     const streamId = await trial.log(store, 'log', 'ann')
@@ -29,7 +29,7 @@ export const order: readonly Case[] = [
     same({ ...(await trial.page(store, streamId)), clock: 0 }, { ...page, clock: 0 }, 'the log after a second create')
   }),
 
-  define('interface', 'of several creates at once one makes the log', async trial => {
+  define('interface', 'one of several concurrent creates makes the log', async trial => {
     const handles = await trial.opened(HANDLES)
     const streamId = trial.id()
     const made = await Promise.all(handles.map((store, i) => store.create(streamId, `p${i}`)))
@@ -38,35 +38,31 @@ export const order: readonly Case[] = [
     same(principal, `p${made.indexOf(true)}`, 'the principal is that of the create which made it')
   }),
 
-  define(
-    'interface',
-    'a log that was never created is not there, and no call but create and fork makes it',
-    async trial => {
-      const store = await trial.open()
-      const streamId = trial.id()
-      const by = { epoch: 'e', counter: 1, lastAcked: { sequence: 0, incarnation: 'i', epoch: '0' } }
-      same(told(await store.append(streamId, batch('a'), by)), 'fenced', "a writer's append")
-      same(told(await store.append(streamId, batch('a'), guest())), 'moved', "a guest's append")
-      const ticket = move('0.i.0', 's')
-      same(told(await store.append(streamId, batch('a'), guest(), ticket)), 'moved', "a guest's append with a ticket")
-      same(await store.claim(streamId, 'me', 1000, true), { outcome: 'absent' }, 'claim')
-      same(await store.renew(streamId, 'e', 1000), undefined, 'renew')
-      await store.release(streamId, 'e')
-      await store.trim(streamId, 3)
-      await store.putSnapshot(streamId, { sequence: 0, mark: '0', version: 1, body: '{}' }, 3)
-      await store.putBlob(streamId, 'h', new Uint8Array([1]))
-      same(await store.find(streamId, 'k'), undefined, 'find')
-      same(await store.getSnapshot(streamId, 10), undefined, 'getSnapshot')
-      same(await store.getBlob(streamId, 'h'), undefined, 'getBlob')
-      same(await store.remove(streamId), false, 'remove')
-      same(await store.read(streamId, { sequence: 0 }, { batches: 9, bytes: 9 }), undefined, 'read')
-      same(await store.create(streamId, null), true, 'create after all that')
-      same(await store.getSnapshot(streamId, 10), undefined, 'a snapshot that came before its log')
-      same(await store.getBlob(streamId, 'h'), undefined, 'a blob that came before its log')
-    },
-  ),
+  define('interface', 'only create and fork make a log; other calls report it as missing', async trial => {
+    const store = await trial.open()
+    const streamId = trial.id()
+    const by = { epoch: 'e', counter: 1, lastAcked: { sequence: 0, incarnation: 'i', epoch: '0' } }
+    same(told(await store.append(streamId, batch('a'), by)), 'fenced', "a writer's append")
+    same(told(await store.append(streamId, batch('a'), guest())), 'moved', "a guest's append")
+    const ticket = move('0.i.0', 's')
+    same(told(await store.append(streamId, batch('a'), guest(), ticket)), 'moved', "a guest's append with a ticket")
+    same(await store.claim(streamId, 'me', 1000, true), { outcome: 'absent' }, 'claim')
+    same(await store.renew(streamId, 'e', 1000), undefined, 'renew')
+    await store.release(streamId, 'e')
+    await store.trim(streamId, 3)
+    await store.putSnapshot(streamId, { sequence: 0, mark: '0', version: 1, body: '{}' }, 3)
+    await store.putBlob(streamId, 'h', new Uint8Array([1]))
+    same(await store.find(streamId, 'k'), undefined, 'find')
+    same(await store.getSnapshot(streamId, 10), undefined, 'getSnapshot')
+    same(await store.getBlob(streamId, 'h'), undefined, 'getBlob')
+    same(await store.remove(streamId), false, 'remove')
+    same(await store.read(streamId, { sequence: 0 }, { batches: 9, bytes: 9 }), undefined, 'read')
+    same(await store.create(streamId, null), true, 'create after all that')
+    same(await store.getSnapshot(streamId, 10), undefined, 'a snapshot that came before its log')
+    same(await store.getBlob(streamId, 'h'), undefined, 'a blob that came before its log')
+  }),
 
-  define(1, 'sequences start at 1 and have no gap, and a batch stands whole in its place', async trial => {
+  define(1, 'sequences start at 1 without gaps, and each batch is contiguous', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const writer = await trial.writer(store, streamId)
@@ -87,7 +83,7 @@ export const order: readonly Case[] = [
     same({ head, mark, truncated }, { head: 6, mark: writer.epoch, truncated: null }, 'the head')
   }),
 
-  define(1, 'appenders at work at once get whole batches without gap or overlap', async trial => {
+  define(1, 'concurrent appends get contiguous batches without gap or overlap', async trial => {
     const handles = await trial.opened(HANDLES)
     const streamId = await trial.log(handles[0] as LogStore)
     const acked = (await Promise.all(handles.map((store, i) => appendRounds(store, streamId, `${i}`)))).flat()
@@ -99,7 +95,7 @@ export const order: readonly Case[] = [
     same(stored, told.sort(inOrder), 'what the log holds and what the appenders were told')
   }),
 
-  define(1, 'a page is read at one position, also while others append', async trial => {
+  define(1, 'a page is a consistent read while other writers append', async trial => {
     const [reader, ...writers] = (await trial.opened(HANDLES)) as [LogStore, ...LogStore[]]
     const streamId = await trial.log(reader)
     let writing = true
@@ -119,7 +115,7 @@ export const order: readonly Case[] = [
     await Promise.all([work, look()])
   }),
 
-  define(1, 'timestamps are times by the store and never go back', async trial => {
+  define(1, 'timestamps come from the clock of the store and never decrease', async trial => {
     const handles = await trial.opened(HANDLES)
     const [store] = handles as [LogStore]
     const streamId = await trial.log(store)
@@ -133,7 +129,7 @@ export const order: readonly Case[] = [
 
   define(
     1,
-    'timestamps do not go back with the clock',
+    'timestamps do not decrease when the clock is moved back',
     async trial => {
       const store = await trial.open()
       const streamId = await trial.log(store)

@@ -1,9 +1,9 @@
-// The outcomes of an append are looked at in one order. Each case takes all the appends at which several things are wrong at once and one of
-// them must be told, and looks at what is left behind.
+// The checks of an append have a fixed order. Each case sends all appends in which several things are wrong, expects the outcome of
+// the first check, and then verifies the state of the log.
 
 import type { AppendResult, Batch, GuestAppend, LogStore, Page, TicketMove, WriterAppend } from '../store/log-store.ts'
 import { holds, same, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './contract-case.ts'
 import type { Trial } from './trial.ts'
 import { batch, batchOf, type ContractWriter, guest, move } from './writer.ts'
 
@@ -35,45 +35,45 @@ const guests: readonly GuestWrongs[] = (['new', 'known'] as const).flatMap(key =
   TICKETS.flatMap(ticket => SIZES.map(size => ({ key, ticket, size }))),
 )
 
-/** Laws 4, 5 and 6: the order of the outcomes of an append, and that a refused one leaves no trace. */
-export const outcomes: readonly Case[] = [
-  define(4, 'a writer of another epoch is fenced, whatever else is wrong', trial =>
+/** Laws 4, 5 and 6: the order of the checks of an append. A refused append changes nothing. */
+export const outcomes: readonly ContractCase[] = [
+  define(4, 'a writer of another epoch is fenced, before all other checks', trial =>
     tryWriters(trial, 'fenced', ({ epoch }) => epoch === 'another'),
   ),
-  define(4, "an append older than the writer's last is fenced, whatever else is wrong", trial =>
+  define(4, "an append older than the writer's last is fenced, before all later checks", trial =>
     tryWriters(trial, 'fenced', ({ epoch, counter }) => epoch === 'own' && counter === 'older'),
   ),
   define(
     5,
-    "a writer's last append, sent again, is a duplicate with its first sequences, whatever else is wrong",
+    "a writer's last append sent again is a duplicate with its first sequences, before all later checks",
     trial => tryWriters(trial, 'duplicate 4..5', ({ epoch, counter }) => epoch === 'own' && counter === 'known'),
   ),
-  define(4, 'a writer whose last acknowledged entry is lost has regressed, before the version and the size', trial =>
+  define(4, 'a writer without its last acknowledged entry has regressed, before the version and the size', trial =>
     tryWriters(trial, 'regressed', wrongs => fresh(wrongs) && wrongs.lastAcked === 'lost'),
   ),
   define(5, "a writer's append on another version is moved, before the size", trial =>
     tryWriters(trial, 'moved', wrongs => held(wrongs) && wrongs.ticket === 'wrong'),
   ),
-  define(6, "a writer's append at which only the size is wrong is too large", trial =>
+  define(6, "a writer's append of which only the size is wrong is too large", trial =>
     tryWriters(trial, 'too-large', wrongs => held(wrongs) && wrongs.ticket !== 'wrong' && wrongs.size === 'too-large'),
   ),
-  define(5, "a writer's append at which nothing is wrong is appended, and moves the ticket if asked to", trial =>
+  define(5, 'a valid append of a writer is appended, and moves the ticket if requested', trial =>
     tryWriters(trial, 'appended 6..6', wrongs => held(wrongs) && wrongs.ticket !== 'wrong' && wrongs.size === 'fits'),
   ),
-  define(5, "a guest's key is looked at before the version and the size", trial =>
+  define(5, "a guest's key is checked before the version and the size", trial =>
     tryGuests(trial, 'duplicate 2..3', ({ key }) => key === 'known'),
   ),
   define(5, "a guest's append on another version is moved, before the size", trial =>
     tryGuests(trial, 'moved', ({ key, ticket }) => key === 'new' && ticket === 'wrong'),
   ),
-  define(6, "a guest's append at which only the size is wrong is too large", trial =>
+  define(6, "a guest's append of which only the size is wrong is too large", trial =>
     tryGuests(
       trial,
       'too-large',
       ({ key, ticket, size }) => key === 'new' && ticket !== 'wrong' && size === 'too-large',
     ),
   ),
-  define(5, "a guest's append at which nothing is wrong is appended, and moves the ticket if asked to", trial =>
+  define(5, 'a valid append of a guest is appended, and moves the ticket if requested', trial =>
     tryGuests(
       trial,
       'appended 6..6',
@@ -120,7 +120,7 @@ interface Scene {
   readonly before: Page
 }
 
-/** A log whose writer appended 1 and 4..5, and a guest 2..3; the ticket moved with the first. */
+/** A log with 1 and 4..5 by its writer and 2..3 by a guest. The ticket moved with 1. */
 async function sceneOf(trial: Trial, store: LogStore, label: string): Promise<Scene> {
   const streamId = await trial.log(store, label)
   const writer = await trial.writer(store, streamId)
@@ -169,7 +169,7 @@ function wasAppended(
   same(after.batches.slice(0, -1), before.batches, 'what was there before')
 }
 
-/** A regressed log keeps what it has under a new incarnation, and its writer is out. */
+/** Expects that a regressed log has its entries under a new incarnation, and that its writer is fenced. */
 async function hasRegressed({ store, streamId, writer, before }: Scene, after: Page, wrong: string): Promise<void> {
   holds(after.incarnation !== before.incarnation, `a new incarnation after an append with ${wrong}`)
   const kept = ({ head, mark, floor, version, ticket, batches }: Page) => ({
@@ -189,7 +189,7 @@ async function hasRegressed({ store, streamId, writer, before }: Scene, after: P
   )
 }
 
-/** What was refused is as if it had never been sent: the same append, put right, is taken. */
+/** Expects that a refused append left nothing: the corrected append succeeds. */
 async function goesOn(
   { store, streamId, writer, before }: Scene,
   { outcome }: AppendResult,

@@ -1,13 +1,13 @@
 import type { Cursor } from '@millrace/protocol'
 import type { LogStore, Page, ReadLimit } from '../store/log-store.ts'
 import { holds, range, same, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './contract-case.ts'
 import { ALL, HEAD_ONLY, type Trial } from './trial.ts'
 import { batch, batchOf, type ContractWriter, guest } from './writer.ts'
 
-/** Laws 2 and 8: what a cursor proves, and how much one read gives. */
-export const reading: readonly Case[] = [
-  define(2, 'a cursor gives the batches that reach past it, whole', async trial => {
+/** Laws 2 and 8: checks of a cursor, and limits of a read. */
+export const reading: readonly ContractCase[] = [
+  define(2, 'a read returns all whole batches that end after the cursor', async trial => {
     const { store, streamId, at } = await three(trial)
     const expected = ['1..2 3..3 4..6', '1..2 3..3 4..6', '3..3 4..6', '4..6', '4..6', '4..6', '']
     for (const [sequence, ranges] of expected.entries()) {
@@ -39,7 +39,7 @@ export const reading: readonly Case[] = [
     await truncates(trial, store, streamId, { ...at(6), epoch: '0' }, 'epoch')
   }),
 
-  define(2, 'a cursor past the head is truncated, not answered with silence', async trial => {
+  define(2, 'a cursor past the head is truncated instead of an empty page', async trial => {
     const { store, streamId, writer, at } = await three(trial)
     for (const sequence of [7, 8, 1_000_000]) {
       await truncates(trial, store, streamId, { ...at(6), sequence }, 'past-head')
@@ -81,7 +81,7 @@ export const reading: readonly Case[] = [
     same([page.truncated, page.batches.map(range).join()], [null, '1..1'], 'the same cursor after an append')
   }),
 
-  define(2, 'a truncated page tells the head all the same', async trial => {
+  define(2, 'a truncated page still contains the head', async trial => {
     const { store, streamId, at } = await three(trial)
     const { incarnation } = at(0)
     const { head, mark, floor, truncated, ...page } = await trial.page(store, streamId, { ...at(6), sequence: 9 })
@@ -92,7 +92,7 @@ export const reading: readonly Case[] = [
     )
   }),
 
-  define(8, 'a read gives no more batches than asked for; none reads the head alone', async trial => {
+  define(8, 'a read returns at most the requested batches; zero reads only the head', async trial => {
     const { store, streamId, at } = await three(trial)
     const gives = async (limit: ReadLimit, ranges: string, cursor = at(0)) => {
       const page = await trial.page(store, streamId, cursor, limit)
@@ -107,7 +107,7 @@ export const reading: readonly Case[] = [
     same(past.truncated, 'past-head', 'a read of the head alone still proves its cursor')
   }),
 
-  define(8, 'a read ends about where its bytes are reached, and gives at least one batch', async trial => {
+  define(8, 'a read stops after the batch that reaches the byte limit, and returns at least one batch', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     for (let i = 0; i < 8; i++) await store.append(streamId, batchOf(1000), guest())
@@ -123,7 +123,7 @@ export const reading: readonly Case[] = [
     same([await given(100_000, 0, 2), await given(1, 0, 2)], [2, 1], 'the smaller of the two limits counts')
   }),
 
-  define(2, 'a log read in pages is the log', async trial => {
+  define(2, 'reading page by page returns every batch once', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const writer = await trial.writer(store, streamId)

@@ -1,15 +1,15 @@
 import type { Cursor } from '@millrace/protocol'
 import type { LogStore } from '../store/log-store.ts'
 import { holds, same, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './contract-case.ts'
 import { LONG, SHORT, type Trial } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
 
-/** Law 4: a log that lost what it had acknowledged says so, and begins a new incarnation. */
-export const regress: readonly Case[] = [
+/** Law 4: a log that lost acknowledged entries reports it and starts a new incarnation. */
+export const regress: readonly ContractCase[] = [
   define(
     4,
-    'a log holds the entries of its writer and of guests, inside a batch, at the start and at the floor',
+    'finds acknowledged entries of the writer and of guests, inside a batch, at the start and at the floor',
     async trial => {
       const store = await trial.open()
       for (const floor of [0, 2, 3, 4]) {
@@ -27,14 +27,14 @@ export const regress: readonly Case[] = [
     },
   ),
 
-  define(4, 'an entry that was trimmed was held', async trial => {
+  define(4, 'a trimmed entry counts as present', async trial => {
     const store = await trial.open()
     const { streamId, at, appendAfter } = await sceneOf(trial, store, 'log')
     await store.trim(streamId, 4)
     same(told(await appendAfter(at(2))), 'appended 5..5', 'an append whose last acknowledged entry was trimmed')
   }),
 
-  define(4, 'a log that does not hold the last acknowledged entry has regressed', async trial => {
+  define(4, 'a log without the last acknowledged entry has regressed', async trial => {
     const store = await trial.open()
     const lost: ((at: (sequence: number) => Cursor) => Cursor)[] = [
       at => ({ ...at(4), sequence: 5 }),
@@ -72,7 +72,7 @@ export const regress: readonly Case[] = [
     same([truncated, batches], [null, []], 'a number, which proves nothing')
   }),
 
-  define(4, 'a regressed log goes on by a new claim, on the same ticket, after the entries it has', async trial => {
+  define(4, 'a new claim continues a regressed log after its last entry, with the same ticket', async trial => {
     const store = await trial.open()
     const { streamId, epoch, at, appendAfter } = await sceneOf(trial, store, 'log')
     const { version } = await trial.head(store, streamId)
@@ -87,7 +87,7 @@ export const regress: readonly Case[] = [
     same(told(await store.append(streamId, batch('f'), guest('key'))), 'duplicate 3..3', 'a key from before')
   }),
 
-  define(4, 'a regressed log is found by drivers, at the latest when its lease has run out', async trial => {
+  define(4, 'drivers find a regressed log at the latest when its lease expires', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const program = trial.name('program')

@@ -1,14 +1,14 @@
 import type { Fork, LogStore, Page } from '../store/log-store.ts'
 import { codeOf, holds, rejects, same, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './contract-case.ts'
 import { LONG, type Trial } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
 
 const FORK: Fork = { principal: null, ticket: { state: '', due: { at: null, program: null } }, closing: null }
 
-/** Laws 2 and 4: what ends with a log, with a backup that was put back, and with a handle. */
-export const removal: readonly Case[] = [
-  define('interface', 'remove: takes all there is of a log, and tells whether there was one', async trial => {
+/** Laws 2 and 4: removal of a log, restored backups and closed handles. */
+export const removal: readonly ContractCase[] = [
+  define('interface', 'remove: deletes everything of a log and returns whether it existed', async trial => {
     const { store, streamId, writer, principal } = await sceneOf(trial)
     const { version } = await trial.head(store, streamId)
     same(await store.remove(streamId), true, 'remove of a log that is there')
@@ -26,7 +26,7 @@ export const removal: readonly Case[] = [
     same(await store.fork(streamId, 0, trial.id('fork'), FORK), 'absent', 'fork')
   }),
 
-  define(5, 'remove: on a version, takes the log only if its ticket still has that', async trial => {
+  define(5, 'remove: with a version, deletes the log only if the ticket still has that version', async trial => {
     const { store, streamId, writer } = await sceneOf(trial)
     const before = await trial.page(store, streamId)
     const { version: first, incarnation } = before
@@ -43,7 +43,7 @@ export const removal: readonly Case[] = [
     same(await store.remove(streamId, version), false, 'remove of a log that is not there')
   }),
 
-  define(5, 'remove: of a removal and a move of the ticket at once on one version one wins', async trial => {
+  define(5, 'remove: of a concurrent removal and ticket move on one version exactly one wins', async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     for (let round = 0; round < 8; round++) {
       const streamId = await trial.log(store, `log-${round}`)
@@ -59,7 +59,7 @@ export const removal: readonly Case[] = [
     }
   }),
 
-  define('interface', 'remove: an append at the same time leaves nothing behind', async trial => {
+  define('interface', 'remove: a concurrent append leaves nothing behind', async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     const principal = trial.name('ann')
     const program = trial.name('program')
@@ -89,7 +89,7 @@ export const removal: readonly Case[] = [
     }
   }),
 
-  define(2, 'remove: a log made again under its name is another', async trial => {
+  define(2, 'remove: a log created again under the same id is a different log', async trial => {
     const { store, streamId, writer } = await sceneOf(trial)
     const before = await trial.page(store, streamId)
     await store.remove(streamId)
@@ -129,7 +129,7 @@ export const removal: readonly Case[] = [
 
   define(
     2,
-    'restored: gives every log a new incarnation, ends leases and epochs, and keeps the rest',
+    'restored: gives every log a new incarnation, ends leases and epochs, and leaves the rest unchanged',
     async trial => {
       const { store, streamId, writer } = await sceneOf(trial)
       const program = trial.name('program')
@@ -175,7 +175,7 @@ export const removal: readonly Case[] = [
     { alone: true },
   ),
 
-  define('interface', 'close: every call of the handle is rejected, and the others go on', async trial => {
+  define('interface', 'close: rejects every call of this handle; other handles continue', async trial => {
     const { store, streamId, writer } = await sceneOf(trial)
     const other = await trial.open()
     await trial.close(other)
@@ -203,23 +203,19 @@ export const removal: readonly Case[] = [
     same(told(await writer.append(batch('d'))), 'appended 4..4', 'an append by another handle')
   }),
 
-  define(
-    'interface',
-    'close: wakes who watches through the handle, who is then told that it is closed',
-    async trial => {
-      const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
-      const ids = [await trial.log(store), trial.id('absent')]
-      const told = new Set<number>()
-      for (const [i, streamId] of [...ids, ...ids].entries()) {
-        const look = () => other.read(streamId, { sequence: 0 }, { batches: 0, bytes: 1 })
-        other.watch(streamId, () => void look().catch(error => codeOf(error) === 'closed' && told.add(i)))
-      }
-      await trial.close(other)
-      await trial.until('each of 4 watchers was told that its handle is closed', async () => told.size === 4)
-    },
-  ),
+  define('interface', 'close: wakes the watchers of this handle, and their reads reject with closed', async trial => {
+    const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
+    const ids = [await trial.log(store), trial.id('absent')]
+    const told = new Set<number>()
+    for (const [i, streamId] of [...ids, ...ids].entries()) {
+      const look = () => other.read(streamId, { sequence: 0 }, { batches: 0, bytes: 1 })
+      other.watch(streamId, () => void look().catch(error => codeOf(error) === 'closed' && told.add(i)))
+    }
+    await trial.close(other)
+    await trial.until('each of 4 watchers was told that its handle is closed', async () => told.size === 4)
+  }),
 
-  define('interface', 'close: ends the watches of the handle and those of no other', async trial => {
+  define('interface', 'close: ends the watches of this handle only', async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     const streamId = await trial.log(store)
     const closed = trial.follow(other, streamId)
@@ -235,7 +231,7 @@ export const removal: readonly Case[] = [
   }),
 ]
 
-/** A log with one of everything: 1 of the writer, a guest's 2, 3 of the writer, a snapshot, a blob, a lease. */
+/** A log with 1 and 3 by its writer, 2 by a guest, a snapshot, a blob and a lease. */
 async function sceneOf(trial: Trial) {
   const store: LogStore = await trial.open()
   const principal = trial.name('ann')

@@ -1,17 +1,17 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { AppendResult, Batch, GuestAppend, LogStore, WriterAppend } from '../store/log-store.ts'
 import { range, same, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './contract-case.ts'
 import { LONG, type Trial } from './trial.ts'
 import { batch, guest, move, textsOf } from './writer.ts'
 
 const RESTARTS = { alone: true, needs: ['restart'] } as const
 
-/** Laws 2, 4 and 5 over the end of the server: what was acknowledged is there, and who repeats is told so. */
-export const restarts: readonly Case[] = [
+/** Laws 2, 4 and 5 across a restart of the server: acknowledged entries survive, and retries are duplicates. */
+export const restarts: readonly ContractCase[] = [
   define(
     2,
-    'restart: what was acknowledged is there, as it was',
+    'restart: acknowledged data is unchanged',
     async trial => {
       const store = await trial.open()
       const principal = trial.name('ann')
@@ -59,7 +59,7 @@ export const restarts: readonly Case[] = [
 
   define(
     1,
-    'restart: appends at work are there once each, and who repeats them is told where',
+    'restart: appends in flight exist once each, and a retry returns their sequences',
     async trial => {
       const handles = await trial.opened(3)
       const [store] = handles as [LogStore]
@@ -68,7 +68,7 @@ export const restarts: readonly Case[] = [
       let working = true
       const append = async (each: LogStore, text: string, by: WriterAppend | GuestAppend): Promise<AppendResult> => {
         const result = await insist(trial, each, streamId, batch(text, 'tail'), by)
-        // A store that answers within this turn of the event loop would let nobody else have one.
+        // A store that answers without yielding to the event loop would block the other calls.
         await turn()
         acked.set(text, 'first' in result ? range(result) : result.outcome)
         return result
@@ -104,7 +104,7 @@ export const restarts: readonly Case[] = [
 
   define(
     2,
-    'restart: a watch goes on, and no append after it is missed',
+    'restart: a watch continues and misses no later append',
     async trial => {
       const store = await trial.open()
       const streamId = await trial.log(store)
@@ -123,6 +123,6 @@ export const restarts: readonly Case[] = [
   ),
 ]
 
-/** Sends an append again, under the same key or count, until it is answered. */
+/** Retries an append under the same key or counter until it gets an answer. */
 const insist = (trial: Trial, store: LogStore, id: string, added: Batch, by: WriterAppend | GuestAppend) =>
   trial.available(() => store.append(id, added, by))

@@ -1,10 +1,10 @@
 import type { LogStore } from '../store/log-store.ts'
 import { holds, same, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './contract-case.ts'
 import type { Trial } from './trial.ts'
 import { batch, batchOf, guest, move, textsOf } from './writer.ts'
 
-/** Names that are easily taken for something else, or for one another. */
+/** Names with special characters, and names that are easily confused. */
 const NAMES = [
   ...['', ' ', 'a', 'A', ' a', 'a ', 'a\u00a0', 'é', 'e\u0301', 'É', '語', '🙂', '\u200b', '\ufeff', '\ufeffa'],
   ...['__proto__', 'constructor', 'toString', 'null', 'undefined', 'true', '0', '00', '-1', '1e0', 'NaN'],
@@ -55,7 +55,7 @@ const NAMES = [
   ...[long('x'), `${long('x')}y`, long('語')],
 ]
 
-/** JSON texts that a store which looks into them would change. */
+/** JSON texts that change when they are parsed and serialised. */
 const BODIES = [
   '[null]',
   ' [ 1 , 2 ]\n',
@@ -69,9 +69,9 @@ const BODIES = [
 
 const BYTES = 1024 * 1024
 
-/** Law 6, and the interface: texts are opaque, and are measured before a sequence is taken. */
-export const texts: readonly Case[] = [
-  define(6, 'a batch of exactly maxBatchBytes is taken, one of a byte more is not', async trial => {
+/** Law 6, and the interface: texts are opaque. Their size is checked before a sequence is assigned. */
+export const texts: readonly ContractCase[] = [
+  define(6, 'a batch of exactly maxBatchBytes is appended, one more byte is too large', async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     const max = store.maxBatchBytes
     holds(Number.isSafeInteger(max) && max > 0, 'maxBatchBytes is a number of bytes', max)
@@ -100,7 +100,7 @@ export const texts: readonly Case[] = [
     same(told(await store.append(streamId, fits, guest())), 'appended 1..1', 'as many bytes as fit')
   }),
 
-  define(6, 'what was too large took no sequence, no key, no count and no ticket', async trial => {
+  define(6, 'an append that was too large changes no sequence, key, counter or ticket', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const { version } = await trial.head(store, streamId)
@@ -115,7 +115,7 @@ export const texts: readonly Case[] = [
     same(told(await writer.append(batch('b'), move(version, 's'))), 'appended 2..2', 'a smaller batch, same count')
   }),
 
-  define('interface', 'a body comes back as it was, whatever JSON text it is', async trial => {
+  define('interface', 'a body is returned unchanged for any JSON text', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const writer = await trial.writer(store, streamId)
@@ -132,7 +132,7 @@ export const texts: readonly Case[] = [
     }
   }),
 
-  define('interface', "a ticket's text comes back as it was, whatever text it is", async trial => {
+  define('interface', 'a ticket is returned unchanged for any text', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     for (const state of [...NAMES.filter(name => !name.includes('\0')), ...BODIES, 'x'.repeat(100_000)]) {
@@ -142,7 +142,7 @@ export const texts: readonly Case[] = [
     }
   }),
 
-  define('interface', 'a stream id is any text, and no two are taken for one', async trial => {
+  define('interface', 'a stream id is any text, and different ids never collide', async trial => {
     const store = await trial.open()
     for (const name of NAMES) await store.remove(trial.own(name))
     for (const name of NAMES) same(await store.create(name, null), true, `create of ${JSON.stringify(name)}`)
@@ -165,7 +165,7 @@ export const texts: readonly Case[] = [
     }
   }),
 
-  define('interface', 'a key is any text, and no two are taken for one', async trial => {
+  define('interface', 'a key is any text, and different keys never collide', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     for (const [i, name] of NAMES.entries()) {
@@ -181,7 +181,7 @@ export const texts: readonly Case[] = [
     }
   }),
 
-  define('interface', 'owners, programs and principals are any text, and no two are taken for one', async trial => {
+  define('interface', 'owners, programs and principals are any text, and different ones never collide', async trial => {
     const store = await trial.open()
     const ids = await eachNamed(trial, store)
     const unique = trial.name('')
@@ -214,7 +214,7 @@ async function eachNamed(trial: Trial, store: LogStore): Promise<string[]> {
   return ids
 }
 
-/** Five hundred characters that do not shrink when they are packed. */
+/** 500 characters that do not compress. */
 function long(letter: string): string {
   const code = letter.charCodeAt(0)
   return Array.from({ length: 500 }, (_, i) => String.fromCharCode(code - ((i * i * 7 + (i >> 3)) % 23))).join('')

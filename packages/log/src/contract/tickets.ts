@@ -1,9 +1,9 @@
 import type { LogStore, Page } from '../store/log-store.ts'
 import { holds, range, same, seen, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './contract-case.ts'
 import { batch, batchOfChunks, guest, move, textsOf } from './writer.ts'
 
-/** What changes what should happen next, and is never written on an old version. */
+/** Chunks that move the ticket and are never appended on an old version. */
 const DECISIONS = [
   'run-started',
   'run-paused',
@@ -14,8 +14,8 @@ const DECISIONS = [
   'session-info',
 ]
 
-/** Laws 3, 5 and 7: the ticket moves with its entries, on the version on which that was decided, and takes nothing back. */
-export const tickets: readonly Case[] = [
+/** Laws 3, 5 and 7: the ticket moves atomically with its entries, on the version it was decided on. */
+export const tickets: readonly ContractCase[] = [
   define(5, "a ticket's version is the cursor of the last entry of the append that moved it", async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
@@ -39,7 +39,7 @@ export const tickets: readonly Case[] = [
     await shows(`6.${incarnation}.${by.nonce}~6`, '', 'a trim')
   }),
 
-  define(5, 'touchedAt tells when the ticket last moved', async trial => {
+  define(5, 'touchedAt is the time at which the ticket last moved', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const created = await trial.head(store, streamId)
@@ -55,7 +55,7 @@ export const tickets: readonly Case[] = [
     same(createdAt, created.createdAt, 'createdAt')
   }),
 
-  define(5, 'an append on any version but the present one is moved', async trial => {
+  define(5, 'an append on any version but the current one is moved', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const { version: first, incarnation } = await trial.head(store, streamId)
@@ -73,7 +73,7 @@ export const tickets: readonly Case[] = [
   }),
 
   ...DECISIONS.map(type =>
-    define(5, `a ${type} on an old version is moved, a writer's as well as a guest's`, async trial => {
+    define(5, `a ${type} on an old version is moved, for writers and guests`, async trial => {
       const store = await trial.open()
       const streamId = await trial.log(store)
       const { version } = await trial.head(store, streamId)
@@ -88,7 +88,7 @@ export const tickets: readonly Case[] = [
     }),
   ),
 
-  define(5, 'of several appends at once on one version one moves the ticket', async trial => {
+  define(5, 'one of several concurrent appends on one version moves the ticket', async trial => {
     const handles = await trial.opened(4)
     const [store] = handles as [LogStore]
     const streamId = await trial.log(store)
@@ -107,7 +107,7 @@ export const tickets: readonly Case[] = [
     }
   }),
 
-  define(5, 'nothing that was decided on the ticket is lost to another decision', async trial => {
+  define(5, 'concurrent ticket moves lose no decision', async trial => {
     const handles = await trial.opened(3)
     const [store] = handles as [LogStore]
     const streamId = await trial.log(store)
@@ -130,7 +130,7 @@ export const tickets: readonly Case[] = [
     same(batches.flatMap(({ body }) => textsOf(body)).join(' '), ticket, 'the entries, in the order of the ticket')
   }),
 
-  define(5, 'the ticket is never seen without the entries that moved it', async trial => {
+  define(5, 'no read returns the ticket without the entries that moved it', async trial => {
     const [reader, ...others] = (await trial.opened(3)) as [LogStore, ...LogStore[]]
     const streamId = await trial.log(reader)
     let writing = true
@@ -151,7 +151,7 @@ export const tickets: readonly Case[] = [
     agrees(await trial.page(reader, streamId))
   }),
 
-  define(7, 'of several ends of a run at once one is written', async trial => {
+  define(7, 'one of several concurrent ends of a run is appended', async trial => {
     const handles = await trial.opened(4)
     const [store] = handles as [LogStore]
     const streamId = await trial.log(store)
@@ -167,7 +167,7 @@ export const tickets: readonly Case[] = [
     same((await trial.page(store, streamId)).batches.length, 2, 'the batches of the log')
   }),
 
-  define(3, 'a discard, a rewind or an end changes no batch that is there', async trial => {
+  define(3, 'a discard, a rewind or an end changes no earlier batch', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const writer = await trial.writer(store, streamId)

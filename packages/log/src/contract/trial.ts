@@ -3,48 +3,48 @@ import type { Cursor, UnprovenCursor } from '@millrace/protocol'
 import type { LogStore, Page, ReadLimit } from '../store/log-store.ts'
 import { randomName } from '../store/names.ts'
 import { codeOf, same, seen, there } from './assert.ts'
-import type { Subject } from './case.ts'
+import type { StoreUnderTest } from './contract-case.ts'
 import { Follower } from './follower.ts'
 import { ContractWriter } from './writer.ts'
 
-const PATIENCE = 10_000
+const DEFAULT_TIMEOUT_MS = 10_000
 const POLL = 3
 const ENOUGH = 100
 
-/** A lease that does not run out while a case runs. */
+/** A lease that does not expire during a case, in ms. */
 export const LONG = 3_600_000
-/** A lease that a case waits for to run out. */
+/** A lease that a case lets expire, in ms. */
 export const SHORT = 40
 
-/** More than any case writes, and a number that every database takes. */
+/** More than any case writes, within the range of every database. */
 export const ALL = { batches: 1_000_000, bytes: 2 ** 30 }
 export const HEAD_ONLY = { batches: 0, bytes: 2 ** 30 }
 
-/** One run of a case: its handles, its logs and its patience. */
+/** One execution of a case: its handles, its logs and its timeout. */
 export class Trial {
-  readonly subject: Subject
-  readonly patience: number
+  readonly subject: StoreUnderTest
+  readonly timeoutMs: number
   readonly #prefix = randomName()
   readonly #handles = new Set<LogStore>()
   readonly #streams = new Set<string>()
   readonly #followers = new Set<Follower>()
 
-  constructor(subject: Subject) {
+  constructor(subject: StoreUnderTest) {
     this.subject = subject
-    this.patience = subject.patience ?? PATIENCE
+    this.timeoutMs = subject.timeoutMs ?? DEFAULT_TIMEOUT_MS
   }
 
-  /** A name that no other trial has. */
+  /** A name that is unique to this trial. */
   name(label: string): string {
     return `${this.#prefix}-${label}`
   }
 
-  /** A stream id of this trial, whose log goes with it. */
+  /** A unique stream id. Its log is removed at the end of the trial. */
   id(label = 'log'): string {
     return this.own(this.name(label))
   }
 
-  /** A stream id that other trials may have used as well, whose log goes with this one. */
+  /** A stream id that other trials may use too. Its log is removed at the end of this trial. */
   own(streamId: string): string {
     this.#streams.add(streamId)
     return streamId
@@ -72,7 +72,7 @@ export class Trial {
     return streamId
   }
 
-  /** A page of a log that must be there: all of it, unless said. */
+  /** Reads a page of an existing log. @default the whole log */
   async page(
     store: LogStore,
     streamId: string,
@@ -82,12 +82,12 @@ export class Trial {
     return there(await store.read(streamId, after, limit), `read of the log '${streamId}', which was created`)
   }
 
-  /** The log's head alone, whatever was trimmed. */
+  /** Reads only the head of a log. */
   head(store: LogStore, streamId: string): Promise<Page> {
     return this.page(store, streamId, { sequence: 0 }, HEAD_ONLY)
   }
 
-  /** Claims a log as a driver does: it reads the head after its claim. */
+  /** Claims a log like a driver: reads the head after the claim. */
   async writer(store: LogStore, streamId: string, ttl = LONG, takeover = false): Promise<ContractWriter> {
     const claim = await store.claim(streamId, this.name('owner'), ttl, takeover)
     if (claim.outcome !== 'claimed') throw seen(`claim: expected 'claimed', saw '${claim.outcome}'`)
@@ -95,31 +95,31 @@ export class Trial {
     return new ContractWriter(store, streamId, claim, { sequence: head, incarnation, epoch: mark })
   }
 
-  /** Waits until the store's clock has reached a time: moves it where it can be moved. */
+  /** Waits until the clock of the store has reached a time. Moves the clock if possible. */
   async reach(store: LogStore, streamId: string, time: number): Promise<void> {
     const late = time - (await this.head(store, streamId)).clock
     if (late > 0) await this.subject.advance?.(late)
     await this.until(`the store's clock reaches ${time}`, async () => (await this.head(store, streamId)).clock >= time)
   }
 
-  /** Waits until the store's clock shows another time than now. */
+  /** Waits until the clock of the store has advanced. */
   async tick(store: LogStore, streamId: string): Promise<void> {
     await this.reach(store, streamId, (await this.head(store, streamId)).clock + 1)
   }
 
-  /** Asks again until it is so. */
+  /** Polls until the condition is true. @throws after `timeoutMs` */
   async until(what: string, holds: () => Promise<boolean>): Promise<void> {
-    const end = performance.now() + this.patience
-    // A machine that stood still has waited for nothing: it must also have asked often enough.
+    const end = performance.now() + this.timeoutMs
+    // A frozen machine has not waited, so there is also a minimum number of polls.
     for (let asked = 1; !(await holds()); asked++) {
-      if (asked >= ENOUGH && performance.now() > end) throw seen(`waited ${this.patience} ms in vain until ${what}`)
+      if (asked >= ENOUGH && performance.now() > end) throw seen(`waited ${this.timeoutMs} ms for: ${what}`)
       await pause(POLL)
     }
   }
 
-  /** Calls again as long as the store is not available, as after a restart. */
+  /** Retries a call while the store is unavailable, such as after a restart. */
   async available<T>(call: () => Promise<T>): Promise<T> {
-    const end = performance.now() + this.patience
+    const end = performance.now() + this.timeoutMs
     for (;;) {
       try {
         return await call()
@@ -130,7 +130,7 @@ export class Trial {
     }
   }
 
-  /** Follows a log by its wake-ups alone. */
+  /** Follows a log, reading only on wake-ups. */
   follow(store: LogStore, streamId: string): Follower {
     const follower = new Follower(this, store, streamId)
     this.#followers.add(follower)

@@ -1,34 +1,38 @@
 import type { Cursor } from '@millrace/protocol'
 import type { LogStore } from '../store/log-store.ts'
 import { range, same, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './contract-case.ts'
 import type { Trial } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
 
-/** Law 12, as far as a store carries it: what a trim takes, and what it leaves. */
-export const trimming: readonly Case[] = [
-  define(12, 'trim: the floor rises to where it is asked to, never falls and never passes the head', async trial => {
-    const { store, streamId } = await sceneOf(trial)
-    for (const [to, floor] of [
-      [0, 0],
-      [2, 2],
-      [1, 2],
-      [0, 2],
-      [2, 2],
-      [5, 5],
-      [900, 6],
-      [3, 6],
-    ] as const) {
-      await store.trim(streamId, to)
-      const page = await trial.head(store, streamId)
-      same([page.floor, page.head], [floor, 6], `the floor and the head after trim to ${to}`)
-    }
-    const empty = await trial.log(store, 'empty')
-    await store.trim(empty, 5)
-    same((await trial.head(store, empty)).floor, 0, 'the floor of an empty log')
-  }),
+/** Law 12 in a store: effects of a trim. */
+export const trimming: readonly ContractCase[] = [
+  define(
+    12,
+    'trim: raises the floor to the requested sequence, never lowers it and never passes the head',
+    async trial => {
+      const { store, streamId } = await sceneOf(trial)
+      for (const [to, floor] of [
+        [0, 0],
+        [2, 2],
+        [1, 2],
+        [0, 2],
+        [2, 2],
+        [5, 5],
+        [900, 6],
+        [3, 6],
+      ] as const) {
+        await store.trim(streamId, to)
+        const page = await trial.head(store, streamId)
+        same([page.floor, page.head], [floor, 6], `the floor and the head after trim to ${to}`)
+      }
+      const empty = await trial.log(store, 'empty')
+      await store.trim(empty, 5)
+      same((await trial.head(store, empty)).floor, 0, 'the floor of an empty log')
+    },
+  ),
 
-  define(12, 'trim: what lies above the floor is read as before, from the floor on', async trial => {
+  define(12, 'trim: entries above the floor are read as before', async trial => {
     const store = await trial.open()
     for (const floor of [1, 2, 3, 4, 5, 6]) {
       const { streamId, at } = await sceneOf(trial, store, `log-${floor}`)
@@ -55,7 +59,7 @@ export const trimming: readonly Case[] = [
     same(await read(at(4)), 'below-floor', 'a cursor below the floor in that batch')
   }),
 
-  define(1, 'trim: sequences go on after a trim of everything', async trial => {
+  define(1, 'trim: sequences continue after a trim of everything', async trial => {
     const { store, streamId, writer, at } = await sceneOf(trial)
     await store.trim(streamId, 6)
     const { batches, mark } = await trial.page(store, streamId, at(6))
@@ -65,7 +69,7 @@ export const trimming: readonly Case[] = [
     same((await trial.page(store, streamId, at(6))).batches.map(range), ['7..7', '8..8'], 'the batches')
   }),
 
-  define(2, 'trim: a reader beside it gets every entry, or is told that it cannot', async trial => {
+  define(2, 'trim: a concurrent reader gets every entry or a truncated page', async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     const streamId = await trial.log(store)
     const writer = await trial.writer(store, streamId)
@@ -91,7 +95,7 @@ export const trimming: readonly Case[] = [
     await Promise.all([trim(), look()])
   }),
 
-  define(5, 'trim: keys go with their entries, but for those that are kept', async trial => {
+  define(5, 'trim: deletes the keys of its entries except kept ones', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const names = ['gone', 'kept', 'partly', 'stays']
@@ -122,7 +126,7 @@ export const trimming: readonly Case[] = [
     same(told(await store.append(streamId, batch('d', 'e', 'f'), again)), 'duplicate 4..6', 'the last append again')
   }),
 
-  define(12, 'trim: on a version, drops entries only if the ticket still has that', async trial => {
+  define(12, 'trim: with a version, drops entries only if the ticket still has that version', async trial => {
     const { store, streamId, writer } = await sceneOf(trial)
     const { version } = await trial.head(store, streamId)
     await writer.append(batch('g'), move(version, 'two'))
@@ -141,7 +145,7 @@ export const trimming: readonly Case[] = [
     same(await store.trim(trial.id('absent'), 1, next), false, 'the same on a version')
   }),
 
-  define(12, 'trim: what was decided before the floor rose is moved', async trial => {
+  define(12, 'trim: a decision from before the trim is moved', async trial => {
     const { store, streamId, writer } = await sceneOf(trial)
     const seen = new Set([(await trial.head(store, streamId)).version])
     for (const floor of [2, 3, 6]) {
@@ -163,7 +167,7 @@ export const trimming: readonly Case[] = [
     same((await trial.head(store, streamId)).version, `7.${incarnation}.${writer.epoch}`, 'the version after that')
   }),
 
-  define(12, 'trim: snapshots and blobs stay', async trial => {
+  define(12, 'trim: leaves snapshots and blobs', async trial => {
     const { store, streamId } = await sceneOf(trial)
     const snapshot = { sequence: 2, mark: 'm', version: 1, body: '{}' }
     await store.putSnapshot(streamId, snapshot, 3)

@@ -1,15 +1,15 @@
 import type { LogStore } from '../store/log-store.ts'
 import { same } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './contract-case.ts'
 import { LONG, type Trial } from './trial.ts'
 import { batch, guest, textsOf } from './writer.ts'
 
-/** Law 2, live: whatever happens to a log after `watch` wakes, by whatever handle. */
-export const watching: readonly Case[] = [
+/** Law 2, live: every change of a log after `watch` wakes, from any handle. */
+export const watching: readonly ContractCase[] = [
   define(2, 'watch: every append wakes, from the same handle', trial => appendsWake(trial, 'same')),
   define(2, 'watch: every append wakes, from another handle', trial => appendsWake(trial, 'other')),
 
-  define(2, 'watch: an append made at once after the watch wakes', async trial => {
+  define(2, 'watch: an append right after the start of the watch wakes', async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     for (let i = 0; i < 8; i++) {
       const streamId = await trial.log(store, `log-${i}`)
@@ -82,7 +82,7 @@ export const watching: readonly Case[] = [
     }
   }),
 
-  define(2, 'watch: goes on over the making of the log and over its removal', async trial => {
+  define(2, 'watch: continues when the log is created and removed', async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     const streamId = trial.id()
     const follower = trial.follow(store, streamId)
@@ -105,7 +105,7 @@ export const watching: readonly Case[] = [
     }
   }),
 
-  define(2, 'watch: stop ends one watch and no other', async trial => {
+  define(2, 'watch: stop ends only its own watch', async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     const streamId = await trial.log(store)
     const wake = counter()
@@ -127,7 +127,7 @@ export const watching: readonly Case[] = [
     await stays.sees('an append after a second stop', page => page?.head === 4)
   }),
 
-  define(2, 'watch: a reader that looks only when it is woken reads every entry once', async trial => {
+  define(2, 'watch: a reader that reads only on wake-ups gets every entry once', async trial => {
     const handles = await trial.opened(3)
     const [store] = handles as [LogStore]
     const streamId = await trial.log(store)

@@ -2,7 +2,7 @@ import type { Cursor } from '@millrace/protocol'
 import type { AppendResult, Batch, Due, GuestAppend, LogStore, TicketMove, WriterAppend } from '../store/log-store.ts'
 import { randomName } from '../store/names.ts'
 
-/** A log's writer as the contract describes one: it counts its appends and remembers what was acknowledged. */
+/** A minimal writer: counts its appends and remembers the last acknowledged entry. */
 export class ContractWriter {
   readonly epoch: string
   readonly until: number
@@ -19,7 +19,7 @@ export class ContractWriter {
     this.lastAcked = lastAcked
   }
 
-  /** What its next append names. */
+  /** The identification of its next append. */
   get by(): WriterAppend {
     return { epoch: this.epoch, counter: this.counter + 1, lastAcked: this.lastAcked }
   }
@@ -34,7 +34,7 @@ export class ContractWriter {
   }
 }
 
-/** A guest's append under a key of its own, unless one is given. */
+/** A guest's append. @default under a random key */
 export function guest(key = randomName(), keep = false): GuestAppend {
   return { key, keep, nonce: randomName() }
 }
@@ -45,14 +45,14 @@ export const batch = (...texts: string[]): Batch => ({
   count: texts.length,
 })
 
-/** A batch of one entry whose body has exactly so many bytes, of characters with one byte or with three. */
+/** A batch of one entry with a body of exactly this many bytes, in characters of one byte or of three. */
 export function batchOf(bytes: number, wide = false): Batch {
   const inside = bytes - '[""]'.length
   const text = wide ? '語'.repeat(Math.floor(inside / 3)) + 'x'.repeat(inside % 3) : 'x'.repeat(inside)
   return { body: `["${text}"]`, count: 1 }
 }
 
-/** A move of the ticket on which nothing is due, unless said. */
+/** A ticket move. @default nothing is due */
 export function move(ifVersion: string, state: string, due: Due = { at: null, program: null }): TicketMove {
   return { ifVersion, next: { state, due } }
 }

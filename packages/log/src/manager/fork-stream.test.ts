@@ -6,7 +6,7 @@ import { approve, ask, delta, failure, ID, output, request, World } from './mana
 const COPY = 'copy'
 
 describe('a fork', () => {
-  test('has the beginning of its source, and goes on by itself', async () => {
+  test('has the beginning of its source and continues independently', async () => {
     const world = new World({ blobBytes: 100 })
     const writer = await world.writer()
     writer.write(delta('shared'))
@@ -20,7 +20,7 @@ describe('a fork', () => {
     expect(copy?.incarnation).not.toBe(source?.incarnation)
     expect([source?.principal, copy?.principal]).toEqual([null, 'ada'])
     expect(copy?.ticket).toEqual(source?.ticket)
-    // What its source does, or becomes, is nothing to it.
+    // Later changes of the source do not affect the fork.
     await world.manager.deleteStream(ID)
     const next = await world.manager.createWriter(COPY, { runId: 'r2', agentType: 'assistant' })
     await next.commit([])
@@ -31,7 +31,7 @@ describe('a fork', () => {
     })
   })
 
-  test('law 7: ends the sub-agents that were at work there, those that began last first', async () => {
+  test('law 7: ends the sub-agents that were open at its position, the latest first', async () => {
     const world = new World()
     const writer = await world.writer()
     const start = (agentId: string, toolCallId: string) =>
@@ -62,7 +62,7 @@ describe('a fork', () => {
     ])
   })
 
-  test('law 7: ends the run that was open there, keeps what was shown, and drops what waited', async () => {
+  test('law 7: ends the run that was open at its position, keeps its shown text and drops its pendings', async () => {
     const world = new World()
     const writer = await world.writer()
     writer.write(delta('half a sen'))
@@ -89,7 +89,7 @@ describe('a fork', () => {
     expect(view.pendings).toEqual([])
     expect(view.requests.map(({ status }) => status)).toEqual(['removed', 'removed'])
     expect(view.messages[0]?.parts).toMatchObject([{ text: 'half a sen' }, { code: 'interrupted' }, { text: 'tence' }])
-    // Nobody answers there what is open in its source, and nobody drives it.
+    // The pendings of the source are not open in the fork, and the fork is not due.
     expect(await world.manager.append(COPY, 'ada', approve('a'))).toEqual({
       outcome: 'refused',
       reason: 'already-settled',
@@ -99,7 +99,7 @@ describe('a fork', () => {
     expect(await world.manager.due(['agent:assistant@1'])).not.toContain(COPY)
   })
 
-  test('of a request that waits has no run, tells who waits for that run, and is driven like any other', async () => {
+  test('of a waiting request has no run, reports the withdrawn run, and can be driven', async () => {
     const world = new World()
     await world.manager.createStream(ID)
     await world.manager.append(ID, 'ada', request('r1'))
@@ -118,7 +118,7 @@ describe('a fork', () => {
     expect(runs.map(({ runId, status }) => `${runId} ${status}`)).toEqual(['r2 completed'])
   })
 
-  test('at any place of its source, in the middle of a batch too', async () => {
+  test('works at any sequence of its source, also inside a batch', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([ask('a'), ask('b'), { type: 'state-snapshot', state: 1 }])
@@ -137,7 +137,7 @@ describe('a fork', () => {
     }
   })
 
-  test('knows the requests that its source had, and takes new ones', async () => {
+  test('knows the requests of its source and accepts new ones', async () => {
     const world = new World()
     await world.manager.createStream(ID)
     await world.manager.append(ID, 'ada', request('r1'))
@@ -151,7 +151,7 @@ describe('a fork', () => {
     expect(await world.manager.append(ID, 'ada', request('r2'))).toMatchObject({ outcome: 'appended' })
   })
 
-  test('of a log that was trimmed and has snapshots has what it needs of them', async () => {
+  test('of a trimmed log copies the snapshots that it needs', async () => {
     const world = new World()
     for (const runId of ['r1', 'r2', 'r3']) {
       const writer = await world.writer(runId)
@@ -172,7 +172,7 @@ describe('a fork', () => {
     expect(await failure(world.manager.forkStream(COPY, floor - 1, 'below'))).toBe('truncated')
   })
 
-  test('is not told to be there where another made it, and is where only its answer was lost', async () => {
+  test('fails if another process made the target, and succeeds if only the answer was lost', async () => {
     const world = new World()
     const writer = await world.writer()
     await world.manager.endStream(ID)
@@ -186,7 +186,7 @@ describe('a fork', () => {
       for (const other of ['ada', 'bob', undefined]) {
         expect(await failure(world.manager.forkStream(ID, at, `${COPY}${at}`, other))).toBe('exists')
       }
-      // One that is out of reach for a while and then finds another's.
+      // A store that is unavailable for a while and then has a target made by another process.
       world.tap.fail('fork')
       const late = failure(world.manager.forkStream(ID, at, `${COPY}${at}`, 'bob'))
       await world.clock.advance(1000)
@@ -195,7 +195,7 @@ describe('a fork', () => {
     }
   })
 
-  test('is refused where there is no such log or place, or the other is there', async () => {
+  test('is refused for a missing log, an invalid sequence or an existing target', async () => {
     const world = new World()
     expect(await failure(world.manager.forkStream(ID, 0, COPY))).toBe('absent')
     await world.writer()
@@ -207,7 +207,7 @@ describe('a fork', () => {
     expect(await world.lines(COPY)).toEqual([])
   })
 
-  test('a guest’s answer in the source does not answer for the copy', async () => {
+  test('does not take over an answer that its source gets later', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([

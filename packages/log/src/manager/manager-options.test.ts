@@ -4,8 +4,8 @@ import { StreamManager } from './stream-manager.ts'
 
 const WRONG = [Number.NaN, -1, 1.5, Number.POSITIVE_INFINITY, '3', null] as number[]
 
-describe('a manager refuses what it cannot mean, and says what it expected', () => {
-  test('of settings', () => {
+describe('a manager rejects invalid input and names the expected value', () => {
+  test('for settings', () => {
     const { store } = new World().tap
     for (const name of [
       'leaseMs',
@@ -29,7 +29,7 @@ describe('a manager refuses what it cannot mean, and says what it expected', () 
     expect(thrown(() => new StreamManager({ store, owner: '' }))).toBe('invalid')
   })
 
-  test('of numbers', async () => {
+  test('for numbers', async () => {
     const { manager } = new World()
     await manager.createStream(ID)
     for (const n of WRONG) {
@@ -55,7 +55,7 @@ describe('a manager refuses what it cannot mean, and says what it expected', () 
     }
   })
 
-  test('of names', async () => {
+  test('for names', async () => {
     const { manager } = new World()
     for (const name of ['', 'x'.repeat(513), '\ud800', 5, null, {}] as string[]) {
       const calls = [
@@ -74,7 +74,7 @@ describe('a manager refuses what it cannot mean, and says what it expected', () 
     }
   })
 
-  test('of a root agent with another name than its run', async () => {
+  test('for a root agent with a name other than its run', async () => {
     const { manager } = new World()
     const made = manager.createWriter(ID, { runId: 'r', agentId: 'b', agentType: 'a' })
     await expect(made).rejects.toThrow('agentId: expected r or nothing, found b: the root agent has the id of its run')

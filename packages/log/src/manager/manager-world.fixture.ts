@@ -4,28 +4,28 @@ import { decodeBatch } from '../store/entry.ts'
 import type { LogStore } from '../store/log-store.ts'
 import { Memory, memoryStore } from '../stores/memory/memory-store.ts'
 import type { Writer } from '../write/writer.ts'
+import { InstrumentedStore } from './instrumented-store.fixture.ts'
 import { StreamManager, type StreamManagerOptions } from './stream-manager.ts'
-import { Tap } from './tap.fixture.ts'
 
 export const ID = 's'
 
-/** A manager on a memory store, in a time that a test moves. */
+/** A manager on a memory store, with a virtual clock. */
 export class World {
   readonly clock = new Clock()
   readonly memory = new Memory({ clock: this.clock.now })
-  readonly tap = new Tap(memoryStore(undefined, this.memory))
+  readonly tap = new InstrumentedStore(memoryStore(undefined, this.memory))
   readonly manager: StreamManager
 
   constructor(options: Partial<StreamManagerOptions> = {}) {
     this.manager = this.process(options)
   }
 
-  /** A manager as another process would have it. */
+  /** A manager of another process. */
   process(options: Partial<StreamManagerOptions> = {}): StreamManager {
     return new StreamManager({ store: this.tap.store, timers: this.clock, ...options })
   }
 
-  /** A writer whose run has started a while ago, so that its next delta goes out at once. */
+  /** A writer with a run that started a while ago, so that its next delta is appended at once. */
   async writer(runId = 'r1', manager = this.manager): Promise<Writer> {
     const writer = await manager.createWriter(ID, { runId, agentType: 'assistant' })
     await writer.commit([])
@@ -38,7 +38,7 @@ export class World {
     return entriesOf(this.tap.store, streamId)
   }
 
-  /** The log, in a line a chunk. */
+  /** The log, one line per chunk. */
   async lines(streamId = ID): Promise<string[]> {
     return (await this.log(streamId)).map(lineOf)
   }
@@ -50,7 +50,7 @@ export async function entriesOf(store: LogStore, streamId: string): Promise<Entr
   return page?.batches.flatMap(decodeBatch) ?? []
 }
 
-/** An entry in a few words: who, on which lane if not the main one, what. */
+/** An entry as a short text: origin, lane if not the main one, chunk. */
 export function lineOf({ chunk, origin }: Pick<Entry, 'chunk' | 'origin'>): string {
   const { id, delta, toolCallId, message } = chunk as {
     id?: string

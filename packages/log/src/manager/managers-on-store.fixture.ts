@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { StoreUnderTest } from '../contract/index.ts'
 import type { LogStore } from '../store/log-store.ts'
 import { randomName } from '../store/names.ts'
 import { entriesOf, lineOf } from './manager-world.fixture.ts'
@@ -6,27 +7,21 @@ import { StreamManager, type StreamManagerOptions } from './stream-manager.ts'
 
 const POLL_MS = 3
 
-/** A store under test, as several processes have it. */
-export interface Subject {
-  /** Another handle on the same data. `end()` closes it. */
-  open(): Promise<LogStore>
-}
-
-/** Managers on one store, each with a handle of its own as separate processes have, and logs that no other test uses. */
+/** Managers on one store, each with a separate handle like a process, and logs that no other test uses. */
 export class ManagersOnStore {
-  readonly #subject: Subject
+  readonly #target: Pick<StoreUnderTest, 'open'>
   readonly #stores: LogStore[] = []
   readonly #managers: StreamManager[] = []
   readonly #ids: string[] = []
   readonly #prefix = randomName()
 
-  constructor(subject: Subject) {
-    this.#subject = subject
+  constructor(target: Pick<StoreUnderTest, 'open'>) {
+    this.#target = target
   }
 
-  /** A manager with a handle of its own, as another process has it. */
+  /** A manager with a separate handle, like another process. */
   async process(options: Partial<StreamManagerOptions> = {}): Promise<StreamManager> {
-    const store = await this.#subject.open()
+    const store = await this.#target.open()
     this.#stores.push(store)
     const manager = new StreamManager({ store, ...options })
     this.#managers.push(manager)
@@ -40,36 +35,36 @@ export class ManagersOnStore {
     return id
   }
 
-  /** The log, in a line a chunk. */
+  /** The log, one line per chunk. */
   async lines(manager: StreamManager, streamId: string): Promise<string[]> {
     return (await entriesOf(manager.store, streamId)).map(lineOf)
   }
 
-  /** Asks again until it is so. */
+  /** Polls until the condition holds. */
   async until(holds: () => Promise<boolean>): Promise<void> {
     while (!(await holds())) await pause(POLL_MS)
   }
 
   async end(): Promise<void> {
     for (const manager of this.#managers) await manager.close()
-    const store = await this.#subject.open()
+    const store = await this.#target.open()
     for (const id of this.#ids) await store.remove(id)
     for (const handle of [store, ...this.#stores]) await handle.close()
   }
 }
 
-/** What a manager does on every store alike. */
+/** A behaviour of a manager on every store. */
 export interface Behaviour {
   readonly title: string
-  run(subject: Subject): Promise<void>
+  run(target: Pick<StoreUnderTest, 'open'>): Promise<void>
 }
 
-/** Declares a behaviour, which runs on managers and logs of its own. */
+/** Defines a behaviour, which runs with its own managers and logs. */
 export function define(title: string, play: (scene: ManagersOnStore) => Promise<void>): Behaviour {
   return {
     title,
-    async run(subject) {
-      const scene = new ManagersOnStore(subject)
+    async run(target) {
+      const scene = new ManagersOnStore(target)
       try {
         await play(scene)
       } finally {
@@ -79,7 +74,7 @@ export function define(title: string, play: (scene: ManagersOnStore) => Promise<
   }
 }
 
-/** What a reader yields, and a way to wait until it has yielded something. */
+/** Collects the batches of a reader, with a way to wait for them. */
 export class Watcher<T> {
   readonly items: T[] = []
   readonly done: Promise<void>
@@ -106,7 +101,7 @@ export class Watcher<T> {
     this.#changed = Promise.withResolvers()
   }
 
-  /** Waits until it is so; what ends the reading is thrown. */
+  /** Waits until the condition holds. Throws the error that ended the reader. */
   async until(holds: (items: readonly T[]) => boolean): Promise<void> {
     while (!holds(this.items)) {
       const isOver = await Promise.race([this.#changed.promise.then(() => false), this.done.then(() => true)])

@@ -1,6 +1,6 @@
 import { describe, test } from 'vitest'
 import { Memory, memoryStore } from '../stores/memory/memory-store.ts'
-import { behaviours } from './behaviour.fixture.ts'
+import { behaviours } from './manager-behaviours.fixture.ts'
 
 describe('a manager on memory', () => {
   const memory = new Memory()

@@ -3,7 +3,7 @@ import type { Reading } from '../read/reading.ts'
 import { ID, lineOf, type World } from './manager-world.fixture.ts'
 import type { ReadEntry, ReadFrom } from './stream-manager.ts'
 
-/** Collects what a reader yields, until it ends. */
+/** Collects the batches of a reader until it ends. */
 export function collect<T>(reading: AsyncIterable<T>): { items: T[]; done: Promise<void> } {
   const items: T[] = []
   const done = (async () => {
@@ -22,7 +22,7 @@ export const read = async (world: World, options?: ReadFrom): Promise<string[]> 
   return items.map(lineOf)
 }
 
-/** A run of a few words that has ended. */
+/** An ended run with some text. */
 export async function ended(world: World, runId = 'r1', text = 'hello') {
   const writer = await world.writer(runId)
   for (const letter of text) await writer.write({ type: 'data-letter', data: letter }).appended
@@ -30,7 +30,7 @@ export async function ended(world: World, runId = 'r1', text = 'hello') {
   await writer.close()
 }
 
-/** The view of some entries, as one who was given them has it. */
+/** The view of some entries, folded by a client. */
 export function foldOf(entries: readonly Entry[], through?: number): View {
   const fold = new Fold()
   fold.apply(entries, through)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest'
 import { redis } from '../../../../scripts/services/redis.ts'
 import type { Service } from '../../../../scripts/services/server.ts'
 import { redisStore } from '../stores/redis/index.ts'
-import { behaviours } from './behaviour.fixture.ts'
+import { behaviours } from './manager-behaviours.fixture.ts'
 
 describe('a manager on Redis', () => {
   let server: Service

@@ -1,4 +1,4 @@
-// Sessions as people and programs make them: any order of words, commits, discards, answers, ends and cuts that a manager lets through.
+// Random sessions: any order of text, commits, discards, answers, ends and cuts that a manager accepts.
 
 import type { Chunk } from '@millrace/protocol'
 import fc from 'fast-check'
@@ -41,8 +41,8 @@ export const stories: fc.Arbitrary<Act[]> = fc.array(fc.record({ kind: fc.consta
   size: 'max',
 })
 
-/** Lives a story on a log; what does not fit at its moment is left out. */
-export class Story {
+/** Applies the actions to a log and skips those that are not possible at their time. */
+export class SessionStory {
   readonly #manager: StreamManager
   readonly #streamId: string
   #writer: Writer | undefined
@@ -62,7 +62,7 @@ export class Story {
     await this.#writer?.flush().catch(unlessRefused)
   }
 
-  /** Lets the log go. */
+  /** Releases the log. */
   async rest(): Promise<void> {
     await this.#writer?.close()
     this.#writer = undefined
@@ -169,7 +169,7 @@ export class Story {
     }
   }
 
-  /** The writer of the run that is open, or asked for first, or new. */
+  /** The writer of the open run, of the first request, or of a new run. */
   async #atWork(): Promise<Writer> {
     if (this.#writer && !this.#writer.signal.aborted && this.#writer.ticket.run) return this.#writer
     await this.rest()
@@ -180,7 +180,7 @@ export class Story {
     return this.#writer
   }
 
-  /** Asks for a cut at one of the places where runs started or committed. */
+  /** Requests a cut at a sequence where a run started or committed. */
   async #cut(n: number): Promise<void> {
     const places: number[] = []
     const info = await this.#manager.getInfo(this.#streamId)

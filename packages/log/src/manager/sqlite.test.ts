@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, test } from 'vitest'
 import { sqliteStore } from '../stores/sqlite/index.ts'
-import { behaviours } from './behaviour.fixture.ts'
+import { behaviours } from './manager-behaviours.fixture.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-manager-'))
 afterAll(() => rmSync(folder, { recursive: true }))

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { Cancellation } from './cancellation.ts'
 
-it('who waits is told once, why, unless they called it off', async () => {
+it('rejects each waiter once with the reason, unless it has cancelled', async () => {
   const leaving = new Cancellation()
   const told: unknown[] = []
   leaving.onCancel(why => told.push(['first', why]))

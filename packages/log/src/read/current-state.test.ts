@@ -2,7 +2,7 @@ import { type Cursor, foldLog } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { delta, failure, ID, request, World } from '../manager/manager-world.fixture.ts'
-import { Story, stories } from '../manager/session-story.fixture.ts'
+import { SessionStory, stories } from '../manager/session-story.fixture.ts'
 import { advance, EMPTY_TICKET } from '../ticket/ticket.ts'
 import { runs } from '../ticket/ticket-entries.fixture.ts'
 import { OpenDrafts } from './open-drafts.ts'
@@ -19,7 +19,7 @@ describe('the current state of a log, read repeatedly', () => {
       fc.asyncProperty(stories, async acts => {
         const world = new World({ coalesceMs: 0 })
         const other = world.process()
-        const story = new Story(world.manager, ID)
+        const story = new SessionStory(world.manager, ID)
         let seen: { told: object; was: object } | undefined
         for (const act of acts) {
           await story.live([act])
@@ -47,7 +47,7 @@ describe('the current state of a log, read repeatedly', () => {
     await fc.assert(
       fc.asyncProperty(stories, stories, async (before, after) => {
         const world = new World({ coalesceMs: 0 })
-        const story = new Story(world.manager, ID)
+        const story = new SessionStory(world.manager, ID)
         for (const acts of [before, after]) {
           await story.live(acts)
           await world.manager.snapshot(ID)

@@ -16,7 +16,7 @@ const packed = (batches: readonly StoredBatch[]): unknown => {
 
 const delta = (text: string): Chunk => ({ type: 'text-delta', id: 'text-1', delta: text })
 
-it('what the store has is what a frame says, without the origins that repeat', () => {
+it('the stored JSON equals the JSON of a frame, without repeated origins', () => {
   const child: Origin = { ...MAIN, lane: 'child', agentId: 'agent-2', agentType: 'finder' }
   const batches = storedBatches([
     [
@@ -42,7 +42,7 @@ it.each([
   expect(entriesJson(storedBatches([[{ origin: MAIN, chunk: chunk as Chunk }]]))).toBeUndefined()
 })
 
-it('of a batch that the log ends inside of, nothing is said', () => {
+it('returns nothing for a batch that the log ends inside of', () => {
   const [batch] = storedBatches([
     [
       { origin: MAIN, chunk: delta('a') },
@@ -52,7 +52,7 @@ it('of a batch that the log ends inside of, nothing is said', () => {
   expect(entriesJson([{ ...batch, last: 1 }])).toBeUndefined()
 })
 
-it('what is internal, or transient, is not plain', () => {
+it('internal and transient entries are not plain', () => {
   const plain: NewEntry = { origin: MAIN, chunk: delta('internal, transient') }
   const others: NewEntry[] = [
     { origin: MAIN, chunk: delta('a'), internal: true },
@@ -89,7 +89,7 @@ const entry = (origins: readonly Origin[]) =>
     { requiredKeys: ['origin', 'chunk'] },
   ) as fc.Arbitrary<NewEntry>
 
-it('says what the entries do, or nothing, whatever they hold', () => {
+it('equals the JSON of the entries, or returns nothing, for any content', () => {
   let said = 0
   const log = fc
     .array(origin, { minLength: 1, maxLength: 2 })

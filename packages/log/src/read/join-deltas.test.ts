@@ -11,7 +11,7 @@ const said = (...chunks: readonly object[]): NewEntry[] =>
 const delta = (text: string, more: object = {}) => ({ type: 'text-delta', id: 'text-1', delta: text, ...more })
 
 describe('consecutive deltas', () => {
-  it('are one entry before anybody merges, one a batch or several', () => {
+  it('are joined into one entry, within a batch and across batches', () => {
     const parts = [
       said({ type: 'text-start', id: 'text-1' }, delta('a')),
       said(delta('b')),
@@ -38,7 +38,7 @@ describe('consecutive deltas', () => {
     expect(decodeJoined(all)).toEqual(all.flatMap(decodeBatch))
   })
 
-  it('go no further than the log does', () => {
+  it('are joined up to the head of the log only', () => {
     const [one, two] = storedBatches([said(delta('a')), said(delta('b'), delta('c'))]) as [StoredBatch, StoredBatch]
     expect(coalesce(decodeJoined([one, { ...two, last: 2 }]))).toMatchObject([{ chunk: delta('ab') }])
   })
@@ -68,7 +68,7 @@ const chunk = fc.oneof(
 const OTHERS: Origin[] = [{ ...MAIN }, { ...MAIN, step: 2 }, { ...MAIN, lane: 'b' }, { guest: 'ann' }]
 const origin = fc.oneof({ arbitrary: fc.constant(MAIN), weight: 8 }, fc.constantFrom(...OTHERS))
 
-it('merge to what all entries merge to, whatever they say', () => {
+it('joining before merging gives the same result as merging all entries', () => {
   let fewer = 0
   const entry = fc.record({ origin, chunk }) as unknown as fc.Arbitrary<NewEntry>
   const log = fc.array(fc.array(entry, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 8 })

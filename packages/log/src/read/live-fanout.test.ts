@@ -7,7 +7,7 @@ import { memoryStore } from '../stores/memory/memory-store.ts'
 import type { LiveSubscriber } from './live-fanout.ts'
 import type { ReadBatch } from './read-batch.ts'
 
-/** A process whose calls are not delayed. */
+/** A process without delays. */
 const elsewhere = (world: World) =>
   new StreamManager({ store: memoryStore(undefined, world.memory), timers: world.clock })
 

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { delta, failure, ID, lineOf, request, World } from '../manager/manager-world.fixture.ts'
 import { open } from '../manager/reading.fixture.ts'
-import { Story, stories } from '../manager/session-story.fixture.ts'
+import { SessionStory, stories } from '../manager/session-story.fixture.ts'
 import { StreamManager } from '../manager/stream-manager.ts'
 import { memoryStore } from '../stores/memory/memory-store.ts'
 import { advance, EMPTY_TICKET } from '../ticket/ticket.ts'
@@ -14,9 +14,9 @@ const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 /** The content of the view that a late reader folds, without the fields that only the server knows. */
 const contentOf = ({ messages, state, output, structured }: View) => plain({ messages, state, output, structured })
 
-async function told(acts: Parameters<Story['live']>[0]): Promise<{ world: World; log: Entry[] }> {
+async function told(acts: Parameters<SessionStory['live']>[0]): Promise<{ world: World; log: Entry[] }> {
   const world = new World({ coalesceMs: 0 })
-  const story = new Story(world.manager, ID)
+  const story = new SessionStory(world.manager, ID)
   await story.live(acts)
   await story.rest()
   return { world, log: await world.log() }
@@ -105,7 +105,7 @@ describe('the history of a log, after any operations', () => {
     await fc.assert(
       fc.asyncProperty(stories, stories, fc.nat(20), async (before, after, maxEntries) => {
         const world = new World({ coalesceMs: 0 })
-        const story = new Story(world.manager, ID)
+        const story = new SessionStory(world.manager, ID)
         await story.live(before)
         const whole = await world.log()
         const { view, ticket } = await world.manager.view(ID)

@@ -1,10 +1,10 @@
 import type { Entry, Usage } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { openDrafts } from '../chaos/log-model.fixture.ts'
 import { delta, ID, World } from '../manager/manager-world.fixture.ts'
-import { Story, stories } from '../manager/session-story.fixture.ts'
+import { SessionStory, stories } from '../manager/session-story.fixture.ts'
 import type { StoredSnapshot } from '../store/log-store.ts'
+import { openDrafts } from '../test/chaos/log-model.fixture.ts'
 import { runs } from '../ticket/ticket-entries.fixture.ts'
 import { LogHistory } from './log-history.ts'
 
@@ -15,7 +15,7 @@ const FEW = 50
 
 const finish = (inputTokens: number) => ({ type: 'step-finish', usage: { inputTokens }, finishReason: 'stop' }) as const
 
-/** A long run whose writer died and left drafts, some from before a snapshot, some from after it. */
+/** A long run of a dead writer with drafts from before and after a snapshot. */
 async function orphan(): Promise<World> {
   const world = new World({ coalesceMs: 0 })
   const writer = await world.writer()
@@ -90,7 +90,7 @@ test('the open drafts at any sequence match the entries, with and without snapsh
   await fc.assert(
     fc.asyncProperty(stories, async acts => {
       const world = new World({ coalesceMs: 0 })
-      const story = new Story(world.manager, ID)
+      const story = new SessionStory(world.manager, ID)
       await story.live(acts)
       const past = new LogHistory(world.tap.store, ask => ask())
       const log = await world.log()

@@ -73,7 +73,7 @@ describe('a reader gets', () => {
     }
   })
 
-  test('the end of one run whose end was trimmed, by its snapshot', async () => {
+  test('the end of one run after a trim, from its snapshot', async () => {
     const world = new World()
     await ended(world, 'r1')
     await ended(world, 'r2')

@@ -1,9 +1,9 @@
 import { type Entry, Fold, isGuest, isWord, type View } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { takenBack } from '../chaos/log-model.fixture.ts'
 import { delta, ID, lineOf, request, World } from '../manager/manager-world.fixture.ts'
-import { Story, stories } from '../manager/session-story.fixture.ts'
+import { SessionStory, stories } from '../manager/session-story.fixture.ts'
+import { retractedSequences } from '../test/chaos/log-model.fixture.ts'
 import { runs } from '../ticket/ticket-entries.fixture.ts'
 import type { ReaderOptions } from './batch-reader.ts'
 
@@ -22,7 +22,7 @@ const isCut = ({ chunk }: Entry) => chunk.type === 'rewind' || chunk.type === 's
 
 /** The entries that survive the retractions: requests do, and a run's end does if some of the run is left. */
 function survivors(log: readonly Entry[]): Entry[] {
-  const taken = takenBack(log)
+  const taken = retractedSequences(log)
   const started = new Map(
     log.flatMap(({ chunk, origin, sequence: at }) => (chunk.type === 'run-started' ? [[origin.runId, at]] : [])),
   )
@@ -51,7 +51,7 @@ describe('a reader that resumes from a cursor', () => {
     await fc.assert(
       fc.asyncProperty(stories, async acts => {
         const world = new World({ coalesceMs: 0 })
-        const story = new Story(world.manager, ID)
+        const story = new SessionStory(world.manager, ID)
         await story.live(acts)
         await story.rest()
         const log = await world.log()

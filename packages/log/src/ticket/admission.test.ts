@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
-import { answeredLane, checkGuestChunk, type Refusal, refusalOf } from './admission.ts'
+import { answeredLane, checkGuestChunk, type GuestRefusalReason, guestRefusalReason } from './admission.ts'
 import { advance, EMPTY_TICKET, recordOf, type Ticket } from './ticket.ts'
 import { admittedEntries, appendAttempts, entryBy, runs, writerOf } from './ticket-entries.fixture.ts'
 
@@ -44,8 +44,8 @@ const open = (...chunks: Chunk[]): Ticket =>
     EMPTY_TICKET,
     [started, ...chunks].map(chunk => entryBy(R1, chunk)),
   )
-const refused = (ticket: Ticket, chunk: Chunk, guest = 'ada', at = NOW): Refusal | undefined =>
-  refusalOf(ticket, { origin: { guest }, chunk }, at)
+const refused = (ticket: Ticket, chunk: Chunk, guest = 'ada', at = NOW): GuestRefusalReason | undefined =>
+  guestRefusalReason(ticket, { origin: { guest }, chunk }, at)
 const then = (ticket: Ticket, ...entries: NewEntry[]): Ticket => advance(ticket, entries)
 
 describe('guest entries admitted by the ticket', () => {
@@ -310,7 +310,7 @@ describe('law 6: the size of a ticket is limited', () => {
     const name = (i: number) => `${i}${wide}`.slice(0, 512)
     for (let i = 0; i < 40; i++) {
       const entry = entryBy({ guest: wide }, { ...request(name(i), { whenBusy: 'queue' }), program: wide } as Chunk)
-      if (refusalOf(ticket, entry, NOW) === undefined) ticket = advance(ticket, [entry])
+      if (guestRefusalReason(ticket, entry, NOW) === undefined) ticket = advance(ticket, [entry])
     }
     ticket = advance(ticket, [entryBy(R1, started)])
     for (let i = 0; i < 256; i++) {

@@ -24,7 +24,7 @@ import { claimant, pendingKey, type Ticket, type TicketPending } from './ticket.
  * - `full`: too many requests wait.
  * - `moved`: the ticket is not the one on which the entry was decided.
  */
-export type Refusal =
+export type GuestRefusalReason =
   | 'already-settled'
   | 'late'
   | 'unknown'
@@ -75,7 +75,11 @@ export function checkGuestChunk(chunk: Chunk): void {
 }
 
 /** Why a guest's entry is refused on this ticket at this time, or undefined. */
-export function refusalOf(ticket: Ticket, { origin, chunk }: NewEntry, clock: number): Refusal | undefined {
+export function guestRefusalReason(
+  ticket: Ticket,
+  { origin, chunk }: NewEntry,
+  clock: number,
+): GuestRefusalReason | undefined {
   switch (chunk.type) {
     case 'tool-approval-response': {
       const pending = findPending(ticket, 'approval', chunk.approvalId)
@@ -141,13 +145,13 @@ function pendingRefusal(
   id: string,
   pending: TicketPending | undefined,
   clock: number,
-): Refusal | undefined {
+): GuestRefusalReason | undefined {
   if (pending === undefined) return settled.includes(pendingKey({ kind, id })) ? 'already-settled' : 'unknown'
   return pending.deadline !== undefined && pending.deadline <= clock ? 'late' : undefined
 }
 
 /** A result settles a client tool, never its approval. */
-function clientToolRefusal(ticket: Ticket, toolCallId: string, clock: number): Refusal | undefined {
+function clientToolRefusal(ticket: Ticket, toolCallId: string, clock: number): GuestRefusalReason | undefined {
   const pending = findPending(ticket, 'client-tool', toolCallId)
   const refusal = pendingRefusal(ticket, 'client-tool', toolCallId, pending, clock)
   if (refusal) return refusal

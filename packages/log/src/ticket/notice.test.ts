@@ -2,7 +2,7 @@ import type { Chunk } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { NewEntry } from '../store/entry.ts'
-import { answeredLane, checkGuestChunk, type Refusal, refusalOf } from './admission.ts'
+import { answeredLane, checkGuestChunk, type GuestRefusalReason, guestRefusalReason } from './admission.ts'
 import { batchProblem } from './batch-problem.ts'
 import { noticeAndDeadlineProgram, noticeProgram } from './notice.ts'
 import { advance, dueOf, EMPTY_TICKET, runDueOf, type Ticket } from './ticket.ts'
@@ -25,8 +25,8 @@ const then = (ticket: Ticket, ...chunks: Chunk[]): Ticket =>
     ticket,
     chunks.map(chunk => entryBy(chunk.type === 'run-notified' ? TELLER : R1, chunk)),
   )
-const refused = (ticket: Ticket, chunk: Chunk, at: number): Refusal | undefined =>
-  refusalOf(ticket, { origin: TELLER, chunk }, at)
+const refused = (ticket: Ticket, chunk: Chunk, at: number): GuestRefusalReason | undefined =>
+  guestRefusalReason(ticket, { origin: TELLER, chunk }, at)
 const PAUSED = { runId: 'r1', program: 'agent:a@1', status: 'paused' }
 
 describe('notices for observers', () => {

@@ -2,7 +2,7 @@ import type { Chunk, JsonObject } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { NewEntry } from '../store/entry.ts'
-import { checkGuestChunk, refusalOf } from './admission.ts'
+import { checkGuestChunk, guestRefusalReason } from './admission.ts'
 import { batchProblem } from './batch-problem.ts'
 import { listFieldProblem, MAX_PREVIEW_LINE, previewLine } from './session-info.ts'
 import { advance, EMPTY_TICKET, recordOf, type Ticket, ticketOf } from './ticket.ts'
@@ -115,7 +115,7 @@ describe('title and metadata', () => {
     const open = advance(EMPTY_TICKET, [entryBy(R1, started)])
     const stopping = after(open, { type: 'stop-requested', runId: 'r1' })
     for (const ticket of [EMPTY_TICKET, open, stopping, advance(open, [entryBy(R1, finished())])]) {
-      expect(refusalOf(ticket, entryBy(ADA, info({ title: 'A walk' })), 0)).toBeUndefined()
+      expect(guestRefusalReason(ticket, entryBy(ADA, info({ title: 'A walk' })), 0)).toBeUndefined()
     }
   })
 

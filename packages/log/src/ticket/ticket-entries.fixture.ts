@@ -3,7 +3,7 @@
 import type { Chunk, Origin, WriterOrigin } from '@millrace/protocol'
 import fc from 'fast-check'
 import type { NewEntry } from '../store/entry.ts'
-import { answeredLane, checkGuestChunk, refusalOf } from './admission.ts'
+import { answeredLane, checkGuestChunk, guestRefusalReason } from './admission.ts'
 import { batchProblem } from './batch-problem.ts'
 import { advance, EMPTY_TICKET, type Ticket } from './ticket.ts'
 
@@ -179,5 +179,5 @@ function isAdmitted(ticket: Ticket, entry: NewEntry, at: number): boolean {
   if (entry.chunk.type === 'rewind') return false
   if (entry.origin.guest === undefined) return batchProblem(ticket, [entry]) === undefined
   checkGuestChunk(entry.chunk)
-  return refusalOf(ticket, entry, at) === undefined
+  return guestRefusalReason(ticket, entry, at) === undefined
 }

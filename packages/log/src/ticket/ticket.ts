@@ -33,7 +33,7 @@ export interface TicketPending {
 export interface TicketRequest {
   readonly runId: string
   readonly program: string
-  /** Where it cuts the session before it begins, and why. */
+  /** Cuts the session at this sequence before it begins, with the reason. */
   readonly cut?: { readonly toSequence: number; readonly reason: string }
   /** Whether it stops the open run. */
   readonly stops?: true

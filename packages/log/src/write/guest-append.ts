@@ -9,13 +9,13 @@ import type { Accepted, LogStore } from '../store/log-store.ts'
 import { randomName } from '../store/names.ts'
 import { readHead } from '../store/read-head.ts'
 import type { StoreCall } from '../store/retry.ts'
-import { answeredLane, checkGuestChunk, type Refusal, refusalOf } from '../ticket/admission.ts'
+import { answeredLane, checkGuestChunk, type GuestRefusalReason, guestRefusalReason } from '../ticket/admission.ts'
 import { nameProblem } from '../ticket/name-problem.ts'
 import { advance, recordOf, ticketOf } from '../ticket/ticket.ts'
 import { checkSize, jsonOf } from './slot.ts'
 
 /** The result of a guest's append. `reason` is for programs. */
-export type GuestOutcome = Accepted | { readonly outcome: 'refused'; readonly reason: Refusal }
+export type GuestOutcome = Accepted | { readonly outcome: 'refused'; readonly reason: GuestRefusalReason }
 
 /** Chunks that settle a pending, which is open once. */
 const SETTLING_TYPES = new Set([
@@ -73,7 +73,7 @@ export async function appendAsGuest(
     }
     const ticket = ticketOf(page.ticket)
     const origin: GuestOrigin = { guest, ...answeredLane(ticket, chunk) }
-    let refusal = refusalOf(ticket, { origin, chunk }, page.clock)
+    let refusal = guestRefusalReason(ticket, { origin, chunk }, page.clock)
     if (!refusal && isRequest && chunk.cut && !(await settings.canRewindTo(streamId, chunk.cut.toSequence)))
       refusal = 'gone'
     if (!refusal && ifVersion !== undefined && page.version !== ifVersion) refusal = 'moved'

@@ -6,7 +6,7 @@ const R1 = { runId: 'r1', agentType: 'assistant' }
 const R2 = { runId: 'r2', agentType: 'assistant' }
 const hello = { messageId: 'm1', role: 'user', parts: [{ type: 'text', text: 'hello' }] } as const
 
-/** A run whose writer died with three drafts: two of its own, one of a child; and one lane that had committed. */
+/** A run of a dead writer with three drafts, one of them of a child, and one committed lane. */
 async function orphan(world: World) {
   const dead = await world.writer()
   const tool = dead.lane({ lane: 'tool' })

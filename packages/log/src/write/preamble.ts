@@ -17,7 +17,7 @@ const BEGIN_TYPES = new Set(['run-started', 'executor-superseded', 'run-resumed'
 export const begins = (entries: readonly NewEntry[]): boolean =>
   entries.some(({ chunk }) => BEGIN_TYPES.has(chunk.type))
 
-/** What is known when the writer is created, and stays while it has the log. */
+/** State at the creation of the writer, constant while it has the log. */
 export interface PreambleOptions {
   readonly origin: WriterOrigin
   readonly program: string

@@ -5,7 +5,7 @@ import { ask, delta, failure, ID, thrown, World } from '../manager/manager-world
 
 const WRITTEN = ['run-started', 'checkpoint-created']
 
-/** A writer whose run has started, and counters from there. */
+/** A writer with a started run, and its counters from there. */
 async function quiet(world: World) {
   const writer = await world.writer()
   world.tap.reset()

@@ -18,7 +18,6 @@ import { Lease } from './lease.ts'
 import { PendingWrite } from './pending-write.ts'
 import { begins, type Preamble } from './preamble.ts'
 import { type AppendContent, appendContent } from './queue.ts'
-import { checkBatch, closedError, isRefusal, lostError } from './refusal.ts'
 import {
   type BatchSlot,
   type Bounds,
@@ -33,6 +32,7 @@ import {
   writeSlots,
 } from './slot.ts'
 import { WriteQueue } from './write-queue.ts'
+import { checkBatch, closedError, isContentError, lostError } from './writer-errors.ts'
 
 /** Settings that all writers of a manager share. */
 export interface WriterSettings {
@@ -64,7 +64,7 @@ export class Writer {
   #preamble: Preamble | undefined
   #checkpoints = 0
   /** The first rejected write since the last flush. */
-  #refusal: unknown
+  #contentError: unknown
   #closing: Promise<void> | undefined
 
   constructor(
@@ -204,9 +204,9 @@ export class Writer {
   async flush(): Promise<void> {
     this.signal.throwIfAborted()
     await this.#queue.exclusive(async () => {})
-    const refusal = this.#refusal
-    this.#refusal = undefined
-    if (refusal) throw refusal
+    const contentError = this.#contentError
+    this.#contentError = undefined
+    if (contentError) throw contentError
   }
 
   /** Flushes, and releases the log. The run stays open. */
@@ -325,13 +325,13 @@ export class Writer {
       }
     } catch (error) {
       this.#refuse(content.slots, error)
-      if (!isRefusal(error)) throw error
+      if (!isContentError(error)) throw error
     }
   }
 
   #refuse(slots: readonly Slot[], error: unknown): void {
     for (const { result } of slots) result.reject(error)
-    if (slots.length > 0) this.#refusal ??= error
+    if (slots.length > 0) this.#contentError ??= error
   }
 
   /**
@@ -416,7 +416,7 @@ export class Writer {
       result = await this.#appender.append(entries, blobs, next)
     } catch (error) {
       // The outcome is unknown, so the order of later appends could not be kept.
-      if (!isRefusal(error)) this.#stop(error)
+      if (!isContentError(error)) this.#stop(error)
       throw error
     }
     if (result.outcome === 'fenced' || result.outcome === 'regressed')

@@ -21,7 +21,7 @@ import { type AnyPart, isText, isTool, PartCell } from './part-cell.ts'
 import type { Draft, Message, Pending, StructuredObject, ToolPart, View } from './view.ts'
 
 /** Why a write was dropped. */
-export type Refusal = 'foreign-draft' | 'out-of-order' | 'refused'
+export type DropReason = 'foreign-draft' | 'out-of-order' | 'refused'
 
 /** The origin of a writer, and the id of its message. */
 export interface Writer {
@@ -63,7 +63,7 @@ export class FoldContent {
   }
 
   /** Applies a chunk of a writer, or a tool chunk of a guest. Returns a refusal if it is not valid in the current state. */
-  write(entry: Entry, chunk: Chunk, writer: Writer | undefined): Refusal | undefined {
+  write(entry: Entry, chunk: Chunk, writer: Writer | undefined): DropReason | undefined {
     for (const draft of this.#drafts.apply(entry)) {
       if (chunk.type === 'step-discarded') this.#discard(draft)
       else this.#commit(draft)
@@ -107,7 +107,7 @@ export class FoldContent {
     chunk: ToolChunk,
     writer: Writer | undefined,
     draft: CellDraft | undefined,
-  ): Refusal | undefined {
+  ): DropReason | undefined {
     const cell = this.#calls.get(chunk.toolCallId)
     if (cell && !cell.isHeldFrom(draft)) {
       const { runId, agentId } = cell.message.author
@@ -127,7 +127,7 @@ export class FoldContent {
     draft: CellDraft | undefined,
     key = keyOf(chunk, entry.sequence),
     known = writer && this.messages.get(writer.id)?.parts.get(key),
-  ): Refusal | undefined {
+  ): DropReason | undefined {
     if (known?.isHeldFrom(draft)) return 'foreign-draft'
     const delta = deltaOf(chunk)
     // The text of a delta goes to the growth, so the part need not be read up to date first.
@@ -163,7 +163,7 @@ export class FoldContent {
   #writeMessage(
     { sequence: at, timestamp: createdAt }: Entry,
     { messageId: id, role, parts, metadata }: MessageChunk,
-  ): Refusal | undefined {
+  ): DropReason | undefined {
     if (this.messages.has(id) || id.includes(AGENT_MARK)) return 'refused'
     const message = new MessageCell({ id, role, createdAt }, this.#changes)
     const accepted = parts.filter(part => !isAgentOnly(part))
@@ -181,7 +181,7 @@ export class FoldContent {
     { sequence }: Entry,
     chunk: StructuredDataChunk | StructuredDataInvalidatedChunk,
     draft: CellDraft,
-  ): Refusal | undefined {
+  ): DropReason | undefined {
     const { streamId } = chunk
     const isWrite = chunk.type === 'structured-data'
     const cell = this.#objects.get(streamId) ?? new ObjectCell(streamId, new StructuredAccumulator())
@@ -390,7 +390,7 @@ export class FoldContent {
 }
 
 /** Returns a refusal instead of any error, also for a value that is nested too deep (law 9). */
-function attempt(write: () => void): Refusal | undefined {
+function attempt(write: () => void): DropReason | undefined {
   try {
     write()
     return undefined

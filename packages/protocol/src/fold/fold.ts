@@ -6,7 +6,7 @@ import { mismatch } from '../error/protocol-error.ts'
 import type { Json } from '../json/json.ts'
 import { isSameLane } from '../lane/draft-tracker.ts'
 import { type Change, Changes } from './changes.ts'
-import { FoldContent, type Refusal, type Writer } from './content.ts'
+import { type DropReason, FoldContent, type Writer } from './content.ts'
 import type { TextGrowth, TextMark } from './growing-text.ts'
 import { Ledger, type LedgerView, messageIdOf } from './ledger.ts'
 import type { PartCell } from './part-cell.ts'
@@ -27,7 +27,7 @@ import {
  * `refused`: it is not valid for its target or author.
  */
 export interface Report {
-  readonly code: 'repeated' | 'after-end' | Refusal
+  readonly code: 'repeated' | 'after-end' | DropReason
   readonly entry: Entry
 }
 

@@ -1,5 +1,5 @@
 import { isTextDelta } from '../catalogue/guards.ts'
-import { chunkOf, type StreamItem } from './filter.ts'
+import { itemChunk, type StreamItem } from './filter.ts'
 import { AbortableIterator, type StreamOptions } from './pipe.ts'
 
 /** Collects all items of a stream until it ends. */
@@ -13,7 +13,7 @@ export async function collectAll<Item>(stream: AsyncIterable<Item>, options?: St
 export async function collectText(stream: AsyncIterable<StreamItem>, options?: StreamOptions): Promise<string> {
   let text = ''
   for await (const item of new AbortableIterator(stream, options?.signal)) {
-    const chunk = chunkOf(item)
+    const chunk = itemChunk(item)
     if (isTextDelta(chunk)) text += chunk.delta
   }
   return text

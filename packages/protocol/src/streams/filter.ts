@@ -40,7 +40,7 @@ export type WithoutTypes<Item, Types extends readonly string[]> =
   Item extends Entry<infer C> ? Entry<NotOfType<C, Certain<Types>>> : NotOfType<Item, Certain<Types>>
 
 /** The chunk of an entry, or the chunk itself. Entries have no `type`. */
-export const chunkOf = (item: StreamItem): Typed => ('type' in item ? item : item.chunk)
+export const itemChunk = (item: StreamItem): Typed => ('type' in item ? item : item.chunk)
 
 /** Keeps the items that pass a test. A type guard narrows the type of the stream. */
 export function filterWith<Item, Kept extends Item>(
@@ -74,7 +74,7 @@ export function filterByType<Item extends StreamItem, const Type extends TypeIn<
   options?: StreamOptions,
 ): AsyncIterableIterator<OnlyTypes<Item, Type>, undefined> {
   const kept: ReadonlySet<string> = new Set(types)
-  return filterWith(stream, (item): item is Item & OnlyTypes<Item, Type> => kept.has(chunkOf(item).type), options)
+  return filterWith(stream, (item): item is Item & OnlyTypes<Item, Type> => kept.has(itemChunk(item).type), options)
 }
 
 /** Removes the entries or chunks of the given types. */
@@ -86,7 +86,7 @@ export function excludeTypes<Item extends StreamItem, const Types extends readon
   const excluded: ReadonlySet<string> = new Set(types)
   return filterWith(
     stream,
-    (item): item is Item & WithoutTypes<Item, Types> => !excluded.has(chunkOf(item).type),
+    (item): item is Item & WithoutTypes<Item, Types> => !excluded.has(itemChunk(item).type),
     options,
   )
 }

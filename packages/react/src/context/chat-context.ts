@@ -11,30 +11,31 @@ export type ChatActions = Pick<
 >
 
 /** The value of the context. */
-export interface HeldChat {
+export interface ChatContextValue {
   readonly chat: Chat
   readonly actions: ChatActions
   /** The chat as it was first rendered, on the server and while its page is hydrated. */
-  readonly first: () => ChatSource
+  readonly initial: () => ChatSource
 }
 
-export const ChatContext = createContext<HeldChat | undefined>(undefined)
+export const ChatContext = createContext<ChatContextValue | undefined>(undefined)
 
 /** The nearest chat. Undefined without a provider. */
-export const useOptionalChat = (): HeldChat | undefined => useContext(ChatContext)
+export const useOptionalChat = (): ChatContextValue | undefined => useContext(ChatContext)
 
 /**
  * The nearest chat.
  * @throws an `Error` without a provider.
  */
-export function useHeldChat(): HeldChat {
-  const held = useOptionalChat()
-  if (held === undefined) throw new Error('There is no chat here: put a <ChatProvider> around this component.')
-  return held
+export function useChatContext(): ChatContextValue {
+  const value = useOptionalChat()
+  if (value === undefined)
+    throw new Error('Expected a chat in the context, found none: put a <ChatProvider> around this component.')
+  return value
 }
 
 /**
  * The `Chat` of the nearest provider.
  * @throws an `Error` without a provider.
  */
-export const useChatInstance = (): Chat => useHeldChat().chat
+export const useChatInstance = (): Chat => useChatContext().chat

@@ -15,10 +15,10 @@ import { ANSWER } from './answer.fixture.ts'
 /** From here on three schedules inject every fault, and the second tab opens before each of their three faults once. */
 const FIRST_SEED = 359
 
-/** After this time a load that a stalled connection holds up is given up and tried again. */
+/** Timeout of a page load, in ms, after which it is retried. */
 const LOAD_MS = 30_000
 
-/** What a page shows of a message. */
+/** Visible state of a message. */
 interface ShownMessage {
   readonly role: string
   readonly status: string
@@ -44,7 +44,7 @@ beforeAll(() => {
     conditions: ['@millrace/source'],
     define: { 'process.env.NODE_ENV': '"production"' },
   })
-  // Ends the thread in which esbuild works.
+  // Ends the worker of esbuild.
   void stop()
   writeFileSync(join(folder, 'page', 'index.html'), HTML)
 })
@@ -232,9 +232,9 @@ test.each(Array.from({ length: scheduleCount(3) }, (_, n) => from + n))(
     } catch (error) {
       const again = `npm run chaos -- --runs 1 --seed ${seed} packages/react/src/faults/page`
       reportFailed({ seed, again })
-      const said = error instanceof Error ? error : new Error(String(error))
-      said.message = `${said.message}\n  to play it again: ${again}`
-      throw said
+      const failure = error instanceof Error ? error : new Error(String(error))
+      failure.message = `${failure.message}\n  to play it again: ${again}`
+      throw failure
     }
   },
 )

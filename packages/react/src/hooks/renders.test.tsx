@@ -18,7 +18,7 @@ import {
   useStructured,
   useStructuredStreams,
 } from '../index.ts'
-import { written } from '../written-chat.fixture.ts'
+import { scriptedChat } from '../scripted-chat.fixture.ts'
 
 const words = (text: string) => ({ type: 'text-delta', id: 't', delta: text }) as const
 const textOf = (part: Part | undefined): string => (part && 'text' in part ? part.text : '')
@@ -61,7 +61,7 @@ const Selected = () => {
 
 const Compared = () => {
   renders.count('compared')
-  // Another array each time, of the same numbers.
+  // A new array with equal numbers each time.
   const lengths = useSelector(
     ({ store }) => store.messages.map(({ parts }) => parts.length),
     (a, b) => a.join() === b.join(),
@@ -94,7 +94,7 @@ describe('200 separate deltas in a conversation of 30 messages', () => {
   const DELTAS = 200
 
   function stream(more: React.ReactNode) {
-    const { chat, turn, write } = written({ streamFlushInterval: 0 })
+    const { chat, turn, write } = scriptedChat({ streamFlushInterval: 0 })
     for (let n = 1; n <= TURNS; n++) turn(n)
     const page = mount(
       <ChatProvider chat={chat}>
@@ -115,7 +115,7 @@ describe('200 separate deltas in a conversation of 30 messages', () => {
       expect(renders.of(`run-${n}::run-${n}`)).toBe(1)
     }
     expect(renders.of('list')).toBe(2)
-    // As it came, and once for each word.
+    // Once initially, and once for each delta.
     expect(renders.of('run::run')).toBe(1 + DELTAS)
   })
 
@@ -133,7 +133,7 @@ describe('200 separate deltas in a conversation of 30 messages', () => {
     expect(renders.of('selected')).toBe(2)
     expect(renders.of('compared')).toBe(2)
     expect(page.text).toContain(`${2 * TURNS + 1} lengths`)
-    // A new object is another each time: it is told once for each, and there is no loop.
+    // A new object each time rerenders once per change, without a loop.
     expect(renders.of('fresh')).toBeGreaterThanOrEqual(DELTAS)
     expect(renders.of('fresh')).toBeLessThanOrEqual(DELTAS + 3)
   })
@@ -157,7 +157,7 @@ describe('200 separate deltas in a conversation of 30 messages', () => {
 })
 
 test('renders thousands of entries in a frame once, and does not loop on thousands of frames', async () => {
-  const { chat, write, turn } = written({ streamFlushInterval: 0 })
+  const { chat, write, turn } = scriptedChat({ streamFlushInterval: 0 })
   const page = mount(
     <ChatProvider chat={chat}>
       <All />
@@ -170,7 +170,7 @@ test('renders thousands of entries in a frame once, and does not loop on thousan
   expect(renders.of('all')).toBeLessThanOrEqual(3)
   for (let n = 0; n < 3000; n++) {
     write('run', words('y'))
-    // As a replay does it that is read frame by frame.
+    // As in a replay that is read frame by frame.
     if (n % 10 === 0) await null
   }
   await seen(() => page.text.endsWith('y'.repeat(3000)))
@@ -187,7 +187,7 @@ const Later = () => {
 }
 
 test('rerenders for a field once the component starts to read it', () => {
-  const { chat, turn } = written({ streamFlushInterval: 0 })
+  const { chat, turn } = scriptedChat({ streamFlushInterval: 0 })
   const page = mount(
     <ChatProvider chat={chat}>
       <Later />
@@ -220,7 +220,7 @@ const Many = () => {
 }
 
 test('shows one consistent state in all components of a transition', async () => {
-  const { chat, write } = written({ streamFlushInterval: 0 })
+  const { chat, write } = scriptedChat({ streamFlushInterval: 0 })
   write('run', words('x'))
   const commits: string[][] = []
   const page = mount(
@@ -231,7 +231,7 @@ test('shows one consistent state in all components of a transition', async () =>
     </ChatProvider>,
   )
   const shown = () => [...new Set([...page.element.querySelectorAll('i')].map(({ textContent }) => textContent ?? ''))]
-  // React rests every few milliseconds: then something comes.
+  // React yields every few milliseconds. Entries arrive then.
   let came = 0
   const timer = setInterval(() => {
     if (came++ < 20) write('run', words('x'))
@@ -246,7 +246,7 @@ test('shows one consistent state in all components of a transition', async () =>
 })
 
 test('causes no StrictMode warnings', () => {
-  const { chat, turn } = written({ streamFlushInterval: 0 })
+  const { chat, turn } = scriptedChat({ streamFlushInterval: 0 })
   const page = mount(
     <StrictMode>
       <ChatProvider chat={chat}>

@@ -1,6 +1,6 @@
 import type { ChatState, MessageOf } from '@millrace/client'
 import { useCallback, useMemo, useSyncExternalStore } from 'react'
-import { type ChatActions, type ChatSource, useHeldChat } from '../context/chat-context.ts'
+import { type ChatActions, type ChatSource, useChatContext } from '../context/chat-context.ts'
 
 /** State, messages and actions of a chat. A component rerenders only when a field that it has read changes. */
 export interface ChatHook<A = unknown> extends ChatState, ChatActions {
@@ -48,11 +48,11 @@ class FieldReader {
 }
 
 /** The actions of the chat. Never causes a rerender while the chat is the same. */
-export const useChatActions = (): ChatActions => useHeldChat().actions
+export const useChatActions = (): ChatActions => useChatContext().actions
 
 /** State, messages and actions of the chat. `A` is `typeof app`, for the types of its messages. */
 export function useChat<A = unknown>(): ChatHook<A> {
-  const { chat, actions, first } = useHeldChat()
+  const { chat, actions, initial } = useChatContext()
   const reader = useMemo(() => new FieldReader(actions), [actions])
   const subscribe = useCallback(
     (listener: () => void) => {
@@ -66,6 +66,6 @@ export function useChat<A = unknown>(): ChatHook<A> {
   return useSyncExternalStore(
     subscribe,
     () => reader.hookFor(chat),
-    () => reader.hookFor(first()),
+    () => reader.hookFor(initial()),
   ) as ChatHook<A>
 }

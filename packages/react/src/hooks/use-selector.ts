@@ -1,6 +1,6 @@
 import type { ChatState, Topic } from '@millrace/client'
 import { useCallback, useRef, useSyncExternalStore } from 'react'
-import { type ChatSource, useHeldChat } from '../context/chat-context.ts'
+import { type ChatSource, useChatContext } from '../context/chat-context.ts'
 import { useTopicSubscription } from './use-topic.ts'
 
 /** Selects a value from a chat. Rerenders only when the value changes. @param isEqual @default Object.is */
@@ -22,7 +22,7 @@ export function useSelected<T>(
   select: (source: ChatSource) => T,
   isEqual: (a: T, b: T) => boolean = Object.is,
 ): T {
-  const { chat, first } = useHeldChat()
+  const { chat, initial } = useChatContext()
   const last = useRef<Selected<T>>(undefined)
   const listen = useTopicSubscription(chat, topic)
   const subscribe = useCallback(
@@ -49,6 +49,6 @@ export function useSelected<T>(
   return useSyncExternalStore(
     subscribe,
     () => get(chat),
-    () => get(first()),
+    () => get(initial()),
   )
 }

@@ -9,11 +9,11 @@ import { type ChatActions, ChatProvider, useAgentState, useChat, useConnection, 
 
 let chat: ChatActions & { readonly status: string }
 const Chat = () => {
-  const given = useChat()
+  const latest = useChat()
   useEffect(() => {
-    chat = given
+    chat = latest
   })
-  return <b>{given.status}</b>
+  return <b>{latest.status}</b>
 }
 
 const refund = tool({
@@ -61,9 +61,9 @@ test('shows an open request, and continues in both pages after one answers', asy
   const first = mount(page)
   await chat.sendMessage('My money, please.')
   const second = mount(page)
-  const asked = 'pausedrefund {"euros":40}0nothing'
-  await seen(() => first.text === asked && second.text === asked)
-  // It was told of no interrupt.
+  const pausedText = 'pausedrefund {"euros":40}0nothing'
+  await seen(() => first.text === pausedText && second.text === pausedText)
+  // There is no interrupt.
   expect(renders.of('interrupts')).toBe(2)
   second.element.querySelector('button')?.click()
   await seen(() => first.text === 'ready040' && second.text === 'ready040')
@@ -125,7 +125,7 @@ test('reports a live connection when up to date, and idle without subscribers', 
   expect(shown.text).toBe('readyidle')
   await chat.sendMessage('Hello')
   await seen(() => shown.text === 'readylive')
-  // Idle, perhaps connecting and catching up, live: the run's status is nothing to it.
+  // Idle, perhaps connecting and catching up, live. The status of the run causes no rerender.
   expect(renders.of('connection')).toBeLessThanOrEqual(4)
 })
 

@@ -4,19 +4,19 @@ import { flushSync } from 'react-dom'
 import { expect, test } from 'vitest'
 import { mount, renders, seen } from '../dom.fixture.tsx'
 import { ChatProvider, type StructuredHook, useChat, useStructured, useStructuredStreams } from '../index.ts'
-import { written } from '../written-chat.fixture.ts'
+import { scriptedChat } from '../scripted-chat.fixture.ts'
 
 const set = (streamId: string, value: number) =>
   ({ type: 'structured-data', streamId, dataType: 'number', kind: 'set', path: 'n', value }) as const
 
 let hook: StructuredHook
-const given = new Set<unknown>()
+const functions = new Set<unknown>()
 const Streams = () => {
   renders.count('streams')
   const streams = useStructuredStreams()
   useEffect(() => {
     hook = streams
-    given.add(streams.get).add(streams.clear).add(streams.apply).add(streams.consume)
+    functions.add(streams.get).add(streams.clear).add(streams.apply).add(streams.consume)
   })
   return streams.items.map(({ streamId, status, data }) => (
     <p key={streamId}>
@@ -26,7 +26,7 @@ const Streams = () => {
 }
 
 test('applies single chunks without a chat', async () => {
-  given.clear()
+  functions.clear()
   const page = mount(<Streams />)
   hook.apply(set('a', 1))
   hook.apply({ type: 'text-delta', id: 't', delta: 'no object' })
@@ -39,9 +39,9 @@ test('applies single chunks without a chat', async () => {
   const before = hook.get('b')
   hook.apply({ type: 'structured-data', streamId: 'a', dataType: 'number', kind: 'final', data: { n: 4 } })
   await seen(() => page.text === 'a done {"n":4}b streaming {"n":2}')
-  // What did not change is the same, and so are the functions.
+  // Unchanged items and the functions keep their identity.
   expect(hook.get('b')).toBe(before)
-  expect(given.size).toBe(4)
+  expect(functions.size).toBe(4)
   expect(() => hook.apply(set('a', 5))).toThrow()
   flushSync(() => hook.clear())
   expect(page.text).toBe('')
@@ -105,7 +105,7 @@ const One = () => {
 const Text = () => useChat().messages.flatMap(({ parts }) => parts.map(part => ('text' in part ? part.text : '')))
 
 test('shows text and objects of a chat, and does not rerender objects for text', async () => {
-  const { chat, write } = written({ streamFlushInterval: 0 })
+  const { chat, write } = scriptedChat({ streamFlushInterval: 0 })
   const page = mount(
     <ChatProvider chat={chat}>
       <Text />
@@ -122,7 +122,7 @@ test('shows text and objects of a chat, and does not rerender objects for text',
   flushSync(() => write('run', set('b', 3)))
   expect(renders.of('streams')).toBe(4)
   expect(renders.of('one')).toBe(2)
-  // What is fed beside it comes after it.
+  // Objects of `apply` follow those of the chat.
   hook.apply(set('c', 4))
   await seen(() => page.text.includes('c streaming'))
   flushSync(() => hook.clear())
@@ -133,7 +133,7 @@ test('shows text and objects of a chat, and does not rerender objects for text',
 })
 
 test('shows only the objects of the new chat', () => {
-  const [one, two] = [written({ streamFlushInterval: 0 }), written({ streamFlushInterval: 0 })]
+  const [one, two] = [scriptedChat({ streamFlushInterval: 0 }), scriptedChat({ streamFlushInterval: 0 })]
   one.write('run', set('a', 1))
   two.write('run', set('b', 2))
   const page = mount(

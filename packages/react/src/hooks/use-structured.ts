@@ -43,7 +43,7 @@ export function useStructuredStreams(): StructuredHook {
   const value = useSyncExternalStore(
     merged.subscribe,
     () => merged.value(store),
-    () => merged.value(held?.first().store),
+    () => merged.value(held?.initial().store),
   )
   return useMemo(() => ({ ...value, ...merged.actions }), [value, merged])
 }
@@ -86,20 +86,20 @@ class MergedStreams {
 
   readonly subscribe = (listener: () => void): (() => void) => {
     const store = this.#store
-    const leaveOwn = this.#own.subscribe(listener)
-    if (store === undefined) return leaveOwn
-    let leaveEach: (() => void)[] = []
+    const unsubscribeOwn = this.#own.subscribe(listener)
+    if (store === undefined) return unsubscribeOwn
+    let itemUnsubscribers: (() => void)[] = []
     const listen = () => {
-      for (const leave of leaveEach) leave()
-      leaveEach = store.structuredIds.map(id => store.subscribe(['structured', id], listener))
+      for (const unsubscribe of itemUnsubscribers) unsubscribe()
+      itemUnsubscribers = store.structuredIds.map(id => store.subscribe(['structured', id], listener))
     }
     listen()
-    const leaveAll = store.subscribe(['structured'], () => {
+    const unsubscribeIds = store.subscribe(['structured'], () => {
       listen()
       listener()
     })
     return () => {
-      for (const leave of [leaveOwn, leaveAll, ...leaveEach]) leave()
+      for (const unsubscribe of [unsubscribeOwn, unsubscribeIds, ...itemUnsubscribers]) unsubscribe()
     }
   }
 }

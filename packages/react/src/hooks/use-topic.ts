@@ -1,26 +1,26 @@
 import type { Chat, ChatState, Topic } from '@millrace/client'
 import { useCallback, useSyncExternalStore } from 'react'
-import { type ChatSource, useHeldChat } from '../context/chat-context.ts'
+import { type ChatSource, useChatContext } from '../context/chat-context.ts'
 
 /** Reads a topic of the store. Rerenders only when the topic changes. */
 export function useTopic<T>(topic: Topic, read: (source: ChatSource) => T): T {
-  const { chat, first } = useHeldChat()
+  const { chat, initial } = useChatContext()
   const subscribe = useTopicSubscription(chat, topic)
   return useSyncExternalStore(
     subscribe,
     () => read(chat),
-    () => read(first()),
+    () => read(initial()),
   )
 }
 
 /** A field of the state of the chat. Rerenders only when it changes. */
 export function useStateField<K extends keyof ChatState>(name: K): ChatState[K] {
-  const { chat, first } = useHeldChat()
+  const { chat, initial } = useChatContext()
   const subscribe = useCallback((listener: () => void) => chat.subscribe(listener), [chat])
   return useSyncExternalStore(
     subscribe,
     () => chat.state[name],
-    () => first().state[name],
+    () => initial().state[name],
   )
 }
 

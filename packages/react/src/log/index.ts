@@ -1,4 +1,4 @@
 'use client'
 
 export * from '@millrace/client/log'
-export { useLog, useLogState } from './log.ts'
+export { useLog, useLogState } from './use-log.ts'

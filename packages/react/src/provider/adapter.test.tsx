@@ -16,11 +16,11 @@ import { type ChatHook, ChatProvider, useChat, useMessage, useMessageIds } from 
 
 let chat: ChatHook
 const Chat = () => {
-  const given = useChat()
+  const latest = useChat()
   useEffect(() => {
-    chat = given
+    chat = latest
   })
-  return <b title={given.connection.status}>{given.status}</b>
+  return <b title={latest.connection.status}>{latest.status}</b>
 }
 
 const Line = ({ id }: { id: string }) => {
@@ -40,21 +40,21 @@ const reply = (messageId: string, text: string): ChatMessageChunk[] => [
   { type: 'finish', messageId },
 ]
 
-/** An adapter that answers each message with its words, and what it was asked. */
+/** An adapter that echoes each message, with the texts of its requests. */
 function echoing() {
-  const asked: string[][] = []
+  const requests: string[][] = []
   const adapter: ChatAdapter = {
     async sendMessage({ message, messages }) {
-      asked.push(messages.map(({ parts }) => parts.map(part => (part.type === 'text' ? part.text : '')).join('')))
+      requests.push(messages.map(({ parts }) => parts.map(part => (part.type === 'text' ? part.text : '')).join('')))
       const [part] = message.parts
-      return createStream(reply(`reply-${asked.length}`, `You said: ${part?.type === 'text' && part.text}`))
+      return createStream(reply(`reply-${requests.length}`, `You said: ${part?.type === 'text' && part.text}`))
     },
   }
-  return { adapter, asked }
+  return { adapter, requests }
 }
 
 test('calls an adapter once, even in StrictMode, and shows its reply', async () => {
-  const { adapter, asked } = echoing()
+  const { adapter, requests } = echoing()
   const finished: ChatFinish[] = []
   const page = mount(
     <StrictMode>
@@ -69,18 +69,18 @@ test('calls an adapter once, even in StrictMode, and shows its reply', async () 
   await seen(() => page.text === 'readyuser sent: Helloassistant sent: You said: Hello')
   await chat.sendMessage('Again')
   await seen(() => page.text.endsWith('assistant sent: You said: Again'))
-  expect(asked).toEqual([['Hello'], ['Hello', 'You said: Hello', 'Again']])
+  expect(requests).toEqual([['Hello'], ['Hello', 'You said: Hello', 'Again']])
   expect(finished).toMatchObject([{ isError: false }, { isError: false }])
 })
 
 test('reports a stream without an end as a disconnect to the latest callbacks, and keeps the text', async () => {
   const adapter: ChatAdapter = { sendMessage: async () => createStream(reply('r', 'Half').slice(0, 4)) }
-  const told: (ChatError | ChatFinish)[] = []
+  const reported: (ChatError | ChatFinish)[] = []
   const app = (isLatest: boolean) => (
     <ChatProvider
       adapter={adapter}
-      onError={error => isLatest && told.push(error)}
-      onFinish={finish => isLatest && told.push(finish)}
+      onError={error => isLatest && reported.push(error)}
+      onFinish={finish => isLatest && reported.push(finish)}
     >
       <Chat />
       <Lines />
@@ -90,7 +90,7 @@ test('reports a stream without an end as a disconnect to the latest callbacks, a
   page.render(app(true))
   await chat.sendMessage('Hello')
   await seen(() => page.text.includes('assistant error: Ha'))
-  expect(told).toMatchObject([{ source: 'stream', recoverable: true }, { isDisconnect: true }])
+  expect(reported).toMatchObject([{ source: 'stream', recoverable: true }, { isDisconnect: true }])
 })
 
 test('starts a new chat only for another adapter', async () => {
@@ -110,7 +110,7 @@ test('starts a new chat only for another adapter', async () => {
   expect(page.text).toBe('ready')
   await chat.sendMessage('Here')
   await seen(() => page.text.endsWith('assistant sent: You said: Here'))
-  expect(two.asked).toEqual([['Here']])
+  expect(two.requests).toEqual([['Here']])
 })
 
 test('stops the reply on unmount', async () => {
@@ -143,7 +143,7 @@ const INITIAL = [
 ] as const
 
 test('renders, hydrates and sends initial messages', async () => {
-  const { adapter, asked } = echoing()
+  const { adapter, requests } = echoing()
   const app = (
     <ChatProvider adapter={adapter} initialMessages={INITIAL}>
       <Chat />
@@ -156,7 +156,7 @@ test('renders, hydrates and sends initial messages', async () => {
   await seen(() => page.element.querySelector('b')?.title === 'live')
   await chat.sendMessage('More')
   await seen(() => page.text.endsWith('assistant sent: You said: More'))
-  expect(asked).toEqual([['Before', 'An answer', 'More']])
+  expect(requests).toEqual([['Before', 'An answer', 'More']])
 })
 
 let setMessages: Dispatch<SetStateAction<ChatMessage[]>>
@@ -177,7 +177,7 @@ const Parent = ({ adapter, keep = messages => messages }: { adapter: ChatAdapter
 type Keep = (messages: ChatMessage[]) => ChatMessage[]
 
 test('reports controlled messages', async () => {
-  const { adapter, asked } = echoing()
+  const { adapter, requests } = echoing()
   const page = mount(
     <StrictMode>
       <Parent adapter={adapter} />
@@ -187,11 +187,11 @@ test('reports controlled messages', async () => {
   await seen(() => page.text === 'readyuser sent: Helloassistant sent: You said: Hello2')
   await chat.sendMessage('More')
   await seen(() => page.text.endsWith('assistant sent: You said: More4'))
-  expect(asked.at(-1)).toEqual(['Hello', 'You said: Hello', 'More'])
+  expect(requests.at(-1)).toEqual(['Hello', 'You said: Hello', 'More'])
 })
 
 test('takes the messages of the parent as the conversation', async () => {
-  const { adapter, asked } = echoing()
+  const { adapter, requests } = echoing()
   const page = mount(<Parent adapter={adapter} />)
   await chat.sendMessage('Hello')
   await seen(() => page.text.endsWith('assistant sent: You said: Hello2'))
@@ -205,20 +205,20 @@ test('takes the messages of the parent as the conversation', async () => {
   expect(page.text).toBe('readyuser sent: Beforeassistant sent: An answeruser sent: Hello3')
   await chat.sendMessage('More')
   await seen(() => page.text.endsWith('assistant sent: You said: More5'))
-  expect(asked.at(-1)).toEqual(['Before', 'An answer', 'Hello', 'More'])
+  expect(requests.at(-1)).toEqual(['Before', 'An answer', 'Hello', 'More'])
   flushSync(() => setMessages(before))
   expect(page.text).toBe('readyuser sent: Helloassistant sent: You said: Hello2')
 })
 
 test('does not loop if the parent recreates or truncates the messages', async () => {
-  const { adapter, asked } = echoing()
+  const { adapter, requests } = echoing()
   const copy: Keep = messages => messages.filter(({ role }) => role === 'user').map(message => ({ ...message }))
   const page = mount(<Parent adapter={adapter} keep={copy} />)
   for (const text of ['One', 'Two', 'Three']) {
     await chat.sendMessage(text)
-    await seen(() => page.text.startsWith('ready') && page.text.endsWith(`user sent: ${text}${asked.length}`))
+    await seen(() => page.text.startsWith('ready') && page.text.endsWith(`user sent: ${text}${requests.length}`))
   }
-  expect(asked.at(-1)).toEqual(['One', 'Two', 'Three'])
+  expect(requests.at(-1)).toEqual(['One', 'Two', 'Three'])
   expect(renders.of('parent')).toBeLessThan(60)
 })
 

@@ -7,7 +7,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { mount, renders } from '../dom.fixture.tsx'
 import { ChatProvider, type ChatProviderProps, useChat } from '../index.ts'
 import { Lines, Sender } from '../message-lines.fixture.tsx'
-import { written } from '../written-chat.fixture.ts'
+import { scriptedChat } from '../scripted-chat.fixture.ts'
 
 const page = (props: ChatProviderProps) => (
   <ChatProvider {...props}>
@@ -21,7 +21,7 @@ const Count = () => useChat().messages.length
 describe('a provider with an existing chat', () => {
   test('keeps the callbacks and tools of the chat, with any number of providers', () => {
     const onError = () => {}
-    const { chat } = written({ onError })
+    const { chat } = scriptedChat({ onError })
     const two = (
       <StrictMode>
         {page({ chat })}
@@ -46,8 +46,8 @@ describe('a provider with an existing chat', () => {
   })
 
   test('shows another chat at once', () => {
-    const one = written({ streamFlushInterval: 0 })
-    const two = written({ streamFlushInterval: 0 })
+    const one = scriptedChat({ streamFlushInterval: 0 })
+    const two = scriptedChat({ streamFlushInterval: 0 })
     one.turn(1)
     two.turn(2)
     const shown = mount(page({ chat: one.chat }))
@@ -80,29 +80,29 @@ const Parent = ({ chat, isKept }: { chat: Chat; isKept: (message: Message) => bo
 
 describe('controlled messages', () => {
   test('are shown, and each change is reported once without a loop', async () => {
-    const { chat, turn, write } = written({ streamFlushInterval: 0 })
-    const told: number[] = []
-    tell = messages => told.push(messages.length)
+    const { chat, turn, write } = scriptedChat({ streamFlushInterval: 0 })
+    const reported: number[] = []
+    tell = messages => reported.push(messages.length)
     const shown = mount(<Parent chat={chat} isKept={({ role }) => role === 'assistant'} />)
     expect(shown.text).toBe('0')
     flushSync(() => turn(1))
     expect(shown.text).toBe('assistant sent: Answer 11')
-    expect(told).toEqual([2])
+    expect(reported).toEqual([2])
     flushSync(() => write('run-2', { type: 'text-delta', id: 't', delta: 'More' }))
-    expect(told).toEqual([2, 3])
+    expect(reported).toEqual([2, 3])
     expect(shown.text).toContain('assistant streaming: More')
     flushSync(() => write('run-2', { type: 'state-snapshot', state: 1 }))
-    // That is no message.
-    expect(told).toEqual([2, 3])
+    // Not a change of the messages.
+    expect(reported).toEqual([2, 3])
     expect(renders.of('parent')).toBe(3)
     tell = undefined
   })
 
   test('are shown until the prop is removed', () => {
-    const { chat, turn } = written({ streamFlushInterval: 0 })
+    const { chat, turn } = scriptedChat({ streamFlushInterval: 0 })
     turn(1)
-    const told = vi.fn()
-    const only = (messages?: readonly Message[]) => page({ chat, messages, onMessagesChange: told })
+    const reported = vi.fn()
+    const only = (messages?: readonly Message[]) => page({ chat, messages, onMessagesChange: reported })
     const shown = mount(only([]))
     expect(shown.text).toBe('Send')
     shown.render(only(chat.store.ownMessages.slice(1)))
@@ -112,12 +112,12 @@ describe('controlled messages', () => {
     shown.render(only([]))
     shown.unmount()
     expect(chat.store.messages).toHaveLength(2)
-    // The log said nothing new.
-    expect(told).not.toHaveBeenCalled()
+    // The log has not changed.
+    expect(reported).not.toHaveBeenCalled()
   })
 
   test('work in StrictMode', () => {
-    const { chat, turn } = written({ streamFlushInterval: 0 })
+    const { chat, turn } = scriptedChat({ streamFlushInterval: 0 })
     const shown = mount(
       <StrictMode>
         <Parent chat={chat} isKept={() => true} />

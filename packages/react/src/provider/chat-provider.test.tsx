@@ -10,12 +10,12 @@ import { echo, serve } from '../in-process-server.fixture.ts'
 import { type ChatActions, ChatProvider, type ChatProviderProps, useChat, useChatActions } from '../index.ts'
 import { Lines, Sender } from '../message-lines.fixture.tsx'
 
-/** What the page can do, as the component below it was given it last. */
+/** Latest actions of the chat. */
 let actions: ChatActions
 const Actions = () => {
-  const given = useChatActions()
+  const latest = useChatActions()
   useEffect(() => {
-    actions = given
+    actions = latest
   })
   return null
 }
@@ -50,12 +50,12 @@ describe('a provider with a server', () => {
   })
 
   test('reads and follows a known session once in StrictMode', async () => {
-    const { api, fetch, asked } = serve(echo)
+    const { api, fetch, requests } = serve(echo)
     const first = mount(page({ api, fetch, agent: 'echo', session: 's' }))
     first.element.querySelector('button')?.click()
     await seen(() => first.element.textContent === ECHOED)
     first.unmount()
-    asked.length = 0
+    requests.length = 0
     const { element } = mount(
       <StrictMode>
         <ChatProvider api={api} fetch={fetch} agent="echo" session="s">
@@ -66,7 +66,7 @@ describe('a provider with a server', () => {
     )
     await seen(() => element.querySelector('i')?.lang === 'live')
     expect(element.textContent).toBe(ECHOED.replace('Send', ''))
-    expect(asked).toEqual(['GET /sessions/s', 'GET /stream'])
+    expect(requests).toEqual(['GET /sessions/s', 'GET /stream'])
   })
 
   test('sends a message from an effect of the first render', async () => {
@@ -93,7 +93,7 @@ describe('a provider with a server', () => {
     expect(actions.sendMessage).not.toBe(sendMessage)
     await actions.sendMessage('In b')
     await seen(() => shown.text === 'user sent: In bassistant sent: You said: In bSend')
-    // What was kept of the first goes to the first.
+    // Actions of the first chat still act on the first chat.
     await sendMessage('Once more')
     shown.render(page({ ...props, session: 'a' }))
     await seen(() => shown.text.endsWith('You said: Once moreSend'))
@@ -122,22 +122,22 @@ describe('a provider with a server', () => {
     expect(called).toEqual(['second'])
   })
 
-  /** A server, and the token and data that each run was asked for with. */
+  /** A server that records the token and data of each run. */
   const guarded = () => {
-    const asked: { token: string | null; data: unknown }[] = []
+    const requests: { token: string | null; data: unknown }[] = []
     const followed: string[][] = []
     const served = serve(echo)
     const spying: typeof fetch = async (input, init) => {
       const request = new Request(input, init)
       if (request.method === 'POST') {
         const { data } = (await request.clone().json()) as { data?: unknown }
-        asked.push({ token: request.headers.get('x-token'), data })
+        requests.push({ token: request.headers.get('x-token'), data })
       }
       const { pathname, searchParams } = new URL(request.url)
       if (pathname.endsWith('/stream')) followed.push(searchParams.getAll('session'))
       return served.fetch(request)
     }
-    return { ...served, fetch: spying, runs: asked, followed }
+    return { ...served, fetch: spying, runs: requests, followed }
   }
 
   test('sends the latest computed headers and the latest data', async () => {
@@ -209,7 +209,7 @@ describe('a provider with a server', () => {
     first.unmount()
     const second = mount(page({ api, fetch, agent: 'echo' }))
     await seen(() => second.text === ECHOED)
-    // Named ones are the application's affair.
+    // A session with an id is not stored.
     const third = mount(page({ api, fetch, agent: 'echo', session: 'new' }))
     expect(third.text).toBe('Send')
   })
@@ -225,7 +225,7 @@ describe('a provider with a server', () => {
     both.unmount()
     const again = mount(one)
     expect(again.text).toBe('Send')
-    // One that comes later is not the first, either.
+    // A provider that mounts later gets no stored session either.
     again.element.querySelector('button')?.click()
     await seen(() => again.text === ECHOED)
     expect(mount(one).text).toBe('Send')
@@ -249,8 +249,8 @@ describe('a provider with a server', () => {
       const error = { code: status === 404 ? 'session_unknown' : 'forbidden', message: 'No.' }
       return Promise.resolve(Response.json({ error }, { status }))
     }
-    const place = `millrace ${api} echo`
-    sessionStorage.setItem(place, 'not-theirs')
+    const storageKey = `millrace ${api} echo`
+    sessionStorage.setItem(storageKey, 'not-theirs')
     const shown = mount(
       <ChatProvider api={api} fetch={refusing} agent="echo">
         <Lines />
@@ -260,10 +260,10 @@ describe('a provider with a server', () => {
     )
     expect(shown.element.querySelector('i')?.title).toBe('not-theirs')
     await seen(() => shown.element.querySelector('i')?.title !== 'not-theirs')
-    expect(sessionStorage.getItem(place)).toBeNull()
+    expect(sessionStorage.getItem(storageKey)).toBeNull()
     shown.element.querySelector('button')?.click()
     await seen(() => shown.text === ECHOED)
-    expect(sessionStorage.getItem(place)).toBe(shown.element.querySelector('i')?.title)
+    expect(sessionStorage.getItem(storageKey)).toBe(shown.element.querySelector('i')?.title)
   })
 
   test('shows a long reply completely in few renders', async () => {

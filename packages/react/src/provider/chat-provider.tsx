@@ -1,8 +1,8 @@
 import { type ReactNode, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { ChatContext } from '../context/chat-context.ts'
-import { createProviderChat, isChatOf, type ProviderChat } from './held-chat.ts'
-import type { ChatProviderProps, ProviderOptions } from './props.ts'
-import { isShared, registerProvider, storeSession } from './remembered-session.ts'
+import type { ChatProviderProps, ProviderOptions } from './chat-provider-props.ts'
+import { createProviderChat, isChatOf, type ProviderChat } from './provider-chat.ts'
+import { isShared, registerProvider, storeSession } from './stored-session.ts'
 
 // Bundlers replace `process.env.NODE_ENV`. Elsewhere `process` may be missing.
 declare const process: { readonly env: { readonly NODE_ENV?: string } } | undefined
@@ -11,27 +11,27 @@ declare const process: { readonly env: { readonly NODE_ENV?: string } } | undefi
 const useBeforePaint = typeof document === 'undefined' ? useEffect : useLayoutEffect
 
 /** Provides a chat to the hooks below it: of a server, of an adapter, or an existing one. */
-export function ChatProvider<A = unknown>(given: ChatProviderProps<A>): ReactNode {
+export function ChatProvider<A = unknown>(typedProps: ChatProviderProps<A>): ReactNode {
   // The types of the app are not needed here.
-  const props = given as unknown as ProviderOptions
+  const props = typedProps as unknown as ProviderOptions
   const { held, renew } = useHeld(props)
-  const { chat, place, isFound } = held
+  const { chat, storageKey, isRestored } = held
   // The latest props count, however often the parent renders.
   useBeforePaint(() => held.update(props))
   useMessagesModel(held, props)
   useBeforePaint(() => {
-    if (place === undefined) return
-    const leave = registerProvider(place)
-    if (isShared(place)) {
-      storeSession(place)
-      if (isFound) renew(held)
+    if (storageKey === undefined) return
+    const unregister = registerProvider(storageKey)
+    if (isShared(storageKey)) {
+      storeSession(storageKey)
+      if (isRestored) renew(held)
     }
-    return leave
-  }, [held, place, isFound, renew])
+    return unregister
+  }, [held, storageKey, isRestored, renew])
   useEffect(() => {
-    const leave = chat.start()
+    const stop = chat.start()
     // A remount in the same task, as in StrictMode, keeps the chat running.
-    return () => queueMicrotask(leave)
+    return () => queueMicrotask(stop)
   }, [chat])
   useEffect(() => chat.subscribe(() => storeOrRenewSession(held, renew)), [held, chat, renew])
   return <ChatContext.Provider value={held}>{props.children}</ChatContext.Provider>
@@ -58,14 +58,14 @@ function useHeld(props: ProviderOptions): { readonly held: ProviderChat; readonl
 
 /** Warns about an adapter or a connection that is created during render: each render would start a new chat. */
 function warnIfRecreated(
-  { given, chat }: ProviderChat,
+  { props, chat }: ProviderChat,
   { adapter, conversationId, connection, session }: ProviderOptions,
 ): void {
   if (typeof process === 'undefined' || process.env.NODE_ENV === 'production') return
   const isOtherAdapter =
-    given.adapter && adapter && given.adapter !== adapter && given.conversationId === conversationId
+    props.adapter && adapter && props.adapter !== adapter && props.conversationId === conversationId
   const isOtherConnection =
-    given.connection && connection && given.connection !== connection && given.session === session
+    props.connection && connection && props.connection !== connection && props.session === session
   if (!(isOtherAdapter || isOtherConnection) || chat.store.ownMessages.length === 0) return
   const propName = isOtherAdapter ? 'adapter' : 'connection'
   const name = isOtherAdapter ? 'conversationId' : 'session'
@@ -107,9 +107,9 @@ function useMessagesModel(held: ProviderChat, { messages, onMessagesChange }: Pr
     }
     // A child component may have sent a message before this effect.
     report()
-    const leave = [store.subscribe(['messages'], () => report()), chat.subscribe(onRunEnd)]
+    const unsubscribers = [store.subscribe(['messages'], () => report()), chat.subscribe(onRunEnd)]
     return () => {
-      for (const one of leave) one()
+      for (const unsubscribe of unsubscribers) unsubscribe()
     }
   }, [store, chat, held, last])
   useBeforePaint(
@@ -125,13 +125,13 @@ const INITIAL = { shown: undefined as ProviderOptions['messages'], isApplying: f
 
 /** Stores a session once it has content. Replaces a stored session that the server refuses. */
 function storeOrRenewSession(held: ProviderChat, renew: (old: ProviderChat) => void): void {
-  const { chat, place, isFound } = held
-  if (place === undefined) return
+  const { chat, storageKey, isRestored } = held
+  if (storageKey === undefined) return
   const { sessionId, status, error, connection } = chat.state
   const isRefused = error?.source === 'stream' && !error.retryable && error.code !== 'unauthorized'
-  if (isFound && chat.store.head === 0 && (isRefused || connection.status === 'idle')) {
-    storeSession(place)
+  if (isRestored && chat.store.head === 0 && (isRefused || connection.status === 'idle')) {
+    storeSession(storageKey)
     // A message that was sent meanwhile stays visible.
     if (chat.store.ownMessages.length === 0) renew(held)
-  } else if (status === 'submitted' || status === 'streaming') storeSession(place, sessionId)
+  } else if (status === 'submitted' || status === 'streaming') storeSession(storageKey, sessionId)
 }

@@ -68,7 +68,7 @@ async function spoken({ api, fetch }: Served): Promise<Snapshot> {
 test('hydrates a rendered snapshot and continues without reading it again', async () => {
   const served = serve(echo)
   const snapshot = await spoken(served)
-  served.asked.length = 0
+  served.requests.length = 0
   const { api, fetch } = served
   const app = (
     <StrictMode>
@@ -80,12 +80,12 @@ test('hydrates a rendered snapshot and continues without reading it again', asyn
   )
   const html = renderToString(app)
   expect(html).toContain('<p>More</p><p>You said: More</p>')
-  expect(served.asked).toEqual([])
+  expect(served.requests).toEqual([])
   const page = hydrate(html, app)
   await seen(() => page.text.includes('live'))
   page.element.querySelector('button')?.click()
   await seen(() => page.text.includes('MoreYou said: MoreMoreYou said: Moreready s 4 live 4 0 0'))
-  expect(served.asked).toEqual(['GET /stream', 'POST /sessions/s/runs'])
+  expect(served.requests).toEqual(['GET /stream', 'POST /sessions/s/runs'])
 })
 
 test('has no session id on the server or during hydration of an unnamed session', async () => {

@@ -2,7 +2,7 @@
 // the shown input.
 
 import type { StreamManager, Ticket, TicketPending } from '@millrace/log'
-import type { Refusal } from '@millrace/log/internal'
+import type { GuestRefusalReason } from '@millrace/log/internal'
 import type { Chunk, Interrupt, Json, Part, ToolPart, View } from '@millrace/protocol'
 import { checkObject, describeType } from '../error/check-object.ts'
 import { RunError, ValidationError } from '../error/error.ts'
@@ -57,7 +57,7 @@ const KINDS = { approval: 'approval', 'tool-result': 'client-tool', interrupt: '
  * Validates an answer and returns a copy. Each field is read once, so that the checked value is the logged one.
  * @throws {ValidationError} if it is malformed.
  */
-export function answerOf(given: Answer): Answer {
+export function validatedAnswer(given: Answer): Answer {
   checkObject('answer', given)
   const { kind, id } = given
   if (typeof kind !== 'string' || !Object.hasOwn(KINDS, kind)) {
@@ -95,7 +95,7 @@ export function answerOf(given: Answer): Answer {
 }
 
 /** The chunk of an answer. `toolCallId` is the call of an approval, if known. */
-export function chunkOf(answer: Answer, toolCallId?: string): Chunk {
+export function answerChunk(answer: Answer, toolCallId?: string): Chunk {
   const { id } = answer
   switch (answer.kind) {
     case 'approval': {
@@ -191,11 +191,11 @@ export async function checkFits(
   sessionId: string,
 ): Promise<void> {
   const large = (hash: string) => largeValue(manager, sessionId, hash)
-  const problem = await problemOf(view, answer, schema, large)
+  const problem = await answerProblem(view, answer, schema, large)
   if (problem !== undefined) throw new RunError('answer_invalid', `${answer.id}: ${problem}`)
 }
 
-async function problemOf(
+async function answerProblem(
   view: View,
   answer: Answer,
   schema: Schema | undefined,
@@ -248,7 +248,7 @@ function responseProblem({ input }: Interrupt, response: Json): string | undefin
   }
 }
 
-const REFUSALS: Partial<Record<Refusal, readonly [ErrorCode, string]>> = {
+const REFUSALS: Partial<Record<GuestRefusalReason, readonly [ErrorCode, string]>> = {
   'already-settled': ['answer_already_settled', 'it was already answered, or the run has ended: read the session'],
   late: ['answer_late', 'its deadline has passed'],
   unknown: ['answer_unknown', 'no pending with this id in the session'],
@@ -257,7 +257,7 @@ const REFUSALS: Partial<Record<Refusal, readonly [ErrorCode, string]>> = {
 }
 
 /** The error of a refused answer or claim. */
-export function answerRefusal(reason: Refusal, id: string): RunError {
+export function answerRefusal(reason: GuestRefusalReason, id: string): RunError {
   const [code, why] = REFUSALS[reason] ?? ['internal_error', `the log rejected it: ${reason}`]
   return new RunError(code, `${id}: ${why}`, { retryable: code === 'answer_claimed' })
 }

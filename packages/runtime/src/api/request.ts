@@ -1,7 +1,7 @@
 // Requests for runs.
 
 import { randomUUID } from 'node:crypto'
-import type { Refusal } from '@millrace/log/internal'
+import type { GuestRefusalReason } from '@millrace/log/internal'
 import {
   type Chunk,
   type Content,
@@ -151,7 +151,7 @@ export function checkVisible(view: View, run: Run): void {
   )
 }
 
-const REFUSALS: Partial<Record<Refusal, readonly [ErrorCode, string]>> = {
+const REFUSALS: Partial<Record<GuestRefusalReason, readonly [ErrorCode, string]>> = {
   busy: ['run_busy', 'another run is open or requested: wait, or set whenBusy'],
   full: ['run_queue_full', 'the queue of the session is full'],
   'already-settled': ['run_ended', 'the run id is already used: choose another'],
@@ -160,7 +160,7 @@ const REFUSALS: Partial<Record<Refusal, readonly [ErrorCode, string]>> = {
 }
 
 /** The error of a refused request. */
-export function requestRefusal(reason: Refusal, runId: string): RunError {
+export function requestRefusal(reason: GuestRefusalReason, runId: string): RunError {
   const [code, why] = REFUSALS[reason] ?? ['internal_error', `the log rejected it: ${reason}`]
   return new RunError(code, `run ${runId}: ${why}`, { retryable: code === 'run_busy' || code === 'run_queue_full' })
 }

@@ -14,7 +14,7 @@ const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
 const approval = (id: string, approved = true) => ({ kind: 'approval', id, approved }) as const
 
 /** A run that waits for approvals of `c0`, `c1` and so on. */
-async function crowd(count: number, options: object = {}) {
+async function clients(count: number, options: object = {}) {
   const pay = counted('pay', true)
   const calls = Array.from({ length: count }, (_, n) => call('pay', `c${n}`, { n }))
   const { agent: own } = caller([pay.tool], calls)
@@ -24,7 +24,7 @@ async function crowd(count: number, options: object = {}) {
 }
 
 /** The result of a run without pendings. */
-async function ended({ run }: Awaited<ReturnType<typeof crowd>>) {
+async function ended({ run }: Awaited<ReturnType<typeof clients>>) {
   let result = await run.result()
   while (result.status === 'paused') result = await run.result()
   return result
@@ -32,7 +32,7 @@ async function ended({ run }: Awaited<ReturnType<typeof crowd>>) {
 
 describe('a confirmation of all approvals', () => {
   test('is rejected if no answer counted', async () => {
-    const begun = await crowd(3)
+    const begun = await clients(3)
     const { runtime, ran } = begun
     const confirm = (approved: boolean, guest: string) =>
       codeOf(runtime.resume('s', 'r', { mode: 'with-confirmation', approved, guest }))
@@ -71,7 +71,7 @@ describe('a confirmation of all approvals', () => {
 
 test('concurrent answers and claims cost one append each', async () => {
   const memory = new Memory()
-  const { runtime, own } = await crowd(40, { store: memoryStore(undefined, memory) })
+  const { runtime, own } = await clients(40, { store: memoryStore(undefined, memory) })
   await runtime.close()
   const store = memoryStore(undefined, memory)
   let appends = 0
@@ -123,7 +123,7 @@ describe('an answer', () => {
   })
 
   test('when repeated must have the same input', async () => {
-    const begun = await crowd(1)
+    const begun = await clients(1)
     const { runtime } = begun
     const first = await approve(runtime, 'c0', true, { input: { n: 0 } })
     for (const isEnded of [false, true]) {
@@ -134,7 +134,7 @@ describe('an answer', () => {
   })
 
   test('when repeated is recognized if its run id is a prefix of another', async () => {
-    const begun = await crowd(1)
+    const begun = await clients(1)
     const { runtime, own } = begun
     await approve(runtime, 'c0')
     await ended(begun)
@@ -195,7 +195,7 @@ describe('an answer', () => {
   })
 
   test('and a claim are rejected by a closed runtime', async () => {
-    const { runtime } = await crowd(1)
+    const { runtime } = await clients(1)
     await runtime.close()
     expect(await codeOf(approve(runtime, 'c0'))).toBe('runtime_closed')
     expect(await codeOf(runtime.claim('s', 'c0', { forMs: 10 }))).toBe('runtime_closed')
@@ -203,7 +203,7 @@ describe('an answer', () => {
   })
 
   test('and a claim reject principal: undefined', async () => {
-    const { runtime } = await crowd(1)
+    const { runtime } = await clients(1)
     for (const principal of [undefined, null, 7]) {
       const options = { principal } as unknown as AnswerOptions
       expect(await codeOf(runtime.answer('s', approval('r::c0'), options))).toBe('validation_failed')

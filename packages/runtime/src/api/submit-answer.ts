@@ -10,13 +10,13 @@ import { sessionUnknown } from '../session/log-errors.ts'
 import {
   type Answer,
   type AnswerOptions,
-  answerOf,
+  answerChunk,
   answerRefusal,
   approvedPart,
   checkFits,
   checkKind,
-  chunkOf,
   pendingFor,
+  validatedAnswer,
 } from './answer.ts'
 import { ClientToolSchemas } from './client-tool-schemas.ts'
 import type { KeyedQueue } from './keyed-queue.ts'
@@ -56,7 +56,7 @@ export async function submitAnswer(
 ): Promise<AcceptedAnswer> {
   checkOptions(options)
   const { manager, programs } = target
-  const answer = answerOf(input)
+  const answer = validatedAnswer(input)
   const { ticket, version } = await checkedInfo(manager, sessionId, options)
   checkKind(ticket, answer)
   const { runId, program = '' } = ticket.run ?? {}
@@ -70,7 +70,7 @@ export async function submitAnswer(
     await checkFits(view, answer, schema, manager, sessionId)
     call ??= callOf(view, answer)
   }
-  const chunk = chunkOf(answer, call)
+  const chunk = answerChunk(answer, call)
   // Without a pending it was compared with nothing, so it must not answer a pending that is created just now.
   const hasNoPending = pending === undefined && needsSession(answer, known)
   const appendOptions = { ...ownedBy(options), ...(hasNoPending && { ifVersion: version }) }

@@ -265,7 +265,7 @@ test('rejects nodes and edges that do not fit at compile time', () => {
     workflow({ id: 'w', nodes: { one: talker }, edges: [start, ['one', 'end', { when: 'b' }]] })
     // @ts-expect-error a node that passes on what two cannot take
     workflow({ id: 'w', nodes: { one: anything, two: count }, edges: [start, ['one', 'two'], ['two', 'end']] })
-    // @ts-expect-error nobody said what one takes
+    // @ts-expect-error no input type is declared
     workflow({ id: 'w', nodes: { one: ({ input }) => ({ data: input }) }, edges: [start, end] })
     // @ts-expect-error there is no node by this name
     workflow({ id: 'w', nodes: { one: text }, edges: [start, ['one', 'none'], end] })
@@ -290,7 +290,7 @@ test('rejects nodes and edges that do not fit at compile time', () => {
     const failing = { run: text, onError: { route: 'two' } } as const
     // @ts-expect-error two takes no failure
     workflow({ id: 'w', nodes: { one: failing, two: text }, edges: [start, end, ['two', 'end']] })
-    // @ts-expect-error errors are routed to nobody
+    // @ts-expect-error errors are routed to no node
     workflow({ id: 'w', nodes: { one: failing }, edges: [start, end] })
     // @ts-expect-error what it continues with is not its data
     workflow({ id: 'w', nodes: { one: { run: text, onError: { continue: 1 } } }, edges: [start, end] })

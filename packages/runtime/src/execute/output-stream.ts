@@ -197,7 +197,7 @@ export const outputInvalid = (message: string, cause: unknown): MillraceError =>
   new MillraceError('output_invalid', message, { retryable: true, cause })
 
 /** The problem as the model gets it. */
-export const problemOf = ({ message, cause }: MillraceError): string =>
+export const outputProblem = ({ message, cause }: MillraceError): string =>
   cause instanceof OutputProblem ? `${message}: ${cause.message}` : message
 
 const notJsonError = (cause?: unknown): MillraceError =>

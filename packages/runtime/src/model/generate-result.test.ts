@@ -8,8 +8,8 @@ import type {
 } from '@ai-sdk/provider'
 import { expect, test } from 'vitest'
 import { MillraceError } from '../error/error.ts'
-import { anthropicProvider, openaiProvider } from '../providers/providers.fixture.ts'
-import { anthropic, openaiWire, rawServer } from '../providers/server.fixture.ts'
+import { anthropicProvider, openaiProvider } from '../test/providers/providers.fixture.ts'
+import { anthropic, openaiWire, rawServer } from '../test/providers/raw-server.fixture.ts'
 import { generateAsStream } from './generate-result.ts'
 import { hear } from './model-answer.fixture.ts'
 

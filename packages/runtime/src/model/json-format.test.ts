@@ -1,8 +1,8 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModelV4, LanguageModelV4CallOptions, SharedV4Warning } from '@ai-sdk/provider'
 import { describe, expect, test } from 'vitest'
-import { anthropicProvider, openaiProvider } from '../providers/providers.fixture.ts'
-import { anthropicWire, openaiWire, rawServer } from '../providers/server.fixture.ts'
+import { anthropicProvider, openaiProvider } from '../test/providers/providers.fixture.ts'
+import { anthropicWire, openaiWire, rawServer } from '../test/providers/raw-server.fixture.ts'
 import { jsonFormatOf, learnFromWarnings } from './json-format.ts'
 
 const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }

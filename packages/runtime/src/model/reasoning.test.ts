@@ -1,8 +1,8 @@
 import type { LanguageModelV4CallOptions, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { ValidationError } from '../error/error.ts'
-import { anthropicProvider, openaiProvider } from '../providers/providers.fixture.ts'
-import { anthropic, openaiWire, rawServer } from '../providers/server.fixture.ts'
+import { anthropicProvider, openaiProvider } from '../test/providers/providers.fixture.ts'
+import { anthropic, openaiWire, rawServer } from '../test/providers/raw-server.fixture.ts'
 import { EFFORTS, type Reasoning, reasoningOf } from './reasoning.ts'
 
 const modelOf = (provider: string, modelId = 'm') => ({ provider, modelId })

@@ -77,7 +77,7 @@ export interface ScriptedModel extends LanguageModelV4 {
 export function scriptedModel(script: Script, options: ScriptedOptions = {}): ScriptedModel {
   const { modelId = 'scripted', paceMs = 0, timers = systemTimers } = options
   const supportsStructuredOutputs = 'supportsStructuredOutputs' in options ? options.supportsStructuredOutputs : true
-  const answerOf = async (call: LanguageModelV4CallOptions): Promise<ScriptedAnswer> => {
+  const nextAnswer = async (call: LanguageModelV4CallOptions): Promise<ScriptedAnswer> => {
     const prompt = scriptedPromptOf(call)
     if (typeof script === 'function') return script(prompt)
     const answer = script[prompt.turnAnswers]
@@ -87,7 +87,7 @@ export function scriptedModel(script: Script, options: ScriptedOptions = {}): Sc
     )
   }
   const doStream: LanguageModelV4['doStream'] = async call => {
-    const answer = await answerOf(call)
+    const answer = await nextAnswer(call)
     const parts = partsOf(answer)
     const signal = call.abortSignal ?? new AbortController().signal
     const stream = new ReadableStream<LanguageModelV4StreamPart>(

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { memoryStore, systemTimers } from '@millrace/log'
 import { type Agent, consoleLogger, type Logger, type Runtime, ValidationError, type Workflow } from '@millrace/runtime'
 import { checkRuntimeOptions, safeLogger } from '@millrace/runtime/internal'
-import { errorResponseOf, Refusal } from '../errors/refusal.ts'
+import { errorResponseOf, HttpError } from '../errors/http-error.ts'
 import { CLIENT_GONE } from '../http/channel.ts'
 import { responseOf } from '../http/fetch.ts'
 import { type Listening, type ListenOptions, listen } from '../http/listen.ts'
@@ -52,7 +52,7 @@ export class App<Types = unknown> {
 
   /** Answers a web `Request`. */
   readonly fetch: Handler = async request =>
-    responseOf((await this.#requests.handle(request)) ?? refusalReply(routeUnknown()), request)
+    responseOf((await this.#requests.handle(request)) ?? errorReplyOf(routeUnknown()), request)
 
   /** `fetch` by method, for route handlers of Next.js: `export const { GET, HEAD, POST, PATCH, DELETE, OPTIONS } = app.handlers`. */
   get handlers(): Readonly<Record<'GET' | 'HEAD' | 'POST' | 'PATCH' | 'DELETE' | 'OPTIONS', Handler>> {
@@ -102,17 +102,17 @@ export class App<Types = unknown> {
     try {
       request = requestOf(message, path, gone.signal)
     } catch (error) {
-      const why = error instanceof Refusal ? error : new Refusal('request_invalid', 'expected a valid HTTP request')
-      return respond(refusalReply(why), message, response, this.#settings)
+      const why = error instanceof HttpError ? error : new HttpError('request_invalid', 'expected a valid HTTP request')
+      return respond(errorReplyOf(why), message, response, this.#settings)
     }
     const { remoteAddress } = message.socket
     const reply = await this.#requests.handle(request, remoteAddress !== undefined && !isLoopbackAddress(remoteAddress))
     if (reply === undefined && next) return next()
-    respond(reply ?? refusalReply(routeUnknown()), message, response, this.#settings)
+    respond(reply ?? errorReplyOf(routeUnknown()), message, response, this.#settings)
   }
 }
 
-function refusalReply(why: Refusal): WholeReply {
+function errorReplyOf(why: HttpError): WholeReply {
   const { status, error, headers } = errorResponseOf(why)
   return errorReply(status, error, { 'x-content-type-options': 'nosniff', ...headers })
 }

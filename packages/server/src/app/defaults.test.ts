@@ -36,15 +36,15 @@ describe('the table of defaults matches', () => {
   test.each([
     ['`store`', `\`${DEFAULT_STORE}\``],
     ['`listen({ port })`', `${DEFAULT_PORT}`],
-    ["a client's claim of a tool that does not say for how long", CLAIM_MS.toLocaleString('en')],
+    ["a client's claim of a tool without a duration", CLAIM_MS.toLocaleString('en')],
     ['a body of JSON', `${MAX_BODY_DEPTH} levels`],
     ['a name in a path, a query or a body', `${MAX_NAME_LENGTH} characters`],
-    ['what `context` returns', told('Bytes', MAX_CONTEXT_BYTES)],
+    ['the result of `context`', told('Bytes', MAX_CONTEXT_BYTES)],
     ['the name of an upload', `${MAX_FILENAME_LENGTH} characters`],
-    ['a list of sessions that is followed', `${MAX_LISTED} sessions`],
-    ['what it tells of when it is gone', `${MAX_WATCHED.toLocaleString('en')} sessions`],
-    ['who is still connected once a server is closed', LINGER_MS.toLocaleString('en')],
-    ['who asks `GET /api/health`', STORE_TIMEOUT_MS.toLocaleString('en')],
+    ['a followed list of sessions', `${MAX_LISTED} sessions`],
+    ['removals that a followed list reports', `${MAX_WATCHED.toLocaleString('en')} sessions`],
+    ['clients connected while a server closes', LINGER_MS.toLocaleString('en')],
+    ['a check by `GET /api/health`', STORE_TIMEOUT_MS.toLocaleString('en')],
   ])('%s is', (name, value) => {
     expect(defaults).toContain(`| ${name} | ${value} |`)
   })

@@ -4,7 +4,7 @@ import type { Logger } from '@millrace/runtime'
 import type { Caller } from '../auth/authorize.ts'
 import { corsHeaders, preflight } from '../auth/cors.ts'
 import { assertLocal, hostForbidden } from '../auth/loopback.ts'
-import { draining, errorResponseOf, Refusal } from '../errors/refusal.ts'
+import { draining, errorResponseOf, HttpError } from '../errors/http-error.ts'
 import { PIECE_BYTES, pacedReply, piecesOf } from '../http/paced-reply.ts'
 import { errorReply, type Headers, type Reply } from '../http/reply.ts'
 import { SharedBody } from '../http/shared-body.ts'
@@ -122,7 +122,7 @@ export class RequestHandler {
   #assertLocal(request: Request, url: URL, isRemote: boolean): void {
     const { authorize, cors, logger } = this.#options
     if (authorize !== undefined) return
-    if (!this.#hasWarned) logger.warn(NO_AUTHORIZE_WARNING, {})
+    if (!this.#hasWarned) logger.warn(NO_AUTHORIZE_WARNING, { code: AUTHORIZE_MISSING })
     this.#hasWarned = true
     if (isRemote) throw hostForbidden()
     assertLocal(request, url, cors)
@@ -138,11 +138,14 @@ function withByteCount({ limiter, settings }: Services, { principal }: Caller, r
   return pacedReply(reply, piecesOf(body), settings, held.release)
 }
 
+/** Code of the warning about a missing `authorize` option. */
+export const AUTHORIZE_MISSING = 'authorize_missing'
+
 const NO_AUTHORIZE_WARNING =
   'millrace: no authorize option, so this server only answers this machine. app.fetch cannot see the address of the client: a server that mounts it must listen on loopback'
 
 const isApi = (path: string): boolean => path === '/api' || path.startsWith('/api/')
 
-/** Refusal of a path without a route or a file. */
-export const routeUnknown = (): Refusal =>
-  new Refusal('route_unknown', 'path: expected a route of this API: see /api/openapi.json')
+/** The error for a path without a route or a file. */
+export const routeUnknown = (): HttpError =>
+  new HttpError('route_unknown', 'path: expected a route of this API: see /api/openapi.json')

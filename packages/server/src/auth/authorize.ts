@@ -1,6 +1,6 @@
 // Authorization: runs before every route, and again at intervals while a stream is open.
 
-import { Refusal } from '../errors/refusal.ts'
+import { HttpError } from '../errors/http-error.ts'
 
 /** The action of a request, one for each kind of route. */
 export type Action =
@@ -78,7 +78,7 @@ export async function callerOf(authorize: Authorize | undefined, request: Author
     answer = await authorize(request)
   } catch (cause) {
     // `authorize` read a body that is invalid: the client's fault.
-    if (cause instanceof Refusal) throw cause
+    if (cause instanceof HttpError) throw cause
     throw new Error('authorize: expected a principal or a refusal, but the function threw', { cause })
   }
   if (answer === null || answer === undefined)
@@ -88,7 +88,7 @@ export async function callerOf(authorize: Authorize | undefined, request: Author
   if (!('refuse' in answer)) return callerFrom(answer)
   const { refuse, status } = answer
   if (typeof refuse !== 'string') throw invalidPrincipal()
-  throw status === 401 ? unauthorized(refuse) : new Refusal('forbidden', refuse)
+  throw status === 401 ? unauthorized(refuse) : new HttpError('forbidden', refuse)
 }
 
 function callerFrom({ principal, label = principal, owner = principal }: Principal): Caller {
@@ -103,7 +103,7 @@ const isLoggable = (name: unknown): boolean =>
 const MAX_LENGTH = 512
 
 const unauthorized = (message: string) =>
-  new Refusal('unauthorized', message, { headers: { 'www-authenticate': 'Bearer' } })
+  new HttpError('unauthorized', message, { headers: { 'www-authenticate': 'Bearer' } })
 
 const invalidPrincipal = () =>
   new TypeError(

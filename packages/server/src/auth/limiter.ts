@@ -1,5 +1,5 @@
 import type { Timers } from '@millrace/log'
-import { Refusal } from '../errors/refusal.ts'
+import { HttpError } from '../errors/http-error.ts'
 import type { Limits } from './limits.ts'
 
 interface Account {
@@ -43,7 +43,7 @@ export class Limiter {
     account.at = now
     if (account.tokens < 1) {
       const seconds = Math.min(60, Math.ceil(((1 - account.tokens) * 60) / limit))
-      throw new Refusal('rate_limit', `requests: expected at most ${limit} per minute: retry after ${seconds} s`, {
+      throw new HttpError('rate_limit', `requests: expected at most ${limit} per minute: retry after ${seconds} s`, {
         retryable: true,
         headers: { 'retry-after': String(seconds) },
       })
@@ -56,7 +56,7 @@ export class Limiter {
     const { streams: limit } = this.#limits
     const account = this.#account(principal)
     if (account.streams >= limit) {
-      throw new Refusal(
+      throw new HttpError(
         'streams_limit',
         `streams: expected at most ${limit} open at a time: close one, or follow several sessions on one`,
         {
@@ -83,7 +83,7 @@ export class Limiter {
         account ??= this.#account(principal)
         // A single body or reply is limited elsewhere.
         if (account.bytes > own && account.bytes + bytes > limit) {
-          throw new Refusal(
+          throw new HttpError(
             'bytes_limit',
             `bytes: expected at most ${limit} in flight at a time: retry when the others are done`,
             {

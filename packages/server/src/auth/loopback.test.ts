@@ -67,7 +67,9 @@ describe('a server without authorize', () => {
   it('warns once about the missing authorize', async () => {
     const testServer = openTwoUserServer(open)
     for (let i = 0; i < 3; i++) await testServer.send(health({}))
-    expect(testServer.logged.map(({ message }) => message)).toEqual([expect.stringContaining('no authorize option')])
+    expect(testServer.logged).toEqual([
+      { message: expect.stringContaining('no authorize option'), fields: { code: 'authorize_missing' } },
+    ])
   })
 
   it('listens only on loopback', async () => {

@@ -1,6 +1,6 @@
 // An app without `authorize` serves only this machine: requests from other hosts and from pages of other origins are refused.
 
-import { Refusal } from '../errors/refusal.ts'
+import { HttpError } from '../errors/http-error.ts'
 import { isLoopback } from '../http/loopback-host.ts'
 import { type Cors, isAllowed } from './cors.ts'
 
@@ -15,7 +15,7 @@ export function assertLocal(request: Request, url: URL, cors: Cors | undefined):
   const origin = headers.get('origin')
   if (origin !== null) {
     if (origin === url.origin || isAllowed(cors, origin)) return
-    throw new Refusal('origin_forbidden', 'origin: expected a page of this server or an origin of the cors option')
+    throw new HttpError('origin_forbidden', 'origin: expected a page of this server or an origin of the cors option')
   }
   if (OWN_SITES.includes(headers.get('sec-fetch-site'))) return
   // A link from another page: the user sees the result, that page does not.
@@ -26,9 +26,12 @@ export function assertLocal(request: Request, url: URL, cors: Cors | undefined):
   ) {
     return
   }
-  throw new Refusal('origin_forbidden', 'sec-fetch-site: expected same-origin or none: open the page from this server')
+  throw new HttpError(
+    'origin_forbidden',
+    'sec-fetch-site: expected same-origin or none: open the page from this server',
+  )
 }
 
-/** Refusal of a request from another machine. */
-export const hostForbidden = (): Refusal =>
-  new Refusal('host_forbidden', 'host: expected localhost: set the authorize option to accept other hosts')
+/** The error for a request from another machine. */
+export const hostForbidden = (): HttpError =>
+  new HttpError('host_forbidden', 'host: expected localhost: set the authorize option to accept other hosts')

@@ -1,4 +1,4 @@
-import { Refusal } from '../errors/refusal.ts'
+import { HttpError } from '../errors/http-error.ts'
 
 const TYPES = {
   sse: 'text/event-stream',
@@ -25,7 +25,7 @@ export function negotiate<A extends ReplyType>(accept: string | null, offered: r
     if (offer !== undefined && weight > (best?.weight ?? 0)) best = { offer, weight }
   }
   if (best) return best.offer
-  throw new Refusal('not_acceptable', `accept: expected ${offered.map(offer => TYPES[offer]).join(' or ')}`)
+  throw new HttpError('not_acceptable', `accept: expected ${offered.map(offer => TYPES[offer]).join(' or ')}`)
 }
 
 function rangeOf(range: string): { readonly type: string; readonly weight: number } {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
-import { Refusal } from '../errors/refusal.ts'
+import { HttpError } from '../errors/http-error.ts'
 import { bytesOf, jsonOf, MAX_BODY_DEPTH } from './body.ts'
 
 const RUNS = multiplied(100)
@@ -29,7 +29,7 @@ const codeOf = async (request: Request, limit = 1000) => {
     await jsonOf(request, limit)
     return 'none'
   } catch (error) {
-    return error instanceof Refusal ? error.code : `not typed: ${error}`
+    return error instanceof HttpError ? error.code : `not typed: ${error}`
   }
 }
 

@@ -1,6 +1,6 @@
 // Request bodies: limited in size, decoded strictly, limited in depth.
 
-import { Refusal } from '../errors/refusal.ts'
+import { HttpError } from '../errors/http-error.ts'
 
 /** Maximum nesting depth of a JSON body. */
 export const MAX_BODY_DEPTH = 64
@@ -14,7 +14,7 @@ export async function bytesOf(request: Request, limit: number, count: Count = ()
   if (declared > limit) throw tooLarge(limit)
   const encoding = request.headers.get('content-encoding') ?? 'identity'
   if (encoding !== 'identity')
-    throw new Refusal('media_type_unknown', 'content-encoding: expected identity: send the body uncompressed')
+    throw new HttpError('media_type_unknown', 'content-encoding: expected identity: send the body uncompressed')
   const chunks: Uint8Array[] = []
   let length = 0
   const reader = request.body?.getReader()
@@ -33,7 +33,7 @@ async function pieceOf(reader: ReadableStreamDefaultReader<Uint8Array> | undefin
     return (await reader?.read())?.value
   } catch {
     // The client left or the connection broke: not the server's fault.
-    throw new Refusal('body_invalid', 'body: expected more bytes, the connection ended early: send it again')
+    throw new HttpError('body_invalid', 'body: expected more bytes, the connection ended early: send it again')
   }
 }
 
@@ -45,25 +45,25 @@ export async function jsonOf(request: Request, limit: number, count?: Count): Pr
   const charset = parameters.find(parameter => /^charset=/i.test(parameter))
   // Also blocks forms of other origins: browsers send other types without a preflight.
   if (type.toLowerCase() !== 'application/json' || (charset && !/^charset="?utf-?8"?$/i.test(charset))) {
-    throw new Refusal('media_type_unknown', 'content-type: expected application/json in UTF-8')
+    throw new HttpError('media_type_unknown', 'content-type: expected application/json in UTF-8')
   }
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
-    throw new Refusal('body_invalid', 'body: expected UTF-8')
+    throw new HttpError('body_invalid', 'body: expected UTF-8')
   }
   checkDepth(text)
   try {
     return JSON.parse(text)
   } catch {
-    throw new Refusal('body_invalid', 'body: expected JSON')
+    throw new HttpError('body_invalid', 'body: expected JSON')
   }
 }
 
-/** Refusal of a body above its size limit. */
+/** The error for a body above its size limit. */
 export const tooLarge = (limit: number) =>
-  new Refusal('body_too_large', `body: expected at most ${limit} bytes`, { headers: { connection: 'close' } })
+  new HttpError('body_too_large', `body: expected at most ${limit} bytes`, { headers: { connection: 'close' } })
 
 /** Checks the depth of a JSON text before it is parsed. @throws `body_invalid` */
 function checkDepth(text: string): void {
@@ -76,7 +76,8 @@ function checkDepth(text: string): void {
       else if (code === 0x22) isString = false
     } else if (code === 0x22) isString = true
     else if (code === 0x7b || code === 0x5b) {
-      if (++depth > MAX_BODY_DEPTH) throw new Refusal('body_invalid', `body: expected at most ${MAX_BODY_DEPTH} levels`)
+      if (++depth > MAX_BODY_DEPTH)
+        throw new HttpError('body_invalid', `body: expected at most ${MAX_BODY_DEPTH} levels`)
     } else if (code === 0x7d || code === 0x5d) depth--
   }
 }

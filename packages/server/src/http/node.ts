@@ -2,7 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
-import { Refusal } from '../errors/refusal.ts'
+import { HttpError } from '../errors/http-error.ts'
 import { BatchingSink, queuedOf } from './batching-sink.ts'
 import { markParsed } from './body.ts'
 import type { ChannelSettings } from './channel.ts'
@@ -47,13 +47,13 @@ export function requestOf(message: IncomingMessage, path: string, signal: AbortS
 
 /** Checks for a plain path and a single host: a proxy in front could read anything else differently. @throws `request_invalid` */
 function assertPlainTarget(target: string, hosts: readonly string[]): void {
-  if (!target.startsWith('/')) throw new Refusal('request_invalid', 'target: expected a path that starts with /')
+  if (!target.startsWith('/')) throw new HttpError('request_invalid', 'target: expected a path that starts with /')
   const [path = ''] = target.split('?', 1)
   // The URL parser would resolve dot segments and drop fragments.
   if (/[\\#]|\/(\.|%2e){1,2}(\/|$)/i.test(path)) {
-    throw new Refusal('request_invalid', 'path: expected no dot segments, backslashes or fragments')
+    throw new HttpError('request_invalid', 'path: expected no dot segments, backslashes or fragments')
   }
-  if (hosts.length > 1) throw new Refusal('request_invalid', 'host: expected exactly one')
+  if (hosts.length > 1) throw new HttpError('request_invalid', 'host: expected exactly one')
 }
 
 /** The body of a request. If a framework has parsed it already, its result, whose bytes may differ from those sent. */

@@ -1,6 +1,6 @@
 // Replies of routes, independent of the transport: Node writes them to a socket, the fetch handler turns them into a `Response`.
 
-import type { ErrorReply } from '../errors/refusal.ts'
+import type { ErrorReply } from '../errors/http-error.ts'
 
 export type Headers = Readonly<Record<string, string>>
 

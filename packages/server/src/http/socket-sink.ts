@@ -18,7 +18,7 @@ export function isDirect(response: ServerResponse): boolean {
 /** The latest piece as a chunk: many readers get the same piece in a row. */
 let latest: { readonly bytes: Uint8Array; readonly chunk: Buffer } | undefined
 
-function chunkOf(bytes: Uint8Array): Buffer {
+function httpChunk(bytes: Uint8Array): Buffer {
   if (latest?.bytes === bytes) return latest.chunk
   const chunk = Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`, 'latin1'), bytes, CRLF])
   latest = { bytes, chunk }
@@ -63,7 +63,7 @@ export class SocketSink extends BatchingSink {
   }
 
   protected pieceOf(bytes: Uint8Array): Uint8Array {
-    return chunkOf(bytes)
+    return httpChunk(bytes)
   }
 
   protected send(pieces: readonly Uint8Array[]): void {

@@ -1,6 +1,6 @@
 import { type Answer, RunError } from '@millrace/runtime'
 import type * as z from 'zod'
-import { sessionUnknown } from '../errors/refusal.ts'
+import { sessionUnknown } from '../errors/http-error.ts'
 import { json } from '../http/reply.ts'
 import { route } from '../routing/route.ts'
 import { AnswerBody, AnswerResult } from '../routing/schemas.ts'
@@ -29,7 +29,7 @@ export const answers = [
         const options = { ...answerer, forMs, ...(client !== undefined && { by: client }) }
         return json(200, await hidingOtherOwners(sessionId, runtime.claim(sessionId, id, options)))
       }
-      return json(200, await hidingOtherOwners(sessionId, runtime.answer(sessionId, answerOf(body), answerer)))
+      return json(200, await hidingOtherOwners(sessionId, runtime.answer(sessionId, answerFromBody(body), answerer)))
     },
   }),
 ]
@@ -43,7 +43,7 @@ async function hidingOtherOwners<T>(sessionId: string, answered: Promise<T>): Pr
   }
 }
 
-function answerOf(body: Exclude<z.output<typeof AnswerBody>, { kind: 'claim' }>): Answer {
+function answerFromBody(body: Exclude<z.output<typeof AnswerBody>, { kind: 'claim' }>): Answer {
   switch (body.kind) {
     case 'approval':
       return body as Answer

@@ -1,5 +1,5 @@
 import { isPublicBlob } from '@millrace/log/internal'
-import { Refusal } from '../errors/refusal.ts'
+import { HttpError } from '../errors/http-error.ts'
 import { route } from '../routing/route.ts'
 import { assertSameSession, requireSession } from '../sessions/session-access.ts'
 
@@ -21,7 +21,7 @@ export const blobs = [
       const body = isPublicBlob(hash) ? await services.manager.blob(sessionId, hash) : undefined
       await assertSameSession(services.manager, sessionId, identity)
       if (body === undefined)
-        throw new Refusal('blob_unknown', 'hash: expected one from `blobs` of an entry or part in this session')
+        throw new HttpError('blob_unknown', 'hash: expected one from `blobs` of an entry or part in this session')
       const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': IMMUTABLE }
       return { status: 200, headers, body }
     },

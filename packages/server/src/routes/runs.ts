@@ -1,6 +1,6 @@
 import type { RequestOptions, ResumeOptions, Run, StartOptions, StartWorkflowOptions } from '@millrace/runtime'
 import type { Program } from '../auth/authorize.ts'
-import { Refusal } from '../errors/refusal.ts'
+import { HttpError } from '../errors/http-error.ts'
 import { negotiate, type ReplyType } from '../http/accept.ts'
 import { json, type Reply } from '../http/reply.ts'
 import { type RouteCall, RUN_ID, route, SESSION_ID } from '../routing/route.ts'
@@ -33,7 +33,7 @@ export const runs = [
       const replyType = negotiate(request.headers.get('accept'), ['sse', 'ndjson', 'json'])
       const isStopped = onDisconnect === 'stop'
       if (isStopped && replyType === 'json') {
-        throw new Refusal(
+        throw new HttpError(
           'request_invalid',
           'onDisconnect: stop needs a stream: accept text/event-stream or application/x-ndjson',
         )

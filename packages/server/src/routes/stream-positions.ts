@@ -1,4 +1,4 @@
-import { Refusal } from '../errors/refusal.ts'
+import { HttpError } from '../errors/http-error.ts'
 import { checkPosition } from '../stream/resume-position.ts'
 
 interface SessionPosition {
@@ -10,11 +10,11 @@ interface SessionPosition {
 export function positionsOf(query: URLSearchParams, maxSessions: number): readonly SessionPosition[] {
   const pairs = [...query].filter(([key]) => key === 'session' || key === 'after')
   const positions = hasSessionsFirst(pairs) ? positionsAfterSessions(pairs) : positionsBySession(pairs)
-  if (positions.length === 0) throw new Refusal('request_invalid', 'session: expected at least one')
+  if (positions.length === 0) throw new HttpError('request_invalid', 'session: expected at least one')
   if (positions.length > maxSessions)
-    throw new Refusal('request_invalid', `session: expected at most ${maxSessions}, found ${positions.length}`)
+    throw new HttpError('request_invalid', `session: expected at most ${maxSessions}, found ${positions.length}`)
   if (new Set(positions.map(({ sessionId }) => sessionId)).size < positions.length) {
-    throw new Refusal('request_invalid', 'session: expected each session once')
+    throw new HttpError('request_invalid', 'session: expected each session once')
   }
   return positions.map(({ sessionId, after = '0' }) => ({ sessionId, after: checkPosition('after', after) }))
 }
@@ -38,7 +38,7 @@ function positionsBySession(pairs: QueryPairs): readonly PartialPosition[] {
     const last = positions.at(-1)
     if (key === 'session') positions.push({ sessionId: value })
     else if (last === undefined || last.after !== undefined) {
-      throw new Refusal(
+      throw new HttpError(
         'request_invalid',
         'after: expected one after its session, or one for each session after all of them',
       )

@@ -1,5 +1,5 @@
 import type { Caller } from '../auth/authorize.ts'
-import { errorResponseOf, Refusal } from '../errors/refusal.ts'
+import { errorResponseOf, HttpError } from '../errors/http-error.ts'
 import { negotiate } from '../http/accept.ts'
 import type { Reply } from '../http/reply.ts'
 import { type RouteCall, route, SESSION_ID } from '../routing/route.ts'
@@ -70,7 +70,7 @@ export const streams = [
       const after = position === undefined ? extractResumePosition(request.headers) : checkPosition('after', position)
       const format = formatOf(request)
       if (runId !== undefined && live !== 'true') {
-        throw new Refusal(
+        throw new HttpError(
           'request_invalid',
           'live: expected no value together with run, a run is followed to its end or pause',
         )
@@ -81,7 +81,7 @@ export const streams = [
       if (runId !== undefined) {
         const run = await knownRun(services, sessionId, runId)
         if (readOptions.whole) {
-          throw new Refusal(
+          throw new HttpError(
             'request_invalid',
             'whole: expected no value together with run, follow the session without run instead',
           )

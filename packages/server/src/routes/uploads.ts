@@ -1,4 +1,4 @@
-import { Refusal } from '../errors/refusal.ts'
+import { HttpError } from '../errors/http-error.ts'
 import { bytesOf } from '../http/body.ts'
 import { json } from '../http/reply.ts'
 import { route } from '../routing/route.ts'
@@ -29,7 +29,7 @@ export const uploads = [
       // Before the body is read.
       await assertOwnOrAbsent(services, caller, sessionId)
       const data = await bytesOf(request, services.limits.uploadBytes, held.add)
-      if (data.byteLength === 0) throw new Refusal('body_invalid', 'body: expected a file, found an empty body')
+      if (data.byteLength === 0) throw new HttpError('body_invalid', 'body: expected a file, found an empty body')
       const upload = { data, mediaType, ...(filename !== undefined && { filename }) }
       const stored = await withSession(services, caller, sessionId, async identity => {
         const done = await services.runtime.upload(sessionId, upload)
@@ -50,7 +50,8 @@ export const uploads = [
       const identity = await requireSession(services, caller, sessionId)
       const upload = await services.runtime.uploaded(sessionId, hash)
       await assertSameSession(services.manager, sessionId, identity)
-      if (upload === undefined) throw new Refusal('upload_unknown', 'hash: expected the hash of a file in this session')
+      if (upload === undefined)
+        throw new HttpError('upload_unknown', 'hash: expected the hash of a file in this session')
       const { data, mediaType, filename } = upload
       return {
         status: 200,
@@ -71,7 +72,7 @@ export const uploads = [
 function mediaTypeOf(header: string | null): string {
   const [type = '', ...parameters] = (header ?? 'application/octet-stream').toLowerCase().split(';')
   if (!isMediaType(type.trim())) {
-    throw new Refusal('media_type_unknown', 'content-type: expected the media type of the file, such as image/png')
+    throw new HttpError('media_type_unknown', 'content-type: expected the media type of the file, such as image/png')
   }
   const charset = parameters.map(parameter => parameter.trim()).find(parameter => CHARSET.test(parameter))
   return charset === undefined ? type.trim() : `${type.trim()}; ${charset}`
@@ -83,7 +84,7 @@ function filenameOf(header: string | null): string | undefined {
   const name = decoded(header)
   if (name !== undefined && isFilename(name)) return name
   const expected = `a name of 1 to ${MAX_FILENAME_LENGTH} characters, percent-encoded`
-  throw new Refusal('request_invalid', `X-Filename: expected ${expected}`)
+  throw new HttpError('request_invalid', `X-Filename: expected ${expected}`)
 }
 
 function decoded(text: string): string | undefined {

@@ -1,6 +1,6 @@
 // Names that clients choose for sessions, runs, messages and agents, in paths, queries and bodies.
 
-import { Refusal } from '../errors/refusal.ts'
+import { HttpError } from '../errors/http-error.ts'
 
 /** Maximum length of a name, in characters. */
 export const MAX_NAME_LENGTH = 256
@@ -18,9 +18,9 @@ export function nameIn(piece: string): string {
   try {
     name = decodeURIComponent(piece)
   } catch {
-    throw new Refusal('request_invalid', 'path: expected valid percent-encoding')
+    throw new HttpError('request_invalid', 'path: expected valid percent-encoding')
   }
   // URL parsers resolve these as relative segments.
   if (isName(name) && name !== '.' && name !== '..') return name
-  throw new Refusal('request_invalid', `path: expected ${NAME_RULE}`)
+  throw new HttpError('request_invalid', `path: expected ${NAME_RULE}`)
 }

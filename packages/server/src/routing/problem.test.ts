@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type * as z from 'zod'
-import { problemOf } from './problem.ts'
+import { validationProblem } from './problem.ts'
 import {
   AnswerBody,
   EditBody,
@@ -110,5 +110,5 @@ it.each<readonly [z.ZodType, unknown, string]>([
   [oneOf('', ['true', 'false']), 'yes', 'body: expected true or false'],
 ])('names the field and what was expected there, and never quotes the value (%#)', (schema, value, problem) => {
   const { error } = schema.safeParse(value)
-  expect(problemOf('body', error?.issues ?? [])).toBe(problem)
+  expect(validationProblem('body', error?.issues ?? [])).toBe(problem)
 })

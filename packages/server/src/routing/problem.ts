@@ -18,7 +18,7 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 
 /** The most specific issue of a validation, as one sentence. */
-export function problemOf(what: string, issues: readonly Issue[]): string {
+export function validationProblem(what: string, issues: readonly Issue[]): string {
   const issue = issues.map(mostSpecific).reduce((best, other) => (isDeeper(other, best) ? other : best))
   const { path } = issue
   const place = [what, ...path.map(String)].join('.')

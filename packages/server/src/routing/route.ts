@@ -2,10 +2,10 @@ import type * as z from 'zod'
 import type { Action, Caller } from '../auth/authorize.ts'
 import type { ByteCount } from '../auth/limiter.ts'
 import type { Limits } from '../auth/limits.ts'
-import { Refusal } from '../errors/refusal.ts'
+import { HttpError } from '../errors/http-error.ts'
 import { jsonOf, wasParsed } from '../http/body.ts'
 import type { Reply } from '../http/reply.ts'
-import { problemOf } from './problem.ts'
+import { validationProblem } from './problem.ts'
 import type { Services } from './services.ts'
 
 /** Query parameters by name. Only parameters with an array schema may repeat. */
@@ -92,7 +92,7 @@ export async function callRoute(route: Route, call: Omit<RouteCall, 'action' | '
 /** @throws `body_parsed` if a framework has parsed the body: the stored file would differ from the one sent */
 function assertOriginalBytes(request: Request): void {
   if (!wasParsed(request)) return
-  throw new Refusal(
+  throw new HttpError(
     'body_parsed',
     'body: expected the original bytes, found a body that a framework has parsed: mount this server before express.json() and similar middleware, or exclude its path there',
   )
@@ -102,7 +102,7 @@ function parseQuery(query: Query, sent: URLSearchParams): object {
   const parameters = Object.entries(query).map(([name, schema]) => {
     const values = sent.getAll(name)
     const isRepeated = schema.type === 'array'
-    if (values.length > 1 && !isRepeated) throw new Refusal('request_invalid', `${name}: expected at most once`)
+    if (values.length > 1 && !isRepeated) throw new HttpError('request_invalid', `${name}: expected at most once`)
     return [name, parsed('request_invalid', name, schema, isRepeated ? values : values[0])]
   })
   return Object.fromEntries(parameters)
@@ -111,5 +111,5 @@ function parseQuery(query: Query, sent: URLSearchParams): object {
 function parsed(code: 'body_invalid' | 'request_invalid', what: string, schema: z.ZodType, value: unknown): unknown {
   const { success, data, error } = schema.safeParse(value)
   if (success) return data
-  throw new Refusal(code, problemOf(what, error.issues))
+  throw new HttpError(code, validationProblem(what, error.issues))
 }

@@ -1,4 +1,4 @@
-import { Refusal } from '../errors/refusal.ts'
+import { HttpError } from '../errors/http-error.ts'
 import { nameIn } from './names.ts'
 import type { Route } from './route.ts'
 
@@ -32,7 +32,7 @@ export class Router {
       const allow = [
         ...new Set(here.flatMap(({ route }) => METHODS.filter(known => acceptsMethod(route, known)))),
       ].join(', ')
-      throw new Refusal('method_unknown', `method: expected ${allow}`, { headers: { allow } })
+      throw new HttpError('method_unknown', `method: expected ${allow}`, { headers: { allow } })
     }
     const params: Record<string, string> = {}
     found.pieces.forEach((piece, i) => {
@@ -40,7 +40,7 @@ export class Router {
     })
     const { sessionId = '' } = params
     if (this.#reservedIds.has(sessionId))
-      throw new Refusal('request_invalid', `path: ${sessionId} is reserved, expected another session id`)
+      throw new HttpError('request_invalid', `path: ${sessionId} is reserved, expected another session id`)
     return { route: found.route, params }
   }
 }

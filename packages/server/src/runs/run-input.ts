@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Chunk, JsonObject } from '@millrace/protocol'
 import { type Run, RunError, type UserPart } from '@millrace/runtime'
-import { Refusal } from '../errors/refusal.ts'
+import { HttpError } from '../errors/http-error.ts'
 import type { Services } from '../routing/services.ts'
 import { unlessTrimmed } from '../sessions/unless-trimmed.ts'
 import { withoutVersion } from './program.ts'
@@ -14,7 +14,7 @@ export type RunMessage = string | { readonly parts: readonly UserPart[]; readonl
 /** @throws `input_too_large` */
 export function assertInputSize({ limits }: Services, message: RunMessage | undefined): void {
   if (message === undefined || Buffer.byteLength(JSON.stringify(message)) <= limits.inputBytes) return
-  throw new Refusal('input_too_large', `input: expected at most ${limits.inputBytes} bytes of JSON`)
+  throw new HttpError('input_too_large', `input: expected at most ${limits.inputBytes} bytes of JSON`)
 }
 
 type RequestChunk = Extract<Chunk, { type: 'run-requested' }>

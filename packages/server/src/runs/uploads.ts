@@ -1,5 +1,5 @@
 import { uploadHashOf, uploadUnknown } from '@millrace/runtime/internal'
-import { Refusal } from '../errors/refusal.ts'
+import { HttpError } from '../errors/http-error.ts'
 import type { Services } from '../routing/services.ts'
 import type { RunMessage } from './run-input.ts'
 
@@ -25,7 +25,7 @@ export async function assertUploaded(
     if (upload === undefined) throw uploadUnknown(hash)
     bytes += upload.data.byteLength
     if (bytes > attachedBytes) {
-      throw new Refusal('input_too_large', `input: expected files of at most ${attachedBytes} bytes in total`)
+      throw new HttpError('input_too_large', `input: expected files of at most ${attachedBytes} bytes in total`)
     }
   }
 }

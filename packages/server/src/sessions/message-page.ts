@@ -1,5 +1,5 @@
 import type { Message, View } from '@millrace/protocol'
-import { Refusal } from '../errors/refusal.ts'
+import { HttpError } from '../errors/http-error.ts'
 
 /** The view of a session without its internal part. */
 export type PublicView = Omit<View, 'internal'>
@@ -28,17 +28,17 @@ export function messagePageOf(
   | { readonly messages: readonly Message[]; readonly page: MessagePage; readonly view?: undefined } {
   if (range === undefined) {
     if (before !== undefined)
-      throw new Refusal('request_invalid', 'before: expected the parameter messages too, such as messages=last:50')
+      throw new HttpError('request_invalid', 'before: expected the parameter messages too, such as messages=last:50')
     return { view }
   }
   const limit = Number(/^last:(\d{1,6})$/.exec(range)?.[1])
   if (!(limit >= 1 && limit <= MAX_MESSAGES)) {
-    throw new Refusal('request_invalid', `messages: expected last:N with N from 1 to ${MAX_MESSAGES}`)
+    throw new HttpError('request_invalid', `messages: expected last:N with N from 1 to ${MAX_MESSAGES}`)
   }
   const { messages } = view
   const total = messages.length
   const end = before === undefined ? total : messages.findIndex(({ id }) => id === before)
-  if (end < 0) throw new Refusal('request_invalid', 'before: expected the id of a message in this session')
+  if (end < 0) throw new HttpError('request_invalid', 'before: expected the id of a message in this session')
   const start = Math.max(0, end - limit)
   const pageWith = (hasMore: boolean): MessagePage => {
     const first = messages[start]?.id

@@ -3,7 +3,7 @@
 import type { StreamInfo, StreamManager } from '@millrace/log'
 import type { Action, Caller, Program } from '../auth/authorize.ts'
 import type { Limits } from '../auth/limits.ts'
-import { Refusal, sessionUnknown } from '../errors/refusal.ts'
+import { HttpError, sessionUnknown } from '../errors/http-error.ts'
 import type { KeyedQueue } from './keyed-queue.ts'
 
 /** The services that access to sessions needs. */
@@ -84,7 +84,7 @@ export async function reauthorize(
 ): Promise<void> {
   const { principal, owner } = await services.authorize(request, action, sessionId, program)
   if (principal !== caller.principal || owner !== caller.owner)
-    throw new Refusal('forbidden', 'the credentials belong to another principal now: send the request again')
+    throw new HttpError('forbidden', 'the credentials belong to another principal now: send the request again')
 }
 
 /** Runs `work` in a session of the caller and creates the session if needed. A new session is deleted again if `work` throws. */
@@ -145,7 +145,7 @@ async function assertRoomForSession({ manager, limits }: SessionServices, owner:
     if (next === null) break
     after = next
   }
-  if (count >= limit) throw new Refusal('sessions_limit', `sessions: expected at most ${limit}: delete one first`)
+  if (count >= limit) throw new HttpError('sessions_limit', `sessions: expected at most ${limit}: delete one first`)
 }
 
 const PAGE = 1000

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
-import { Refusal } from '../errors/refusal.ts'
+import { HttpError } from '../errors/http-error.ts'
 import { SlowClient } from './slow-client.fixture.ts'
 import type { StreamChannel } from './stream-channel.ts'
 import { delta, ID, NO_RESOURCES, StreamServer } from './stream-server.fixture.ts'
@@ -106,7 +106,7 @@ describe('a connection', () => {
     ])
     expect(client.text).not.toContain('secret')
     expect(testServer.logged).toEqual([{ message: 'a stream failed', fields: { cause: new Error('a secret') } }])
-    const refused = testServer.serve(() => Promise.reject(new Refusal('forbidden', 'not yours')))
+    const refused = testServer.serve(() => Promise.reject(new HttpError('forbidden', 'not yours')))
     await refused.closed
     const error = { code: 'forbidden', message: 'not yours', retryable: false }
     expect(refused.frames).toEqual([{ type: 'fail', error, recoverable: false }])
@@ -125,7 +125,7 @@ describe('an open stream is authorized again', () => {
     await testServer.clock.advance(reauthorizeMs * 3)
     expect(recheck).toHaveBeenCalledTimes(3)
     expect(client.isClosed).toBe(false)
-    recheck.mockRejectedValue(new Refusal('unauthorized', 'say who you are'))
+    recheck.mockRejectedValue(new HttpError('unauthorized', 'say who you are'))
     await testServer.clock.advance(reauthorizeMs)
     expect(await client.closed).toBe('ended')
     const error = { code: 'unauthorized', message: 'say who you are', retryable: false }
@@ -153,7 +153,7 @@ describe('an open stream is authorized again', () => {
     const client = testServer.serve(silent, undefined, { recheck: () => answer.promise })
     await testServer.clock.advance(reauthorizeMs)
     client.disconnect()
-    answer.reject(new Refusal('forbidden', 'no'))
+    answer.reject(new HttpError('forbidden', 'no'))
     await settled()
     expect(client.frames).toEqual([])
     expect(testServer.held).toEqual(NO_RESOURCES)

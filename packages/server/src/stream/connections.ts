@@ -1,6 +1,6 @@
 import type { FailFrame } from '@millrace/protocol'
 import type { Logger } from '@millrace/runtime'
-import { draining, errorResponseOf } from '../errors/refusal.ts'
+import { draining, errorResponseOf } from '../errors/http-error.ts'
 import type { StreamReply } from '../http/reply.ts'
 import type { Format } from './format.ts'
 import { type Framing, framingOf, StreamChannel } from './stream-channel.ts'

@@ -7,7 +7,7 @@ import {
   type TruncatedFrame,
   type UnprovenCursor,
 } from '@millrace/protocol'
-import { sessionUnknown } from '../errors/refusal.ts'
+import { sessionUnknown } from '../errors/http-error.ts'
 import type { SessionIdentity } from '../sessions/session-access.ts'
 
 /** The first frame of a stream that starts after a position. @throws `session_unknown` if the session is gone or another one has its id now */

@@ -1,7 +1,7 @@
 // Long polling, for networks that block streams: the same frames in one reply, as soon as there is an entry.
 
 import { encodeCursor, type Frame } from '@millrace/protocol'
-import { draining } from '../errors/refusal.ts'
+import { draining } from '../errors/http-error.ts'
 import type { Headers, Reply } from '../http/reply.ts'
 import type { SessionIdentity } from '../sessions/session-access.ts'
 import { failureOf, headersOf } from './connections.ts'

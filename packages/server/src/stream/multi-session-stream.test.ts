@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
-import { Refusal } from '../errors/refusal.ts'
+import { HttpError } from '../errors/http-error.ts'
 import type { Services } from '../routing/services.ts'
 import { MultiSessionStream } from './multi-session-stream.ts'
 import { SlowClient } from './slow-client.fixture.ts'
@@ -84,7 +84,7 @@ describe('several sessions on one connection', () => {
     for (const sessionId of ['a', 'b']) await testServer.completeRun('r1', 'one', sessionId)
     const lost = new Set<string>()
     const client = follow(testServer, { a: '0', b: '0' }, async sessionId => {
-      if (lost.has(sessionId)) throw new Refusal('forbidden', 'not yours any more')
+      if (lost.has(sessionId)) throw new HttpError('forbidden', 'not yours any more')
     })
     await testServer.clock.advance(6_000)
     lost.add('a')

@@ -1,6 +1,6 @@
 import type { StreamManager } from '@millrace/log'
 import { decodeCursor } from '@millrace/protocol'
-import { Refusal } from '../errors/refusal.ts'
+import { HttpError } from '../errors/http-error.ts'
 
 /**
  * The position from which a client resumes: the header `X-Resume-From-Sequence`, else `Last-Event-ID`, else the beginning (`0`).
@@ -21,7 +21,7 @@ export function checkPosition(name: string, token: string): string {
     decodeCursor(token)
     return token
   } catch {
-    throw new Refusal(
+    throw new HttpError(
       'cursor_invalid',
       `${name}: expected a cursor or a sequence as the server sent it as the server sent it`,
     )
@@ -41,7 +41,7 @@ export async function existingMessageHeaders(
   if (view.messages.some(({ id }) => id === messageId || encodeURIComponent(id) === messageId)) {
     return { 'x-existing-message-id': messageId }
   }
-  throw new Refusal(
+  throw new HttpError(
     'message_unknown',
     'X-Existing-Message-Id: expected a message of this session: read the session again',
   )

@@ -2,9 +2,9 @@ import { memo, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { type Call, callsSoFar, clearCalls, subscribeToCalls } from './calls.ts'
 import { gistOf, preview } from './preview.ts'
 
-/** What the chat of this tab tells as it goes: its callbacks, and in between how it and its connection stand. */
+/** The callbacks of the chat in this tab, with changes of its status and connection. */
 export function Callbacks() {
-  const { calls, chat, gone } = useSyncExternalStore(subscribeToCalls, callsSoFar, callsSoFar)
+  const { calls, chat, dropped } = useSyncExternalStore(subscribeToCalls, callsSoFar, callsSoFar)
   const list = useRef<HTMLOListElement>(null)
   const isAtEnd = useRef(true)
   const last = calls.at(-1)?.id
@@ -14,8 +14,7 @@ export function Callbacks() {
   if (!chat) {
     return (
       <p className="panel quiet">
-        Callbacks belong to a chat, and there is none in this tab. Open the chat of this session and press Inspect
-        there, to see them as they are called.
+        No chat is open in this tab. Open the chat of this session and click Inspect there to see its callbacks.
       </p>
     )
   }
@@ -23,10 +22,10 @@ export function Callbacks() {
   return (
     <div className="panel callbacks">
       <div className="row">
-        <h3>Streaming lifecycle</h3>
+        <h3>Callbacks</h3>
         <span className="quiet">
           {calls.length} {calls.length === 1 ? 'call' : 'calls'}
-          {gone > 0 && `, and ${gone.toLocaleString('en')} before them`}
+          {dropped > 0 && `, ${dropped.toLocaleString('en')} older ones dropped`}
         </span>
         <span className="space" />
         <button type="button" disabled={calls.length === 0} onClick={clearCalls}>
@@ -34,7 +33,7 @@ export function Callbacks() {
         </button>
       </div>
       {calls.length === 0 ? (
-        <p className="quiet">Nothing was called yet. Say something.</p>
+        <p className="quiet">No callbacks yet. Send a message to see them.</p>
       ) : (
         <ol
           ref={list}

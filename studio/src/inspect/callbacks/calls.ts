@@ -2,34 +2,34 @@ import type { Chat, ChatCallbacks } from '@millrace/client'
 import { useSyncExternalStore } from 'react'
 import { connection } from '../../app/connection.ts'
 
-/** Something that the chat of this page told, or how it or its connection stands from then on. */
+/** A callback of the chat of this page, or a new status of it or its connection. */
 export interface Call {
   readonly id: number
   readonly kind: 'callback' | 'chat' | 'connection'
-  /** Of the callback, or how it stands. */
+  /** Name of the callback, or the status. */
   readonly name: string
-  /** When, in milliseconds of the page. */
+  /** Time in ms, as `performance.now()`. */
   readonly time: number
   readonly value: unknown
 }
 
-/** What is to be had of the chat of this page. */
+/** The part of a chat that is observed. */
 export type NotedChat = Pick<Chat, 'state' | 'store' | 'subscribe' | 'stop'>
 
-/** What was told so far: another object each time. */
+/** The calls so far, as an immutable snapshot. */
 export interface Calls {
-  /** The latest, first to last. */
+  /** The latest calls, oldest first. */
   readonly calls: readonly Call[]
   /** The chat of this page, where there is one. */
   readonly chat?: NotedChat | undefined
-  /** How many there were before them. */
-  readonly gone: number
+  /** Number of older calls that were dropped. */
+  readonly dropped: number
 }
 
-/** The latest that are kept. */
-const MOST = 500
+/** Number of calls to keep. */
+const MAX = 500
 
-const NOTHING: Calls = { calls: [], gone: 0 }
+const NOTHING: Calls = { calls: [], dropped: 0 }
 let now = NOTHING
 let id = 0
 const listeners = new Set<() => void>()
@@ -39,7 +39,7 @@ function set(next: Calls): void {
   for (const listener of listeners) listener()
 }
 
-/** What was told on this page so far. */
+/** The calls of this page so far. */
 export const callsSoFar = (): Calls => now
 
 export function subscribeToCalls(listener: () => void): () => void {
@@ -47,16 +47,16 @@ export function subscribeToCalls(listener: () => void): () => void {
   return () => listeners.delete(listener)
 }
 
-/** Forgets what was told so far. */
-export const clearCalls = (): void => set({ ...now, calls: [], gone: 0 })
+/** Clears the list. */
+export const clearCalls = (): void => set({ ...now, calls: [], dropped: 0 })
 
 function note(kind: Call['kind'], name: string, value: unknown): void {
   const calls = [...now.calls, { id: ++id, kind, name, time: performance.now(), value }]
-  const over = Math.max(0, calls.length - MOST)
-  set({ ...now, calls: calls.slice(over), gone: now.gone + over })
+  const over = Math.max(0, calls.length - MAX)
+  set({ ...now, calls: calls.slice(over), dropped: now.dropped + over })
 }
 
-/** Callbacks for a chat, by which each of its calls is noted here. */
+/** Callbacks that record each call. */
 export const callbacksOf = (): ChatCallbacks => ({
   onData: value => note('callback', 'onData', value),
   onToolCall: value => note('callback', 'onToolCall', value),
@@ -64,7 +64,7 @@ export const callbacksOf = (): ChatCallbacks => ({
   onError: value => note('callback', 'onError', value),
 })
 
-/** Notes how a chat and its connection stand, each time that changes, until the returned function is called; what was told of another is forgotten. */
+/** Records status changes of a chat and its connection until the returned function is called. Clears earlier calls. */
 export function noteChat(chat: NotedChat): () => void {
   set({ ...NOTHING, chat })
   let status: string | undefined
@@ -83,9 +83,9 @@ export function noteChat(chat: NotedChat): () => void {
   }
   ofConnection()
   ofChat()
-  const leave = [chat.subscribe(ofChat), connection.subscribe(ofConnection)]
+  const unsubscribe = [chat.subscribe(ofChat), connection.subscribe(ofConnection)]
   return () => {
-    for (const one of leave) one()
+    for (const one of unsubscribe) one()
     set({ ...now, chat: undefined })
   }
 }

@@ -5,12 +5,12 @@ import { gistOf, preview } from './preview.ts'
 
 const call = (kind: Call['kind'], name: string, value: unknown): Call => ({ id: 1, kind, name, time: 0, value })
 
-test('what is small is shown as it is', () => {
+test('returns a small value unchanged', () => {
   const value = { type: 'data-x', data: [1, 'two', null, { three: true }] }
   expect(preview(value)).toEqual(value)
 })
 
-test('what is large is shown in part, and says so', () => {
+test('truncates a large value and says how much is missing', () => {
   expect(preview('x'.repeat(5000))).toBe(`${'x'.repeat(1000)}… 4000 more`)
   expect(preview(Array.from({ length: 5000 }, (_, i) => i))).toEqual(
     expect.arrayContaining(['… 4970 before', 4970, 4999]),
@@ -20,7 +20,7 @@ test('what is large is shown in part, and says so', () => {
   expect(JSON.stringify(preview(loop))).toContain('{…}')
 })
 
-test('whatever it is given, it gives something small that JSON can say', () => {
+test('returns a value that JSON can encode for any input', () => {
   fc.assert(
     fc.property(fc.anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true }), value => {
       expect(() => JSON.stringify(preview(value))).not.toThrow()
@@ -33,7 +33,7 @@ test('whatever it is given, it gives something small that JSON can say', () => {
   )
 })
 
-test('a call in a few words', () => {
+test('summarizes each kind of call', () => {
   expect(gistOf(call('callback', 'onData', { type: 'data-x', data: { a: 1 } }))).toBe('data-x {"a":1}')
   expect(gistOf(call('callback', 'onToolCall', { toolCall: { toolName: 'look', state: 'input-streaming' } }))).toBe(
     'look: input-streaming',

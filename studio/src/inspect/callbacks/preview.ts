@@ -1,30 +1,30 @@
 import type { Call } from './calls.ts'
 
-/** How deep, how wide and how long a value may be that is shown whole. */
-const MOST_DEEP = 6
-const MOST_WIDE = 30
-const MOST_LONG = 1000
+/** Maximum depth, number of fields and text length of a preview. */
+const MAX_DEEP = 6
+const MAX_WIDE = 30
+const MAX_LONG = 1000
 
-/** As much of a value as is worth to look at, with what was left out named. */
+/** A truncated copy of a value that says how much is missing. */
 export function preview(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') {
-    return value.length > MOST_LONG ? `${value.slice(0, MOST_LONG)}… ${value.length - MOST_LONG} more` : value
+    return value.length > MAX_LONG ? `${value.slice(0, MAX_LONG)}… ${value.length - MAX_LONG} more` : value
   }
   if (typeof value === 'bigint' || typeof value === 'symbol' || typeof value === 'function') return String(value)
   if (typeof value !== 'object' || value === null) return value
-  if (depth >= MOST_DEEP) return Array.isArray(value) ? '[…]' : '{…}'
+  if (depth >= MAX_DEEP) return Array.isArray(value) ? '[…]' : '{…}'
   if (value instanceof Error) return { name: value.name, message: value.message }
   if (Array.isArray(value)) {
-    const shown = value.slice(-MOST_WIDE).map(one => preview(one, depth + 1))
-    return value.length > MOST_WIDE ? [`… ${value.length - MOST_WIDE} before`, ...shown] : shown
+    const shown = value.slice(-MAX_WIDE).map(one => preview(one, depth + 1))
+    return value.length > MAX_WIDE ? [`… ${value.length - MAX_WIDE} before`, ...shown] : shown
   }
   const fields = Object.entries(value)
-  const shown = fields.slice(0, MOST_WIDE).map(([name, one]) => [name, preview(one, depth + 1)] as const)
-  if (fields.length > MOST_WIDE) shown.push(['…', `${fields.length - MOST_WIDE} more`])
+  const shown = fields.slice(0, MAX_WIDE).map(([name, one]) => [name, preview(one, depth + 1)] as const)
+  if (fields.length > MAX_WIDE) shown.push(['…', `${fields.length - MAX_WIDE} more`])
   return Object.fromEntries(shown)
 }
 
-/** What a call is about, in a few words. */
+/** A one-line summary of a call. */
 export function gistOf({ kind, name, value }: Call): string {
   const of = Object(value) as { readonly [field: string]: unknown }
   switch (kind === 'callback' ? name : kind) {
@@ -35,7 +35,7 @@ export function gistOf({ kind, name, value }: Call): string {
       return `${call['toolName']}: ${call['state']}`
     }
     case 'onFinish':
-      if (of['isDisconnect']) return 'the stream broke off for good'
+      if (of['isDisconnect']) return 'disconnected'
       if (of['isError']) return 'failed'
       return of['isAbort'] ? 'stopped' : `${of['finishReason'] ?? 'ended'}`
     case 'onError':

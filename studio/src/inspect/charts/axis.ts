@@ -1,20 +1,20 @@
-/** Durations that people count in, in milliseconds. */
+/** Round durations in ms. */
 const DURATIONS = [
   ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
   ...[1, 2, 5, 10, 15, 30].map(seconds => seconds * 1000),
   ...[1, 2, 5, 10, 15, 30].map(minutes => minutes * 60_000),
 ]
 
-/** Round durations from 0 on, a few of them, the last at or above the most. */
+/** Axis ticks of round durations, from 0 to at least `mostMs`. */
 export function durationsUpTo(mostMs: number, about = 4): number[] {
   const step = DURATIONS.find(one => one * about >= mostMs) ?? Math.ceil(mostMs / about / 3_600_000) * 3_600_000
   return Array.from({ length: Math.max(2, Math.ceil(mostMs / step) + 1) }, (_, i) => i * step)
 }
 
-/** Round numbers from 0 on, a few of them, the last at or above the most. */
+/** Axis ticks of round numbers, from 0 to at least `most`. */
 export const ticksUpTo = (most: number, about = 4): number[] => ticksOf(most, about, () => true)
 
-/** The same for what is counted: there is no half of it. */
+/** Axis ticks of integers. */
 export const countsUpTo = (most: number, about = 4): number[] => ticksOf(most, about, Number.isInteger)
 
 function ticksOf(most: number, about: number, isStep: (size: number) => boolean): number[] {
@@ -31,13 +31,13 @@ function ticksOf(most: number, about: number, isStep: (size: number) => boolean)
 const few = (digits: number) => new Intl.NumberFormat('en', { maximumFractionDigits: digits })
 const [none, one, two] = [few(0), few(1), few(2)]
 
-/** A number as people read it: no more digits than mean something. */
+/** Formats a number with at most three significant decimals. */
 export function numberOf(value: number): string {
   const size = Math.abs(value)
   return (size >= 100 ? none : size >= 10 ? one : two).format(value)
 }
 
-/** A duration as people read it. */
+/** Formats a duration. */
 export function durationOf(ms: number): string {
   if (ms < 1000) return `${none.format(ms)} ms`
   if (ms < 60_000) return `${two.format(ms / 1000)} s`

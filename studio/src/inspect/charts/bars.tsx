@@ -2,7 +2,7 @@ import type { ReactNode } from 'react'
 import { ticksUpTo } from './axis.ts'
 import { useWidth } from './width.ts'
 
-/** A piece of a bar. */
+/** A segment of a bar. */
 interface Piece {
   readonly tone: string
   readonly size: number
@@ -12,10 +12,10 @@ interface Piece {
 export interface Bar {
   readonly key: string
   readonly name: ReactNode
-  /** Where it begins, if not at 0. */
+  /** Start of the bar. @default 0 */
   readonly from?: number
   readonly pieces: readonly Piece[]
-  /** What stands behind it. */
+  /** Text after the bar. */
   readonly value: string
   readonly isQuiet?: boolean
 }
@@ -24,16 +24,16 @@ interface BarsProps {
   readonly name: string
   readonly summary: string
   readonly bars: readonly Bar[]
-  /** What each tone means, in the order of the pieces. */
+  /** Label of each tone, in the order of the pieces. */
   readonly legend: { readonly [tone: string]: string }
   readonly format: (value: number) => string
-  /** Where the axis has its marks, up to the most. */
+  /** Computes the ticks of the axis. */
   readonly ticksOf?: (most: number, about: number) => readonly number[]
 }
 
 const HEIGHT = 14
 
-/** Bars from left to right, one below the other, of pieces. */
+/** A horizontal bar chart with stacked pieces. */
 export function Bars({ name, summary, bars, legend, format, ticksOf = ticksUpTo }: BarsProps) {
   const [box, width] = useWidth<HTMLDivElement>()
   const most = Math.max(

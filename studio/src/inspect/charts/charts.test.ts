@@ -11,7 +11,7 @@ import { WordCount } from './word-count.ts'
 
 const main: Origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'echo', step: 1, model: 'm' }
 
-/** A log, from chunks and when they came. */
+/** A log from timestamps and chunks. */
 const logOf = (...chunks: readonly (readonly [number, Chunk, Origin?])[]): Entry[] =>
   chunks.map(([timestamp, chunk, origin = main], i) => ({ sequence: i + 1, timestamp, origin, chunk }))
 
@@ -44,11 +44,11 @@ const story = logOf(
   [9700, { type: 'run-finished', status: 'completed' }],
 )
 
-test('a run is measured: what it waits for somebody is not its work', () => {
+test('measures a run without the time it was paused', () => {
   const [run] = figuresOf(story).runs
   expect(run).toMatchObject({ program: 'echo', status: 'completed', firstMs: 400, workedMs: 1600, at: 2 })
   expect(run?.steps).toMatchObject([
-    { who: 'echo', step: 1, startMs: 0, firstMs: 300, saidMs: 700, endMs: 1200, toolMs: 500, state: 'done' },
+    { agent: 'echo', step: 1, startMs: 0, firstMs: 300, modelEndMs: 700, endMs: 1200, toolMs: 500, state: 'done' },
     { step: 2, attempt: 1, startMs: 1200, firstMs: 1300, endMs: 1400, state: 'discarded', toolMs: 0 },
     { step: 2, attempt: 2, startMs: 1500, endMs: 1600, state: 'done' },
   ])
@@ -58,7 +58,7 @@ test('a run is measured: what it waits for somebody is not its work', () => {
   expect(run?.sizes.count).toBe(3)
 })
 
-test('tokens are those that the model counted, where its words came', () => {
+test('spreads the reported tokens over the deltas', () => {
   const [run] = figuresOf(story).runs
   const { moments = [], widthMs = 0 } = run?.rate ?? {}
   expect(widthMs).toBe(125)
@@ -71,7 +71,7 @@ test('tokens are those that the model counted, where its words came', () => {
   expect(moments[Math.floor(300 / 125)]?.tokens).toBeCloseTo((6 * 7) / 11)
 })
 
-test('in whatever pieces the entries come, the figures are the same', () => {
+test('does not depend on how the log is split', () => {
   const whole = JSON.stringify(figuresOf(story).runs)
   fc.assert(
     fc.property(fc.array(fc.nat(story.length)), places => {
@@ -82,7 +82,7 @@ test('in whatever pieces the entries come, the figures are the same', () => {
   )
 })
 
-test('a run of the runtime, with an attempt that failed', async () => {
+test('measures a run with a failed attempt', async () => {
   let isFirst = true
   const model = scriptedModel(() => {
     const error = new ProviderError('provider_overloaded', 'overloaded', { retryable: true })
@@ -110,17 +110,17 @@ test('a run of the runtime, with an attempt that failed', async () => {
   expect(figures?.rate.moments.reduce((all, { words }) => all + words, 0)).toBe(6)
 })
 
-test('however long a run is, its moments are bounded and nothing is left out', () => {
+test('keeps a bounded number of moments and counts everything', () => {
   fc.assert(
-    fc.property(fc.array(fc.tuple(fc.nat(10_000_000), fc.nat(5)), { minLength: 1 }), said => {
+    fc.property(fc.array(fc.tuple(fc.nat(10_000_000), fc.nat(5)), { minLength: 1 }), deltas => {
       const rate = new Rate()
-      const inOrder = said.toSorted(([a], [b]) => a - b)
+      const inOrder = deltas.toSorted(([a], [b]) => a - b)
       for (const [ms, words] of inOrder) rate.add('s', ms, words, 3)
       rate.counted('s', 1000)
       const sum = (unit: 'deltas' | 'words' | 'tokens') => rate.moments.reduce((all, one) => all + one[unit], 0)
       expect(rate.moments.length).toBeLessThanOrEqual(192)
-      expect(sum('deltas')).toBe(said.length)
-      expect(sum('words')).toBe(said.reduce((all, [, words]) => all + words, 0))
+      expect(sum('deltas')).toBe(deltas.length)
+      expect(sum('words')).toBe(deltas.reduce((all, [, words]) => all + words, 0))
       expect(sum('tokens')).toBeCloseTo(1000)
       const last = inOrder.at(-1)?.[0] ?? 0
       expect(rate.moments.length).toBe(Math.floor(last / rate.widthMs) + 1)
@@ -128,7 +128,7 @@ test('however long a run is, its moments are bounded and nothing is left out', (
   )
 })
 
-test('words are counted alike in whatever pieces they come', () => {
+test('counts words across deltas', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: fc.constantFrom('a', 'b', ' ', '\n', '-') })), pieces => {
       const count = new WordCount()
@@ -138,7 +138,7 @@ test('words are counted alike in whatever pieces they come', () => {
   )
 })
 
-test('every size has one class', () => {
+test('assigns every size to one class', () => {
   fc.assert(
     fc.property(fc.nat(1_000_000), size => {
       const [low, high] = rangeOf(classOf(size))
@@ -150,14 +150,14 @@ test('every size has one class', () => {
   for (const size of [1, 1, 2, 4, 8]) sizes.add(size)
   expect(sizes.counts).toEqual([2, 1, 1, 1])
   expect(sizes.mean).toBe(3.2)
-  expect(sizesWords(sizes)).toBe('5 deltas of 3.2 characters on average')
+  expect(sizesWords(sizes)).toBe('5 deltas, 3.2 characters on average')
   const one = new Sizes()
-  expect(sizesWords(one)).toBe('No delta yet.')
+  expect(sizesWords(one)).toBe('No deltas yet.')
   one.add(8)
-  expect(sizesWords(one)).toBe('1 delta of 8 characters')
+  expect(sizesWords(one)).toBe('1 delta, 8 characters')
 })
 
-test('what a run costs is known where all its models have a price', () => {
+test('computes the cost only if all models have a price', () => {
   const used = new Map([['m', { input: 1_000_000, output: 500_000, discardedInput: 0, discardedOutput: 0 }]])
   expect(costOf(used, {})).toBeUndefined()
   expect(costOf(used, { m: { input: 3, output: 10 } })).toBe(8)
@@ -169,7 +169,7 @@ test('what a run costs is known where all its models have a price', () => {
   for (const odd of [null, '', 'x', '[]', '3', 'null']) expect(pricesOf(odd)).toEqual({})
 })
 
-test('an axis has a few round numbers, up to the most', () => {
+test('chooses a few round ticks up to the maximum', () => {
   expect(ticksUpTo(0)).toEqual([0, 1])
   expect(ticksUpTo(7)).toEqual([0, 2, 4, 6, 8])
   fc.assert(

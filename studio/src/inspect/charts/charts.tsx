@@ -9,14 +9,14 @@ import { SizesChart } from './sizes-chart.tsx'
 import { StepsChart } from './steps-chart.tsx'
 import { UsageChart } from './usage-chart.tsx'
 
-/** What can be measured of a log, drawn. */
+/** Charts of the runs of a log. */
 export function Charts() {
   const log = useInspected()
   const figures = useFigures(log)
   const { runs, used } = figures
   const [chosen, choose] = useState<string>()
   const run = figures.runOf(chosen)
-  if (run === undefined) return <p className="panel quiet">There is no run in this log yet.</p>
+  if (run === undefined) return <p className="panel quiet">No runs yet.</p>
   return (
     <div className="panel charts">
       <RunSelect runs={runs} run={run} onChoose={choose} />

@@ -2,12 +2,12 @@ import { type KeyboardEvent, type PointerEvent, useId, useState } from 'react'
 import { numberOf, ticksUpTo } from './axis.ts'
 import { useWidth } from './width.ts'
 
-/** A column, and what it says in words. */
+/** A column and its description. */
 export interface Column {
   readonly key: string
   readonly value: number
   readonly words: string
-  /** What stands below it, if anything. */
+  /** Label below it. */
   readonly tick?: string
   readonly tone?: 'quiet'
 }
@@ -15,29 +15,29 @@ export interface Column {
 interface ColumnsProps {
   readonly name: string
   readonly columns: readonly Column[]
-  /** What the height is measured in. */
+  /** Label of the vertical axis. */
   readonly unit: string
-  /** What the places from left to right are. */
+  /** Label of the horizontal axis. */
   readonly along: string
-  /** All of it in a sentence. */
+  /** A summary sentence. */
   readonly summary: string
-  /** Whether columns stand side by side with room between them; otherwise they are one line. */
+  /** Whether there are gaps between columns. */
   readonly isApart?: boolean
   readonly format?: (value: number) => string
-  /** Where the axis has its marks, up to the most. */
+  /** Computes the ticks of the vertical axis. */
   readonly ticksOf?: (most: number) => readonly number[]
   readonly onChoose?: (place: number) => void
 }
 
 const HEIGHT = 132
-/** Of those that stand apart. */
+/** Maximum width of a column with gaps. */
 const WIDEST = 96
 const LEFT = 54
 const BOTTOM = 20
 const TOP = 8
 const RIGHT = 8
 
-/** Columns over an axis, which can be read one by one with the pointer and with the arrow keys. */
+/** A column chart. The pointer and the arrow keys select a column. */
 export function Columns({
   name,
   columns,
@@ -89,7 +89,7 @@ export function Columns({
         <h3 id={id}>{name}</h3>
         <output>{read ? read.words : <span className="quiet">{summary}</span>}</output>
       </figcaption>
-      {/* A place on it is chosen as on a slider, by pointer and by arrow keys. */}
+      {/* A column is selected as on a slider. */}
       <div
         ref={box}
         className="plot"
@@ -164,7 +164,7 @@ const fine = (value: number): string => value.toFixed(1)
 
 const clamp = (value: number, last: number): number => Math.max(0, Math.min(last, value))
 
-/** Where a key leads from a place. */
+/** The column that a key moves to. */
 function keyed(key: string, place: number, last: number): number | undefined {
   switch (key) {
     case 'ArrowRight':

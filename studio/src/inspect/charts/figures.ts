@@ -3,26 +3,26 @@ import type { Entry } from '@millrace/protocol'
 import { useLogState } from '@millrace/react/log'
 import { RunMeter, type UsedBy } from './run-meter.ts'
 
-/** What can be measured of the runs of a log, from its entries as they come: each is looked at once. */
+/** Measures the runs of a growing log. Reads each entry once. */
 export class Figures {
   readonly #runs: RunMeter[] = []
   readonly #byId = new Map<string, RunMeter>()
   readonly #asked = new Map<string, number>()
-  /** What all of them used. */
+  /** Token usage of all runs. */
   readonly used: UsedBy = new Map()
   #taken = 0
 
-  /** First to last; the array grows in place. */
+  /** Oldest first. The array grows in place. */
   get runs(): readonly RunMeter[] {
     return this.#runs
   }
 
-  /** The run of an id; the latest, if there is none of it. */
+  /** The run with an id, else the latest. */
   runOf(runId: string | undefined): RunMeter | undefined {
     return (runId === undefined ? undefined : this.#byId.get(runId)) ?? this.#runs.at(-1)
   }
 
-  /** Takes those that are new, up to a count. */
+  /** Reads new entries up to `count`. */
   take(entries: readonly Entry[], count: number): void {
     for (; this.#taken < count; this.#taken++) {
       const entry = entries[this.#taken]
@@ -37,7 +37,7 @@ export class Figures {
     if (runId === undefined) return
     let run = this.#byId.get(runId)
     if (run === undefined) {
-      // Who asks for a run, or to stop it, is not at work in it.
+      // Requests to run or stop come from a guest, not from the run.
       if (origin.guest !== undefined) return
       run = new RunMeter(runId, this.#runs.length + 1, entry, this.used, this.#asked.get(runId))
       this.#asked.delete(runId)
@@ -50,7 +50,7 @@ export class Figures {
 
 const known = new WeakMap<readonly Entry[], Figures>()
 
-/** The figures of a log: renders again as it grows, and looks at what is new alone. */
+/** The figures of a log. Renders again as it grows. */
 export function useFigures(log: SessionLog): Figures {
   const { count } = useLogState(log)
   const { entries } = log

@@ -4,13 +4,13 @@ import { durationOf, durationsUpTo } from './axis.ts'
 import { Columns } from './columns.tsx'
 import type { RunMeter } from './run-meter.ts'
 
-/** The latest steps and runs that are shown. */
-const MOST = 60
+/** Number of latest steps and runs to show. */
+const MAX = 60
 
-/** How long one waits for the first word: of each run from its request, of each step from its start. */
+/** Time to the first token: of each run since its request, of each step since its start. */
 export function FirstChart({ runs }: { readonly runs: readonly RunMeter[] }) {
   const { travel } = useTravel()
-  const latest = runs.slice(-MOST)
+  const latest = runs.slice(-MAX)
   const all = latest
     .flatMap(run => {
       const { number } = run
@@ -20,27 +20,29 @@ export function FirstChart({ runs }: { readonly runs: readonly RunMeter[] }) {
       )
       return [...ofRun, ...ofSteps]
     })
-    .slice(-MOST)
+    .slice(-MAX)
   const columns = all.map(({ number, run, ms, step }) => ({
     key: `${run.runId} ${step?.at}`,
     value: ms,
     words: step
-      ? `${durationOf(ms)} for step ${step.step} of ${step.who} in ${runName(run)}`
-      : `${durationOf(ms)} for ${runName(run)}, from its request`,
+      ? `${runName(run)}, ${step.agent} step ${step.step}: ${durationOf(ms)}`
+      : `${runName(run)}: ${durationOf(ms)}`,
     ...(step ? { tone: 'quiet' as const } : { tick: `${number}` }),
   }))
   const waited = latest.flatMap(({ firstMs }) => firstMs ?? []).toSorted((a, b) => a - b)
   const middle = waited[Math.floor(waited.length / 2)]
   const summary =
     middle === undefined
-      ? 'Nothing was said yet.'
-      : `${durationOf(middle)}${waited.length > 1 ? ` in the middle of ${waited.length} runs, at most ${durationOf(waited.at(-1) ?? 0)}` : ''}`
+      ? 'No output yet.'
+      : waited.length > 1
+        ? `Median ${durationOf(middle)}, maximum ${durationOf(waited.at(-1) ?? 0)} in ${waited.length} runs`
+        : durationOf(middle)
   return (
     <Columns
-      name="Time to the first token"
+      name="Time to first token"
       columns={columns}
       unit="time"
-      along="runs, and fainter their steps"
+      along="runs, with their steps in a lighter color"
       summary={summary}
       format={durationOf}
       ticksOf={durationsUpTo}

@@ -1,6 +1,6 @@
 import type { Used } from './run-meter.ts'
 
-/** What a million tokens cost. */
+/** Price per million tokens. */
 export interface Price {
   readonly input: number
   readonly output: number
@@ -9,10 +9,10 @@ export interface Price {
 export type Prices = { readonly [model: string]: Price }
 
 const KEY = 'prices'
-/** So many models at most are remembered. */
-const MOST = 100
+/** Maximum number of models to keep. */
+const MAX = 100
 
-/** Reads prices as they were kept; what is none is left out. */
+/** Parses stored prices. Invalid ones are left out. */
 export function pricesOf(text: string | null): Prices {
   try {
     const entries = Object.entries(Object(JSON.parse(text ?? '{}')) as Record<string, Partial<Price> | null>)
@@ -20,7 +20,7 @@ export function pricesOf(text: string | null): Prices {
       typeof value === 'number' && value >= 0 && Number.isFinite(value)
     return Object.fromEntries(
       entries
-        .slice(-MOST)
+        .slice(-MAX)
         .flatMap(([model, price]) =>
           isPrice(price?.input) && isPrice(price.output) ? [[model, { input: price.input, output: price.output }]] : [],
         ),
@@ -30,26 +30,26 @@ export function pricesOf(text: string | null): Prices {
   }
 }
 
-/** The prices that were entered in this browser. */
+/** The prices stored in this browser. */
 export function keptPrices(): Prices {
   try {
     return pricesOf(localStorage.getItem(KEY))
   } catch {
-    // A browser may refuse to keep anything.
+    // Local storage may be blocked.
     return {}
   }
 }
 
-/** Keeps prices in this browser. */
+/** Stores prices in this browser. */
 export function keepPrices(prices: Prices): void {
   try {
     localStorage.setItem(KEY, JSON.stringify(prices))
   } catch {
-    // They hold until the page is left.
+    // They last until the page is closed.
   }
 }
 
-/** What a run cost; undefined where a model that it used has no price. */
+/** The cost of token usage; undefined if a model has no price. */
 export function costOf(used: ReadonlyMap<string, Used>, prices: Prices): number | undefined {
   let cost = 0
   for (const [model, { input, output }] of used) {

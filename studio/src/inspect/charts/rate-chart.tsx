@@ -10,7 +10,7 @@ const UNITS: readonly { readonly unit: RateUnit; readonly name: string }[] = [
   { unit: 'deltas', name: 'Deltas' },
 ]
 
-/** How fast it was said. */
+/** Output speed of a run over time. */
 export function RateChart({ run }: { readonly run: RunMeter }) {
   const { rate } = run
   const hasTokens = rate.moments.some(({ tokens }) => tokens > 0)
@@ -24,12 +24,12 @@ export function RateChart({ run }: { readonly run: RunMeter }) {
   const summary =
     total === 0
       ? unit === 'tokens'
-        ? 'The model has not told how many there were.'
-        : 'Nothing was said yet.'
-      : `${numberOf(total)} ${unit}, ${numberOf(mean)} a second while it speaks, at most ${numberOf(most)}`
+        ? 'The model did not report tokens.'
+        : 'No output yet.'
+      : `${numberOf(total)} ${unit}, ${numberOf(mean)}/s on average, ${numberOf(most)}/s at most`
   return (
     <div>
-      <fieldset className="segments units-of" aria-label="What is counted">
+      <fieldset className="segments units-of" aria-label="Unit">
         {UNITS.map(({ unit: one, name }) => (
           <button key={one} type="button" aria-pressed={one === unit} onClick={() => choose(one)}>
             {name}
@@ -37,10 +37,10 @@ export function RateChart({ run }: { readonly run: RunMeter }) {
         ))}
       </fieldset>
       <Columns
-        name={`${unit[0]?.toUpperCase()}${unit.slice(1)} a second`}
+        name={`${unit[0]?.toUpperCase()}${unit.slice(1)} per second`}
         columns={columns}
-        unit={`${unit} a second${unit === 'tokens' ? ', as the model counted them at the end of each step' : ''}`}
-        along="time at work since the run began"
+        unit={`${unit} per second${unit === 'tokens' ? ', as reported by the model' : ''}`}
+        along="working time since the start of the run"
         summary={summary}
       />
     </div>
@@ -56,13 +56,13 @@ function columnsOf({ moments, widthMs }: Rate, unit: RateUnit): Column[] {
     return {
       key: `${fromMs}`,
       value,
-      words: `${numberOf(value)} ${unit} a second at ${durationOf(fromMs)}`,
+      words: `${numberOf(value)} ${unit} per second at ${durationOf(fromMs)}`,
       ...(isTick && { tick: fromMs === 0 ? '0' : durationOf(Math.floor(fromMs / every) * every) }),
     }
   })
 }
 
-/** Between the marks of an axis of time, in milliseconds. */
+/** Distance between ticks of the time axis, in ms. */
 function tickEvery(ms: number): number {
   const steps = [250, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000]
   return steps.find(step => ms / step <= 5) ?? ms / 4

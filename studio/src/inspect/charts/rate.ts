@@ -1,60 +1,60 @@
-/** What came in a moment. */
+/** Output in one moment. */
 export interface Moment {
   deltas: number
   words: number
-  /** As the model counted them, spread over what it said by length. */
+  /** Reported tokens, spread over the deltas by length. */
   tokens: number
 }
 
 export type RateUnit = keyof Moment
 
-/** How long the first moments are, in milliseconds. */
+/** Initial length of a moment in ms. */
 const FIRST_MS = 125
-/** So many moments at most: where there would be more, two become one. */
-const MOST = 192
+/** Maximum number of moments. Above it, pairs are merged. */
+const MAX = 192
 
-/** How much came in each moment of a run: however long it is, there are only so many of them. */
+/** Output per moment of a run, with a bounded number of moments. */
 export class Rate {
   #widthMs = FIRST_MS
   readonly #moments: Moment[] = []
-  /** Of each step under way, how many characters came when. */
-  readonly #said = new Map<string, Map<number, number>>()
+  /** Characters per moment of each open step. */
+  readonly #characters = new Map<string, Map<number, number>>()
 
-  /** How long a moment is, in milliseconds. */
+  /** Length of a moment in ms. */
   get widthMs(): number {
     return this.#widthMs
   }
 
-  /** First to last, from the start of the run; the array grows in place. */
+  /** From the start of the run. The array grows in place. */
   get moments(): readonly Moment[] {
     return this.#moments
   }
 
-  /** Something was said. */
+  /** Adds a delta. */
   add(step: string, ms: number, words: number, characters: number): void {
     const moment = this.#at(ms)
     moment.deltas++
     moment.words += words
-    const said = this.#said.get(step) ?? new Map<number, number>()
-    this.#said.set(step, said)
-    // By the shortest moments there are: they may be joined before the model tells how much it was.
+    const byMoment = this.#characters.get(step) ?? new Map<number, number>()
+    this.#characters.set(step, byMoment)
+    // Keyed by time, since moments may be merged before the model reports its tokens.
     const place = Math.floor(ms / this.#widthMs) * this.#widthMs
-    said.set(place, (said.get(place) ?? 0) + characters)
+    byMoment.set(place, (byMoment.get(place) ?? 0) + characters)
   }
 
-  /** The model told how many tokens all of that was; or will never. */
+  /** Spreads the reported tokens of a step over its deltas. */
   counted(step: string, tokens: number | undefined): void {
-    const said = this.#said.get(step)
-    this.#said.delete(step)
-    if (said === undefined || tokens === undefined) return
+    const byMoment = this.#characters.get(step)
+    this.#characters.delete(step)
+    if (byMoment === undefined || tokens === undefined) return
     let all = 0
-    for (const characters of said.values()) all += characters
+    for (const characters of byMoment.values()) all += characters
     if (all === 0) return
-    for (const [ms, characters] of said) this.#at(ms).tokens += (tokens * characters) / all
+    for (const [ms, characters] of byMoment) this.#at(ms).tokens += (tokens * characters) / all
   }
 
   #at(ms: number): Moment {
-    while (ms >= this.#widthMs * MOST) this.#join()
+    while (ms >= this.#widthMs * MAX) this.#join()
     const place = Math.max(0, Math.floor(ms / this.#widthMs))
     while (this.#moments.length <= place) this.#moments.push({ deltas: 0, words: 0, tokens: 0 })
     return this.#moments[place] as Moment

@@ -4,50 +4,50 @@ import { Rate } from './rate.ts'
 import { Sizes } from './sizes.ts'
 import { WordCount } from './word-count.ts'
 
-/** What a model used, in tokens. */
+/** Token usage of a model. */
 export interface Used {
   readonly input: number
   readonly output: number
-  /** The share of each that discarded attempts used. */
+  /** Tokens of discarded attempts, included in the totals. */
   readonly discardedInput: number
   readonly discardedOutput: number
 }
 
-/** By the name of the model; empty where it has none. */
+/** Usage by model name, which may be empty. */
 export type UsedBy = Map<string, Used>
 
-/** A step: its times are milliseconds of its run at work. */
+/** A step. Times are ms of working time since the start of the run. */
 export interface StepFigures {
   /** The sequence of its `step-start`. */
   readonly at: number
-  /** Who did it: the node of a workflow, or the agent. */
-  readonly who: string
+  /** The workflow node or the agent. */
+  readonly agent: string
   readonly step: number
   readonly attempt: number
   readonly startMs: number
-  /** Its first word. */
+  /** First delta. */
   firstMs?: number
-  /** The end of its model call. */
-  saidMs?: number
+  /** End of the model call. */
+  modelEndMs?: number
   endMs?: number
-  /** In which tools of it were at work, one or more at a time. */
+  /** Time during which at least one tool ran. */
   toolMs: number
   state: 'open' | 'done' | 'discarded'
 }
 
-/** Who waits for tools. */
-interface AtWork {
+/** The running tool calls of a step. */
+interface RunningTools {
   calls: number
   sinceMs: number
 }
 
-/** What can be measured of a run, from its entries as they come. */
+/** Measures a run from its entries. */
 export class RunMeter {
   readonly runId: string
-  /** Which run of the log it is, from 1. */
+  /** Number of the run in the log, from 1. */
   readonly number: number
   program: string
-  /** The sequence of the first of its entries. */
+  /** Sequence of its first entry. */
   readonly at: number
   readonly startedAt: number
   readonly rate = new Rate()
@@ -55,22 +55,22 @@ export class RunMeter {
   readonly steps: StepFigures[] = []
   readonly used: UsedBy = new Map()
   status = 'running'
-  /** From the request, or else from the start, to the first word. */
+  /** Time from the request, else the start, to the first delta. */
   firstMs: number | undefined
-  /** Milliseconds at work: those in which it waits for somebody do not count. */
+  /** Working time in ms, without pauses. */
   workedMs = 0
   readonly #askedAt: number
   readonly #total: UsedBy
   readonly #words = new WordCount()
-  /** The step that each agent is in. */
+  /** The current step of each agent. */
   readonly #now = new Map<string, StepFigures>()
   readonly #callers = new Map<string, StepFigures>()
-  readonly #tools = new Map<StepFigures, AtWork>()
+  readonly #tools = new Map<StepFigures, RunningTools>()
   readonly #models = new Map<string, string>()
   #waitedMs = 0
   #pausedAt: number | undefined
 
-  /** What it uses is added to a total. */
+  /** Adds its usage to `total` too. */
   constructor(
     runId: string,
     number: number,
@@ -81,8 +81,8 @@ export class RunMeter {
     this.runId = runId
     this.number = number
     this.#total = total
-    // A log may begin in the midst of a run: then it is called by who is at work in it.
-    this.program = isGuest(origin) ? 'a run' : origin.agentType
+    // Without `run-started` (a trimmed log) the run is named after its agent.
+    this.program = isGuest(origin) ? 'run' : origin.agentType
     this.at = sequence
     this.startedAt = timestamp
     this.#askedAt = askedAt
@@ -95,7 +95,7 @@ export class RunMeter {
     }
     const ms = (this.#pausedAt ?? timestamp) - this.startedAt - this.#waitedMs
     this.workedMs = ms
-    // Who answers for a client's tool is a guest.
+    // Outputs of client tools come from guests.
     this.#call(chunk, origin, ms)
     if (isGuest(origin)) return
     const step = this.#now.get(origin.agentId)
@@ -105,13 +105,14 @@ export class RunMeter {
         break
       case 'text-delta':
       case 'reasoning-delta':
-        this.#say(step, `${chunk.type} ${chunk.id}`, chunk.delta, ms, timestamp)
+        this.#addDelta(step, `${chunk.type} ${chunk.id}`, chunk.delta, ms, timestamp)
         break
       case 'tool-input-delta':
-        this.#say(step, chunk.toolCallId, chunk.delta, ms, timestamp)
+        this.#addDelta(step, chunk.toolCallId, chunk.delta, ms, timestamp)
         break
       case 'structured-data':
-        if (chunk.kind === 'text-delta') this.#say(step, `${chunk.streamId} ${chunk.path}`, chunk.delta, ms, timestamp)
+        if (chunk.kind === 'text-delta')
+          this.#addDelta(step, `${chunk.streamId} ${chunk.path}`, chunk.delta, ms, timestamp)
         break
       case 'step-start':
         this.#end(step, ms)
@@ -119,7 +120,7 @@ export class RunMeter {
         break
       case 'step-finish':
         if (step) {
-          step.saidMs = ms
+          step.modelEndMs = ms
           this.rate.counted(`${step.at}`, chunk.usage?.outputTokens)
         }
         this.#models.set(origin.agentId, origin.model ?? '')
@@ -148,16 +149,16 @@ export class RunMeter {
   }
 
   #begin({ agentId, agentType, node, step }: WriterOrigin, at: number, startMs: number, attempt = 1): void {
-    const began: StepFigures = { at, who: node ?? agentType, step, attempt, startMs, toolMs: 0, state: 'open' }
+    const began: StepFigures = { at, agent: node ?? agentType, step, attempt, startMs, toolMs: 0, state: 'open' }
     this.steps.push(began)
     this.#now.set(agentId, began)
   }
 
-  #say(step: StepFigures | undefined, text: string, delta: string, ms: number, timestamp: number): void {
+  #addDelta(step: StepFigures | undefined, text: string, delta: string, ms: number, timestamp: number): void {
     this.firstMs ??= timestamp - this.#askedAt
     if (step) step.firstMs ??= ms
     this.sizes.add(delta.length)
-    // Another attempt says its words under the same names.
+    // Another attempt reuses the same part ids.
     const words = this.#words.add(`${step?.at} ${text}`, delta)
     this.rate.add(`${step?.at}`, ms, words, delta.length)
   }

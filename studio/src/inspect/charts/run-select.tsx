@@ -14,10 +14,10 @@ interface RunSelectProps {
   readonly onChoose: (runId: string | undefined) => void
 }
 
-/** So many runs can be chosen of; those before them are found by their entries. */
-const MOST = 200
+/** Number of latest runs in the list. */
+const MAX = 200
 
-/** Which run is shown: the latest, as long as nobody chooses another. */
+/** Selects a run. @default the latest */
 export function RunSelect({ runs, run, onChoose }: RunSelectProps) {
   const last = runs.at(-1)
   return (
@@ -28,12 +28,12 @@ export function RunSelect({ runs, run, onChoose }: RunSelectProps) {
         onChange={({ target }) => onChoose(target.value === last?.runId ? undefined : target.value)}
       >
         {runs
-          .slice(-MOST)
+          .slice(-MAX)
           .toReversed()
           .map(one => (
             <option key={one.runId} value={one.runId}>
-              {wordsOf(one)}
-              {one === last ? ', the latest' : ''}
+              {labelOf(one)}
+              {one === last ? ' (latest)' : ''}
             </option>
           ))}
       </select>
@@ -41,6 +41,6 @@ export function RunSelect({ runs, run, onChoose }: RunSelectProps) {
   )
 }
 
-/** A run in a few words. */
-const wordsOf = (run: Named): string =>
+/** The label of a run. */
+const labelOf = (run: Named): string =>
   `${runName(run)}, ${new Date(run.startedAt).toLocaleTimeString('en-GB')}, ${run.status}`

@@ -2,7 +2,7 @@ import { countsUpTo } from './axis.ts'
 import { Columns } from './columns.tsx'
 import { deltasOf, rangeOf, type Sizes, sizesWords } from './sizes.ts'
 
-/** How large the pieces are in which it was said. */
+/** Sizes of the deltas of a run. */
 export function SizesChart({ sizes }: { readonly sizes: Sizes }) {
   const { counts } = sizes
   const columns = counts.map((value, i) => {

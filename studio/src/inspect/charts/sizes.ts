@@ -1,6 +1,6 @@
 import { numberOf } from './axis.ts'
 
-/** How many deltas there were of each size, in characters: each class is twice as wide as the one before. */
+/** Histogram of delta sizes in characters. Each class is twice as wide as the one before. */
 export class Sizes {
   readonly #counts: number[] = []
   #count = 0
@@ -14,7 +14,7 @@ export class Sizes {
     return this.#count
   }
 
-  /** How long they are on average. */
+  /** Average size in characters. */
   get mean(): number {
     return this.#count === 0 ? 0 : this.#characters / this.#count
   }
@@ -31,14 +31,14 @@ export class Sizes {
 /** The class of a size: 0 and 1, 2, 3 to 4, 5 to 8, and so on. */
 export const classOf = (characters: number): number => (characters <= 1 ? 0 : Math.ceil(Math.log2(characters)))
 
-/** What sizes a class has. */
+/** The range of sizes of a class. */
 export const rangeOf = (place: number): readonly [number, number] =>
   place === 0 ? [0, 1] : [2 ** (place - 1) + 1, 2 ** place]
 
-/** So many deltas of a size, in words. */
+/** A count of deltas and their size, as text. */
 export const deltasOf = (count: number, size: string): string =>
-  `${numberOf(count)} ${count === 1 ? 'delta' : 'deltas'} of ${size} ${size === '1' ? 'character' : 'characters'}`
+  `${numberOf(count)} ${count === 1 ? 'delta' : 'deltas'}, ${size} ${size === '1' ? 'character' : 'characters'}`
 
-/** All of them in a sentence. */
+/** A summary of all sizes. */
 export const sizesWords = ({ count, mean }: Sizes): string =>
-  count === 0 ? 'No delta yet.' : `${deltasOf(count, numberOf(mean))}${count === 1 ? '' : ' on average'}`
+  count === 0 ? 'No deltas yet.' : `${deltasOf(count, numberOf(mean))}${count === 1 ? '' : ' on average'}`

@@ -3,44 +3,44 @@ import { durationOf, durationsUpTo } from './axis.ts'
 import { type Bar, Bars } from './bars.tsx'
 import type { RunMeter, StepFigures } from './run-meter.ts'
 
-/** The latest that are shown. */
-const MOST = 60
-const LEGEND = { wait: 'until the first token', say: 'model', tool: 'tools', rest: 'other' }
+/** Number of latest steps to show. */
+const MAX = 60
+const LEGEND = { wait: 'Time to first token', model: 'Model', tool: 'Tools', rest: 'Other' }
 
-/** What the time of each step went into. */
+/** The duration of each step, by activity. */
 export function StepsChart({ run }: { readonly run: RunMeter }) {
   const { travel } = useTravel()
-  const steps = run.steps.slice(-MOST)
+  const steps = run.steps.slice(-MAX)
   const bars = steps.map(step => barOf(step, run.workedMs, travel))
   const left = run.steps.length - steps.length
-  const summary = `${run.steps.length} ${run.steps.length === 1 ? 'step' : 'steps'} in ${durationOf(run.workedMs)} of work${left > 0 ? `; the last ${MOST} are shown` : ''}`
+  const summary = `${run.steps.length} ${run.steps.length === 1 ? 'step' : 'steps'} in ${durationOf(run.workedMs)} of working time${left > 0 ? `, last ${MAX} shown` : ''}`
   return <Bars name="Steps" summary={summary} bars={bars} legend={LEGEND} format={durationOf} ticksOf={durationsUpTo} />
 }
 
 function barOf(step: StepFigures, nowMs: number, travel: (at?: number) => void): Bar {
-  const { at, who, attempt, startMs, state } = step
+  const { at, agent, attempt, startMs, state } = step
   const endMs = step.endMs ?? nowMs
-  const firstMs = step.firstMs ?? step.saidMs ?? endMs
-  const saidMs = Math.max(firstMs, step.saidMs ?? (step.firstMs === undefined ? firstMs : endMs))
+  const firstMs = step.firstMs ?? step.modelEndMs ?? endMs
+  const modelEndMs = Math.max(firstMs, step.modelEndMs ?? (step.firstMs === undefined ? firstMs : endMs))
   const all = endMs - startMs
-  // Tools may begin before the model has said all.
-  const toolMs = Math.min(step.toolMs, Math.max(0, endMs - saidMs))
+  // Tools may start before the model call ends.
+  const toolMs = Math.min(step.toolMs, Math.max(0, endMs - modelEndMs))
   const sizes = {
     wait: firstMs - startMs,
-    say: saidMs - firstMs,
+    model: modelEndMs - firstMs,
     tool: toolMs,
-    rest: Math.max(0, endMs - saidMs - toolMs),
+    rest: Math.max(0, endMs - modelEndMs - toolMs),
   }
   const pieces = (Object.keys(LEGEND) as (keyof typeof LEGEND)[]).map(tone => ({
     tone,
     size: sizes[tone],
-    words: `${LEGEND[tone]} ${durationOf(sizes[tone])}`,
+    words: `${LEGEND[tone]}: ${durationOf(sizes[tone])}`,
   }))
   return {
     key: `${at}`,
     name: (
       <button type="button" className="plain" onClick={() => travel(at)}>
-        {who} {step.step}
+        {agent} {step.step}
         {attempt > 1 ? `, attempt ${attempt}` : ''}
       </button>
     ),

@@ -5,19 +5,19 @@ import { type Bar, Bars } from './bars.tsx'
 import { costOf, keepPrices, keptPrices, type Price, type Prices } from './prices.ts'
 import type { RunMeter, Used, UsedBy } from './run-meter.ts'
 
-/** The latest that are shown. */
-const MOST = 40
-const LEGEND = { input: 'input', output: 'output', discarded: 'of discarded attempts' }
+/** Number of latest runs to show. */
+const MAX = 40
+const LEGEND = { input: 'Input', output: 'Output', discarded: 'Discarded attempts' }
 
-/** What each run used, and what that cost at prices that a person enters. */
+/** Token usage per run, and its cost at prices that the user enters. */
 export function UsageChart({ runs, used }: { readonly runs: readonly RunMeter[]; readonly used: UsedBy }) {
   const [prices, setPrices] = useState(keptPrices)
-  const shown = runs.slice(-MOST)
+  const shown = runs.slice(-MAX)
   const total = sumOf([...used.values()])
   const models = [...used.keys()]
   const cost = costOf(used, prices)
   const bars = shown.map(run => barOf(run, costOf(run.used, prices)))
-  const summary = `${numberOf(total.input)} ${total.input === 1 ? 'token' : 'tokens'} in, ${numberOf(total.output)} out${cost !== undefined && cost > 0 ? `, ${moneyOf(cost)} in all` : ''}`
+  const summary = `${numberOf(total.input)} input and ${numberOf(total.output)} output tokens${cost !== undefined && cost > 0 ? `, cost ${moneyOf(cost)}` : ''}`
   return (
     <div className="usage">
       <Bars name="Usage" summary={summary} bars={bars} legend={LEGEND} format={numberOf} ticksOf={countsUpTo} />
@@ -47,7 +47,7 @@ function barOf(run: RunMeter, cost: number | undefined): Bar {
     pieces: (Object.keys(LEGEND) as (keyof typeof LEGEND)[]).map(tone => ({
       tone,
       size: sizes[tone],
-      words: `${numberOf(sizes[tone])} ${sizes[tone] === 1 ? 'token' : 'tokens'} ${LEGEND[tone]}`,
+      words: `${LEGEND[tone]}: ${numberOf(sizes[tone])} ${sizes[tone] === 1 ? 'token' : 'tokens'}`,
     })),
     value: `${numberOf(input + output)}${cost === undefined || cost === 0 ? '' : ` · ${moneyOf(cost)}`}`,
   }
@@ -68,9 +68,7 @@ function PriceTable({ models, prices, onChange }: PriceTableProps) {
   return (
     <details className="card prices">
       <summary>Prices</summary>
-      <p className="quiet">
-        No price is known here. What you enter for a million tokens, in your own currency, stays in this browser.
-      </p>
+      <p className="quiet">Enter prices per million tokens to see costs. They are stored in this browser only.</p>
       <table>
         <thead>
           <tr>
@@ -82,7 +80,7 @@ function PriceTable({ models, prices, onChange }: PriceTableProps) {
         <tbody>
           {models.map(model => (
             <tr key={model}>
-              <th scope="row">{model || 'without a name'}</th>
+              <th scope="row">{model || 'Unnamed model'}</th>
               {(['input', 'output'] as const).map(field => (
                 <td key={field}>
                   <input
@@ -90,7 +88,7 @@ function PriceTable({ models, prices, onChange }: PriceTableProps) {
                     min="0"
                     step="any"
                     inputMode="decimal"
-                    aria-label={`Price of a million tokens of ${field}, ${model || 'model without a name'}`}
+                    aria-label={`Price per million ${field} tokens, ${model || 'unnamed model'}`}
                     defaultValue={prices[model]?.[field] ?? ''}
                     onChange={({ target }) => set(model, field, target.valueAsNumber)}
                   />
@@ -115,6 +113,6 @@ const sumOf = (all: readonly Used[]): Used =>
     { input: 0, output: 0, discardedInput: 0, discardedOutput: 0 },
   )
 
-/** As much of a price as means something. */
+/** Formats a cost. */
 const moneyOf = (cost: number): string =>
   cost.toLocaleString('en', cost >= 1 ? { maximumFractionDigits: 2 } : { maximumSignificantDigits: 3 })

@@ -1,6 +1,6 @@
 import { type RefObject, useLayoutEffect, useRef, useState } from 'react'
 
-/** How wide an element is, in pixels; 0 until it is known. */
+/** Width of an element in px; 0 until it is measured. */
 export function useWidth<E extends Element>(): readonly [RefObject<E | null>, number] {
   const element = useRef<E>(null)
   const [width, setWidth] = useState(0)

@@ -1,9 +1,9 @@
-/** Counts words as they come, also those that are cut between two pieces. */
+/** Counts words of streamed texts, including words split between deltas. */
 export class WordCount {
-  /** Of the texts that ended within a word. */
+  /** Texts whose last delta ended inside a word. */
   readonly #within = new Set<string>()
 
-  /** How many words begin in this piece of a text. */
+  /** Number of words that start in this delta. */
   add(text: string, piece: string): number {
     let isWithin = this.#within.has(text)
     let count = 0

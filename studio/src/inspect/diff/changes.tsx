@@ -2,10 +2,10 @@ import type { Json } from '@millrace/protocol'
 import { JsonTree } from '../entries/json.tsx'
 import { type Change, type Diff, pathText } from './diff.ts'
 
-/** Ids that nobody reads to their end. */
+/** UUIDs are shown shortened. */
 const UUIDS = /([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 
-/** What became of a view, a line for each place of it. */
+/** The changes of a view, one line per path. */
 export function Changes({ diff }: { readonly diff: Diff }) {
   return (
     <>
@@ -19,13 +19,13 @@ export function Changes({ diff }: { readonly diff: Diff }) {
           </li>
         ))}
       </ol>
-      {diff.isCut && <p className="quiet">And more.</p>}
+      {diff.isCut && <p className="quiet">More changes are not shown.</p>}
     </>
   )
 }
 
-/** How much of a text is shown around what changed in it. */
-const MOST = 600
+/** Maximum length of a changed text. */
+const MAX = 600
 
 function What({ change }: { readonly change: Change }) {
   switch (change.kind) {
@@ -53,13 +53,13 @@ function What({ change }: { readonly change: Change }) {
       return (
         <span className="both text">
           {change.at > 0 && <span className="quiet">…</span>}
-          {change.taken !== '' && <del>{cut(change.taken)}</del>}
-          {change.given !== '' && <ins>{cut(change.given)}</ins>}
+          {change.removed !== '' && <del>{cut(change.removed)}</del>}
+          {change.inserted !== '' && <ins>{cut(change.inserted)}</ins>}
           <span className="quiet"> {change.length} characters</span>
         </span>
       )
     case 'moved':
-      return <span className="quiet">in another order</span>
+      return <span className="quiet">reordered</span>
   }
 }
 
@@ -71,4 +71,4 @@ function Brief({ as: Tag, value }: { readonly as: 'ins' | 'del'; readonly value:
   )
 }
 
-const cut = (text: string): string => (text.length > MOST ? `${text.slice(0, MOST)}…` : text)
+const cut = (text: string): string => (text.length > MAX ? `${text.slice(0, MAX)}…` : text)

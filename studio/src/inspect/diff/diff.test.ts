@@ -7,7 +7,7 @@ import { type Change, diffOf, pathText, type Segment } from './diff.ts'
 const EMPTY = new Fold().view()
 const viewOf = (fields: Partial<View>): View => ({ ...EMPTY, ...fields })
 
-/** Makes the changes, one after the other, of what was. */
+/** Applies changes in order. */
 function made(before: Json, changes: readonly Change[]): Json {
   const root = structuredClone(before)
   for (const change of changes) make(root, change)
@@ -43,8 +43,8 @@ function make(root: Json, change: Change): void {
       break
     case 'text': {
       const text = String(holder[place])
-      expect(text.slice(change.at, change.at + change.taken.length)).toBe(change.taken)
-      holder[place] = text.slice(0, change.at) + change.given + text.slice(change.at + change.taken.length)
+      expect(text.slice(change.at, change.at + change.removed.length)).toBe(change.removed)
+      holder[place] = text.slice(0, change.at) + change.inserted + text.slice(change.at + change.removed.length)
       expect(String(holder[place])).toHaveLength(change.length)
       break
     }
@@ -64,8 +64,8 @@ const messages = fc.uniqueArray(fc.record({ id: fc.constantFrom('m', 'n', 'o', '
 })
 const views = fc.record({ state: json, messages }).map(fields => viewOf(fields as unknown as Partial<View>))
 
-describe('what became of a view', () => {
-  test('the changes, made of what was, give what is', () => {
+describe('diffOf', () => {
+  test('returns changes that turn the old view into the new one', () => {
     fc.assert(
       fc.property(views, views, (before, after) => {
         const { changes, isCut } = diffOf(before, after, 1e6)
@@ -76,7 +76,7 @@ describe('what became of a view', () => {
     )
   })
 
-  test('nothing, where both say the same', () => {
+  test('returns no changes for equal views', () => {
     fc.assert(
       fc.property(views, view => {
         expect(diffOf(view, structuredClone(view)).changes).toEqual([])
@@ -87,7 +87,7 @@ describe('what became of a view', () => {
   const origin: WriterOrigin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'teller', step: 1 }
   const logOf = (...chunks: Entry['chunk'][]): Entry[] =>
     chunks.map((chunk, i) => ({ sequence: i + 1, timestamp: i, origin, chunk }))
-  const told = logOf(
+  const log = logOf(
     { type: 'run-started', program: 'agent:teller@1' },
     { type: 'start' },
     { type: 'text-start', id: 't' },
@@ -96,36 +96,36 @@ describe('what became of a view', () => {
     { type: 'state-snapshot', state: { found: ['a', 'b'] } },
     { type: 'state-patch', patches: [{ op: 'add', path: '/found/1', value: 'c' }] },
   )
-  const step = (count: number) => diffOf(foldLog(told.slice(0, count - 1)).view(), foldLog(told.slice(0, count)).view())
+  const step = (count: number) => diffOf(foldLog(log.slice(0, count - 1)).view(), foldLog(log.slice(0, count)).view())
   const lines = (count: number) => step(count).changes.map(change => `${change.kind} ${pathText(change.path)}`)
 
-  test('a delta is what its text gained', () => {
+  test('reports a delta as inserted text', () => {
     expect(step(5).changes).toEqual([
       {
         path: ['messages', { id: 'r::r' }, 'parts', { id: 'text:t' }, 'text'],
         kind: 'text',
         at: 5,
-        taken: '',
-        given: 'upon',
+        removed: '',
+        inserted: 'upon',
         length: 9,
       },
     ])
     expect(lines(5)).toEqual(['text messages[r::r].parts[text:t].text'])
   })
 
-  test('a patch is what it put in', () => {
+  test('reports a patch as an added item', () => {
     expect(lines(6)).toEqual(['added state'])
     expect(step(7).changes).toEqual([{ path: ['state', 'found', 1], kind: 'added', after: 'c', index: 1 }])
   })
 
-  test('no more are looked for than somebody wants to see', () => {
+  test('stops at a maximum number of changes', () => {
     const list = (length: number) => viewOf({ state: Array.from({ length }, (_, i) => i) })
     const { changes, isCut } = diffOf(list(0), list(500))
     expect(changes).toHaveLength(200)
     expect(isCut).toBe(true)
   })
 
-  test('in a long session a delta is found by identity', () => {
+  test('skips unchanged messages by identity in a long session', () => {
     const fold = new Fold()
     const log = Array.from({ length: 5000 }, (_, i): Entry[] => {
       const at = { ...origin, runId: `r${i}`, agentId: `r${i}` }

@@ -1,37 +1,37 @@
-// What became of a view: small where little changed, by identity where that will do.
+// The difference between two views. Skips unchanged parts by identity.
 
 import type { Json, View } from '@millrace/protocol'
 
-/** A step of a path: a field, a place in a list, or the one of a list that is known by a name. */
+/** A segment of a path: a field, an index, or the id of a list item. */
 export type Segment = string | number | { readonly id: string }
 
-/** Something that became otherwise. */
+/** One change of a view. */
 export type Change = { readonly path: readonly Segment[] } & (
   | { readonly kind: 'added'; readonly after: Json; readonly index?: number }
   | { readonly kind: 'removed'; readonly before: Json }
   | { readonly kind: 'changed'; readonly before: Json; readonly after: Json }
-  /** A text of which a piece became another; where it grew, nothing is taken. */
+  /** A text with a replaced part; `removed` is empty if it only grew. */
   | {
       readonly kind: 'text'
       readonly at: number
-      readonly taken: string
-      readonly given: string
+      readonly removed: string
+      readonly inserted: string
       readonly length: number
     }
-  /** Those of a list that were there stand in another order. */
+  /** The kept items of a list have another order. */
   | { readonly kind: 'moved'; readonly order: readonly string[] }
 )
 
 export interface Diff {
   readonly changes: readonly Change[]
-  /** Whether there are more than these. */
+  /** Whether there are more changes. */
   readonly isCut: boolean
 }
 
-/** No more than these are looked for. */
-const MOST = 200
+/** Default maximum number of changes. */
+const MAX = 200
 
-/** By what the items of a list of the view are known. */
+/** Fields that identify the items of each list of a view. */
 const NAMES: { readonly [field: string]: readonly string[] } = {
   messages: ['id'],
   parts: ['key'],
@@ -45,20 +45,20 @@ const NAMES: { readonly [field: string]: readonly string[] } = {
   drafts: ['runId', 'lane', 'agentId'],
 }
 
-/** Fields of a view that say how it was made, and not what it says. */
-const MADE = new Set(['version', 'head'])
+/** Fields of a view that are not compared. */
+const IGNORED = new Set(['version', 'head'])
 
 type Fields = { readonly [name: string]: Json }
 
-/** What an entry, or several, made of a view. */
-export function diffOf(before: View, after: View, most: number = MOST): Diff {
+/** Compares two views. */
+export function diffOf(before: View, after: View, most: number = MAX): Diff {
   const walk = new Walk(most)
   walk.fields(bodyOf(before), bodyOf(after), [], true)
   return { changes: walk.changes, isCut: walk.isFull }
 }
 
 function bodyOf(view: View): Fields {
-  return Object.fromEntries(Object.entries(view as unknown as Fields).filter(([name]) => !MADE.has(name)))
+  return Object.fromEntries(Object.entries(view as unknown as Fields).filter(([name]) => !IGNORED.has(name)))
 }
 
 class Walk {
@@ -75,7 +75,7 @@ class Walk {
     else this.isFull = true
   }
 
-  /** `isView` says whether it is of a view's own shape, whose lists have names, and not somebody's data. */
+  /** `isView` is false inside application data, whose lists have no known ids. */
   #value(before: Json, after: Json, path: readonly Segment[], isView: boolean): void {
     if (before === after || this.isFull) return
     if (typeof before === 'string' && typeof after === 'string') this.#note({ path, ...textOf(before, after) })
@@ -128,7 +128,7 @@ class Walk {
     }
   }
 
-  /** What is the same at the beginning and at the end stays; what is between is compared place by place. */
+  /** Skips the common start and end, and compares the rest by index. */
   #places(before: readonly Json[], after: readonly Json[], path: readonly Segment[]): void {
     const shorter = Math.min(before.length, after.length)
     let start = 0
@@ -146,16 +146,16 @@ class Walk {
   }
 }
 
-/** Fields of a view that hold what others put there. */
+/** Fields of a view that hold application data. */
 const DATA = new Set(['state', 'output', 'input', 'metadata', 'data', 'result', 'response', 'context', 'value', 'meta'])
 
 const isFields = (value: Json): value is { [name: string]: Json } =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** What is there and undefined is not there, as JSON has it. */
+/** Undefined fields count as missing, as in JSON. */
 const has = (fields: Fields, name: string): boolean => Object.hasOwn(fields, name) && fields[name] !== undefined
 
-/** A list by the names of its items; nothing where they do not tell them apart. */
+/** Items by id; undefined if the ids are not unique. */
 function namedOf(list: readonly Json[], names: readonly string[]): ReadonlyMap<string, Json> | undefined {
   const named = new Map<string, Json>()
   for (const item of list) {
@@ -165,7 +165,7 @@ function namedOf(list: readonly Json[], names: readonly string[]): ReadonlyMap<s
   return named.size === list.length ? named : undefined
 }
 
-/** Where two texts differ. */
+/** The changed range of a text. */
 function textOf(before: string, after: string) {
   const shorter = Math.min(before.length, after.length)
   let at = 0
@@ -174,11 +174,11 @@ function textOf(before: string, after: string) {
   let end = 0
   while (end < shorter - at && before.charCodeAt(before.length - 1 - end) === after.charCodeAt(after.length - 1 - end))
     end++
-  const [taken, given] = [before.slice(at, before.length - end), after.slice(at, after.length - end)]
-  return { kind: 'text' as const, at, taken, given, length: after.length }
+  const [removed, inserted] = [before.slice(at, before.length - end), after.slice(at, after.length - end)]
+  return { kind: 'text' as const, at, removed, inserted, length: after.length }
 }
 
-/** Whether two values say the same. */
+/** Whether two values are equal as JSON. */
 function isSame(a: Json, b: Json): boolean {
   if (a === b) return true
   if (Array.isArray(a) && Array.isArray(b)) {
@@ -192,7 +192,7 @@ function isSame(a: Json, b: Json): boolean {
   )
 }
 
-/** A path as people read it: `messages[r1::r1].parts[text:1].text`. */
+/** Formats a path: `messages[r1::r1].parts[text:1].text`. */
 export function pathText(path: readonly Segment[]): string {
   return path
     .map((segment, i) =>

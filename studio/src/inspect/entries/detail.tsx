@@ -3,25 +3,25 @@ import type { SessionLog } from '@millrace/react/log'
 import { memo, useDeferredValue, useMemo } from 'react'
 import { Changes } from '../diff/changes.tsx'
 import { diffOf } from '../diff/diff.ts'
-import { whyNothing } from '../diff/why.ts'
+import { unchangedReason } from '../diff/unchanged-reason.ts'
 import { useInspected } from '../inspected.ts'
 import { useTravel } from '../travel/travel.ts'
 import { gistOf } from './gist.ts'
 import { groupOf } from './group.ts'
 import { JsonTree } from './json.tsx'
 import { sizeOf } from './row.tsx'
-import { runOf, type Wanted } from './search.ts'
+import { type EntryFilter, runOf } from './search.ts'
 import { bytesOf } from './span.ts'
 
 interface DetailProps {
   readonly entry: Entry
   readonly index: number
-  readonly onOnly: (part: Partial<Wanted>) => void
+  readonly onOnly: (part: Partial<EntryFilter>) => void
 }
 
-/** All there is to say of an entry: what it holds, who wrote it, what it made of the view, what stands beside it. */
+/** The details of an entry: its chunk, origin, changes to the view, and neighbours. */
 export function Detail(props: DetailProps) {
-  // Whoever drags along the log does not wait for it.
+  // Deferred, so that dragging the slider stays smooth.
   const entry = useDeferredValue(props.entry)
   const index = useDeferredValue(props.index)
   return <Whole entry={entry} index={index} onOnly={props.onOnly} />
@@ -44,7 +44,7 @@ const Whole = memo(function Whole({ entry, index, onOnly }: DetailProps) {
           {internal && ' · internal'}
         </p>
       </header>
-      <Piece title="What it changed">
+      <Piece title="Changes">
         <Changed entry={entry} />
       </Piece>
       <Piece title="Chunk">
@@ -73,11 +73,11 @@ const Whole = memo(function Whole({ entry, index, onOnly }: DetailProps) {
         </p>
       </Piece>
       {blobs && (
-        <Piece title="Kept beside it">
+        <Piece title="Blobs">
           <JsonTree value={blobs as unknown as Json} open={2} />
         </Piece>
       )}
-      <Piece title="Beside it on its lane">
+      <Piece title="Previous and next in this lane">
         <Neighbours entry={entry} index={index} />
       </Piece>
     </section>
@@ -96,7 +96,7 @@ function Piece({ title, children }: { readonly title: string; readonly children:
 const fieldsOf = (origin: Origin): [string, string][] =>
   Object.entries(origin).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
 
-/** What the entry made of the view. */
+/** The changes of the view by the entry. */
 function Changed({ entry }: { readonly entry: Entry }) {
   const log = useInspected()
   const changed = useMemo(() => changedBy(log, entry), [log, entry])
@@ -108,21 +108,21 @@ function changedBy(log: SessionLog, entry: Entry) {
   try {
     const before = log.viewAt(entry.sequence - 1)
     const diff = diffOf(before, log.viewAt(entry.sequence))
-    return diff.changes.length > 0 ? diff : whyNothing(entry, before)
+    return diff.changes.length > 0 ? diff : unchangedReason(entry, before)
   } catch (error) {
-    return `It cannot be told: ${error instanceof Error ? error.message : error}`
+    return `Not available: ${error instanceof Error ? error.message : error}`
   }
 }
 
-/** How far one looks for a neighbour. */
-const FAR = 5000
+/** Maximum number of entries to search for a neighbour. */
+const MAX_DISTANCE = 5000
 
-/** The entries before and after one that are of the same lane. */
+/** The previous and next entry of the same lane. */
 function Neighbours({ entry, index }: { readonly entry: Entry; readonly index: number }) {
   const { entries } = useInspected()
   const { travel } = useTravel()
   const find = (step: 1 | -1): Entry | undefined => {
-    for (let i = index + step, looked = 0; looked < FAR; i += step, looked++) {
+    for (let i = index + step, looked = 0; looked < MAX_DISTANCE; i += step, looked++) {
       const other = entries[i]
       if (other === undefined || isBeside(entry.origin, other.origin)) return other
     }

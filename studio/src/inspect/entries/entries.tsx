@@ -1,28 +1,28 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type KeyboardEvent, useCallback, useEffect, useMemo, useRef, useState } from 'react'
-import { useInspected, useTaken } from '../inspected.ts'
+import { useInspected, useLogConsumer } from '../inspected.ts'
 import { firstFrom } from '../timeline/sorted.ts'
 import { useTravel } from '../travel/travel.ts'
 import { Detail } from './detail.tsx'
 import { Facets } from './facets.ts'
 import { Filters } from './filters.tsx'
 import { EntryRow } from './row.tsx'
-import { EVERYTHING, type Wanted } from './search.ts'
+import { type EntryFilter, NO_FILTER } from './search.ts'
 import { useSearch } from './use-search.ts'
 
-/** The height of a row, as the style has it. */
+/** Height of a row in px, as in the stylesheet. */
 const ROW = 28
-/** As near to the end counts as being there. */
+/** Number of rows from the end that count as the end. */
 const NEAR = 4
 
-/** The entries of the log as a table, and what there is to say of the one that is looked at. */
+/** The entries of the log as a table, with details of the selected one. */
 export function Entries() {
   const log = useInspected()
   const { at, travel } = useTravel()
-  const { taken: facets } = useTaken(() => new Facets())
-  const [wanted, setWanted] = useState<Wanted>(EVERYTHING)
+  const { consumer: facets } = useLogConsumer(() => new Facets())
+  const [filter, setFilter] = useState<EntryFilter>(NO_FILTER)
   const [isClock, setClock] = useState(false)
-  const shown = useSearch(wanted)
+  const shown = useSearch(filter)
   const { found, count } = shown
   const indexOf = useCallback((position: number): number => (found ? (found[position] ?? -1) : position), [found])
   const positionOf = (index: number) => (found ? firstFrom(found, index) : index)
@@ -37,7 +37,7 @@ export function Entries() {
     overscan: 6,
     useFlushSync: false,
   })
-  /** Scrolls as little as brings a row into sight; by itself, because all rows are equally high and to measure is dear. */
+  /** Scrolls a row into view. Computed, since all rows have the same height and measuring is slow. */
   const reveal = (position: number) => {
     const [top, height] = [rows.scrollOffset ?? 0, (rows.scrollRect?.height ?? 0) - ROW]
     const start = position * ROW
@@ -53,7 +53,7 @@ export function Entries() {
   useEffect(() => {
     if (isFollowing && count > 0) toEnd()
   }, [isFollowing, count, toEnd])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whoever goes elsewhere sees it, and may scroll away again
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a new position scrolls; the user may scroll away again
   useEffect(() => {
     activate(undefined)
     if (position >= 0) reveal(Math.min(position, count - 1))
@@ -79,19 +79,19 @@ export function Entries() {
   }
   const entry = log.entries[chosen]
   const items = rows.getVirtualItems()
-  // One that is scrolled away is not in the page, and cannot be named.
+  // A row out of view is not mounted, so it cannot be referenced.
   const isActiveThere = items.some(({ index }) => index === current)
-  // Rows that come into sight take the places of those that went: to put elements into a page is dear.
+  // Rows reuse the elements of rows that left the view: mounting is slow.
   const pool = Math.ceil((items.length + 1) / 8) * 8
-  const only = useMemo(() => (part: Partial<Wanted>) => setWanted(wanted => ({ ...wanted, ...part })), [])
+  const only = useMemo(() => (part: Partial<EntryFilter>) => setFilter(filter => ({ ...filter, ...part })), [])
   return (
     <div className="entries">
       <div className="both-sides">
         <div className="list">
           <Filters
             facets={facets}
-            wanted={wanted}
-            onChange={setWanted}
+            filter={filter}
+            onChange={setFilter}
             shown={shown}
             isClock={isClock}
             onClock={setClock}
@@ -100,7 +100,7 @@ export function Entries() {
             <table
               // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a grid is a table that takes keys for its rows
               role="grid"
-              aria-label="Entries of the log"
+              aria-label="Log entries"
               aria-rowcount={count + 1}
               aria-activedescendant={isActiveThere ? `entry-${indexOf(current)}` : undefined}
               tabIndex={0}
@@ -109,7 +109,7 @@ export function Entries() {
               <thead>
                 <tr aria-rowindex={1}>
                   {COLUMNS.map(name => (
-                    <th key={name} className={name.toLowerCase()} scope="col">
+                    <th key={name} className={CLASSES[name]} scope="col">
                       {name}
                     </th>
                   ))}
@@ -141,7 +141,7 @@ export function Entries() {
             </table>
           </div>
           {count === 0 && shown.progress === 1 && (
-            <p className="quiet none">{found ? 'Nothing fits. Take a filter off.' : 'Nothing was written yet.'}</p>
+            <p className="quiet none">{found ? 'No entries match these filters.' : 'No entries yet.'}</p>
           )}
           {!isAtEnd && (
             <button type="button" className="latest" onClick={toEnd}>
@@ -155,9 +155,18 @@ export function Entries() {
   )
 }
 
-const COLUMNS = ['Place', 'Time', 'Lane', 'Type', 'Gist', 'Bytes'] as const
+const COLUMNS = ['#', 'Time', 'Lane', 'Type', 'Content', 'Size'] as const
 
-/** Where a key leads to from a row. */
+const CLASSES: { readonly [C in (typeof COLUMNS)[number]]: string } = {
+  '#': 'place',
+  Time: 'time',
+  Lane: 'lane',
+  Type: 'type',
+  Content: 'gist',
+  Size: 'bytes',
+}
+
+/** The row that a key moves to. */
 const MOVES: { readonly [key: string]: (from: number, count: number, page: number) => number } = {
   ArrowUp: from => from - 1,
   ArrowDown: from => from + 1,

@@ -1,22 +1,22 @@
 import { type Entry, isGuest } from '@millrace/protocol'
 
-/** A run, as entries name it. */
+/** A run of the log. */
 export interface RunFacet {
   readonly runId: string
-  /** The how manyth of the session it is. */
+  /** Number of the run in the session, from 1. */
   readonly number: number
   readonly program: string
-  /** When its first entry was written. */
+  /** Timestamp of its first entry. */
   readonly start: number
 }
 
-/** No more lanes than these can be chosen from. */
-const MOST_LANES = 300
+/** Maximum number of lanes in the filter. */
+const MAX_LANES = 300
 
-/** The runs and lanes of a log, as they come. */
+/** The runs and lanes of a growing log. */
 export class Facets {
   readonly runs = new Map<string, RunFacet>()
-  /** Who works on a lane, by its name. */
+  /** The agent of each lane. */
   readonly lanes = new Map<string, string>()
   #count = 0
   #last: unknown
@@ -26,7 +26,7 @@ export class Facets {
   }
 
   #take({ origin, chunk, timestamp }: Entry): void {
-    // Most entries come from the same writer as the one before.
+    // Most entries have the same origin as the previous one.
     if (origin === this.#last || isGuest(origin)) return
     this.#last = origin
     const { runId, lane, agentType } = origin
@@ -34,7 +34,7 @@ export class Facets {
       const program = chunk.type === 'run-started' ? chunk.program : agentType
       this.runs.set(runId, { runId, number: this.runs.size + 1, program, start: timestamp })
     }
-    // The one that opens a lane is not who works there.
-    if (this.lanes.size < MOST_LANES || this.lanes.has(lane)) this.lanes.set(lane, agentType)
+    // The last origin wins: the agent that opens a lane is not the one that works in it.
+    if (this.lanes.size < MAX_LANES || this.lanes.has(lane)) this.lanes.set(lane, agentType)
   }
 }

@@ -3,47 +3,47 @@ import { runName } from '../run-name.ts'
 import { useTravel } from '../travel/travel.ts'
 import type { Facets } from './facets.ts'
 import { type Group, groups } from './group.ts'
-import { EVERYTHING, isEverything, type Wanted } from './search.ts'
-import type { Shown } from './use-search.ts'
+import { type EntryFilter, isNoFilter, NO_FILTER } from './search.ts'
+import type { SearchResult } from './use-search.ts'
 
-/** The runs that can be chosen from: the latest. */
-const MOST_RUNS = 200
+/** Number of latest runs in the filter. */
+const MAX_RUNS = 200
 
 interface FiltersProps {
   readonly facets: Facets
-  readonly wanted: Wanted
-  readonly onChange: (wanted: Wanted) => void
-  readonly shown: Shown
+  readonly filter: EntryFilter
+  readonly onChange: (filter: EntryFilter) => void
+  readonly shown: SearchResult
   readonly isClock: boolean
   readonly onClock: (isClock: boolean) => void
 }
 
-/** Says which entries are to be seen. */
-export function Filters({ facets, wanted, onChange, shown, isClock, onClock }: FiltersProps) {
-  const { groups: chosen, runId, lane, text } = wanted
-  const runs = [...facets.runs.values()].slice(-MOST_RUNS).reverse()
+/** Filters of the list of entries. */
+export function Filters({ facets, filter, onChange, shown, isClock, onClock }: FiltersProps) {
+  const { groups: chosen, runId, lane, text } = filter
+  const runs = [...facets.runs.values()].slice(-MAX_RUNS).reverse()
   const known = runId === undefined ? undefined : facets.runs.get(runId)
   if (known && !runs.includes(known)) runs.push(known)
   const toggle = (group: Group) => {
     const next = new Set(chosen)
     if (!next.delete(group)) next.add(group)
-    onChange({ ...wanted, groups: next })
+    onChange({ ...filter, groups: next })
   }
   return (
     <search className="filters">
       <div className="row">
         <input
           type="search"
-          aria-label="Search the entries"
-          placeholder="Search in the JSON"
+          aria-label="Search entries"
+          placeholder="Search entries"
           value={text}
-          onChange={({ target }) => onChange({ ...wanted, text: target.value })}
+          onChange={({ target }) => onChange({ ...filter, text: target.value })}
         />
         {facets.runs.size > 1 && (
           <select
             aria-label="Run"
             value={runId ?? ''}
-            onChange={({ target }) => onChange({ ...wanted, runId: target.value || undefined })}
+            onChange={({ target }) => onChange({ ...filter, runId: target.value || undefined })}
           >
             <option value="">All {facets.runs.size} runs</option>
             {runs.map(run => (
@@ -57,12 +57,12 @@ export function Filters({ facets, wanted, onChange, shown, isClock, onClock }: F
           <select
             aria-label="Lane"
             value={lane ?? ''}
-            onChange={({ target }) => onChange({ ...wanted, lane: target.value || undefined })}
+            onChange={({ target }) => onChange({ ...filter, lane: target.value || undefined })}
           >
             <option value="">All lanes</option>
-            {[...facets.lanes].map(([name, who]) => (
+            {[...facets.lanes].map(([name, agent]) => (
               <option key={name} value={name}>
-                {who}, {name}
+                {agent}, {name}
               </option>
             ))}
           </select>
@@ -71,14 +71,14 @@ export function Filters({ facets, wanted, onChange, shown, isClock, onClock }: F
         <button
           type="button"
           aria-pressed={isClock}
-          title="Times by the clock, not since the run began"
+          title="Show clock time instead of time since the start of the run"
           onClick={() => onClock(!isClock)}
         >
-          Clock
+          Clock time
         </button>
       </div>
       <fieldset className="groups">
-        <legend className="hidden">Kinds of entries</legend>
+        <legend className="hidden">Entry types</legend>
         {groups.map(group => (
           <button
             key={group}
@@ -92,12 +92,12 @@ export function Filters({ facets, wanted, onChange, shown, isClock, onClock }: F
           </button>
         ))}
       </fieldset>
-      {!isEverything(wanted) && (
+      {!isNoFilter(filter) && (
         <p className="quiet found" role="status">
           {shown.count.toLocaleString('en')} found
           {shown.progress < 1 && <progress value={shown.progress} aria-label="Searching" />}
-          <button type="button" onClick={() => onChange(EVERYTHING)}>
-            Show all
+          <button type="button" onClick={() => onChange(NO_FILTER)}>
+            Clear filters
           </button>
         </p>
       )}
@@ -105,7 +105,7 @@ export function Filters({ facets, wanted, onChange, shown, isClock, onClock }: F
   )
 }
 
-/** Goes to a sequence. */
+/** Jumps to a sequence. */
 function Jump() {
   const { travel } = useTravel()
   const [typed, setTyped] = useState('')
@@ -119,8 +119,8 @@ function Jump() {
       <input
         className="jump"
         inputMode="numeric"
-        aria-label="Go to a sequence"
-        placeholder="Go to…"
+        aria-label="Go to entry"
+        placeholder="Go to #"
         value={typed}
         onChange={({ target }) => setTyped(target.value.replace(/\D/g, ''))}
       />

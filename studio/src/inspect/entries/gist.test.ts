@@ -5,18 +5,18 @@ import { gistOf } from './gist.ts'
 import { groupOf, groups } from './group.ts'
 import { bytesOf, spanOf } from './span.ts'
 
-test('an entry is told in a line', () => {
+test('summarizes an entry in one line', () => {
   expect(gistOf({ chunk: { type: 'text-delta', id: 't', delta: 'Once\n upon' } })).toBe('Once upon')
   expect(
     gistOf({ chunk: { type: 'tool-input-available', toolCallId: 'c', toolName: 'weather', input: { city: 'Paris' } } }),
   ).toBe('weather {"city":"Paris"}')
   expect(gistOf({ chunk: { type: 'rewind', toSequence: 7, reason: 'edit' } })).toBe('to 7: edit')
   expect(gistOf({ chunk: { type: 'run-paused', awaits: [{ kind: 'approval', id: 'a' }] } as unknown as Chunk })).toBe(
-    'waits for approval',
+    'waiting for approval',
   )
 })
 
-test('however large a value is, the line is short and quickly there', () => {
+test('reads only a bounded part of a large value', () => {
   let read = 0
   const item = {
     get name() {
@@ -34,13 +34,13 @@ test('however large a value is, the line is short and quickly there', () => {
   )
 })
 
-test('every type has a group that can be chosen', () => {
+test('every chunk type has a group', () => {
   for (const type of Object.keys(catalogue)) expect(groups).toContain(groupOf({ type } as Chunk))
   expect(groupOf({ type: 'data-x', data: 1 })).toBe('content')
   expect(groupOf({ type: 'from-later' } as unknown as Chunk)).toBe('other')
 })
 
-test('lengths of time and sizes are short', () => {
+test('formats durations and sizes', () => {
   expect([340, 2500, 12_340, 59_999, 250_000, 7_500_000, 200_000_000].map(spanOf)).toEqual([
     '340 ms',
     '2.50 s',

@@ -1,21 +1,21 @@
 import type { Chunk, Entry, Json } from '@millrace/protocol'
 
-/** No line shows more. */
-const MOST = 160
+/** Maximum length of a line. */
+const MAX = 160
 
-/** What an entry says, in a line: the words of a delta, the name of a tool, how a run ended. */
+/** A one-line summary of an entry: the text of a delta, the name of a tool, the status of a run. */
 export function gistOf({ chunk }: Pick<Entry, 'chunk'>): string {
-  return line(said(chunk))
+  return line(summaryOf(chunk))
 }
 
 /** The beginning of a text, in one line. */
 function line(text: string): string {
-  // Looked at before it is tidied, so that a long value costs no more than a short one.
-  const start = text.slice(0, MOST + 1).replace(/\s+/g, ' ')
-  return start.length > MOST ? `${start.slice(0, MOST)}…` : start
+  // Cut first, so that a long value costs no more than a short one.
+  const start = text.slice(0, MAX + 1).replace(/\s+/g, ' ')
+  return start.length > MAX ? `${start.slice(0, MAX)}…` : start
 }
 
-function said(chunk: Chunk): string {
+function summaryOf(chunk: Chunk): string {
   switch (chunk.type) {
     case 'text-delta':
     case 'reasoning-delta':
@@ -39,7 +39,7 @@ function said(chunk: Chunk): string {
     case 'tool-approval-response':
       return `${chunk.approved ? 'approved' : 'denied'}${chunk.reason ? `: ${chunk.reason}` : ''}`
     case 'tool-output-available':
-      return `${chunk.preliminary ? 'so far ' : ''}${brief(chunk.output)}`
+      return `${chunk.preliminary ? 'partial ' : ''}${brief(chunk.output)}`
     case 'tool-output-denied':
       return chunk.reason ?? 'denied'
     case 'source-url':
@@ -84,7 +84,7 @@ function said(chunk: Chunk): string {
     case 'run-started':
       return chunk.program
     case 'run-paused':
-      return `waits for ${chunk.awaits.map(({ kind }) => kind).join(', ') || (chunk.reason ?? 'somebody')}`
+      return `waiting for ${chunk.awaits.map(({ kind }) => kind).join(', ') || (chunk.reason ?? 'an answer')}`
     case 'run-resumed':
       return chunk.mode
     case 'stop-requested':
@@ -92,7 +92,7 @@ function said(chunk: Chunk): string {
     case 'run-finished':
       return `${chunk.status}${chunk.reason ? `: ${chunk.reason}` : ''}`
     case 'executor-superseded':
-      return chunk.reason ?? 'another writer took the run over'
+      return chunk.reason ?? 'another worker took over the run'
     case 'rewind':
       return `to ${chunk.toSequence}: ${chunk.reason}`
     case 'error':
@@ -109,19 +109,19 @@ function structured(chunk: Extract<Chunk, { type: 'structured-data' }>): string 
   return chunk.kind === 'append' ? `${path} append ${brief(chunk.items)}` : `${path} = ${brief(chunk.value)}`
 }
 
-/** What a chunk without words of its own holds. */
+/** The field values of any other chunk. */
 function rest({ type, ...fields }: Chunk): string {
   const values = Object.values(fields as { readonly [name: string]: Json })
   return values.map(value => brief(value)).join(' ')
 }
 
-/** The beginning of a value: looks into no more of it than may show. */
+/** The beginning of a value as JSON. Reads only as much as is shown. */
 function brief(value: Json): string {
-  if (typeof value === 'string') return value.slice(0, MOST + 1)
-  let room = MOST
+  if (typeof value === 'string') return value.slice(0, MAX + 1)
+  let room = MAX
   const text = JSON.stringify(value, (_, one: unknown) => {
     if (room-- < 0) return undefined
-    return typeof one === 'string' || Array.isArray(one) ? one.slice(0, MOST) : one
+    return typeof one === 'string' || Array.isArray(one) ? one.slice(0, MAX) : one
   })
   return text ?? ''
 }

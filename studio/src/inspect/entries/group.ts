@@ -1,6 +1,6 @@
 import { type Chunk, type ChunkGroup, groupOf as groupOfType, isData } from '@millrace/protocol'
 
-/** The groups of the catalogue, in reading order; `other` is what a later version may write. */
+/** The groups of the catalogue, in reading order. `other` holds types of later versions. */
 export const groups = [
   'run',
   'step',

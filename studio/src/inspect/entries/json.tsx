@@ -1,18 +1,18 @@
 import type { Json } from '@millrace/protocol'
 import { useState } from 'react'
 
-/** Of a long list, text or object no more is shown until somebody asks. */
-const MOST = 100
-const MOST_TEXT = 400
+/** Items and characters shown before "more" is clicked. */
+const MAX = 100
+const MAX_TEXT = 400
 
 interface JsonTreeProps {
   readonly value: Json
   readonly name?: string
-  /** How many levels are open at first. */
+  /** Number of levels that are open at first. @default 2 */
   readonly open?: number
 }
 
-/** A JSON value that can be opened up piece by piece; what is closed costs nothing. */
+/** A collapsible JSON value. Collapsed parts are not rendered. */
 export function JsonTree({ value, name, open = 2 }: JsonTreeProps) {
   if (typeof value !== 'object' || value === null) {
     return (
@@ -39,7 +39,7 @@ function Branch({
   readonly open: number
 }) {
   const [isOpen, setOpen] = useState(open > 0)
-  const [most, setMost] = useState(MOST)
+  const [most, setMost] = useState(MAX)
   const isList = Array.isArray(value)
   const names = Object.keys(value)
   const [left, right] = isList ? '[]' : '{}'
@@ -97,13 +97,13 @@ function preview(value: Json[] | { [name: string]: Json }, names: readonly strin
 function Leaf({ value }: { readonly value: string | number | boolean | null }) {
   const [isWhole, setWhole] = useState(false)
   if (typeof value !== 'string') return <span className="leaf">{String(value)}</span>
-  const isLong = value.length > MOST_TEXT && !isWhole
+  const isLong = value.length > MAX_TEXT && !isWhole
   return (
     <span className="leaf text">
-      {JSON.stringify(isLong ? value.slice(0, MOST_TEXT) : value)}
+      {JSON.stringify(isLong ? value.slice(0, MAX_TEXT) : value)}
       {isLong && (
         <button type="button" onClick={() => setWhole(true)}>
-          {value.length - MOST_TEXT} more characters
+          {value.length - MAX_TEXT} more characters
         </button>
       )}
     </span>

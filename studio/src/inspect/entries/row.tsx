@@ -9,19 +9,19 @@ import { bytesOf, spanOf } from './span.ts'
 interface EntryRowProps {
   readonly entry: Entry
   readonly index: number
-  /** Its place among those that are shown. */
+  /** Index among the shown entries. */
   readonly position: number
   readonly start: number
   readonly facets: Facets
   readonly isClock: boolean
   readonly isChosen: boolean
   readonly isActive: boolean
-  /** Whether it comes after what is looked at. */
+  /** Whether it comes after the selected entry. */
   readonly isGone: boolean
   readonly onChoose: (sequence: number) => void
 }
 
-/** An entry in a line. */
+/** A row of the table of entries. */
 export const EntryRow = memo(function EntryRow(props: EntryRowProps) {
   const { entry, index, position, start, facets, isClock, isChosen, isActive, isGone, onChoose } = props
   const { sequence, chunk, internal } = entry
@@ -62,7 +62,7 @@ function Lane({ entry: { origin } }: { readonly entry: Entry }) {
   )
 }
 
-/** When it was written: by the clock, or after the start of its run. */
+/** The time of an entry: clock time, or time since the start of its run. */
 function timeOf(entry: Entry, facets: Facets, isClock: boolean): string {
   const start = facets.runs.get(runOf(entry) ?? '')?.start
   const since = start === undefined ? -1 : entry.timestamp - start
@@ -79,7 +79,7 @@ function clockOf(timestamp: number): string {
 const encoder = new TextEncoder()
 const sizes = new WeakMap<Entry, number>()
 
-/** How many bytes it has as JSON. */
+/** Size of an entry as JSON, in bytes. */
 export function sizeOf(entry: Entry): number {
   let size = sizes.get(entry)
   if (size === undefined) {

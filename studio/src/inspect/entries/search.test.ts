@@ -2,7 +2,7 @@ import type { Chunk, Entry, Origin } from '@millrace/protocol'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Group } from './group.ts'
-import { isEverything, Search, type Wanted } from './search.ts'
+import { type EntryFilter, isNoFilter, Search } from './search.ts'
 
 const writer = (runId: string, lane: string): Origin => ({ runId, lane, agentId: runId, agentType: 'teller', step: 1 })
 const chunks: readonly Chunk[] = [
@@ -17,28 +17,28 @@ const entries = fc
       return { sequence: i + 1, timestamp: i, origin: writer(runId, lane), chunk: chunks[chunk] as Chunk }
     }),
   )
-const wanted: fc.Arbitrary<Wanted> = fc.record({
+const filter: fc.Arbitrary<EntryFilter> = fc.record({
   groups: fc.uniqueArray(fc.constantFrom<Group>('text', 'run', 'tool')).map(list => new Set(list)),
   runId: fc.constantFrom(undefined, 'r1'),
   lane: fc.constantFrom(undefined, 'main'),
   text: fc.constantFrom('', 'TIME', 'weather', 'nowhere'),
 })
 
-test('what is found in pieces, as the log grows, is what is found at once', () => {
+test('finds the same entries in slices as at once', () => {
   fc.assert(
-    fc.property(entries, wanted, fc.array(fc.nat(300)), (log, wanted, pieces) => {
-      const bit = new Search(wanted)
-      for (const count of pieces.sort((a, b) => a - b)) bit.go(log, Math.min(count, log.length), () => true)
-      while (!bit.go(log, log.length, () => true));
-      const whole = new Search(wanted)
-      expect(whole.go(log, log.length, () => false)).toBe(true)
+    fc.property(entries, filter, fc.array(fc.nat(300)), (log, filter, pieces) => {
+      const bit = new Search(filter)
+      for (const count of pieces.sort((a, b) => a - b)) bit.run(log, Math.min(count, log.length), () => true)
+      while (!bit.run(log, log.length, () => true));
+      const whole = new Search(filter)
+      expect(whole.run(log, log.length, () => false)).toBe(true)
       expect(bit.found).toEqual(whole.found)
-      if (isEverything(wanted)) expect(whole.found).toHaveLength(log.length)
+      if (isNoFilter(filter)) expect(whole.found).toHaveLength(log.length)
     }),
   )
 })
 
-test('a run is found with who asked for it, text in any letters, a kind by its group', () => {
+test('filters by run including its request, by text ignoring case, and by group', () => {
   const log: Entry[] = [
     {
       sequence: 1,
@@ -48,9 +48,9 @@ test('a run is found with who asked for it, text in any letters, a kind by its g
     },
     ...chunks.map((chunk, i): Entry => ({ sequence: i + 2, timestamp: i, origin: writer('r1', 'main'), chunk })),
   ]
-  const find = (wanted: Partial<Wanted>) => {
-    const search = new Search({ groups: new Set(), text: '', ...wanted })
-    search.go(log, log.length, () => false)
+  const find = (filter: Partial<EntryFilter>) => {
+    const search = new Search({ groups: new Set(), text: '', ...filter })
+    search.run(log, log.length, () => false)
     return search.found
   }
   expect(find({ runId: 'r1' })).toEqual([0, 1, 2, 3])
@@ -59,11 +59,11 @@ test('a run is found with who asked for it, text in any letters, a kind by its g
   expect(find({ lane: 'main', text: 'weather' })).toEqual([3])
 })
 
-test('it stops when its time is up', () => {
+test('stops when its time is over', () => {
   const log = Array.from({ length: 10_000 }, (_, i): Entry => {
     return { sequence: i + 1, timestamp: i, origin: writer('r', 'main'), chunk: chunks[0] as Chunk }
   })
   const search = new Search({ groups: new Set(), text: 'once' })
-  expect(search.go(log, log.length, () => true)).toBe(false)
-  expect(search.looked).toBeLessThan(100)
+  expect(search.run(log, log.length, () => true)).toBe(false)
+  expect(search.searched).toBeLessThan(100)
 })

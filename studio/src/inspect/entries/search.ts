@@ -1,67 +1,71 @@
 import { type Entry, isGuest } from '@millrace/protocol'
 import { type Group, groupOf } from './group.ts'
 
-/** Which entries are wanted: all that fit every one of these. */
-export interface Wanted {
-  /** Of one of these groups; of any, where there is none. */
+/** A filter for entries. An entry has to match all fields. */
+export interface EntryFilter {
+  /** Groups to match; empty for any. */
   readonly groups: ReadonlySet<Group>
   readonly runId?: string | undefined
   readonly lane?: string | undefined
-  /** With this in the JSON of their chunk or in who wrote it, in small letters or large. */
+  /** Text in the JSON of the chunk or in the origin, ignoring case. */
   readonly text: string
 }
 
-export const EVERYTHING: Wanted = { groups: new Set(), text: '' }
+export const NO_FILTER: EntryFilter = { groups: new Set(), text: '' }
 
-/** Whether nothing is left out. */
-export const isEverything = ({ groups, runId, lane, text }: Wanted): boolean =>
+/** Whether the filter matches every entry. */
+export const isNoFilter = ({ groups, runId, lane, text }: EntryFilter): boolean =>
   groups.size === 0 && runId === undefined && lane === undefined && text === ''
 
-/** How many entries are looked at between two looks at the clock. */
+/** Number of entries between two checks of the time. */
 const PIECE = 64
 
-/** Looks for entries, piece by piece, so that a long log keeps nobody waiting; goes on with what comes. */
+/** Searches a growing log in time slices. */
 export class Search {
-  /** The places in the log of those that fit, in order; grows in place. */
+  /** Indexes of matching entries, in order. Grows in place. */
   readonly found: number[] = []
-  /** How many entries were looked at. */
-  looked = 0
-  readonly #wanted: Wanted
+  /** Number of searched entries. */
+  searched = 0
+  readonly #filter: EntryFilter
   readonly #text: string
 
-  constructor(wanted: Wanted) {
-    this.#wanted = wanted
-    this.#text = wanted.text.toLowerCase()
+  constructor(filter: EntryFilter) {
+    this.#filter = filter
+    this.#text = filter.text.toLowerCase()
   }
 
-  /** Looks on, up to a number of entries or until the time is up; says whether it got there. */
-  go(entries: readonly Entry[], count: number, isOver: () => boolean): boolean {
-    while (this.looked < count) {
-      const end = Math.min(count, this.looked + PIECE)
-      for (; this.looked < end; this.looked++) {
-        if (this.fits(entries[this.looked] as Entry)) this.found.push(this.looked)
+  /** Searches up to `count` entries or until `isOver`. Returns whether all were searched. */
+  run(entries: readonly Entry[], count: number, isOver: () => boolean): boolean {
+    while (this.searched < count) {
+      const end = Math.min(count, this.searched + PIECE)
+      for (; this.searched < end; this.searched++) {
+        if (this.matches(entries[this.searched] as Entry)) this.found.push(this.searched)
       }
       if (isOver()) break
     }
-    return this.looked >= count
+    return this.searched >= count
   }
 
-  /** Not in the names of the fields that every entry has. */
-  #says(value: string | number | undefined): boolean {
+  /** Whether a value contains the text. Field names of the entry itself are not searched. */
+  #contains(value: string | number | undefined): boolean {
     return String(value).toLowerCase().includes(this.#text)
   }
 
-  fits(entry: Entry): boolean {
-    const { groups, runId, lane } = this.#wanted
+  matches(entry: Entry): boolean {
+    const { groups, runId, lane } = this.#filter
     const { origin, chunk } = entry
     if (groups.size > 0 && !groups.has(groupOf(chunk))) return false
     if (runId !== undefined && runId !== runOf(entry)) return false
     if (lane !== undefined && origin.lane !== lane) return false
-    return this.#text === '' || this.#says(JSON.stringify(chunk)) || Object.values(origin).some(one => this.#says(one))
+    return (
+      this.#text === '' ||
+      this.#contains(JSON.stringify(chunk)) ||
+      Object.values(origin).some(one => this.#contains(one))
+    )
   }
 }
 
-/** The run that an entry belongs to, or asks for. */
+/** The run that an entry belongs to or requests. */
 export function runOf({ origin, chunk }: Entry): string | undefined {
   if (!isGuest(origin)) return origin.runId
   return origin.runId ?? ('runId' in chunk ? chunk.runId : undefined)

@@ -1,4 +1,4 @@
-/** A length of time in few characters: `340 ms`, `2.5 s`, `4 min 10 s`. */
+/** Formats a duration: `340 ms`, `2.5 s`, `4 min 10 s`. */
 export function spanOf(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`
   if (ms < 59_950) return `${(ms / 1000).toFixed(ms < 9950 ? 2 : 1)} s`
@@ -10,7 +10,7 @@ export function spanOf(ms: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`
 }
 
-/** A number of bytes in few characters. */
+/** Formats a number of bytes. */
 export function bytesOf(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`
   return bytes < 1_000_000 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`

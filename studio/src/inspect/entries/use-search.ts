@@ -1,39 +1,39 @@
 import { useLogState } from '@millrace/react/log'
 import { useEffect, useMemo, useState } from 'react'
 import { useInspected } from '../inspected.ts'
-import { isEverything, Search, type Wanted } from './search.ts'
+import { type EntryFilter, isNoFilter, Search } from './search.ts'
 
-/** How much of a frame may be spent on it, in milliseconds. */
-const SHARE = 6
+/** Time budget per frame. */
+const BUDGET_MS = 6
 
-export interface Shown {
-  /** The places in the log of what is shown; nothing where all of it is. */
+export interface SearchResult {
+  /** Indexes of the matching entries; undefined without a filter. */
   readonly found: readonly number[] | undefined
   readonly count: number
-  /** How much of the log was looked at, from 0 to 1. */
+  /** Searched share of the log, from 0 to 1. */
   readonly progress: number
 }
 
-/** What of the log is wanted: found over as many frames as it takes, and as the log grows. */
-export function useSearch(wanted: Wanted): Shown {
+/** Searches the log over several frames, and continues as it grows. */
+export function useSearch(filter: EntryFilter): SearchResult {
   const log = useInspected()
   const { count } = useLogState(log)
   const { entries } = log
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a log that begins anew is looked through anew
-  const search = useMemo(() => (isEverything(wanted) ? undefined : new Search(wanted)), [wanted, entries])
-  const [, setLooked] = useState(0)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a log that restarts is searched again
+  const search = useMemo(() => (isNoFilter(filter) ? undefined : new Search(filter)), [filter, entries])
+  const [, setSearched] = useState(0)
   useEffect(() => {
     if (search === undefined) return
     let frame = 0
     const look = () => {
       const from = performance.now()
-      const isDone = search.go(entries, Math.min(count, entries.length), () => performance.now() - from > SHARE)
-      setLooked(search.looked)
+      const isDone = search.run(entries, Math.min(count, entries.length), () => performance.now() - from > BUDGET_MS)
+      setSearched(search.searched)
       if (!isDone) frame = requestAnimationFrame(look)
     }
     frame = requestAnimationFrame(look)
     return () => cancelAnimationFrame(frame)
   }, [search, entries, count])
   if (search === undefined) return { found: undefined, count: Math.min(count, entries.length), progress: 1 }
-  return { found: search.found, count: search.found.length, progress: count === 0 ? 1 : search.looked / count }
+  return { found: search.found, count: search.found.length, progress: count === 0 ? 1 : search.searched / count }
 }

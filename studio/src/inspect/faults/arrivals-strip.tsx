@@ -2,11 +2,11 @@ import type { SessionLog } from '@millrace/client/log'
 import { useEffect, useState } from 'react'
 import { arrivalsOf, TICK_MS, TICKS } from './arrivals.ts'
 import type { Fault } from './fault-log.ts'
-import { NAMES } from './words.ts'
+import { FAULT_NAMES } from './format-fault.ts'
 
 const HEIGHT = 40
 
-/** The entries of the last half minute as they came, and the faults in between: the gap, and how it closes. */
+/** A chart of the entries of the last 30 s with markers for faults: shows the gap and how it closes. */
 export function ArrivalsStrip({ log, faults }: { readonly log: SessionLog; readonly faults: readonly Fault[] }) {
   const arrivals = arrivalsOf(log)
   const [now, setNow] = useState(() => performance.now())
@@ -25,17 +25,17 @@ export function ArrivalsStrip({ log, faults }: { readonly log: SessionLog; reado
   return (
     <figure className="arrivals">
       <figcaption>
-        Entries as they come <span className="quiet since">the last 30 s, {total.toLocaleString('en')} entries</span>
+        Entries received <span className="quiet since">in the last 30 s: {total.toLocaleString('en')}</span>
       </figcaption>
       <svg viewBox={`0 0 ${TICKS * 4} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
         {bars.map((count, i) => {
           const height = count === 0 ? 0 : Math.max(2, (Math.sqrt(count) / Math.sqrt(most)) * HEIGHT)
-          // biome-ignore lint/suspicious/noArrayIndexKey: a bar is known by its place
+          // biome-ignore lint/suspicious/noArrayIndexKey: bars have no id
           return <rect key={i} x={i * 4} y={HEIGHT - height} width="3" height={height} />
         })}
         {marks.map(({ id, name, at }) => (
           <line key={id} className="mark" x1={at * 4 + 2} x2={at * 4 + 2} y1="0" y2={HEIGHT}>
-            <title>{NAMES[name]}</title>
+            <title>{FAULT_NAMES[name]}</title>
           </line>
         ))}
       </svg>

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Arrivals, TICK_MS, TICKS } from './arrivals.ts'
 
-test('entries stand where they came, and leave to the left', () => {
+test('counts entries per tick and drops old ticks', () => {
   const arrivals = new Arrivals()
   arrivals.note(3, 0)
   arrivals.note(2, TICK_MS - 1)
@@ -12,7 +12,7 @@ test('entries stand where they came, and leave to the left', () => {
   expect(arrivals.bars(TICK_MS * 2 * TICKS)).toEqual(new Array(TICKS).fill(0))
 })
 
-test('however long it lasts, no more is kept than is shown', () => {
+test('keeps a bounded number of ticks', () => {
   const arrivals = new Arrivals()
   for (let i = 0; i < 10_000; i++) arrivals.note(1, i * TICK_MS)
   const bars = arrivals.bars(9_999 * TICK_MS)

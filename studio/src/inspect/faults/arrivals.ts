@@ -1,11 +1,11 @@
 import type { SessionLog } from '@millrace/client/log'
 
-/** How much time a bar stands for, in milliseconds. */
+/** Duration of a bar in ms. */
 export const TICK_MS = 250
-/** How many bars there are: half a minute. */
+/** Number of bars: 30 s. */
 export const TICKS = 120
 
-/** How many entries came in each of the latest moments. */
+/** Number of entries received in each of the last ticks. */
 export class Arrivals {
   readonly #counts = new Map<number, number>()
 
@@ -16,7 +16,7 @@ export class Arrivals {
     for (const old of this.#counts.keys()) if (old <= tick - TICKS) this.#counts.delete(old)
   }
 
-  /** The latest, oldest first. */
+  /** Counts per tick, oldest first. */
   bars(now: number): number[] {
     const last = Math.floor(now / TICK_MS)
     return Array.from({ length: TICKS }, (_, i) => this.#counts.get(last - TICKS + 1 + i) ?? 0)
@@ -25,7 +25,7 @@ export class Arrivals {
 
 const known = new WeakMap<SessionLog, Arrivals>()
 
-/** When the entries of a log came, from the first time that somebody asks. */
+/** Arrival counts of a log, from the first call on. */
 export function arrivalsOf(log: SessionLog): Arrivals {
   const already = known.get(log)
   if (already) return already

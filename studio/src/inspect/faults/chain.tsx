@@ -2,17 +2,17 @@ import type { SessionLog } from '@millrace/client/log'
 import { useLogState } from '@millrace/react/log'
 import type { ReactNode } from 'react'
 import { tab } from '../../app/connection.ts'
-import { wordsOf } from '../../words.ts'
+import { errorText } from '../../error-text.ts'
+import { injectFault } from './fault-monitor.ts'
 import type { HostState } from './host.ts'
-import { cause } from './standing.ts'
 
 const DELAYS = [
-  { ms: 0, name: 'off' },
+  { ms: 0, name: 'Off' },
   { ms: 300, name: '300 ms' },
   { ms: 2000, name: '2 s' },
 ]
 
-/** From the screen to the work: this tab, the server, the worker; and what can be made to go wrong with each. */
+/** This tab, the server and the worker, with buttons that inject faults into each. */
 export function Chain({ log, state }: { readonly log: SessionLog; readonly state: HostState }) {
   const { status, reason } = useLogState(log)
   const { host } = state
@@ -22,9 +22,9 @@ export function Chain({ log, state }: { readonly log: SessionLog; readonly state
   const workerState = worker?.state ?? 'unknown'
   return (
     <div className="chain">
-      <Link name="This tab" mood={status} state={status.replace('-', ' ')} detail={wordsOf({ message: reason })}>
-        <button type="button" className="link-button" disabled={isAway} onClick={() => void cause('drop', log)}>
-          Drop my connection
+      <Link name="This tab" mood={status} state={status.replace('-', ' ')} detail={errorText({ message: reason })}>
+        <button type="button" className="link-button" disabled={isAway} onClick={() => void injectFault('drop', log)}>
+          Drop connection
         </button>
         <fieldset className="delays" disabled={isAway}>
           <legend>Delay</legend>
@@ -35,7 +35,7 @@ export function Chain({ log, state }: { readonly log: SessionLog; readonly state
                 name="delay"
                 className="hidden"
                 checked={delayMs === ms}
-                onChange={() => void cause('delay', log, ms)}
+                onChange={() => void injectFault('delay', log, ms)}
               />
               {name}
             </label>
@@ -46,16 +46,16 @@ export function Chain({ log, state }: { readonly log: SessionLog; readonly state
       <Link
         name="Server"
         mood={isAway ? 'offline' : 'live'}
-        state={isAway ? 'away' : 'up'}
+        state={isAway ? 'down' : 'up'}
         detail={host && `pid ${host.server.pid}, ${startsOf(host.server.starts)}`}
       >
         <button
           type="button"
           className="link-button"
           disabled={isAway}
-          onClick={() => void cause('restart-server', log)}
+          onClick={() => void injectFault('restart-server', log)}
         >
-          Restart the server
+          Restart server
         </button>
       </Link>
       <Wire isUp={!isAway && workerState === 'up'} />
@@ -71,9 +71,9 @@ export function Chain({ log, state }: { readonly log: SessionLog; readonly state
           type="button"
           className="link-button"
           disabled={isAway || workerState !== 'up'}
-          onClick={() => void cause('kill-worker', log)}
+          onClick={() => void injectFault('kill-worker', log)}
         >
-          Kill the worker
+          Kill worker
         </button>
       </Link>
     </div>
@@ -104,7 +104,7 @@ function Link({ name, state, mood, detail, children }: LinkProps) {
   )
 }
 
-/** What lies between two of them. */
+/** The line between two of them. */
 function Wire({ isUp, isSlow = false }: { readonly isUp: boolean; readonly isSlow?: boolean }) {
   return (
     <svg className="wire-line" data-up={isUp} data-slow={isSlow} viewBox="0 0 40 40" aria-hidden="true">

@@ -1,25 +1,25 @@
 import type { Message, Part } from '@millrace/protocol'
-import { same } from './same.ts'
+import { equalJson } from './equal-json.ts'
 
-/** A message that a page shows otherwise than the log has it. */
+/** A message that the page shows differently from the log. */
 export interface Discrepancy {
   readonly id: string
-  /** The sequence of its first write. */
+  /** Sequence of its first entry. */
   readonly at: number
-  /** `lost`, where it or words of it are missing on the page. */
+  /** `lost` if the page misses the message or some of its text. */
   readonly kind: 'lost' | 'differing'
-  /** By which people know it: how it begins in the log, or on the page where the log has none. */
+  /** The beginning of its text. */
   readonly gist: string
 }
 
-/** So many of the last messages a page has at least, where it has not all of them. */
+/** Minimum number of latest messages on a page that has not loaded all. */
 const PAGE = 100
-/** So much of a message names it. */
+/** Maximum length of a gist. */
 const GIST = 40
 
 /**
- * What of these messages is not as the log has it at the same head. What is on its way to the log is not in it yet; and where
- * a page has not all messages (`isWhole`), those before the last ones are compared where they are shown.
+ * Compares shown messages with the log at the same head. Ignores messages that are still being sent. If the page has not loaded all
+ * messages (`isWhole` is false), older messages are compared only if they are shown.
  */
 export function discrepanciesOf(
   shown: readonly Message[],
@@ -42,29 +42,29 @@ export function discrepanciesOf(
   return found
 }
 
-/** Where the last messages begin that a page has all of. */
+/** Index of the first message from which the page has all. */
 function rangeFrom(shown: ReadonlyMap<string, Message>, logged: readonly Message[]): number {
   let from = Math.max(0, logged.length - PAGE)
   while (from < logged.length && !shown.has(logged[from]?.id ?? '')) from++
   return from
 }
 
-/** Whether a message is on its way to the log: it has no place there. */
+/** Whether a message is not in the log yet. */
 const isLocal = ({ at }: Message): boolean => at === Number.MAX_SAFE_INTEGER
 
-/** Only of what the log can know: how it stands with a message is also its page's to say. */
+/** Compares role and parts. The status also depends on the page. */
 function kindOf(shown: Message, logged: Message): Discrepancy['kind'] | undefined {
-  if (shown.role === logged.role && same(shown.parts, logged.parts)) return undefined
-  return isLeftOf(wordsOf(shown), wordsOf(logged)) ? 'lost' : 'differing'
+  if (shown.role === logged.role && equalJson(shown.parts, logged.parts)) return undefined
+  return isSubsequence(contentOf(shown), contentOf(logged)) ? 'lost' : 'differing'
 }
 
-const wordsOf = ({ parts }: Message): string => parts.map(textOf).join('')
+const contentOf = ({ parts }: Message): string => parts.map(textOf).join('')
 
 const textOf = (part: Part): string =>
   part.type === 'text' || part.type === 'reasoning' ? part.text : JSON.stringify(part)
 
-/** Whether a text is what is left of another that something was taken out of. */
-function isLeftOf(text: string, whole: string): boolean {
+/** Whether a text is another text with some characters removed. */
+function isSubsequence(text: string, whole: string): boolean {
   if (text.length >= whole.length) return false
   let place = 0
   for (let i = 0; i < whole.length && place < text.length; i++) if (whole[i] === text[place]) place++
@@ -72,8 +72,8 @@ function isLeftOf(text: string, whole: string): boolean {
 }
 
 function gistOf({ role, parts }: Message): string {
-  const said = parts.find(({ type }) => type === 'text')
-  const text = said?.type === 'text' ? said.text.trim() : ''
-  if (text === '') return `a message of the ${role}`
+  const first = parts.find(({ type }) => type === 'text')
+  const text = first?.type === 'text' ? first.text.trim() : ''
+  if (text === '') return `${role} message`
   return `“${text.length > GIST ? `${text.slice(0, GIST)}…` : text}”`
 }

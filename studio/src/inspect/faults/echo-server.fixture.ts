@@ -6,7 +6,7 @@ import { logReader } from './read-log.ts'
 
 const overloaded = () => new ProviderError('provider_overloaded', 'the provider is overloaded', { retryable: true })
 
-/** A server in this process with an agent that echoes, and a connection to one of its sessions. */
+/** A server in this process with an echo agent, and a connection to it. */
 export function echoServer() {
   let tries = 0
   const model = scriptedModel(({ lastText }) => {
@@ -38,7 +38,7 @@ export function echoServer() {
   }
 }
 
-/** A connection that changes entries on their way. */
+/** A connection that modifies entries before the follower gets them. */
 export const meddling = (
   connection: ChatConnection,
   meddle: (entries: readonly Entry[], all: Entry[]) => readonly Entry[],
@@ -53,9 +53,9 @@ export const meddling = (
         {
           ...follower,
           entries: (entries, through) => {
-            const given = meddle(entries, all)
+            const changed = meddle(entries, all)
             all.push(...entries)
-            return follower.entries(given, through)
+            return follower.entries(changed, through)
           },
         },
         after,

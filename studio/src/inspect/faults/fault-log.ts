@@ -1,87 +1,87 @@
-/** What can be made to go wrong. */
+/** The faults that can be injected. */
 export type FaultName = 'drop' | 'delay' | 'kill-worker' | 'restart-server'
 
-/** How things stand, as far as it tells what came of a fault. */
-export interface Standing {
+/** The state of the connection, server and worker, from which the outcome of a fault is derived. */
+export interface SystemState {
   readonly isLive: boolean
   readonly delayMs: number
   readonly server?: { readonly pid: number } | undefined
   readonly worker?: { readonly state: string; readonly pid?: number; readonly starts: number } | undefined
-  /** Up to where this tab's log is known. */
+  /** Head of this tab's log. */
   readonly head: number
 }
 
-/** A fault, and what came of it. */
+/** An injected fault and its outcome. */
 export interface Fault {
   readonly id: number
   readonly name: FaultName
-  /** Of a delay: how long. */
+  /** Duration of a delay. */
   readonly ms?: number
-  /** When, in milliseconds of the page. */
+  /** Time in ms, as `performance.now()`. */
   readonly time: number
-  /** Up to where this tab's log was known then. */
+  /** Head of this tab's log at that time. */
   readonly head: number
-  readonly state: 'under-way' | 'over' | 'refused'
-  /** What came of it, in words. */
-  readonly words?: string
-  /** How long it took until all was as before, in milliseconds. */
+  readonly state: 'under-way' | 'over' | 'rejected'
+  /** The outcome, as text. */
+  readonly outcome?: string
+  /** Time until recovery, in ms. */
   readonly tookMs?: number
-  /** Up to where this tab's log was known when it was over. */
+  /** Head of this tab's log at recovery. */
   readonly headAfter?: number
-  /** The sequence at which another worker took the run over. */
+  /** Sequence at which another worker took over the run. */
   readonly takenOverAt?: number
-  /** Whether a run was left that nobody drives until the lease of who did has run out. */
+  /** Whether the killed worker still holds the lease of a run, which no worker can drive until it expires. */
   readonly isLeaseHeld?: boolean
 }
 
 interface Circumstances {
-  /** Of a delay: how long. */
+  /** Duration of a delay. */
   readonly ms?: number | undefined
   /** Whether a run is being driven. */
-  readonly isAtWork?: boolean
+  readonly isRunning?: boolean
 }
 
 interface Open {
-  readonly before: Standing
+  readonly before: SystemState
   wasAway: boolean
 }
 
-/** The latest that are kept. */
-const MOST = 100
-/** A tab that has not noticed by then had no stream open. */
+/** Number of faults to keep. */
+const MAX = 100
+/** A tab that notices no drop within this time had no open stream. */
 const NOTICED_MS = 4000
 
-/** Faults in the order in which they were caused, each with what came of it. */
+/** The injected faults in order, each with its outcome. */
 export class FaultLog {
   #faults: readonly Fault[] = []
   readonly #open = new Map<number, Open>()
   #id = 0
 
-  /** First to last; another array each time something of it changes. */
+  /** Oldest first. A new array after each change. */
   get faults(): readonly Fault[] {
     return this.#faults
   }
 
-  /** Notes that a fault was asked for; gives its id. */
-  cause(name: FaultName, before: Standing, now: number, { ms, isAtWork = false }: Circumstances = {}): number {
+  /** Adds a fault and returns its id. */
+  add(name: FaultName, before: SystemState, now: number, { ms, isRunning = false }: Circumstances = {}): number {
     const id = ++this.#id
     const fault: Fault = {
       ...{ id, name, time: now, head: before.head, state: 'under-way' },
       ...(ms !== undefined && { ms }),
-      ...(name === 'kill-worker' && isAtWork && { isLeaseHeld: true }),
+      ...(name === 'kill-worker' && isRunning && { isLeaseHeld: true }),
     }
-    this.#faults = [...this.#faults.slice(1 - MOST), fault]
+    this.#faults = [...this.#faults.slice(1 - MAX), fault]
     this.#open.set(id, { before, wasAway: false })
     return id
   }
 
-  /** The host did not do it. */
-  refuse(id: number, words: string): void {
-    this.#settle(id, { state: 'refused', words })
+  /** Marks a fault that the host rejected. */
+  reject(id: number, outcome: string): void {
+    this.#settle(id, { state: 'rejected', outcome })
   }
 
-  /** Looks what has come of those that are under way; whether that changed anything. */
-  see(standing: Standing, now: number): boolean {
+  /** Updates the open faults. Returns whether any changed. */
+  update(current: SystemState, now: number): boolean {
     const before = this.#faults
     for (const [id, open] of [...this.#open]) {
       const fault = this.#faults.find(one => one.id === id)
@@ -89,16 +89,16 @@ export class FaultLog {
         this.#open.delete(id)
         continue
       }
-      if (!standing.isLive) open.wasAway = true
-      const words = outcomeOf(fault, open, standing, now)
-      if (words === undefined) continue
+      if (!current.isLive) open.wasAway = true
+      const outcome = outcomeOf(fault, open, current, now)
+      if (outcome === undefined) continue
       const tookMs = fault.name === 'delay' ? {} : { tookMs: now - fault.time }
-      this.#settle(id, { state: 'over', words, headAfter: standing.head, ...tookMs })
+      this.#settle(id, { state: 'over', outcome, headAfter: current.head, ...tookMs })
     }
     return before !== this.#faults
   }
 
-  /** A run was taken over: the last worker that was killed was at it. */
+  /** Records a takeover for the last killed worker. */
   tookOver(sequence: number): boolean {
     const fault = this.#faults.findLast(({ name }) => name === 'kill-worker')
     if (fault === undefined || fault.takenOverAt !== undefined || sequence <= fault.head) return false
@@ -106,7 +106,7 @@ export class FaultLog {
     return true
   }
 
-  /** A run has ended: nothing of it waits for a lease. */
+  /** Clears the held lease after the end of a run. */
   ended(sequence: number): boolean {
     const fault = this.#faults.findLast(({ isLeaseHeld }) => isLeaseHeld)
     if (fault === undefined || sequence <= fault.head) return false
@@ -124,24 +124,24 @@ export class FaultLog {
   }
 }
 
-/** What has come of a fault; undefined while it is under way. */
-function outcomeOf(fault: Fault, { before, wasAway }: Open, now: Standing, time: number): string | undefined {
+/** The outcome of a fault; undefined while it is open. */
+function outcomeOf(fault: Fault, { before, wasAway }: Open, now: SystemState, time: number): string | undefined {
   const isBack = now.isLive && (wasAway || !before.isLive)
   switch (fault.name) {
     case 'drop':
-      if (isBack) return 'connected again'
-      return !wasAway && time - fault.time > NOTICED_MS ? 'nothing was open' : undefined
+      if (isBack) return 'reconnected'
+      return !wasAway && time - fault.time > NOTICED_MS ? 'no open stream' : undefined
     case 'delay':
       if (now.delayMs !== (fault.ms ?? 0)) return undefined
-      return now.delayMs === 0 ? 'nothing waits any more' : 'every piece of a reply waits so long'
+      return now.delayMs === 0 ? 'no delay' : 'every response is delayed'
     case 'kill-worker': {
       const { worker } = now
       const isAnother = worker?.state === 'up' && worker.starts > (before.worker?.starts ?? 0)
-      return isAnother ? `another is up, pid ${worker.pid}` : undefined
+      return isAnother ? `new worker, pid ${worker.pid}` : undefined
     }
     case 'restart-server': {
       const { server } = now
-      return isBack && server && server.pid !== before.server?.pid ? `up and connected, pid ${server.pid}` : undefined
+      return isBack && server && server.pid !== before.server?.pid ? `new server, pid ${server.pid}` : undefined
     }
   }
 }

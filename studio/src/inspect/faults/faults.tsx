@@ -6,31 +6,31 @@ import { useTravel } from '../travel/travel.ts'
 import { ArrivalsStrip } from './arrivals-strip.tsx'
 import { Chain } from './chain.tsx'
 import type { Fault } from './fault-log.ts'
+import { chatVerificationOf, faultsSoFar, subscribeToFaults, watch } from './fault-monitor.ts'
+import { faultName, faultOutcome } from './format-fault.ts'
 import { useHost } from './host.ts'
-import { faultsSoFar, readingOf, subscribeToFaults, watch } from './standing.ts'
-import { useRead, useVerified, Verdict } from './verdict.tsx'
-import { nameOf, outcomeWords } from './words.ts'
+import { useVerified, useVerifiedChat, Verdict } from './verdict.tsx'
 
-/** Pulls the plug, and shows that nothing is lost. */
+/** Injects faults and verifies that nothing is lost. */
 export function Faults() {
   const log = useInspected()
   if (!log.isRecording) return <Live log={log} />
-  return <p className="panel quiet">This is a recording: nothing of it is connected to anything that could fail.</p>
+  return <p className="panel quiet">Faults are not available for a recording.</p>
 }
 
 function Live({ log }: { readonly log: SessionLog }) {
   const state = useHost()
   const faults = useSyncExternalStore(subscribeToFaults, faultsSoFar, faultsSoFar)
-  const reading = readingOf(log, useChatOfPage())
+  const verification = chatVerificationOf(log, useChatOfPage())
   useEffect(() => watch(log), [log])
-  useEffect(() => reading?.start(), [reading])
+  useEffect(() => verification?.start(), [verification])
   return (
     <div className="panel faults">
       <Verdict log={log} />
       {state.status === 'absent' ? (
         <p className="notice">
-          Nothing here can be made to fail: faults need <code>millrace dev</code>, which serves this page with a server
-          and a worker of its own. What is lost and repeated is counted all the same.
+          To inject faults, start the server with <code>millrace dev</code>. Lost and duplicate entries are counted here
+          in any case.
         </p>
       ) : (
         <Chain log={log} state={state} />
@@ -43,14 +43,12 @@ function Live({ log }: { readonly log: SessionLog }) {
 
 function FaultList({ log, faults }: { readonly log: SessionLog; readonly faults: readonly Fault[] }) {
   const verified = useVerified(log)
-  const read = useRead(log)
-  // By what the tab holds, and by what people read beside it.
-  const upTo = Math.min(verified.upTo, read?.upTo ?? Infinity)
-  const isFine = verified.lost.length + verified.differing.length + (read?.found.length ?? 0) === 0
+  const chat = useVerifiedChat(log)
+  // Verified in both the log of this tab and the chat beside it.
+  const upTo = Math.min(verified.upTo, chat?.upTo ?? Infinity)
+  const isFine = verified.lost.length + verified.differing.length + (chat?.found.length ?? 0) === 0
   if (faults.length === 0) {
-    return (
-      <p className="quiet">Say something that takes a while, and press one of these in the middle of the answer.</p>
-    )
+    return <p className="quiet">Ask for a long answer, then click one of these buttons while it streams.</p>
   }
   return (
     <ol className="fault-list" aria-label="Faults" aria-live="polite">
@@ -68,19 +66,19 @@ function FaultLine({ fault, isVerified }: { readonly fault: Fault; readonly isVe
   return (
     <li data-fault={name} data-state={state}>
       <time>{clock}</time>
-      <span className="what">{nameOf(fault)}</span>
+      <span className="what">{faultName(fault)}</span>
       <span className="came">
-        {outcomeWords(fault)}
+        {faultOutcome(fault)}
         {takenOverAt !== undefined && (
           <>
             {', '}
             <button type="button" className="plain" onClick={() => travel(takenOverAt)}>
-              run taken over at {takenOverAt}
+              taken over at entry {takenOverAt}
             </button>
           </>
         )}
       </span>
-      <span className="tick">{isVerified && '✓ verified'}</span>
+      <span className="tick">{isVerified && '✓ Verified'}</span>
     </li>
   )
 }

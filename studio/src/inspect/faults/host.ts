@@ -1,24 +1,24 @@
 import { useSyncExternalStore } from 'react'
 
-/** How the host of this page stands, as `GET /studio/host` tells it. */
+/** The status of the processes behind this page, from `GET /studio/host`. */
 export interface Host {
   readonly file: string
   readonly server: { readonly pid: number; readonly starts: number }
   readonly worker: { readonly state: 'up' | 'down' | 'starting'; readonly pid?: number; readonly starts: number }
-  /** For how long the replies of each tab are held, in milliseconds. */
+  /** Delay of the responses to each tab, in ms. */
   readonly delays: { readonly [tab: string]: number }
 }
 
-/** What is known of the host: `absent`, where the page is served by something that cannot fail on demand. */
+/** `absent` if the server of this page cannot inject faults. */
 export interface HostState {
   readonly status: 'asking' | 'there' | 'away' | 'absent'
-  /** As it was told last. */
+  /** The last known status. */
   readonly host?: Host
 }
 
-const AGAIN_MS = 300
+const RETRY_MS = 300
 
-/** Reads what a host tells; nothing, where it is something else. */
+/** Parses a host status; undefined if it is invalid. */
 export function hostOf(text: string): Host | undefined {
   try {
     const { file, server, worker, delays } = Object(JSON.parse(text)) as Partial<Host>
@@ -44,13 +44,13 @@ function set(next: HostState): void {
   for (const listener of listeners) listener()
 }
 
-/** How the host stands now. */
+/** The current state. */
 export const hostState = (): HostState => state
 
-/** Calls when the host stands otherwise; it is asked for as long as somebody listens. */
+/** Subscribes to the host status. Connects while there is a listener. */
 export function subscribeToHost(listener: () => void): () => void {
   listeners.add(listener)
-  if (listeners.size === 1) ask()
+  if (listeners.size === 1) connect()
   return () => {
     listeners.delete(listener)
     if (listeners.size > 0) return
@@ -60,21 +60,21 @@ export function subscribeToHost(listener: () => void): () => void {
   }
 }
 
-/** How the host stands: renders again when that changes. */
+/** The host status. Renders again when it changes. */
 export const useHost = (): HostState => useSyncExternalStore(subscribeToHost, hostState, hostState)
 
-function ask(): void {
-  const asked = new EventSource('/studio/host')
-  source = asked
-  asked.onmessage = ({ data }) => {
+function connect(): void {
+  const current = new EventSource('/studio/host')
+  source = current
+  current.onmessage = ({ data }) => {
     const host = hostOf(data)
     if (host) set({ status: 'there', host })
   }
-  asked.onerror = () => {
-    // Who answers, and has no such thing, never will; who was there is about to be there again.
-    const isRefused = asked.readyState === EventSource.CLOSED && state.host === undefined
-    asked.close()
+  current.onerror = () => {
+    // A server that answers without this route will never have it. A known host is restarting.
+    const isRefused = current.readyState === EventSource.CLOSED && state.host === undefined
+    current.close()
     set({ ...state, status: isRefused ? 'absent' : 'away' })
-    if (!isRefused) again = setTimeout(ask, AGAIN_MS)
+    if (!isRefused) again = setTimeout(connect, RETRY_MS)
   }
 }

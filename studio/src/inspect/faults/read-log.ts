@@ -2,7 +2,7 @@ import { type ConnectionOptions, createConnection } from '@millrace/client'
 import { decodeNdjsonStream } from '@millrace/protocol'
 import type { ReadLog } from './verification.ts'
 
-/** Reads logs of a server anew, every entry by itself, by a request of its own: what goes wrong with a tab's connection does not go wrong here. */
+/** Reads a log again with a separate request, which injected faults do not affect. */
 export function logReader(options?: ConnectionOptions): ReadLog {
   const { api } = createConnection(options)
   return async function* read(sessionId, after) {
@@ -12,8 +12,9 @@ export function logReader(options?: ConnectionOptions): ReadLog {
     for await (const frame of decodeNdjsonStream(body)) {
       if (frame.type === 'entries') yield frame
       if (frame.type === 'fail') throw new Error(frame.error.message)
-      if (frame.type === 'truncated') throw new Error(`The log begins after ${frame.floor} by now.`)
-      // The last of them may lie before the head: who reads is not to see all.
+      if (frame.type === 'truncated')
+        throw new Error(`Expected entries after ${after}, but the log was trimmed up to ${frame.floor}.`)
+      // The last visible entry may lie before the head: internal entries are not sent.
       if (frame.type === 'caught-up') yield { entries: [], sequence: frame.sequence }
     }
   }

@@ -3,10 +3,10 @@ import type { Entry } from '@millrace/protocol'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { echoServer, meddling } from './echo-server.fixture.ts'
-import { same } from './same.ts'
+import { equalJson } from './equal-json.ts'
 import { Verification, type Verified } from './verification.ts'
 
-/** Waits until a verification is at rest and all that its log holds up to the end of a run was compared. */
+/** Waits until all entries up to the end of run number `ends` were compared. */
 async function rested(verification: Verification, log: SessionLog, ends: number): Promise<Verified> {
   const isDone = () =>
     log.entries.filter(({ chunk }) => chunk.type === 'run-finished').length === ends &&
@@ -21,7 +21,7 @@ async function rested(verification: Verification, log: SessionLog, ends: number)
   return verification.state
 }
 
-test('what went well has nothing lost, and each entry is asked for once', async () => {
+test('finds nothing lost and reads each entry once', async () => {
   const { connection, read, say, asked } = echoServer()
   await say('Hello')
   const log = new SessionLog({ sessionId: 's', connection })
@@ -39,7 +39,7 @@ test('what went well has nothing lost, and each entry is asked for once', async 
   expect(places.every(place => Number(place) >= first.upTo)).toBe(true)
 })
 
-test('an entry that never came is named, and one that says something else', async () => {
+test('reports the sequences of missing and changed entries', async () => {
   const { connection, read, say } = echoServer()
   await say('Hello')
   const bad = meddling(connection, entries => {
@@ -60,7 +60,7 @@ test('an entry that never came is named, and one that says something else', asyn
   expect(differing).toEqual(named('finish'))
 })
 
-test('what was taken back since is in the tab alone, and not lost', async () => {
+test('does not count a discarded attempt as lost', async () => {
   const { connection, read, say } = echoServer()
   await say('Hello')
   const log = new SessionLog({ sessionId: 's', connection })
@@ -74,7 +74,7 @@ test('what was taken back since is in the tab alone, and not lost', async () => 
   expect(count).toBeLessThanOrEqual(log.state.count)
 })
 
-test('a log that cannot be read is said to be so, and compared once it can be', async () => {
+test('reports a read error and compares after a retry', async () => {
   const { connection, read, say } = echoServer()
   await say('Hello')
   const log = new SessionLog({ sessionId: 's', connection })
@@ -91,7 +91,7 @@ test('a log that cannot be read is said to be so, and compared once it can be', 
   expect(state).toMatchObject({ lost: [], error: undefined, count: log.state.count })
 })
 
-test('what the tab has not been told of yet is not lost', async () => {
+test('does not count entries that have not arrived yet as lost', async () => {
   const { connection, read, say } = echoServer()
   await say('Hello')
   const log = new SessionLog({ sessionId: 's', connection })
@@ -100,20 +100,20 @@ test('what the tab has not been told of yet is not lost', async () => {
   expect(verification.state).toMatchObject({ upTo: 0, lost: [], isUnderWay: false })
 })
 
-test('same is equality of JSON', () => {
+test('equalJson compares values as JSON', () => {
   fc.assert(
     fc.property(fc.json(), fc.json(), (a, b) => {
       const [one, other] = [JSON.parse(a), JSON.parse(b)]
-      expect(same(one, JSON.parse(a))).toBe(true)
-      expect(same(one, other)).toBe(same(other, one))
+      expect(equalJson(one, JSON.parse(a))).toBe(true)
+      expect(equalJson(one, other)).toBe(equalJson(other, one))
       const key = (value: unknown): string =>
         JSON.stringify(value, (_, inner) =>
           inner && typeof inner === 'object' && !Array.isArray(inner)
             ? Object.fromEntries(Object.entries(inner).sort(([x], [y]) => (x < y ? -1 : 1)))
             : inner,
         )
-      expect(same(one, other)).toBe(key(one) === key(other))
+      expect(equalJson(one, other)).toBe(key(one) === key(other))
     }),
   )
-  expect(same({ a: 1, b: undefined }, { a: 1 })).toBe(true)
+  expect(equalJson({ a: 1, b: undefined }, { a: 1 })).toBe(true)
 })

@@ -1,43 +1,43 @@
 import type { SessionLog } from '@millrace/client/log'
 import { type Entry, isData } from '@millrace/protocol'
-import { Due } from './due.ts'
-import { same } from './same.ts'
+import { CheckTrigger } from './check-trigger.ts'
+import { equalJson } from './equal-json.ts'
 
-/** A piece of the log as the server has it: all of it up to a sequence. */
+/** A page of the server's log: all entries up to a sequence. */
 export interface Piece {
   readonly entries: readonly Entry[]
   readonly sequence: number
 }
 
-/** Reads a log anew, after a sequence, to its end. */
+/** Reads a log from the server, after a sequence, to its end. */
 export type ReadLog = (sessionId: string, after: number) => AsyncIterable<Piece>
 
-/** What came of comparing what a tab holds with the log. */
+/** Result of comparing this tab with the log. */
 export interface Verified {
-  /** Up to which sequence it was compared. */
+  /** Last compared sequence. */
   readonly upTo: number
-  /** How many entries were. */
+  /** Number of compared entries. */
   readonly count: number
-  /** The sequences of entries of the log that the tab should have and has not. */
+  /** Sequences of entries that the tab misses. */
   readonly lost: readonly number[]
-  /** The sequences of entries that say something else in the log. */
+  /** Sequences of entries that differ from the log. */
   readonly differing: readonly number[]
   readonly isUnderWay: boolean
-  /** Why the log could not be read, the last time. */
+  /** Error of the last attempt to read the log. */
   readonly error?: string | undefined
 }
 
-/** How long entries may wait to be compared while somebody looks, in milliseconds. */
+/** Maximum delay of a comparison while there is a listener, in ms. */
 const SOON_MS = 1000
 
 /**
- * Compares what a log holds with what the server reads of it anew, each entry once: after every end of a run, when the connection is back, and
- * while somebody looks. What was taken back since is not read again, and transient data is told once and never kept: neither can be compared.
+ * Compares the entries of a log with those of the server, each once: after the end of a run, after a reconnect, and while there is a listener.
+ * Discarded entries and transient data are not stored, so they cannot be compared.
  */
 export class Verification {
   readonly #log: SessionLog
   readonly #read: ReadLog
-  readonly #due: Due
+  readonly #trigger: CheckTrigger
   readonly #listeners = new Set<() => void>()
   #state: Verified
   #base: SessionLog['base']
@@ -47,7 +47,7 @@ export class Verification {
   constructor(log: SessionLog, read: ReadLog) {
     this.#log = log
     this.#read = read
-    this.#due = new Due(log)
+    this.#trigger = new CheckTrigger(log)
     this.#base = log.base
     this.#state = nothingAfter(log)
     log.subscribe(() => this.#changed())
@@ -58,14 +58,14 @@ export class Verification {
     return this.#state
   }
 
-  /** Calls when its state has changed; while somebody listens what is new is compared before long. */
+  /** Calls `listener` after each change. New entries are compared within a second while there is a listener. */
   subscribe(listener: () => void): () => void {
     this.#listeners.add(listener)
     this.#soon()
     return () => this.#listeners.delete(listener)
   }
 
-  /** Compares what has not been compared yet, now. */
+  /** Compares new entries now. */
   check(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -76,11 +76,11 @@ export class Verification {
   #changed(): void {
     const { base } = this.#log
     if (base !== this.#base) {
-      // It begins anew, from what is left of the log.
+      // The log restarts after its trimmed part.
       this.#base = base
       this.#set(nothingAfter(this.#log))
     }
-    if (this.#due.look()) this.check()
+    if (this.#trigger.isDue()) this.check()
     else this.#soon()
   }
 
@@ -122,7 +122,7 @@ export class Verification {
       count++
       const mine = this.#log.entries[this.#log.indexAt(entry.sequence)]
       if (mine?.sequence !== entry.sequence) lost.push(entry.sequence)
-      else if (!same(mine, entry)) differing.push(entry.sequence)
+      else if (!equalJson(mine, entry)) differing.push(entry.sequence)
     }
     this.#set({
       ...this.#state,

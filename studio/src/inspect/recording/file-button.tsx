@@ -6,7 +6,7 @@ interface FileButtonProps {
   readonly children: string
 }
 
-/** A button that asks for a file. */
+/** A button that opens the file picker. */
 export function FileButton({ onFile, className, children }: FileButtonProps) {
   const input = useRef<HTMLInputElement>(null)
   return (
@@ -19,7 +19,7 @@ export function FileButton({ onFile, className, children }: FileButtonProps) {
         onChange={({ target }) => {
           const file = target.files?.[0]
           if (file) onFile(file)
-          // The same file again is another choice.
+          // Choosing the same file again must trigger a change event.
           target.value = ''
         }}
       />

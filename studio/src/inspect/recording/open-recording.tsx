@@ -1,11 +1,11 @@
-import { useDrop } from './drop.ts'
 import { FileButton } from './file-button.tsx'
-import { closeRecording, openRecording, useRecording } from './opened.ts'
-import { MOST_BYTES, megabytes } from './read.ts'
+import { MAX_BYTES, megabytes } from './read-recording.ts'
+import { closeRecording, openRecording, useRecording } from './recording-state.ts'
+import { useDrop } from './use-drop.ts'
 
 const open = (file: File): void => void openRecording(file)
 
-/** Where nothing is open yet: asks for a recording, and tells how it goes with it. */
+/** Asks for a recording and shows the progress of opening it. */
 export function OpenRecording() {
   const { name, progress, error } = useRecording()
   const isOver = useDrop('body', open)
@@ -17,8 +17,8 @@ export function OpenRecording() {
       </svg>
       <h2>Open a recorded session</h2>
       <p className="quiet">
-        A <code>.jsonl</code> file, as Export gives one. Drop it anywhere on this page. It is read by this browser alone
-        and changes nothing; up to {megabytes(MOST_BYTES)}.
+        Choose a <code>.jsonl</code> file from Export, or drop it anywhere on this page (up to {megabytes(MAX_BYTES)}
+        ). It opens read-only and stays in your browser.
       </p>
       {progress ? (
         <div className="reading" role="status">
@@ -32,7 +32,7 @@ export function OpenRecording() {
         </div>
       ) : (
         <FileButton className="primary" onFile={open}>
-          Choose a file
+          Choose file
         </FileButton>
       )}
       {error !== undefined && (

@@ -2,8 +2,8 @@ import { SessionLog } from '@millrace/client/log'
 import type { Entry } from '@millrace/protocol'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { MOST_BYTES, type Progress, readRecording } from './read.ts'
-import { fileNameOf, recordingBlob } from './write.ts'
+import { MAX_BYTES, type Progress, readRecording } from './read-recording.ts'
+import { fileNameOf, recordingBlob } from './recording-blob.ts'
 
 const origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'echo', step: 1 }
 
@@ -18,7 +18,7 @@ const entriesOf = (count: number): Entry[] =>
         : { type: 'text-delta' as const, id: 't', delta: `${i} ` },
   }))
 
-test('what is exported is what is imported, and shows the same', async () => {
+test('imports what was exported, with the same view', async () => {
   const entries = entriesOf(50)
   const blob = await recordingBlob({ sessionId: 'a session', entries })
   const recording = await readRecording(blob)
@@ -28,21 +28,21 @@ test('what is exported is what is imported, and shows the same', async () => {
   expect(after.isRecording).toBe(true)
 })
 
-test('100,000 entries in pieces, telling how far it is, with what came before them', async () => {
+test('reads 100,000 entries in chunks, reports progress and keeps the base view', async () => {
   const base = new SessionLog({ sessionId: 's', entries: entriesOf(3) }).viewAt(3)
   const entries = entriesOf(100_003).slice(3)
   const shares: number[] = []
   const blob = await recordingBlob({ sessionId: 's', entries, base }, share => shares.push(share))
   expect(shares.length).toBeGreaterThan(2)
   expect(shares).toEqual(shares.toSorted((a, b) => a - b))
-  const told: Progress[] = []
-  const recording = await readRecording(blob, { onProgress: progress => told.push(progress) })
+  const reported: Progress[] = []
+  const recording = await readRecording(blob, { onProgress: progress => reported.push(progress) })
   expect(recording.entries).toHaveLength(100_000)
   expect(recording.base).toEqual(base)
-  expect(told.at(-1)).toMatchObject({ bytes: blob.size, size: blob.size })
+  expect(reported.at(-1)).toMatchObject({ bytes: blob.size, size: blob.size })
 })
 
-test('what is no recording is refused by its line', async () => {
+test('rejects an invalid recording with its line number', async () => {
   const [header, ...lines] = (await (await recordingBlob({ sessionId: 's', entries: entriesOf(3) })).text()).split('\n')
   const why = (...text: (string | undefined)[]) =>
     readRecording(new Blob([text.join('\n')])).then(
@@ -58,20 +58,20 @@ test('what is no recording is refused by its line', async () => {
   expect(await why(header, ...lines)).toBe('opened')
 })
 
-test('bytes that are no text, and files that are too large, are refused', async () => {
+test('rejects a binary file and a file that is too large', async () => {
   await expect(readRecording(new Blob([new Uint8Array([0xff, 0xfe, 0x00])]))).rejects.toThrow('UTF-8')
-  const huge = { size: MOST_BYTES + 1 } as Blob
+  const huge = { size: MAX_BYTES + 1 } as Blob
   await expect(readRecording(huge)).rejects.toThrow('at most 256 MB')
 })
 
-test('who leaves while a file is read hears no more of it', async () => {
-  const leaving = new AbortController()
+test('rejects when aborted', async () => {
+  const controller = new AbortController()
   const blob = await recordingBlob({ sessionId: 's', entries: entriesOf(10) })
-  leaving.abort()
-  await expect(readRecording(blob, { signal: leaving.signal })).rejects.toThrow('aborted')
+  controller.abort()
+  await expect(readRecording(blob, { signal: controller.signal })).rejects.toThrow('aborted')
 })
 
-test('the name of a file is one on every system', () => {
+test('derives a file name that is valid on every system', () => {
   expect(fileNameOf('5f2c-11')).toBe('5f2c-11.jsonl')
   expect(fileNameOf('../../etc/passwd')).toBe('etc-passwd.jsonl')
   expect(fileNameOf('日本')).toBe('session.jsonl')

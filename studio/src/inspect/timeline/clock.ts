@@ -1,36 +1,36 @@
 import { firstWhere } from './sorted.ts'
 
-/** What went on while nothing was written: no run was open, one waited for somebody, or one was at work. */
+/** The reason of a gap: no open run, a paused run, or a working run. */
 export type Silence = 'idle' | 'paused' | 'working'
 
-/** A stretch in which nothing was written, drawn shorter than it was. */
+/** A period without entries, drawn shorter than it was. */
 export interface Gap {
-  /** Where it is drawn, and how long. */
+  /** Start and length on the timeline. */
   readonly at: number
   readonly drawn: number
-  /** How long it was, in milliseconds. */
+  /** Real duration in ms. */
   readonly ms: number
   readonly silence: Silence
 }
 
-/** From which length on a silence is drawn short, and how short. */
+/** Gaps over `over` ms are drawn as `drawn` ms. */
 const SHORT: { readonly [S in Silence]: { readonly over: number; readonly drawn: number } } = {
   idle: { over: 1500, drawn: 600 },
   paused: { over: 4000, drawn: 1500 },
   working: { over: 60_000, drawn: 10_000 },
 }
 
-/** The time of the timeline, in milliseconds from the first entry: as it went, but for long silences, which are drawn short. */
+/** The time axis, in ms from the first entry, with long gaps shortened. */
 export class Clock {
   readonly gaps: Gap[] = []
-  /** Where the latest entry is drawn. */
+  /** Position of the latest entry. */
   now = 0
-  /** How much of the time is not drawn. */
+  /** Total time left out, in ms. */
   saved = 0
   #first: number | undefined
   #last = 0
 
-  /** Goes on to the time of an entry, and says where that is drawn. */
+  /** Advances to the time of an entry and returns its position. */
   to(timestamp: number, silence: Silence): number {
     this.#first ??= timestamp
     const ms = Math.max(0, timestamp - (this.#last || timestamp))
@@ -46,7 +46,7 @@ export class Clock {
     return this.now
   }
 
-  /** How long after the first entry it was, at a place of the drawing. */
+  /** Real time since the first entry at a position, in ms. */
   elapsedAt(place: number): number {
     const before = firstWhere(this.gaps.length, i => (this.gaps[i] as Gap).at >= place)
     let saved = 0
@@ -60,7 +60,7 @@ export class Clock {
 
   readonly #sums: number[] = []
 
-  /** What the gaps before that one leave out. */
+  /** Time left out by the gaps before an index. */
   #savedBefore(index: number): number {
     for (let i = this.#sums.length; i <= index; i++) {
       const gap = this.gaps[i - 1]
@@ -69,7 +69,7 @@ export class Clock {
     return this.#sums[index] as number
   }
 
-  /** When the first entry was written. */
+  /** Timestamp of the first entry. */
   get first(): number {
     return this.#first ?? 0
   }

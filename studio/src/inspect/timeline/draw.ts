@@ -1,41 +1,41 @@
-// What is seen of a timeline: bounded by the pixels there are, whatever the length of the log.
+// Computes the visible part of a timeline. The result is bounded by the number of pixels, not by the length of the log.
 
 import type { Gap } from './clock.ts'
-import type { Timeline } from './model.ts'
 import type { Places, Row, Sign, Span, SpanState, Word } from './row.ts'
 import { signs, words } from './row.ts'
 import { firstFrom, firstWhere } from './sorted.ts'
+import type { TimelineModel } from './timeline-model.ts'
 
-/** Which part of the time is seen, and on how many pixels. */
-export interface Sight {
+/** The visible time range and its width in px. */
+export interface VisibleRange {
   readonly from: number
   readonly to: number
   readonly width: number
 }
 
-/** Something that lasts, as it is drawn; `count` are drawn as one where they are too narrow. */
+/** A drawn span. `count` spans that are too narrow are drawn as one. */
 export interface Box {
   readonly x: number
   readonly width: number
-  /** Of a step: how much of it is its model call. */
+  /** Width of the model call of a step. */
   readonly model: number
   readonly state: SpanState | 'many'
   readonly label: string
   readonly count: number
 }
 
-/** A column of pixels, and how many pieces came in it. */
+/** A column of one pixel and its number of deltas. */
 export interface Column {
   readonly x: number
   readonly count: number
 }
 
-/** A sign, and how many of it are drawn as one. */
+/** A drawn sign that stands for `count` entries. */
 export interface Drawn {
   readonly sign: Sign
   readonly x: number
   readonly count: number
-  /** The place in the log of the first. */
+  /** Log index of the first. */
   readonly index: number
 }
 
@@ -59,55 +59,55 @@ export interface Drawing {
   readonly axis: readonly { readonly x: number; readonly elapsed: number }[]
 }
 
-/** What is narrower is drawn as this wide, with all that begins on it. */
+/** Minimum width of a box in px. */
 const NARROWEST = 3
-/** How far apart signs of one kind stand. */
+/** Minimum distance between signs in px. */
 const APART = 9
-/** How far apart the times of the axis stand, at least. */
+/** Minimum distance between axis labels in px. */
 const TIMES_APART = 90
 
-/** Where a place of the clock is seen. */
-export const xOf = ({ from, to, width }: Sight, at: number): number => ((at - from) / (to - from)) * width
+/** Converts a time position to px. */
+export const xOf = ({ from, to, width }: VisibleRange, at: number): number => ((at - from) / (to - from)) * width
 
-/** What place of the clock is seen there. */
-export const placeAt = ({ from, to, width }: Sight, x: number): number => from + (x / width) * (to - from)
+/** Converts px to a time position. */
+export const placeAt = ({ from, to, width }: VisibleRange, x: number): number => from + (x / width) * (to - from)
 
-/** What is seen of a timeline. */
-export function draw(timeline: Timeline, sight: Sight): Drawing {
+/** Draws the visible part of a timeline. */
+export function draw(timeline: TimelineModel, range: VisibleRange): Drawing {
   const { clock, runs, pauses, cuts, main } = timeline
   const end = clock.now
   const rows: DrawnRow[] = []
   const add = (row: Row) => {
-    rows.push(drawRow(row, sight, end))
+    rows.push(drawRow(row, range, end))
     for (const below of row.below) add(below)
   }
   add(main)
   return {
-    runs: boxesOf(runs, sight, end),
-    pauses: boxesOf(pauses, sight, end),
-    cuts: boxesOf(cuts, sight, end),
-    gaps: gapsOf(clock.gaps, sight),
+    runs: boxesOf(runs, range, end),
+    pauses: boxesOf(pauses, range, end),
+    cuts: boxesOf(cuts, range, end),
+    gaps: gapsOf(clock.gaps, range),
     rows,
-    axis: axisOf(timeline, sight),
+    axis: axisOf(timeline, range),
   }
 }
 
-function drawRow(row: Row, sight: Sight, end: number): DrawnRow {
-  const columns = words.map(word => [word, columnsOf(row.words[word].at, sight)])
+function drawRow(row: Row, range: VisibleRange, end: number): DrawnRow {
+  const columns = words.map(word => [word, columnsOf(row.words[word].at, range)])
   return {
     row,
-    label: labelOf(row, sight),
-    steps: boxesOf(row.steps, sight, end),
-    calls: boxesOf(row.calls, sight, end),
-    waits: boxesOf(row.waits, sight, end),
-    discards: boxesOf(row.discards, sight, end),
+    label: labelOf(row, range),
+    steps: boxesOf(row.steps, range, end),
+    calls: boxesOf(row.calls, range, end),
+    waits: boxesOf(row.waits, range, end),
+    discards: boxesOf(row.discards, range, end),
     words: Object.fromEntries(columns) as DrawnRow['words'],
-    signs: spread(signs.flatMap(sign => signsOf(sign, row.signs.get(sign), sight))),
+    signs: spread(signs.flatMap(sign => signsOf(sign, row.signs.get(sign), range))),
   }
 }
 
-/** Whose row it is: of several that are seen, the latest. */
-function labelOf({ depth, calls }: Row, { from, to }: Sight): string {
+/** The label of a row: its latest visible call. */
+function labelOf({ depth, calls }: Row, { from, to }: VisibleRange): string {
   if (depth === 0) return 'main'
   const after = firstWhere(calls.length, i => (calls[i] as Span).from > to)
   const last = calls[after - 1]
@@ -116,25 +116,25 @@ function labelOf({ depth, calls }: Row, { from, to }: Sight): string {
 
 type Lasting = Pick<Span, 'from'> & Partial<Omit<Span, 'from'>>
 
-/** What lasts, in order and none over another, as boxes of which none is too narrow to see; no more than there is room for. */
-export function boxesOf(spans: readonly Lasting[], sight: Sight, end: number): Box[] {
+/** Converts ordered spans that do not overlap to boxes. Merges boxes that are too narrow. */
+export function boxesOf(spans: readonly Lasting[], range: VisibleRange, end: number): Box[] {
   const boxes: Box[] = []
   const toOf = (i: number) => (spans[i] as Lasting).to ?? end
   const fromOf = (i: number) => (spans[i] as Lasting).from
-  let i = firstWhere(spans.length, i => toOf(i) >= sight.from)
-  while (i < spans.length && fromOf(i) <= sight.to) {
+  let i = firstWhere(spans.length, i => toOf(i) >= range.from)
+  while (i < spans.length && fromOf(i) <= range.to) {
     const { label = '', state = 'done', middle } = spans[i] as Lasting
-    const x = Math.max(-1, xOf(sight, fromOf(i)))
-    const right = Math.min(sight.width + 1, xOf(sight, toOf(i)))
+    const x = Math.max(-1, xOf(range, fromOf(i)))
+    const right = Math.min(range.width + 1, xOf(range, toOf(i)))
     if (right - x >= NARROWEST) {
-      const model = Math.max(0, Math.min(right, middle === undefined ? right : xOf(sight, middle)) - x)
+      const model = Math.max(0, Math.min(right, middle === undefined ? right : xOf(range, middle)) - x)
       boxes.push({ x, width: right - x, model, state, label, count: 1 })
       i++
       continue
     }
-    // All that begins on the next pixels is one with it, but for a last one that is wide enough by itself.
-    let next = firstWhere(spans.length, j => xOf(sight, fromOf(j)) >= x + NARROWEST, i + 1)
-    if (next - 1 > i && xOf(sight, toOf(next - 1)) - xOf(sight, fromOf(next - 1)) >= NARROWEST) next--
+    // Merge spans that start within the next pixels, except a last one that is wide enough.
+    let next = firstWhere(spans.length, j => xOf(range, fromOf(j)) >= x + NARROWEST, i + 1)
+    if (next - 1 > i && xOf(range, toOf(next - 1)) - xOf(range, fromOf(next - 1)) >= NARROWEST) next--
     const count = next - i
     boxes.push({ x, width: NARROWEST, model: NARROWEST, state: count > 1 ? 'many' : state, label, count })
     i = next
@@ -142,35 +142,35 @@ export function boxesOf(spans: readonly Lasting[], sight: Sight, end: number): B
   return boxes
 }
 
-/** How many there are on each pixel that has some. */
-export function columnsOf(at: readonly number[], sight: Sight): Column[] {
+/** Counts positions per pixel, without empty pixels. */
+export function columnsOf(at: readonly number[], range: VisibleRange): Column[] {
   const columns: Column[] = []
-  let i = firstFrom(at, sight.from)
-  while (i < at.length && (at[i] as number) <= sight.to) {
-    const x = Math.floor(xOf(sight, at[i] as number))
-    const next = Math.max(i + 1, firstFrom(at, placeAt(sight, x + 1), i + 1))
+  let i = firstFrom(at, range.from)
+  while (i < at.length && (at[i] as number) <= range.to) {
+    const x = Math.floor(xOf(range, at[i] as number))
+    const next = Math.max(i + 1, firstFrom(at, placeAt(range, x + 1), i + 1))
     columns.push({ x, count: next - i })
     i = next
   }
   return columns
 }
 
-function signsOf(sign: Sign, places: Places | undefined, sight: Sight): Drawn[] {
+function signsOf(sign: Sign, places: Places | undefined, range: VisibleRange): Drawn[] {
   if (places === undefined) return []
   const { at, index } = places
   const drawn: Drawn[] = []
-  const margin = placeAt(sight, APART) - sight.from
-  let i = firstFrom(at, sight.from - margin)
-  while (i < at.length && (at[i] as number) <= sight.to + margin) {
-    const x = xOf(sight, at[i] as number)
-    const next = Math.max(i + 1, firstFrom(at, placeAt(sight, x + APART), i + 1))
+  const margin = placeAt(range, APART) - range.from
+  let i = firstFrom(at, range.from - margin)
+  while (i < at.length && (at[i] as number) <= range.to + margin) {
+    const x = xOf(range, at[i] as number)
+    const next = Math.max(i + 1, firstFrom(at, placeAt(range, x + APART), i + 1))
     drawn.push({ sign, x, count: next - i, index: index[i] as number })
     i = next
   }
   return drawn
 }
 
-/** Signs of different kinds that would lie over each other stand side by side; commits have a line of their own. */
+/** Moves overlapping signs side by side. Commits have a separate line. */
 function spread(drawn: readonly Drawn[]): Drawn[] {
   let last = Number.NEGATIVE_INFINITY
   return [...drawn]
@@ -182,26 +182,26 @@ function spread(drawn: readonly Drawn[]): Drawn[] {
     })
 }
 
-function gapsOf(gaps: readonly Gap[], sight: Sight): Drawing['gaps'] {
+function gapsOf(gaps: readonly Gap[], range: VisibleRange): Drawing['gaps'] {
   const drawn: { x: number; width: number; gap: Gap; count: number }[] = []
-  let i = firstWhere(gaps.length, i => (gaps[i] as Gap).at + (gaps[i] as Gap).drawn >= sight.from)
-  while (i < gaps.length && (gaps[i] as Gap).at <= sight.to) {
+  let i = firstWhere(gaps.length, i => (gaps[i] as Gap).at + (gaps[i] as Gap).drawn >= range.from)
+  while (i < gaps.length && (gaps[i] as Gap).at <= range.to) {
     const gap = gaps[i] as Gap
-    const x = xOf(sight, gap.at)
-    const next = firstWhere(gaps.length, j => xOf(sight, (gaps[j] as Gap).at) >= x + NARROWEST, i + 1)
-    drawn.push({ x, width: Math.max(1, xOf(sight, gap.at + gap.drawn) - x), gap, count: next - i })
+    const x = xOf(range, gap.at)
+    const next = firstWhere(gaps.length, j => xOf(range, (gaps[j] as Gap).at) >= x + NARROWEST, i + 1)
+    drawn.push({ x, width: Math.max(1, xOf(range, gap.at + gap.drawn) - x), gap, count: next - i })
     i = next
   }
   return drawn
 }
 
-/** Round times, as far apart as they can be read. */
-function axisOf({ clock }: Timeline, sight: Sight): Drawing['axis'] {
-  const least = ((sight.to - sight.from) / sight.width) * TIMES_APART
+/** Round times at readable distances. */
+function axisOf({ clock }: TimelineModel, range: VisibleRange): Drawing['axis'] {
+  const least = ((range.to - range.from) / range.width) * TIMES_APART
   const step = STEPS.find(step => step >= least) ?? Math.ceil(least / HOUR) * HOUR
   const times: { x: number; elapsed: number }[] = []
-  for (let at = Math.max(0, Math.ceil(sight.from / step) * step); at <= sight.to; at += step) {
-    times.push({ x: xOf(sight, at), elapsed: clock.elapsedAt(at) })
+  for (let at = Math.max(0, Math.ceil(range.from / step) * step); at <= range.to; at += step) {
+    times.push({ x: xOf(range, at), elapsed: clock.elapsedAt(at) })
   }
   return times
 }
@@ -232,7 +232,7 @@ const STEPS = [
   HOUR,
 ]
 
-/** The place in the log of the entry of a row that is nearest to a place of the clock, if it is near. */
+/** Log index of the entry of a row nearest to a position; undefined if none is within `near`. */
 export function nearest({ at, index }: Places, place: number, near: number): number | undefined {
   const after = firstFrom(at, place)
   let best: number | undefined

@@ -1,21 +1,21 @@
 import { type PointerEvent, type RefObject, useEffect, useRef } from 'react'
 
 interface Moves {
-  /** Closer by a factor, around a place on the element. */
+  /** Zooms by a factor around x. */
   readonly zoom: (factor: number, x: number) => void
-  /** Further on by so many pixels. */
+  /** Scrolls by pixels. */
   readonly pan: (pixels: number) => void
   readonly press: (x: number, y: number) => void
 }
 
-/** From how many pixels on a press is a drag. */
+/** Movement in px above which a press is a drag. */
 const DRAG = 4
-/** How much closer a pixel of the wheel goes. */
+/** Zoom factor per pixel of the wheel. */
 const PER_PIXEL = 1.0025
-/** How many pixels a line of the wheel is. */
+/** Pixels per line of the wheel. */
 const LINE = 16
 
-/** Wheel, drag and pinch over an element; what is no drag is a press. */
+/** Handles wheel, drag, pinch and press on an element. */
 export function useGestures(element: RefObject<HTMLElement | null>, moves: Moves) {
   const latest = useRef(moves)
   latest.current = moves
@@ -29,7 +29,7 @@ export function useGestures(element: RefObject<HTMLElement | null>, moves: Moves
       else latest.current.zoom(PER_PIXEL ** (-deltaY * unit), x)
     }
     const target = element.current
-    // React listens passively, and then the page would move too.
+    // React adds passive listeners, which cannot prevent the page from scrolling.
     target?.addEventListener('wheel', wheel, { passive: false })
     return () => target?.removeEventListener('wheel', wheel)
   }, [element])
@@ -45,7 +45,7 @@ export function useGestures(element: RefObject<HTMLElement | null>, moves: Moves
     return { x: clientX - left, y: clientY - top }
   }
   return {
-    /** Whether a drag is under way. */
+    /** Whether the user is dragging. */
     isDragging: () => drag.current?.isDrag === true,
     onPointerDown: (event: PointerEvent) => {
       if (event.button !== 0) return

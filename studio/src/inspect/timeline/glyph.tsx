@@ -1,9 +1,9 @@
 import type { Sign } from './row.ts'
 
-/** The signs as drawn around a middle, ten pixels wide at most. */
+/** SVG paths of the signs, centered, at most 10 px wide. */
 const PATHS: { readonly [S in Sign]: string } = {
   commit: 'M0 -2.6L2.6 0L0 2.6L-2.6 0Z',
-  said: 'M-4.5 -4h9v6h-4.5l-2.5 2.5v-2.5h-2z',
+  prompt: 'M-4.5 -4h9v6h-4.5l-2.5 2.5v-2.5h-2z',
   answer: 'M-4 0.2L-1.2 3L4 -3',
   pause: 'M-3.2 -4h2.2v8h-2.2zM1 -4h2.2v8H1z',
   stop: 'M-3.5 -3.5h7v7h-7z',
@@ -13,17 +13,17 @@ const PATHS: { readonly [S in Sign]: string } = {
   rewind: 'M0.2 -4L-4 0L0.2 4M4.2 -4L0 0L4.2 4',
 }
 
-/** What each sign says. */
+/** Label of each sign. */
 export const MEANINGS: { readonly [S in Sign]: string } = {
-  commit: 'commit',
-  said: 'message of a person',
-  answer: 'answer',
-  pause: 'the run waits',
-  stop: 'stop asked for',
-  discard: 'draft taken back',
-  error: 'error',
-  takeover: 'another writer took over',
-  rewind: 'rewind',
+  commit: 'Commit',
+  prompt: 'User message',
+  answer: 'Answer',
+  pause: 'Paused',
+  stop: 'Stop requested',
+  discard: 'Draft discarded',
+  error: 'Error',
+  takeover: 'Taken over by another worker',
+  rewind: 'Rewind',
 }
 
 /** A sign of the timeline. */

@@ -2,16 +2,16 @@ import { Glyph, MEANINGS } from './glyph.tsx'
 import { signs } from './row.ts'
 
 const FILLS = [
-  ['step', 'model call'],
-  ['step tools', 'its tools'],
-  ['call', 'tool or sub-agent'],
-  ['waiting', 'waits for somebody'],
-  ['words text', 'text'],
-  ['words reasoning', 'reasoning'],
-  ['words input', 'tool input'],
+  ['step', 'Model call'],
+  ['step tools', 'Tools of the step'],
+  ['call', 'Tool or sub-agent'],
+  ['waiting', 'Waiting for you'],
+  ['words text', 'Text'],
+  ['words reasoning', 'Reasoning'],
+  ['words input', 'Tool input'],
 ] as const
 
-/** What the signs and colours of the timeline say. */
+/** Explains the signs and colors of the timeline. */
 export function Legend() {
   return (
     <details className="legend">
@@ -34,9 +34,9 @@ export function Legend() {
         ))}
         <li>
           <svg width="14" height="12" aria-hidden="true">
-            <rect className="discarded" fill="url(#taken-back)" x="1" y="1" width="12" height="10" />
+            <rect className="discarded" fill="url(#discarded-pattern)" x="1" y="1" width="12" height="10" />
           </svg>
-          draft that was taken back
+          Discarded draft
         </li>
         {signs.map(sign => (
           <li key={sign}>

@@ -1,27 +1,27 @@
-/** What is worth a sign of its own. */
-export const signs = ['commit', 'said', 'answer', 'pause', 'stop', 'discard', 'error', 'takeover', 'rewind'] as const
+/** Kinds of entries that are drawn as signs. */
+export const signs = ['commit', 'prompt', 'answer', 'pause', 'stop', 'discard', 'error', 'takeover', 'rewind'] as const
 export type Sign = (typeof signs)[number]
 
-/** Words that come piece by piece. */
+/** Kinds of deltas. */
 export const words = ['text', 'reasoning', 'input'] as const
 export type Word = (typeof words)[number]
 
 export type SpanState = 'open' | 'done' | 'failed' | 'discarded'
 
-/** Something that lasts: places are those of the clock. */
+/** A period on the timeline. */
 export interface Span {
   readonly from: number
-  /** Nothing while it lasts. */
+  /** Undefined while it is open. */
   to?: number
-  /** Of a step: where its model call ended, and its tools go on. */
+  /** End of the model call of a step. */
   middle?: number
   state: SpanState
   readonly label: string
-  /** The place in the log of the entry that began it. */
+  /** Log index of the entry that started it. */
   readonly index: number
 }
 
-/** Entries by where they are drawn, in order. */
+/** Positions and log indexes of entries, in order. */
 export class Places {
   readonly at: number[] = []
   readonly index: number[] = []
@@ -32,18 +32,18 @@ export class Places {
   }
 }
 
-/** A line of the drawing: lanes of which each begins when the one before is over; below it those that they opened. */
+/** A row of the timeline. Holds lanes that follow each other, with the rows of their child lanes below. */
 export class Row {
   readonly depth: number
   readonly below: Row[] = []
-  /** All entries that were written there. */
+  /** All entries of the row. */
   readonly entries = new Places()
   readonly steps: Span[] = []
-  /** Calls, each with the sub-agent that works for it. */
+  /** Tool calls and sub-agents. */
   readonly calls: Span[] = []
-  /** What waits for somebody. */
+  /** Waits for an answer. */
   readonly waits: Span[] = []
-  /** Drafts that were taken back. */
+  /** Discarded drafts. */
   readonly discards: Span[] = []
   readonly words: { readonly [W in Word]: Places } = {
     text: new Places(),
@@ -51,7 +51,7 @@ export class Row {
     input: new Places(),
   }
   readonly signs = new Map<Sign, Places>()
-  /** Whether the lane that is drawn there is over. */
+  /** Whether the last lane of the row has ended. */
   isFree = false
 
   constructor(depth: number) {
@@ -68,7 +68,7 @@ export class Row {
   }
 }
 
-/** Ends what lasts. */
+/** Ends an open span. */
 export function close(span: Span | undefined, to: number, state: SpanState): void {
   if (span === undefined || span.to !== undefined) return
   span.to = to

@@ -1,4 +1,4 @@
-/** The first place of a sorted list, from a place on, at which a test holds; its length where it holds nowhere. */
+/** Binary search: the first index from `from` for which `holds`; `length` if there is none. */
 export function firstWhere(length: number, holds: (index: number) => boolean, from = 0): number {
   let low = from
   let high = length
@@ -10,6 +10,6 @@ export function firstWhere(length: number, holds: (index: number) => boolean, fr
   return low
 }
 
-/** The first place of sorted numbers with no less than a value. */
+/** Index of the first sorted number that is at least `value`. */
 export const firstFrom = (values: readonly number[], value: number, from = 0): number =>
   firstWhere(values.length, i => (values[i] as number) >= value, from)

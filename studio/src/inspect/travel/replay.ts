@@ -4,14 +4,14 @@ import { useEffect, useState } from 'react'
 import { useInspected } from '../inspected.ts'
 import { useTravel } from './travel.ts'
 
-/** Up to how many entries further on, it goes there by these. */
-const FAR = 4096
+/** Moves forward by at most this number of entries are applied one by one instead of loading a view. */
+const MAX_APPLIED = 4096
 
-/** A conversation as it was at a place of its log, and then at another. */
+/** A conversation at a sequence of its log, which can move to another sequence. */
 class Replay {
   readonly chat: ReplayChat
   readonly #log: SessionLog
-  /** What is shown: so many of these. */
+  /** The shown entries are the first `#count` of these. */
   #entries: readonly Entry[] | undefined
   #count = 0
 
@@ -20,13 +20,13 @@ class Replay {
     this.chat = new ReplayChat({ sessionId: log.sessionId })
   }
 
-  /** Shows how it was at a sequence; forwards at the cost of what lies between. Says why, where that cannot be shown. */
+  /** Shows the conversation at a sequence. Returns an error message if its view is not available. */
   go(sequence: number): string | undefined {
     const { entries } = this.#log
     const count = this.#log.indexAt(sequence) + 1
     const isSame = entries === this.#entries
     if (isSame && count === this.#count) return undefined
-    const isNear = isSame && count > this.#count && count - this.#count <= FAR
+    const isNear = isSame && count > this.#count && count - this.#count <= MAX_APPLIED
     try {
       if (isNear && this.chat.store.apply(entries.slice(this.#count, count))) this.chat.store.flush()
       else this.chat.show(this.#log.viewAt(sequence))
@@ -48,7 +48,7 @@ function replayOf(log: SessionLog): Replay {
   return replay
 }
 
-/** The conversation as it was at the sequence that is looked at: one for all who show something of it. */
+/** The conversation at the selected sequence, shared by all panels. */
 export function useReplay(): { readonly chat: ReplayChat; readonly error: string | undefined } {
   const log = useInspected()
   const { at } = useTravel()
@@ -56,9 +56,9 @@ export function useReplay(): { readonly chat: ReplayChat; readonly error: string
   const { entries } = log
   const [error, setError] = useState<string>()
   const replay = replayOf(log)
-  // Who travels before the log is there sees as much of it as has come.
+  // Before the log is loaded, show as much as has arrived.
   const sequence = Math.min(at ?? head, head)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a log that begins anew has other entries
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a log that restarts has other entries
   useEffect(() => setError(replay.go(sequence)), [replay, sequence, entries])
   return { chat: replay.chat, error }
 }

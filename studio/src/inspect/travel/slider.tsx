@@ -1,7 +1,7 @@
 import { useLogState } from '@millrace/react/log'
 import { useEffect, useRef, useState } from 'react'
 import { useInspected } from '../inspected.ts'
-import { played } from './played.ts'
+import { advancePlayback } from './advance-playback.ts'
 import { useTravel } from './travel.ts'
 
 const SPEEDS = [0.5, 1, 4, 16, 64] as const
@@ -21,15 +21,15 @@ const Icon = ({ name }: { readonly name: keyof typeof ICONS }) => (
   </svg>
 )
 
-/** Goes through the log: to the left is what was, at the right end what is. */
+/** Moves through the log. The right end is the live state. */
 export function Slider() {
   const log = useInspected()
   const { at, travel } = useTravel()
   const { head, count } = useLogState(log)
   const first = log.base?.head ?? 0
-  // The thumb goes with the hand at once; all else follows once a frame.
+  // The thumb follows the pointer at once, everything else once a frame.
   const [held, hold] = useState<number>()
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what was held is where one is
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the position has caught up with the thumb
   useEffect(() => hold(undefined), [at])
   const shown = held ?? at ?? head
   const index = at === undefined ? count - 1 : log.indexAt(at)
@@ -45,11 +45,11 @@ export function Slider() {
   const play = usePlaying()
   return (
     <fieldset className="travel">
-      <legend className="hidden">Travel through the log</legend>
-      <button type="button" aria-label="To the beginning" disabled={shown <= first} onClick={() => travel(first)}>
+      <legend className="hidden">Move through the log</legend>
+      <button type="button" aria-label="Go to start" disabled={shown <= first} onClick={() => travel(first)}>
         <Icon name="first" />
       </button>
-      <button type="button" aria-label="One entry back" disabled={shown <= first} onClick={() => goTo(index - 1)}>
+      <button type="button" aria-label="Previous entry" disabled={shown <= first} onClick={() => goTo(index - 1)}>
         <Icon name="back" />
       </button>
       <button
@@ -61,22 +61,22 @@ export function Slider() {
       >
         <Icon name={play.isOn ? 'pause' : 'play'} />
       </button>
-      <button type="button" aria-label="One entry forward" disabled={at === undefined} onClick={() => goTo(index + 1)}>
+      <button type="button" aria-label="Next entry" disabled={at === undefined} onClick={() => goTo(index + 1)}>
         <Icon name="forward" />
       </button>
-      <button type="button" aria-label="To the end" disabled={at === undefined} onClick={() => travel()}>
+      <button type="button" aria-label="Go to live" disabled={at === undefined} onClick={() => travel()}>
         <Icon name="last" />
       </button>
       <input
         type="range"
-        aria-label="Place in the log"
-        aria-valuetext={at === undefined ? `now, at ${head}` : `at ${at} of ${head}`}
+        aria-label="Position in the log"
+        aria-valuetext={at === undefined ? `live, entry ${head}` : `entry ${at} of ${head}`}
         min={first}
         max={head}
         value={shown}
         onChange={({ target }) => slide(target.valueAsNumber)}
       />
-      <Place first={first} head={head} at={shown} isNow={at === undefined} onGo={travel} />
+      <Place first={first} head={head} at={shown} isNow={at === undefined} onNavigate={travel} />
       <label>
         <span className="hidden">Speed</span>
         <select value={play.speed} onChange={({ target }) => play.setSpeed(Number(target.value))}>
@@ -96,15 +96,15 @@ interface PlaceProps {
   readonly head: number
   readonly at: number
   readonly isNow: boolean
-  readonly onGo: (at?: number) => void
+  readonly onNavigate: (at?: number) => void
 }
 
-/** The sequence that is looked at, to be read and to be typed. */
-function Place({ first, head, at, isNow, onGo }: PlaceProps) {
+/** The selected sequence, as an input. */
+function Place({ first, head, at, isNow, onNavigate }: PlaceProps) {
   const [typed, setTyped] = useState<string>()
   const go = () => {
     const to = Math.round(Number(typed))
-    if (typed && Number.isFinite(to)) onGo(to >= head ? undefined : Math.max(first, to))
+    if (typed && Number.isFinite(to)) onNavigate(to >= head ? undefined : Math.max(first, to))
     setTyped(undefined)
   }
   return (
@@ -121,12 +121,12 @@ function Place({ first, head, at, isNow, onGo }: PlaceProps) {
           else if (event.key === 'Escape') setTyped(undefined)
         }}
       />
-      <output>{isNow ? 'now' : `of ${head}`}</output>
+      <output>{isNow ? 'live' : `of ${head}`}</output>
     </label>
   )
 }
 
-/** Plays the log from where one is, or from the start for who is at the end; whoever goes elsewhere meanwhile ends it. */
+/** Plays the log from the current position, or from the start if that is the end. Any other move stops it. */
 function usePlaying() {
   const log = useInspected()
   const { at, travel } = useTravel()
@@ -138,14 +138,14 @@ function usePlaying() {
     if (!isOn) return
     const first = log.base?.head ?? 0
     const start = place.current.at ?? first
-    // Where it went lately: one is there a frame or two later.
+    // Recent positions: the state follows a frame or two later.
     let lately: (number | undefined)[] = [place.current.at, start]
     let [index, left, time] = [log.indexAt(start), 0, performance.now()]
     let frame = requestAnimationFrame(function step(now) {
       const { entries } = log
       const { at, travel, speed } = place.current
       if (!lately.includes(at)) return setOn(false)
-      const next = played(entries, index, left + Math.max(0, now - time) * speed)
+      const next = advancePlayback(entries, index, left + Math.max(0, now - time) * speed)
       time = now
       ;({ index, left } = next)
       const isOver = index >= entries.length - 1

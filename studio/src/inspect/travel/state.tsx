@@ -3,15 +3,15 @@ import { ChatProvider, useSelector } from '@millrace/react'
 import type { ReactNode } from 'react'
 import { JsonTree } from '../entries/json.tsx'
 import { spanOf } from '../entries/span.ts'
+import { ViewUnavailable } from './past-conversation.tsx'
 import { useReplay } from './replay.ts'
-import { Unknown } from './then.tsx'
 
-/** What the session held, beside the conversation, at the sequence that is looked at. */
+/** The state of the session at the selected sequence, without messages. */
 export function State() {
   const { chat, error } = useReplay()
   return (
-    <section className="state" aria-label="State at this place of the log">
-      {error !== undefined && <Unknown why={error} />}
+    <section className="state" aria-label="State at this point">
+      {error !== undefined && <ViewUnavailable why={error} />}
       <ChatProvider chat={chat}>
         <Shared />
         <Objects />
@@ -73,7 +73,7 @@ function StructuredObject({ id }: { readonly id: string }) {
 function Pendings() {
   const pendings = useSelector(({ store }) => store.pendings)
   return (
-    <Piece title="Waits for">
+    <Piece title="Pending">
       {pendings.length === 0 && <Nothing />}
       {pendings.map(pending => (
         <JsonTree
@@ -87,19 +87,19 @@ function Pendings() {
   )
 }
 
-/** The runs that are shown, at most. */
-const MOST = 20
+/** Maximum number of runs to show. */
+const MAX = 20
 
 function Runs() {
   const runs = useSelector(({ store }) => store.ledger.runs)
   const usage = useSelector(({ store }) => store.ledger.usage)
-  const shown = runs.slice(-MOST).reverse()
+  const shown = runs.slice(-MAX).reverse()
   return (
     <>
       <Piece title="Usage">
         <p>{usageOf(usage) || <span className="quiet">None yet.</span>}</p>
       </Piece>
-      <Piece title={runs.length > MOST ? `The last ${MOST} of ${runs.length} runs` : 'Runs'}>
+      <Piece title={runs.length > MAX ? `Last ${MAX} of ${runs.length} runs` : 'Runs'}>
         {runs.length === 0 && <Nothing />}
         <ul className="runs">
           {shown.map(run => (
@@ -121,7 +121,7 @@ function RunLine({ run }: { readonly run: Run }) {
         <b>{program ?? runId}</b> <span className="badge">{status}</span>
       </p>
       <p className="quiet">
-        at {at}
+        entry {at}
         {finishedAt !== undefined && `, ${spanOf(finishedAt - startedAt)}`}
         {usageOf(usage) && `, ${usageOf(usage)}`}
         {(error?.message ?? reason) && `, ${error?.message ?? reason}`}
@@ -130,7 +130,7 @@ function RunLine({ run }: { readonly run: Run }) {
   )
 }
 
-/** What was used, in words. */
+/** Formats token usage. */
 function usageOf(usage: Usage): string {
   return Object.entries(usage)
     .filter(([, count]) => typeof count === 'number')

@@ -1,10 +1,10 @@
 import { createContext, useContext, useEffect, useMemo, useRef, useState } from 'react'
 
-/** At which place of its log the session of this page is shown. */
+/** The position in the log at which the session is shown. */
 export interface Travel {
-  /** The sequence that is looked at; nothing where it is followed as it comes. */
+  /** The selected sequence; undefined for live. */
   readonly at: number | undefined
-  /** Goes to a sequence; without one, to the end, and on with it. */
+  /** Moves to a sequence; without one, back to live. */
   readonly travel: (at?: number) => void
 }
 
@@ -12,14 +12,14 @@ const Context = createContext<Travel | undefined>(undefined)
 
 export const TravelProvider = Context.Provider
 
-/** Where the page around is, and how it gets elsewhere. */
+/** The current position, and a function to move. @throws outside of a TravelProvider */
 export function useTravel(): Travel {
   const travel = useContext(Context)
-  if (travel === undefined) throw new Error('Nobody travels here: put a TravelProvider around this.')
+  if (travel === undefined) throw new Error('Expected to be rendered inside <TravelProvider>.')
   return travel
 }
 
-/** A place to travel from, for a page: however often somebody goes elsewhere, it gets there at most once a frame. */
+/** State for a TravelProvider. Moves at most once a frame. */
 export function useTravelling(): Travel {
   const [at, setAt] = useState<number>()
   const wanted = useRef<number>(undefined)

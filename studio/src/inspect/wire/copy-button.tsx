@@ -6,25 +6,25 @@ interface CopyButtonProps {
   readonly text: () => string
 }
 
-/** Puts a text on the clipboard, and says that it did. */
+/** Copies a text and confirms it. */
 export function CopyButton({ name, isDisabled, text }: CopyButtonProps) {
-  const [said, say] = useState<string>()
+  const [result, setResult] = useState<string>()
   useEffect(() => {
-    if (said === undefined) return
-    const timer = setTimeout(() => say(undefined), 1500)
+    if (result === undefined) return
+    const timer = setTimeout(() => setResult(undefined), 1500)
     return () => clearTimeout(timer)
-  }, [said])
+  }, [result])
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text())
-      say('Copied')
+      setResult('Copied')
     } catch {
-      say('The browser does not let it')
+      setResult('Copy failed')
     }
   }
   return (
     <button type="button" disabled={isDisabled} onClick={() => void copy()}>
-      <span aria-live="polite">{said ?? name}</span>
+      <span aria-live="polite">{result ?? name}</span>
     </button>
   )
 }

@@ -1,20 +1,20 @@
 import type { StreamEvent } from '@millrace/dialects/helix'
 import type { Entry } from '@millrace/protocol'
-import { nativeSpeaker } from './native.ts'
-import { eventOf, type Said, speakerOf, type WireFormat } from './speaker.ts'
+import { nativeEncoder } from './native-encoder.ts'
+import { eventOf, type WireFormat, type WireRun, wireEncoder } from './wire-encoder.ts'
 
 const DONE = ['data: [DONE]\n\n']
 
-/** All ways in which a run can be carried, those of Millrace first. */
+/** All wire formats, those of Millrace first. */
 export const formats: readonly WireFormat[] = [
-  { id: 'sse', name: 'Millrace, SSE', load: async () => said => nativeSpeaker('sse', said) },
-  { id: 'ndjson', name: 'Millrace, NDJSON', load: async () => said => nativeSpeaker('ndjson', said) },
+  { id: 'sse', name: 'Millrace, SSE', load: async () => run => nativeEncoder('sse', run) },
+  { id: 'ndjson', name: 'Millrace, NDJSON', load: async () => run => nativeEncoder('ndjson', run) },
   {
     id: 'ai-sdk',
     name: 'AI SDK',
     load: async () => {
       const { aiSdkDialect } = await import('@millrace/dialects/ai-sdk')
-      return ({ runId }) => speakerOf(aiSdkDialect.encoder({ runId }), { closing: DONE })
+      return ({ runId }) => wireEncoder(aiSdkDialect.encoder({ runId }), { closing: DONE })
     },
   },
   {
@@ -22,7 +22,7 @@ export const formats: readonly WireFormat[] = [
     name: 'AG-UI',
     load: async () => {
       const { AgUiEncoder, aguiMessagesOf } = await import('@millrace/dialects/ag-ui')
-      return said => speakerOf(new AgUiEncoder({ ...named(said), before: beforeOf(said, aguiMessagesOf) }))
+      return run => wireEncoder(new AgUiEncoder({ ...named(run), before: beforeOf(run, aguiMessagesOf) }))
     },
   },
   {
@@ -31,7 +31,7 @@ export const formats: readonly WireFormat[] = [
     load: async () => {
       const { muiDialect } = await import('./mui.ts')
       const write = (chunk: unknown, eventId: string) => eventOf({ eventId, chunk })
-      return ({ runId }) => speakerOf(muiDialect.encoder({ runId }), { write })
+      return ({ runId }) => wireEncoder(muiDialect.encoder({ runId }), { write })
     },
   },
   {
@@ -43,17 +43,17 @@ export const formats: readonly WireFormat[] = [
         import('@millrace/dialects/ag-ui'),
       ])
       const write = (event: unknown, place: string) => `id: ${place}\n${eventOf(event)}`
-      return said =>
-        speakerOf(new TanstackAgUiEncoder({ ...named(said), before: beforeOf(said, aguiMessagesOf) }), { write })
+      return run =>
+        wireEncoder(new TanstackAgUiEncoder({ ...named(run), before: beforeOf(run, aguiMessagesOf) }), { write })
     },
   },
   {
-    // With all of the text so far in each chunk, as older clients may ask for, a long answer would be too long to show.
+    // Without `content=empty` each chunk repeats the whole text, which is too long to show.
     id: 'tanstack',
     name: 'TanStack AI up to 0.2, content=empty',
     load: async () => {
       const { tanstackDialect } = await import('@millrace/dialects/tanstack')
-      return () => speakerOf(tanstackDialect.encoder({ content: 'empty' }), { closing: DONE })
+      return () => wireEncoder(tanstackDialect.encoder({ content: 'empty' }), { closing: DONE })
     },
   },
   {
@@ -62,7 +62,7 @@ export const formats: readonly WireFormat[] = [
     load: async () => {
       const { kortyxDialect } = await import('@millrace/dialects/kortyx')
       return ({ sessionId, turn }) =>
-        speakerOf(kortyxDialect.encoder({ sessionId, turnIndex: turn }), { closing: DONE })
+        wireEncoder(kortyxDialect.encoder({ sessionId, turnIndex: turn }), { closing: DONE })
     },
   },
   {
@@ -72,15 +72,15 @@ export const formats: readonly WireFormat[] = [
       const { helixDialect } = await import('@millrace/dialects/helix')
       const write = (event: StreamEvent, _: string, entry: Entry | undefined) =>
         `${event.type === 'chunk' ? `id: ${event.sequence}\n` : event.type === 'end' && entry ? `id: ${entry.sequence}\n` : ''}${eventOf(event)}`
-      return ({ runId }) => speakerOf(helixDialect.encoder({ runId }), { write })
+      return ({ runId }) => wireEncoder(helixDialect.encoder({ runId }), { write })
     },
   },
 ]
 
-const named = ({ sessionId, runId }: Said) => ({ runId, echo: { threadId: sessionId, runId } })
+const named = ({ sessionId, runId }: WireRun) => ({ runId, echo: { threadId: sessionId, runId } })
 
-/** What a client had before the run: it is told of it again only where something is taken back. */
-const beforeOf = <Messages>(said: Said, messagesOf: (view: ReturnType<Said['before']>) => Messages) => ({
-  messages: messagesOf(said.before()),
+/** The messages of a client before the run. They are sent again only after a rewind or discard. */
+const beforeOf = <Messages>(run: WireRun, messagesOf: (view: ReturnType<WireRun['before']>) => Messages) => ({
+  messages: messagesOf(run.before()),
   isNew: false,
 })

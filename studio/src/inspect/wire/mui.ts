@@ -1,2 +1,2 @@
-// By itself, so that it is loaded when somebody wants to see it: the client has another piece of the same package from the start.
+// A separate module, so that it loads on demand: the client already imports another part of the same package.
 export { muiDialect } from '@millrace/dialects/mui'

@@ -2,34 +2,34 @@ import type { SessionLog } from '@millrace/client/log'
 import { useLogState } from '@millrace/react/log'
 import { useEffect, useReducer, useState } from 'react'
 import { formats } from './formats.ts'
-import type { Said, Speaker } from './speaker.ts'
 import { Wire } from './wire.ts'
+import type { WireEncoder, WireRun } from './wire-encoder.ts'
 
-/** For how long entries are said before the page gets a turn, in milliseconds. */
+/** Time budget before yielding to the event loop, in ms. */
 const BUDGET_MS = 8
 
 interface RunOf {
   readonly runId: string
-  /** The sequence of its first entry. */
+  /** Sequence of its first entry. */
   readonly at: number
   readonly turn: number
 }
 
-/** A run in a format, as far as it is said by now: renders again as that goes on. */
+/** A run in a wire format. Renders again as more of it is encoded. */
 export function useWire(log: SessionLog, { runId, at, turn }: RunOf, formatId: string): Wire | undefined {
   const { count } = useLogState(log)
   const { entries } = log
-  const speaker = useSpeaker(formatId)
+  const createEncoder = useEncoder(formatId)
   const [wire, setWire] = useState<Wire>()
   const [, render] = useReducer((times: number) => times + 1, 0)
   useEffect(() => {
-    if (speaker === undefined) return
-    const said: Said = { sessionId: log.sessionId, runId, turn, before: () => log.viewAt(at - 1) }
-    // Who asks for a run does so before it begins.
+    if (createEncoder === undefined) return
+    const run: WireRun = { sessionId: log.sessionId, runId, turn, before: () => log.viewAt(at - 1) }
+    // The request precedes the first entry of the run.
     const from = entries.findIndex(({ origin }) => origin.runId === runId)
-    setWire(new Wire(runId, () => speaker(said), Math.max(0, from)))
+    setWire(new Wire(runId, () => createEncoder(run), Math.max(0, from)))
     return () => setWire(undefined)
-  }, [log, entries, speaker, runId, at, turn])
+  }, [log, entries, createEncoder, runId, at, turn])
   useEffect(() => {
     if (wire === undefined) return
     let timer: ReturnType<typeof setTimeout> | undefined
@@ -45,18 +45,18 @@ export function useWire(log: SessionLog, { runId, at, turn }: RunOf, formatId: s
   return wire
 }
 
-/** What speaks a format, once it is loaded. */
-function useSpeaker(formatId: string): ((said: Said) => Speaker) | undefined {
-  const [loaded, setLoaded] = useState<{ readonly id: string; readonly speaker: (said: Said) => Speaker }>()
+/** The encoder factory of a format, once it is loaded. */
+function useEncoder(formatId: string): ((run: WireRun) => WireEncoder) | undefined {
+  const [loaded, setLoaded] = useState<{ readonly id: string; readonly createEncoder: (run: WireRun) => WireEncoder }>()
   useEffect(() => {
-    let isLeft = false
+    let isCancelled = false
     const format = formats.find(({ id }) => id === formatId)
-    void format?.load().then(speaker => {
-      if (!isLeft) setLoaded({ id: formatId, speaker })
+    void format?.load().then(createEncoder => {
+      if (!isCancelled) setLoaded({ id: formatId, createEncoder })
     })
     return () => {
-      isLeft = true
+      isCancelled = true
     }
   }, [formatId])
-  return loaded?.id === formatId ? loaded.speaker : undefined
+  return loaded?.id === formatId ? loaded.createEncoder : undefined
 }

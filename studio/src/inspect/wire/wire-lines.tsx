@@ -11,18 +11,18 @@ interface WireLinesProps {
   readonly lines: readonly WireLine[]
   readonly count: number
   readonly log: SessionLog
-  /** The sequence that is looked at. */
+  /** The selected sequence. */
   readonly at: number | undefined
   readonly onChoose: (sequence: number) => void
 }
 
-/** Events, a line each, with the entries that they say to their left. */
+/** One line per event, with its entry on the left. */
 export function WireLines({ lines, count, log, at, onChoose }: WireLinesProps) {
   const box = useRef<HTMLDivElement>(null)
   const [chosen, choose] = useState<number>()
   const isAtEnd = useRef(false)
   const virtual = useVirtualizer({ count, getScrollElement: () => box.current, estimateSize: () => ROW, overscan: 12 })
-  // Who travels elsewhere is shown what that entry says; who is at the end stays there.
+  // Selects and reveals the event of the selected entry. Otherwise follows the end.
   useEffect(() => {
     if (at === undefined) return
     const line = lineOf(lines, at)
@@ -88,14 +88,14 @@ export function WireLines({ lines, count, log, at, onChoose }: WireLinesProps) {
               >
                 <span className="sequence">{isFirst ? one.sequence : ''}</span>
                 <span className="type">{isFirst ? typeAt(log, one.sequence) : ''}</span>
-                <Said line={one} />
+                <EventText line={one} />
               </div>
             )
           })}
         </div>
       </div>
       {line?.text !== undefined && (
-        <section className="wire-detail" aria-label="The chosen event">
+        <section className="wire-detail" aria-label="Selected event">
           <div className="row">
             <strong>Entry {line.sequence}</strong>
             <span className="quiet">{line.text.length.toLocaleString('en')} characters</span>
@@ -109,10 +109,10 @@ export function WireLines({ lines, count, log, at, onChoose }: WireLinesProps) {
   )
 }
 
-function Said({ line: { text, isConnection } }: { readonly line: WireLine }) {
-  if (isConnection) return <span className="said note">another connection goes on from here</span>
-  if (text === undefined) return <span className="said note">says nothing</span>
-  return <code className="said">{text.trim().slice(0, 400)}</code>
+function EventText({ line: { text, isConnection } }: { readonly line: WireLine }) {
+  if (isConnection) return <span className="event note">new connection, resumes here</span>
+  if (text === undefined) return <span className="event note">no event</span>
+  return <code className="event">{text.trim().slice(0, 400)}</code>
 }
 
 const typeAt = (log: SessionLog, sequence: number): string => {
@@ -120,10 +120,10 @@ const typeAt = (log: SessionLog, sequence: number): string => {
   return entry?.sequence === sequence ? entry.chunk.type : ''
 }
 
-/** So much of an event is shown. */
-const MOST = 20_000
+/** Maximum number of characters to show. */
+const MAX = 20_000
 
-/** An event with its JSON on many lines. */
+/** Formats an event with indented JSON. */
 function prettyOf(text: string): string {
   const pretty = text
     .trimEnd()
@@ -137,7 +137,5 @@ function prettyOf(text: string): string {
       }
     })
     .join('\n')
-  return pretty.length > MOST
-    ? `${pretty.slice(0, MOST)}\n… ${(pretty.length - MOST).toLocaleString('en')} more`
-    : pretty
+  return pretty.length > MAX ? `${pretty.slice(0, MAX)}\n… ${(pretty.length - MAX).toLocaleString('en')} more` : pretty
 }

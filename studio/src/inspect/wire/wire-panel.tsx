@@ -8,13 +8,13 @@ import { formats } from './formats.ts'
 import { useWire } from './use-wire.ts'
 import { WireLines } from './wire-lines.tsx'
 
-/** A run as any dialect carries it, beside the entries that it comes from. */
+/** A run in any wire format, beside its entries. */
 export function WirePanel() {
   const log = useInspected()
   const figures = useFigures(log)
   const [chosen, choose] = useState<string>()
   const run = figures.runOf(chosen)
-  if (run === undefined) return <p className="panel quiet">There is no run in this log yet.</p>
+  if (run === undefined) return <p className="panel quiet">No runs yet.</p>
   const { runId, at, number } = run
   return (
     <div className="panel wire">
@@ -29,7 +29,7 @@ interface OfRunProps {
   readonly runId: string
   readonly at: number
   readonly turn: number
-  /** What chooses another. */
+  /** The run selector. */
   readonly children: ReactNode
 }
 
@@ -44,7 +44,7 @@ function OfRun({ children, ...run }: OfRunProps) {
       <div className="row">
         {children}
         <label className="row dialect">
-          <span className="quiet">as</span>
+          <span className="quiet">Format</span>
           <select
             value={formatId}
             onChange={({ target }) => {
@@ -61,7 +61,7 @@ function OfRun({ children, ...run }: OfRunProps) {
         </label>
         <span className="quiet" role="status">
           {wire === undefined
-            ? 'Loading'
+            ? 'Loading…'
             : `${wire.events.toLocaleString('en')} events, ${sizeOf(wire.bytes)}${isWhole ? '' : ', more to come'}`}
         </span>
         <span className="space" />
@@ -78,7 +78,7 @@ function OfRun({ children, ...run }: OfRunProps) {
 
 const KEY = 'wire-format'
 
-/** The format that was looked at last. */
+/** The last selected format. */
 function kept(): string {
   const id = sessionStorage.getItem(KEY)
   return formats.some(format => format.id === id) && id !== null ? id : 'sse'

@@ -19,10 +19,10 @@ import {
 } from 'millrace'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { formats } from './formats.ts'
-import type { Said } from './speaker.ts'
 import { lineOf, Wire } from './wire.ts'
+import type { WireRun } from './wire-encoder.ts'
 
-const model = scriptedModel(({ lastText }) => ({ text: `You said: ${lastText}` }))
+const model = scriptedModel(({ lastText }) => ({ text: `You run: ${lastText}` }))
 
 const asks = workflow({
   id: 'asks',
@@ -41,22 +41,22 @@ const asks = workflow({
 
 const runtime = createRuntime({ store: memoryStore(), agents: [agent({ name: 'echo', model })], workflows: [asks] })
 const entries: Entry[] = []
-/** The runs of the log: one that is said at once, and one that waits in its middle. */
+/** The runs of the log: one that completes, and one that pauses for an answer. */
 let runs: string[] = []
 
 beforeAll(async () => {
-  const said = await runtime.start({ session: 's', agent: 'echo', input: 'Hello' })
-  await said.result()
+  const first = await runtime.start({ session: 's', agent: 'echo', input: 'Hello' })
+  await first.result()
   const asking = await runtime.start({ session: 's', workflow: 'asks', input: 'Ask' })
   const { pendings } = await asking.result()
   await runtime.answer('s', { kind: 'interrupt', id: pendings[0]?.id ?? '', response: 'Ann' })
   await asking.result()
-  for (const run of [said, asking]) for await (const { cursor, ...entry } of run.stream()) entries.push(entry)
-  runs = [said.runId, asking.runId]
+  for (const run of [first, asking]) for await (const { cursor, ...entry } of run.stream()) entries.push(entry)
+  runs = [first.runId, asking.runId]
 })
 afterAll(() => runtime.close())
 
-const saidOf = (runId: string): Said => ({
+const wireRunOf = (runId: string): WireRun => ({
   sessionId: 's',
   runId,
   turn: runs.indexOf(runId) + 1,
@@ -71,12 +71,12 @@ const saidOf = (runId: string): Said => ({
 
 async function wireOf(id: string, runId: string): Promise<Wire> {
   const format = formats.find(one => one.id === id)
-  if (format === undefined) throw new Error(`nobody speaks ${id}`)
-  const speaker = await format.load()
-  return new Wire(runId, () => speaker(saidOf(runId)))
+  if (format === undefined) throw new Error(`unknown format ${id}`)
+  const createEncoder = await format.load()
+  return new Wire(runId, () => createEncoder(wireRunOf(runId)))
 }
 
-/** What a connection carried, cut where another began. */
+/** The text of each connection. */
 function connectionsOf({ lines }: Wire): string[] {
   const texts = ['']
   for (const { text = '', isConnection } of lines) {
@@ -97,39 +97,40 @@ describe.each([
   ['kortyx', () => kortyxDialect.decoder()],
   ['helix', () => helixDialect.decoder()],
 ] as [string, () => Decoder<unknown>][])('%s', (id, decoderOf) => {
-  const understood = (text: string) => {
+  const decode = (text: string) => {
     const decoder = decoderOf()
-    const told: DecodedChunk[] = []
+    const chunks: DecodedChunk[] = []
     for (const line of text.split('\n')) {
-      if (line.startsWith('data: ') && line !== 'data: [DONE]') told.push(...decoder.decode(JSON.parse(line.slice(6))))
+      if (line.startsWith('data: ') && line !== 'data: [DONE]')
+        chunks.push(...decoder.decode(JSON.parse(line.slice(6))))
     }
     return {
       status: decoder.status,
-      text: told.map(({ chunk }) => (chunk.type === 'text-delta' ? chunk.delta : '')).join(''),
+      text: chunks.map(({ chunk }) => (chunk.type === 'text-delta' ? chunk.delta : '')).join(''),
     }
   }
 
-  test('what is shown is what its reader understands', async () => {
+  test('is decoded by its own decoder', async () => {
     const [runId = ''] = runs
     const wire = await wireOf(id, runId)
     expect(wire.take(entries, entries.length)).toBe(true)
-    expect(understood(connectionsOf(wire).join(''))).toEqual({ status: 'completed', text: 'You said: Hello' })
+    expect(decode(connectionsOf(wire).join(''))).toEqual({ status: 'completed', text: 'You run: Hello' })
     const sequences = ofRun(runId).map(({ sequence }) => sequence)
     expect([...new Set(wire.lines.map(({ sequence }) => sequence))]).toEqual(sequences)
     expect(wire.bytes).toBe(new TextEncoder().encode(connectionsOf(wire).join('')).length)
   })
 
-  test('a run that waits goes on over another connection', async () => {
+  test('resumes a paused run on a new connection', async () => {
     const runId = runs[1] ?? ''
     const wire = await wireOf(id, runId)
     wire.take(entries, entries.length)
     const [first = '', second = '', ...more] = connectionsOf(wire)
     expect(more).toEqual([])
-    expect(understood(first).status).toBe('paused')
-    expect(understood(second).status).toBe('completed')
+    expect(decode(first).status).toBe('paused')
+    expect(decode(second).status).toBe('completed')
   })
 
-  test('in whatever pieces the entries come, the same is shown', async () => {
+  test('does not depend on how the log is split', async () => {
     const whole = await wireOf(id, runs[1] ?? '')
     whole.take(entries, entries.length)
     await fc.assert(
@@ -158,14 +159,14 @@ test.each([
   expect(frames.at(-1)).toMatchObject({ type: 'end', status: 'completed' })
 })
 
-test('it says no more at once than there is time for', async () => {
+test('stops when its time is over', async () => {
   const wire = await wireOf('ndjson', runs[0] ?? '')
   expect(wire.take(entries, entries.length, () => false)).toBe(false)
   expect(wire.lines).toEqual([])
   expect(wire.take(entries, entries.length)).toBe(true)
 })
 
-test('a line is found by its entry', () => {
+test('finds a line by the sequence of its entry', () => {
   const lines = [{ sequence: 2 }, { sequence: 4, text: 'a' }, { sequence: 4, text: 'b' }, { sequence: 7 }]
   expect([1, 2, 3, 4, 5, 7, 9].map(sequence => lineOf(lines, sequence))).toEqual([-1, 0, 0, 1, 2, 3, 3])
 })

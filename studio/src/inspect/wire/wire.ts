@@ -1,38 +1,38 @@
 import type { EndStatus } from '@millrace/dialects'
 import type { Entry } from '@millrace/protocol'
-import type { Speaker } from './speaker.ts'
+import type { WireEncoder } from './wire-encoder.ts'
 
-/** What goes over the wire, and the entry that it says. */
+/** An event and the sequence of its entry. */
 export interface WireLine {
   readonly sequence: number
-  /** Nothing, where the dialect has nothing to say of an entry, or where another connection begins. */
+  /** Undefined if the format has no event for the entry, or for a new connection. */
   readonly text?: string
   readonly isConnection?: true
 }
 
 const utf8 = new TextEncoder()
 
-/** How many entries are said before it is looked at the time. */
+/** Number of entries between two checks of the time. */
 const STRIDE = 64
 
-/** A run as it goes over the wire, entry by entry as they come: each is said once. */
+/** A run in a wire format. Encodes each entry once, as the log grows. */
 export class Wire {
   readonly #runId: string
-  readonly #speaker: () => Speaker
+  readonly #createEncoder: () => WireEncoder
   readonly #lines: WireLine[] = []
-  /** What the run said so far, for a connection that goes on from there. */
-  readonly #heard: Entry[] = []
-  #now: Speaker
+  /** The entries so far, replayed to the encoder of a resumed connection. */
+  readonly #encoded: Entry[] = []
+  #now: WireEncoder
   #taken: number
   #isClosed = false
   #events = 0
   #bytes = 0
 
-  /** `from` is the place of the run's first entry in its log. */
-  constructor(runId: string, speaker: () => Speaker, from = 0) {
+  /** `from` is the log index of the first entry of the run. */
+  constructor(runId: string, createEncoder: () => WireEncoder, from = 0) {
     this.#runId = runId
-    this.#speaker = speaker
-    this.#now = speaker()
+    this.#createEncoder = createEncoder
+    this.#now = createEncoder()
     this.#taken = from
   }
 
@@ -49,38 +49,38 @@ export class Wire {
     return this.#bytes
   }
 
-  /** How many entries of the log were looked at. */
+  /** Number of processed entries of the log. */
   get taken(): number {
     return this.#taken
   }
 
-  /** Says the entries that are new, up to a count, for as long as there is time; whether all are said. */
+  /** Encodes new entries up to `count` while there is time. Returns whether all are encoded. */
   take(entries: readonly Entry[], count: number, hasTime: () => boolean = () => true): boolean {
     for (; this.#taken < count; this.#taken++) {
       if (this.#taken % STRIDE === 0 && !hasTime()) return false
       const entry = entries[this.#taken]
-      if (entry?.origin.runId === this.#runId) this.#say(entry)
+      if (entry?.origin.runId === this.#runId) this.#encode(entry)
     }
     return true
   }
 
-  #say(entry: Entry): void {
+  #encode(entry: Entry): void {
     const { sequence } = entry
-    if (this.#isClosed) this.#again(sequence)
-    const said = this.#now.say(entry)
-    this.#heard.push(entry)
-    if (said.length === 0) this.#lines.push({ sequence })
-    this.#write(sequence, said)
+    if (this.#isClosed) this.#resume(sequence)
+    const events = this.#now.encode(entry)
+    this.#encoded.push(entry)
+    if (events.length === 0) this.#lines.push({ sequence })
+    this.#write(sequence, events)
     const status = endOf(entry)
     if (status === undefined) return
     this.#write(sequence, this.#now.end(status))
     this.#isClosed = true
   }
 
-  /** Goes on as another connection does: it is shown what was said, says nothing of it, and what it needs again. */
-  #again(sequence: number): void {
-    this.#now = this.#speaker()
-    for (const entry of this.#heard) this.#now.say(entry)
+  /** Resumes on a new connection: replays earlier entries without output, then writes the resume events. */
+  #resume(sequence: number): void {
+    this.#now = this.#createEncoder()
+    for (const entry of this.#encoded) this.#now.encode(entry)
     this.#isClosed = false
     this.#lines.push({ sequence, isConnection: true })
     this.#write(sequence, this.#now.resume())
@@ -95,13 +95,13 @@ export class Wire {
   }
 }
 
-/** How a connection to a run ends with an entry, if it does. */
+/** The end status of a connection after an entry; undefined if it stays open. */
 function endOf({ chunk }: Entry): EndStatus | undefined {
   if (chunk.type === 'run-finished') return chunk.status
   return chunk.type === 'run-paused' ? 'paused' : undefined
 }
 
-/** The place of the first line of an entry, or of the last before it; -1 where there is none. */
+/** Index of the first line of an entry, else of the last line before it; -1 if there is none. */
 export function lineOf(lines: readonly WireLine[], sequence: number): number {
   let low = 0
   let high = lines.length

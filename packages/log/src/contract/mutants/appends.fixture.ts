@@ -1,10 +1,10 @@
 import { appendFault, type Call, type Mutant, yields } from './mutant.fixture.ts'
 
-/** An append that heeds no version if its batch says this. */
+/** Ignores the version of appends with a chunk of this type. */
 const unconditional = (type: string): Mutant => ({
-  fault: `a ${type} heeds no version`,
+  fault: `a ${type} ignores the version`,
   caught: {
-    [`a ${type} on an old version is moved, a writer's as well as a guest's`]: /expected "moved", saw "appended/,
+    [`a ${type} on an old version is moved, for writers and guests`]: /expected "moved", saw "appended/,
   },
   within: ['tickets'],
   handle: appendFault(({ log: { version }, batch, ticket, go }) =>
@@ -16,15 +16,15 @@ const knownKey = ({ log, by }: Call): boolean => 'key' in by && log.keys.has(by.
 const knownCounter = ({ log, by }: Call): boolean =>
   'epoch' in by && by.epoch === log.epoch && by.counter === log.latest?.counter
 
-/** Faults in what an append is known by and decided on (laws 5 and 7). */
+/** Faults in keys, counters and ticket versions of appends (laws 5 and 7). */
 export const appends: readonly Mutant[] = [
   {
-    fault: "a writer's append is not known again",
+    fault: "a writer's append is not recognised when sent again",
     caught: {
-      "a writer's last append, sent again, is a duplicate with its first sequences, whatever else is wrong":
+      "a writer's last append sent again is a duplicate with its first sequences, before all later checks":
         /expected "duplicate 4..5", saw/,
-      "a writer's append that is sent twice at once is taken once": /the two sends/,
-      "a writer's append is known by its counter alone until the next is taken": /expected "duplicate 1..2"/,
+      "a writer's append sent twice concurrently is appended once": /the two sends/,
+      "a writer's append is recognised by its counter until the next one is appended": /expected "duplicate 1..2"/,
     },
     within: ['outcomes', 'keys', 'trimming', 'restarts'],
     handle: appendFault(({ log, by, go }) => {
@@ -33,10 +33,10 @@ export const appends: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'a writer is told an old append is the last',
+    fault: 'a writer gets a duplicate for an older append',
     caught: {
-      "an append older than the writer's last is fenced, whatever else is wrong": /expected "fenced", saw "duplicate/,
-      "a writer's append is known by its counter alone until the next is taken": /an append before the last/,
+      "an append older than the writer's last is fenced, before all later checks": /expected "fenced", saw "duplicate/,
+      "a writer's append is recognised by its counter until the next one is appended": /an append before the last/,
     },
     within: ['outcomes', 'keys'],
     handle: appendFault(call => {
@@ -46,10 +46,10 @@ export const appends: readonly Mutant[] = [
     }),
   },
   {
-    fault: "a guest's key is not known again",
+    fault: "a guest's key is not recognised when sent again",
     caught: {
-      "a guest's key is looked at before the version and the size": /expected "duplicate 2..3", saw/,
-      'of several appends at once under one key one is taken, and all are told its sequences': /under one key/,
+      "a guest's key is checked before the version and the size": /expected "duplicate 2..3", saw/,
+      'one of several concurrent appends under one key is appended, and all return its sequences': /under one key/,
     },
     within: ['outcomes', 'keys', 'trimming', 'forking', 'texts', 'removal', 'regress', 'restarts'],
     handle: appendFault(({ log, by, go }) => {
@@ -58,9 +58,9 @@ export const appends: readonly Mutant[] = [
     }),
   },
   {
-    fault: "a guest's key is looked at after the version",
+    fault: "a guest's key is checked after the version",
     caught: {
-      "a guest's key is looked at before the version and the size": /expected "duplicate 2..3", saw "moved"/,
+      "a guest's key is checked before the version and the size": /expected "duplicate 2..3", saw "moved"/,
       'a duplicate does not move the ticket again': /a guest's again: expected "duplicate 1..1", saw "moved"/,
     },
     within: ['outcomes', 'keys'],
@@ -70,9 +70,9 @@ export const appends: readonly Mutant[] = [
     }),
   },
   {
-    fault: "a writer's counter is looked at after the version",
+    fault: "a writer's counter is checked after the version",
     caught: {
-      "a writer's last append, sent again, is a duplicate with its first sequences, whatever else is wrong":
+      "a writer's last append sent again is a duplicate with its first sequences, before all later checks":
         /expected "duplicate 4..5", saw "moved"/,
     },
     within: ['outcomes', 'keys'],
@@ -92,10 +92,10 @@ export const appends: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'a duplicate is told the present head',
+    fault: 'a duplicate returns the current head',
     caught: {
-      "a writer's last append, sent again, is a duplicate with its first sequences, whatever else is wrong": /saw/,
-      "a guest's key is looked at before the version and the size": /expected "duplicate 2..3", saw "duplicate 5..5"/,
+      "a writer's last append sent again is a duplicate with its first sequences, before all later checks": /saw/,
+      "a guest's key is checked before the version and the size": /expected "duplicate 2..3", saw "duplicate 5..5"/,
     },
     within: ['outcomes', 'keys', 'trimming', 'forking', 'texts', 'removal', 'regress', 'restarts'],
     handle: appendFault(async ({ log, go }) => {
@@ -104,11 +104,11 @@ export const appends: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'no append heeds a version',
+    fault: 'every append ignores its version',
     caught: {
-      'an append on any version but the present one is moved': /expected "moved", saw "appended/,
-      'of several appends at once on one version one moves the ticket': /the appends on one version/,
-      'of several ends of a run at once one is written': /the ends/,
+      'an append on any version but the current one is moved': /expected "moved", saw "appended/,
+      'one of several concurrent appends on one version moves the ticket': /the appends on one version/,
+      'one of several concurrent ends of a run is appended': /the ends/,
     },
     within: ['outcomes', 'tickets', 'due', 'removal', 'trimming'],
     handle: appendFault(({ log: { version }, ticket, go }) =>
@@ -120,9 +120,9 @@ export const appends: readonly Mutant[] = [
   unconditional('run-finished'),
   unconditional('step-discarded'),
   {
-    fault: 'the version is looked at before the writer is asked for what it saw',
+    fault: 'the version is checked before the last acknowledged entry',
     caught: {
-      'a writer whose last acknowledged entry is lost has regressed, before the version and the size':
+      'a writer without its last acknowledged entry has regressed, before the version and the size':
         /expected "regressed", saw "moved"/,
     },
     within: ['outcomes'],
@@ -133,7 +133,7 @@ export const appends: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'the size is looked at before the version',
+    fault: 'the size is checked before the version',
     caught: {
       "a writer's append on another version is moved, before the size": /expected "moved", saw "too-large"/,
       "a guest's append on another version is moved, before the size": /expected "moved", saw "too-large"/,
@@ -145,8 +145,8 @@ export const appends: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'a ticket moves before its entries are there',
-    caught: { 'the ticket is never seen without the entries that moved it': /and the ticket that it moved/ },
+    fault: 'a ticket moves before its entries are appended',
+    caught: { 'no read returns the ticket without the entries that moved it': /and the ticket that it moved/ },
     within: ['tickets'],
     handle: appendFault(async ({ log, batch, by, ticket, go }) => {
       if (ticket === undefined || ticket.ifVersion !== log.version || !('nonce' in by)) return go()
@@ -163,7 +163,7 @@ export const appends: readonly Mutant[] = [
   },
   {
     fault: 'a ticket moves although its entries are too large',
-    caught: { 'what was too large took no sequence, no key, no count and no ticket': /the log after that/ },
+    caught: { 'an append that was too large changes no sequence, key, counter or ticket': /the log after that/ },
     within: ['texts', 'outcomes'],
     handle: appendFault(async ({ log, ticket, go }) => {
       const result = await go()
@@ -172,9 +172,9 @@ export const appends: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'entries are there although the ticket has moved',
+    fault: 'entries are appended although the ticket has moved',
     caught: {
-      'an append on any version but the present one is moved': /the log after them all/,
+      'an append on any version but the current one is moved': /the log after them all/,
       "a guest's append on another version is moved, before the size": /the log after an append/,
     },
     within: ['outcomes', 'tickets', 'removal', 'trimming'],

@@ -2,11 +2,11 @@ import type { StoredBatch } from '../../store/log-store.ts'
 import { batch, guest, textsOf } from '../writer.ts'
 import { appendFault, type Mutant, yields } from './mutant.fixture.ts'
 
-const WHOLE = 'sequences start at 1 and have no gap, and a batch stands whole in its place'
-const AT_ONCE = 'appenders at work at once get whole batches without gap or overlap'
-const UNTOUCHED = 'a discard, a rewind or an end changes no batch that is there'
+const WHOLE = 'sequences start at 1 without gaps, and each batch is contiguous'
+const AT_ONCE = 'concurrent appends get contiguous batches without gap or overlap'
+const UNTOUCHED = 'a discard, a rewind or an end changes no earlier batch'
 
-/** A discard that changes what another wrote. */
+/** A discard that changes earlier batches. */
 const discard = (fault: string, change: (batches: StoredBatch[]) => StoredBatch[]): Mutant => ({
   fault,
   caught: { [UNTOUCHED]: /the batches before a step-discarded/ },
@@ -20,7 +20,7 @@ const discard = (fault: string, change: (batches: StoredBatch[]) => StoredBatch[
 /** Faults in the order and the wholeness of entries (laws 1, 3 and 6). */
 export const entries: readonly Mutant[] = [
   {
-    fault: 'a batch is stored as two, between which another may come',
+    fault: 'a batch is stored as two, with other batches between them',
     caught: { [WHOLE]: /the batches/, [AT_ONCE]: /what the log holds and what the appenders were told/ },
     within: ['order', 'reading', 'outcomes', 'keys', 'trimming', 'forking', 'restarts'],
     handle: appendFault(async ({ log, batch: { body, count }, by, ticket, go }) => {
@@ -57,8 +57,8 @@ export const entries: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'a page and its head are read apart',
-    caught: { 'a page is read at one position, also while others append': /the head: expected|the mark of the head/ },
+    fault: 'a page and its head are read separately',
+    caught: { 'a page is a consistent read while other writers append': /the head: expected|the mark of the head/ },
     within: ['order', 'tickets'],
     handle: () => store => ({
       read: async (id, after, limit) => {
@@ -70,8 +70,8 @@ export const entries: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'timestamps go back with the clock',
-    caught: { 'timestamps do not go back with the clock': /time goes on/ },
+    fault: 'timestamps decrease with the clock',
+    caught: { 'timestamps do not decrease when the clock is moved back': /time goes on/ },
     within: ['order'],
     handle: appendFault(({ log, go }) => {
       log.timestamp = 0
@@ -80,7 +80,7 @@ export const entries: readonly Mutant[] = [
   },
   {
     fault: 'timestamps are those of the process that appends',
-    caught: { 'timestamps are times by the store and never go back': /time goes on/ },
+    caught: { 'timestamps come from the clock of the store and never decrease': /time goes on/ },
     within: ['order'],
     handle: memory => {
       let handles = 0
@@ -98,8 +98,8 @@ export const entries: readonly Mutant[] = [
     },
   },
   {
-    fault: 'a sequence comes again after a trim of everything',
-    caught: { 'trim: sequences go on after a trim of everything': /expected/ },
+    fault: 'a sequence is reused after a trim of everything',
+    caught: { 'trim: sequences continue after a trim of everything': /expected/ },
     within: ['trimming', 'regress'],
     handle: memory => store => ({
       trim: async (id, floor, version) => {
@@ -111,8 +111,8 @@ export const entries: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'a sequence comes again after a removal',
-    caught: { 'remove: a log made again under its name is another': /the incarnation is new/ },
+    fault: 'a sequence is reused after a removal',
+    caught: { 'remove: a log created again under the same id is a different log': /the incarnation is new/ },
     within: ['removal'],
     handle: memory => {
       const incarnations = new Map<string, string>()
@@ -131,8 +131,8 @@ export const entries: readonly Mutant[] = [
     },
   },
   {
-    fault: 'the size is looked at after a sequence was taken',
-    caught: { 'what was too large took no sequence, no key, no count and no ticket': /the log after that/ },
+    fault: 'the size is checked after a sequence was assigned',
+    caught: { 'an append that was too large changes no sequence, key, counter or ticket': /the log after that/ },
     within: ['texts', 'outcomes'],
     handle: appendFault(async ({ log, go }) => {
       const result = await go()
@@ -141,7 +141,7 @@ export const entries: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'characters are counted in place of bytes',
+    fault: 'the size is counted in characters instead of bytes',
     caught: { 'bytes are counted, not characters': /expected "too-large", saw "appended/ },
     within: ['texts'],
     handle: appendFault(async ({ log, batch, go }) => {
@@ -158,8 +158,8 @@ export const entries: readonly Mutant[] = [
   discard("a discard deletes a guest's entry", batches => batches.filter(({ first }) => first !== 3)),
   discard('a discard deletes what was written since the guest', batches => batches.filter(({ first }) => first <= 3)),
   {
-    fault: 'a store that looks into bodies',
-    caught: { 'a body comes back as it was, whatever JSON text it is': /whether the body/ },
+    fault: 'a body is parsed and serialised again',
+    caught: { 'a body is returned unchanged for any JSON text': /whether the body/ },
     within: ['texts'],
     handle: appendFault(({ batch, go }) => go({ batch: { ...batch, body: JSON.stringify(JSON.parse(batch.body)) } })),
   },

@@ -1,11 +1,11 @@
 import type { ForkResult } from '../../store/log-store.ts'
 import { type Mutant, yields } from './mutant.fixture.ts'
 
-/** Faults in what lies beside the entries, and in copies of them. */
+/** Faults in snapshots, blobs and forks. */
 export const copies: readonly Mutant[] = [
   {
-    fault: 'the newest snapshot is given, whatever was asked for',
-    caught: { 'snapshots: the newest at or below a sequence is given, as it was put': /the snapshots at or below/ },
+    fault: 'the newest snapshot is always returned',
+    caught: { 'snapshots: returns the newest at or below a sequence, unchanged': /the snapshots at or below/ },
     within: ['keeping', 'forking', 'calls'],
     handle: memory => store => ({
       getSnapshot: (id, atMost) =>
@@ -26,8 +26,8 @@ export const copies: readonly Mutant[] = [
     }),
   },
   {
-    fault: "a snapshot's body is read and written anew",
-    caught: { 'snapshots: a large body of any text comes back as it was': /whether the body is the same/ },
+    fault: "a snapshot's body is parsed and serialised again",
+    caught: { 'snapshots: returns a large body of any text unchanged': /whether the body is the same/ },
     within: ['keeping'],
     handle: () => store => ({
       putSnapshot: (id, snapshot, keep) => store.putSnapshot(id, { ...snapshot, body: anew(snapshot.body) }, keep),
@@ -35,7 +35,7 @@ export const copies: readonly Mutant[] = [
   },
   {
     fault: 'a blob belongs to every log',
-    caught: { 'blobs: belong to their log, and go with it and with no other': /in a log that was not given it/ },
+    caught: { 'blobs: belong to one log and are deleted only with it': /in a log that was not given it/ },
     within: ['keeping', 'forking'],
     handle: memory => store => ({
       getBlob: async (id, hash) => {
@@ -47,7 +47,7 @@ export const copies: readonly Mutant[] = [
   },
   {
     fault: 'blobs outlive their log',
-    caught: { 'remove: takes all there is of a log, and tells whether there was one': /getBlob: expected undefined/ },
+    caught: { 'remove: deletes everything of a log and returns whether it existed': /getBlob: expected undefined/ },
     within: ['keeping', 'removal'],
     handle: memory => {
       const left = new Map<string, ReadonlyMap<string, Uint8Array>>()
@@ -62,8 +62,8 @@ export const copies: readonly Mutant[] = [
     },
   },
   {
-    fault: 'a trim takes the entries before the floor has risen',
-    caught: { 'trim: a reader beside it gets every entry, or is told that it cannot': /whether the entry after/ },
+    fault: 'a trim deletes entries before it raises the floor',
+    caught: { 'trim: a concurrent reader gets every entry or a truncated page': /whether the entry after/ },
     within: ['trimming'],
     handle: memory => store => ({
       trim: async (id, floor, version) => {
@@ -77,8 +77,8 @@ export const copies: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'a trim takes the snapshots below its floor',
-    caught: { 'trim: snapshots and blobs stay': /a snapshot below the floor/ },
+    fault: 'a trim deletes the snapshots below its floor',
+    caught: { 'trim: leaves snapshots and blobs': /a snapshot below the floor/ },
     within: ['trimming', 'keeping'],
     handle: memory => store => ({
       trim: async (id, floor, version) => {
@@ -92,7 +92,7 @@ export const copies: readonly Mutant[] = [
   {
     fault: 'a fork above the head is made at the head',
     caught: {
-      'fork: says what is not there, already there or out of range, and then makes nothing':
+      'fork: reports a missing source, an existing target and an invalid position, and makes nothing':
         /a fork above the head: expected "out-of-range", saw "forked"/,
     },
     within: ['forking', 'calls'],
@@ -104,7 +104,7 @@ export const copies: readonly Mutant[] = [
   {
     fault: 'a fork is under the lease of its source',
     caught: {
-      'fork: is due as its ticket says, whatever lease its source is under': /what is due/,
+      'fork: is due by its own ticket, also while its source has a lease': /what is due/,
       'fork: has no lease and no epoch, and its source keeps both': /claim: expected 'claimed', saw 'busy'/,
     },
     within: ['forking'],
@@ -118,8 +118,8 @@ export const copies: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'a fork looks before it makes',
-    caught: { 'fork: of several at once into one target one is made, whole': /the forks: expected/ },
+    fault: 'a fork checks and creates without a lock',
+    caught: { 'fork: one of several concurrent forks into one target is made': /the forks: expected/ },
     within: ['forking'],
     handle: memory => store => ({
       fork: async (source, at, target, fork) => {
@@ -131,8 +131,8 @@ export const copies: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'a list has room for so much of a ticket',
-    caught: { 'list: a line tells the ticket as it last moved, however much that holds': /the tickets of the list/ },
+    fault: 'a list shortens long tickets',
+    caught: { 'list: a line has the current ticket, whatever its size': /the tickets of the list/ },
     within: ['listing'],
     handle: () => store => ({
       list: async (principal, limit, after) => {
@@ -142,8 +142,8 @@ export const copies: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'a list tells the head of the last move',
-    caught: { 'list: a line tells what the log is': /the list: expected/ },
+    fault: 'a list returns the head at the last ticket move',
+    caught: { 'list: a line has the head, ticket and times of its log': /the list: expected/ },
     within: ['listing'],
     handle: memory => store => ({
       list: async (principal, limit, after) => {
@@ -154,9 +154,9 @@ export const copies: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'a list counts how far it came',
+    fault: 'a page token is an offset',
     caught: {
-      'list: a page goes on after the log at which it ended was removed or touched': /after a log that was removed/,
+      'list: the next page continues when the last log was removed or touched': /after a log that was removed/,
     },
     within: ['listing', 'calls'],
     handle: () => store => ({

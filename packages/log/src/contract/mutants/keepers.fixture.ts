@@ -3,12 +3,12 @@ import { appendFault, type Mutant } from './mutant.fixture.ts'
 
 const MANY = 100_000
 
-/** Faults in what is found, kept, copied, listed and removed. */
+/** Faults in due, retention, forks, lists and removal. */
 export const keepers: readonly Mutant[] = [
   {
     fault: 'due forgets deadlines',
     caught: {
-      'due: a deadline is due when it has passed by the clock of the store, not before': /deadlines that have/,
+      'due: a deadline is due once the clock of the store has passed it': /deadlines that have/,
     },
     within: ['due'],
     handle: appendFault(async ({ log, ticket, go }) => {
@@ -18,9 +18,9 @@ export const keepers: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'due takes a deadline for now',
+    fault: 'due ignores the time of a deadline',
     caught: {
-      'due: a deadline is due when it has passed by the clock of the store, not before': /deadlines that have/,
+      'due: a deadline is due once the clock of the store has passed it': /deadlines that have/,
     },
     within: ['due', 'calls'],
     handle: appendFault(async ({ log, ticket, go }) => {
@@ -31,7 +31,7 @@ export const keepers: readonly Mutant[] = [
   },
   {
     fault: 'due forgets a log that was released',
-    caught: { 'due: a live lease hides a log; one that ran out or was released does not': /a log that was released/ },
+    caught: { 'due: a live lease hides a log; an expired or released lease does not': /a log that was released/ },
     within: ['due'],
     handle: memory => store => ({
       release: async (id, epoch) => {
@@ -43,7 +43,7 @@ export const keepers: readonly Mutant[] = [
   },
   {
     fault: 'due forgets a log whose lease ran out',
-    caught: { 'due: a live lease hides a log; one that ran out or was released does not': /a log whose lease ran out/ },
+    caught: { 'due: a live lease hides a log; an expired or released lease does not': /a log whose lease ran out/ },
     within: ['due', 'calls'],
     handle: memory => store => ({
       due: async (programs, limit) =>
@@ -51,9 +51,9 @@ export const keepers: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'due heeds no lease',
+    fault: 'due ignores leases',
     caught: {
-      'due: a live lease hides a log; one that ran out or was released does not': /a log under a live lease is not due/,
+      'due: a live lease hides a log; an expired or released lease does not': /a log under a live lease is not due/,
     },
     within: ['due', 'restarts'],
     handle: memory => store => ({
@@ -82,7 +82,7 @@ export const keepers: readonly Mutant[] = [
   },
   {
     fault: 'due counts logs of other programs into its limit',
-    caught: { 'due: gives no more than asked for, those due longest': /a limit of 1/ },
+    caught: { 'due: returns at most the limit, longest due first': /a limit of 1/ },
     within: ['due'],
     handle: memory => store => ({
       due: async (programs, limit) => {
@@ -93,7 +93,7 @@ export const keepers: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'due gives what is due to every driver to none',
+    fault: 'due omits logs that are due to every driver',
     caught: { 'due: a ticket is due to its program alone, or to every driver': /what is due to/ },
     within: ['due', 'calls'],
     handle: memory => store => ({
@@ -130,7 +130,7 @@ export const keepers: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'a fork goes with its source',
+    fault: 'a fork is removed with its source',
     caught: { 'fork: outlives the removal of its source': /read of the log/ },
     within: ['forking'],
     handle: memory => {
@@ -152,7 +152,7 @@ export const keepers: readonly Mutant[] = [
   {
     fault: 'a fork has the incarnation of its source',
     caught: {
-      'fork: has an incarnation of its own, so that no cursor of its source fits': /the number of incarnations/,
+      'fork: has a new incarnation, so that cursors of its source are truncated': /the number of incarnations/,
     },
     within: ['forking'],
     handle: memory => store => ({
@@ -165,9 +165,9 @@ export const keepers: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'a fork at a place inside a batch has the whole batch',
+    fault: 'a fork inside a batch has the whole batch',
     caught: {
-      'fork: holds the entries up to its place, also inside a batch, and a ticket of its own': /head of a fork/,
+      'fork: has the entries up to its position, also inside a batch, and its own ticket': /head of a fork/,
     },
     within: ['forking'],
     handle: memory => store => ({
@@ -179,7 +179,7 @@ export const keepers: readonly Mutant[] = [
   },
   {
     fault: 'a trim drops keys that are kept',
-    caught: { 'trim: keys go with their entries, but for those that are kept': /the keys gone,kept/ },
+    caught: { 'trim: deletes the keys of its entries except kept ones': /the keys gone,kept/ },
     within: ['trimming', 'forking'],
     handle: memory => store => ({
       trim: async (id, floor, version) => {
@@ -192,7 +192,7 @@ export const keepers: readonly Mutant[] = [
   },
   {
     fault: 'a trim leaves the keys of its entries',
-    caught: { 'trim: keys go with their entries, but for those that are kept': /the keys gone,kept/ },
+    caught: { 'trim: deletes the keys of its entries except kept ones': /the keys gone,kept/ },
     within: ['trimming', 'forking'],
     handle: memory => store => ({
       trim: async (id, floor, version) => {
@@ -217,14 +217,16 @@ export const keepers: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'a trim heeds no version',
-    caught: { 'trim: on a version, drops entries only if the ticket still has that': /expected false, saw true/ },
+    fault: 'a trim ignores the version',
+    caught: {
+      'trim: with a version, drops entries only if the ticket still has that version': /expected false, saw true/,
+    },
     within: ['trimming'],
     handle: () => store => ({ trim: (id, floor) => store.trim(id, floor) }),
   },
   {
     fault: 'a trim leaves the version',
-    caught: { 'trim: what was decided before the floor rose is moved': /expected false, saw true/ },
+    caught: { 'trim: a decision from before the trim is moved': /expected false, saw true/ },
     within: ['trimming', 'tickets'],
     handle: memory => store => ({
       trim: async (id, floor, ifVersion) => {
@@ -238,7 +240,7 @@ export const keepers: readonly Mutant[] = [
   },
   {
     fault: 'a list loses logs that were touched at the same time',
-    caught: { 'list: pages of any size give every log once, also those touched at the same time': /pages of 1:/ },
+    caught: { 'list: pages of any size return every log once, also with equal times': /pages of 1:/ },
     within: ['listing'],
     handle: memory => store => ({
       list: async (principal, limit, after) => {
@@ -253,8 +255,8 @@ export const keepers: readonly Mutant[] = [
     }),
   },
   {
-    fault: "a list shows everybody's logs",
-    caught: { 'list: every principal has its own, and nobody has one too': /the logs of one/ },
+    fault: 'a list shows the logs of all principals',
+    caught: { 'list: each principal, also null, has a separate list': /the logs of one/ },
     within: ['listing', 'texts'],
     handle: memory => (store: LogStore) => ({
       list: async (principal, limit, after) => {
@@ -266,14 +268,19 @@ export const keepers: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'remove heeds no version',
-    caught: { 'remove: on a version, takes the log only if its ticket still has that': /expected false, saw true/ },
+    fault: 'remove ignores the version',
+    caught: {
+      'remove: with a version, deletes the log only if the ticket still has that version': /expected false, saw true/,
+    },
     within: ['removal', 'trimming'],
     handle: () => store => ({ remove: id => store.remove(id) }),
   },
   {
     fault: 'restored leaves leases and epochs',
-    caught: { 'restored: gives every log a new incarnation, ends leases and epochs, and keeps the rest': /the leases/ },
+    caught: {
+      'restored: gives every log a new incarnation, ends leases and epochs, and leaves the rest unchanged':
+        /the leases/,
+    },
     within: ['removal'],
     handle: memory => store => ({
       restored: async () => {
@@ -285,8 +292,8 @@ export const keepers: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'snapshots are kept by the order of their coming',
-    caught: { 'snapshots: of all the newest so many are kept, by sequence': /the same after one that is older/ },
+    fault: 'snapshots are kept by insertion order',
+    caught: { 'snapshots: keeps the given number of newest ones, by sequence': /the same after one that is older/ },
     within: ['keeping', 'calls'],
     handle: memory => store => ({
       putSnapshot: async (id, snapshot, keep) => {
@@ -299,8 +306,8 @@ export const keepers: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'the snapshot at the floor goes with the old ones',
-    caught: { 'snapshots: the newest at or below the floor is kept whatever comes after it': /saw \[9,8\]/ },
+    fault: 'the snapshot at the floor is deleted with the old ones',
+    caught: { 'snapshots: always keeps the newest at or below the floor': /saw \[9,8\]/ },
     within: ['keeping'],
     handle: memory => store => ({
       putSnapshot: async (id, snapshot, keep) => {
@@ -312,27 +319,29 @@ export const keepers: readonly Mutant[] = [
   },
   {
     fault: 'blobs are kept as text',
-    caught: { 'blobs: bytes come back as they were put, from every handle': /the blob 'every'|the blob 'not-utf8'/ },
+    caught: { 'blobs: every handle returns the stored bytes': /the blob 'every'|the blob 'not-utf8'/ },
     within: ['keeping', 'restarts'],
     handle: () => store => ({
       putBlob: (id, hash, data) => store.putBlob(id, hash, Buffer.from(Buffer.from(data).toString())),
     }),
   },
   {
-    fault: 'half of a surrogate pair is taken for another character',
-    caught: { 'a name that is not well-formed Unicode is invalid': /create, of "\\ud800": expected a rejection/ },
+    fault: 'a lone surrogate is replaced by another character',
+    caught: { 'rejects names with lone surrogates as invalid': /create, of "\\ud800": expected a rejection/ },
     within: ['calls'],
     handle: () => store => ({ create: (id, principal) => store.create(id.toWellFormed(), principal) }),
   },
   {
-    fault: 'a limit that is no number is taken for none',
-    caught: { 'a number that counts nothing is invalid': /a limit of what is due of NaN: expected a rejection/ },
+    fault: 'an invalid limit means no limit',
+    caught: {
+      'rejects invalid counts and sequences as invalid': /a limit of what is due of NaN: expected a rejection/,
+    },
     within: ['calls'],
     handle: () => store => ({ due: (programs, limit) => store.due(programs, Number.isNaN(limit) ? MANY : limit) }),
   },
   {
-    fault: 'a deadline that is too far is taken for never',
-    caught: { 'a deadline that is no exact time is invalid': /a due at Infinity: expected a rejection/ },
+    fault: 'a distant deadline means never',
+    caught: { 'rejects inexact deadlines as invalid': /a due at Infinity: expected a rejection/ },
     within: ['calls'],
     handle: appendFault(({ ticket, go }) => {
       const at = ticket?.next.due.at
@@ -341,8 +350,8 @@ export const keepers: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'names that look alike are one',
-    caught: { 'a stream id is any text, and no two are taken for one': /expected true, saw false/ },
+    fault: 'similar names collide',
+    caught: { 'a stream id is any text, and different ids never collide': /expected true, saw false/ },
     within: ['texts'],
     handle: () => store => ({
       create: (id, principal) => store.create(id.normalize(), principal),

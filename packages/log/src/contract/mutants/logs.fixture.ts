@@ -3,11 +3,11 @@ import { appendFault, type Mutant, yields } from './mutant.fixture.ts'
 
 const MANY = 100_000
 
-/** Faults in how a log is made, claimed, touched, read on and left. */
+/** Faults in create, claim, touch, paging and close. */
 export const logs: readonly Mutant[] = [
   {
-    fault: 'create empties a log that is there',
-    caught: { 'create makes an empty log once, and leaves one that is there as it is': /after a second create/ },
+    fault: 'create empties an existing log',
+    caught: { 'create makes an empty log once and leaves an existing log unchanged': /after a second create/ },
     within: ['order'],
     handle: memory => store => ({
       create: async (id, principal) => {
@@ -18,8 +18,8 @@ export const logs: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'create looks before it makes',
-    caught: { 'of several creates at once one makes the log': /the creates that made the log: expected 1, saw 4/ },
+    fault: 'create checks and creates without a lock',
+    caught: { 'one of several concurrent creates makes the log': /the creates that made the log: expected 1, saw 4/ },
     within: ['order'],
     handle: memory => store => ({
       create: async (id, principal) => {
@@ -31,10 +31,9 @@ export const logs: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'an append makes its log',
+    fault: 'an append creates its log',
     caught: {
-      'a log that was never created is not there, and no call but create and fork makes it':
-        /expected "moved", saw "app/,
+      'only create and fork make a log; other calls report it as missing': /expected "moved", saw "app/,
     },
     within: ['order', 'removal'],
     handle: memory => store => ({
@@ -45,8 +44,8 @@ export const logs: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'a page begins after the time of its cursor',
-    caught: { 'a log read in pages is the log': /the log in pages of/ },
+    fault: 'a page starts after the timestamp of its cursor',
+    caught: { 'reading page by page returns every batch once': /the log in pages of/ },
     within: [
       'reading',
       'watching',
@@ -73,12 +72,12 @@ export const logs: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'every append is a version',
+    fault: 'every append changes the version',
     caught: {
       "a ticket's version is the cursor of the last entry of the append that moved it":
         /an append that does not move it/,
-      "a writer's append at which nothing is wrong is appended, and moves the ticket if asked to": /the ticket after/,
-      "a guest's append at which nothing is wrong is appended, and moves the ticket if asked to": /the ticket after/,
+      'a valid append of a writer is appended, and moves the ticket if requested': /the ticket after/,
+      'a valid append of a guest is appended, and moves the ticket if requested': /the ticket after/,
     },
     within: ['outcomes', 'tickets', 'removal', 'reading', 'texts'],
     handle: appendFault(async ({ log, go }) => {
@@ -90,8 +89,8 @@ export const logs: readonly Mutant[] = [
   {
     fault: 'every append touches',
     caught: {
-      'touchedAt tells when the ticket last moved': /touchedAt after appends without a move/,
-      'list: those touched last come first; an append that moves no ticket touches nothing': /after one was touched/,
+      'touchedAt is the time at which the ticket last moved': /touchedAt after appends without a move/,
+      'list: last touched first; an append without a ticket move does not touch': /after one was touched/,
     },
     within: ['tickets', 'listing'],
     handle: appendFault(async ({ log, go }, memory) => {
@@ -102,7 +101,7 @@ export const logs: readonly Mutant[] = [
   },
   {
     fault: 'a claim moves the ticket',
-    caught: { 'a claim takes a free log for its time under an epoch of its own': /all but the lease/ },
+    caught: { 'a claim takes a free log for its ttl under a new epoch': /all but the lease/ },
     within: ['leases', 'tickets', 'regress', 'reading', 'removal', 'texts'],
     handle: memory => store => ({
       claim: async (id, owner, ttl, takeover) => {
@@ -114,8 +113,8 @@ export const logs: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'counts go on from one epoch to the next',
-    caught: { 'appends are counted anew under every epoch': /expected "appended 2..2", saw "duplicate 1..1"/ },
+    fault: 'counters continue in the next epoch',
+    caught: { 'counters of appends start again under every epoch': /expected "appended 2..2", saw "duplicate 1..1"/ },
     within: ['leases', 'regress', 'removal'],
     handle: memory => store => ({
       claim: async (id, owner, ttl, takeover) => {
@@ -128,9 +127,9 @@ export const logs: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'due takes never for now',
+    fault: 'due returns logs that are never due',
     caught: {
-      'due: a log whose ticket is due now is found, one that never is or never moved is not': /the log that is due/,
+      'due: finds a log with a ticket due now, not one that is never due or never moved': /the log that is due/,
     },
     within: ['due'],
     handle: appendFault(async ({ log, ticket, go }) => {
@@ -140,10 +139,10 @@ export const logs: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'due gives logs that were removed',
+    fault: 'due returns removed logs',
     caught: {
-      'due: a log that was removed, or made again, is not due': /a log that was removed/,
-      'remove: an append at the same time leaves nothing behind': /whether it is due/,
+      'due: a removed or recreated log is not due': /a log that was removed/,
+      'remove: a concurrent append leaves nothing behind': /whether it is due/,
     },
     within: ['due', 'removal'],
     handle: memory => {
@@ -164,15 +163,15 @@ export const logs: readonly Mutant[] = [
     },
   },
   {
-    fault: 'a closed handle goes on',
-    caught: { 'close: every call of the handle is rejected, and the others go on': /saw the answer true/ },
+    fault: 'a closed handle continues to work',
+    caught: { 'close: rejects every call of this handle; other handles continue': /saw the answer true/ },
     within: ['removal'],
     handle: () => () => ({ close: async () => {} }),
   },
   {
-    fault: 'a handle that is closed leaves who waits for it waiting',
+    fault: 'close does not wake the watchers of the handle',
     caught: {
-      'close: wakes who watches through the handle, who is then told that it is closed':
+      'close: wakes the watchers of this handle, and their reads reject with closed':
         /waited \d+ ms in vain until each/,
     },
     within: ['removal'],
@@ -190,7 +189,7 @@ export const logs: readonly Mutant[] = [
   {
     fault: 'a handle wakes before it is closed',
     caught: {
-      'close: wakes who watches through the handle, who is then told that it is closed':
+      'close: wakes the watchers of this handle, and their reads reject with closed':
         /waited \d+ ms in vain until each/,
     },
     within: ['removal'],
@@ -210,8 +209,8 @@ export const logs: readonly Mutant[] = [
     },
   },
   {
-    fault: "spaces around a ticket's text go",
-    caught: { "a ticket's text comes back as it was, whatever text it is": /the text of the ticket/ },
+    fault: "whitespace around a ticket's text is removed",
+    caught: { 'a ticket is returned unchanged for any text': /the text of the ticket/ },
     within: ['texts'],
     handle: appendFault(({ ticket, go }) =>
       go(ticket ? { ticket: { ...ticket, next: { ...ticket.next, state: ticket.next.state.trim() } } } : {}),

@@ -1,34 +1,34 @@
-// A mutant is the memory store with exactly one fault. The suite must find it, by the cases that are named here and for the reason that is
-// given, and nothing else may fail but cases about the same things.
+// A mutant is the memory store with exactly one fault. The named cases must fail with the given messages. Other cases may
+// fail only in the groups in `within`.
 
 import type { Batch, GuestAppend, LogStore, TicketMove, WriterAppend } from '../../store/log-store.ts'
 import type { Log } from '../../stores/memory/log.ts'
 import { Memory, memoryStore } from '../../stores/memory/memory-store.ts'
-import type { Subject } from '../case.ts'
+import type { StoreUnderTest } from '../contract-case.ts'
 import type { groups } from '../groups.ts'
 
 export interface Mutant {
   readonly fault: string
-  /** The titles of cases that must fail, and what they must say. */
+  /** Titles of cases that must fail, and a pattern of their message. */
   readonly caught: Readonly<Record<string, RegExp>>
-  /** The groups in which a case may fail; all others pass. */
+  /** Groups in which cases may fail. All others pass. */
   readonly within: readonly (keyof typeof groups)[]
-  /** What the fault does to each handle. */
+  /** Wraps each handle with the fault. */
   readonly handle?: (memory: Memory) => (store: LogStore) => Partial<LogStore>
-  /** What a restart leaves. */
+  /** Changes the data on a restart. */
   readonly restart?: (memory: Memory) => void
 }
 
-/** The store in small, so that what is too large is quickly made. */
+/** Small limits, so that batches are quickly too large. */
 const MAX_BATCH_BYTES = 64 * 1024
 
-/** A subject over a memory of its own, healthy unless a mutant is given. */
-export function subjectOf(mutant?: Mutant): Subject {
+/** A store under test with its own memory. @default without a fault */
+export function subjectOf(mutant?: Mutant): StoreUnderTest {
   let ahead = 0
   const memory = new Memory({ clock: () => Date.now() + ahead })
   const faults = mutant?.handle?.(memory)
   return {
-    patience: 100,
+    timeoutMs: 100,
     open: async () => {
       const store = Object.assign(memoryStore(undefined, memory), { maxBatchBytes: MAX_BATCH_BYTES })
       return faults === undefined ? store : withFaults(store, faults(store))
@@ -49,14 +49,14 @@ function withFaults(store: LogStore, faults: Partial<LogStore>): LogStore {
   })
 }
 
-/** An append as it came, and the log to which it goes. */
+/** The arguments of an append, and its log. */
 export interface Call {
   readonly log: Log
   readonly streamId: string
   readonly batch: Batch
   readonly by: WriterAppend | GuestAppend
   readonly ticket: TicketMove | undefined
-  /** The healthy store's append, of what is given in place of what came. */
+  /** Appends with the healthy store. Given arguments replace the original ones. */
   readonly go: (changed?: {
     batch?: Batch
     by?: WriterAppend | GuestAppend
@@ -64,7 +64,7 @@ export interface Call {
   }) => ReturnType<LogStore['append']>
 }
 
-/** A fault in appends to logs that are there. */
+/** A fault in appends to existing logs. */
 export const appendFault =
   (fault: (call: Call, memory: Memory) => ReturnType<LogStore['append']>) =>
   (memory: Memory) =>
@@ -80,7 +80,7 @@ export const appendFault =
     },
   })
 
-/** Lets everybody else who is at work go first. */
+/** Lets all other calls in flight run first. */
 export const yields = async (): Promise<void> => {
   for (let i = 0; i < 5; i++) await null
 }

@@ -3,10 +3,10 @@ import { appendFault, type Mutant } from './mutant.fixture.ts'
 
 const MOVES = 'watch: a claim, a trim and a removal wake, from any handle'
 
-/** Faults in what a cursor proves and in what wakes a reader (law 2). */
+/** Faults in cursors and wake-ups (law 2). */
 export const readers: readonly Mutant[] = [
   {
-    fault: 'a cursor is not held to the mark of its entry',
+    fault: 'a cursor is not checked against the mark of its entry',
     caught: { 'a cursor with another mark than the entry there is truncated': /expected \{"truncated":"epoch"/ },
     within: ['reading', 'trimming', 'forking'],
     handle: () => store => ({
@@ -17,8 +17,8 @@ export const readers: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'a cursor past the head is answered with silence',
-    caught: { 'a cursor past the head is truncated, not answered with silence': /expected \{"truncated":"past-head"/ },
+    fault: 'a cursor past the head gets an empty page',
+    caught: { 'a cursor past the head is truncated instead of an empty page': /expected \{"truncated":"past-head"/ },
     within: ['reading'],
     handle: () => store => ({
       read: async (id, after, limit) => {
@@ -28,7 +28,7 @@ export const readers: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'a cursor below the floor goes on at the floor',
+    fault: 'a cursor below the floor continues at the floor',
     caught: {
       'a cursor below the floor is truncated, one at the floor is not': /expected \{"truncated":"below-floor"/,
     },
@@ -41,11 +41,11 @@ export const readers: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'a cursor is not held to the incarnation',
+    fault: 'a cursor is not checked against the incarnation',
     caught: {
       'a cursor of another incarnation is truncated, before all other reasons': /expected \{"truncated":"incarnation"/,
       'cursors from before a regression are truncated': /expected \["incarnation"/,
-      'remove: a log made again under its name is another': /an old cursor/,
+      'remove: a log created again under the same id is a different log': /an old cursor/,
     },
     within: ['reading', 'regress', 'removal', 'forking'],
     handle: memory => store => ({
@@ -56,7 +56,7 @@ export const readers: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'another reason is told before the incarnation',
+    fault: 'the incarnation is not checked first',
     caught: {
       'a cursor of another incarnation is truncated, before all other reasons': /saw \{"truncated":"(past|below)-/,
     },
@@ -83,7 +83,7 @@ export const readers: readonly Mutant[] = [
   },
   {
     fault: 'a cursor inside a batch skips the rest of it',
-    caught: { 'a cursor gives the batches that reach past it, whole': /the batches after/ },
+    caught: { 'a read returns all whole batches that end after the cursor': /the batches after/ },
     within: ['reading', 'trimming', 'forking', 'restarts'],
     handle: () => store => ({
       read: async (id, after, limit) => {
@@ -93,8 +93,10 @@ export const readers: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'a read heeds no bytes',
-    caught: { 'a read ends about where its bytes are reached, and gives at least one batch': /of one byte/ },
+    fault: 'a read ignores its byte limit',
+    caught: {
+      'a read stops after the batch that reaches the byte limit, and returns at least one batch': /of one byte/,
+    },
     within: ['reading', 'calls'],
     handle: () => store => ({ read: (id, after, limit) => store.read(id, after, { ...limit, bytes: 2 ** 30 }) }),
   },
@@ -164,8 +166,8 @@ export const readers: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'a watch begins later than it says',
-    caught: { 'watch: an append made at once after the watch wakes': /no wake-up showed/ },
+    fault: 'a watch starts late',
+    caught: { 'watch: an append right after the start of the watch wakes': /no wake-up showed/ },
     within: ['watching', 'removal', 'restarts'],
     handle: () => store => ({
       watch: (id, wake) => {
@@ -233,7 +235,7 @@ export const readers: readonly Mutant[] = [
   ),
   {
     fault: 'stop does not stop',
-    caught: { 'watch: stop ends one watch and no other': /the wake-ups after stop/ },
+    caught: { 'watch: stop ends only its own watch': /the wake-ups after stop/ },
     within: ['watching'],
     handle: () => store => ({
       watch: (id, wake) => {
@@ -244,13 +246,13 @@ export const readers: readonly Mutant[] = [
   },
   {
     fault: 'a restart ends all watches',
-    caught: { 'restart: a watch goes on, and no append after it is missed': /no wake-up showed append 2/ },
+    caught: { 'restart: a watch continues and misses no later append': /no wake-up showed append 2/ },
     within: ['restarts'],
     restart: memory => memory.watchers.clear(),
   },
   {
-    fault: 'the tail is lost in a restart, and the log goes on in silence',
-    caught: { 'restart: what was acknowledged is there, as it was': /the log: expected/ },
+    fault: 'a restart loses the tail without a new incarnation',
+    caught: { 'restart: acknowledged data is unchanged': /the log: expected/ },
     within: ['restarts'],
     restart: memory => {
       for (const log of memory.logs.values()) {

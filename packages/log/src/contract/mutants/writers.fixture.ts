@@ -1,16 +1,17 @@
 import type { LogStore } from '../../store/log-store.ts'
 import { appendFault, type Mutant } from './mutant.fixture.ts'
 
-/** Faults in the fence, in claims and in what a writer saw acknowledged (law 4). */
+/** Faults in fencing, claims and acknowledged entries (law 4). */
 export const writers: readonly Mutant[] = [
   {
     fault: 'no fence',
     caught: {
-      'a writer of another epoch is fenced, whatever else is wrong':
+      'a writer of another epoch is fenced, before all other checks':
         /expected "fenced", saw "(appended|regressed|moved|too-large)/,
-      'a takeover takes a log under a live lease, and fences who had it': /append of the old writer: expected "fenced"/,
+      'a takeover claims a log under a live lease and fences the previous writer':
+        /append of the old writer: expected "fenced"/,
       'release ends the lease and the epoch': /under a released epoch: expected "fenced"/,
-      'a writer that another takes over at work writes nothing after that': /marks from the first append/,
+      'a writer appends nothing after a takeover': /marks from the first append/,
     },
     within: ['outcomes', 'leases', 'regress', 'forking', 'removal'],
     handle: appendFault(({ log, by, go }) => {
@@ -23,11 +24,11 @@ export const writers: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'a writer whose last acknowledged entry is lost goes on in silence',
+    fault: 'a writer continues although its last acknowledged entry is lost',
     caught: {
-      'a writer whose last acknowledged entry is lost has regressed, before the version and the size':
+      'a writer without its last acknowledged entry has regressed, before the version and the size':
         /expected "regressed", saw "(appended|moved|too-large)/,
-      'a log that does not hold the last acknowledged entry has regressed': /expected "regressed", saw "appended/,
+      'a log without the last acknowledged entry has regressed': /expected "regressed", saw "appended/,
     },
     within: ['outcomes', 'regress', 'watching', 'calls'],
     handle: appendFault(({ log: { head, mark, incarnation }, by, go }) =>
@@ -36,7 +37,7 @@ export const writers: readonly Mutant[] = [
   },
   {
     fault: 'a trimmed entry counts as lost',
-    caught: { 'an entry that was trimmed was held': /expected "appended 5..5", saw "regressed"/ },
+    caught: { 'a trimmed entry counts as present': /expected "appended 5..5", saw "regressed"/ },
     within: ['regress'],
     handle: appendFault(({ log: { floor }, by, go }) => {
       const trimmed = 'epoch' in by && by.lastAcked.sequence < floor
@@ -46,7 +47,7 @@ export const writers: readonly Mutant[] = [
   {
     fault: 'regressed keeps the incarnation',
     caught: {
-      'a log that does not hold the last acknowledged entry has regressed': /the incarnation is new/,
+      'a log without the last acknowledged entry has regressed': /the incarnation is new/,
       'cursors from before a regression are truncated': /expected \["incarnation",\[\]\]/,
     },
     within: ['outcomes', 'regress'],
@@ -60,7 +61,7 @@ export const writers: readonly Mutant[] = [
   {
     fault: 'regressed keeps the epoch',
     caught: {
-      'a regressed log goes on by a new claim, on the same ticket, after the entries it has':
+      'a new claim continues a regressed log after its last entry, with the same ticket':
         /renew of the epoch that regressed/,
     },
     within: ['outcomes', 'regress'],
@@ -92,17 +93,21 @@ export const writers: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'a claim heeds no lease',
+    fault: 'a claim ignores leases',
     caught: {
-      'a live lease is busy to everybody, its owner too, and stays as it is': /expected \{"outcome":"busy"/,
-      'of several claims of a free log at once one takes it': /"busy","busy","busy","claimed"/,
+      'a claim under a live lease is busy, also for its owner, and leaves the lease unchanged':
+        /expected \{"outcome":"busy"/,
+      'one of several concurrent claims of a free log succeeds': /"busy","busy","busy","claimed"/,
     },
     within: ['leases'],
     handle: () => (store: LogStore) => ({ claim: (id, owner, ttl) => store.claim(id, owner, ttl, true) }),
   },
   {
-    fault: 'a claim heeds its own lease alone',
-    caught: { 'a live lease is busy to everybody, its owner too, and stays as it is': /expected \{"outcome":"busy"/ },
+    fault: 'a claim ignores leases of other owners',
+    caught: {
+      'a claim under a live lease is busy, also for its owner, and leaves the lease unchanged':
+        /expected \{"outcome":"busy"/,
+    },
     within: ['leases'],
     handle: memory => store => ({
       claim: (id, owner, ttl, takeover) =>
@@ -110,8 +115,8 @@ export const writers: readonly Mutant[] = [
     }),
   },
   {
-    fault: 'a lease that ran out is not renewed',
-    caught: { 'renew makes the lease last from now on, shorter or longer, run out or not': /renew of the epoch/ },
+    fault: 'an expired lease is not renewed',
+    caught: { 'renew sets the lease from now on, shorter or longer, expired or not': /renew of the epoch/ },
     within: ['leases', 'due', 'calls'],
     handle: memory => store => ({
       renew: async (id, epoch, ttl) =>
@@ -121,7 +126,7 @@ export const writers: readonly Mutant[] = [
   {
     fault: 'the epoch ends with its lease',
     caught: {
-      'a lease that has run out is free to the next, and fences only by the claim':
+      'an expired lease allows a new claim, and only the claim fences its writer':
         /before another claim: expected "app/,
     },
     within: ['leases'],

@@ -13,7 +13,7 @@ describe('appends to many logs at once', () => {
   let prefix: string
   let count = 0
   const ends: (() => Promise<unknown>)[] = []
-  // One slot and two connections more, so that what comes while the first append is held up goes out together.
+  // One slot and two spare connections, so that appends that wait for the first are sent together.
   const open = (url = running.url) => {
     const opened = postgresStore({ url, poolSize: 3 })
     ends.push(() => opened.close())
@@ -53,13 +53,13 @@ describe('appends to many logs at once', () => {
       const text = `select count(*)::int from pg_stat_activity where wait_event_type = 'Lock' and application_name = 'millrace'`
       return (await running.sql(text))[0]?.[0] === appends
     })
-  /** Which transaction wrote the last batch of each of these logs. */
+  /** The transaction that wrote the last batch of each log. */
   const transactions = async (labels: string[]) => {
     const text = `select b.xmin::text from millrace.batches b join millrace.streams s on s.id = b.stream and s.head = b.last where s.key = any($1)`
     return (await running.sql(text, [labels.map(nameOf)])).map(([xmin]) => xmin)
   }
 
-  it('law 1: share a transaction when they wait for one another anyway, each with its own outcome', async () => {
+  it('law 1: share a transaction while they wait, each with its own outcome', async () => {
     const labels = ['c', 'b', 'a', 'd']
     const [first, ...rest] = (await writersOf(['held', ...labels])) as [ContractWriter, ...ContractWriter[]]
     await store.claim(nameOf('d'), 'another', 60_000, true)
@@ -75,7 +75,7 @@ describe('appends to many logs at once', () => {
     expect(new Set(await transactions(['held', 'a'])).size).toBe(2)
   })
 
-  it('go on without the one whose log is held up', async () => {
+  it('continue while one log is locked', async () => {
     const [first, ...rest] = (await writersOf(['first', 'a', 'b', 'c'])) as [ContractWriter, ...ContractWriter[]]
     const [free, freeB] = [await hold('first'), await hold('b')]
     const head = first.append(batch)
@@ -88,7 +88,7 @@ describe('appends to many logs at once', () => {
     expect(await b).toMatchObject({ outcome: 'appended', first: 1, last: 2 })
   })
 
-  it('go on without the one that does not fit', async () => {
+  it('continue while one does not fit', async () => {
     const [first, ...rest] = (await writersOf(['first', 'a', 'b', 'c'])) as [ContractWriter, ...ContractWriter[]]
     const free = await hold('first')
     const head = first.append(batch)
@@ -101,7 +101,7 @@ describe('appends to many logs at once', () => {
     expect(told[2]).toMatchObject({ reason: { name: 'LogError', code: 'invalid' } })
   })
 
-  it('law 5: whose answer was lost are unavailable, and duplicates when they are sent again', async () => {
+  it('law 5: are unavailable when their answer is lost, and duplicates when sent again', async () => {
     const faulty = await proxy(running.url)
     ends.push(() => faulty.stop())
     const through = open(faulty.url(running.url))
@@ -111,7 +111,7 @@ describe('appends to many logs at once', () => {
     const head = first.append(batch)
     await waits(1)
     const lost = Promise.allSettled(rest.map(writer => writer.append(batch)))
-    // They are let through once no answer is any more.
+    // Lets them through once no answer can arrive.
     faulty.stall('up')
     const sent = faulty.event('stall')
     await free()
@@ -132,7 +132,7 @@ describe('appends to many logs at once', () => {
     expect(repeated).toMatchObject([duplicate, duplicate])
   })
 
-  it('are waited for by close, also those that are not sent yet', async () => {
+  it('are awaited by close, also before they are sent', async () => {
     const [first, second] = (await writersOf(['first', 'second'])) as [ContractWriter, ContractWriter]
     const free = await hold('first')
     const appends = [first.append(batch)]

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, test } from 'vitest'
-import { contract, nameOf, type Subject } from '../../contract/index.ts'
+import { contract, nameOf, type StoreUnderTest } from '../../contract/index.ts'
 import { postgresStore } from './index.ts'
 import { type Server, server } from './postgres-server.fixture.ts'
 
-describe('the Postgres store keeps the contract', () => {
+describe('the Postgres store fulfils the contract', () => {
   let running: Server
   beforeAll(async () => {
     running = await server()
   })
   afterAll(() => running.stop())
 
-  const subject: Subject = {
-    patience: 60_000,
+  const subject: StoreUnderTest = {
+    timeoutMs: 60_000,
     open: async () => postgresStore({ url: running.url, poolSize: 2, timeout: 30_000 }),
     restart: async () => {
       await running.kill()

@@ -9,7 +9,7 @@ import { retryUnavailable, type Server, server, until } from './postgres-server.
 const batch = { body: '["a","b"]', count: 2 }
 const HEAD_ONLY = { batches: 0, bytes: 0 }
 
-describe('trouble with the connection to Postgres', () => {
+describe('failures of the connection to Postgres', () => {
   let running: Server
   let streamId: string
   let count = 0
@@ -37,7 +37,7 @@ describe('trouble with the connection to Postgres', () => {
     if (claim.outcome !== 'claimed' || !page) throw new Error('a new log is free')
     return new ContractWriter(store, streamId, claim, { sequence: 0, incarnation: page.incarnation, epoch: '0' })
   }
-  /** Holds the lock of the log, so that an append waits in the midst of its transaction; gives the one that waits. */
+  /** Holds the lock of the log, so that an append waits inside its transaction. Returns the waiting backend. */
   const locked = async () => {
     const operator = await running.session()
     ends.push(() => operator.end())
@@ -55,7 +55,7 @@ describe('trouble with the connection to Postgres', () => {
     return { waiting, free: () => operator.query('rollback') }
   }
   const headOf = async () => (await running.sql('select head from millrace.streams where key = $1', [streamId]))[0]?.[0]
-  /** A user of its own with a setting, and a store of it. */
+  /** A separate user with a setting, and a store with that user. */
   const limited = async (setting: string) => {
     const role = `limited_${count}`
     await running.sql(`create role ${role} login superuser`)
@@ -63,14 +63,14 @@ describe('trouble with the connection to Postgres', () => {
     return open({ url: running.url.replace('postgres@', `${role}@`) })
   }
 
-  /** A store by way of a proxy, with one connection that is made and at rest: it has told nobody of anything yet. */
+  /** A store through a proxy, with one idle connection. */
   const through = async (faulty: FaultProxy, options: Partial<PostgresOptions> = {}) => {
     const store = open({ url: faulty.url(running.url), poolSize: 1, ...options })
     await retryUnavailable(() => store.find(streamId, 'none'))
     return store
   }
 
-  it('law 5: rejects an append as unavailable when its backend is terminated, and takes it when it is sent again', async () => {
+  it('law 5: rejects an append as unavailable when its backend is terminated, and appends it when sent again', async () => {
     const store = open()
     const writer = await claimed(store)
     expect(await writer.append(batch)).toMatchObject({ outcome: 'appended', first: 1, last: 2 })
@@ -90,7 +90,7 @@ describe('trouble with the connection to Postgres', () => {
     expect(await writer.append(batch)).toMatchObject({ outcome: 'appended', first: 3, last: 4 })
   })
 
-  it('law 5: reports an append whose answer was lost as a duplicate with its sequences when it is sent again', async () => {
+  it('law 5: a repeated append is a duplicate with its sequences after its answer was lost', async () => {
     const faulty = await proxy(running.url)
     ends.push(() => faulty.stop())
     const writer = await claimed(open())
@@ -106,7 +106,7 @@ describe('trouble with the connection to Postgres', () => {
     expect(await store.append(streamId, batch, writer.by)).toMatchObject({ outcome: 'duplicate', first: 3, last: 4 })
   })
 
-  it('rejects a call as unavailable after its timeout, and goes on', async () => {
+  it('rejects a call as unavailable after its timeout, and continues', async () => {
     const faulty = await proxy(running.url)
     ends.push(() => faulty.stop())
     const writer = await claimed(open())
@@ -121,7 +121,7 @@ describe('trouble with the connection to Postgres', () => {
     expect(await headOf()).toBe('2')
   })
 
-  it('says when all connections of the pool are busy', async () => {
+  it('names the busy pool when all connections are in use', async () => {
     const config = {
       connectionString: running.url,
       application_name: 'millrace',

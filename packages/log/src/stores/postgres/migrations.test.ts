@@ -36,7 +36,7 @@ describe('the migrations', () => {
     await Promise.all(stores.map(store => store.close()))
   })
 
-  it('keep schemas apart, however they are called', async () => {
+  it('keep schemas with any name separate', async () => {
     const schemas = ['one', 'Two "2"', 'three;--', '語'.repeat(21)]
     const stores = schemas.map(schema => postgresStore({ url: running.url, schema, poolSize: 1 }))
     for (const store of stores) expect(await store.create('log', null)).toBe(true)
@@ -49,7 +49,7 @@ describe('the migrations', () => {
     expect(() => postgresStore({ url: running.url, schema })).toThrow(expect.objectContaining({ code: 'invalid' }))
   })
 
-  it('refuse a schema that is newer than this code, and say so', async () => {
+  it('refuse a schema newer than this code with a clear message', async () => {
     const store = postgresStore({ url: running.url, schema: 'newer', poolSize: 1 })
     await store.create('log', null)
     await store.close()
@@ -65,7 +65,7 @@ describe('the migrations', () => {
     await older.close()
   })
 
-  it('need no right to create where there is nothing to do', async () => {
+  it('need no permission to create if they are up to date', async () => {
     const store = postgresStore({ url: running.url, schema: 'granted', poolSize: 1 })
     await store.create('log', null)
     await running.sql('create role worker login')
@@ -82,7 +82,7 @@ describe('the migrations', () => {
     await Promise.all([store, worker, stranger].map(each => each.close()))
   })
 
-  it('refuse a database that cannot hold all text', async () => {
+  it('refuse a database that cannot store all text', async () => {
     await running.sql("create database ascii encoding 'SQL_ASCII' template template0")
     const store = postgresStore({ url: running.url.replace(/postgres$/, 'ascii'), poolSize: 1 })
     const message = expect.stringMatching(/SQL_ASCII.*UTF8/)
@@ -90,7 +90,7 @@ describe('the migrations', () => {
     await store.close()
   })
 
-  it('run again for a handle whose tables went away beneath it', async () => {
+  it('run again for a handle after its tables were dropped', async () => {
     const store = postgresStore({ url: running.url, schema: 'dropped', poolSize: 1 })
     await store.create('log', null)
     await running.sql('drop schema dropped cascade')

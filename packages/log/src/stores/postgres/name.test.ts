@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { multiplied } from '../../../../../scripts/faults/campaign.ts'
 import { decodeName, encodeName, keyOf, longNameOf, tokenOf } from './name.ts'
 
-/** Names of any code units at all, with those that need care more often than chance would bring them. */
+/** Names of any code units, with more of the special ones. */
 const name = fc
   .array(
     fc.oneof(
@@ -25,7 +25,7 @@ const name = fc
   .map(parts => parts.join(''))
 
 describe('a name in Postgres', () => {
-  it('comes back as it was, and is text that Postgres can hold', () => {
+  it('is returned unchanged, and is text that Postgres can store', () => {
     fc.assert(
       fc.property(name, text => {
         const written = encodeName(text)
@@ -37,7 +37,7 @@ describe('a name in Postgres', () => {
     )
   })
 
-  it('has a key of its own, short enough for an index', () => {
+  it('has a unique key, short enough for an index', () => {
     fc.assert(
       fc.property(name, name, (a, b) => {
         expect(keyOf(a) === keyOf(b)).toBe(a === b)
@@ -49,7 +49,7 @@ describe('a name in Postgres', () => {
     )
   })
 
-  it('is not taken for the hash of another', () => {
+  it('never collides with the hash of another', () => {
     const long = 'a'.repeat(1000)
     expect(keyOf(keyOf(long))).not.toBe(keyOf(long))
     expect(keyOf(`${long}b`)).not.toBe(keyOf(long))

@@ -33,7 +33,7 @@ describe('the Postgres store', () => {
     return new ContractWriter(store, streamId, claim, { sequence: 0, incarnation: page.incarnation, epoch: '0' })
   }
 
-  it('takes names that Postgres cannot hold, and tells them apart', async () => {
+  it('accepts names that Postgres cannot store, and distinguishes them', async () => {
     const store = open()
     const names = ['nul\0', 'nul', '\ufffd', '\u001b0000', '\0', '\u001bh', '語'.repeat(5000), `${'語'.repeat(5000)}x`]
     for (const name of names) {
@@ -68,7 +68,7 @@ describe('the Postgres store', () => {
       const [[all, hot] = []] = await running.sql(text)
       return { all: Number(all), hot: Number(hot) }
     }
-    // What a session counted is told at the latest when it ends.
+    // A session reports its statistics at its end or earlier.
     const told = async (least: number) => {
       await store.close()
       await until(async () => (await updates()).all >= least)
@@ -87,7 +87,7 @@ describe('the Postgres store', () => {
     const writer = await claimed(open(), 'trips')
     const store = open({ url: between.url(running.url), poolSize: 1 })
     await store.find('trips', 'none')
-    // It must happen while no answer comes back: who sends in turns would wait for the first.
+    // Must complete before any answer returns: a client that waits between statements would block.
     between.stall('down')
     const append = store.append('trips', batch, writer.by)
     await until(
@@ -108,7 +108,7 @@ describe('the Postgres store', () => {
     expect(await store.renew('sessions', writer.epoch, 1000)).toBeDefined()
   })
 
-  it('does without prepared statements where a session does not keep them, or another has made them', async () => {
+  it('works without prepared statements if the session does not keep them, or already has them', async () => {
     const prepared = 'select name, statement, parameter_types::text[] from pg_prepared_statements'
     const config = { connectionString: running.url, max: 1 }
     const [first, second] = [new pg.Pool(config), new pg.Pool(config)]
@@ -122,7 +122,7 @@ describe('the Postgres store', () => {
     const { rows } = await first.query<{ name: string; statement: string; parameter_types: string[] }>(prepared)
     expect(rows.map(({ statement }) => statement).join()).toContain('.append(')
 
-    // As if a pooler gave every statement another session: the names are not there, or are there already.
+    // Simulates a pooler with another session per statement: prepared names are missing, or exist already.
     for (const { name, statement, parameter_types } of rows) {
       await second.query(`prepare "${name}" (${parameter_types.join(', ')}) as ${statement}`)
     }
@@ -138,9 +138,9 @@ describe('the Postgres store', () => {
     const sync = open({ synchronousCommit: 'on', timeout: 300 })
     const eager = open({ synchronousCommit: 'off' })
     await eager.create('durable', null)
-    // It has a connection before its time counts.
+    // Connects before its timeout starts.
     await retryUnavailable(() => sync.find('durable', 'none'))
-    // A replica that is not there: who waits for it waits in vain.
+    // A missing replica: a commit that waits for it never returns.
     await running.sql(`alter system set synchronous_standby_names = 'nobody'`)
     await running.sql('select pg_reload_conf()')
     try {
@@ -155,11 +155,11 @@ describe('the Postgres store', () => {
       await running.sql('alter system reset synchronous_standby_names')
       await running.sql('select pg_reload_conf()')
     }
-    // It was in the log all the same, as the message said it may be.
+    // The append was in the log, as the message said it may be.
     expect(await eager.append('durable', batch, guest('b'))).toMatchObject({ outcome: 'duplicate', first: 2, last: 2 })
   })
 
-  it('reads each page at one position while others write', async () => {
+  it('reads each page consistently while others write', async () => {
     const [store, other] = [open(), open()]
     await store.create('position', null)
     let writing = true

@@ -26,7 +26,7 @@ describe('watching a log in Postgres', () => {
   })
   afterAll(() => running.stop())
 
-  /** Watches until the first wake-up after which the log is as long as said. */
+  /** Watches until the first wake-up after which the log has this length. */
   const follow = (store: LogStore, streamId: string) => {
     let check = () => {}
     const stop = store.watch(streamId, () => check())
@@ -41,7 +41,7 @@ describe('watching a log in Postgres', () => {
     return { stop, reaches }
   }
 
-  /** Lets the interval pass in which a watcher looks by itself, again and again, until something has happened. */
+  /** Repeatedly lets the polling interval pass until the condition holds. */
   const whileLooking = async (happens: Promise<void>) => {
     let isOver = false
     const over = happens.finally(() => {
@@ -84,10 +84,10 @@ describe('watching a log in Postgres', () => {
     }
   })
 
-  it('wakes on a notification, before its next look', async () => {
+  it('wakes on a notification, before its next poll', async () => {
     const [reader, writer] = [open(), open()]
     await writer.create('told', null)
-    // The look is held off, so that only a notification can wake.
+    // Polling is delayed, so that only a notification can wake.
     vi.useFakeTimers({ toFake: ['setInterval'] })
     try {
       const follower = follow(reader, 'told')
@@ -102,7 +102,7 @@ describe('watching a log in Postgres', () => {
     }
   })
 
-  it('finds an append without a notification by looking', async () => {
+  it('finds an append without a notification by polling', async () => {
     const reader = open({ listen: false })
     await reader.create('silent', null)
     vi.useFakeTimers({ toFake: ['setInterval'] })
@@ -110,7 +110,7 @@ describe('watching a log in Postgres', () => {
     const follower = follow(reader, 'silent')
     for (let head = 1; head <= 2; head++) {
       const reached = follower.reaches(head)
-      // As another process would that dies after its commit.
+      // Like a process that dies after its commit.
       const text = `select millrace.append('silent', '[0]', 1, null, null, null, null, null, null, $1, false, 'n')`
       await running.sql(text, [`key-${head}`])
       await whileLooking(reached)
@@ -118,7 +118,7 @@ describe('watching a log in Postgres', () => {
     expect(await running.sql(listeners)).toEqual([])
   })
 
-  it('does not wake a watcher of an unchanged log when it looks', async () => {
+  it('does not wake a watcher of an unchanged log when it polls', async () => {
     const store = open()
     for (const id of ['busy', 'quiet']) await store.create(id, null)
     vi.useFakeTimers({ toFake: ['setInterval'] })
@@ -142,7 +142,7 @@ describe('watching a log in Postgres', () => {
     expect(quiet - before).toBeLessThanOrEqual(1)
   })
 
-  it('law 2: wakes when a restored backup equals what the last look saw', async () => {
+  it('law 2: wakes when a restored backup equals the last poll', async () => {
     const [reader, writer] = [open({ listen: false }), open()]
     await writer.create('back', null)
     const copy = await running.copy()
@@ -155,7 +155,7 @@ describe('watching a log in Postgres', () => {
         return woken > 0
       }
       await until(look)
-      // Who reads by itself sees this, and no look does.
+      // A reader detects this, and polling does not.
       await writer.append('back', batch, guest())
       await running.restore(copy)
       woken = 0

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, test } from 'vitest'
-import { contract, nameOf, type Subject } from '../../contract/index.ts'
+import { contract, nameOf, type StoreUnderTest } from '../../contract/index.ts'
 import { redisStore } from './index.ts'
 import { type Server, server } from './redis-server.fixture.ts'
 
-describe('the Redis store keeps the contract', () => {
+describe('the Redis store fulfils the contract', () => {
   let running: Server
   beforeAll(async () => {
     running = await server()
   })
   afterAll(() => running.stop())
 
-  const subject: Subject = {
-    patience: 60_000,
+  const subject: StoreUnderTest = {
+    timeoutMs: 60_000,
     open: async () => redisStore({ url: running.url, timeout: 30_000 }),
     restart: () => running.crash(),
   }

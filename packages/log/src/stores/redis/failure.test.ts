@@ -25,7 +25,7 @@ function open(url = running.url, timeout = 30_000): LogStore {
   return store
 }
 
-/** A handle by way of a proxy. */
+/** A handle through a proxy. */
 async function openThrough(timeout?: number): Promise<{ store: LogStore; between: FaultProxy }> {
   const between = await proxy(running.url)
   onTestFinished(() => between.stop())
@@ -87,7 +87,7 @@ describe('a server that does not answer', () => {
     await own.freeze()
     const calls = [writer.append(batch('a')), store.due([], 1), store.append('log', batch('b'), guest('key'))]
     for (const call of calls) await expect(call).rejects.toMatchObject({ code: 'unavailable' })
-    // The system still takes connections for it; nobody greets.
+    // The kernel still accepts connections, but the server sends no greeting.
     await expect(store.create('other', null)).rejects.toMatchObject({ code: 'unavailable', message: /within 1500 ms/ })
     await own.thaw()
     const repeated = [
@@ -149,7 +149,7 @@ describe('error messages', () => {
     },
   )
 
-  test('say that no memory is left: writes fail, reads and removals go on', async () => {
+  test('say that no memory is left: writes fail, reads and removals continue', async () => {
     const store = open()
     const writer = await newWriter(store, 'log')
     await writer.append(batch('a'))
@@ -200,7 +200,7 @@ describe('error messages', () => {
   })
 })
 
-test('connects with the options of a given client, and leaves that client alone', async () => {
+test('connects with the options of a given client, and does not use that client', async () => {
   const client = redis.createClient({ url: `${running.url}/3` })
   const store = redisStore({ client, prefix: 'own:' })
   onTestFinished(() => store.close())

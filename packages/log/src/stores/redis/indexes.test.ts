@@ -21,7 +21,7 @@ let prefixes = 0
 function open(prefix = `test-${++prefixes}:`) {
   const store = redisStore({ url: running.url, prefix })
   onTestFinished(() => store.close())
-  /** What an operator sees of an index, and does to it. */
+  /** Reads and changes an index as an operator. */
   const index = (name: string) => `${prefix}{index}:${name}`
   const members = (name: string) => running.send('ZRANGE', index(name), '0', '-1')
   return { store, prefix, index, members }
@@ -34,8 +34,8 @@ async function moveTo(store: LogStore, streamId: string, state: string, due: typ
   await store.append(streamId, batch('a'), guest(), move(version, state, due ?? { at: null, program: null }))
 }
 
-describe('what a process that died has left', () => {
-  test('a log that was marked and did not change is no candidate for long', async () => {
+describe('after the death of a process', () => {
+  test('a marked and unchanged log is not a candidate for long', async () => {
     const { store, index, members } = open()
     await store.create('log', 'ann')
     for (const name of ['log', 'gone']) {
@@ -46,12 +46,12 @@ describe('what a process that died has left', () => {
     expect([await members('marks'), await members('due:p'), await members('list:ann')]).toEqual([[], [], ['log']])
   })
 
-  test('a log that changed and was not settled is found, by all who ask', async () => {
+  test('every caller finds a log that changed and was not settled', async () => {
     const { store, prefix, index } = open()
     await store.create('log', 'ann')
     await moveTo(store, 'log', 's', DUE)
     await store.due(['p'], 9)
-    // As after the append, before anything else.
+    // The state right after the append.
     await running.send('ZADD', index('marks'), `${await running.send('INCR', index('count'))}`, 'log')
     await running.send('DEL', index('due:p'), index('list:ann'), index('where'))
     const other = open(prefix).store
@@ -60,7 +60,7 @@ describe('what a process that died has left', () => {
     expect(await other.due(['p'], 9)).toEqual(['log'])
   })
 
-  test('hundreds of marks are settled by one call', async () => {
+  test('one call settles hundreds of marks', async () => {
     const { store, index, members } = open()
     const names = Array.from({ length: 450 }, (_, i) => `log-${i}`)
     await Promise.all(names.map(name => store.create(name, 'ann')))
@@ -80,7 +80,7 @@ describe('what a process that died has left', () => {
     expect(listed.toSorted()).toEqual(names.toSorted())
   })
 
-  test('an index that was lost is made anew by restored', async () => {
+  test('restored rebuilds a lost index', async () => {
     const { store, prefix } = open()
     await store.create('log', 'ann')
     await moveTo(store, 'log', 's', DUE)
@@ -92,7 +92,7 @@ describe('what a process that died has left', () => {
   })
 })
 
-test('who read a log before it changed does not settle it', async () => {
+test('a read from before a change does not settle the log', async () => {
   const { store, prefix, index } = open()
   await store.create('log', null)
   const { version } = await headOf(store, 'log')
@@ -101,7 +101,7 @@ test('who read a log before it changed does not settle it', async () => {
   await running.send('ZADD', index('marks'), `${await running.send('INCR', index('count'))}`, 'log')
   const connection = new Connection(serverAt(redis, running.url, 5_000))
   onTestFinished(() => connection.close())
-  // A process that is slow to go on with what it has read.
+  // A process that is slow after its read.
   const slow: Pick<Connection, 'run' | 'send' | 'transaction'> = {
     run: (...args) => connection.run(...args),
     transaction: commands => connection.transaction(commands),
@@ -118,7 +118,7 @@ test('who read a log before it changed does not settle it', async () => {
   expect(await store.due(['p'], 9)).toEqual(['log'])
 })
 
-describe('what makes a log due earlier', () => {
+describe('a log becomes due earlier after', () => {
   test('a renewal that shortens the lease, and a takeover with a shorter one', async () => {
     const { store } = open()
     await store.create('log', null)
@@ -134,7 +134,7 @@ describe('what makes a log due earlier', () => {
     expect(await store.due(['p'], 9)).toEqual(['log'])
   })
 
-  test('a log that is held is not read by every question', async () => {
+  test('a leased log is not read by every due call', async () => {
     const { store, index } = open()
     await store.create('log', null)
     await moveTo(store, 'log', 's', DUE)
@@ -165,7 +165,7 @@ test.each([
     page => page.streams,
     error => error.code,
   )
-  // `%` alone is how the log without a name is written.
+  // The log without a name is written as `%`.
   expect(own).toEqual(token === '1.%' ? [] : 'invalid')
 })
 

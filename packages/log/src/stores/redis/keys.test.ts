@@ -5,7 +5,7 @@ import { decodeName, decodeOptional, encodeName, encodeOptional, Keys } from './
 
 const RUNS = { numRuns: multiplied(300) }
 
-/** Any text at all: halves of surrogate pairs, braces and what looks escaped already included. */
+/** Any text, including lone surrogates, braces and escaped-looking text. */
 const text = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.array(fc.integer({ min: 0, max: 0xffff })).map(units => String.fromCharCode(...units)),
@@ -14,7 +14,7 @@ const text = fc.oneof(
     .map(parts => parts.join('')),
 )
 
-test('a name comes back as it was, of safe letters and never empty', () => {
+test('a name is returned unchanged, of safe letters and never empty', () => {
   fc.assert(
     fc.property(text, name => {
       const written = encodeName(name)
@@ -25,7 +25,7 @@ test('a name comes back as it was, of safe letters and never empty', () => {
   )
 })
 
-test('no two names are written alike', () => {
+test('different names have different keys', () => {
   fc.assert(
     fc.property(text, text, (one, other) => {
       expect(encodeName(one) === encodeName(other)).toBe(one === other)
@@ -34,12 +34,12 @@ test('no two names are written alike', () => {
   )
 })
 
-test('nobody is not the one without a name', () => {
+test('a null principal differs from the empty name', () => {
   expect(encodeOptional(null)).not.toBe(encodeOptional(''))
   expect([decodeOptional(encodeOptional(null)), decodeOptional(encodeOptional(''))]).toEqual([null, ''])
 })
 
-test('all keys of a log have one hash tag, which is its own', () => {
+test('all keys of a log have the same unique hash tag', () => {
   const keys = new Keys('p:')
   const tagOf = (key: string) => /\{([^}]*)\}/.exec(key)?.[1]
   fc.assert(
@@ -54,6 +54,6 @@ test('all keys of a log have one hash tag, which is its own', () => {
   )
 })
 
-test('a prefix with a brace is refused: it would put all logs into one slot', () => {
+test('rejects a prefix with a brace, which would put all logs into one slot', () => {
   expect(() => new Keys('app{1}:')).toThrow(expect.objectContaining({ code: 'invalid' }))
 })

@@ -11,7 +11,7 @@ const gc = runInNewContext('gc') as () => void
 const MEGABYTE = 1024 * 1024
 const ALL = { batches: 9, bytes: MEGABYTE }
 
-/** A connection that answers with one batch, as the client makes it of what the server sends. */
+/** A connection that returns one batch, like the client for an answer of the server. */
 function connectionWith(mark: string, body: string): Connection {
   const value = Buffer.from(`${mark} 1 ${body}`).toString()
   const fields = ['0', null, 'version', 'ticket', '', '1', '1', null, null]

@@ -13,7 +13,7 @@ afterAll(() => running.stop())
 
 let prefixes = 0
 
-/** A handle on logs of this test alone, and the prefix of their keys. */
+/** A handle on logs of this test only, and the prefix of their keys. */
 function open(options: { prefix?: string } = {}): { store: LogStore; prefix: string } {
   const { prefix = `test-${++prefixes}:` } = options
   const store = redisStore({ url: running.url, prefix })
@@ -23,7 +23,7 @@ function open(options: { prefix?: string } = {}): { store: LogStore; prefix: str
 
 const keysOf = async (prefix: string) => ((await running.send('KEYS', `${prefix}*`)) as string[]).sort()
 
-describe('what it leaves', () => {
+describe('keys', () => {
   test('two stores with different prefixes do not see each other', async () => {
     const [one, other] = [open(), open()]
     await one.store.create('log', 'ann')
@@ -34,7 +34,7 @@ describe('what it leaves', () => {
     expect(await one.store.restored()).toBe(0)
   })
 
-  test('a prefix that is a pattern is taken as it is', async () => {
+  test('a prefix with pattern characters is used literally', async () => {
     const one = open({ prefix: 'a[b]*?\\:' })
     const other = open({ prefix: 'ab?:' })
     await one.store.create('log', null)
@@ -42,7 +42,7 @@ describe('what it leaves', () => {
     expect([await one.store.restored(), await other.store.restored()]).toEqual([1, 1])
   })
 
-  test('remove leaves no key but the count of marks', async () => {
+  test('remove leaves no key except the count of marks', async () => {
     const { store, prefix } = open()
     for (const streamId of ['{a}b', 'a b\n', '\0', '語']) {
       const writer = await newWriter(store, streamId)
@@ -59,7 +59,7 @@ describe('what it leaves', () => {
 })
 
 describe('scripts', () => {
-  test('what the server forgot is sent again, and happens once', async () => {
+  test('are loaded again after the server forgot them, and run once', async () => {
     const { store } = open()
     const writer = await newWriter(store, 'log')
     const { version } = await headOf(store, 'log')
@@ -84,8 +84,8 @@ describe('scripts', () => {
   })
 })
 
-describe('appends of many logs at once', () => {
-  test('law 1: each has its own outcome, whatever became of its neighbours', async () => {
+describe('appends to many logs at once', () => {
+  test('law 1: each has its own outcome, also when others fail', async () => {
     const { store } = open()
     const writers = await Promise.all(Array.from({ length: 150 }, (_, i) => newWriter(store, `log-${i}`)))
     for (const writer of writers.slice(0, 50)) await store.release(`log-${writers.indexOf(writer)}`, writer.epoch)
@@ -99,7 +99,7 @@ describe('appends of many logs at once', () => {
     expect(new Set(told.slice(100))).toEqual(new Set(['appended 1..2']))
   })
 
-  test('law 5: an append that is sent twice at once is there once, and both are told where', async () => {
+  test('law 5: an append sent twice concurrently is appended once, and both return its sequences', async () => {
     const { store } = open()
     const writers = await Promise.all(Array.from({ length: 5 }, (_, i) => newWriter(store, `log-${i}`)))
     const twice = writers.flatMap((writer, i) =>
@@ -118,7 +118,7 @@ describe('appends of many logs at once', () => {
     expect(head).toBe(2)
   })
 
-  test('law 4: a name with spaces does not pass for two', async () => {
+  test('law 4: a name with spaces is one name', async () => {
     const { store } = open()
     const writer = await newWriter(store, 'log')
     const { incarnation, sequence } = writer.lastAcked
@@ -134,7 +134,7 @@ describe('appends of many logs at once', () => {
     expect((await headOf(store, 'log')).head).toBe(0)
   })
 
-  test('close waits for what was asked for, and later calls are refused', async () => {
+  test('close waits for pending calls, and later calls are rejected', async () => {
     const store = redisStore({ url: running.url, prefix: `test-${++prefixes}:` })
     const writer = await newWriter(store, 'log')
     const append = writer.append(batch('a'))
@@ -150,7 +150,7 @@ describe('appends of many logs at once', () => {
 describe('fork', () => {
   const fork = { principal: 'ann', ticket: { state: 's', due: { at: 'now', program: 'p' } }, closing: null } as const
 
-  test('of two that race for a name one wins, and nothing is left of the other', async () => {
+  test('one of two concurrent forks into one name wins, and the other leaves nothing', async () => {
     const { store, prefix } = open()
     const other = redisStore({ url: running.url, prefix })
     onTestFinished(() => other.close())
@@ -174,12 +174,12 @@ describe('fork', () => {
     for (const key of keys) expect(await running.send('PTTL', key)).toBe(-1)
   })
 
-  test('what its maker left half done goes by itself, and is never seen', async () => {
+  test('a half-made fork of a dead process is removed and never visible', async () => {
     const { store, prefix } = open()
     await store.create('source', null)
     const long = batch('a'.repeat(100))
     await Promise.all(Array.from({ length: 700 }, () => store.append('source', long, guest())))
-    // The maker dies after its first page and before its last.
+    // The process dies after its first page and before its last.
     const between = await proxy(running.url)
     onTestFinished(() => between.stop())
     between.next({ up: { cutAt: 90_000 } })
@@ -197,7 +197,7 @@ describe('fork', () => {
 })
 
 describe('a lost tail', () => {
-  test('law 4: a writer that had more acknowledged is told so, and so is a reader', async () => {
+  test('law 4: is reported to a writer with more acknowledged entries, and to readers', async () => {
     const own = await server()
     onTestFinished(() => own.stop())
     const store = redisStore({ url: own.url })
@@ -208,7 +208,7 @@ describe('a lost tail', () => {
     await writer.append(batch('lost'))
     const { lastAcked } = writer
     await own.restore(copy)
-    // The connection that broke is found out by the first call after it, at the latest.
+    // The first call after the break detects the broken connection at the latest.
     await store.read('log', { sequence: 0 }, { batches: 0, bytes: 1 }).catch(() => {})
     const page = await store.read('log', lastAcked, { batches: 9, bytes: 999 })
     expect([page?.truncated, page?.head]).toEqual(['past-head', 1])
@@ -218,7 +218,7 @@ describe('a lost tail', () => {
     expect(await store.append('log', batch('next'), writer.by)).toEqual({ outcome: 'fenced' })
   })
 
-  test('law 4: also where others have filled its place meanwhile', async () => {
+  test('law 4: is also reported after others have appended at those sequences', async () => {
     const own = await server()
     onTestFinished(() => own.stop())
     const store = redisStore({ url: own.url })

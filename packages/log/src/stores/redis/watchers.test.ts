@@ -15,7 +15,7 @@ afterAll(() => running.stop())
 let prefixes = 0
 let prefix = ''
 
-/** A handle on logs of this test alone; without options another one on the same. */
+/** A handle on logs of this test only. Without options, another handle on the same logs. */
 function open(url?: string, timeout = 5_000): LogStore {
   if (url !== undefined) prefix = `test-${++prefixes}:`
   const store = redisStore({ url: url ?? running.url, prefix, timeout })
@@ -23,7 +23,7 @@ function open(url?: string, timeout = 5_000): LogStore {
   return store
 }
 
-/** Wake-ups, one after the other. */
+/** Wake-ups, one after another. */
 function wakes(store: LogStore, streamId: string) {
   let wake = () => {}
   let next = new Promise<void>(resolve => {
@@ -44,7 +44,7 @@ function wakes(store: LogStore, streamId: string) {
         wake = resolve
       })
     },
-    /** Looks when it is woken, and at no other time. */
+    /** Reads only when woken. */
     async sees(head: number) {
       for (;;) {
         await this.next()
@@ -55,7 +55,7 @@ function wakes(store: LogStore, streamId: string) {
   }
 }
 
-/** Asks until the answer is yes; the test's own timeout says when it never comes. */
+/** Polls until the condition holds. The timeout of the test is the limit. */
 async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await pause(15)
 }
@@ -96,7 +96,7 @@ test('law 2: misses nothing on a connection that silently died, and replaces it'
   await watcher.sees(3)
 })
 
-test('law 2: looks at the log by itself while the subscriber cannot connect', async () => {
+test('law 2: polls the log while the subscriber cannot connect', async () => {
   const between = await proxy(running.url)
   onTestFinished(() => between.stop())
   const store = open(between.url(running.url))
@@ -148,7 +148,7 @@ test('a watch that replaces a stopped one at once is woken', async () => {
 })
 
 test('appends to other logs do not wake a watcher', async () => {
-  // Without the interval in which a watcher looks by itself.
+  // Without polling.
   vi.useFakeTimers({ toFake: ['setInterval'] })
   onTestFinished(() => void vi.useRealTimers())
   const store = open(running.url)
@@ -177,7 +177,7 @@ test('close ends all watches, and a watch on a closed store never wakes', async 
 })
 
 test('law 2: a watch that starts while the previous one is being unsubscribed is woken', async () => {
-  // No question of its own comes between the answers.
+  // No other command is sent between the answers.
   vi.useFakeTimers({ toFake: ['setInterval'] })
   onTestFinished(() => void vi.useRealTimers())
   const between = await proxy(running.url)
@@ -188,7 +188,7 @@ test('law 2: a watch that starts while the previous one is being unsubscribed is
   await wakes(store, 'first').next()
   const [, subscriber] = between.links
   if (subscriber === undefined) throw new Error('nobody listens')
-  // The answer to the beginning arrives, and not yet that to the end.
+  // The answer to the subscribe has arrived, that to the unsubscribe has not.
   const channel = `${prefix}{log}:w`
   const answer = `>3\r\n$9\r\nsubscribe\r\n$${channel.length}\r\n${channel}\r\n:2\r\n`
   const down = subscriber.down + answer.length

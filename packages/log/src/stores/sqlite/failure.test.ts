@@ -84,7 +84,7 @@ describe('calls fail as unavailable with advice for', () => {
     return path
   }
 
-  test('a database of something else is left as it is', async () => {
+  test('a database of another application, which stays unchanged', async () => {
     const path = made(newPath(), 'CREATE TABLE theirs (id)')
     await failureOf(open({ path }).create('log', null))
     const db = new DatabaseSync(path)
@@ -93,7 +93,7 @@ describe('calls fail as unavailable with advice for', () => {
     db.close()
   })
 
-  test('a file to which the process has no right', async () => {
+  test('a file without permission', async () => {
     const own = join(folder, 'own')
     mkdirSync(own)
     const path = join(own, 'logs.db')
@@ -123,7 +123,7 @@ describe('calls fail as unavailable with advice for', () => {
     expect(error.message).toMatch(/put a backup back, then call restored\(\)/)
   })
 
-  test('one that becomes usable is used', async () => {
+  test('a file that becomes usable is used', async () => {
     const path = join(folder, 'later', 'logs.db')
     const store = open({ path })
     const woken = new Promise<void>(resolve => void store.watch('log', resolve))
@@ -148,7 +148,7 @@ describe.each(['normal', 'full'] as const)('a full file, with durability %s', du
     }
   }
 
-  test('refuses what does not fit, keeps what was acknowledged, and works again when there is room', async () => {
+  test('rejects batches that do not fit, keeps acknowledged ones, and works again when there is room', async () => {
     const path = newPath()
     const store = open({ path, durability, maxPages: 100 })
     for (const streamId of ['one', 'two']) await store.create(streamId, null)
@@ -157,7 +157,7 @@ describe.each(['normal', 'full'] as const)('a full file, with durability %s', du
     await store.append('one', batch(large), guest())
     const count = await fill(store, 'two', 'y'.repeat(3000))
     expect(count).toBeGreaterThan(10)
-    // In the worker and with a ticket too, nothing of a refused append is there.
+    // Nothing of a refused append is stored, also in the worker and with a ticket.
     const by = guest()
     const ticket = { ifVersion: version, next: { state: 'moved', due: { at: 'now' as const, program: null } } }
     expect((await failureOf(store.append('two', batch(large), by, ticket))).code).toBe('unavailable')
@@ -174,7 +174,7 @@ describe.each(['normal', 'full'] as const)('a full file, with durability %s', du
     expect(integrityOf(path)).toBe('ok')
   })
 
-  test('one append that does not fit takes none of those with it that are written together', async () => {
+  test('one append that does not fit does not fail the others of its transaction', async () => {
     const store = open({ path: newPath(), durability, maxPages: 60 })
     await store.create('log', null)
     await store.putBlob('log', 'start the worker', new Uint8Array(140_000))

@@ -14,7 +14,7 @@ interface Acked {
   readonly last: number
 }
 
-/** The log by the first text of each batch, after a check that nothing is missing and nothing there twice. */
+/** The log by the first text of each batch, after a check for gaps and repeats. */
 async function placesOf(store: LogStore, streamId: string): Promise<Map<string, string>> {
   const page = await store.read(streamId, { sequence: 0 }, ALL)
   const places = new Map<string, string>()
@@ -36,7 +36,7 @@ const placesTold = (acked: readonly Acked[]) =>
   acked.map(({ text, first, last }): [string, string] => [text, `${first}..${last}`])
 
 describe('several processes on one file', () => {
-  test('law 1: concurrent appends make one log without gap or repeat, and each process is told its sequences', async () => {
+  test('law 1: concurrent appends make one log without gap or repeat, and each process gets its sequences', async () => {
     const path = newPath()
     const store = open({ path })
     await store.create('log', null)
@@ -113,7 +113,7 @@ describe.each(['normal', 'full'])('kill -9 of a writer, with durability %s', dur
     const acked = writer.events<Acked>('acked')
     const places = await placesOf(store, 'log')
     for (const [text, place] of placesTold(acked)) expect(places.get(text)).toBe(place)
-    // At most the one append that was under way is there unacknowledged.
+    // At most the one append in flight is in the log unacknowledged.
     expect(places.size - 30 - acked.length).toBeLessThanOrEqual(1)
     const page = await store.read('log', { sequence: 0 }, { batches: 0, bytes: 0 })
     const moved = [...places.keys()].filter(text => Number(text.split('-')[1]) % 3 === 0)

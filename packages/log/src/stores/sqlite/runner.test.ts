@@ -26,7 +26,7 @@ const FIXTURE = fileURLToPath(new URL('sqlite-process.fixture.ts', import.meta.u
 const { newPath, open } = testFolder()
 const LARGE = 'x'.repeat(200_000)
 
-describe('where a call runs', () => {
+describe('the thread of a call', () => {
   test('runs small writes and reads in place, large writes and durability full in a worker', async () => {
     const before = workers.length
     const store = open({ path: newPath() })
@@ -73,7 +73,7 @@ describe('where a call runs', () => {
   test('many concurrent calls do not block the event loop', async () => {
     const store = open({ path: newPath() })
     const ids = Array.from({ length: 2000 }, (_, n) => `log-${n}`)
-    // However fast the machine is: each call takes a millisecond by this clock, and no turn lasts longer than a few.
+    // Independent of the speed of the machine: each call takes a millisecond by this clock, and no turn takes more than a few.
     let time = performance.now()
     const now = vi.spyOn(performance, 'now').mockImplementation(() => time++)
     onTestFinished(() => now.mockRestore())
@@ -108,7 +108,7 @@ function countTurns() {
 }
 
 describe('a file that another process keeps locked', () => {
-  test('delays appends in the worker only: the event loop goes on and reads are answered', async () => {
+  test('delays appends in the worker only: the event loop continues and reads are answered', async () => {
     const path = newPath()
     const store = open({ path })
     const executed = vi.spyOn(DatabaseSync.prototype, 'exec')
@@ -164,7 +164,7 @@ describe('the worker', () => {
     const { incarnation = '' } = (await store.read('log', { sequence: 0 }, ALL)) ?? {}
     if (claim.outcome !== 'claimed') throw new Error(claim.outcome)
     const { epoch } = claim
-    // Every append writes at least a page. Checkpoints run beside the writes, later on a loaded machine: then it takes more appends.
+    // Every append writes at least a page. Checkpoints run concurrently, later on a loaded machine, which needs more appends.
     const isShort = (appends: number) => statSync(`${path}-wal`).size < (appends * 4096) / 2
     let counter = 0
     while (++counter < 500_000 && !(counter % 1000 === 0 && counter >= 20_000 && isShort(counter))) {
@@ -200,7 +200,7 @@ describe('close', () => {
       store.read('log', { sequence: 0 }, ALL),
     ]
     const closed = store.close()
-    // How much of it the read sees is a matter of time.
+    // The read may see any part of it.
     const answers = [{ first: 1 }, { first: 2 }, { first: 3 }, undefined, { head: expect.any(Number) }]
     expect(await Promise.all(asked)).toMatchObject(answers)
     await closed
@@ -212,7 +212,7 @@ describe('close', () => {
   test('sends nothing but the close to the worker, also during a checkpoint', async () => {
     const store = sqliteStore({ path: newPath() })
     await store.create('log', null)
-    // So much that it begins a checkpoint, which has to bring in what comes after it too.
+    // Enough to start a checkpoint, which also has to include later writes.
     await store.putBlob('log', 'hash', new Uint8Array(17 * 1024 * 1024))
     const [started, worker] = [workers.length, workers.at(-1) as Worker]
     const asked = vi.spyOn(worker, 'postMessage')

@@ -5,7 +5,7 @@ import { ALL, batch, guest, testFolder } from './sqlite-folder.fixture.ts'
 const { newPath, open } = testFolder()
 
 describe('list', () => {
-  test('a token is nothing but what an earlier page gave', async () => {
+  test('rejects a token that is not from an earlier page', async () => {
     const store = open({ path: newPath(), clock: () => 1_700_000_000_000 })
     for (const id of ['a', 'b', 'c']) await store.create(id, 'ann')
     const { next } = await store.list('ann', 1)
@@ -22,7 +22,7 @@ describe('list', () => {
 })
 
 describe('append', () => {
-  test('a call that is wrong in itself is invalid', async () => {
+  test('rejects invalid arguments as invalid', async () => {
     const store = open({ path: newPath() })
     await store.create('log', null)
     const lastAcked = { sequence: 0, incarnation: 'i', epoch: '0' }
@@ -35,7 +35,7 @@ describe('append', () => {
     }
   })
 
-  test('a log has room for as many entries as a place can tell, and says so', async () => {
+  test('reports a log that is full because its sequences are used up', async () => {
     const store = open({ path: newPath() })
     await store.create('log', null)
     const most = 2 ** 32 - 1
@@ -51,7 +51,7 @@ describe('append', () => {
     expect(await store.read('next', { sequence: 0 }, ALL)).toMatchObject({ head: 0, batches: [] })
   })
 
-  test('what the log remembers of its writer survives guests, a trim to the head and another process', async () => {
+  test('the writer state of a log survives guests, a trim to the head and another process', async () => {
     const path = newPath()
     const store = open({ path })
     await store.create('log', null)
@@ -105,7 +105,7 @@ describe('blobs', () => {
     await store.create('source', null)
     await store.putBlob('source', 'hash', new Uint8Array(1_000_000).fill(7))
     const fork = { principal: null, ticket: { state: '', due: { at: null, program: null } }, closing: null }
-    // The file has no room for the bytes twice.
+    // The file has no room to store the bytes twice.
     for (const target of ['one', 'two']) expect(await store.fork('source', 0, target, fork)).toBe('forked')
     for (const gone of ['source', 'one']) {
       await store.remove(gone)
@@ -133,7 +133,7 @@ describe('watch', () => {
     for (const round of [1, 2]) {
       await other.append(`log-${300 + round}`, batch('x'), guest())
       const seen = wait()
-      // The logs are looked at in the order in which they were first watched, so that this one tells that the others were.
+      // Logs are polled in the order of their first watch, so this one shows that the others were polled.
       await other.append('last', batch('x'), guest())
       await seen
     }

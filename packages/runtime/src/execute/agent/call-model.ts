@@ -20,7 +20,7 @@ import { deepCopy } from '../../schema/deep-copy.ts'
 import { keyOf } from '../../session/key.ts'
 import { lastLineOf } from '../../session/last-line.ts'
 import type { ModelCallTelemetry } from '../../telemetry/model-span.ts'
-import { outputInvalid, problemOf } from '../output-stream.ts'
+import { outputInvalid, outputProblem } from '../output-stream.ts'
 import { type AgentExecution, type CompletedModelCall, contextOf, maxCallIdLength } from '../program-execution.ts'
 
 /**
@@ -252,6 +252,6 @@ async function discardAttempt(lane: Lane, answer: ModelAnswer, attempt: number, 
 function correctionOf({ text }: ModelAnswer, failure: MillraceError): LanguageModelV4Prompt {
   // Roles alternate, and some providers reject an empty message.
   const answerText = text.trim() === '' ? '(nothing)' : text
-  const asked = `${excerpt(problemOf(failure))}. Answer again, with the whole JSON document and nothing else.`
+  const asked = `${excerpt(outputProblem(failure))}. Answer again, with the whole JSON document and nothing else.`
   return [{ role: 'assistant', content: [{ type: 'text', text: answerText }] }, syntheticMessage(asked)]
 }

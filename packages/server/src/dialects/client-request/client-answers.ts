@@ -6,7 +6,7 @@ import type { ClientAnswer } from '@millrace/dialects'
 import type { StreamManager } from '@millrace/log'
 import type { Chunk, ToolPart } from '@millrace/protocol'
 import { type Answer, RunError } from '@millrace/runtime'
-import { Refusal } from '../../errors/refusal.ts'
+import { HttpError } from '../../errors/http-error.ts'
 import { omitUndefined } from '../../runs/omit-undefined.ts'
 import type { PublicView } from '../../sessions/message-page.ts'
 
@@ -123,8 +123,9 @@ export function failureFor(answer: Answer, error: unknown): Answer | undefined {
   return { kind: answer.kind, id: answer.id, error: `The output did not fit the tool: ${error.message}` }
 }
 
-/** Refusal of content that a client may not send. */
-export const transcriptRefused = (message: string): Refusal => new Refusal('transcript_refused', `messages: ${message}`)
+/** The error for content that a client may not send. */
+export const transcriptRefused = (message: string): HttpError =>
+  new HttpError('transcript_refused', `messages: ${message}`)
 
 /** Number of log entries that are read at once. */
 const WINDOW = 2000

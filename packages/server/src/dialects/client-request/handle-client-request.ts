@@ -7,7 +7,7 @@ import { type Json, messageIdOf, type RunRequest } from '@millrace/protocol'
 import { type Answer, type RequestOptions, type Run, RunError, type StartOptions } from '@millrace/runtime'
 import type { UploadInput } from '@millrace/runtime/internal'
 import type { Action, Program } from '../../auth/authorize.ts'
-import { Refusal, sessionUnknown } from '../../errors/refusal.ts'
+import { HttpError, sessionUnknown } from '../../errors/http-error.ts'
 import type { RouteCall } from '../../routing/route.ts'
 import { omitUndefined } from '../../runs/omit-undefined.ts'
 import { programKey, withoutVersion } from '../../runs/program.ts'
@@ -233,7 +233,7 @@ class Turn {
     const relevant = open.length > 0 ? open : settled.filter(one => one.runId === latest)
     const runId = relevant[0]?.runId
     if (runId === undefined)
-      throw new Refusal('request_invalid', 'messages: expected a new user message, or an answer to a pending request')
+      throw new HttpError('request_invalid', 'messages: expected a new user message, or an answer to a pending request')
     const answered = await this.#answer(open)
     const sequence = answered ?? (await positionAfterAnswers(services.manager, view, sessionId, runId, relevant))
     return { run: services.runtime.run(sessionId, runId), after: { sequence }, action: 'answer' }
@@ -284,7 +284,7 @@ class Turn {
   #assertSameProgram({ runs }: PublicView, { id, runId }: UserMessage): void {
     const { program = '' } = runs.find(run => run.runId === runId) ?? {}
     if (withoutVersion(program) === programKey(this.#turnRequest.program)) return
-    throw new Refusal(
+    throw new HttpError(
       'transcript_diverged',
       `message ${id}: expected a message that ${programKey(this.#turnRequest.program)} answered, found ${withoutVersion(program) || 'another program'}: edit or regenerate it there, or send it here as a new message with a new id`,
     )
@@ -304,7 +304,7 @@ class Turn {
       if (isAgain) return name
       throw runTakenBack(name)
     }
-    throw new Refusal(
+    throw new HttpError(
       'transcript_diverged',
       'messages: the last message was replaced by another one meanwhile: read the session again, or send it with a new id or Idempotency-Key',
     )

@@ -2,7 +2,7 @@
 
 import type { UserPart } from '@millrace/dialects'
 import { type UploadInput, uploadUrlOf } from '@millrace/runtime/internal'
-import { Refusal } from '../../errors/refusal.ts'
+import { HttpError } from '../../errors/http-error.ts'
 import type { Services } from '../../routing/services.ts'
 import { isFilename, isMediaType } from '../../runs/uploads.ts'
 
@@ -39,11 +39,11 @@ export function filesIn({ limits }: Pick<Services, 'limits'>, parts: readonly Fi
   let bytes = 0
   for (const { data } of files) {
     if (data.byteLength > uploadBytes)
-      throw new Refusal('input_too_large', `input: expected files of at most ${uploadBytes} bytes`)
+      throw new HttpError('input_too_large', `input: expected files of at most ${uploadBytes} bytes`)
     bytes += data.byteLength
   }
   if (bytes > attachedBytes)
-    throw new Refusal('input_too_large', `input: expected files of at most ${attachedBytes} bytes in total`)
+    throw new HttpError('input_too_large', `input: expected files of at most ${attachedBytes} bytes in total`)
   return files
 }
 

@@ -1,7 +1,7 @@
 // Ids in requests of dialect clients, mapped to ids that are valid in the log.
 
 import { createHash } from 'node:crypto'
-import { Refusal } from '../../errors/refusal.ts'
+import { HttpError } from '../../errors/http-error.ts'
 import { isName, NAME_RULE } from '../../routing/names.ts'
 
 /** An id derived from its arguments: the same arguments always give the same id. */
@@ -20,7 +20,7 @@ export function messageIdFor(id: string | undefined): string | undefined {
 /** Checks a session id that comes in a body or query. @throws `request_invalid` */
 export function checkSessionId(id: string): string {
   if (isName(id) && !RESERVED.includes(id)) return id
-  throw new Refusal('request_invalid', `session: expected ${NAME_RULE}, and none of ${RESERVED.join(' ')}`)
+  throw new HttpError('request_invalid', `session: expected ${NAME_RULE}, and none of ${RESERVED.join(' ')}`)
 }
 
 /** Ids that have another meaning in the path of a session. */
@@ -30,5 +30,5 @@ const RESERVED = ['.', '..', 'stream']
 export function checkRunId(what: string, id: string | null | undefined): string | undefined {
   if (id === undefined || id === null || id === '') return undefined
   if (isName(id)) return id
-  throw new Refusal('request_invalid', `${what}: expected ${NAME_RULE}`)
+  throw new HttpError('request_invalid', `${what}: expected ${NAME_RULE}`)
 }

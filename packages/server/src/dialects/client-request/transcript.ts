@@ -2,7 +2,7 @@
 // may contain messages that never arrived here and lack messages of others. In doubt a message counts as a repetition, which is always safe to answer.
 
 import type { ClientMessage } from '@millrace/dialects'
-import { Refusal } from '../../errors/refusal.ts'
+import { HttpError } from '../../errors/http-error.ts'
 import type { PublicView } from '../../sessions/message-page.ts'
 import { urlOf } from './inline-files.ts'
 
@@ -115,7 +115,7 @@ class TextMatcher {
       if (isLast) at++
     }
     if (at === all) return isLast ? { at: all - 1, is: 'same' } : { at: all, is: 'new' }
-    throw new Refusal(
+    throw new HttpError(
       'transcript_diverged',
       'messages: expected the messages of this session: read it again, or use another session',
     )

@@ -3,7 +3,7 @@
 import type { ResumeRequest, SubmitToolResult } from '@millrace/dialects/helix/schemas'
 import type { Ticket } from '@millrace/log'
 import type { Answer, ErrorCode, ResumeOptions } from '@millrace/runtime'
-import { Refusal } from '../../errors/refusal.ts'
+import { HttpError } from '../../errors/http-error.ts'
 import { omitUndefined } from '../../runs/omit-undefined.ts'
 import { currentRunId } from '../../runs/target-run.ts'
 
@@ -44,11 +44,11 @@ export const SUBMIT_STATUSES: Partial<Record<ErrorCode, 'already_completed' | 'l
 }
 
 /** The runtime answer for a submitted result. An error for a call that waits for its approval denies the approval. */
-export function answerOf(submitted: SubmitToolResult, { pendings }: Ticket): Answer {
+export function answerFromToolResult(submitted: SubmitToolResult, { pendings }: Ticket): Answer {
   if (submitted.kind === 'approval-response') {
     const { approvalId: id, toolCallId, approved, reason } = submitted
     if (toolCallId !== undefined && !id.endsWith(`::${toolCallId}`))
-      throw new Refusal('request_invalid', 'toolCallId: expected the tool call of the approval')
+      throw new HttpError('request_invalid', 'toolCallId: expected the tool call of the approval')
     return omitUndefined({ kind: 'approval', id, approved, reason }) as unknown as Answer
   }
   if (submitted.kind === 'interrupt-response')

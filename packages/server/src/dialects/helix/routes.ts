@@ -32,7 +32,7 @@ import { handleClientRequest } from '../client-request/handle-client-request.ts'
 import { checkRunId } from '../client-request/names.ts'
 import { withInlineBlobs } from '../run-stream/inline-blobs.ts'
 import { HelixStream, type HelixStreamOptions, helixFraming } from './helix-stream.ts'
-import { answerOf, resumeOptionsOf, SUBMIT_STATUSES, sessionStatus } from './requests.ts'
+import { answerFromToolResult, resumeOptionsOf, SUBMIT_STATUSES, sessionStatus } from './requests.ts'
 
 const session = { sessionId: SessionQuerySchema }
 
@@ -179,7 +179,7 @@ export const helix = [
       const caller = await callerOf(call, sessionId)
       const { ticket } = await requireSession(services, caller, sessionId)
       try {
-        await services.runtime.answer(sessionId, answerOf(body, ticket), answererOf(caller))
+        await services.runtime.answer(sessionId, answerFromToolResult(body, ticket), answererOf(caller))
         return json(200, { status: 'accepted', continuation: 'automatic' })
       } catch (error) {
         const status = error instanceof RunError ? SUBMIT_STATUSES[error.code] : undefined

@@ -3,7 +3,7 @@ import { type BufferedStreamResult, type StreamChunk, summarizeStreamChunks } fr
 import { StreamChunkSchema, StructuredDataChunkSchema } from '@millrace/dialects/kortyx/schemas'
 import { decodeCursor } from '@millrace/protocol'
 import * as z from 'zod'
-import { draining, Refusal } from '../../errors/refusal.ts'
+import { draining, HttpError } from '../../errors/http-error.ts'
 import { json, type Reply } from '../../http/reply.ts'
 import type { RouteCall } from '../../routing/route.ts'
 import { reauthorizeSession } from '../../sessions/session-access.ts'
@@ -88,7 +88,7 @@ async function chunksOf(
   const keep = (chunk: StreamChunk): string => {
     length += JSON.stringify(chunk).length
     if (length > MAX_CHARACTERS)
-      throw new Refusal(
+      throw new HttpError(
         'request_invalid',
         `stream: expected a run of at most ${MAX_CHARACTERS} characters: request it with stream: true`,
       )

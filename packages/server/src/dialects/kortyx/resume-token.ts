@@ -3,7 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import type { ClientAnswer, ClientRequest } from '@millrace/dialects'
-import { type AnsweredRequest, answerOf } from '@millrace/dialects/kortyx'
+import { type AnsweredRequest, answerFromSelection } from '@millrace/dialects/kortyx'
 import type { Resume } from '@millrace/dialects/kortyx/schemas'
 import { RunError } from '@millrace/runtime'
 import type { RouteCall } from '../../routing/route.ts'
@@ -31,7 +31,7 @@ export async function answerByToken(
     if (!request.isOpen) throw tokenUsed(requestId)
     return {}
   }
-  const answer = answerOf(request.answered, selected)
+  const answer = answerFromSelection(request.answered, selected)
   if (answer === undefined)
     throw new RunError('answer_invalid', `resume ${requestId}: expected a selection that fits the request`)
   const isAgain = isDeepStrictEqual(request.answer, answer) && view.runs.at(-1)?.runId === request.runId

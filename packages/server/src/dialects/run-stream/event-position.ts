@@ -3,7 +3,7 @@
 import { type StreamManager, TruncatedError } from '@millrace/log'
 import { decodeCursor } from '@millrace/protocol'
 import { type Run, RunError } from '@millrace/runtime'
-import { Refusal } from '../../errors/refusal.ts'
+import { HttpError } from '../../errors/http-error.ts'
 import type { SessionIdentity } from '../../sessions/session-access.ts'
 import { assertIncarnation } from '../../stream/control-frames.ts'
 
@@ -23,7 +23,7 @@ export function eventPositionIn(name: string, token: string | null | undefined):
   if (token === null || token === undefined || token === '') return undefined
   const [, cursor, event] = (token.length <= MAX_TOKEN_LENGTH && TOKEN.exec(token)) || []
   if (cursor === undefined)
-    throw new Refusal('cursor_invalid', `${name}: expected an event id of this stream, unchanged`)
+    throw new HttpError('cursor_invalid', `${name}: expected an event id of this stream, unchanged`)
   const { sequence } = decodeCursor(cursor)
   return { sequence, cursor, ...(event !== undefined && { event: Number(event) }) }
 }

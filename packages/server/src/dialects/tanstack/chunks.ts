@@ -3,7 +3,7 @@
 import { type TanstackChunk, tanstackDialect } from '@millrace/dialects/tanstack'
 import { type ChatRequest, clientRequestOf, dataOf } from '@millrace/dialects/tanstack/schemas'
 import { messageIdOf } from '@millrace/protocol'
-import { Refusal } from '../../errors/refusal.ts'
+import { HttpError } from '../../errors/http-error.ts'
 import { negotiate } from '../../http/accept.ts'
 import type { Reply } from '../../http/reply.ts'
 import type { RouteCall } from '../../routing/route.ts'
@@ -27,7 +27,7 @@ export async function replyWithChunks(call: RouteCall<ChatRequest, ChunksQuery>)
   const format = query.format ?? negotiate(request.headers.get('accept'), ['sse', 'ndjson'])
   const sessionId = body.data?.conversationId ?? body.conversationId
   if (sessionId === undefined)
-    throw new Refusal('body_invalid', 'body.data.conversationId: expected the id of the conversation, as a string')
+    throw new HttpError('body_invalid', 'body.data.conversationId: expected the id of the conversation, as a string')
   const agent = params['agent'] as string
   const turnRequest = {
     sessionId: checkSessionId(sessionId),

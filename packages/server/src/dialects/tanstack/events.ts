@@ -9,7 +9,7 @@ import {
 } from '@millrace/dialects/tanstack'
 import { clientRequestOfInput, isDecision, type RunAgentInput } from '@millrace/dialects/tanstack/schemas'
 import type { Entry } from '@millrace/protocol'
-import { Refusal } from '../../errors/refusal.ts'
+import { HttpError } from '../../errors/http-error.ts'
 import { negotiate } from '../../http/accept.ts'
 import { json, type Reply } from '../../http/reply.ts'
 import type { RouteCall } from '../../routing/route.ts'
@@ -73,7 +73,10 @@ export async function readOrJoin(call: RouteCall<undefined, EventsQuery>): Promi
   const named = query.threadId === undefined || found?.sessionId === query.threadId ? found : undefined
   const sessionId = named?.sessionId ?? query.threadId
   if (sessionId === undefined)
-    throw new Refusal('request_invalid', 'threadId: expected the session of the run, because runId does not contain it')
+    throw new HttpError(
+      'request_invalid',
+      'threadId: expected the session of the run, because runId does not contain it',
+    )
   const runId = named?.runId ?? query.runId
   const { offset } = query
   const position =
@@ -92,7 +95,7 @@ export async function readOrJoin(call: RouteCall<undefined, EventsQuery>): Promi
 async function sessionReply(call: RouteCall<undefined, EventsQuery>): Promise<Reply> {
   const { services, query, request } = call
   const { threadId } = query
-  if (threadId === undefined) throw new Refusal('request_invalid', 'threadId: expected a session id')
+  if (threadId === undefined) throw new HttpError('request_invalid', 'threadId: expected a session id')
   negotiate(request.headers.get('accept'), ['json'])
   const sessionId = checkSessionId(threadId)
   const caller = await callerInSession(call, sessionId)

@@ -1,0 +1,26 @@
+import type { DefaultTheme } from 'vitepress'
+
+type Options = NonNullable<DefaultTheme.LocalSearchOptions['miniSearch']>
+
+/**
+ * Ranks titles and headings over body text, and pages that teach over pages that list.
+ * The browser gets the text of these functions, so they use nothing outside of themselves.
+ */
+export const search: Options = {
+  options: {
+    // "approval" finds "Approvals", and the reverse.
+    processTerm: term => term.toLowerCase().replace(/([^su])s$/, '$1'),
+  },
+  searchOptions: {
+    fuzzy: 0.2,
+    prefix: true,
+    boost: { title: 8, titles: 2, text: 1 },
+    boostDocument: (id, _term, stored) => {
+      const path = String(id)
+      const isPage = Array.isArray(stored?.['titles']) && stored['titles'].length === 0
+      const isTeaching = /^\/(guide\/(?!migrate)|get-started|concepts)/.test(path)
+      const isListing = /^\/(source|examples|packages|bench|architecture|reference\/(seeds|behaviours))/.test(path)
+      return (isPage ? 4 : 1) * (isTeaching ? 2 : isListing ? 0.5 : 1)
+    },
+  },
+}

@@ -1,0 +1,64 @@
+import { noticeAndDeadlineProgram } from '../../ticket/notice.ts'
+import { mustStop } from '../../ticket/ticket.ts'
+import type { ActorMode } from './actor-mode.fixture.ts'
+import { RunDriver } from './run-driver.fixture.ts'
+import { scriptOf } from './run-script.fixture.ts'
+import type { Actor } from './schedule-actor.fixture.ts'
+
+export const PROGRAMS = ['agent:one@1', 'agent:two@1'] as const
+/** A program that is sometimes requested and that no driver has. */
+export const UNKNOWN_PROGRAM = 'agent:nobody@1'
+
+/** Claims due logs and drives each until it ends, pauses or is lost. */
+export async function driverActor(actor: Actor, seed: number, manners: ActorMode): Promise<never> {
+  const { random, manager } = actor
+  // Some drivers have only one of the programs.
+  const own = random.chance(0.7) ? PROGRAMS : PROGRAMS.slice(0, 1)
+  for (;;) {
+    await actor.sleep(5, manners.isFinishing ? 300 : 120)
+    const programs = manners.isFinishing ? PROGRAMS : own
+    actor.does('due')
+    // A deadline may be behind a pending notification.
+    const names = [
+      ...programs,
+      ...programs.map(program => noticeAndDeadlineProgram(program)),
+      noticeAndDeadlineProgram(),
+    ]
+    const due = (await actor.tries(() => manager.due(names))) ?? []
+    // Sometimes takes over a log from a writer that may be alive.
+    const takeover = !manners.isFinishing && random.chance(0.06)
+    const streamId = takeover ? random.pick([...due, ...actor.streams]) : due[0] && random.pick(due)
+    if (streamId !== undefined) await actor.tries(() => drive(actor, seed, streamId, programs, takeover))
+  }
+}
+
+async function drive(
+  actor: Actor,
+  seed: number,
+  streamId: string,
+  programs: readonly string[],
+  takeover: boolean,
+): Promise<void> {
+  const { manager, world } = actor
+  const info = await manager.getInfo(streamId)
+  if (info === null) return
+  const { run, requests } = info.ticket
+  const wanted = run ?? requests[0]
+  if (wanted === undefined) return
+  const { runId, program } = wanted
+  // Any driver can end a run that is to stop.
+  if (!programs.includes(program) && !mustStop(info.ticket)) return
+  const agentType = /:(.*)@/.exec(program)?.[1] as string
+  actor.does(`claim ${streamId} for ${runId}${takeover ? ', taking it over' : ''}`)
+  const writer = await manager.createWriter(streamId, { runId, agentType, program, takeover })
+  const isLive = writer.ticket.run?.runId === runId
+  // Between the read and the claim, another driver may have ended the run, or the log may have been replaced.
+  const isWanted = isLive || (!writer.ticket.run && writer.ticket.requests[0]?.runId === runId)
+  try {
+    const isOwn = programs.includes(program) || (isLive && mustStop(writer.ticket))
+    if (isWanted && isOwn) await new RunDriver(actor, writer, runId, scriptOf(seed, runId)).run()
+  } finally {
+    world.scheduler.note(`${actor.process.name}: lets ${streamId} go`)
+    await writer.close()
+  }
+}

@@ -1,0 +1,260 @@
+// Wraps the real store: each answer is compared with the record of earlier answers.
+
+import type { Cursor, UnprovenCursor } from '@millrace/protocol'
+import { decodeBatch } from '../../store/entry.ts'
+import type {
+  AppendResult,
+  Batch,
+  ClaimResult,
+  Fork,
+  ForkResult,
+  GuestAppend,
+  ListPage,
+  LogStore,
+  Page,
+  ReadLimit,
+  StoredSnapshot,
+  TicketMove,
+  WriterAppend,
+} from '../../store/log-store.ts'
+import { dueOf, ticketOf } from '../../ticket/ticket.ts'
+import { LogRecord } from './log-record.fixture.ts'
+import type { World } from './schedule-world.fixture.ts'
+
+/** On a store with its own clock, a lease lasts until the schedule lets it expire. */
+const HOUR = 3_600_000
+
+/** Does not pass on `watch`: the schedule decides when wake-ups arrive. */
+export class RecordingStore implements Omit<LogStore, 'watch'> {
+  readonly maxBatchBytes: number
+  readonly #store: LogStore
+  readonly #world: World
+
+  constructor(store: LogStore, world: World) {
+    this.#store = store
+    this.#world = world
+    this.maxBatchBytes = store.maxBatchBytes
+  }
+
+  #log(streamId: string): LogRecord | undefined {
+    return this.#world.logs.get(streamId)
+  }
+
+  /** A log under a new incarnation. */
+  async #named(log: LogRecord): Promise<void> {
+    const page = await this.#store.read(log.streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
+    const incarnation = page?.incarnation as string
+    const isNew = !log.incarnations.includes(incarnation)
+    this.#world.check(isNew, 'law 2', () => `${log.streamId} has the incarnation of before`)
+    log.incarnations.push(incarnation)
+    log.epoch = log.leaseUntil = null
+    log.latest = undefined
+    log.laws.released()
+    if (log.version === '') log.version = page?.version as string
+  }
+
+  /** The clock for expiry of leases. */
+  get #now(): number {
+    const { place, scheduler } = this.#world
+    return place.clock?.time ?? scheduler.now
+  }
+
+  /** Lets expired leases end on a store with its own clock. */
+  async #expire(): Promise<void> {
+    const { place, logs, scheduler } = this.#world
+    if (place.clock) return
+    for (const log of logs.values()) {
+      if (log.leaseUntil === null || log.leaseUntil > scheduler.now || log.epoch === null) continue
+      await this.#store.renew(log.streamId, log.epoch, 0)
+    }
+  }
+
+  async create(streamId: string, principal: string | null): Promise<boolean> {
+    const isNew = await this.#store.create(streamId, principal)
+    this.#world.check(isNew !== this.#world.logs.has(streamId), 'law 1', () => `create of ${streamId} said ${isNew}`)
+    if (!isNew) return false
+    const log = new LogRecord(this.#world, streamId)
+    this.#world.logs.set(streamId, log)
+    await this.#named(log)
+    return true
+  }
+
+  async append(
+    streamId: string,
+    batch: Batch,
+    by: WriterAppend | GuestAppend,
+    ticket?: TicketMove,
+  ): Promise<AppendResult> {
+    const log = this.#log(streamId)
+    const result = await this.#store.append(streamId, batch, by, ticket)
+    if (log) log.append(batch, by, ticket, result)
+    else {
+      const expected = 'epoch' in by ? 'fenced' : 'moved'
+      this.#world.check(result.outcome === expected, 'law 4', () => `append to no log: ${result.outcome}`)
+    }
+    if ('clock' in result) this.#world.clock = Math.max(this.#world.clock, result.clock)
+    if (result.outcome === 'appended') this.#world.wake(streamId)
+    return result
+  }
+
+  async read(streamId: string, after: Cursor | UnprovenCursor, limit: ReadLimit): Promise<Page | undefined> {
+    const page = await this.#store.read(streamId, after, limit)
+    if (page) this.#world.clock = Math.max(this.#world.clock, page.clock)
+    return page
+  }
+
+  find(streamId: string, key: string): ReturnType<LogStore['find']> {
+    return this.#store.find(streamId, key)
+  }
+
+  async claim(streamId: string, owner: string, ttl: number, takeover: boolean): Promise<ClaimResult> {
+    await this.#expire()
+    const { place } = this.#world
+    const claim = await this.#store.claim(streamId, owner, place.clock ? ttl : HOUR, takeover)
+    const log = this.#log(streamId)
+    const isHeld = log !== undefined && log.leaseUntil !== null && log.leaseUntil > this.#now && !takeover
+    const expected = log === undefined ? 'absent' : isHeld ? 'busy' : 'claimed'
+    this.#world.check(claim.outcome === expected, 'law 4', () => {
+      return `claim of ${streamId}: expected ${expected}, was ${claim.outcome}`
+    })
+    if (claim.outcome !== 'claimed' || log === undefined) return claim
+    log.epoch = claim.epoch
+    log.latest = undefined
+    log.leaseUntil = this.#now + ttl
+    this.#world.wake(streamId)
+    return claim
+  }
+
+  async renew(streamId: string, epoch: string, ttl: number): ReturnType<LogStore['renew']> {
+    const renewed = await this.#store.renew(streamId, epoch, this.#world.place.clock ? ttl : HOUR)
+    const log = this.#log(streamId)
+    const isOwn = log?.epoch === epoch
+    this.#world.check((renewed !== undefined) === isOwn, 'law 4', () => `renewal of ${epoch}: ${renewed}`)
+    if (renewed && log) log.leaseUntil = this.#now + ttl
+    return renewed
+  }
+
+  async release(streamId: string, epoch: string): Promise<void> {
+    await this.#store.release(streamId, epoch)
+    const log = this.#log(streamId)
+    if (log?.epoch !== epoch) return
+    log.epoch = log.leaseUntil = null
+    log.laws.released()
+    this.#world.wake(streamId)
+  }
+
+  async due(programs: readonly string[], limit: number): Promise<readonly string[]> {
+    await this.#expire()
+    const found = await this.#store.due(programs, limit)
+    const expected = [...this.#world.logs.values()].filter(log => this.#isDue(log, programs)).map(log => log.streamId)
+    for (const streamId of found) {
+      this.#world.check(expected.includes(streamId), 'due', () => `${streamId} is told to be due and is not`)
+    }
+    for (const streamId of expected) {
+      const isThere = found.includes(streamId) || found.length >= limit
+      this.#world.check(isThere, 'due', () => `nobody finds ${streamId}, whose ticket is due`)
+    }
+    return found
+  }
+
+  #isDue(log: LogRecord, programs: readonly string[]): boolean {
+    const { place, clock } = this.#world
+    const { program } = dueOf(log.ticket)
+    const isLeased = log.leaseUntil !== null && log.leaseUntil > this.#now
+    if (isLeased || log.dueAt === null || log.dueAt > (place.clock?.time ?? clock)) return false
+    return program === null || programs.includes(program)
+  }
+
+  putSnapshot(streamId: string, snapshot: StoredSnapshot, keep: number): Promise<void> {
+    return this.#store.putSnapshot(streamId, snapshot, keep)
+  }
+
+  getSnapshot(streamId: string, atMost: number): Promise<StoredSnapshot | undefined> {
+    return this.#store.getSnapshot(streamId, atMost)
+  }
+
+  putBlob(streamId: string, hash: string, data: Uint8Array): Promise<void> {
+    return this.#store.putBlob(streamId, hash, data)
+  }
+
+  getBlob(streamId: string, hash: string): Promise<Uint8Array | undefined> {
+    return this.#store.getBlob(streamId, hash)
+  }
+
+  async trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {
+    const log = this.#log(streamId)
+    // A last check before the removal.
+    if (log) await log.verify(this.#store)
+    const done = await this.#store.trim(streamId, floor, ifVersion)
+    const expected = log !== undefined && (ifVersion === undefined || ifVersion === log.version)
+    this.#world.check(done === expected, 'law 12', () => `trim of ${streamId}: expected ${expected}, was ${done}`)
+    if (done && log?.trim(Math.min(floor, log.head))) this.#world.wake(streamId)
+    return done
+  }
+
+  async fork(source: string, at: number, target: string, fork: Fork): Promise<ForkResult> {
+    const result = await this.#store.fork(source, at, target, fork)
+    const from = this.#log(source)
+    const isOut = from !== undefined && (at > from.head || at < from.floor)
+    const expected = !from ? 'absent' : this.#log(target) ? 'exists' : isOut ? 'out-of-range' : 'forked'
+    this.#world.check(result === expected, 'fork', () => `of ${source} at ${at}: expected ${expected}, was ${result}`)
+    if (result === 'forked' && from) await this.#forked(from, at, target, fork)
+    return result
+  }
+
+  /** The record of a fork: the entries of its source up to the position, and the closing batch. */
+  async #forked(from: LogRecord, at: number, target: string, { ticket, closing }: Fork): Promise<void> {
+    const log = new LogRecord(this.#world, target)
+    this.#world.logs.set(target, log)
+    await this.#named(log)
+    log.floor = from.floor
+    for (const batch of from.batches.filter(({ first }) => first <= at)) {
+      const last = Math.min(batch.last, at)
+      log.push({ ...batch, last, entries: batch.entries.filter(({ sequence }) => sequence <= at) })
+      log.laws.copy(batch.entries.filter(({ sequence }) => sequence <= at))
+    }
+    for (const [key, place] of from.keys) if (place.first <= at) log.keys.set(key, place)
+    const page = await this.#store.read(target, { sequence: at }, { batches: 1, bytes: 1 })
+    const timestamp = page?.batches[0]?.timestamp ?? page?.clock ?? 0
+    if (closing) {
+      const { batch, nonce } = closing
+      const stored = { first: at + 1, last: at + batch.count, timestamp, mark: nonce, body: batch.body }
+      const entries = decodeBatch(stored)
+      log.push({ ...stored, entries })
+      log.laws.copy(entries)
+    }
+    log.move(ticketOf(ticket.state), page?.createdAt ?? 0)
+    log.laws.forked()
+    await log.verify(this.#store)
+  }
+
+  list(principal: string | null, limit: number, after?: string): Promise<ListPage> {
+    return this.#store.list(principal, limit, after)
+  }
+
+  async remove(streamId: string, ifVersion?: string): Promise<boolean> {
+    const log = this.#log(streamId)
+    if (log) await log.verify(this.#store)
+    const was = await this.#store.remove(streamId, ifVersion)
+    const expected = log !== undefined && (ifVersion === undefined || ifVersion === log.version)
+    this.#world.check(was === expected, 'law 5', () => `remove of ${streamId}: expected ${expected}, was ${was}`)
+    if (!was || !log) return was
+    this.#world.logs.delete(streamId)
+    this.#world.removed.push(log)
+    this.#world.wake(streamId)
+    return true
+  }
+
+  async restored(): Promise<number> {
+    const count = await this.#store.restored()
+    const { logs } = this.#world
+    this.#world.check(count === logs.size, 'law 2', () => `restored: expected ${logs.size} logs, was ${count}`)
+    for (const log of logs.values()) {
+      await this.#named(log)
+      this.#world.wake(log.streamId)
+    }
+    return count
+  }
+
+  async close(): Promise<void> {}
+}

@@ -1,0 +1,242 @@
+// Runs one thing at a time: each store call and timer of an actor waits here until it is picked. One seed decides which is picked and
+// what happens to it, so a schedule is reproducible on every store.
+
+import { LogError } from '../../store/log-error.ts'
+import type { Timers } from '../../store/timers.ts'
+import type { Faults } from './faults.fixture.ts'
+import type { Random } from './random.fixture.ts'
+
+/** A process of an actor. Calls and timers of a dead process never complete. */
+export class Process {
+  readonly name: string
+  isAlive = true
+  /** The step before which it is suspended. */
+  frozenUntil = 0
+
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
+interface Call {
+  readonly process: Process
+  readonly label: string
+  readonly run: () => Promise<unknown>
+  readonly answer: PromiseWithResolvers<unknown>
+  notBefore: number
+}
+
+interface ScheduledTimer {
+  readonly process: Process
+  readonly at: number
+  readonly ring: () => void
+}
+
+/** A request in flight without a caller that waits for it. */
+interface LateRequest {
+  readonly label: string
+  readonly run: () => Promise<unknown>
+  readonly notBefore: number
+}
+
+const settled = () => new Promise<void>(done => setImmediate(done))
+
+/** The largest time jump when every process waits, in ms. */
+const MAX_WAIT_MS = 1_000
+
+export class Scheduler {
+  readonly random: Random
+  /** The trace of a failed schedule. */
+  readonly trace: string[] = []
+  faults: Faults
+  /** The clock of all processes, in ms. */
+  now = 1_000_000
+  steps = 0
+  readonly counts: Record<string, number> = {}
+  /** Called with a process that died, to start its successor. */
+  onDeath: (process: Process) => void = () => {}
+  /** Called before each step, after time has passed. */
+  onTime: () => void = () => {}
+  #calls: Call[] = []
+  #alarms: ScheduledTimer[] = []
+  #late: LateRequest[] = []
+
+  constructor(random: Random, faults: Faults) {
+    this.random = random
+    this.faults = faults
+  }
+
+  note(line: string): void {
+    this.trace.push(`${this.steps} @${this.now} ${line}`)
+  }
+
+  count(what: string): void {
+    this.counts[what] = (this.counts[what] ?? 0) + 1
+  }
+
+  /** Queues a call of a process until its turn. */
+  call<T>(process: Process, label: string, run: () => Promise<T>): Promise<T> {
+    const answer = Promise.withResolvers<unknown>()
+    // A rejection may have no handler left.
+    answer.promise.catch(() => {})
+    if (process.isAlive) this.#calls.push({ process, label, run, answer, notBefore: this.steps })
+    return answer.promise as Promise<T>
+  }
+
+  /** Fires once, unless cancelled or its process died. */
+  after(process: Process, ms: number, ring: () => void): () => void {
+    const alarm = { process, at: this.now + Math.max(0, ms), ring }
+    if (process.isAlive) this.#alarms.push(alarm)
+    return () => {
+      this.#alarms = this.#alarms.filter(other => other !== alarm)
+    }
+  }
+
+  /** The time for a process. */
+  timersOf(process: Process): Timers {
+    return { now: () => this.now, after: (ms, ring) => this.after(process, ms, ring) }
+  }
+
+  /** Kills a process. A request in flight may still arrive. */
+  kill(process: Process, why: string): void {
+    this.note(`${process.name} dies ${why}`)
+    this.count('deaths')
+    process.isAlive = false
+    for (const call of this.#calls) {
+      if (call.process === process && this.random.chance(0.3)) this.#deliverLate(call)
+    }
+    this.retire(process)
+    this.onDeath(process)
+  }
+
+  /** Removes a process. */
+  retire(process: Process): void {
+    process.isAlive = false
+    this.#calls = this.#calls.filter(call => call.process !== process)
+    this.#alarms = this.#alarms.filter(alarm => alarm.process !== process)
+  }
+
+  /** Ends all faults: delayed calls continue and requests in flight arrive. */
+  async calm(faults: Faults): Promise<void> {
+    this.faults = faults
+    for (const call of this.#calls) {
+      call.notBefore = 0
+      call.process.frozenUntil = 0
+    }
+    for (const late of this.#late.splice(0)) await this.#arrive(late)
+  }
+
+  /** One step: a call, a timer, or a late request. Returns false if nothing is left. */
+  async step(): Promise<boolean> {
+    await settled()
+    const { random, faults } = this
+    this.steps++
+    this.now += random.chance(faults.pause) ? random.below(faults.pauseMs) : random.below(4)
+    const ready = this.#ready()
+    if (ready === undefined) return false
+    this.onTime()
+    if (ready.length === 0) return true
+    await random.pick(ready)()
+    await settled()
+    return true
+  }
+
+  /** Everything that can happen now. Advances the time if nothing else can happen. Undefined if that does not help. */
+  #ready(): (() => Promise<void>)[] | undefined {
+    const { steps } = this
+    const isFree = ({ frozenUntil }: Process) => frozenUntil <= steps
+    const calls = this.#calls.filter(({ process, notBefore }) => notBefore <= steps && isFree(process))
+    const late = this.#late.filter(({ notBefore }) => notBefore <= steps)
+    const alarms = this.#alarms.filter(({ process }) => isFree(process))
+    if (calls.length === 0 && late.length === 0 && alarms.length > 0) {
+      const next = alarms.reduce((soonest, { at }) => Math.min(soonest, at), Number.POSITIVE_INFINITY)
+      this.now = Math.max(this.now, Math.min(next, this.now + MAX_WAIT_MS))
+    }
+    const due = alarms.filter(({ at }) => at <= this.now)
+    if (this.#calls.length + this.#late.length + this.#alarms.length === 0) return undefined
+    return [
+      ...calls.map(call => () => this.#serve(call)),
+      ...late.map(late => () => this.#arrive(late)),
+      ...due.map(alarm => () => this.#ring(alarm)),
+    ]
+  }
+
+  async #ring(alarm: ScheduledTimer): Promise<void> {
+    this.#alarms = this.#alarms.filter(other => other !== alarm)
+    alarm.ring()
+  }
+
+  async #arrive(late: LateRequest): Promise<void> {
+    this.#late = this.#late.filter(other => other !== late)
+    this.note(`late: ${late.label}`)
+    await late.run().catch(() => {})
+  }
+
+  /** Decides the fate of a call and applies it. */
+  async #serve(call: Call): Promise<void> {
+    const { process, label } = call
+    const fate = this.faults.fate(this.random)
+    if (fate !== 'answered') this.count(fate)
+    switch (fate) {
+      case 'stalled':
+        call.notBefore = this.steps + this.random.between(5, 80)
+        this.note(`${process.name} ${label}: stalls`)
+        return
+      case 'frozen':
+        process.frozenUntil = this.steps + this.random.between(20, 150)
+        this.note(`${process.name} freezes`)
+        return
+      case 'request-lost':
+        return this.#fail(call, 'request lost')
+      case 'delivered-late':
+        this.#deliverLate(call)
+        return this.#fail(call, 'given up on, still under way')
+      case 'connection-cut':
+        for (const other of this.#calls.filter(other => other.process === process)) {
+          if (this.random.chance(0.5)) this.#deliverLate(other)
+          this.#fail(other, 'connection cut')
+        }
+        return
+      case 'death-before':
+        return this.kill(process, `before ${label}`)
+      case 'reply-lost':
+        await call.run().catch(() => {})
+        return this.#fail(call, 'reply lost')
+      case 'death-after':
+        await call.run().catch(() => {})
+        this.#remove(call)
+        return this.kill(process, `after ${label}`)
+      case 'delivered-twice':
+        this.#deliverLate(call)
+        return this.#answer(call)
+      case 'answered':
+        return this.#answer(call)
+    }
+  }
+
+  async #answer(call: Call): Promise<void> {
+    const { process, label, run, answer } = call
+    this.#remove(call)
+    this.note(`${process.name} ${label}`)
+    try {
+      answer.resolve(await run())
+    } catch (error) {
+      this.note(`${process.name} ${label}: ${error}`)
+      answer.reject(error)
+    }
+  }
+
+  #fail(call: Call, why: string): void {
+    this.note(`${call.process.name} ${call.label}: ${why}`)
+    this.#remove(call)
+    call.answer.reject(new LogError('unavailable', `no answer: ${why}`))
+  }
+
+  #deliverLate({ label, run }: Call): void {
+    this.#late.push({ label, run, notBefore: this.steps + this.random.between(1, 60) })
+  }
+
+  #remove(call: Call): void {
+    this.#calls = this.#calls.filter(other => other !== call)
+  }
+}

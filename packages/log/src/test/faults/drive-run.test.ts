@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { StreamManager } from '../../manager/stream-manager.ts'
+import { memoryStore } from '../../stores/memory/memory-store.ts'
+import { SharedDriverState } from './drive-run.fixture.ts'
+
+test('all runs of a process that wait for the test continue when it catches up', async () => {
+  const plan = { seed: 1, asks: 0, leaves: false, bulk: 20 }
+  let steps = 0
+  let reached = () => {}
+  const tenth = new Promise<void>(resolve => {
+    reached = resolve
+  })
+  const mill = new SharedDriverState(new StreamManager({ store: memoryStore() }), 'p1', plan, async () => {
+    if (++steps === 10) reached()
+  })
+  for (let n = 0; n < 8; n++) await mill.turn()
+  let gone = 0
+  const waiting = [mill.turn(), mill.turn()].map(turn => turn.then(() => gone++))
+  await tenth
+  await new Promise(resolve => setImmediate(resolve))
+  expect(gone).toBe(0)
+  mill.grant(2)
+  await Promise.all(waiting)
+  expect(gone).toBe(2)
+})

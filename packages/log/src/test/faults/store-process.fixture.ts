@@ -1,0 +1,143 @@
+// A process of the schedules: opens the given store, then writes, drives, reads and answers on request, until it is closed
+// or killed.
+
+import { flushCompileCache } from 'node:module'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as pause } from 'node:timers/promises'
+import { messages, tell } from '../../../../../scripts/faults/process.ts'
+import { StreamManager } from '../../manager/stream-manager.ts'
+import { LogError } from '../../store/log-error.ts'
+import type { LogStore } from '../../store/log-store.ts'
+import { driveRun, SharedDriverState } from './drive-run.fixture.ts'
+import { answerQuestions, failureMessage, followLog } from './readers-and-guests.fixture.ts'
+import type { ProcessOrder, ReportMessage, Run } from './store-process-messages.fixture.ts'
+import { load, openStoreSpec, type StoreSpec } from './store-spec.fixture.ts'
+
+/** Polling interval for changes without a notification, in ms. */
+const POLL_MS = 20
+
+const say: ReportMessage = told => tell('told', { ...told, at: Date.now() })
+
+/** A store that reports calls without an answer. Their callers retry. */
+function told(store: LogStore): LogStore {
+  return new Proxy(store, {
+    get(of, name: keyof LogStore) {
+      const value = of[name]
+      if (typeof value !== 'function') return value
+      const call = value.bind(of) as (...args: unknown[]) => unknown
+      return (...args: unknown[]) => {
+        const result = call(...args)
+        if (!(result instanceof Promise)) return result
+        return result.catch(async error => {
+          const { code, message } = failureMessage(name, error)
+          if (code === 'unavailable') await say({ kind: 'trouble', what: name, message })
+          throw error
+        })
+      }
+    },
+  })
+}
+
+/** The work of a process on one store. */
+class StoreWork {
+  readonly #store: LogStore
+  readonly #manager: StreamManager
+  readonly #mill: SharedDriverState
+  readonly #ending = new AbortController()
+  readonly #jobs = new Set<Promise<unknown>>()
+
+  constructor(store: LogStore, { tag, plan, leaseMs }: Extract<ProcessOrder, { do: 'open' }>) {
+    this.#store = told(store)
+    const bounds = { leaseMs, patienceMs: 90_000, blobBytes: 2048 }
+    this.#manager = new StreamManager({ store: this.#store, owner: tag, ...bounds })
+    this.#mill = new SharedDriverState(this.#manager, tag, plan, say)
+  }
+
+  do(order: ProcessOrder): void {
+    const { signal } = this.#ending
+    if (order.do === 'write') this.#job(`write ${order.run.runId}`, this.#write(order.run, order.takeover))
+    else if (order.do === 'drive') this.#job('drive', this.#drive(order.program))
+    else if (order.do === 'grant') this.#mill.grant(order.n)
+    else if (order.do === 'finish') this.#mill.finish(order.streamIds)
+    else if (order.do === 'read') {
+      this.#job('read', followLog(this.#manager, order.reader, order.streamId, order.after, signal, say))
+    } else if (order.do === 'answer') {
+      this.#job('answer', answerQuestions(this.#manager, order.guest, order.streamId, signal, say))
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#ending.abort()
+    await this.#manager.close()
+    await this.#store.close()
+    await Promise.all(this.#jobs)
+  }
+
+  #job(what: string, work: Promise<unknown>): void {
+    const job: Promise<unknown> = work
+      .catch(async error => {
+        if (!this.#ending.signal.aborted) await say(failureMessage(what, error))
+      })
+      .finally(() => this.#jobs.delete(job))
+    this.#jobs.add(job)
+  }
+
+  /** Writes a run until it ends or is taken over. Waits for a leased log, and claims a regressed log again. */
+  async #write(run: Run, takeover: boolean): Promise<void> {
+    for (let takes = takeover; !this.#ending.signal.aborted; ) {
+      const code = await this.#try(run, takes)
+      takes = false
+      if (code === 'busy') await pause(POLL_MS)
+      else if (code !== 'regressed') return
+    }
+  }
+
+  async #drive(program: string): Promise<void> {
+    const driven = new Set<string>()
+    while (!this.#ending.signal.aborted) {
+      for (const streamId of await this.#manager.due([program], 4)) {
+        const ticket = (await this.#manager.getInfo(streamId))?.ticket
+        const runId = ticket?.run?.runId ?? ticket?.requests[0]?.runId
+        // Another process may have been faster, or this process is about to release it.
+        if (runId === undefined || driven.has(streamId)) continue
+        driven.add(streamId)
+        const work = this.#try({ streamId, runId, program }, false).finally(() => driven.delete(streamId))
+        this.#job(`drive ${runId}`, work)
+      }
+      await pause(POLL_MS)
+    }
+  }
+
+  /** Drives a run as far as possible. Returns why it did not end. */
+  async #try(run: Run, takeover: boolean): Promise<string | undefined> {
+    try {
+      await driveRun(this.#mill, run, takeover)
+      return undefined
+    } catch (error) {
+      if (!(error instanceof LogError)) throw error
+      const { code, message } = error
+      if (code !== 'busy') await say({ kind: 'lost', streamId: run.streamId, code, message })
+      return code
+    }
+  }
+}
+
+// Slow initialisation happens before it is needed.
+await load(process.argv[2] as StoreSpec['kind'])
+flushCompileCache()
+await tell('ready')
+let work: StoreWork | undefined
+let lock: DatabaseSync | undefined
+for await (const order of messages<ProcessOrder>()) {
+  if (order.do === 'open') work = new StoreWork(await openStoreSpec(order.store), order)
+  else if (order.do === 'lock') {
+    lock = new DatabaseSync(order.path, { timeout: 10_000 })
+    lock.exec('BEGIN IMMEDIATE; UPDATE streams SET touched = touched + 1')
+    await say({ kind: 'locked' })
+  } else if (order.do === 'unlock') lock?.close()
+  else if (order.do === 'sync') await say({ kind: 'synced', n: order.n })
+  else if (order.do === 'close') {
+    await work?.close()
+    await say({ kind: 'closed' })
+  } else work?.do(order)
+}

@@ -1,2 +1,0 @@
-/** Seeds that are always run, each with what it once found, by store. */
-export const KEPT: Readonly<Record<string, readonly (readonly [seed: number, found: string])[]>> = {}

@@ -1,0 +1,140 @@
+// Checks that nothing ran without approval, that each answer counted once, and that no run waited that could continue.
+
+import { type Entry, Fold, isGuest, type Json, type ToolPart, type View } from '@millrace/protocol'
+import { keyOf } from '../../session/key.ts'
+import { ROGUE, type SubmittedAnswer } from './answering-clients.fixture.ts'
+import { APPROVALS, APPROVALS_RUN } from './approvals-program.fixture.ts'
+import type { Line } from './ledger.fixture.ts'
+import { SESSION } from './tools-program.fixture.ts'
+
+/** The approval of one call in the log. */
+interface ApprovalInLog {
+  readonly at: number
+  readonly input: Json
+  response?: { readonly at: number; readonly approved: boolean }
+}
+
+/** Checks that a call that needs approval ran only after it, with the shown input, and never after a denial. */
+export function consentProblems({
+  entries,
+  lines,
+}: {
+  readonly entries: readonly Entry[]
+  readonly lines: readonly Line[]
+}): string[] {
+  const problems: string[] = []
+  const asked = approvalsInLog(entries, problems)
+  const allowed = new Set<string>()
+  for (const line of lines) {
+    if (line.kind === 'consent' && line.approved) allowed.add(line.toolCallId)
+    if (line.kind !== 'tool' || line.phase !== 'start') continue
+    for (const [toolCallId, { by, approved, input }] of Object.entries(APPROVALS)) {
+      if (line.key !== keyOf(SESSION, APPROVALS_RUN, toolCallId)) continue
+      const say = (problem: string) => problems.push(`${line.process} runs ${toolCallId}: ${problem}`)
+      const { response, input: shown } = asked.get(toolCallId) ?? {}
+      if (!approved) say('it was to be denied')
+      if (!response?.approved) say('the log has no approval of it')
+      if (by === 'person' && !allowed.has(toolCallId)) say('nobody had approved it by then')
+      if (line.input !== JSON.stringify(input)) say(`with ${line.input}, asked for ${JSON.stringify(input)}`)
+      if (line.input !== JSON.stringify(shown)) say(`with ${line.input}, shown was ${JSON.stringify(shown)}`)
+    }
+  }
+  return problems
+}
+
+/** The requests and their answers, each once. */
+function approvalsInLog(entries: readonly Entry[], problems: string[]): ReadonlyMap<string, ApprovalInLog> {
+  const asked = new Map<string, ApprovalInLog>()
+  for (const { sequence, chunk, origin } of entries) {
+    const say = (problem: string) => problems.push(`entry ${sequence}, ${chunk.type}: ${problem}`)
+    if (chunk.type === 'tool-approval-request') {
+      if (asked.has(chunk.toolCallId)) say(`${chunk.toolCallId} was asked for before`)
+      asked.set(chunk.toolCallId, { at: sequence, input: chunk.input })
+    } else if (chunk.type === 'tool-approval-response') {
+      const own = asked.get(chunk.toolCallId)
+      const { by } = APPROVALS[chunk.toolCallId] ?? {}
+      if (own === undefined) say(`nobody asked for ${chunk.toolCallId}`)
+      else if (own.response) say(`${chunk.toolCallId} was answered at ${own.response.at}`)
+      else own.response = { at: sequence, approved: chunk.approved }
+      if (isGuest(origin) !== (by === 'person')) say(`${chunk.toolCallId} was not theirs to decide`)
+    } else if (chunk.type === 'tool-output-denied') {
+      const own = asked.get(chunk.toolCallId)
+      if (own?.response?.approved !== false) say(`nobody denied ${chunk.toolCallId}`)
+    } else if (chunk.type === 'tool-output-available' && !chunk.preliminary && chunk.toolCallId in APPROVALS) {
+      if (!asked.get(chunk.toolCallId)?.response?.approved) say(`nobody approved ${chunk.toolCallId}`)
+    }
+  }
+  return asked
+}
+
+const ANSWERS: ReadonlySet<string> = new Set([
+  'tool-approval-response',
+  'tool-output-available',
+  'tool-output-error',
+  'interrupt-response',
+])
+
+/** Checks that the log has each accepted answer at its reported sequence, and no rejected one. */
+export function answerProblems(
+  entries: readonly Entry[],
+  given: readonly SubmittedAnswer[],
+  isStopped: boolean,
+): string[] {
+  const problems: string[] = []
+  const told = new Set(given.flatMap(({ sequence }) => sequence ?? []))
+  for (const { sequence, chunk, origin } of entries) {
+    if (!isGuest(origin)) continue
+    if (origin.guest === ROGUE)
+      problems.push(`entry ${sequence}, ${JSON.stringify(chunk)}: it should have been refused`)
+    if (ANSWERS.has(chunk.type) && !told.delete(sequence)) problems.push(`entry ${sequence}: nobody said it`)
+  }
+  for (const sequence of told) problems.push(`an answer was taken at ${sequence}, and is not there`)
+  if (isStopped) return problems
+  for (const { what, guest, code } of given) {
+    if (guest !== ROGUE && code === 'answer_already_settled') problems.push(`${what} was lost to another`)
+  }
+  return problems
+}
+
+/** Checks that each pause lists all pendings and that nothing could continue. */
+export function pauseProblems(entries: readonly Entry[]): string[] {
+  const problems: string[] = []
+  const fold = new Fold()
+  let from = 0
+  for (const [index, { sequence, chunk }] of entries.entries()) {
+    if (chunk.type !== 'run-paused') continue
+    fold.apply(entries.slice(from, index))
+    from = index
+    const view = fold.view()
+    const isAsked = (call?: string) => chunk.awaits.some(one => one.kind === 'approval' && one.toolCallId === call)
+    // A client call that needs approval waits for the approval first, then for its result.
+    const first = chunk.awaits.filter(
+      one => one.kind === 'approval' || (one.kind === 'client-tool' && !isAsked(one.id)),
+    )
+    const said = first.map(({ kind, id }) => `${kind} ${id}`)
+    const open = view.pendings.map(({ kind, id }) => `${kind} ${id}`)
+    if (said.sort().join() !== open.sort().join()) {
+      problems.push(`entry ${sequence}: it pauses for ${said.join()}, and what waits is ${open.join()}`)
+    }
+    for (const able of workThatCouldContinue(view)) problems.push(`entry ${sequence}: it pauses, and ${able} can go on`)
+  }
+  return problems
+}
+
+/** What could continue: open calls without a pending, and agents without an open call. */
+function workThatCouldContinue({ messages, runs, agents, pendings, drafts }: View): string[] {
+  const open = runs.at(-1)?.runId
+  const able: string[] = drafts.map(draft => `a draft ${JSON.stringify(draft)}`)
+  const waiting = new Set(pendings.flatMap(pending => ('part' in pending ? [pending.part.toolCallId] : [])))
+  const working = new Map(agents.filter(({ status }) => status === undefined).map(one => [one.toolCallId, one.agentId]))
+  for (const { runId, agentId, parts } of messages) {
+    if (runId !== open || agentId === undefined) continue
+    if (agentId !== runId && ![...working.values()].includes(agentId)) continue
+    const calls = parts.filter((part): part is ToolPart => 'toolCallId' in part && !part.state.startsWith('output'))
+    if (calls.length === 0) able.push(`agent ${agentId}`)
+    for (const { toolCallId } of calls) {
+      if (!waiting.has(toolCallId) && !working.has(toolCallId)) able.push(`call ${toolCallId}`)
+    }
+  }
+  return able
+}

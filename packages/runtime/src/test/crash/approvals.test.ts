@@ -1,0 +1,40 @@
+import { memoryStore } from '@millrace/log'
+import { expect, test } from 'vitest'
+import { createRuntime } from '../../api/runtime.ts'
+import { AnsweringClients } from './answering-clients.fixture.ts'
+import { approvalsAgents, requestApprovalsRun } from './approvals-program.fixture.ts'
+import { Ledger, recordAppends } from './ledger.fixture.ts'
+import { ReaderChecks } from './reader-checks.fixture.ts'
+import { SESSION } from './tools-program.fixture.ts'
+
+test.each([['asked'], ['paused'], ['told']] as const)(
+  'the program without any death, its people answering when %s, on the machine’s own time',
+  async when => {
+    const ledger = new Ledger()
+    const note = ledger.of('alone')
+    const runtime = createRuntime({
+      store: recordAppends(memoryStore(), note),
+      agents: approvalsAgents({ note, paceMs: 1, deadlineMs: 20 }),
+      backoff: { first: 1 },
+      engine: { pollMs: 10 },
+      logger: { warn() {}, error() {} },
+    })
+    const clients = new AnsweringClients({ voice: () => ({ runtime }), when })
+    const story = new ReaderChecks()
+    await requestApprovalsRun(runtime)
+    for await (const entry of await runtime.manager.createResumableReader(SESSION, {
+      after: 0,
+      follow: true,
+      whole: true,
+      internal: true,
+    })) {
+      story.take(entry)
+      clients.take(entry)
+      if (entry.chunk.type === 'run-finished') break
+    }
+    await clients.idle()
+    await runtime.close()
+    expect(clients.problems).toEqual([])
+    expect([...story.ended.values()]).toEqual(['completed'])
+  },
+)

@@ -1,0 +1,58 @@
+import { StreamManager } from '@millrace/log'
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import type * as position from '../../execute/agent-position.ts'
+import { atEach, FAST, planOf } from './fault-plan.fixture.ts'
+import { undisturbed } from './play-plans.fixture.ts'
+import { knownFirst, MUTANTS, type Mutant } from './run-mutants.fixture.ts'
+import type { RunRecord } from './run-verdict.fixture.ts'
+import { schedule } from './simulated-schedule.fixture.ts'
+
+/** How many random plans are tried, before a freeze and a death at each point. */
+const SEEDS = 60
+
+const now = vi.hoisted(() => ({ mutant: undefined as Mutant | undefined }))
+
+vi.mock('../../execute/agent-position.ts', async load => {
+  const own = await load<typeof position>()
+  return {
+    ...own,
+    positionOf(...call: Parameters<typeof own.positionOf>) {
+      const found = own.positionOf(...call)
+      return now.mutant?.position?.(found) ?? found
+    },
+  }
+})
+
+describe('the schedules find', () => {
+  let happened: RunRecord
+  let points: number
+  beforeAll(async () => {
+    happened = (await undisturbed()).happened
+    points = (await undisturbed(FAST)).points
+  })
+  afterEach(() => {
+    now.mutant = undefined
+    vi.restoreAllMocks()
+  })
+
+  test.each(MUTANTS.map(mutant => [mutant.name, mutant] as const))('%s', async (_, mutant) => {
+    now.mutant = mutant
+    const create = StreamManager.prototype.createWriter
+    vi.spyOn(StreamManager.prototype, 'createWriter').mockImplementation(async function (this: StreamManager, ...call) {
+      const writer = await create.apply(this, call)
+      mutant.writer?.(writer)
+      return writer
+    })
+    const seen = new Set<string>()
+    const options = { undisturbed: happened, ...(mutant.world && { mutant: mutant.world }) }
+    const chances = Array.from({ length: SEEDS }, (_, index) => planOf(index + 1))
+    const freezes = atEach(points, { ...FAST, isShuffled: true }, 'freeze-after')
+    const plans = [...chances, ...freezes, ...atEach(points, FAST, 'death-after')]
+    for (const plan of knownFirst(plans, mutant.plan)) {
+      const { violations } = await schedule(plan, options)
+      if (violations.some(violation => mutant.found.test(violation))) return
+      for (const violation of violations) seen.add(violation.slice(0, 200))
+    }
+    expect.unreachable(`${plans.length} schedules found nothing but ${[...seen].join('\n')}`)
+  })
+})

@@ -1,0 +1,249 @@
+// Checks a run of a workflow: its log, its view and its executed work.
+
+import { type Chunk, type Entry, Fold, isGuest, isWord, type View } from '@millrace/protocol'
+import type { HookResult } from '../../execute/replay/journal.ts'
+import { keyOf } from '../../session/key.ts'
+import { answerProblems } from './answer-checks.fixture.ts'
+import type { CallLine, Line } from './ledger.fixture.ts'
+import { normalizedView, partOf } from './normalized-view.fixture.ts'
+import {
+  type CallStarts,
+  differences,
+  endProblems,
+  inputProblems,
+  type RunRecord,
+  startProblems,
+  stopProblems,
+  stoppedOf,
+  type VerdictOptions,
+} from './run-verdict.fixture.ts'
+import { SESSION } from './tools-program.fixture.ts'
+import { opsOf, type Recipe } from './workflow.recipe.fixture.ts'
+
+/** Properties of the workflows that the checks need. */
+export interface WorkflowProperties {
+  /** Whether nothing runs in parallel. */
+  readonly isSequential: boolean
+  /** Keys of steps that fail in retried nodes: these are repeated. */
+  readonly failing: ReadonlySet<string>
+}
+
+/** Checks a run. */
+export const workflowProblems =
+  ({ isSequential, failing }: WorkflowProperties) =>
+  (happened: RunRecord, { undisturbed, isExact = false }: VerdictOptions = {}): string[] => {
+    const { entries, view, lines, given = [] } = happened
+    const kept = workflowRecords(entries)
+    const stopped = stoppedOf(entries)
+    const isStopped = stopped.size > 0
+    return [
+      ...kept.problems,
+      ...startProblems(startsIn(kept, failing), lines, isExact),
+      ...inputProblems(lines, undisturbed && !isStopped ? undisturbed.lines : []),
+      ...endProblems(kept.made, lines),
+      ...consentProblems(lines),
+      ...pauseProblems(entries),
+      ...answerProblems(entries, given, isStopped),
+      ...[...stopped].flatMap(([runId, at]) => stopProblems(entries, view, runId, at)),
+      ...(undisturbed && !isStopped
+        ? [
+            ...differences(
+              'view',
+              normalizedWorkflowView(view, isSequential),
+              normalizedWorkflowView(undisturbed.view, isSequential),
+            ),
+            ...factProblems(entries, undisturbed.entries),
+          ]
+        : []),
+    ]
+  }
+
+/** The properties of recipes. */
+export function workflowProperties(recipes: readonly Recipe[]): WorkflowProperties {
+  const nodes = recipes.flatMap(recipe => Object.values(recipe.nodes))
+  const steps = nodes.flatMap(({ ops, attempts = 1 }) =>
+    opsOf(ops).flatMap(op => (op.op === 'step' && op.fails && attempts > 1 ? [op.key] : [])),
+  )
+  const isSequential = nodes.every(({ ops, isBeside }) => !isBeside && ops.every(({ op }) => op !== 'together'))
+  return { isSequential, failing: new Set(steps) }
+}
+
+/** Hooks and tools in a log. */
+interface WorkflowRecords {
+  /** Sequence of the record of a hook or a part of it, by id. */
+  readonly records: ReadonlyMap<string, number>
+  /** Sequences of the commit and the outcome of each tool call. */
+  readonly asked: ReadonlyMap<string, number>
+  readonly outcomes: ReadonlyMap<string, number>
+  /** Keys of steps and tools with an outcome, which were executed. */
+  readonly made: ReadonlySet<string>
+  readonly end: number
+  readonly problems: readonly string[]
+}
+
+function workflowRecords(entries: readonly Entry[]): WorkflowRecords {
+  const records = new Map<string, number>()
+  const asked = new Map<string, number>()
+  const outcomes = new Map<string, number>()
+  const made = new Set<string>()
+  const words = new Map<string, number>()
+  const problems: string[] = []
+  let end = Number.POSITIVE_INFINITY
+  let isStarted = false
+  let isStopping = false
+  for (const { sequence, origin, chunk, internal } of entries) {
+    const say = (problem: string) => problems.push(`entry ${sequence}, ${chunk.type}: ${problem}`)
+    if (chunk.type === 'stop-requested') isStopping = true
+    if (isGuest(origin)) continue
+    const { runId, lane } = origin
+    if (sequence > end) say(`the run has ended at ${end}`)
+    if (isWord(chunk)) words.set(lane, (words.get(lane) ?? 0) + 1)
+    switch (chunk.type) {
+      case 'run-started':
+        isStarted = true
+        break
+      case 'run-finished':
+        end = sequence
+        break
+      case 'hook-completed': {
+        if (!internal) say(`${chunk.hookId} is for no reader`)
+        const { hookId, hook } = chunk
+        if (PASSING_HOOKS.has(hook)) break
+        const { asked, error } = (chunk.result ?? {}) as HookResult
+        if (asked !== undefined) break
+        if (error === undefined && records.has(hookId)) say(`${hookId} was given at ${records.get(hookId)}`)
+        records.set(hookId, sequence)
+        if (error === undefined && hook === 'useStep') made.add(keyOf(SESSION, runId, hookId))
+        break
+      }
+      case 'tool-input-available':
+        asked.set(keyOf(SESSION, runId, chunk.toolCallId), sequence)
+        break
+      case 'tool-output-available':
+      case 'tool-output-error':
+      case 'tool-output-denied': {
+        if ('preliminary' in chunk && chunk.preliminary) break
+        const key = keyOf(SESSION, runId, chunk.toolCallId)
+        if (outcomes.has(key)) say(`${chunk.toolCallId} has an outcome at ${outcomes.get(key)}`)
+        outcomes.set(key, sequence)
+        if (chunk.type === 'tool-output-available') made.add(key)
+        break
+      }
+      case 'step-discarded':
+        if (!words.get(lane)) say(`lane ${lane} has no words to take back`)
+        if (isStopping) say('it takes back what was shown when the run was asked to stop')
+        words.delete(lane)
+        break
+      case 'checkpoint-created':
+        words.delete(lane)
+        break
+      default:
+    }
+  }
+  if (isStarted && end === Number.POSITIVE_INFINITY) problems.push('the run has no end')
+  return { records, asked, outcomes, made, end, problems }
+}
+
+/** Records that replace each other during a run. */
+const PASSING_HOOKS: ReadonlySet<string> = new Set(['position', 'state', 'node'])
+
+function startsIn({ records, asked, outcomes, end }: WorkflowRecords, failing: ReadonlySet<string>): CallStarts {
+  const isFailing = ({ input }: CallLine) => failing.has(JSON.parse(input))
+  const recordAt = (hookId: string) => records.get(hookId) ?? Number.POSITIVE_INFINITY
+  return {
+    // A tool call is in the log. A step or a model call is requested by code.
+    askedAt: ({ kind, key }) => (kind === 'model' || nameIn(key).includes('/') ? 0 : asked.get(key)),
+    sealedAt(line) {
+      const { kind, key } = line
+      const name = nameIn(key)
+      if (kind === 'tool' && !name.includes('/')) return Math.min(end, outcomes.get(key) ?? Number.POSITIVE_INFINITY)
+      if (kind === 'tool') return isFailing(line) ? end : Math.min(end, recordAt(name))
+      const [, hookId = '', pass, step] = /^(.*):(\d+):(\d+)$/.exec(name) ?? []
+      const first = pass === '1' ? recordAt(`${hookId}/first`) : Number.POSITIVE_INFINITY
+      return Math.min(end, recordAt(hookId), recordAt(`${hookId}/${pass}.${step}`), first)
+    },
+    mayRepeat: isFailing,
+  }
+}
+
+/** The last part of a key: a hook with its execution, or a tool call. */
+const nameIn = (key: string): string => decodeURIComponent(key.split('/').at(-1) as string)
+
+/** Checks that no tool ran without a required approval. */
+function consentProblems(lines: readonly Line[]): string[] {
+  const allowed = new Set<string>()
+  return lines.flatMap(line => {
+    if (line.kind === 'consent' && line.approved) allowed.add(line.toolCallId)
+    if (line.kind !== 'tool' || line.phase !== 'start') return []
+    const toolCallId = nameIn(line.key)
+    if (!/^(approval|denial)-/.test(toolCallId) || allowed.has(toolCallId)) return []
+    return [`${line.process} runs ${toolCallId}: nobody had approved it`]
+  })
+}
+
+/** Checks that each pause lists exactly the pendings and leaves no draft. */
+function pauseProblems(entries: readonly Entry[]): string[] {
+  const fold = new Fold()
+  let from = 0
+  return entries.flatMap(({ sequence, chunk }, index) => {
+    if (chunk.type !== 'run-paused') return []
+    fold.apply(entries.slice(from, index))
+    from = index
+    const { pendings, drafts } = fold.view()
+    const said = chunk.awaits.map(({ kind, id }) => `${kind} ${id}`)
+    const waits = pendings.map(({ kind, id }) => `${kind} ${id}`)
+    const problems = drafts.map(draft => `entry ${sequence}: it pauses with a draft ${JSON.stringify(draft)}`)
+    if (said.length > 0 && said.sort().join() === waits.sort().join()) return problems
+    return [...problems, `entry ${sequence}: it pauses for ${said.join()}, and what waits is ${waits.join()}`]
+  })
+}
+
+/** A normalized view. Parts and objects of branches are in any order. */
+function normalizedWorkflowView(view: View, isSequential: boolean) {
+  const normal = normalizedView(view)
+  const own = view.messages.flatMap(({ parts }) => parts)
+  const parts = own.map(part => JSON.stringify(partOf(part)))
+  const objects = (normal.structured as { streamId: string }[]).toSorted((one, other) =>
+    one.streamId < other.streamId ? -1 : 1,
+  )
+  return {
+    ...normal,
+    messages: view.messages.map(({ id, role, status, runId }) => ({ id, role, status, runId })),
+    parts: isSequential ? parts : parts.sort(),
+    structured: objects,
+  }
+}
+
+/** Chunk types that are written once. */
+const FACTS: ReadonlySet<Chunk['type']> = new Set([
+  'session',
+  'status',
+  'transition',
+  'interrupt',
+  'interrupt-response',
+  'tool-approval-request',
+  'tool-approval-response',
+  'output',
+])
+
+/** Checks that the log has each fact as often as without crashes. */
+function factProblems(entries: readonly Entry[], expected: readonly Entry[]): string[] {
+  const found = factsOf(entries)
+  const wanted = factsOf(expected)
+  const all = new Set([...found.keys(), ...wanted.keys()])
+  return [...all].flatMap(fact => {
+    const [times, meant] = [found.get(fact) ?? 0, wanted.get(fact) ?? 0]
+    return times === meant ? [] : [`${fact} is said ${times} times, expected ${meant}`]
+  })
+}
+
+function factsOf(entries: readonly Entry[]): ReadonlyMap<string, number> {
+  const facts = new Map<string, number>()
+  for (const { chunk, internal } of entries) {
+    if (internal || !FACTS.has(chunk.type)) continue
+    // A deadline depends on the time of the request.
+    const fact = JSON.stringify({ ...chunk, deadline: undefined })
+    facts.set(fact, (facts.get(fact) ?? 0) + 1)
+  }
+  return facts
+}

@@ -1,0 +1,65 @@
+// The messages between a test and its processes.
+
+import type { Logger } from '../../telemetry/logger.ts'
+import type { SubmittedAnswer } from '../crash/answering-clients.fixture.ts'
+import type { ProgramName } from './played-programs.fixture.ts'
+
+/** The store to open, as serializable data. */
+export type StoreSpec =
+  | { readonly kind: 'sqlite'; readonly path: string }
+  | { readonly kind: 'redis'; readonly url: string; readonly prefix: string; readonly timeout: number }
+  | { readonly kind: 'postgres'; readonly url: string; readonly schema: string; readonly timeout: number }
+
+/** Modifying store calls. A death before and after each has a different outcome. */
+export const POINTS = ['append', 'claim', 'release', 'putSnapshot', 'putBlob'] as const
+
+export type Point = (typeof POINTS)[number]
+
+/** A point of a process: just before or after its nth call of this kind. */
+export interface Moment {
+  readonly of: readonly Point[]
+  readonly n: number
+  readonly when: 'before' | 'after'
+  /** What it does after reporting the point: stop for good, sleep until woken, or nothing. */
+  readonly does: 'halt' | 'sleep' | 'go on'
+}
+
+export interface Opening {
+  readonly store: StoreSpec
+  /** Its name in the ledger, and the file of the ledger. */
+  readonly tag: string
+  readonly ledger: string
+  readonly leaseMs: number
+  readonly paceMs: number
+  readonly program: ProgramName
+  /** Whether it has the program. */
+  readonly isAble: boolean
+  /** How it answers, if it answers instead of driving. */
+  readonly clients?: { readonly when: 'asked' | 'paused' | 'told'; readonly errs: boolean }
+  readonly moment?: Moment
+}
+
+/** The file that wakes a sleeping process when created. */
+export const wakeFileOf = ({ ledger, tag }: Pick<Opening, 'ledger' | 'tag'>): string => `${ledger}.${tag}.alarm`
+
+export type ProcessOrder = ({ readonly do: 'open' } & Opening) | { readonly do: 'answer' } | { readonly do: 'close' }
+
+export type ProcessMessage =
+  | { readonly kind: 'reached'; readonly point: Point; readonly n: number }
+  /** It slept and was woken. */
+  | { readonly kind: 'awake' }
+  /** The store did not answer. */
+  | { readonly kind: 'trouble'; readonly call: string; readonly why: string }
+  | { readonly kind: 'logged'; readonly level: keyof Logger; readonly message: string; readonly cause: string }
+  /** Its answers, and unexpected results. */
+  | { readonly kind: 'given'; readonly given: readonly SubmittedAnswer[]; readonly problems: readonly string[] }
+  | { readonly kind: 'closed' }
+
+/** A logger that sends everything: some failures are expected, but any message may explain an unexpected one. */
+export function loggerOf(say: (told: ProcessMessage) => void): Logger {
+  const to =
+    (level: keyof Logger): Logger['warn'] =>
+    (message, { cause }) =>
+      say({ kind: 'logged', level, message, cause: cause === undefined ? '' : String(cause) })
+  return { warn: to('warn'), error: to('error') }
+}

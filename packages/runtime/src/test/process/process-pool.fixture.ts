@@ -1,0 +1,206 @@
+// The processes of the schedules, as controlled by the test.
+
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Child } from '../../../../../scripts/faults/process.ts'
+import { Spares } from '../../../../../scripts/faults/spares.ts'
+import type { SubmittedAnswer } from '../crash/answering-clients.fixture.ts'
+import {
+  type Moment,
+  type Opening,
+  type Point,
+  type ProcessMessage,
+  type StoreSpec,
+  wakeFileOf,
+} from './process-messages.fixture.ts'
+
+/** Maximum number of kept log messages, the last ones. */
+const MAX_LOG_MESSAGES = 30
+
+/** The program of a process. */
+const FILES = { process: join(import.meta.dirname, 'driver-process.fixture.ts') }
+
+/** A process, which may be used by several schedules in turn. */
+class PooledProcess {
+  readonly child: Child
+  /** Receives its messages. */
+  hear: (told: ProcessMessage) => void = () => {}
+  /** Called with its exit. */
+  lose: (error: unknown) => void = () => {}
+
+  constructor(child: Child) {
+    this.child = child
+    this.#listen().catch(error => this.lose(error))
+  }
+
+  kill9(): Promise<void> {
+    return this.child.kill9()
+  }
+
+  async #listen(): Promise<never> {
+    for (;;) {
+      const told = await this.child.event<ProcessMessage>('told')
+      this.hear(told as ProcessMessage & { event: string })
+    }
+  }
+}
+
+/** Ready processes. They are reused unless killed, because starting one is slow. */
+export class ProcessPool {
+  readonly #spares: Spares<PooledProcess>
+  /** Number of processes killed in schedules. */
+  killed = 0
+
+  constructor(kind: StoreSpec['kind'], size: number) {
+    this.#spares = new Spares(FILES, { size, args: [kind], make: child => new PooledProcess(child) })
+  }
+
+  /** A process that opens a store. */
+  async open(opening: Opening, lose: (error: unknown) => void): Promise<ScheduledProcess> {
+    const taken = this.#spares.take()
+    const actor = new ScheduledProcess(taken, opening, this, lose)
+    await taken.child.send({ do: 'open', ...opening })
+    return actor
+  }
+
+  giveBack(process: PooledProcess): void {
+    this.#spares.giveBack(process)
+  }
+
+  stop(): Promise<void> {
+    return this.#spares.stop()
+  }
+}
+
+/** What a process did at its point. */
+const DOES: Readonly<Record<Moment['does'], string>> = {
+  halt: 'stands still at',
+  sleep: 'fell asleep at',
+  'go on': 'has passed',
+}
+
+/** One process in one schedule. */
+export class ScheduledProcess {
+  readonly tag: string
+  /** Its errors and warnings, for diagnosis. */
+  readonly complaints: string[] = []
+  /** Its answers, and unexpected results. */
+  readonly given: SubmittedAnswer[] = []
+  readonly problems: string[] = []
+  readonly #process: PooledProcess
+  readonly #pool: ProcessPool
+  readonly #does: Moment['does']
+  readonly #alarm: string
+  readonly #reached = Promise.withResolvers<Point>()
+  readonly #awake = Promise.withResolvers<void>()
+  readonly #troubled = Promise.withResolvers<void>()
+  readonly #closed = Promise.withResolvers<void>()
+  readonly hasMoment: boolean
+  wasKilled = false
+  #isGone = false
+  /** Its last known state. */
+  #state = 'has not come to a moment'
+
+  constructor(process: PooledProcess, opening: Opening, pool: ProcessPool, lose: (error: unknown) => void) {
+    const { tag, moment } = opening
+    this.#process = process
+    this.tag = tag
+    this.hasMoment = moment !== undefined
+    this.#does = moment?.does ?? 'go on'
+    this.#alarm = wakeFileOf(opening)
+    this.#pool = pool
+    this.#closed.promise.catch(() => {})
+    process.hear = told => this.#hear(told)
+    process.lose = error => {
+      this.#closed.reject(error)
+      if (this.#isGone) return
+      this.#isGone = true
+      this.#state += ', ended by itself'
+      lose(error)
+    }
+  }
+
+  /** Its name and state, for diagnosis. */
+  get state(): string {
+    return `${this.tag} (process ${this.#process.child.pid}) ${this.#state}`
+  }
+
+  /** Resolves when it reaches its point. */
+  get reached(): Promise<Point> {
+    return this.#reached.promise
+  }
+
+  /** Resolves when the store first failed to answer it. */
+  get troubled(): Promise<void> {
+    return this.#troubled.promise
+  }
+
+  async kill(): Promise<void> {
+    if (this.#isGone) return
+    this.#isGone = true
+    this.#state += ', was killed'
+    this.wasKilled = true
+    this.#pool.killed++
+    await this.#process.kill9()
+  }
+
+  /** Makes it answer all pendings. */
+  async answer(): Promise<void> {
+    if (!this.#isGone) await this.#process.child.send({ do: 'answer' })
+  }
+
+  /** Wakes it after it has reported its sleep. */
+  async wake(): Promise<void> {
+    if (this.#isGone) return
+    writeFileSync(this.#alarm, '')
+    await Promise.race([this.#awake.promise, this.#process.child.exited])
+  }
+
+  /** Makes it hand over, and returns the process to the pool. */
+  async close(): Promise<void> {
+    if (this.#isGone) return
+    await this.#process.child.send({ do: 'close' })
+    // It may just have reached its point, or still reach it.
+    void this.#reached.promise.then(() => {
+      if (this.#does === 'halt') return this.kill()
+      return this.#does === 'sleep' ? this.wake() : undefined
+    })
+    await Promise.race([this.#closed.promise, this.#process.child.exited])
+    if (this.#isGone) return
+    this.#isGone = true
+    this.#process.hear = () => {}
+    this.#process.lose = () => {}
+    this.#pool.giveBack(this.#process)
+  }
+
+  #hear(told: ProcessMessage): void {
+    switch (told.kind) {
+      case 'reached':
+        this.#state = `${DOES[this.#does]} ${told.point} ${told.n}`
+        this.#reached.resolve(told.point)
+        break
+      case 'awake':
+        this.#state += ', was woken'
+        this.#awake.resolve()
+        break
+      case 'trouble':
+        this.#complain(`the store did not answer its ${told.call}: ${told.why}`)
+        this.#troubled.resolve()
+        break
+      case 'closed':
+        this.#state += ', has closed'
+        this.#closed.resolve()
+        break
+      case 'given':
+        this.given.push(...told.given)
+        this.problems.push(...told.problems)
+        break
+      case 'logged':
+        this.#complain(`${told.level}: ${told.message}: ${told.cause}`)
+    }
+  }
+
+  #complain(what: string): void {
+    if (this.complaints.push(`${this.tag}: ${what}`) > MAX_LOG_MESSAGES) this.complaints.shift()
+  }
+}

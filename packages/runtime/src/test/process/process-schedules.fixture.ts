@@ -1,0 +1,291 @@
+// Declares the tests of a store with real processes. A seed decides what happens to which process and when.
+
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { decodeCursor, isGuest } from '@millrace/protocol'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  firstSeed,
+  isCampaign,
+  multiplied,
+  reportFailed,
+  reportPlayed,
+  scheduleCount,
+} from '../../../../../scripts/faults/campaign.ts'
+import { Random } from '../../../../../scripts/faults/random.ts'
+import type { Line } from '../crash/ledger.fixture.ts'
+import { type RunRecord, verdict } from '../crash/run-verdict.fixture.ts'
+import { SESSION } from '../crash/tools-program.fixture.ts'
+import { answeringAt } from './approval-schedules.fixture.ts'
+import { diesAt } from './death-schedules.fixture.ts'
+import { PROGRAMS, type ProgramName } from './played-programs.fixture.ts'
+import { FAILED_SEEDS } from './process-failed-seeds.fixture.ts'
+import type { Moment, Point, StoreSpec } from './process-messages.fixture.ts'
+import { ProcessPool } from './process-pool.fixture.ts'
+import { ProcessStage, StageStore } from './process-stage.fixture.ts'
+import { undisturbedRounds } from './workflow-schedules.fixture.ts'
+
+/** One kind of schedule. */
+export interface ScheduleKind {
+  readonly title: string
+  /** How many of the seeds are of this kind, relative to the others. */
+  readonly share: number
+  /** @default 'pond', which needs no answers */
+  readonly program?: ProgramName
+  play(stage: ProcessStage): Promise<unknown>
+}
+
+export interface Backend {
+  readonly name: StoreSpec['kind']
+  /** How many schedules `npm test` plays. The first seeds are of one kind each, in the order of `kinds`. */
+  readonly count: number
+  readonly kinds: readonly ScheduleKind[]
+  /** A process is killed at one point in so many, beside the seeds. */
+  readonly every: Readonly<Record<'pond' | 'mill', number>>
+  /** The first of these points, so that each store has others. @default 0 */
+  readonly from?: Readonly<Record<'pond' | 'mill', number>>
+  /** Starts what the store needs; returns where each lane keeps its log. */
+  start(folder: string): Promise<{ specOf(lane: number): StoreSpec; stop(): Promise<void> }>
+}
+
+/** How many schedules run at once, each on a log of its own. */
+const LANES = 3
+const FIRST = firstSeed()
+
+/** Declares the tests of a backend. They run concurrently, since their schedules share the lanes and the processes. */
+export function schedules(backend: Backend): void {
+  const { name, kinds } = backend
+  const slots = slotsOf(kinds)
+  const kindOf = (seed: number) => slots[(seed - 1) % slots.length] as ScheduleKind
+  const seeds = Array.from({ length: scheduleCount(backend.count) }, (_, i) => FIRST + i)
+
+  describe(`${name}, with real processes`, () => {
+    const folder = mkdtempSync(join(tmpdir(), 'millrace-process-'))
+    const references = new Map<ProgramName, Promise<RunRecord>>()
+    /** How often a process was killed at each point when every one was tried. */
+    const died: Record<string, number> = {}
+    let pool: ProcessPool
+    let lanes: Lanes
+    let stopStore: () => Promise<void>
+    let from = 0
+    let played = 0
+    beforeAll(async () => {
+      const { specOf, stop } = await backend.start(folder)
+      stopStore = stop
+      pool = new ProcessPool(name, LANES + 1)
+      lanes = new Lanes(
+        await Promise.all(Array.from({ length: LANES }, (_, lane) => StageStore.open(specOf(lane), folder))),
+      )
+      from = performance.now()
+    })
+    afterAll(async () => {
+      const seconds = ((performance.now() - from) / 1000).toFixed(1)
+      const at = Object.entries(died).map(([point, n]) => `${n} ${point}`)
+      const deaths = at.length > 0 ? ` (one by one ${at.join(', ')})` : ''
+      console.log(`${name}: ${played} schedules, ${pool.killed} deaths${deaths} in ${seconds} s, seeds from ${FIRST}`)
+      await lanes.close()
+      await pool.stop()
+      await stopStore()
+      rmSync(folder, { recursive: true })
+    })
+
+    /** A program without faults, which all its schedules are compared with. Played once. */
+    function undisturbed(program: ProgramName, place: StageStore): Promise<RunRecord> {
+      const known = references.get(program) ?? playUndisturbed(program, place)
+      references.set(program, known)
+      return known
+    }
+
+    async function playUndisturbed(program: ProgramName, place: StageStore): Promise<RunRecord> {
+      const calm = new ProcessStage(place, pool, new Random(0), { name: `calm-${program}`, program })
+      const { judge = verdict } = PROGRAMS[program]
+      const happened = await playSchedule(calm, isFlow(program) ? undisturbedRounds : withAll)
+      expect(judge(happened)).toEqual([])
+      expect(happened.view.runs.map(({ status }) => status)).not.toContain('failed')
+      return happened
+    }
+
+    /** Plays one schedule on a lane that is free. */
+    const run = (id: string, seed: number, { program = 'pond', play }: Pick<ScheduleKind, 'program' | 'play'>) =>
+      lanes.use(async place => {
+        const reference = await undisturbed(program, place)
+        const stage = new ProcessStage(place, pool, new Random(seed), { name: id, program }, reference.view)
+        try {
+          const happened = await playSchedule(stage, play)
+          const { judge = verdict } = PROGRAMS[program]
+          const problems = [
+            ...judge(happened, { undisturbed: reference }),
+            ...stage.problems,
+            ...epochProblems(stage),
+            ...(await readerProblems(stage, happened)),
+          ]
+          expect(problems).toEqual([])
+          played++
+          reportPlayed({ faults: stage.faults, deaths: stage.deaths })
+        } catch (error) {
+          // What fails here only follows from the first failure.
+          await stage.abandon().catch(() => {})
+          const said = error instanceof Error ? error : new Error(String(error))
+          said.message = `${id}: ${said.message}\n  ${stage.notes.join('\n  ')}`
+          throw said
+        }
+      })
+
+    const runSeed = async (seed: number) => {
+      const kind = kindOf(seed)
+      const again = `npm run chaos -- --runs 1 --seed ${seed} packages/runtime/src/test/process/${name}`
+      const play = (stage: ProcessStage) => {
+        stage.notes.push(kind.title, `to play it again: ${again}`)
+        return kind.play(stage)
+      }
+      await run(`seed-${seed}`, seed, { ...kind, play }).catch(error => {
+        reportFailed({ seed, again })
+        throw error
+      })
+    }
+
+    const kept = isCampaign() ? [] : (FAILED_SEEDS[name] ?? [])
+    for (const [seed, found] of kept) test.concurrent(`seed ${seed}: ${found}`, () => runSeed(seed))
+
+    for (const program of isCampaign() ? [] : (['pond', 'mill'] as const)) {
+      const every = Math.max(1, Math.round(backend.every[program] / multiplied(1)))
+      const which = every === 1 ? 'every one' : `one in ${every}`
+      test.concurrent(`kill -9 just before and after a call that changes the store, ${which}, of the ${program}`, async () => {
+        let missed = 0
+        function* moments(): Generator<Omit<Moment, 'of' | 'does'>> {
+          // How many points a run has depends on which words are batched. All of them are played until a run ends before its point.
+          const most = every === 1 ? Infinity : 2 * PROGRAMS[program].usual.points
+          for (let at = (backend.from?.[program] ?? 0) % every; missed === 0 && at < most; at += every) {
+            yield { n: 1 + (at >> 1), when: at % 2 === 0 ? 'before' : 'after' }
+          }
+        }
+        await inLanes(moments(), moment =>
+          run(`point-${program}-${moment.n}-${moment.when}`, moment.n, {
+            program,
+            async play(stage) {
+              if (program === 'mill') await stage.front(answeringAt(moment.n))
+              const point: Point | undefined = await diesAt(stage, moment)
+              if (point === undefined) missed++
+              else died[point] = (died[point] ?? 0) + 1
+            },
+          }),
+        )
+      })
+    }
+
+    for (const kind of kinds) {
+      const own = seeds.filter(seed => kindOf(seed) === kind)
+      if (own.length > 0)
+        test.concurrent(`${kind.title}: ${own.length} schedules`, () => inLanes(own.values(), runSeed))
+    }
+  })
+}
+
+/** The kinds by their shares: one of each first, then those with a larger share again. */
+function slotsOf(kinds: readonly ScheduleKind[]): readonly ScheduleKind[] {
+  const rounds = Math.max(...kinds.map(({ share }) => share))
+  return Array.from({ length: rounds }, (_, round) => kinds.filter(({ share }) => share > round)).flat()
+}
+
+/** Plays jobs one after another in each of as many loops as there are lanes. Throws the first failure when all have stopped. */
+async function inLanes<Job>(jobs: Iterator<Job>, play: (job: Job) => Promise<void>): Promise<void> {
+  let hasFailed = false
+  const results = await Promise.allSettled(
+    Array.from({ length: LANES }, async () => {
+      for (let job = jobs.next(); !job.done && !hasFailed; job = jobs.next()) {
+        await play(job.value).catch(error => {
+          hasFailed = true
+          throw error
+        })
+      }
+    }),
+  )
+  for (const result of results) if (result.status === 'rejected') throw result.reason
+}
+
+/** Places that one schedule at a time uses. */
+class Lanes {
+  readonly #places: readonly StageStore[]
+  readonly #free: StageStore[]
+  readonly #waiting: ((place: StageStore) => void)[] = []
+
+  constructor(places: readonly StageStore[]) {
+    this.#places = places
+    this.#free = [...places]
+  }
+
+  async use(play: (place: StageStore) => Promise<void>): Promise<void> {
+    const place = this.#free.pop() ?? (await new Promise<StageStore>(resolve => this.#waiting.push(resolve)))
+    try {
+      await play(place)
+    } finally {
+      const next = this.#waiting.shift()
+      if (next) next(place)
+      else this.#free.push(place)
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const place of this.#places) await place.close()
+  }
+}
+
+const isFlow = (program: ProgramName): boolean => PROGRAMS[program].workflows !== undefined
+
+/** Plays without a death. */
+async function withAll(stage: ProcessStage): Promise<void> {
+  if (stage.program === 'mill') await stage.front()
+  await stage.worker()
+  await stage.over()
+}
+
+/** Plays a schedule to its end; returns what happened in it. */
+async function playSchedule(stage: ProcessStage, play: (stage: ProcessStage) => Promise<unknown>): Promise<RunRecord> {
+  await stage.begin()
+  await play(stage)
+  await stage.leave()
+  const { manager } = stage.place.runtime
+  const { view, cursor } = await manager.view(SESSION)
+  const entries = await manager.entries(SESSION, 0, cursor.sequence)
+  const lines = readFileSync(stage.ledger, 'utf8').split('\n')
+  rmSync(stage.ledger)
+  const noted = lines.filter(line => line !== '').map(line => JSON.parse(line) as Line)
+  const { given } = stage
+  return { entries, view, lines: noted, ...(given && { given }) }
+}
+
+/** Law 2: a reader that was attached all the time got every entry once, and so does one that resumes from a cursor. */
+async function readerProblems({ place, seen, random }: ProcessStage, { entries }: RunRecord): Promise<string[]> {
+  const { manager } = place.runtime
+  const last = random.pick(seen)
+  const rest: number[] = []
+  const options = { after: last.cursor, whole: true, internal: true }
+  for await (const { sequence } of await manager.createResumableReader(SESSION, options)) rest.push(sequence)
+  const all = entries.map(({ sequence }) => sequence)
+  const attached = seen.map(({ sequence }) => sequence)
+  return [
+    ...(attached.join() === all.join() ? [] : [`a reader got ${attached.join()} of ${all.join()}`]),
+    ...(rest.join() === all.slice(all.indexOf(last.sequence) + 1).join()
+      ? []
+      : [`a reader that resumed after ${last.sequence} got ${rest.join()}`]),
+  ]
+}
+
+const BEGINS = new Set(['run-started', 'executor-superseded', 'run-resumed'])
+
+/** Law 4: a driver appends nothing after it was taken over from. */
+function epochProblems({ seen }: ProcessStage): string[] {
+  const problems: string[] = []
+  const over = new Set<string>()
+  let current: string | undefined
+  for (const { cursor, origin, chunk, sequence } of seen) {
+    const { epoch } = decodeCursor(cursor) as { epoch: string }
+    if (isGuest(origin) || epoch === current) continue
+    if (over.has(epoch)) problems.push(`entry ${sequence}: ${epoch} was taken over from before`)
+    if (!BEGINS.has(chunk.type)) problems.push(`entry ${sequence}: ${epoch} begins with ${chunk.type}`)
+    if (current !== undefined) over.add(current)
+    current = epoch
+  }
+  return problems
+}

@@ -1,0 +1,15 @@
+import { redis } from '../../../../../scripts/services/redis.ts'
+import { schedules } from './process-schedules.fixture.ts'
+import { REDIS_KINDS } from './schedule-kinds.fixture.ts'
+
+schedules({
+  name: 'redis',
+  count: 11,
+  every: { pond: 61, mill: 91 },
+  from: { pond: 7, mill: 9 },
+  kinds: REDIS_KINDS,
+  async start() {
+    const { url, stop } = await redis()
+    return { specOf: lane => ({ kind: 'redis', url, prefix: `lane${lane}:`, timeout: 5_000 }), stop }
+  },
+})

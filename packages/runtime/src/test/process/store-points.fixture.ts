@@ -1,0 +1,70 @@
+// A store that counts modifying calls and lets its process die or sleep at one of them.
+
+import { existsSync, rmSync } from 'node:fs'
+import { LogError, type LogStore } from '@millrace/log'
+import {
+  type Moment,
+  type Opening,
+  POINTS,
+  type Point,
+  type ProcessMessage,
+  wakeFileOf,
+} from './process-messages.fixture.ts'
+
+/** How often a sleeping process checks whether to wake, in ms. */
+const POLL_MS = 5
+
+const isPoint = (name: string): name is Point => (POINTS as readonly string[]).includes(name)
+
+const blockThread = (ms?: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+
+/**
+ * Wraps a store. `say` must have sent its message when it returns, because nothing may run after it. Sleeping blocks only
+ * the main thread, so that the thread of a file store finishes its call: stopped within a checkpoint, it would keep the
+ * write lock and block all other processes.
+ */
+export function storeWithPoints(
+  store: LogStore,
+  opening: Pick<Opening, 'moment' | 'ledger' | 'tag'>,
+  say: (told: ProcessMessage) => void,
+): LogStore {
+  const { moment } = opening
+  const alarm = wakeFileOf(opening)
+  let n = 0
+
+  function meet(point: Point, when: Moment['when'], at: number): void {
+    if (moment === undefined || at !== moment.n || when !== moment.when) return
+    // Set by the message of this point. Otherwise it belongs to another schedule.
+    rmSync(alarm, { force: true })
+    say({ kind: 'reached', point, n: at })
+    if (moment.does === 'halt') blockThread()
+    if (moment.does !== 'sleep') return
+    while (!existsSync(alarm)) blockThread(POLL_MS)
+    say({ kind: 'awake' })
+  }
+
+  async function call(name: string, made: () => unknown): Promise<unknown> {
+    try {
+      if (!isPoint(name) || !moment?.of.includes(name)) return await made()
+      const at = ++n
+      meet(name, 'before', at)
+      const result = await made()
+      meet(name, 'after', at)
+      return result
+    } catch (error) {
+      if (error instanceof LogError && error.code === 'unavailable')
+        say({ kind: 'trouble', call: name, why: error.message })
+      throw error
+    }
+  }
+
+  return new Proxy(store, {
+    get(target, name: keyof LogStore) {
+      const value = target[name] as unknown
+      if (typeof value !== 'function') return value
+      const made = value.bind(target) as (...args: unknown[]) => unknown
+      // A watch starts at once.
+      return name === 'watch' ? made : (...args: unknown[]) => call(name, () => made(...args))
+    },
+  })
+}

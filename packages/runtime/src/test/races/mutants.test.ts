@@ -1,0 +1,58 @@
+import { StreamManager } from '@millrace/log'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import type * as pause from '../../drive/pause.ts'
+import type * as need from '../../execute/tool/call-need.ts'
+import { knownFirst } from '../crash/run-mutants.fixture.ts'
+import { race } from './race.fixture.ts'
+import { MUTANTS, type Mutant } from './race-mutants.fixture.ts'
+import { planOf, promptOf } from './race-plan.fixture.ts'
+
+/** Number of races of each kind. */
+const SEEDS = 400
+
+const now = vi.hoisted(() => ({ mutant: undefined as Mutant | undefined }))
+
+vi.mock('../../drive/pause.ts', async load => {
+  const own = await load<typeof pause>()
+  return {
+    ...own,
+    canPause: (...call: Parameters<typeof own.canPause>) => now.mutant?.canPause?.() ?? own.canPause(...call),
+  } satisfies typeof own
+})
+
+vi.mock('../../execute/tool/call-need.ts', async load => {
+  const own = await load<typeof need>()
+  return {
+    ...own,
+    callNeedOf(...call: Parameters<typeof own.callNeedOf>) {
+      const needed = own.callNeedOf(...call)
+      return now.mutant?.need?.(needed, ...call) ?? needed
+    },
+  } satisfies typeof own
+})
+
+describe('the races find', () => {
+  afterEach(() => {
+    now.mutant = undefined
+    vi.restoreAllMocks()
+  })
+
+  test.each(MUTANTS.map(mutant => [mutant.name, mutant] as const))('%s', async (_, mutant) => {
+    now.mutant = mutant
+    const create = StreamManager.prototype.createWriter
+    vi.spyOn(StreamManager.prototype, 'createWriter').mockImplementation(async function (this: StreamManager, ...call) {
+      const writer = await create.apply(this, call)
+      mutant.writer?.(writer)
+      return writer
+    })
+    const seen = new Set<string>()
+    const seeds = Array.from({ length: SEEDS }, (_, index) => index + 1)
+    const plans = seeds.flatMap(seed => [planOf(seed), promptOf(seed)])
+    for (const plan of knownFirst(plans, mutant.plan)) {
+      const { violations } = await race(plan, mutant.store && { broken: mutant.store })
+      if (violations.some(violation => mutant.found.test(violation))) return
+      for (const violation of violations) seen.add(violation.slice(0, 200))
+    }
+    expect.unreachable(`${2 * SEEDS} races found nothing but ${[...seen].join('\n')}`)
+  })
+})

@@ -1,0 +1,106 @@
+// Mutants that ignore the ticket in one place each. The races must detect every one.
+
+import type { BatchItem, LogStore, Writer } from '@millrace/log'
+import type { BatchLike } from '@millrace/log/internal'
+import type { Chunk, ToolPart } from '@millrace/protocol'
+import type { CallNeed } from '../../execute/tool/call-need.ts'
+
+export interface Mutant {
+  readonly name: string
+  /** The check that must detect it. */
+  readonly found: RegExp
+  /** Index of the plan that finds it, which is played first. The others follow if it does not any more. */
+  readonly plan?: number
+  /** Breaks a new writer. */
+  readonly writer?: (writer: Writer) => void
+  readonly store?: (store: LogStore) => LogStore
+  readonly canPause?: () => boolean
+  readonly need?: (need: CallNeed, call: ToolPart) => CallNeed
+}
+
+const batchItemChunk = (said: Chunk | BatchItem): Chunk => ('chunk' in said ? (said.chunk as Chunk) : said)
+
+/** A writer that appends a decided batch with any ticket. */
+const ignoringTicket =
+  (isMeant: (chunk: Chunk) => boolean) =>
+  (writer: Writer): void => {
+    const decide = writer.decide.bind(writer)
+    writer.decide = build => {
+      let said: BatchLike | undefined
+      return decide(ticket => {
+        said ??= build(ticket)
+        return said?.some(chunk => isMeant(batchItemChunk(chunk))) ? said : build(ticket)
+      })
+    }
+  }
+
+/** A store whose guests append with the current ticket, not with the one that they read. */
+function withCurrentTicket(store: LogStore): LogStore {
+  const append: LogStore['append'] = async (id, batch, by, move) => {
+    const page = 'key' in by && move ? await store.read(id, { sequence: 0 }, { batches: 0, bytes: 0 }) : undefined
+    return store.append(id, batch, by, page && move ? { ...move, ifVersion: page.version } : move)
+  }
+  return new Proxy(store, {
+    get(target, name) {
+      const value: unknown = name === 'append' ? append : Reflect.get(target, name, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'a pause that is not decided again where somebody has answered meanwhile',
+    found: /was answered, and can go on|nothing waits|it says that .* wait/,
+    writer: ignoringTicket(({ type }) => type === 'run-paused'),
+  },
+  {
+    name: 'a pause that is decided without a look at what waits',
+    found: /was answered, and can go on|nothing waits|it hangs/,
+    canPause: () => true,
+  },
+  {
+    name: 'a deadline that is settled whatever the ticket says by then',
+    plan: 100,
+    found: /is settled again|the fold dropped it/,
+    writer: ignoringTicket(
+      chunk =>
+        (chunk.type === 'tool-approval-response' && chunk.isAutomatic === true) ||
+        (chunk.type === 'tool-output-error' && chunk.code === 'client_tool_timeout'),
+    ),
+  },
+  {
+    name: 'an end that is not decided again where somebody has asked to stop meanwhile',
+    plan: 10,
+    found: /it ends as completed, expected (interrupted|aborted)/,
+    writer: ignoringTicket(({ type }) => type === 'run-finished'),
+  },
+  {
+    name: 'an outcome that is not said again where somebody has answered meanwhile',
+    plan: 9,
+    found: /ran \d times/,
+    writer: writer => {
+      const make = writer.lane.bind(writer)
+      writer.lane = origin => {
+        const lane = make(origin)
+        const commit = lane.commit.bind(lane)
+        lane.commit = async (...call) => {
+          const done = await commit(...call)
+          return done.outcome === 'moved' ? { outcome: 'appended', first: 0, last: 0, clock: 0 } : done
+        }
+        return lane
+      }
+    },
+  },
+  {
+    name: 'answers that are not decided on the ticket',
+    plan: 3,
+    found: /is settled again|it is at .*, and settled was|the ticket is/,
+    store: withCurrentTicket,
+  },
+  {
+    name: 'a denied call that runs',
+    found: /is asked for again|had no approval|the fold dropped it/,
+    need: need => (need.for === 'denial' ? { for: 'run' } : need),
+  },
+]

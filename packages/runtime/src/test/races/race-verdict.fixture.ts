@@ -1,0 +1,286 @@
+// Checks a race: each pending has one winner, all others were rejected, the view matches the log, and nothing ran
+// without approval.
+
+import type { NewEntry, Ticket } from '@millrace/log'
+import { advance, EMPTY_TICKET, mustStop, pendingKey, stopStatus } from '@millrace/log/internal'
+import { type Chunk, type Entry, isGuest, type ToolPart, type View } from '@millrace/protocol'
+import type { GuestAction, Plan } from './race-plan.fixture.ts'
+import { isApproved, isClients, NEXT, RUN, waitingOf } from './waiting-program.fixture.ts'
+
+/** The result of a guest's action. */
+export interface ActionResult {
+  readonly guest: string
+  readonly doing: GuestAction
+  readonly toolCallId: string
+  /** Its result; undefined if its process died before. */
+  readonly outcome: string | undefined
+  readonly sequence: number | undefined
+  /** Head of the log at its start. */
+  readonly head: number
+  /** Head and time at its result. */
+  readonly until: { readonly head: number; readonly at: number }
+}
+
+export interface RaceRecord {
+  readonly plan: Plan
+  readonly entries: readonly Entry[]
+  readonly view: View
+  readonly ticket: Ticket
+  readonly told: readonly ActionResult[]
+  readonly notes: readonly ToolOperation[]
+}
+
+/** An operation of a tool, with the lower and upper bound of the log's head. */
+export interface ToolOperation {
+  readonly process: string
+  readonly toolCallId: string
+  readonly phase: 'start' | 'end'
+  readonly least: number
+  readonly most: number
+}
+
+/** A pending from its opening entry to its settling entry. */
+interface PendingSpan {
+  readonly key: string
+  readonly opened: Entry
+  readonly deadline: number | undefined
+  /** How it was settled: by an answer, a deadline or the end of its run. */
+  settled: Entry | undefined
+}
+
+/** All problems; empty if everything is correct. */
+export function verdict(happened: RaceRecord): string[] {
+  const { problems, waits } = history(happened)
+  return [
+    ...problems,
+    ...resultProblems(happened, waits),
+    ...executionProblems(happened),
+    ...viewProblems(happened),
+    ...statusProblems(happened),
+  ]
+}
+
+const keysOf = ({ pendings }: Ticket): string[] => pendings.map(pendingKey)
+
+/** Replays the ticket from the entries alone. */
+function history({ entries, ticket }: RaceRecord): { problems: string[]; waits: Map<string, PendingSpan> } {
+  const problems: string[] = []
+  const waits = new Map<string, PendingSpan>()
+  const answered = new Set<string>()
+  let now: Ticket = EMPTY_TICKET
+  for (const entry of entries) {
+    const { chunk, origin, sequence, timestamp } = entry
+    const say = (problem: string) => problems.push(`entry ${sequence}, ${chunk.type}: ${problem}`)
+    const next = advance(now, [entry as NewEntry])
+    for (const { kind, id, deadline } of next.pendings) {
+      const key = pendingKey({ kind, id })
+      if (keysOf(now).includes(key)) continue
+      if (waits.has(key)) say(`${key} is asked for again`)
+      waits.set(key, { key, opened: entry, deadline, settled: undefined })
+    }
+    for (const key of keysOf(now)) {
+      const wait = waits.get(key)
+      if (wait && !keysOf(next).includes(key)) wait.settled = entry
+    }
+    const settles = settledKey(chunk)
+    const isGuests = isGuest(origin)
+    if (settles !== undefined && (waits.has(settles) || isGuests) && !keysOf(now).includes(settles)) {
+      if (chunk.type !== 'tool-output-denied') say(`${settles} is settled again`)
+    }
+    const { deadline } = waits.get(settles ?? '') ?? {}
+    if (settles !== undefined && waits.has(settles) && isLapse(chunk) && !((deadline ?? Infinity) <= timestamp)) {
+      say(`it lapses at ${timestamp}, its deadline is ${deadline}`)
+    }
+    if (chunk.type === 'tool-approval-response') answered.add(chunk.toolCallId)
+    if (/^tool-output/.test(chunk.type)) answered.delete((chunk as { toolCallId: string }).toolCallId)
+    if (chunk.type === 'run-paused') {
+      const open = keysOf(now)
+      const told = chunk.awaits.flatMap(({ kind, id }) => (kind === 'children' ? [] : `${kind}:${id}`))
+      if (open.length === 0) say('nothing waits')
+      if (told.join() !== open.join()) say(`it says that ${told} wait, and ${open} do`)
+      for (const toolCallId of answered) {
+        if (!open.includes(`client-tool:${toolCallId}`)) say(`${toolCallId} was answered, and can go on`)
+      }
+      if (mustStop(now)) say('it is to stop')
+    }
+    if (chunk.type === 'run-finished') {
+      const expected = mustStop(now) ? stopStatus(now) : 'completed'
+      if (chunk.status !== expected) say(`it ends as ${chunk.status}, expected ${expected}`)
+      answered.clear()
+    }
+    now = next
+  }
+  if (JSON.stringify(now) !== JSON.stringify(ticket)) {
+    problems.push(`the ticket is ${JSON.stringify(ticket)}, its entries tell ${JSON.stringify(now)}`)
+  }
+  return { problems, waits }
+}
+
+/** The pending that a chunk answers. */
+function settledKey(chunk: Chunk): string | undefined {
+  if (chunk.type === 'tool-approval-response') return `approval:${chunk.approvalId}`
+  const isOutcome = chunk.type === 'tool-output-available' ? !chunk.preliminary : /^tool-output-/.test(chunk.type)
+  return isOutcome ? `client-tool:${(chunk as { toolCallId: string }).toolCallId}` : undefined
+}
+
+const isLapse = (chunk: Chunk): boolean =>
+  (chunk.type === 'tool-approval-response' && chunk.isAutomatic === true) ||
+  (chunk.type === 'tool-output-error' && chunk.code === 'client_tool_timeout')
+
+/** Checks that each reported winner won, and that all others got a reason. */
+function resultProblems({ told, entries, plan }: RaceRecord, waits: ReadonlyMap<string, PendingSpan>): string[] {
+  const problems: string[] = []
+  const ended = entries.find(({ chunk, origin }) => chunk.type === 'run-finished' && origin.runId === RUN)
+  for (const { guest, doing, toolCallId, outcome, sequence, head, until } of told) {
+    if (outcome === undefined || outcome === 'store_unavailable') continue
+    const say = (problem: string) => problems.push(`${guest}, ${doing.act} ${toolCallId}: ${outcome}: ${problem}`)
+    if (doing.act === 'stop' || doing.act === 'abort' || doing.act === 'undo' || doing.act === 'interrupt') {
+      const isSaid = entries.some(({ origin }) => origin.guest === guest)
+      if ((outcome === 'accepted') !== isSaid) say(isSaid ? 'it is in the log' : 'it is not in the log')
+      if (!STOP_OUTCOMES.has(outcome)) say('nobody expects that')
+      continue
+    }
+    const key = doing.isResult ? `client-tool:${toolCallId}` : `approval:${RUN}::${toolCallId}`
+    const wait = waits.get(key)
+    const own = entries.filter(({ origin }) => origin.guest === guest)
+    if (outcome === 'accepted') {
+      if (own.length !== 1) say(`it is in the log ${own.length} times`)
+      if (doing.act !== 'claim' && (own[0] !== wait?.settled || own[0]?.sequence !== sequence)) {
+        say(`it is at ${sequence}, and settled was ${key} at ${wait?.settled?.sequence}`)
+      }
+      continue
+    }
+    if (own.length > 0) say(`it is in the log at ${own[0]?.sequence}`)
+    const { opened, settled, deadline = Infinity } = wait ?? {}
+    switch (outcome) {
+      case 'answer_already_settled':
+        // A pending that was never open is closed by the end of its run.
+        if (((settled ?? (opened ? undefined : ended))?.sequence ?? Infinity) > until.head)
+          say('nothing has settled it')
+        break
+      case 'answer_late':
+        if (!(deadline <= until.at)) say(`its deadline is ${deadline}, and it was ${until.at}`)
+        if (settled && settled.sequence <= head) say('it was settled before')
+        break
+      case 'answer_unknown':
+        if (opened && opened.sequence <= head) say('it was there')
+        break
+      case 'answer_unapproved':
+        if (!doing.isResult || plan.kind !== 'approved-client') say('there is nothing to approve')
+        break
+      case 'answer_claimed':
+        if (doing.act !== 'claim') say('an answer needs no claim')
+        break
+      default:
+        say('nobody expects that')
+    }
+  }
+  return problems
+}
+
+const STOP_OUTCOMES = new Set(['accepted', 'ended', 'run_unknown'])
+
+/** Checks that a tool ran only after approval, and once unless its process was lost. */
+function executionProblems({ notes, entries, plan }: RaceRecord): string[] {
+  const problems: string[] = []
+  // A stop that is withdrawn has also aborted the work in flight.
+  const undone = entries.filter(({ chunk }) => chunk.type === 'stop-requested' && chunk.runId === NEXT).length
+  const lost = undone + plan.faults.filter(([, fault]) => fault !== 'rival' && fault !== 'leave').length
+  const find = (toolCallId: string, is: (chunk: Chunk) => boolean) =>
+    entries.find(({ chunk }) => (chunk as { toolCallId?: string }).toolCallId === toolCallId && is(chunk))
+  const isOutput = ({ type }: Chunk) => type === 'tool-output-available'
+  const own = isClients(plan.kind) ? [] : waitingOf(plan.kind)
+  for (const toolCallId of [...own, ...(plan.kind === 'pair' ? ['look'] : [])]) {
+    const starts = notes.filter(note => note.toolCallId === toolCallId && note.phase === 'start')
+    const say = (problem: string) => problems.push(`${toolCallId} ran ${starts.length} times: ${problem}`)
+    const response = find(toolCallId, ({ type }) => type === 'tool-approval-response')
+    const approved = response && (response.chunk as { approved: boolean }).approved ? response : undefined
+    const outcome = find(toolCallId, ({ type }) => /^tool-output/.test(type) && type !== 'tool-output-denied')
+    if (starts.length > 1 + lost) say(`${lost} were lost`)
+    if (find(toolCallId, isOutput) && !notes.some(note => note.toolCallId === toolCallId && note.phase === 'end')) {
+      say('and has an output')
+    }
+    for (const { least, most, process } of starts) {
+      if (toolCallId !== 'look' && !(approved && approved.sequence <= most)) say(`${process} had no approval`)
+      if (outcome && outcome.sequence <= least) say(`${process} started it after its outcome`)
+    }
+    if (approved && find(toolCallId, ({ type }) => type === 'tool-output-denied')) say('and is denied')
+  }
+  return problems
+}
+
+/** Checks that the view matches the log. */
+function viewProblems({ view, entries, ticket, plan }: RaceRecord): string[] {
+  const problems: string[] = []
+  const shown = view.pendings.map(pendingKey as (pending: { kind: string; id: string }) => string)
+  if (shown.toSorted().join() !== keysOf(ticket).toSorted().join()) {
+    problems.push(`the view shows ${shown} as open, the ticket ${keysOf(ticket)}`)
+  }
+  const parts = view.messages.flatMap(({ parts }) => parts.filter((part): part is ToolPart => 'toolCallId' in part))
+  for (const toolCallId of waitingOf(plan.kind)) {
+    const of = entries.filter(({ chunk }) => (chunk as { toolCallId?: string }).toolCallId === toolCallId)
+    const part = parts.find(other => other.toolCallId === toolCallId)
+    const expected = expectedOf(of.map(({ chunk }) => chunk))
+    if (part === undefined) {
+      // Uncommitted content of a stopped run may be visible or not.
+      if (expected !== undefined) problems.push(`the view does not show ${toolCallId}`)
+      continue
+    }
+    const { state, code, output, approval } = part as ToolPart & { code?: string }
+    const found = { state, code, output, approved: approval?.approved, reason: approval?.reason }
+    for (const [field, value] of Object.entries(expected ?? {})) {
+      const other = found[field as keyof typeof found]
+      if (JSON.stringify(other) !== JSON.stringify(value)) {
+        problems.push(
+          `the view shows ${toolCallId} with ${field} ${JSON.stringify(other)}, expected ${JSON.stringify(value)}`,
+        )
+      }
+    }
+  }
+  return problems
+}
+
+/** The outcome of a call by its entries. */
+function expectedOf(chunks: readonly Chunk[]): Record<string, unknown> | undefined {
+  if (!chunks.some(({ type }) => type === 'tool-input-available')) return undefined
+  const response = chunks.find(chunk => chunk.type === 'tool-approval-response')
+  const outcome = chunks.find(
+    chunk => /^tool-output/.test(chunk.type) && !('preliminary' in chunk && chunk.preliminary),
+  )
+  const answered = response && {
+    approved: response.approved,
+    ...(response.reason !== undefined && { reason: response.reason }),
+  }
+  switch (outcome?.type) {
+    case 'tool-output-available':
+      return { ...answered, state: 'output-available', output: outcome.output }
+    case 'tool-output-error':
+      return { ...answered, state: 'output-error', code: outcome.code }
+    case 'tool-output-denied':
+      return { ...answered, state: 'output-denied' }
+    default:
+      // All runs have ended, so nothing is open.
+      return { ...answered, state: 'output-error', code: 'interrupted' }
+  }
+}
+
+/** Checks that runs ended as planned, once each. */
+function statusProblems({ view, entries, told, plan }: RaceRecord): string[] {
+  const problems: string[] = []
+  for (const runId of [RUN, NEXT]) {
+    const ends = entries.filter(({ chunk, origin }) => chunk.type === 'run-finished' && origin.runId === runId)
+    const starts = entries.filter(({ chunk, origin }) => chunk.type === 'run-started' && origin.runId === runId)
+    const status = view.runs.find(run => run.runId === runId)?.status
+    if (ends.length !== starts.length || ends.length > 1) {
+      problems.push(`run ${runId} starts ${starts.length} times and ends ${ends.length} times`)
+    }
+    if (status !== (ends[0]?.chunk as { status?: string } | undefined)?.status) {
+      problems.push(`run ${runId} shows as ${status}`)
+    }
+  }
+  const isAsked = told.some(({ doing, outcome }) => doing.act === 'stop' && outcome === 'accepted')
+  const status = view.runs.find(run => run.runId === RUN)?.status
+  if (isAsked && status === 'completed') problems.push('it was asked to stop, and completed')
+  if (isApproved(plan.kind) && view.pendings.length > 0) problems.push('something is open after the end')
+  return problems
+}

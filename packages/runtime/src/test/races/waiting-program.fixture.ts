@@ -1,0 +1,90 @@
+// The programs of the races: agents with pendings, alone, next to a running call, or in sub-agents.
+
+import type { Timers } from '@millrace/log'
+import { z } from 'zod'
+import { type Agent, agent } from '../../define/agent.ts'
+import { type ClientTool, type Tool, tool } from '../../define/tool.ts'
+import { scriptedModel } from '../../model/scripted-model.ts'
+import type { RaceKind } from './race-plan.fixture.ts'
+
+export const SESSION = 'session'
+export const RUN = 'r'
+/** The run that is requested in place of the first. */
+export const NEXT = 'next'
+
+/** Called when a tool starts and ends. */
+type Note = (toolCallId: string, phase: 'start' | 'end') => void
+
+export interface ProgramOptions {
+  readonly kind: RaceKind
+  readonly timeout: number | undefined
+  readonly paceMs: number
+  readonly timers: Timers
+  readonly note: Note
+}
+
+/** The calls with pendings. */
+export const waitingOf = (kind: RaceKind): readonly string[] => (kind === 'children' ? ['a-pay', 'b-pay'] : ['pay'])
+
+/** Whether a program waits for an approval, and for a client result. */
+export const isApproved = (kind: RaceKind): boolean => kind !== 'client'
+export const isClients = (kind: RaceKind): boolean => kind === 'client' || kind === 'approved-client'
+
+/** The agents of one process. */
+export function agentsOf(options: ProgramOptions): readonly Agent[] {
+  const { kind } = options
+  const pay = payTool(options)
+  const beside = kind === 'pair' ? [{ name: 'look', input: {}, id: 'look' }] : []
+  const others = kind === 'child' || kind === 'children'
+  const call = { name: 'pay', input: { amount: 5 } }
+  const first = (calls: { name: string; input: { amount: number } | { prompt?: string }; id: string }[]) =>
+    scriptedModel(({ turnAnswers }) => (turnAnswers === 0 ? { text: 'Now.', calls } : { text: 'Done.' }))
+  const child = (name: string, id: string) => agent({ name, tools: [pay], model: first([{ ...call, id }]) })
+  const children = kind === 'child' ? [child('a', 'pay')] : [child('a', 'a-pay'), child('b', 'b-pay')]
+  return [
+    others
+      ? agent({
+          name: 'root',
+          subAgents: children,
+          model: first(children.map(({ name }) => ({ name, input: { prompt: 'pay' }, id: `c${name}` }))),
+        })
+      : agent({ name: 'root', tools: [pay, lookTool(options)], model: first([...beside, { ...call, id: 'pay' }]) }),
+    agent({ name: 'next', model: scriptedModel([{ text: 'Next.' }]) }),
+  ]
+}
+
+function payTool({ kind, timeout, paceMs, timers, note }: ProgramOptions): Tool | ClientTool {
+  const described = { name: 'pay', inputSchema: z.object({ amount: z.number() }) }
+  const bound = timeout === undefined ? {} : { timeout }
+  const approval = isApproved(kind) && { approval: timeout === undefined ? true : bound }
+  if (isClients(kind)) return tool({ ...described, ...approval, ...bound, client: true })
+  return tool({
+    ...described,
+    ...approval,
+    async execute({ amount }, { toolCallId }) {
+      note(toolCallId, 'start')
+      await pause(timers, paceMs)
+      note(toolCallId, 'end')
+      return `paid ${amount}`
+    },
+  })
+}
+
+/** Runs for a while without a pending. */
+const lookTool = ({ paceMs, timers, note }: ProgramOptions): Tool =>
+  tool({
+    name: 'look',
+    inputSchema: z.object({}),
+    async execute(_, { toolCallId, emit }) {
+      note(toolCallId, 'start')
+      for (let turn = 1; turn <= 3; turn++) {
+        await pause(timers, paceMs)
+        await emit('seen', { turn }, { id: 'seen' })
+      }
+      note(toolCallId, 'end')
+      return 'seen'
+    },
+  })
+
+const pause = (timers: Timers, ms: number): Promise<void> =>
+  ms > 0 ? new Promise(done => timers.after(ms, done)) : Promise.resolve()

@@ -1,0 +1,195 @@
+// A connection of a client, made again whenever it is lost. Silence counts as a loss, and so does an end without a closing frame.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Frame, NdjsonDecoder, SseDecoder } from '@millrace/protocol'
+import type { FaultProxy } from '../../../../../scripts/faults/proxy.ts'
+import type { Random } from '../../../../../scripts/faults/random.ts'
+import { SECRET } from './followed-agents.fixture.ts'
+import { type SentRequest, send } from './single-request.fixture.ts'
+
+export type Format = 'sse' | 'ndjson'
+
+/** The user of a connection. */
+export interface Reader {
+  /** Whether it has received everything that it asked for. */
+  readonly isOver: boolean
+  readonly format: Format
+  readonly problems: string[]
+  /** Gets what it needs before it connects, through the same proxy. */
+  prepare(port: number, signal: AbortSignal): Promise<void>
+  request(): SentRequest
+  /** Takes the head of an answer that is no stream. Returns whether to connect again. */
+  refused(status: number, code: string): boolean
+  accepted(): void
+  /** Takes a frame. Returns whether the connection is of use after it. */
+  take(frame: Frame): boolean
+}
+
+const ACCEPT = { sse: 'text/event-stream', ndjson: 'application/x-ndjson' }
+/** At most this many connections of a line have faults. */
+const MAX_FAULTY = 4
+const RETRY_MS = 4
+
+/** Fires when nothing was received for too long. */
+class SilenceTimer {
+  /** The limit, in ms, until the server has sent its heartbeat interval. */
+  allowedMs = 5_000
+  readonly #onTooLong: () => void
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(onTooLong: () => void) {
+    this.#onTooLong = onTooLong
+    this.broken()
+  }
+
+  /** Something was received. */
+  broken(): void {
+    this.stop()
+    this.#timer = setTimeout(this.#onTooLong, this.allowedMs)
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+  }
+}
+
+interface FaultyConnectionOptions {
+  readonly random: Random
+  /** Called for every connection that gets a fault. */
+  readonly onFault: () => void
+  /** Called for every connection that has ended. */
+  readonly onClose: () => void
+}
+
+export class FaultyConnection {
+  readonly gate: FaultProxy
+  /** How often the connection was lost. */
+  drops = 0
+  readonly #reader: Reader
+  readonly #random: Random
+  readonly #leaving = new AbortController()
+  readonly #onFault: () => void
+  readonly #onClose: () => void
+  readonly #over: Promise<void>
+  #faulty = 0
+
+  constructor(gate: FaultProxy, reader: Reader, { random, onFault, onClose }: FaultyConnectionOptions) {
+    this.#onFault = onFault
+    this.#onClose = onClose
+    this.gate = gate
+    this.#reader = reader
+    this.#random = random
+    this.#over = this.#run()
+  }
+
+  /** Ends all faults. */
+  stopFaults(): void {
+    this.#faulty = MAX_FAULTY
+    this.gate.refuse(false)
+    this.gate.set({ up: NO_FAULTS, down: NO_FAULTS })
+  }
+
+  /** Resolves when the reader has received everything that it asked for. */
+  get over(): Promise<void> {
+    return this.#over
+  }
+
+  async leave(): Promise<void> {
+    this.#leaving.abort()
+    await this.#over
+    await this.gate.stop()
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#leaving
+    while (!signal.aborted && !this.#reader.isOver) {
+      const gone = new AbortController()
+      const leave = () => gone.abort()
+      signal.addEventListener('abort', leave)
+      const silence = new SilenceTimer(leave)
+      try {
+        await this.#reader.prepare(this.gate.port, gone.signal)
+        await this.#connect(gone, silence)
+      } catch {
+        // The server is gone, and comes back.
+      }
+      silence.stop()
+      leave()
+      signal.removeEventListener('abort', leave)
+      this.#onClose()
+      await pause(RETRY_MS)
+    }
+  }
+
+  async #connect(gone: AbortController, silence: SilenceTimer): Promise<void> {
+    const reader = this.#reader
+    const { signal } = gone
+    this.#drawFault()
+    silence.broken()
+    const { headers, ...asked } = reader.request()
+    const answer = await send(
+      this.gate.port,
+      { ...asked, headers: { accept: ACCEPT[reader.format], ...headers } },
+      signal,
+    )
+    if (answer.statusCode !== 200) {
+      const pieces: Buffer[] = []
+      for await (const piece of answer) pieces.push(piece as Buffer)
+      const { error } = JSON.parse(Buffer.concat(pieces).toString())
+      if (!reader.refused(answer.statusCode ?? 0, error.code)) this.#leaving.abort()
+      return
+    }
+    reader.accepted()
+    let isClosed = false
+    let isUseful = true
+    const onFrame = (frame: Frame) => {
+      // Frames after one that could not be applied are ignored.
+      if (!isUseful) return
+      if (frame.type === 'open') silence.allowedMs = frame.heartbeatMs * 3
+      if (frame.type === 'end' || frame.type === 'truncated' || frame.type === 'fail') isClosed = true
+      isUseful = reader.take(frame)
+    }
+    const decoder = new (reader.format === 'sse' ? SseDecoder : NdjsonDecoder)({ onFrame })
+    let end = ''
+    try {
+      for await (const piece of answer as AsyncIterable<Buffer>) {
+        silence.broken()
+        end = end.slice(-SECRET.length) + piece.toString('latin1')
+        if (end.includes(SECRET)) reader.problems.push('an internal entry was sent to a client')
+        decoder.push(piece)
+        if (!isUseful) gone.abort()
+      }
+      decoder.end()
+    } catch (error) {
+      if ((error as { name?: string }).name === 'ProtocolError') reader.problems.push(`no frame: ${String(error)}`)
+    }
+    if (!isClosed) this.drops++
+  }
+
+  /** Draws the fault of the next connection. */
+  #drawFault(): void {
+    const random = this.#random
+    if (this.#faulty >= MAX_FAULTY) return
+    this.#faulty++
+    const at = random.below(random.pick([400, 3_000, 12_000]))
+    const kind = random.pick(['none', 'none', 'cutAt', 'cutAt', 'resetAt', 'endAt', 'stallAt'] as const)
+    if (kind !== 'none') this.#onFault()
+    this.gate.next({
+      up: random.below(8) === 0 ? { splitAt: random.between(1, 40) } : {},
+      down: {
+        ...(kind !== 'none' && { [kind]: at }),
+        ...(random.below(3) === 0 && { splitAt: random.between(1, 200) }),
+        ...(random.below(4) === 0 && { delayMs: random.between(1, 15) }),
+      },
+    })
+  }
+}
+
+const NO_FAULTS = {
+  delayMs: 0,
+  cutAt: Infinity,
+  resetAt: Infinity,
+  stallAt: Infinity,
+  endAt: Infinity,
+  splitAt: Infinity,
+}

@@ -1,0 +1,153 @@
+import type { View } from '@millrace/protocol'
+import type { Random } from '../../../../../scripts/faults/random.ts'
+import { SessionScript } from '../../../../../scripts/faults/sessions/session-script.fixture.ts'
+import type { FollowScene } from './follow-scene.fixture.ts'
+import { NAMES } from './followed-agents.fixture.ts'
+import type { SessionReplica } from './session-replica.fixture.ts'
+import { askUntilAnswered, type ReceivedResponse } from './single-request.fixture.ts'
+
+/** Actions of users in a turn besides sending a message. */
+const TURN_ACTIONS = [
+  'nothing',
+  'nothing',
+  'nothing',
+  'stop',
+  'abort',
+  'queue',
+  'interrupt',
+  'retry',
+  'edit',
+  'again',
+] as const
+
+interface Turn {
+  readonly agent: (typeof NAMES)[number]
+  readonly input: string
+  readonly accept: 'json' | 'sse' | 'ndjson'
+  readonly deed: (typeof TURN_ACTIONS)[number]
+  /** Number of entries after which the action happens. */
+  readonly after: number
+}
+
+function turnsOf(random: Random): readonly Turn[] {
+  return Array.from({ length: random.pick([1, 1, 2, 3]) }, () => ({
+    agent: random.pick(NAMES),
+    input: 'Go on. '.repeat(random.between(1, 3)).trim(),
+    accept: random.pick(['json', 'json', 'sse', 'ndjson']),
+    deed: random.pick(TURN_ACTIONS),
+    after: random.below(30),
+  }))
+}
+
+/** The users of one session. They see what the first follower sees. */
+export class FollowScript extends SessionScript<Turn, FollowScene> {
+  protected runIds: string[] = []
+  readonly #replica: SessionReplica
+  #names = 0
+
+  constructor(scene: FollowScene, replica: SessionReplica) {
+    super(scene, replica.sessionId, turnsOf(scene.random))
+    this.#replica = replica
+  }
+
+  protected get view(): View {
+    return this.#replica.view
+  }
+
+  protected async answer(answer: Readonly<Record<string, unknown>>): Promise<boolean> {
+    await this.#post('answers', answer)
+    return false
+  }
+
+  protected async playTurn({ agent, input, accept, deed, after }: Turn): Promise<void> {
+    if (deed === 'again') await this.#beginAgain()
+    const from = this.#replica.count
+    const runId = await this.#start({ agent, input, messageId: this.#name('m'), whenBusy: 'queue' }, accept)
+    switch (deed) {
+      case 'stop':
+      case 'abort':
+        await this.scene.until(
+          'there is something to stop',
+          () => this.#replica.count >= from + after || this.isEnded(runId),
+        )
+        await this.#post('stop', { runId, mode: deed === 'stop' ? 'interrupt' : 'abort' })
+        break
+      case 'queue':
+        // The next turn begins while this run goes on.
+        return
+      case 'interrupt':
+        await this.scene.until(
+          'there is something to interrupt',
+          () => this.#replica.count >= from + after || this.isEnded(runId),
+        )
+        await this.#start(
+          { agent: 'teller', input, messageId: this.#name('m'), whenBusy: 'interrupt-previous' },
+          'json',
+        )
+        break
+      case 'retry':
+        await this.ended()
+        await this.#post('retry', { runId: this.#newRunId() })
+        break
+      case 'edit': {
+        await this.ended()
+        const message = this.view.messages.findLast(({ role }) => role === 'user')
+        if (message === undefined) break
+        await this.#post('edit', { messageId: message.id, input: 'No, otherwise.', runId: this.#newRunId() })
+        break
+      }
+      default:
+    }
+    await this.ended()
+    this.scene.notes.push(`${this.sessionId}: ${runId} and all before it have ended`)
+  }
+
+  /** Deletes the session. The next turn creates another of the same name. */
+  async #beginAgain(): Promise<void> {
+    await this.ended()
+    const { scene, sessionId } = this
+    const { server, runReaders } = scene
+    // A request that is repeated later would start its run in the next log.
+    const own = runReaders.filter(reader => reader.sessionId === sessionId)
+    await scene.until('all requests for runs are answered', () => own.every(({ isAsked }) => isAsked))
+    if ((await server.manager.getInfo(sessionId)) === null) return
+    await askUntilAnswered(server.port, { method: 'DELETE', path: `/sessions/${sessionId}` }, scene.signal)
+    scene.notes.push(`${sessionId}: removed at ${this.#replica.position}`)
+    this.runIds = []
+  }
+
+  async #start(body: Readonly<Record<string, unknown>>, accept: Turn['accept']): Promise<string> {
+    const runId = this.#newRunId()
+    if (accept === 'json') await this.#post('runs', { ...body, runId })
+    else {
+      await this.scene.startAndFollow(this.sessionId, runId, accept, body)
+      await this.scene.until(`${runId} is known`, () => this.#isKnown(runId))
+    }
+    return runId
+  }
+
+  async #post(verb: string, body: Readonly<Record<string, unknown>>): Promise<ReceivedResponse> {
+    const { server, signal } = this.scene
+    const asked = { method: 'POST', path: `/sessions/${this.sessionId}/${verb}`, body } as const
+    const answered = await askUntilAnswered(server.port, asked, signal)
+    if (answered.status >= 400 && !(verb === 'answers' && answered.status === 409)) {
+      this.problems.push(`${this.sessionId}: ${verb}: ${answered.status} ${JSON.stringify(answered.body)}`)
+    }
+    return answered
+  }
+
+  #isKnown(runId: string): boolean {
+    const { runs, requests } = this.view
+    return runs.some(run => run.runId === runId) || requests.some(request => request.runId === runId)
+  }
+
+  #newRunId(): string {
+    const runId = this.#name('r')
+    this.runIds.push(runId)
+    return runId
+  }
+
+  #name(kind: string): string {
+    return `${kind}${++this.#names}-${this.sessionId}`
+  }
+}

@@ -1,0 +1,47 @@
+import { scheduleSuite } from '../../../../../scripts/faults/sessions/schedule-suite.fixture.ts'
+import { FAILED_SEEDS } from './follow-failed-seeds.fixture.ts'
+import { type FollowReport, playFollowSchedule } from './follow-schedule.fixture.ts'
+import { ProcessCluster } from './process-cluster.fixture.ts'
+
+type Store = { readonly url: string; stop(): Promise<unknown> }
+
+interface FollowSuite {
+  readonly name: 'sqlite' | 'redis' | 'postgres'
+  /** How many schedules `npm test` plays. */
+  readonly count: number
+  /** The seed of the first one. Each store plays other seeds. */
+  readonly first: number
+  /** Starts a store. */
+  start(): Promise<Store>
+}
+
+/** Schedules that play at a time, on one cluster. */
+const LANES = 12
+
+/** Declares the test of a store. */
+export function followSuite({ name, count, first, start }: FollowSuite): void {
+  let store: Store | undefined
+  scheduleSuite<ProcessCluster, FollowReport>({
+    law: `laws 2, 7 and 10: each follower on ${name} gets every entry once while processes are killed`,
+    file: `packages/server/src/test/process/${name}`,
+    count,
+    first,
+    lanes: LANES,
+    kept: FAILED_SEEDS[name],
+    async open() {
+      store = await start()
+      return ProcessCluster.open(store.url)
+    },
+    async close(cluster) {
+      await cluster.close()
+      await store?.stop()
+    },
+    play: playFollowSchedule,
+    killed: ({ killed: { servers, workers } }) => servers + workers,
+    complaints: cluster => cluster.complaints,
+    summary(reports, { killed: { servers, workers } }) {
+      const drops = reports.reduce((sum, report) => sum + report.drops, 0)
+      return `${reports.length} schedules, ${drops} lost connections, ${servers} servers and ${workers} workers killed`
+    },
+  })
+}

@@ -1,0 +1,192 @@
+// Followers: of sessions, each from its position, or of one run to its end.
+
+import { continuityOf, type Entry, type Frame } from '@millrace/protocol'
+import type { Random } from '../../../../../scripts/faults/random.ts'
+import type { Format, Reader } from './faulty-connection.fixture.ts'
+import type { Applied, SessionReplica, Snapshot } from './session-replica.fixture.ts'
+import { ask, type SentRequest } from './single-request.fixture.ts'
+
+/** How a follower sends its requests, drawn from the seed. */
+export interface FollowerSettings {
+  readonly format: Format
+  /** Whether it starts with a snapshot or at the beginning. */
+  readonly begins: 'start' | 'snapshot'
+  /** How it sends its position. */
+  readonly resume: 'after' | 'last-event-id' | 'x-resume-from-sequence'
+  /** With a cursor or a bare sequence. */
+  readonly isProven: boolean
+  readonly merge: boolean
+  readonly live: 'stream' | 'long-poll'
+  readonly isMultiplexed: boolean
+}
+
+export function randomSettings(random: Random): FollowerSettings {
+  return {
+    format: random.pick(['sse', 'sse', 'ndjson']),
+    begins: random.pick(['start', 'start', 'snapshot']),
+    resume: random.pick(['after', 'last-event-id', 'x-resume-from-sequence']),
+    isProven: random.below(4) > 0,
+    merge: random.below(4) > 0,
+    live: random.below(6) > 0 ? 'stream' : 'long-poll',
+    isMultiplexed: random.below(3) === 0,
+  }
+}
+
+/** Follows sessions: all of them on one connection, or a single one. */
+export class SessionReader implements Reader {
+  readonly isOver = false
+  readonly problems: string[] = []
+  readonly #replicas: ReadonlyMap<string, SessionReplica>
+  readonly #followerSettings: FollowerSettings
+
+  constructor(replicas: readonly SessionReplica[], followerSettings: FollowerSettings) {
+    this.#replicas = new Map(replicas.map(replica => [replica.sessionId, replica]))
+    this.#followerSettings = followerSettings
+    for (const replica of replicas) {
+      replica.provesItself = followerSettings.isProven
+      if (followerSettings.begins === 'snapshot') replica.isLost = true
+    }
+  }
+
+  get format(): Format {
+    return this.#followerSettings.format
+  }
+
+  async prepare(port: number, signal: AbortSignal): Promise<void> {
+    for (const replica of this.#replicas.values()) {
+      if (!replica.isLost) continue
+      const { status, body } = await ask(port, { method: 'GET', path: `/sessions/${replica.sessionId}` }, signal)
+      if (status === 200) replica.adopt(body as unknown as Snapshot)
+      else throw new Error(`no snapshot: ${status}`)
+    }
+  }
+
+  request(): SentRequest {
+    const { resume, isProven, merge, live, isMultiplexed } = this.#followerSettings
+    const [first] = this.#replicas.values()
+    const query = new URLSearchParams()
+    const placeOf = ({ cursor, position }: SessionReplica) => (isProven ? cursor : cursor && String(position))
+    if (!merge) query.set('merge', 'false')
+    if (isMultiplexed || this.#replicas.size > 1) {
+      for (const replica of this.#replicas.values()) {
+        query.append('session', replica.sessionId)
+        const place = placeOf(replica)
+        if (place !== undefined) query.append('after', place)
+      }
+      return { method: 'GET', path: `/stream?${query}` }
+    }
+    const place = placeOf(first as SessionReplica)
+    if (live === 'long-poll') query.set('live', 'long-poll')
+    if (place !== undefined && resume === 'after') query.set('after', place)
+    const headers = place !== undefined && resume !== 'after' ? { [resume]: place } : {}
+    return { method: 'GET', path: `/sessions/${(first as SessionReplica).sessionId}/stream?${query}`, headers }
+  }
+
+  refused(status: number, code: string): boolean {
+    // A session that does not exist yet or any more, or a server that shuts down.
+    if (status !== 404 && status !== 503) this.problems.push(`refused: ${status} ${code}`)
+    return true
+  }
+
+  accepted(): void {}
+
+  take(frame: Frame): boolean {
+    const { sessionId } = frame
+    const isShared = this.#followerSettings.isMultiplexed || this.#replicas.size > 1
+    if (isShared && sessionId === undefined && frame.type !== 'fail') this.problems.push(`${frame.type}: of no session`)
+    const told = sessionId === undefined ? [...this.#replicas.values()] : [this.#replicas.get(sessionId)]
+    return told.every(replica => replica?.take(frame))
+  }
+}
+
+/** Why a run can no longer be followed: its log is gone, or it was stopped before it started. */
+const LOST = new Set(['run_unknown', 'session_unknown', 'session_trimmed', 'run_taken_back'])
+
+/** Starts a run, and follows it to its end. */
+export class RunReader implements Reader {
+  readonly problems: string[] = []
+  readonly format: Format
+  readonly sessionId: string
+  readonly runId: string
+  readonly applied: Extract<Applied, { kind: 'frame' }>[] = []
+  /** The last `end` frame. */
+  end: Extract<Frame, { type: 'end' }> | undefined
+  /** Whether the log was replaced by another. */
+  isLost = false
+  /** The log that it follows. */
+  incarnation: string | undefined
+  /** Whether the server has confirmed the request for the run. */
+  isAsked = false
+  readonly #body: Readonly<Record<string, unknown>>
+  #cursor: string | undefined
+  #position: number | undefined
+
+  constructor(sessionId: string, runId: string, format: Format, body: Readonly<Record<string, unknown>>) {
+    this.sessionId = sessionId
+    this.runId = runId
+    this.format = format
+    this.#body = body
+  }
+
+  get isOver(): boolean {
+    return this.isLost || (this.end !== undefined && this.end.status !== 'paused')
+  }
+
+  get entries(): readonly Entry[] {
+    return this.applied.flatMap(({ entries }) => entries)
+  }
+
+  async prepare(): Promise<void> {}
+
+  request(): SentRequest {
+    const path = `/sessions/${this.sessionId}`
+    // The same run id is the same run.
+    if (!this.isAsked) return { method: 'POST', path: `${path}/runs`, body: { ...this.#body, runId: this.runId } }
+    const after = this.#cursor === undefined ? '' : `&after=${this.#cursor}`
+    return { method: 'GET', path: `${path}/stream?run=${this.runId}${after}` }
+  }
+
+  refused(status: number, code: string): boolean {
+    if (status === 503) return true
+    if (!LOST.has(code)) this.problems.push(`${this.runId} refused: ${status} ${code}`)
+    this.isLost = true
+    return false
+  }
+
+  accepted(): void {
+    this.isAsked = true
+  }
+
+  take(frame: Frame): boolean {
+    if (frame.type === 'entries') return this.#apply(frame)
+    if (frame.type === 'open') this.incarnation ??= frame.incarnation
+    if (frame.type === 'end') this.#ended(frame)
+    if (frame.type === 'truncated') this.isLost = true
+    if (frame.type === 'fail' && !frame.recoverable) {
+      if (!LOST.has(frame.error.code))
+        this.problems.push(`${this.runId} failed: ${frame.error.code}: ${frame.error.message}`)
+      this.isLost = true
+    }
+    return frame.type === 'open' || frame.type === 'caught-up' || frame.type === 'status'
+  }
+
+  #apply(frame: Extract<Frame, { type: 'entries' }>): boolean {
+    const { after, sequence, entries, cursor } = frame
+    const continuity = continuityOf(frame, this.#position ?? after)
+    if (continuity !== 'next') {
+      this.problems.push(`${this.runId} at ${this.#position}: ${continuity}: (${after}, ${sequence}]`)
+      return false
+    }
+    this.applied.push({ kind: 'frame', after, sequence, entries })
+    this.#position = sequence
+    this.#cursor = cursor
+    return true
+  }
+
+  #ended(frame: Extract<Frame, { type: 'end' }>): void {
+    this.end = frame
+    const last = this.entries.at(-1)?.chunk.type
+    if (frame.status !== 'paused' && last !== 'run-finished')
+      this.problems.push(`${this.runId} ended after ${last}, not after its end`)
+  }
+}

@@ -1,0 +1,185 @@
+import { StreamManager } from '@millrace/log'
+import type { BatchReader, ReadBatch } from '@millrace/log/internal'
+import { decodeCursor, isWord } from '@millrace/protocol'
+import { Run } from '@millrace/runtime'
+import { vi } from 'vitest'
+import { type Mutant, onceIn } from '../../../../../scripts/faults/sessions/mutant-search.fixture.ts'
+import { Follower } from '../../stream/follower.ts'
+import { EntriesFrame } from '../../stream/format.ts'
+
+type Options = NonNullable<Parameters<StreamManager['readBatches']>[1]>
+
+/** Changes the batches that readers get, or the options by which they ask. */
+function changeReads(
+  change: (piece: ReadBatch) => ReadBatch,
+  ask: (options: Options, streamId: string) => Options = options => options,
+): void {
+  const { readBatches } = StreamManager.prototype
+  // All subscribers of a log get the same piece.
+  const changed = new WeakMap<ReadBatch, ReadBatch>()
+  const changeOnce = (piece: ReadBatch): ReadBatch => {
+    const known = changed.get(piece) ?? change(piece)
+    changed.set(piece, known)
+    return known
+  }
+  vi.spyOn(StreamManager.prototype, 'readBatches').mockImplementation(function (
+    this: StreamManager,
+    streamId,
+    options = {},
+  ) {
+    const reader: BatchReader = readBatches.call(this, streamId, ask(options, streamId))
+    for (const verb of ['nextAvailable', 'next'] as const) {
+      const own = reader[verb].bind(reader)
+      reader[verb] = async () => {
+        const piece = await own()
+        return piece && change(piece)
+      }
+    }
+    const subscribe = reader.subscribe.bind(reader)
+    reader.subscribe = subscriber =>
+      subscribe({ deliver: piece => subscriber.deliver(changeOnce(piece)), dropped: () => subscriber.dropped() })
+    return reader
+  })
+}
+
+/** Planted mistakes of the server. */
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'a follower that joins a feed misses its first piece',
+    seed: 3,
+    found: /gap: /,
+    plant() {
+      const { deliver } = Follower.prototype
+      const known = new WeakSet<Follower>()
+      vi.spyOn(Follower.prototype, 'deliver').mockImplementation(function (this: Follower, frame) {
+        if (known.has(this)) return deliver.call(this, frame)
+        known.add(this)
+        return true
+      })
+    },
+  },
+  {
+    name: 'a piece lacks its last delta and claims to be complete',
+    seed: 2,
+    found: /misses \d+/,
+    plant() {
+      const isTurn = onceIn(3)
+      changeReads(piece => {
+        const last = piece.entries.findLast(({ chunk }) => isWord(chunk))
+        return last && isTurn() ? { ...piece, entries: piece.entries.filter(entry => entry !== last) } : piece
+      })
+    },
+  },
+  {
+    name: 'a frame is written twice',
+    seed: 2,
+    found: /duplicate: |no frame: /,
+    plant() {
+      const { bytes } = EntriesFrame.prototype
+      const isTurn = onceIn(7)
+      vi.spyOn(EntriesFrame.prototype, 'bytes').mockImplementation(function (this: EntriesFrame, ...way) {
+        const once = bytes.apply(this, way)
+        return isTurn() ? Buffer.concat([once, once]) : once
+      })
+    },
+  },
+  {
+    name: 'a frame claims to begin later than it does',
+    seed: 3,
+    found: /gap: |no frame: /,
+    plant() {
+      const isTurn = onceIn(7)
+      changeReads(piece => (isTurn() ? { ...piece, after: piece.after + 1 } : piece))
+    },
+  },
+  {
+    name: 'the first frame lacks its beginning',
+    seed: 4,
+    found: /no frame: .*after/,
+    plant() {
+      const { bytes } = EntriesFrame.prototype
+      vi.spyOn(EntriesFrame.prototype, 'bytes').mockImplementation(function (this: EntriesFrame, format, isNamed) {
+        return bytes.call(this, format, isNamed, this.piece.after)
+      })
+    },
+  },
+  {
+    name: 'a discard is not sent',
+    seed: 2,
+    found: /its view is another: |the fold dropped /,
+    plant() {
+      const isDiscard = ({ chunk }: ReadBatch['entries'][number]) => chunk.type === 'step-discarded'
+      changeReads(piece => ({ ...piece, entries: piece.entries.filter(entry => !isDiscard(entry)) }))
+    },
+  },
+  {
+    name: 'internal entries are sent',
+    seed: 4,
+    found: /an internal entry was sent to a client/,
+    plant() {
+      changeReads(
+        piece => ({ ...piece, entries: piece.entries.map(({ internal, ...entry }) => entry) }),
+        options => ({ ...options, internal: true }),
+      )
+    },
+  },
+  {
+    name: 'the end of a run is sent before its last entries',
+    seed: 2,
+    found: /ended after .*, not after its end/,
+    plant() {
+      const { pieces } = Run.prototype
+      vi.spyOn(Run.prototype, 'pieces').mockImplementation(async function* (this: Run, options) {
+        for await (const piece of pieces.call(this, options)) {
+          if (piece.entries.at(-1)?.chunk.type !== 'run-finished') yield piece
+        }
+      })
+    },
+  },
+  {
+    name: 'a cursor of a deleted log is accepted by the next log of that name',
+    seed: 45,
+    found: /another log in answer to a cursor/,
+    plant() {
+      const { getInfo } = StreamManager.prototype
+      const known = new Map<string, string>()
+      vi.spyOn(StreamManager.prototype, 'getInfo').mockImplementation(async function (this: StreamManager, streamId) {
+        const info = await getInfo.call(this, streamId)
+        if (info) known.set(streamId, info.incarnation)
+        return info
+      })
+      changeReads(
+        piece => piece,
+        (options, streamId) => {
+          const { incarnation } = decodeCursor(options.after ?? 0)
+          return incarnation === undefined || incarnation === known.get(streamId) ? options : { ...options, after: 0 }
+        },
+      )
+    },
+  },
+  {
+    name: 'a snapshot lacks the last entry before its cursor',
+    seed: 2,
+    found: /its view is another: |the fold dropped /,
+    plant() {
+      const { view } = StreamManager.prototype
+      vi.spyOn(StreamManager.prototype, 'view').mockImplementation(async function (this: StreamManager, streamId, at) {
+        const now = await view.call(this, streamId, at)
+        const { sequence } = now.cursor
+        const before = await view.call(this, streamId, Math.max(0, sequence - 1))
+        return { ...now, view: { ...before.view, head: sequence } }
+      })
+    },
+  },
+  {
+    name: 'a late follower is not sent the entries that a rewind took back',
+    seed: 43,
+    found: /its view is another: (runs|requests)/,
+    plant() {
+      changeReads(
+        piece => piece,
+        ({ rewound, ...options }) => options,
+      )
+    },
+  },
+]

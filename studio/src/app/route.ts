@@ -1,0 +1,61 @@
+import { type Chat, createChat } from '@millrace/client'
+import { useCallback, useEffect, useState } from 'react'
+import { callbacksOf } from '../inspect/callbacks/calls.ts'
+import { connection } from './connection.ts'
+import { tools } from './tools.ts'
+
+/** The page and the session that the address names. */
+export type Route =
+  | { readonly page: 'inspect'; readonly session: string | undefined }
+  | {
+      readonly page: 'chat'
+      readonly session: string
+      /** Set for a new session, which the server does not know yet. */
+      readonly chat?: Chat
+    }
+
+const INSPECT = '/inspect/'
+
+/** The address of the inspector of a session; without one, of the page that opens recordings. */
+export const inspectorUrl = (session = ''): string => INSPECT + encodeURIComponent(session)
+
+/** The address of a session's chat; without one, of a new one. */
+export const chatUrl = (session?: string): string =>
+  session === undefined ? '/' : `/?session=${encodeURIComponent(session)}`
+
+function routeOf({ pathname, search }: { readonly pathname: string; readonly search: string }): Route {
+  if (pathname.startsWith(INSPECT)) {
+    return { page: 'inspect', session: named(pathname.slice(INSPECT.length)) }
+  }
+  const session = new URLSearchParams(search).get('session') ?? undefined
+  if (session !== undefined) return { page: 'chat', session }
+  const chat = createChat({ tools, connection, ...callbacksOf() })
+  return { page: 'chat', chat, session: chat.state.sessionId ?? '' }
+}
+
+function named(piece: string): string | undefined {
+  try {
+    return decodeURIComponent(piece) || undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The current page, kept in the address so that reload and the back button work. */
+export function useRoute() {
+  const [route, setRoute] = useState(() => routeOf(location))
+  useEffect(() => {
+    const back = () => setRoute(routeOf(location))
+    addEventListener('popstate', back)
+    return () => removeEventListener('popstate', back)
+  }, [])
+  const navigate = useCallback((address: string) => {
+    history.pushState(null, '', address)
+    setRoute(routeOf(location))
+  }, [])
+  /** Puts a session into the address after its first message. */
+  const settle = useCallback((session: string) => {
+    if (location.pathname === '/') history.replaceState(null, '', chatUrl(session))
+  }, [])
+  return { route, navigate, settle }
+}

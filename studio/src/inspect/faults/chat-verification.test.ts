@@ -1,0 +1,77 @@
+import { type ChatConnection, createChat } from '@millrace/client'
+import { SessionLog } from '@millrace/client/log'
+import type { Entry } from '@millrace/protocol'
+import { expect, onTestFinished, test } from 'vitest'
+import { ChatVerification, type VerifiedChat } from './chat-verification.ts'
+import { echoServer, meddling } from './echo-server.fixture.ts'
+
+/** Compares a chat and a log of the same session, each with its own connection, after a second turn. */
+async function verifyAfter(
+  meddle: (connection: ChatConnection) => ChatConnection,
+  words = 'Again',
+): Promise<VerifiedChat> {
+  const { connection, say } = echoServer()
+  await say('Hello')
+  const log = new SessionLog({ sessionId: 's', connection })
+  onTestFinished(log.start())
+  await expect.poll(() => endsOf(log).length).toBe(1)
+  const chat = createChat({ session: 's', connection: meddle(connection) })
+  onTestFinished(chat.start())
+  const verification = new ChatVerification(log, chat)
+  onTestFinished(verification.start())
+  await until(verification, log, 1)
+  expect(verification.state).toMatchObject({ count: 2, found: [] })
+  await say(words)
+  await until(verification, log, 2)
+  return verification.state
+}
+
+/** Waits until the state at the end of run number `ends` was compared. */
+const until = (verification: ChatVerification, log: SessionLog, ends: number) =>
+  new Promise<void>(done => {
+    const look = () => {
+      const ended = endsOf(log)
+      if (ended.length === ends && verification.state.upTo >= (ended.at(-1)?.sequence ?? 0)) done()
+    }
+    onTestFinished(verification.subscribe(look))
+    look()
+  })
+
+const endsOf = ({ entries }: SessionLog) => entries.filter(({ chunk }) => chunk.type === 'run-finished')
+
+const isWord = ({ chunk }: Entry) => chunk.type === 'text-delta'
+
+test('finds no discrepancy in an unmodified chat', async () => {
+  const { found, count } = await verifyAfter(connection => connection)
+  expect(found).toEqual([])
+  expect(count).toBe(4)
+})
+
+test('finds no discrepancy after a retried turn', async () => {
+  expect(await verifyAfter(connection => connection, 'Twice')).toMatchObject({ found: [], count: 4 })
+})
+
+test('reports deltas that the chat missed as lost', async () => {
+  const { found } = await verifyAfter(connection =>
+    meddling(connection, entries => entries.filter(one => !isWord(one))),
+  )
+  expect(found).toMatchObject([{ kind: 'lost', gist: '“You said: Again”' }])
+})
+
+test('reports changed deltas as differing', async () => {
+  const { found } = await verifyAfter(connection =>
+    meddling(connection, entries =>
+      entries.map(entry =>
+        entry.chunk.type === 'text-delta' ? { ...entry, chunk: { ...entry.chunk, delta: 'something' } } : entry,
+      ),
+    ),
+  )
+  expect(found).toMatchObject([{ kind: 'differing', gist: '“You said: Again”' }])
+})
+
+test('reports a missed message as lost', async () => {
+  const { found } = await verifyAfter(connection =>
+    meddling(connection, entries => entries.filter(({ chunk }) => chunk.type !== 'message')),
+  )
+  expect(found).toMatchObject([{ kind: 'lost', gist: '“Again”' }])
+})

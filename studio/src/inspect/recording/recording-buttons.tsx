@@ -1,0 +1,55 @@
+import { useLogState } from '@millrace/react/log'
+import { useState } from 'react'
+import { inspectorUrl } from '../../app/route.ts'
+import { useInspected } from '../inspected.ts'
+import { FileButton } from './file-button.tsx'
+import { fileNameOf, recordingBlob, save } from './recording-blob.ts'
+import { openRecording } from './recording-state.ts'
+import { useDrop } from './use-drop.ts'
+
+/** Opens a recording on its own page. */
+function openThere(file: File): void {
+  void openRecording(file)
+  const address = inspectorUrl()
+  if (location.pathname === address) return
+  history.pushState(null, '', address)
+  dispatchEvent(new PopStateEvent('popstate'))
+}
+
+/** Exports the inspected session to a file, or imports one. */
+export function RecordingButtons() {
+  const isOver = useDrop('.inspect, .drawer', openThere)
+  return (
+    <>
+      <ExportButton />
+      <FileButton onFile={openThere}>Import</FileButton>
+      {isOver && <p className="drop-here">Drop to open the recording</p>}
+    </>
+  )
+}
+
+function ExportButton() {
+  const log = useInspected()
+  const { count } = useLogState(log)
+  const [progress, setProgress] = useState<number>()
+  const isBusy = progress !== undefined
+  const write = async () => {
+    setProgress(0)
+    try {
+      const { sessionId, entries, base } = log
+      save(await recordingBlob({ sessionId, entries, base }, setProgress), fileNameOf(sessionId))
+    } finally {
+      setProgress(undefined)
+    }
+  }
+  return (
+    <button
+      type="button"
+      disabled={isBusy || count === 0}
+      title="Download this session as a .jsonl file"
+      onClick={() => void write()}
+    >
+      {isBusy ? `Exporting ${Math.floor(progress * 100)} %` : 'Export'}
+    </button>
+  )
+}

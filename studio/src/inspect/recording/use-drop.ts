@@ -1,0 +1,34 @@
+import { useEffect, useState } from 'react'
+
+/** Calls `onFile` for files dropped on matching elements. Returns whether a file is dragged over one. */
+export function useDrop(selector: string, onFile: (file: File) => void): boolean {
+  const [isOver, setOver] = useState(false)
+  useEffect(() => {
+    const isHere = ({ target, dataTransfer }: DragEvent) =>
+      target instanceof Element && target.closest(selector) !== null && dataTransfer?.types.includes('Files') === true
+    const over = (event: DragEvent) => {
+      const isMine = isHere(event)
+      setOver(isMine)
+      if (isMine) event.preventDefault()
+    }
+    const drop = (event: DragEvent) => {
+      setOver(false)
+      if (!isHere(event)) return
+      event.preventDefault()
+      const file = event.dataTransfer?.files[0]
+      if (file) onFile(file)
+    }
+    const leave = ({ relatedTarget }: DragEvent) => {
+      if (relatedTarget === null) setOver(false)
+    }
+    addEventListener('dragover', over)
+    addEventListener('dragleave', leave)
+    addEventListener('drop', drop)
+    return () => {
+      removeEventListener('dragover', over)
+      removeEventListener('dragleave', leave)
+      removeEventListener('drop', drop)
+    }
+  }, [selector, onFile])
+  return isOver
+}

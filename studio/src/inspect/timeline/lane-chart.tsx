@@ -1,0 +1,167 @@
+import { memo } from 'react'
+import { spanOf } from '../entries/span.ts'
+import type { Box, Column, Drawing, Drawn, DrawnRow } from './draw.ts'
+import { Glyph } from './glyph.tsx'
+import { words } from './row.ts'
+
+/** Height of a row in px. */
+export const ROW = 30
+/** Height of the axis in px. */
+const AXIS = 18
+/** Minimum width of a box with a label, in px. */
+const LABELLED = 44
+/** Average width of a letter, in px. */
+const LETTER = 5.8
+
+interface LaneChartProps {
+  readonly drawing: Drawing
+  readonly width: number
+}
+
+/** The time axis. */
+export const Axis = memo(function Axis({ drawing, width }: LaneChartProps) {
+  return (
+    <svg className="axis" width={width} height={AXIS} aria-hidden="true">
+      {drawing.axis.map(({ x, elapsed }) => (
+        <text key={x} x={x + 3} y={12}>
+          {spanOf(elapsed)}
+        </text>
+      ))}
+    </svg>
+  )
+})
+
+/** The visible part of a timeline as SVG. */
+export const LaneChart = memo(function LaneChart({ drawing, width }: LaneChartProps) {
+  const { rows, runs, pauses, cuts, gaps, axis } = drawing
+  const height = rows.length * ROW
+  return (
+    <svg className="lane-chart" width={width} height={height} aria-hidden="true">
+      <defs>
+        <pattern
+          id="discarded-pattern"
+          width="6"
+          height="6"
+          patternUnits="userSpaceOnUse"
+          patternTransform="rotate(45)"
+        >
+          <rect className="hatch" width="2" height="6" />
+        </pattern>
+      </defs>
+      <Boxes boxes={runs} y={0} height={height} className="band" />
+      {gaps.map(({ x, width, gap, count }) => (
+        <g key={x} className="gap">
+          <rect x={x} width={width} height={height} />
+          {width > LABELLED && count === 1 && (
+            <text x={x + width / 2} y={height - 5}>
+              {spanOf(gap.ms)}
+            </text>
+          )}
+        </g>
+      ))}
+      <path className="grid" d={axis.map(({ x }) => `M${Math.round(x) + 0.5} 0v${height}`).join('')} />
+      <path className="grid" d={rows.map((_, i) => `M0 ${(i + 1) * ROW - 0.5}h${width}`).join('')} />
+      {rows.map((row, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: rows have no id
+        <g key={i} transform={`translate(0 ${i * ROW})`}>
+          <Line row={row} />
+        </g>
+      ))}
+      <Boxes boxes={pauses} y={1} height={ROW - 3} className="waiting" isLabelled />
+      {cuts.map(({ x, width }) => (
+        <g key={x} className="cut">
+          <rect className="veil" x={x} width={width} height={height} />
+          <path className="strike" d={rows.map((_, i) => `M${x} ${i * ROW + ROW / 2}h${width}`).join('')} />
+        </g>
+      ))}
+      {rows.map(({ signs }, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: rows have no id
+        <Signs key={i} signs={signs} y={i * ROW} />
+      ))}
+    </svg>
+  )
+})
+
+function Line({ row }: { readonly row: DrawnRow }) {
+  const { steps, calls, waits, discards } = row
+  return (
+    <>
+      <Boxes boxes={calls} y={2} height={ROW - 5} className="call" isLabelled={steps.length === 0} />
+      <Boxes boxes={steps} y={4} height={11} className="step" isLabelled />
+      {words.map(word => (
+        <path key={word} className={`words ${word}`} d={columns(row.words[word])} />
+      ))}
+      <Boxes boxes={waits} y={4} height={11} className="waiting" isLabelled />
+      {discards.map(({ x, width }) => (
+        <rect key={x} x={x} width={width} y={2} height={ROW - 5} className="discarded" fill="url(#discarded-pattern)" />
+      ))}
+    </>
+  )
+}
+
+function Signs({ signs, y }: { readonly signs: readonly Drawn[]; readonly y: number }) {
+  return signs.map(({ sign, x, count }) => (
+    <g key={`${sign} ${x}`} transform={`translate(${x.toFixed(1)} ${y + (sign === 'commit' ? ROW - 5 : 10)})`}>
+      <Glyph sign={sign} />
+      {count > 1 && sign !== 'commit' && (
+        <text className="count" x={6} y={-2}>
+          {count}
+        </text>
+      )}
+    </g>
+  ))
+}
+
+interface BoxesProps {
+  readonly boxes: readonly Box[]
+  readonly y: number
+  readonly height: number
+  readonly className: string
+  readonly isLabelled?: boolean
+}
+
+/** Boxes of one kind, as one path per state, so that thousands are a few elements. */
+function Boxes({ boxes, y, height, className, isLabelled = false }: BoxesProps) {
+  const byState = new Map<string, string>()
+  const draw = (state: string, x: number, width: number) => {
+    const box = `M${x.toFixed(1)} ${y}h${width.toFixed(1)}v${height}h${(-width).toFixed(1)}z`
+    byState.set(state, (byState.get(state) ?? '') + box)
+  }
+  for (const { x, width, model, state } of boxes) {
+    // One pixel between neighbours.
+    const seen = Math.max(1, width - 1)
+    if (className === 'step' && model < seen) draw('tools', x, seen)
+    draw(state, x, Math.min(seen, Math.max(1, model)))
+  }
+  return (
+    <>
+      {[...byState].map(([state, d]) => (
+        <path key={state} className={className} data-state={state} d={d} />
+      ))}
+      {isLabelled &&
+        boxes.map(
+          ({ x, width, label }) =>
+            width > LABELLED && (
+              <text key={x} className={`label ${className}`} x={Math.max(0, x) + 4} y={y + (height > 14 ? 12 : 8.5)}>
+                {fitting(label, Math.min(width, width + x) - 8)}
+              </text>
+            ),
+        )}
+    </>
+  )
+}
+
+function fitting(label: string, width: number): string {
+  const most = Math.floor(width / LETTER)
+  return label.length <= most ? label : most < 4 ? '' : `${label.slice(0, most - 1)}…`
+}
+
+/** Deltas as columns. The height grows with their number per pixel. */
+function columns(list: readonly Column[]): string {
+  return list
+    .map(({ x, count }) => {
+      const height = Math.min(9, 3 + 2 * Math.log2(count))
+      return `M${x} ${(ROW - 5 - height).toFixed(1)}h1v${height.toFixed(1)}h-1z`
+    })
+    .join('')
+}

@@ -1,0 +1,11 @@
+import { expect, test } from 'vitest'
+import { plainText } from './plain-text.ts'
+
+test.each([
+  ['Read more at [the station](https://weather.example/paris).', 'Read more at the station.'],
+  ['Read more at [the stati…', 'Read more at the stati…'],
+  ['See [it](https://weather.exa…', 'See it'],
+  ['## The **weather** in _Paris_', 'The weather in Paris'],
+  ['call snake_case_name `now`', 'call snake_case_name now'],
+  [undefined, undefined],
+])('%s', (line, plain) => expect(plainText(line)).toBe(plain))
