@@ -89,8 +89,8 @@ test('law 9: gives the same messages for any trace, however it is split, repeate
         ]
         const expected = await messagesOf(chunks)
         expect(expected.finishes).toBe(1)
-        expect(expected.said[1]?.status).toBe('sent')
-        for (const part of expected.said[1]?.parts ?? []) if ('state' in part) expect(part.state).toBe('done')
+        expect(expected.messages[1]?.status).toBe('sent')
+        for (const part of expected.messages[1]?.parts ?? []) if ('state' in part) expect(part.state).toBe('done')
         const values = split(chunks, size).flatMap((chunk, sequence) => {
           const { far, twice } = moves.next().value
           const value = { eventId: `e${sequence}`, sequence, chunk }
