@@ -9,7 +9,7 @@ import { onTestFinished } from 'vitest'
 export function run(page: string, more = ''): string {
   const text = readFileSync(join(import.meta.dirname, '../docs/guide', page), 'utf8')
   const program = [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, block]) => block).join('\n')
-  // Inside the package, where the packages of other systems are installed.
+  // Inside this package, which has the packages of other systems installed.
   const cwd = mkdtempSync(join(import.meta.dirname, '.example-'))
   try {
     writeFileSync(join(cwd, 'example.ts'), `${program}\n${more}`)

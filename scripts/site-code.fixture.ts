@@ -124,7 +124,7 @@ declare const useChat: (options: { transport: { endpoint: string } }) => unknown
   ],
 }
 
-/** Folders whose dependencies the code of the pages may import. The first that has a package provides it. */
+/** Folders with the dependencies of the code of the pages. The first that has a package provides it. */
 const HOMES = ['interop', 'packages/runtime', 'packages/server', 'packages/react', 'examples/agent', 'examples/demo']
 
 /** The page at a path of the site. @throws if there is none */
@@ -151,7 +151,7 @@ export function folderIn(home: string): string {
 /** Links all packages that the pages may import into a `node_modules` folder. */
 export function linkPackages(into: string): void {
   mkdirSync(join(into, '@millrace'), { recursive: true })
-  // Nothing here imports the command.
+  // No page imports the command.
   symlinkSync(join(root, 'packages/cli'), join(into, '@millrace/cli'))
   for (const home of HOMES) {
     const from = join(root, home, 'node_modules')

@@ -67,7 +67,7 @@ export function encodeFrames(count: number, piece: number, size: number): Job {
   })
 }
 
-/** The same events from frames whose omitted fields are already removed. */
+/** The same events from frames without the fields that need not be sent. */
 export function stringifyFrames(count: number, piece: number, size: number): Job {
   const { frames, wire, events } = connection(count, piece, size)
   const packed = wire.map((frame, i) => ({ frame, cursor: frames[i]?.cursor }))

@@ -15,7 +15,7 @@ function write(name: string, drawn: string): string {
   return `docs/images/${name}.svg`
 }
 
-/** Draws the growth charts whose points were all measured. Returns the files. */
+/** Draws the growth charts with all points measured. Returns the files. */
 export function drawGrowth(measured: Measured): string[] {
   return charts.flatMap(chart => {
     const drawn = growthChart(chart, measured)

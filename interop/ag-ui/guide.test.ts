@@ -11,7 +11,7 @@ test.each(['guide-server.ts', 'guide-client.ts'])('the page shows %s as it is', 
   expect(page).toContain(`\`\`\`ts\n${read(`./${name}`)}\`\`\`\n`)
 })
 
-test('what the page shows works', async () => {
+test('the code of the page works', async () => {
   const url = await listenInEmptyFolder(app)
   const api = `${url}/api/ag-ui/miller`
   await ask(api, 'thread', 'Sell some flour')

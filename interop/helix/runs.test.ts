@@ -15,7 +15,7 @@ function received(entries: Recorded['live'], { status }: Recorded): StreamEvent[
 
 const resyncsIn = (events: readonly StreamEvent[]) => chunksIn(events).filter(({ type }) => type === 'stream_resync')
 
-/** What a page shows of a run: text and reasoning of each agent, and the outcomes of calls. */
+/** Shown state of a run: text and reasoning of each agent, and the outcomes of calls. */
 function shownOf(events: readonly StreamEvent[]) {
   const texts = new Map<string, string>()
   const thoughts = new Map<string, string[]>()

@@ -66,7 +66,7 @@ test('a token resumes its interrupt once, and only in its session', async () => 
   expect(await refused(page, asked, ['rye'])).toEqual([409, 'answer_already_settled', 'string'])
 })
 
-test('rejects a token of another user or of a user who may not answer', async () => {
+test('rejects a token of another user, and an answer without permission', async () => {
   const { backend } = await pageOf('asker', {
     authorize: ({ request, action }) => {
       const user = request.headers.get('x-user') ?? ''

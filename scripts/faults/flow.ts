@@ -24,7 +24,7 @@ const kinds = ['reset', 'cut', 'stall', 'end'] as const
 export type Kind = (typeof kinds)[number]
 
 type Bytes = { due: number; bytes: Buffer }
-/** How the sender ended: half-closed, closed, or closed with an error. */
+/** End of the sender: half-closed, closed, or closed with an error. */
 type End = { due: number; end: 'ended' | 'closed' | 'failed' }
 type Piece = Bytes | End
 

@@ -10,7 +10,7 @@ type Told<Fields> = { event: string } & Fields
 
 type Fields = Record<string, unknown>
 
-/** How a child ended, and the end of its other output. */
+/** Exit of a child, and the end of its other output. */
 type Exit = { code: number | null; signal: NodeJS.Signals | null; said: string }
 
 /** A process that a test has started. It does not outlive the test's own, however that ends. */

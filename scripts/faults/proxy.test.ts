@@ -221,7 +221,7 @@ test('url() points to the proxy and keeps the rest of the url', async () => {
   expect(gate.url('redis://user:word@127.0.0.1:6379/2')).toBe(`redis://user:word@127.0.0.1:${gate.port}/2`)
   expect(gate.url('postgres://postgres@[::1]:5432/db?x=1')).toBe(`postgres://postgres@127.0.0.1:${gate.port}/db?x=1`)
   expect(gate.url('http://127.0.0.1/path')).toBe(`http://127.0.0.1:${gate.port}/path`)
-  await expect(proxy('redis://localhost')).rejects.toThrow(/names no port/)
+  await expect(proxy('redis://localhost')).rejects.toThrow(/has no port/)
 })
 
 test('stop() closes the connections and the port', async () => {

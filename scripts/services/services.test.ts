@@ -168,7 +168,7 @@ describe('fails with a reason for', () => {
     vi.spyOn(process, 'getuid').mockReturnValue(1000)
     onTestFinished(() => void vi.restoreAllMocks())
     const missing = find({ name: 'Sluice', commands: ['millrace-sluice'], apt: 'sluice', brew: 'sluice' })
-    await expect(missing).rejects.toThrow(/^Sluice is not installed, and tests need it\. Install it.*sluice/)
+    await expect(missing).rejects.toThrow(/^Sluice is not installed, but tests need it\. Install it.*sluice/)
   })
 
   const stuck = 'console.error("the gate is stuck");'

@@ -78,7 +78,7 @@ export async function pausedRuns(backend: Backend, count: number): Promise<Job> 
   )
 }
 
-/** A runtime whose runs ask for approval, and a function that starts one in a session of the same name and waits for its pause. */
+/** A runtime with runs that ask for approval. `pause` starts a run in a session of the same name and waits for its pause. */
 const openAsking = openOnce(
   async (backend: Backend): Promise<{ runtime: Runtime; pause(runId: string, n: number): Promise<void> }> => {
     const { agent, createRuntime, tool } = await import('@millrace/runtime')

@@ -6,7 +6,7 @@ import { handleRequests } from '../log/start-child.ts'
 import { modelOf, textParts } from '../runtime/model.ts'
 import { AGENT, wordsOf } from './turns.ts'
 
-/** Reply when started; serve a file whose next turn is `turns`; or report the CPU time since then. */
+/** Reply when started; serve a file with `turns` as its next turn; or report the CPU time since then. */
 export type ColdServerRequest = { kind: 'ready' } | { kind: 'serve'; path: string; turns: number } | { kind: 'cpu' }
 
 /** Port, and CPU time in ms since the `serve` request. */
