@@ -183,6 +183,8 @@ const all: readonly Group[] = [
         'The whole in a dozen lines each, the packages, the commands of a clone',
       ),
       page('CONTRIBUTING.md', 'contributing', 'Working on it', 'Commands, layout, tests, style'),
+      page('CHANGELOG.md', 'changelog', 'Changelog', 'The changes of each release'),
+      page('SECURITY.md', 'security', 'Reporting vulnerabilities', 'How to report, supported versions, scope'),
     ],
   },
 ]
