@@ -5,11 +5,13 @@ import { arrows } from './imports.ts'
 type Conditions = { types?: string; default?: string }
 type Manifest = {
   name?: string
+  version?: string
   private?: boolean
   license?: string
   type?: string
   sideEffects?: boolean
   files?: string[]
+  scripts?: Record<string, string>
   peerDependencies?: Record<string, string>
   exports?: Record<string, string | Conditions>
 }

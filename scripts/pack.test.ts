@@ -14,6 +14,8 @@ const home = mkdtempSync(join(tmpdir(), 'millrace-pack-'))
 
 beforeAll(async () => {
   writeFileSync(join(home, 'package.json'), JSON.stringify({ private: true, type: 'module' }))
+  // As in a fresh clone: `prepack` has to build the page.
+  rmSync(join(root, 'packages/cli/page'), { recursive: true, force: true })
   const files = (await tarballs(home)).map(({ file }) => file)
   const own = open.map(({ manifest }) => manifest.name)
   const peers = open.flatMap(({ manifest }) => Object.entries(manifest.peerDependencies ?? {}))
@@ -92,4 +94,17 @@ test('the command of the package runs and serves the studio', async () => {
   const { version } = JSON.parse(readFileSync(join(root, 'packages/cli/package.json'), 'utf8'))
   expect({ code, output: output.trim() }).toMatchObject({ code: 0, output: expect.stringContaining(version) })
   expect(readFileSync(join(home, 'node_modules/@millrace/cli/page/index.html'), 'utf8')).toContain('<div id="root">')
+})
+
+test('every package builds its content before it is packed', () => {
+  const prepack = 'node ../../scripts/bootstrap.mjs prepack'
+  expect(open.filter(({ manifest }) => manifest.scripts?.['prepack'] !== prepack)).toEqual([])
+})
+
+test('all packages have the same version and are in one fixed group of changesets', () => {
+  const { fixed } = JSON.parse(readFileSync(join(root, '.changeset/config.json'), 'utf8'))
+  expect(fixed.map((group: string[]) => group.toSorted())).toEqual([open.map(({ manifest }) => manifest.name).sort()])
+  expect(new Set(open.map(({ manifest }) => manifest.version)).size).toBe(1)
+  const changelog = readFileSync(join(root, 'CHANGELOG.md'), 'utf8')
+  expect(changelog).toContain(`\n## ${open[0]?.manifest.version}\n`)
 })
