@@ -8,7 +8,7 @@ export const root = resolve(import.meta.dirname, '../..')
 export type Page = { readonly file: string; readonly path: string; readonly title: string; readonly about: string }
 
 /** Pages under one heading of a group. Optional pages are not needed to use Millrace. */
-export type Section = { readonly title?: string; readonly pages: readonly Page[]; readonly optional?: true }
+type Section = { readonly title?: string; readonly pages: readonly Page[]; readonly optional?: true }
 
 /** A group of the sidebar, in reading order. */
 export type Group = { readonly title: string; readonly sections: readonly Section[] }
