@@ -197,6 +197,8 @@ const all: readonly Group[] = [
         pages: [
           page('README.md', 'overview', 'Readme', 'Short examples, the packages, and the commands of a clone'),
           page('CONTRIBUTING.md', 'contributing', 'Contributing', 'Commands, layout, tests, style'),
+          page('CHANGELOG.md', 'changelog', 'Changelog', 'The changes of each release'),
+          page('SECURITY.md', 'security', 'Reporting vulnerabilities', 'How to report, supported versions, scope'),
         ],
       },
       {
