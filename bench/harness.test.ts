@@ -95,8 +95,8 @@ test('table: marks missed targets and failed contenders', () => {
 test('table: prints the remarks of the last round', () => {
   const benchmark = { name: 'n', title: 't', item: 'delta', contenders: [], claims: [] }
   const samples = [
-    { cpu: 1, wall: 1, loads: 1, remarks: ['cold'] },
-    { cpu: 1, wall: 1, loads: 1, remarks: ['warm'] },
+    { cpu: 1, wall: 1, loads: 1, notes: ['cold'] },
+    { cpu: 1, wall: 1, loads: 1, notes: ['warm'] },
   ]
   const shown = table('s', benchmark, [{ ...row('a', 30), samples }], [])
   expect(shown).toContain('\n  a: warm\n')
@@ -151,7 +151,7 @@ describe('measure', () => {
           output => [`${output.length} of them`],
         ),
     }
-    expect(await measure(late, 'latency')).toMatchObject({ p50: 50, p99: 99, loads: 1, remarks: ['100 of them'] })
+    expect(await measure(late, 'latency')).toMatchObject({ p50: 50, p99: 99, loads: 1, notes: ['100 of them'] })
   })
 
   test('throws when an output is wrong', async () => {

@@ -16,7 +16,7 @@ import { RESULTS } from './report/results.ts'
 import { standings } from './standings.ts'
 import { suites } from './suites/index.ts'
 
-const asked = (() => {
+const selection = (() => {
   try {
     const { values, positionals } = parseArgs({
       allowPositionals: true,
@@ -39,16 +39,16 @@ const asked = (() => {
     process.exit(2)
   }
 })()
-const { quick, json, names, works } = asked
+const { quick, json, names, works } = selection
 
 const place = environment()
-const say = json ? () => {} : console.log
-say(
+const print = json ? () => {} : console.log
+print(
   `node ${place.node}, ${place.cpu}, load ${place.load.join(' ')}, packages from ${place.packages}; ` +
     `each figure is from new processes${quick ? ', quick' : ''}\n`,
 )
 // Quick and partial results do not overwrite full ones.
-const folder = join(RESULTS, quick ? 'quick' : asked.verify ? 'verify' : '')
+const folder = join(RESULTS, quick ? 'quick' : selection.verify ? 'verify' : '')
 mkdirSync(folder, { recursive: true })
 const measured = new Map<string, Row[]>()
 const printed: object[] = []
@@ -64,7 +64,7 @@ for (const [at, { suite, benchmark, rounds }] of works.entries()) {
   const verdicts = benchmark.claims.flatMap(claim => judge(claim, rows) ?? [])
   targets += verdicts.filter(({ met }) => met !== undefined).length
   missed += verdicts.filter(({ met }) => met === false).length
-  say(table(suite, benchmark, rows, verdicts))
+  print(table(suite, benchmark, rows, verdicts))
   const result = { suite, benchmark: benchmark.name, title: benchmark.title, quick, place, rows, verdicts }
   writeFileSync(join(folder, `${suite}-${benchmark.name}.json`), `${JSON.stringify(result, null, 2)}\n`)
   printed.push(result)
@@ -72,21 +72,21 @@ for (const [at, { suite, benchmark, rounds }] of works.entries()) {
 await services.stop()
 
 // Claims of the selected benchmarks are reported even if they could not be measured.
-const stands = standings.filter(({ benchmark }) => measured.has(benchmark)).map(row => evaluateStanding(row, measured))
-const shown = stands.filter(({ ours }) => ours !== undefined)
-if (shown.length > 0) say(`${overview(shown, asked.verify)}\n`)
+const results = standings.filter(({ benchmark }) => measured.has(benchmark)).map(row => evaluateStanding(row, measured))
+const shown = results.filter(({ ours }) => ours !== undefined)
+if (shown.length > 0) print(`${overview(shown, selection.verify)}\n`)
 const failed = [...measured.values()].flat().filter(row => row.error !== undefined).length
-say(`${works.length} benchmarks: ${missed} of ${targets} targets missed, ${failed} contenders failed`)
-const { claims, passed, undecided, failures } = verify(stands)
-if (asked.verify) {
-  say(`${claims} claims: ${passed} pass, ${undecided} undecided, ${failures.length} FAIL`)
-  for (const failure of failures) say(`  FAIL ${failure}`)
+print(`${works.length} benchmarks: ${missed} of ${targets} targets missed, ${failed} contenders failed`)
+const { claims, passed, undecided, failures } = verify(results)
+if (selection.verify) {
+  print(`${claims} claims: ${passed} pass, ${undecided} undecided, ${failures.length} FAIL`)
+  for (const failure of failures) print(`  FAIL ${failure}`)
 }
-if (json) console.log(JSON.stringify({ place, quick, benchmarks: printed, standings: stands, failures }, null, 2))
-process.exitCode = failed > 0 || (asked.verify && failures.length > 0) ? 1 : 0
+if (json) console.log(JSON.stringify({ place, quick, benchmarks: printed, standings: results, failures }, null, 2))
+process.exitCode = failed > 0 || (selection.verify && failures.length > 0) ? 1 : 0
 
 if (!quick && failed === 0) {
-  const isWhole = names.length === 0 && (!asked.verify || asked.publish)
-  const files = [...drawGrowth(measured), ...(isWhole ? publish({ place, stands }) : [])]
-  if (files.length > 0) say(`written: ${files.join(', ')}`)
+  const isWhole = names.length === 0 && (!selection.verify || selection.publish)
+  const files = [...drawGrowth(measured), ...(isWhole ? publish({ place, stands: results }) : [])]
+  if (files.length > 0) print(`written: ${files.join(', ')}`)
 }

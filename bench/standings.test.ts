@@ -74,12 +74,12 @@ describe('interval', () => {
 
 describe('a row of the standings table', () => {
   test('compares ours with the best peer, with the floor, and by its growth', () => {
-    const made = evaluateStanding(standing, measuredWith([20, 9, 10, 11, 12]))
-    expect(made.ours).toBe(11)
-    expect(made.peer).toEqual({ name: 'fast', cost: 50, value: 0.22, low: 0.2, high: 0.5, rounds: 5 })
-    expect(made.floor).toMatchObject({ cost: 5, value: 2.2, low: 1.8, high: 4 })
-    expect(made.growth?.value).toBeCloseTo(1)
-    expect(made.held.map(({ claim, ruling }) => [claim, ruling])).toEqual([
+    const result = evaluateStanding(standing, measuredWith([20, 9, 10, 11, 12]))
+    expect(result.ours).toBe(11)
+    expect(result.peer).toEqual({ name: 'fast', cost: 50, value: 0.22, low: 0.2, high: 0.5, rounds: 5 })
+    expect(result.floor).toMatchObject({ cost: 5, value: 2.2, low: 1.8, high: 4 })
+    expect(result.growth?.value).toBeCloseTo(1)
+    expect(result.held.map(({ claim, ruling }) => [claim, ruling])).toEqual([
       ['peer', 'pass'],
       ['floor', 'undecided'],
       ['growth', 'pass'],
@@ -98,19 +98,19 @@ describe('a row of the standings table', () => {
     expect([peer?.name, held[0]?.ruling]).toEqual(['fast', 'undecided'])
   })
 
-  test.each([0, 1, 2, 3])('reports claims as unmeasured if contender %i failed', place => {
+  test.each([0, 1, 2, 3])('reports claims as unmeasured if contender %i failed', index => {
     const measured = measuredWith(five(10))
     const rows = measured.get('suite/benchmark') ?? []
-    rows.splice(place, 1, row(rows[place]?.name ?? '', [], { error: 'wrong' }))
-    const made = evaluateStanding(standing, measured)
-    expect(made.held).toHaveLength(3)
-    expect(made.held.map(({ ruling }) => ruling)).toContain('unmeasured')
-    expect(verify([made]).failures).toHaveLength(place === 0 ? 2 : 1)
+    rows.splice(index, 1, row(rows[index]?.name ?? '', [], { error: 'wrong' }))
+    const result = evaluateStanding(standing, measured)
+    expect(result.held).toHaveLength(3)
+    expect(result.held.map(({ ruling }) => ruling)).toContain('unmeasured')
+    expect(verify([result]).failures).toHaveLength(index === 0 ? 2 : 1)
   })
 
   test('compares the 99th percentiles with `tail`', () => {
-    const made = evaluateStanding({ ...standing, tail: true }, measuredWith(five(12)))
-    expect([made.ours, made.peer?.cost]).toEqual([120, 500])
+    const result = evaluateStanding({ ...standing, tail: true }, measuredWith(five(12)))
+    expect([result.ours, result.peer?.cost]).toEqual([120, 500])
   })
 
   test('computes growth from explicit sizes', () => {
@@ -142,7 +142,9 @@ describe('verify', () => {
 
 describe('the standings', () => {
   const benchmarks = new Map(
-    suites.flatMap(({ name, benchmarks }) => benchmarks(false).map(made => [`${name}/${made.name}`, made])),
+    suites.flatMap(({ name, benchmarks }) =>
+      benchmarks(false).map(benchmark => [`${name}/${benchmark.name}`, benchmark]),
+    ),
   )
   const kindOf = (benchmark: string, name: string) =>
     benchmarks.get(benchmark)?.contenders.find(contender => contender.name === name)?.kind
@@ -158,8 +160,8 @@ describe('the standings', () => {
   })
 
   test('every suite has a row', () => {
-    const stands = new Set(standings.map(({ benchmark }) => benchmark.split('/')[0]))
-    expect(suites.map(({ name }) => name).filter(name => !stands.has(name))).toEqual([])
+    const suiteNames = new Set(standings.map(({ benchmark }) => benchmark.split('/')[0]))
+    expect(suites.map(({ name }) => name).filter(name => !suiteNames.has(name))).toEqual([])
   })
 
   test.each(standings)('$job: includes every peer of its benchmark or gives a reason', row => {
@@ -195,21 +197,21 @@ describe('the standings', () => {
 })
 
 describe('selectBenchmarks', () => {
-  const asked = { suites, standings, names: [], quick: false, verify: false }
+  const options = { suites, standings, names: [], quick: false, verify: false }
   const paths = (works: ReturnType<typeof selectBenchmarks>) =>
     works.map(({ suite, benchmark }) => `${suite}/${benchmark.name}`)
 
   test('selects everything, or the named suites and benchmarks', () => {
-    expect(paths(selectBenchmarks(asked)).length).toBe(suites.flatMap(({ benchmarks }) => benchmarks(false)).length)
-    expect(paths(selectBenchmarks({ ...asked, names: ['reduce/paced', 'patch'] }))).toEqual([
+    expect(paths(selectBenchmarks(options)).length).toBe(suites.flatMap(({ benchmarks }) => benchmarks(false)).length)
+    expect(paths(selectBenchmarks({ ...options, names: ['reduce/paced', 'patch'] }))).toEqual([
       'reduce/paced',
       'patch/apply',
     ])
-    expect(() => selectBenchmarks({ ...asked, names: ['nothing'] })).toThrow(SelectionError)
+    expect(() => selectBenchmarks({ ...options, names: ['nothing'] })).toThrow(SelectionError)
   })
 
   test('selects the contenders of the standings with `verify`', () => {
-    const works = selectBenchmarks({ ...asked, verify: true })
+    const works = selectBenchmarks({ ...options, verify: true })
     const needed = new Set(standings.flatMap(row => [...needsOf(row).keys()]))
     expect(new Set(paths(works))).toEqual(needed)
     const few = works.filter(({ rounds }) => rounds < 5).map(({ suite, benchmark }) => `${suite}/${benchmark.name}`)
@@ -220,15 +222,15 @@ describe('selectBenchmarks', () => {
   })
 
   test('selects every benchmark that a named row needs with `verify`', () => {
-    expect(paths(selectBenchmarks({ ...asked, names: ['json/large'], verify: true }))).toEqual([
+    expect(paths(selectBenchmarks({ ...options, names: ['json/large'], verify: true }))).toEqual([
       'json/large',
       'json/growth',
     ])
-    expect(() => selectBenchmarks({ ...asked, names: ['reduce/paced'], verify: true })).toThrow(SelectionError)
+    expect(() => selectBenchmarks({ ...options, names: ['reduce/paced'], verify: true })).toThrow(SelectionError)
   })
 
   test('selects fewer than 100 processes with `quick`', () => {
-    const processes = selectBenchmarks({ ...asked, quick: true }).map(
+    const processes = selectBenchmarks({ ...options, quick: true }).map(
       ({ benchmark, rounds }) => benchmark.contenders.length * rounds,
     )
     expect(processes.reduce((sum, count) => sum + count, 0)).toBeLessThan(100)
@@ -254,11 +256,11 @@ describe('a chart', () => {
   })
 
   test('of ratios has a bar for each row with a peer', () => {
-    const stands = [
+    const results = [
       evaluateStanding(standing, measuredWith(five(12))),
       evaluateStanding({ ...standing, job: 'without peer', peers: [] }, measuredWith(five(1))),
     ]
-    const drawn = ratioChart(stands)
+    const drawn = ratioChart(results)
     expect(drawn.match(/<rect /g)).toHaveLength(2)
     expect([drawn.includes('parsing'), drawn.includes('without peer')]).toEqual([true, false])
   })

@@ -81,7 +81,7 @@ export const standings: readonly Standing[] = [
     benchmark: 'sse/decode',
     ours: 'millrace, checked',
     peers: ['TanStack fetchServerSentEvents', 'AI SDK DefaultChatTransport, checked'],
-    // The same bytes without validation.
+    // The bytes of the other row, without validation.
     floor: 'eventsource-parser + JSON.parse',
     atMost: 1,
     atMostOfFloor: 1.3,

@@ -78,7 +78,7 @@ function heldModel(answer: (options: LanguageModelV4CallOptions) => readonly [Pa
   return { specificationVersion: 'v4', provider: 'millrace', modelId: 'held', supportedUrls: {}, doGenerate, doStream }
 }
 
-const deltas = (...said: readonly string[]): Parts => said.map(delta => ({ type: 'text-delta', id: '1', delta }))
+const deltas = (...texts: readonly string[]): Parts => texts.map(delta => ({ type: 'text-delta', id: '1', delta }))
 
 /** The halves of a text. */
 const TEXT: readonly [Parts, Parts] = [
@@ -169,7 +169,7 @@ export class Backend {
       agents: this.#agents(),
       workflows: this.#workflows(),
       engine: { pollMs: 20 },
-      backoff: { first: 20, longest: 100 },
+      backoff: { firstMs: 20, longestMs: 100 },
       logger,
       ...options,
     })
@@ -319,8 +319,8 @@ export class Backend {
       id: 'asker',
       nodes: {
         ask: async () => {
-          const said = await useInterrupt({ request: QUESTION })
-          return { data: { said }, ui: { message: `You chose ${JSON.stringify(said)}.` } }
+          const response = await useInterrupt({ request: QUESTION })
+          return { data: { said: response }, ui: { message: `You chose ${JSON.stringify(response)}.` } }
         },
       },
       edges: [

@@ -19,11 +19,11 @@ describe.each(DIALECTS)('$name', dialect => {
 
   test('decodes any chunks in any order to the encoded chunks', () => {
     const property = fc.property(fc.array(arbitraryChunk(), { maxLength: 12 }), chunks => {
-      const said = json(chunks).filter(chunk => !ENDS.has(chunk.type))
+      const content = json(chunks).filter(chunk => !ENDS.has(chunk.type))
       const decoder = dialect.decoder()
       const encoder = dialect.encoder()
-      const events = said.flatMap(chunk => encoder.encode({ chunk }))
-      expect(events.flatMap(event => decoder.decode(json(event)).map(chunkOf))).toEqual(said)
+      const events = content.flatMap(chunk => encoder.encode({ chunk }))
+      expect(events.flatMap(event => decoder.decode(json(event)).map(chunkOf))).toEqual(content)
     })
     fc.assert(property, { numRuns: multiplied(500) })
   })

@@ -1,5 +1,6 @@
 import type { DecodedChunk, Dialect } from '@millrace/dialects'
-import { checkChunk, checkOrigin, ProtocolError } from '@millrace/protocol'
+import { ProtocolError } from '@millrace/protocol'
+import { checkChunk, checkOrigin } from '@millrace/protocol/internal'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { arbitraryChunk } from '../packages/protocol/src/catalogue/chunk.fixture.ts'
@@ -143,7 +144,7 @@ const FIELDS = [
 function decodeAll(dialect: Dialect<unknown>, events: readonly unknown[]): void {
   const decoder = dialect.decoder()
   for (const event of events) {
-    for (const told of decodeOrReject(() => decoder.decode(event), event)) look(told, event)
+    for (const decoded of decodeOrReject(() => decoder.decode(event), event)) look(decoded, event)
     const { status } = decoder
     if (status !== undefined && !STATUSES.has(status)) expect.fail(`${status} after ${JSON.stringify(event)}`)
   }

@@ -31,7 +31,7 @@ test('AI SDK: metadata of the message', async () => {
 test('MUI X Chat: metadata of the message', async () => {
   const { url } = await openBackend()
   const page = new Page({ url: `${url}/api/mui/signer`, conversationId: 's' })
-  await page.say('sign')
+  await page.sendMessage('sign')
   expect(page.errors).toEqual([])
   expect(page.last?.metadata).toEqual(METADATA)
 })

@@ -24,7 +24,7 @@ const nextTask = () => new Promise(resolve => setTimeout(resolve))
  * fails a later test, or the file after its last one.
  */
 beforeEach(({ onTestFinished }) => {
-  // Registered before the hooks of the test, so it runs after them: servers are closed and pages unmounted by then.
+  // Registered before the hooks of the test, so it runs after they have closed the servers and unmounted the pages.
   onTestFinished(async () => {
     // The end of one request may start the next.
     for (let quiet = 0; quiet < 3; quiet++) {

@@ -231,9 +231,9 @@ export function workflowOf({ steps, isDoomed }: Scenario): Workflow {
     id: 'asking',
     nodes: {
       ask: async () => {
-        const said: unknown[] = []
+        const received: unknown[] = []
         for (const { calls, text } of steps) {
-          if (calls.length > 0) said.push(await useInterrupt({ request: QUESTION }))
+          if (calls.length > 0) received.push(await useInterrupt({ request: QUESTION }))
           await useStructuredData({ ...about, kind: 'text-delta', path: 'text', delta: text })
           await useStructuredData({ ...about, kind: 'append', path: 'calls', items: [...calls] })
         }
@@ -241,7 +241,11 @@ export function workflowOf({ steps, isDoomed }: Scenario): Workflow {
         await useStructuredData({ ...about, kind: 'final', data: { done: true } })
         // Only present if an edge continues.
         const isGone = steps.some(({ extras }) => extras.length > 0)
-        return { data: { said: said as Json }, ui: { message: 'Done.' }, ...(isGone && { transitionTo: 'afterwards' }) }
+        return {
+          data: { said: received as Json },
+          ui: { message: 'Done.' },
+          ...(isGone && { transitionTo: 'afterwards' }),
+        }
       },
     },
     edges: [

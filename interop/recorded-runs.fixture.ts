@@ -88,7 +88,7 @@ async function play(scenario: Scenario): Promise<Recorded> {
       engine: { pollMs: 2, graceMs: 0 },
       // Without a pace, deltas are not coalesced.
       log: { coalesceMs: 0 },
-      backoff: { first: 1, longest: 2 },
+      backoff: { firstMs: 1, longestMs: 2 },
       logger: { warn() {}, error() {} },
     })
   let runtime = open()
@@ -119,11 +119,11 @@ async function play(scenario: Scenario): Promise<Recorded> {
 /** Plays the history of the session. */
 async function playHistory(runtime: Runtime, { kind, past }: Scenario): Promise<void> {
   if (past === 'nothing') return
-  const asked = { session: SESSION, runId: EARLIER, input: 'Hello?', messageId: 'said-0' }
+  const request = { session: SESSION, runId: EARLIER, input: 'Hello?', messageId: 'said-0' }
   const isFlow = kind === 'workflow' && past !== 'turn'
   const earlier = isFlow
-    ? await runtime.start({ ...asked, workflow: 'asking' })
-    : await runtime.start({ ...asked, agent: past === 'turn' ? 'greeter' : 'program' })
+    ? await runtime.start({ ...request, workflow: 'asking' })
+    : await runtime.start({ ...request, agent: past === 'turn' ? 'greeter' : 'program' })
   await earlier.result()
 }
 
@@ -131,10 +131,10 @@ async function playHistory(runtime: Runtime, { kind, past }: Scenario): Promise<
 function startRun(runtime: Runtime, { kind, past }: Scenario): Promise<Run> {
   if (past === 'retried') return runtime.retry(SESSION, EARLIER, { runId: RUN })
   if (past === 'edited') return runtime.edit(SESSION, 'said-0', 'Well?', { runId: RUN, newMessageId: 'said-1' })
-  const asked = { session: SESSION, runId: RUN, input: 'Well?', messageId: 'said-1' }
+  const request = { session: SESSION, runId: RUN, input: 'Well?', messageId: 'said-1' }
   return kind === 'workflow'
-    ? runtime.start({ ...asked, workflow: 'asking' })
-    : runtime.start({ ...asked, agent: 'program' })
+    ? runtime.start({ ...request, workflow: 'asking' })
+    : runtime.start({ ...request, agent: 'program' })
 }
 
 async function recordOf(runtime: Runtime, run: Run, status: RunStatus): Promise<Recorded> {
@@ -176,8 +176,8 @@ export function connectionsOf<Event>(
   let isWaiting = false
   for (const entry of live) {
     const { chunk, origin } = entry
-    // The client's own answer or stop request is not sent back. What follows comes on its next connection.
-    const said = encoder.encode(entry)
+    // The client's own answer or stop request is not sent back. Later events are sent on its next connection.
+    const encoded = encoder.encode(entry)
     // The claim of a call is not sent back to its client either, because it continues nothing.
     if (isWaiting && chunk.type === 'tool-claimed') continue
     if (isWaiting && origin.guest !== undefined) {
@@ -187,7 +187,7 @@ export function connectionsOf<Event>(
       continue
     }
     if (connections.length === 0) connections.push(events)
-    events.push(...said)
+    events.push(...encoded)
     if (chunk.type === 'run-paused') {
       isWaiting = true
       events.push(...encoder.end('paused'))
@@ -197,7 +197,7 @@ export function connectionsOf<Event>(
   return connections
 }
 
-/** The same for a late reader of a finished run. */
+/** The events for a reader that connects after the run has finished. */
 export function replayOf<Event>(
   dialect: Dialect<Event>,
   { replay, status }: Pick<Recorded, 'replay' | 'status'>,

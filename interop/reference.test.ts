@@ -50,20 +50,20 @@ ${table(['chunk', ...DIALECTS.map(({ name }) => name)], rows)}
 
 ${lost.length === 0 ? 'None. Every chunk type survives encoding and decoding in every dialect.' : lost.join('\n')}
 `
-  await expect(page).toMatchFileSnapshot(PAGE)
+  await expect(page, 'the page is stale: run npm run generate and commit it').toMatchFileSnapshot(PAGE)
 })
 
-function eventsOf(dialect: Dialect<unknown>, chunk: Chunk): { readonly before: unknown[]; readonly said: unknown[] } {
+function eventsOf(dialect: Dialect<unknown>, chunk: Chunk): { readonly before: unknown[]; readonly events: unknown[] } {
   const encoder = dialect.encoder()
   let sequence = 0
   const encode = (one: Chunk) => [
     ...encoder.encode({ chunk: one, origin: ORIGIN, sequence: ++sequence, timestamp: 1_700_000_000_000 }),
   ]
-  return { before: beforeOf(chunk).flatMap(encode), said: encode(chunk) }
+  return { before: beforeOf(chunk).flatMap(encode), events: encode(chunk) }
 }
 
 function cellOf(dialect: Dialect<unknown>, chunk: Chunk): string {
-  const names = eventsOf(dialect, chunk).said.map(nameOf)
+  const names = eventsOf(dialect, chunk).events.map(nameOf)
   return names.length === 0 ? '' : [...new Set(names)].map(name => `\`${name}\``).join(', ')
 }
 
@@ -75,11 +75,11 @@ function nameOf(event: unknown): string {
 }
 
 function isDecoded(dialect: Dialect<unknown>, chunk: Chunk): boolean {
-  const { before, said } = eventsOf(dialect, chunk)
+  const { before, events } = eventsOf(dialect, chunk)
   const decoder = dialect.decoder()
   const json = (event: unknown): unknown => JSON.parse(JSON.stringify(event))
   for (const event of before) decoder.decode(json(event))
-  const received = said.flatMap(event => decoder.decode(json(event)).map(({ chunk }: DecodedChunk) => chunk))
+  const received = events.flatMap(event => decoder.decode(json(event)).map(({ chunk }: DecodedChunk) => chunk))
   return JSON.stringify(sorted(received)) === JSON.stringify(sorted([chunk]))
 }
 

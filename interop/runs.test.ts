@@ -17,14 +17,17 @@ const NOT_SENT: ReadonlySet<string> = new Set([
 
 test('the random runs contain every chunk type, streamed texts, and replaced turns', async () => {
   const counts = new Map<string, number>()
-  const count = (what: string) => counts.get(what) ?? 0
+  const count = (name: string) => counts.get(name) ?? 0
   for (const scenario of fc.sample(scenarios, { numRuns: 150, seed: 1 })) {
     const { live, before } = await recorded(scenario)
     const types = live.map(({ chunk }) => (chunk.type.startsWith('data-') ? 'data-*' : chunk.type))
-    for (const what of [...types, ...(before.messages.length > 0 ? ['before'] : [])]) counts.set(what, count(what) + 1)
+    for (const name of [...types, ...(before.messages.length > 0 ? ['before'] : [])]) counts.set(name, count(name) + 1)
   }
-  const said = Object.keys(catalogue).filter(type => !NOT_SENT.has(type))
-  expect([...said, 'data-*'].filter(type => count(type) === 0)).toEqual([])
+  const sentTypes = Object.keys(catalogue).filter(type => !NOT_SENT.has(type))
+  expect(
+    [...sentTypes, 'data-*'].filter(type => count(type) === 0),
+    'write these types in programs.fixture.ts, or list them in NOT_SENT with the reason',
+  ).toEqual([])
   expect([...NOT_SENT].filter(type => count(type) > 0)).toEqual([])
   for (const kind of ['text', 'reasoning', 'tool-input'])
     expect(count(`${kind}-delta`) / count(`${kind}-start`)).toBeGreaterThan(1.3)

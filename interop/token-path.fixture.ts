@@ -59,8 +59,8 @@ async function takeCalls(): Promise<Map<string, number>> {
   for (const { url, functions } of result) {
     const [, name, path] = /packages\/([^/]+)\/dist\/(.*)\.js$/.exec(url) ?? []
     if (name === undefined) continue
-    const most = Math.max(0, ...functions.map(({ ranges }) => ranges[0]?.count ?? 0))
-    calls.set(`packages/${name}/src/${path}`, most)
+    const max = Math.max(0, ...functions.map(({ ranges }) => ranges[0]?.count ?? 0))
+    calls.set(`packages/${name}/src/${path}`, max)
   }
   return calls
 }

@@ -42,8 +42,8 @@ function follow(dialect: Dialect<unknown>, entries: readonly Entry[], status: En
   let isPaused = false
   const look = (event: unknown) => {
     const hadEnded = decoder.status === status
-    const told = decoder.decode(json(event))
-    if (hadEnded && told.some(({ chunk }) => isWord(chunk)))
+    const decodedChunks = decoder.decode(json(event))
+    if (hadEnded && decodedChunks.some(({ chunk }) => isWord(chunk)))
       expect.fail(`event after the end: ${JSON.stringify(event)}`)
     expectOneOf(decoder.status, isPaused ? [undefined, status, 'paused'] : [undefined, status], event)
   }

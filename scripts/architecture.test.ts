@@ -6,23 +6,29 @@ import { drawSequence, isSequence, parseSequence } from '../docs/site/sequence.t
 import { root } from './command.ts'
 
 const FOLDER = 'docs/architecture'
-const pages = globSync(`${FOLDER}/**/*.md`, { cwd: root }).sort()
+const pagesIn = (folder: string): string[] => globSync(`${folder}/**/*.md`, { cwd: root }).sort()
 const textOf = (page: string): string => readFileSync(join(root, page), 'utf8')
 const TOP = ['packages', 'scripts', 'docs', 'bench', 'interop', 'studio', 'examples', 'wide']
 const PATH = new RegExp(`(?<![\\w/.-])(?:${TOP.join('|')})/[\\w./*-]*[\\w*]`, 'g')
 
 const pathsIn = (text: string): string[] => [...text.matchAll(PATH)].map(([path]) => path)
 
-describe('the pages on the architecture', () => {
+describe.each([
+  { folder: FOLDER, paths: 200, names: 7 },
+  { folder: 'docs/contribute', paths: 130, names: 30 },
+])('the pages in $folder', ({ folder, ...least }) => {
+  const pages = pagesIn(folder)
+
   test('name only files and folders that exist', () => {
     // Links are relative, and another test follows them.
     const missing = pages.flatMap(page =>
       pathsIn(textOf(page).replace(/\]\([^)]*\)/g, ']'))
-        .filter(path => !existsSync(join(root, path)))
+        // A command may name a test file by its beginning.
+        .filter(path => !existsSync(join(root, path)) && !existsSync(join(root, `${path}.test.ts`)))
         .map(path => `${page}: ${path}`),
     )
     expect(missing).toEqual([])
-    expect(pages.flatMap(page => pathsIn(textOf(page))).length).toBeGreaterThan(200)
+    expect(pages.flatMap(page => pathsIn(textOf(page))).length).toBeGreaterThan(least.paths)
   })
 
   test('name functions and options that their files have', () => {
@@ -31,8 +37,29 @@ describe('the pages on the architecture', () => {
     )
     const missing = named.filter(({ name, file }) => !new RegExp(`\\b${name}\\b`).test(textOf(file)))
     expect(missing).toEqual([])
-    expect(named.length).toBeGreaterThan(7)
+    expect(named.length).toBeGreaterThan(least.names)
   })
+})
+
+describe('the walks in docs/contribute', () => {
+  const walks = pagesIn('docs/contribute').filter(page => page.includes('/add-a-'))
+
+  test('number their steps from 1, and end with the check, the tests and a changeset', () => {
+    expect(walks).toHaveLength(4)
+    for (const page of walks) {
+      const numbers = [...textOf(page).matchAll(/^(\d+)\. /gm)].map(([, number]) => Number(number))
+      expect(numbers, page).toEqual(numbers.map((_, index) => index + 1))
+      const [last = ''] = textOf(page)
+        .split(new RegExp(`^${numbers.length}\\. `, 'm'))
+        .slice(1)
+      for (const end of ['npm test -- --changed main', 'npm run pnpm -- changeset']) expect(last, page).toContain(end)
+      for (const each of ['npm run generate', 'npm run check']) expect(textOf(page), page).toContain(each)
+    }
+  })
+})
+
+describe('the pages on the architecture', () => {
+  const pages = pagesIn(FOLDER)
 
   test('list as many files on the path of a token as they state', () => {
     const text = textOf(`${FOLDER}/token.md`)
@@ -58,12 +85,12 @@ describe('the pages on the architecture', () => {
       return number === undefined ? [] : [{ number, files: pathsIn(section) }]
     })
     expect(laws.map(({ number }) => Number(number))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
-    const silent = laws.flatMap(({ number, files }) => {
+    const uncited = laws.flatMap(({ number, files }) => {
       expect(files.length).toBeGreaterThan(1)
       const cited = new RegExp(`\\blaws? (?:\\d+(?:, | and ))*${number}\\b`, 'i')
       return files.filter(file => !cited.test(textOf(file))).map(file => `law ${number}: ${file}`)
     })
-    expect(silent).toEqual([])
+    expect(uncited).toEqual([])
   })
 
   test('have a decision for each number, in the list of the index', () => {

@@ -7,25 +7,28 @@ import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const NODE_VERSION = '24.21.0'
+/** For the announcement of the setup, measured: installed packages and their size on disk. */
+const PACKAGES = 'about 600 packages (0.7 GB on disk)'
 const CTRL_C_MS = 5_000
 const PARENT_MS = 200
+/** Minimum time between two lines of progress where a line cannot be rewritten. */
+const PROGRESS_MS = 10_000
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const cache = join(root, '.cache')
 // npm is a .cmd file on Windows, which only a shell runs.
 const shell = process.platform === 'win32'
-const started = performance.now()
 const startedBy = ancestors()
 
-function main([task, ...args]) {
+async function main([task, ...args]) {
   const tasks = Object.keys(manifest('package.json').scripts).filter(name => !name.includes(':'))
   if (!tasks.includes(task)) fail(`Expected one of these tasks: ${tasks.join(', ')}. Found '${task ?? ''}'.`)
   const env = cleanEnvironment()
-  const node = findNode(env)
-  const pnpm = findPnpm(env)
+  const node = await findNode(env)
+  const pnpm = await findPnpm(env)
   env.PATH = [dirname(node), join(cache, 'pnpm', 'node_modules', '.bin'), env.PATH].join(delimiter)
-  install(node, pnpm, env)
-  build(node, env)
+  await install(node, pnpm, env)
+  await build(node, env)
   become(node, [join(root, 'scripts', `${task}.ts`), ...args], env)
 }
 
@@ -42,51 +45,56 @@ function cleanEnvironment() {
 }
 
 /** The running Node if it is new enough, else one from npm. These packages contain the binary and run no install script. */
-function findNode(env) {
-  const [major, minor] = process.versions.node.split('.').map(Number)
-  // Versions that run TypeScript without a flag.
-  if (major >= 24 || (major === 22 && minor >= 18)) return process.execPath
+async function findNode(env) {
+  if (isNewEnough()) return process.execPath
   const platform = process.platform === 'win32' ? 'win' : process.platform
   const prefix = platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node'
   const name = `${prefix}-${platform}-${process.arch}`
-  const folder = fromNpm('node', name, NODE_VERSION, env, ', or install Node 22.18 or 24')
+  const otherwise = ', or install Node 22.18 or 24'
+  const folder = await fromNpm('node', name, NODE_VERSION, `Node ${NODE_VERSION}`, env, otherwise)
   return join(folder, 'bin', platform === 'win' ? 'node.exe' : 'node')
 }
 
+/** Whether the running Node runs TypeScript without a flag. */
+function isNewEnough() {
+  const [major, minor] = process.versions.node.split('.').map(Number)
+  return major >= 24 || (major === 22 && minor >= 18)
+}
+
 /** The pnpm that package.json pins. */
-function findPnpm(env) {
-  const [name, version] = manifest('package.json').packageManager.split('@')
-  return join(fromNpm('pnpm', name, version, env, ''), 'bin', 'pnpm.mjs')
+async function findPnpm(env) {
+  const [name, version] = pinnedPnpm()
+  return join(await fromNpm('pnpm', name, version, `pnpm ${version}`, env, ''), 'bin', 'pnpm.mjs')
+}
+
+function pinnedPnpm() {
+  return manifest('package.json').packageManager.split('@')
 }
 
 /** Downloads a package into `.cache/<slot>` unless that version is there. Returns its folder. */
-function fromNpm(slot, name, version, env, otherwise) {
+async function fromNpm(slot, name, version, title, env, otherwise) {
   const home = join(cache, slot)
   const folder = join(home, 'node_modules', name)
   const there = join(folder, 'package.json')
   if (existsSync(there) && JSON.parse(readFileSync(there, 'utf8')).version === version) return folder
   // Downloaded to a temporary folder and renamed, so that an interrupted download leaves no partial package.
   const aside = `${home}.${process.pid}`
+  process.once('exit', () => rmSync(aside, { recursive: true, force: true }))
   mkdirSync(aside, { recursive: true })
   writeFileSync(join(aside, 'package.json'), '{"private":true}')
   const flags = ['--include=optional', '--no-save', '--no-package-lock', '--no-audit', '--no-fund', '--loglevel=error']
   const install = ['install', '--prefix', aside, ...flags, `${name}@${version}`]
-  const done = step(`Downloading ${name} ${version}`, 'npm', install, {
-    env,
-    cwd: aside,
-    shell,
-  })
+  const done = await step(`Downloading ${title}`, 'npm', install, { env, cwd: aside, shell })
   if (done) {
     rmSync(home, { recursive: true, force: true })
     renameSync(aside, home)
     return folder
   }
-  rmSync(aside, { recursive: true, force: true })
   fail(`Could not download ${name}@${version} from npm. Check the connection to the registry${otherwise}.`)
 }
 
 /** Installs from the frozen lockfile if the lockfile, a manifest or the Node version has changed. */
-function install(node, pnpm, env) {
+async function install(node, pnpm, env) {
   const stamp = join(root, 'node_modules', '.installed')
   const hash = createHash('sha256').update(spawnedVersion(node))
   const inputs = [
@@ -98,12 +106,14 @@ function install(node, pnpm, env) {
   for (const file of inputs) hash.update(file).update(readFileSync(join(root, file)))
   const now = hash.digest('hex')
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === now) return
-  const done = step('Installing dependencies', node, [pnpm, 'install', '--frozen-lockfile', '--reporter=append-only'], {
-    // CI: pnpm must not prompt. Registry: pnpm reads fewer of npm's settings than npm.
-    env: { ...env, CI: '1', pnpm_config_registry: registry(env) },
-    cwd: root,
+  const args = [pnpm, 'install', '--frozen-lockfile', '--reporter=append-only']
+  // CI: pnpm must not prompt. Registry: pnpm reads fewer of npm's settings than npm.
+  const options = { env: { ...env, CI: '1', pnpm_config_registry: registry(env) }, cwd: root }
+  const done = await step('Installing packages', node, args, options, output => {
+    const [, all, count] = output.match(/[\s\S]*Progress: resolved (\d+),.* added (\d+)/) ?? []
+    return all && `${count} of ${all}`
   })
-  if (!done) fail('Could not install the dependencies. See the output of pnpm above.')
+  if (!done) fail('Could not install the packages. See the output of pnpm above.')
   writeFileSync(stamp, now)
 }
 
@@ -118,13 +128,17 @@ function spawnedVersion(node) {
 }
 
 /** Updates the `dist/` of each package. Type errors do not stop a task: the code is emitted, and `check` fails on them. */
-function build(node, env) {
+async function build(node, env) {
   const projects = members().filter(member => existsSync(join(root, member, 'tsconfig.json')))
   projects.forEach(dropOrphans)
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
-  log('Building packages…')
-  const { status, stdout } = spawnSync(node, [tsc, '-b', ...projects], { env, cwd: root, encoding: 'utf8' })
-  if (status !== 0) log(`Type errors in the build. The task runs with the emitted code.\n${stdout}`)
+  const line = new Line('Building packages')
+  // Where nothing has changed, this takes less than a second and is not worth a line.
+  const timer = setTimeout(() => line.show(), 1_000)
+  const { status, output } = await run(node, [tsc, '-b', ...projects], { env, cwd: root })
+  clearTimeout(timer)
+  line.end('done')
+  if (status !== 0) console.error(`Type errors in the build. The task runs with the emitted code.\n${output}`)
 }
 
 /** Deletes the `dist/` of a package if a source was removed: tsc keeps its output, which could be imported and published. */
@@ -156,7 +170,6 @@ function members() {
 
 /** Runs the task with the streams, signals and exit code of this process. */
 function become(node, args, env) {
-  log('Ready')
   // The IPC channel closes when this process ends, even if killed. A task that must not outlive it listens for that.
   const child = spawn(node, args, { env, stdio: ['inherit', 'inherit', 'inherit', 'ipc'] })
   const watch = setInterval(() => {
@@ -165,6 +178,7 @@ function become(node, args, env) {
     child.kill('SIGTERM')
   }, PARENT_MS)
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.removeAllListeners(signal)
     // A terminal sends Ctrl-C to the whole group, so the child has it already. Forward it only if the child does not exit.
     const wait = signal === 'SIGINT' && process.stdin.isTTY ? CTRL_C_MS : 0
     process.on(signal, () => setTimeout(() => child.kill(signal), wait))
@@ -190,44 +204,106 @@ function ancestors() {
 
 let isAnnounced = false
 
-/** Says once, before the first download, how long the setup takes. */
+/** Says once, before the first download, what is downloaded and how long it takes. */
 function announceSetup() {
   if (isAnnounced) return
   isAnnounced = true
-  const isFirst = !existsSync(join(root, 'node_modules', '.installed'))
-  log(
-    isFirst
-      ? 'Setting up. This takes about 2 minutes the first time.'
-      : 'Updating dependencies. This takes up to a minute.',
-  )
+  if (existsSync(join(root, 'node_modules', '.installed'))) {
+    console.error('Updating the dependencies. This takes 5 seconds to 2 minutes.')
+    return
+  }
+  const isCached = slot => existsSync(join(cache, slot))
+  const tools = [
+    ...(isNewEnough() || isCached('node') ? [] : [`Node ${NODE_VERSION}`]),
+    ...(isCached('pnpm') ? [] : [pinnedPnpm().join(' ')]),
+  ]
+  console.error('Setting up. This takes 40 seconds to 3 minutes the first time.')
+  console.error(`Downloading ${[...tools, PACKAGES].join(', ')}:\n`)
 }
 
-function step(name, command, args, options) {
+/** Runs a command of the setup. Shows its progress on one line, and its output only if it fails. */
+async function step(title, command, args, options, progressOf = () => undefined) {
   announceSetup()
-  log(`${name}…`)
-  const from = performance.now()
-  const { status, error } = spawnSync(command, args, { stdio: ['ignore', 'inherit', 'inherit'], ...options })
-  log(
-    status === 0 ? `${name}: done in ${seconds(from)}` : `${name}: failed, ${error?.message ?? `exit code ${status}`}`,
-  )
+  const line = new Line(title)
+  line.show()
+  const { status, output, error } = await run(command, args, options, output => line.progress(progressOf(output)))
+  line.end(status === 0 ? 'done' : 'failed')
+  if (status !== 0) console.error(`${output}${error?.message ?? `Exit code ${status}`}`)
   return status === 0
+}
+
+/** Runs a command and resolves with its exit code and output. A signal that ends this process ends the command too. */
+function run(command, args, options, onOutput = () => {}) {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options })
+  const kill = () => child.kill()
+  process.once('exit', kill)
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', text => {
+      output += text
+      onOutput(output)
+    })
+  }
+  return new Promise(resolve => {
+    const done = result => {
+      process.off('exit', kill)
+      resolve({ output, ...result })
+    }
+    child.on('error', error => done({ status: null, error }))
+    child.on('close', status => done({ status }))
+  })
+}
+
+/** One line for a step. On a terminal it is rewritten, elsewhere each state is a line of its own. */
+class Line {
+  #title
+  #from = performance.now()
+  #isShown = false
+  #last = ''
+  #lastAt = 0
+
+  constructor(title) {
+    this.#title = title
+  }
+
+  show() {
+    this.#isShown = true
+    this.#lastAt = performance.now()
+    this.#print('…')
+  }
+
+  progress(text) {
+    const isTty = process.stderr.isTTY
+    if (!this.#isShown || text === undefined || text === this.#last) return
+    if (!isTty && performance.now() - this.#lastAt < PROGRESS_MS) return
+    this.#last = text
+    this.#lastAt = performance.now()
+    this.#print(`: ${text}`)
+  }
+
+  end(how) {
+    if (!this.#isShown) return
+    this.#print(`: ${how} in ${((performance.now() - this.#from) / 1000).toFixed(1)} s`)
+    if (process.stderr.isTTY) process.stderr.write('\n')
+  }
+
+  #print(text) {
+    if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${this.#title}${text}`)
+    else console.error(`${this.#title}${text}`)
+  }
 }
 
 function manifest(file) {
   return JSON.parse(readFileSync(join(root, file), 'utf8'))
 }
 
-function seconds(from) {
-  return `${((performance.now() - from) / 1000).toFixed(1)} s`
-}
-
-function log(text) {
-  console.error(`[${seconds(started)}] ${text}`)
-}
-
 function fail(reason) {
-  log(reason)
+  console.error(reason)
   process.exit(1)
 }
 
-main(process.argv.slice(2))
+for (const [signal, code] of Object.entries({ SIGINT: 130, SIGTERM: 143, SIGHUP: 129 })) {
+  // During the setup. `become` replaces these listeners.
+  process.once(signal, () => process.exit(code))
+}
+await main(process.argv.slice(2))

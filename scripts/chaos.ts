@@ -57,8 +57,8 @@ async function once(names: string[], runs: number | undefined, chosenSeed: numbe
   const count = runs === undefined ? (factor ?? FACTOR) : `--runs ${runs}`
   const files = chosen.length > 0 ? chosen : runs === undefined ? ['packages/'] : CAMPAIGNS.map(({ file }) => file)
   const again = `npm run chaos -- ${count} --seed ${seed} ${chosen.join(' ')}`.trimEnd()
-  const what = runs === undefined ? `counts times ${count}` : `${runs} schedules per suite`
-  console.log(`chaos: ${what}, seed ${seed}; to repeat: ${again}`)
+  const scale = runs === undefined ? `counts times ${count}` : `${runs} schedules per suite`
+  console.log(`chaos: ${scale}, seed ${seed}; to repeat: ${again}`)
   const env = {
     [VARIABLES.factor]: runs === undefined ? count : '0',
     [VARIABLES.seed]: seed,

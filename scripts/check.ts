@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { command, root, seconds } from './command.ts'
+import { generators } from './generators.ts'
 import { importViolations } from './imports.ts'
 import { layerViolations } from './layers.ts'
 import { manifestViolations, packages } from './manifests.ts'
@@ -11,9 +12,6 @@ import { repeatedTypeNames } from './type-names.ts'
 
 /** Result of a check. Its output is shown if it failed, or if `always` is set. */
 type Finding = { code: number; output: string; always?: boolean }
-
-/** Scripts that generate files from the code. With `--check` they fail if a committed file is stale. */
-const generators = ['scripts/reference.ts', 'scripts/api.ts', 'scripts/sqlite-worker.ts']
 
 const checks: Record<string, () => Promise<Finding>> = {
   types: () => tool('tsc', '-b', ...packages(root).map(({ folder }) => folder)),
@@ -31,7 +29,10 @@ const checks: Record<string, () => Promise<Finding>> = {
 
 const [, , prefix = ''] = process.argv
 const chosen = Object.entries(checks).filter(([name]) => name.startsWith(prefix))
-if (chosen.length === 0) throw new Error(`no check begins with '${prefix}'. Checks: ${Object.keys(checks).join(', ')}`)
+if (chosen.length === 0) {
+  console.error(`Expected the beginning of a check, found '${prefix}'. Checks: ${Object.keys(checks).join(', ')}`)
+  process.exit(1)
+}
 
 let failed = false
 for (const [name, run] of chosen) {

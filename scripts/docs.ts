@@ -24,7 +24,7 @@ try {
   if (!values.build) console.log(`The site is at ${(await serve(folder, port)).url}`)
 } catch (error) {
   const taken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
-  const what = taken ? `Port ${port} is in use. Choose another: npm run docs -- --port ${port + 1}` : error
-  console.error(what instanceof Error ? what.message : what)
+  const problem = taken ? `Port ${port} is in use. Choose another: npm run docs -- --port ${port + 1}` : error
+  console.error(problem instanceof Error ? problem.message : problem)
   process.exit(1)
 }

@@ -33,6 +33,8 @@ describe('the arrows', () => {
     ['re-export', "export { a } from '@millrace/log'"],
     ['re-export of all', "export * from '@millrace/log'"],
     ['dynamic import', "export const a = await import('@millrace/log')"],
+    ['import inside a type', "export type A = import('@millrace/log').A"],
+    ['import of the type of a module', "export type A = typeof import('@millrace/log')"],
   ])('reject an %s against their direction', (_, text) => {
     expect(verdict('protocol/src/a.ts', text)).toEqual([
       expect.stringMatching(/^packages\/protocol\/src\/a\.ts: '@millrace\/log.*' goes against the arrows/),
@@ -88,6 +90,11 @@ describe('the src of another package', () => {
   test('tests can import scripts/, sources cannot', () => {
     expect(verdict('log/src/a.test.ts', "import '../../../scripts/services/redis.ts'")).toEqual([])
     expect(verdict('log/src/a.ts', "import '../../../scripts/services/redis.ts'")).toHaveLength(1)
+  })
+
+  test.each(['./b.test.ts', './b.fixture.ts', '../b/b.fixture.tsx'])('sources cannot import %s', specifier => {
+    expect(verdict('log/src/a/a.ts', `import '${specifier}'`)).toEqual([expect.stringContaining('is not published')])
+    expect(verdict('log/src/a/a.fixture.ts', `import '${specifier}'`)).toEqual([])
   })
 
   test('a package does not import itself by name', () => {

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join, posix } from 'node:path'
-import { parseSync } from 'oxc-parser'
+import { parseSync, Visitor } from 'oxc-parser'
 
 /** The arrows: packages that each package may import, directly and transitively. There are no cycles. */
 export const arrows: Record<string, string[]> = {
@@ -40,6 +40,7 @@ function refusal(file: string, specifier: string): string | undefined {
   const from = packageOf(file)
   if (specifier.startsWith('.')) {
     const target = posix.join(posix.dirname(file), specifier)
+    if (isTest(target) && !isTest(file)) return `'${specifier}' is a test or a fixture, which is not published`
     const inside = target.startsWith(`packages/${from}/src/`) || (isTest(file) && target.startsWith('scripts/'))
     return inside ? undefined : `'${specifier}' leaves the package's src, import the other package by name`
   }
@@ -69,11 +70,19 @@ function list(from: string): string {
   return [...reach(from)].join(', ') || 'no other package'
 }
 
-/** Imports and re-exports of a file, types included. */
+/** Imports and re-exports of a file, types included, also `import('./a.ts').A` in a type. */
 export function importsOf(file: string, text: string): string[] {
-  const { module, errors } = parseSync(file, text)
+  const { module, program, errors } = parseSync(file, text)
   if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`)
+  const inTypes: string[] = []
+  const visitor = new Visitor({
+    TSImportType: ({ source }) => void inTypes.push(source.value),
+    TSExternalModuleReference: ({ expression }) => void inTypes.push(expression.value),
+  })
+  // Only these two need the tree: most files have neither.
+  if (/\bimport\s*\(|\brequire\s*\(/.test(text)) visitor.visit(program)
   return [
+    ...inTypes,
     ...module.staticImports.map(statement => statement.moduleRequest.value),
     ...module.staticExports.flatMap(({ entries }) => entries.flatMap(entry => entry.moduleRequest?.value ?? [])),
     ...module.dynamicImports.map(({ moduleRequest: { start, end } }) =>

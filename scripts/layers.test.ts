@@ -11,7 +11,8 @@ function violations(
   rows = [['error'], ['store', 'ticket'], ['stores/memory', 'stores']],
 ) {
   const placed = Object.fromEntries(Object.entries(files).map(([file, text]) => [`packages/log/src/${file}`, text]))
-  return layerViolations(folder(placed), { log: rows })
+  const manifest = JSON.stringify({ exports: { '.': './src/index.ts' }, bin: { log: './dist/main.js' } })
+  return layerViolations(folder({ ...placed, 'packages/log/package.json': manifest }), { log: rows })
 }
 
 const files = {
@@ -34,6 +35,16 @@ test.each([
     { 'error/error.ts': "import type { A } from '../store/store.ts'" },
     'error may not import store',
   ],
+  [
+    'upwards, inside a type',
+    { 'error/error.ts': "export type A = import('../store/store.ts').A" },
+    'error may not import store',
+  ],
+  [
+    'upwards, of the type of a module',
+    { 'error/error.ts': "export type A = typeof import('../store/store.ts')" },
+    'error may not import store',
+  ],
   ['of a folder in the same row', { 'store/store.ts': "import '../ticket/ticket.ts'" }, 'store may not import ticket'],
   ['of an entry point', { 'store/store.ts': "import '../index.ts'" }, 'store may not import src'],
   [
@@ -51,6 +62,19 @@ test('rejects a folder without a layer and a layer without files', () => {
   ])
   expect(violations(files, [['error'], ['store', 'ticket'], ['stores/memory', 'stores'], ['gone']])).toEqual([
     expect.stringContaining('gone: has a layer and no source file'),
+  ])
+})
+
+test('rejects a folder without a layer inside one that has a layer', () => {
+  expect(violations({ ...files, 'stores/new/new-store.ts': 'export const a = 1' })).toEqual([
+    expect.stringContaining('stores/new/new-store.ts: its folder is not in the layers'),
+  ])
+})
+
+test('rejects a file beside the entry points that the package does not export', () => {
+  expect(violations({ ...files, 'main.ts': "import './store/store.ts'" })).toEqual([])
+  expect(violations({ ...files, 'helper.ts': "import './store/store.ts'" })).toEqual([
+    expect.stringContaining('helper.ts: is neither in the exports nor in the bin'),
   ])
 })
 

@@ -4,8 +4,9 @@ import { importsOf, isTest } from './imports.ts'
 
 /**
  * The folders of each package's `src`, from the bottom up. A folder may import the folders in the rows above it, in
- * this list, and none in its own row or below. Files directly in `src` are entry points: they import every folder,
- * and no folder imports them.
+ * this list, and none in its own row or below. Every folder with source files has its own place in the list, also a
+ * folder inside another. Files directly in `src` are entry points: they import every folder, no folder imports them, and
+ * the package's `exports` or `bin` names them.
  */
 export const layers: Record<string, string[][]> = {
   log: [
@@ -68,11 +69,14 @@ export function layerViolations(root: string, rows: Record<string, string[][]> =
       .map(file => file.replaceAll('\\', '/'))
       .filter(file => !isTest(file))
       .sort()
+    const manifest = readFileSync(join(root, `packages/${name}/package.json`), 'utf8')
     const used = new Set<string>()
     const found = files.flatMap(file => {
       const from = folderOf(file, src, layersOfPackage)
       if (from === undefined)
         return [`${file}: its folder is not in the layers of ${name}, add it to scripts/layers.ts`]
+      if (from === '' && !isEntryPoint(posix.basename(file), manifest))
+        return [`${file}: is neither in the exports nor in the bin of ${name}, move it into a folder`]
       used.add(from)
       return importsOf(file, readFileSync(join(root, file), 'utf8'))
         .filter(specifier => specifier.startsWith('.'))
@@ -94,10 +98,14 @@ function mayImport(from: string, to: string, rows: string[][]): boolean {
   return to !== '' && row(to) < row(from)
 }
 
-/** The listed folder of a file, the innermost if they nest; '' for a file directly in `src`. */
+/** The folder of a file, '' for a file directly in `src`, undefined if the folder is not listed. */
 function folderOf(file: string, src: string, rows: string[][]): string | undefined {
   const folder = posix.relative(src, posix.dirname(file))
-  if (folder === '') return ''
-  const holders = rows.flat().filter(listed => folder === listed || folder.startsWith(`${listed}/`))
-  return holders.sort((a, b) => b.length - a.length)[0]
+  return folder === '' || rows.some(folders => folders.includes(folder)) ? folder : undefined
+}
+
+/** Whether `exports` or `bin` of a package.json names a file of `src`, as source or as built. */
+function isEntryPoint(file: string, manifest: string): boolean {
+  const built = file.replace(/\.tsx?$/, '.js')
+  return [`./src/${file}`, `./dist/${built}`].some(path => manifest.includes(`"${path}"`))
 }

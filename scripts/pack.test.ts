@@ -17,9 +17,9 @@ beforeAll(async () => {
   // As in a fresh clone: `prepack` has to build the page.
   rmSync(join(root, 'packages/cli/page'), { recursive: true, force: true })
   const files = (await tarballs(home)).map(({ file }) => file)
-  const own = open.map(({ manifest }) => manifest.name)
+  const packageNames = open.map(({ manifest }) => manifest.name)
   const peers = open.flatMap(({ manifest }) => Object.entries(manifest.peerDependencies ?? {}))
-  const others = peers.filter(([name]) => !own.includes(name)).map(([name, range]) => `${name}@${range}`)
+  const others = peers.filter(([name]) => !packageNames.includes(name)).map(([name, range]) => `${name}@${range}`)
   const flags = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error']
   const { code, output } = await command('npm', ['install', ...flags, ...files, ...others], { cwd: home, quiet: true })
   expect(output, 'npm install').toSatisfy(() => code === 0)

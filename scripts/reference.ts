@@ -32,10 +32,10 @@ const groups: Record<ChunkGroup, [title: string, about: string]> = {
 const pascal = (type: string): string => type.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase())
 
 /** The comment above a declaration or a property. */
-function docOf(text: string, before: string, place: string): string {
+function docOf(text: string, before: string, label: string): string {
   const at = text.indexOf(`*/\n${before}`)
   const from = text.lastIndexOf('/** ', at)
-  if (at === -1 || from === -1) throw new Error(`${place} has no comment: add one above it`)
+  if (at === -1 || from === -1) throw new Error(`${label} has no comment: add one above it`)
   return text.slice(from + 4, at).trim()
 }
 
@@ -146,6 +146,11 @@ function contents(): string {
   return ['| group | types |', '|---|---|', ...lines].join('\n')
 }
 
+const ungrouped = Object.keys(catalogue).filter(type => !Object.hasOwn(groups, groupOf(type) ?? ''))
+if (ungrouped.length > 0) {
+  throw new Error(`these types have no group: ${ungrouped.join(', ')}. Add them to groups in catalogue/catalogue.ts`)
+}
+
 const text = `${[
   '# The chunks',
   '<!-- Written by scripts/reference.ts from the catalogue: change packages/protocol/src/catalogue/catalogue.ts and run it again. -->',
@@ -164,7 +169,7 @@ const text = `${[
 if (process.argv.includes('--check')) {
   const there = existsSync(join(root, page)) && readFileSync(join(root, page), 'utf8')
   if (there !== text) {
-    console.error(`${page} is stale: run node scripts/reference.ts`)
+    console.error(`${page} is stale: run npm run generate and commit it`)
     process.exitCode = 1
   }
 } else {

@@ -1,14 +1,15 @@
 // Tests that run or read the code of each page of the site. site-code.test.ts also compiles all TypeScript.
 
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { blocksOf } from '../docs/site/markdown.ts'
-import { type Page, pages, root } from '../docs/site/pages.ts'
+import { type Block, blocksOf } from '../docs/site/markdown.ts'
+import { pageAt, root } from '../docs/site/pages.ts'
 import { textOf } from '../docs/site/stage.ts'
 
 const runtime = 'packages/runtime/src/docs.test.ts'
 const millrace = 'packages/millrace/src/docs.test.ts'
+const operate = 'packages/millrace/src/operate-docs.test.ts'
 const here = 'scripts/site-code.test.ts'
 
 /** Tests that run the code of a page, by the page's path on the site. Empty for fragments that cannot run alone. */
@@ -16,7 +17,7 @@ export const runners: Readonly<Record<string, readonly string[]>> = {
   index: [here],
   'get-started': ['scripts/get-started.test.ts'],
   concepts: [here],
-  overview: [runtime, millrace, 'packages/react/src/docs.test.ts', here],
+  overview: ['scripts/get-started.test.ts'],
   contributing: [here],
   'guide/agents': [runtime],
   'guide/command': ['packages/cli/src/docs.test.ts'],
@@ -31,6 +32,11 @@ export const runners: Readonly<Record<string, readonly string[]>> = {
   'guide/recovery': [runtime],
   'guide/observability': [runtime],
   'guide/log': ['packages/log/src/docs.test.ts'],
+  'guide/deploy': [operate],
+  'guide/stores': [operate],
+  'guide/scaling': [operate],
+  'guide/retention': [operate],
+  'guide/upgrades': [operate],
   'guide/server': [millrace],
   'guide/resume': [millrace],
   'guide/client': [millrace],
@@ -57,7 +63,7 @@ export const runners: Readonly<Record<string, readonly string[]>> = {
 
 /** A code fragment, identified by its beginning, and the code around it. */
 export interface Surroundings {
-  readonly begins: string
+  readonly prefix: string
   readonly before?: string
   /** Aliases of packages that the workspace has in two versions. */
   readonly here?: Readonly<Record<string, string>>
@@ -67,13 +73,13 @@ export interface Surroundings {
 export const surroundings: Readonly<Record<string, readonly Surroundings[]>> = {
   'guide/migrate/tanstack': [
     {
-      begins: "import { useEffect, useRef, useState } from 'react'\nimport { fetchServerSentEvents",
+      prefix: "import { useEffect, useRef, useState } from 'react'\nimport { fetchServerSentEvents",
       here: { '@tanstack/ai-react': 'seed-tanstack-ai-react' },
     },
   ],
   'guide/client': [
     {
-      begins: '<ChatProvider connection',
+      prefix: '<ChatProvider connection',
       before: `import { aiSdk } from '@millrace/dialects/ai-sdk'
 import { ChatProvider } from '@millrace/react'
 const connection = aiSdk({ api: '/api/chat' })
@@ -83,7 +89,7 @@ export const page = `,
   ],
   'guide/client-tools': [
     {
-      begins: 'chat.tools = ',
+      prefix: 'chat.tools = ',
       before: `import type { Chat } from '@millrace/client'
 declare const chat: Chat
 declare const whereAmI: (precise: unknown) => Promise<string>
@@ -92,7 +98,7 @@ declare const whereAmI: (precise: unknown) => Promise<string>
   ],
   'guide/resume': [
     {
-      begins: 'const source = new EventSource',
+      prefix: 'const source = new EventSource',
       before: `declare const session: string
 declare const apply: (frame: unknown) => void
 `,
@@ -100,7 +106,7 @@ declare const apply: (frame: unknown) => void
   ],
   'guide/migrate/ai-sdk': [
     {
-      begins: 'sendMessage(undefined',
+      prefix: 'sendMessage(undefined',
       before: `import type { useChat } from '@ai-sdk/react'
 declare const sendMessage: ReturnType<typeof useChat>['sendMessage']
 declare const id: string
@@ -109,7 +115,7 @@ declare const id: string
   ],
   'guide/migrate/kortyx': [
     {
-      begins: 'const transport = createRouteChatTransport',
+      prefix: 'const transport = createRouteChatTransport',
       // Their package conflicts with the others, so its documented types are declared here.
       before: `declare const createRouteChatTransport: (options: { endpoint: string }) => { endpoint: string }
 declare const useChat: (options: { transport: { endpoint: string } }) => unknown
@@ -118,25 +124,18 @@ declare const useChat: (options: { transport: { endpoint: string } }) => unknown
   ],
   'packages/adapter': [
     {
-      begins: 'const adapter: ChatAdapter',
+      prefix: 'const adapter: ChatAdapter',
       before: "import { type ChatAdapter, createAdapterChat, fetchServerSentEvents } from '@millrace/client'\n",
     },
   ],
 }
 
-/** Folders with the dependencies of the code of the pages. The first that has a package provides it. */
-const HOMES = ['interop', 'packages/runtime', 'packages/server', 'packages/react', 'examples/agent', 'examples/demo']
-
-/** The page at a path of the site. @throws if there is none */
-export const pageAt = (path: string): Page => {
-  const page = pages.find(each => each.path === path)
-  if (page === undefined) throw new Error(`There is no page ${path}`)
-  return page
-}
+/** The blocks of the page at a path of the site. @throws if there is no such page */
+export const blocksAt = (path: string): Block[] => blocksOf(textOf(pageAt(path)))
 
 /** The code of the first block of a page with this language and file name. @throws if there is none */
 export const blockOf = (path: string, language: string, name = ''): string => {
-  const block = blocksOf(textOf(pageAt(path))).find(each => each.language === language && each.name === name)
+  const block = blocksAt(path).find(each => each.language === language && each.name === name)
   if (block === undefined) throw new Error(`${path} has no block of ${language} ${name}`)
   return block.code
 }
@@ -146,22 +145,4 @@ export function folderIn(home: string): string {
   const folder = mkdtempSync(join(root, home, '.example-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   return folder
-}
-
-/** Links all packages that the pages may import into a `node_modules` folder. */
-export function linkPackages(into: string): void {
-  mkdirSync(join(into, '@millrace'), { recursive: true })
-  // No page imports the command.
-  symlinkSync(join(root, 'packages/cli'), join(into, '@millrace/cli'))
-  for (const home of HOMES) {
-    const from = join(root, home, 'node_modules')
-    const names = readdirSync(from).filter(name => !name.startsWith('.'))
-    for (const name of names.flatMap(each =>
-      each.startsWith('@') ? readdirSync(join(from, each)).map(sub => `${each}/${sub}`) : each,
-    )) {
-      if (existsSync(join(into, name))) continue
-      mkdirSync(dirname(join(into, name)), { recursive: true })
-      symlinkSync(join(from, name), join(into, name))
-    }
-  }
 }

@@ -4,29 +4,25 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Block, blocksOf } from '../docs/site/markdown.ts'
-import { type Page, pages, root } from '../docs/site/pages.ts'
+import { type Page, pageAt, pages, root } from '../docs/site/pages.ts'
 import { textOf } from '../docs/site/stage.ts'
 import { build } from '../studio/build.ts'
 import { compileCache } from './compile-cache.ts'
-import {
-  blockOf,
-  folderIn,
-  linkPackages,
-  pageAt,
-  runners,
-  type Surroundings,
-  surroundings,
-} from './site-code.fixture.ts'
+import { generators } from './generators.ts'
+import { linkPackages } from './link-packages.ts'
+import { blockOf, folderIn, runners, type Surroundings, surroundings } from './site-code.fixture.ts'
 
 /** Languages of blocks that are not code: drawings and output. */
 const READ = new Set(['', 'text', 'mermaid'])
 const COMPILED = new Set(['ts', 'tsx', 'js'])
 
 const codeOf = (page: Page): Block[] => blocksOf(textOf(page)).filter(({ language }) => !READ.has(language))
-// Sources of examples are checked by `tsc` and their own tests.
-const written = pages.filter(({ file }) => file.endsWith('.md'))
+// Sources of examples are checked by `tsc` and their own tests. The API pages are generated from the types: their blocks are signatures.
+const written = pages.filter(({ file }) => file.endsWith('.md') && !file.startsWith('docs/reference/api/'))
+
+const contribute = pages.flatMap(({ path }) => (path.startsWith('contribute/') ? [path] : []))
 
 test('each page with code has a test that runs it, and that test reads the page', () => {
   const missing = written.filter(page => codeOf(page).length > 0 && runners[page.path] === undefined)
@@ -41,7 +37,7 @@ test('each page with code has a test that runs it, and that test reads the page'
 })
 
 test('no page has code in a language that nothing here knows', () => {
-  const known = new Set([...COMPILED, 'sh', 'html'])
+  const known = new Set([...COMPILED, 'sh', 'html', 'ini', 'nginx', 'dockerfile'])
   const strange = written.flatMap(page =>
     codeOf(page).map(({ language, line }) => ({ at: `${page.file}:${line}`, language })),
   )
@@ -81,7 +77,7 @@ test('the code of every page compiles', () => {
 function* filesOf(path: string, blocks: readonly Block[]): Generator<[name: string, code: string]> {
   const program: string[] = []
   for (const { language, name, code, line } of blocks) {
-    const around = surroundings[path]?.find(({ begins }) => code.startsWith(begins))
+    const around = surroundings[path]?.find(({ prefix }) => code.startsWith(prefix))
     const extension = language === 'tsx' ? 'tsx' : 'ts'
     if (name !== '') yield [name, code]
     else if (around !== undefined)
@@ -94,15 +90,15 @@ function* filesOf(path: string, blocks: readonly Block[]): Generator<[name: stri
 
 /** Replaces package names by their aliases. */
 const renamed = (code: string, { here = {} }: Surroundings): string =>
-  Object.entries(here).reduce((text, [name, own]) => text.replace(`'${name}'`, `'${own}'`), code)
+  Object.entries(here).reduce((text, [name, localName]) => text.replace(`'${name}'`, `'${localName}'`), code)
 
-test('the pieces that stand in surroundings are on their pages', () => {
+test('the snippets listed in `surroundings` are on their pages', () => {
   for (const [path, pieces] of Object.entries(surroundings)) {
     const codes = codeOf(pageAt(path)).map(({ code }) => code)
-    for (const { begins } of pieces)
+    for (const { prefix } of pieces)
       expect(
-        codes.some(code => code.startsWith(begins)),
-        begins,
+        codes.some(code => code.startsWith(prefix)),
+        prefix,
       ).toBe(true)
   }
 })
@@ -124,10 +120,10 @@ test('the page of concepts prints the log that it shows', () => {
 
 test('the README of the dialects translates from one dialect to another', () => {
   const printed = run('interop', blockOf('packages/dialects', 'ts')).trim().split('\n')
-  const said = printed.map(line => JSON.parse(line))
-  expect(said[0]).toEqual({ type: 'start' })
-  expect(said).toContainEqual({ type: 'text-delta', id: 't', delta: 'Hello' })
-  expect(said.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
+  const values = printed.map(line => JSON.parse(line))
+  expect(values[0]).toEqual({ type: 'start' })
+  expect(values).toContainEqual({ type: 'text-delta', id: 't', delta: 'Hello' })
+  expect(values.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
 })
 
 test('the file of the home page is served by its command, and answers', async () => {
@@ -145,10 +141,10 @@ test('the file of the home page is served by its command, and answers', async ()
     stdio: ['ignore', 'pipe', 'ignore'],
     env: { ...process.env, ...compileCache },
   })
-  const gone = once(child, 'exit')
+  const exited = once(child, 'exit')
   onTestFinished(async () => {
     child.kill('SIGTERM')
-    await gone
+    await exited
   })
   const [line] = await once(createInterface(child.stdout), 'line')
   const [url = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(String(line)) ?? []
@@ -163,29 +159,27 @@ test('the file of the home page is served by its command, and answers', async ()
   expect(frames).toContain('"type":"end","status":"completed"')
 })
 
-test('the commands of the README work with its server', async () => {
-  const [ask = '', follow = ''] = blockOf('overview', 'sh').trim().split('\n')
-  const [, to = ''] = /^curl -N localhost:4400(\S+) /.exec(ask) ?? []
-  const [, body = ''] = /--json '([^']+)'/.exec(ask) ?? []
-  const [, accept = ''] = /-H 'accept: ([^']+)'/.exec(ask) ?? []
-  const [, from = ''] = /^curl -N localhost:4400(\S+) /.exec(follow) ?? []
-  const { agent, millrace, scriptedModel } = await import('../packages/millrace/src/index.ts')
-  const echo = agent({ name: 'echo', model: scriptedModel([{ text: 'Hello.' }]) })
-  const app = millrace({ agents: [echo], store: 'memory:' })
-  onTestFinished(() => app.close())
-  const headers = { 'content-type': 'application/json', accept }
-  const asked = await app.fetch(new Request(`http://localhost:4400${to}`, { method: 'POST', headers, body }))
-  expect(await asked.text()).toContain('"status":"completed"')
-  const followed = await app.fetch(new Request(`http://localhost:4400${from}?live=false`))
-  expect(await followed.text()).toContain('run-finished')
-})
+describe.each(['contributing', ...contribute])('the commands of %s', path => {
+  const text = textOf(pageAt(path))
 
-test('the commands of CONTRIBUTING.md exist', () => {
-  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  const commands = [...textOf(pageAt('contributing')).matchAll(/`(np[mx]) (?:run )?([\w:-]+)[^`]*`/g)]
-  expect(commands.length).toBeGreaterThan(5)
-  for (const [written, program, name = ''] of commands) {
-    const isThere = program === 'npm' ? name in scripts : existsSync(join(root, 'node_modules/.bin', name))
-    expect(isThere, written).toBe(true)
-  }
+  test('exist', () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+    const commands = [...text.matchAll(/`(np[mx]) (?:run )?([\w:-]+)[^`]*`/g)]
+    expect(commands.length).toBeGreaterThan(0)
+    for (const [written, program, name = ''] of commands) {
+      const isThere = program === 'npm' ? name in scripts : existsSync(join(root, 'node_modules/.bin', name))
+      expect(isThere, written).toBe(true)
+    }
+  })
+
+  test('name a check that exists', () => {
+    const source = readFileSync(join(root, 'scripts/check.ts'), 'utf8')
+    const checks = [...source.matchAll(/^ {2}'?([a-z][a-z ]*)'?: (?:\(|async|check)/gm)].map(([, name = '']) => name)
+    expect(checks.length).toBeGreaterThan(8)
+    for (const [written, prefix = ''] of text.matchAll(/`npm run check -- '?([^`']+)'?`/g))
+      expect(
+        [...checks, ...generators].some(name => name.startsWith(prefix)),
+        written,
+      ).toBe(true)
+  })
 })

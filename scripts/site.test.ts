@@ -13,9 +13,12 @@ import { compileCache } from './compile-cache.ts'
 import { chromium } from './services/chromium.ts'
 
 test('every page of the tree is on the site, in the sidebar', () => {
-  const files = globSync(['docs/*.md', 'docs/{guide,reference,architecture}/**/*.md', 'packages/*/README.md', '*.md'], {
-    cwd: root,
-  })
+  const files = globSync(
+    ['docs/*.md', 'docs/{guide,reference,architecture,contribute}/**/*.md', 'packages/*/README.md', '*.md'],
+    {
+      cwd: root,
+    },
+  )
   expect(files.filter(file => !pages.some(page => page.file === file))).toEqual([])
   // In a child process, because VitePress starts a thread on import.
   const script = `import config from './docs/.vitepress/config.ts'; console.log(JSON.stringify(config.themeConfig.sidebar))`
@@ -26,6 +29,22 @@ test('every page of the tree is on the site, in the sidebar', () => {
   })
   for (const { path } of pages) expect(items).toContain(`"link":"/${path.replace(/(^|\/)index$/, '$1')}"`)
   expect(new Set(pages.map(({ path }) => path)).size).toBe(pages.length)
+})
+
+test('the group Operate has a page for each task of an operator', () => {
+  const { sections = [] } = groups.find(({ title }) => title === 'Operate') ?? {}
+  const titles = sections.flatMap(section => section.pages.map(({ title }) => title))
+  expect(titles).toEqual([
+    'Deploy',
+    'Stores',
+    'Scaling',
+    'Retention',
+    'Security',
+    'Observability',
+    'Upgrades',
+    'Recovery',
+    'Server',
+  ])
 })
 
 test('every relative link and anchor of the tree resolves', () => {
@@ -125,9 +144,9 @@ describe('the built site', () => {
     expect(listed.sort()).toEqual(site.map(({ path }) => path).sort())
     const whole = readFileSync(join(folder, 'llms-full.txt'), 'utf8')
     for (const { path, text } of site) {
-      const own = readFileSync(join(folder, `${path}.md`), 'utf8')
-      expect(own).toMatch(/^#+ /)
-      expect(whole).toContain(own.trim())
+      const pageText = readFileSync(join(folder, `${path}.md`), 'utf8')
+      expect(pageText).toMatch(/^#+ /)
+      expect(whole).toContain(pageText.trim())
       expect(whole).toContain(`url: /${path}.md\n`)
       for (const { target } of linksOf(text).filter(link => /^\/.*\.md/.test(link.target))) {
         expect(site.map(page => `/${page.path}.md`)).toContain(target.replace(/#.*/, ''))
@@ -138,10 +157,10 @@ describe('the built site', () => {
   test.each(['light', 'dark'] as const)('pages open in Chromium without errors, in %s', async colorScheme => {
     const url = await served()
     const page = await browser.newPage({ colorScheme })
-    const complaints: string[] = []
-    page.on('pageerror', error => complaints.push(error.message))
-    page.on('console', message => message.type() === 'error' && complaints.push(message.text()))
-    page.on('request', request => request.url().startsWith(url) || complaints.push(request.url()))
+    const pageErrors: string[] = []
+    page.on('pageerror', error => pageErrors.push(error.message))
+    page.on('console', message => message.type() === 'error' && pageErrors.push(message.text()))
+    page.on('request', request => request.url().startsWith(url) || pageErrors.push(request.url()))
     await page.goto(url)
     await page.getByRole('heading', { name: 'A durable agent in one file' }).waitFor()
     expect(await page.locator('html').evaluate(html => html.classList.contains('dark'))).toBe(colorScheme === 'dark')
@@ -152,7 +171,7 @@ describe('the built site', () => {
     await page.getByRole('button', { name: 'Search' }).click()
     await page.getByRole('searchbox').fill('executor-superseded')
     await page.locator('.VPLocalSearchBox .result').first().waitFor()
-    expect(complaints).toEqual([])
+    expect(pageErrors).toEqual([])
     await page.close()
   })
 
@@ -162,9 +181,19 @@ describe('the built site', () => {
     ['workflow', '/guide/workflows'],
     ['tool', '/guide/tools'],
     ['react', '/guide/react'],
+    ['deploy', '/guide/deploy'],
+    ['stores', '/guide/stores'],
+    ['scaling', '/guide/scaling'],
+    ['retention', '/guide/retention'],
+    ['security', '/guide/security'],
+    ['observability', '/guide/observability'],
+    ['upgrades', '/guide/upgrades'],
     ['recovery', '/guide/recovery'],
+    ['server', '/guide/server'],
     ['cursor', '/concepts'],
     ['defaults', '/reference/defaults'],
+    ['createRuntime', '/reference/api/runtime'],
+    ['RuntimeOptions', '/reference/api/runtime'],
   ])('a search for %s finds %s first', async (text, path) => {
     const page = await browser.newPage()
     onTestFinished(() => page.close())
@@ -206,6 +235,29 @@ describe('the built site', () => {
       if (over > 0) wide.push(`${path} by ${over}`)
     }
     expect(wide).toEqual([])
+    await page.close()
+  })
+
+  test('the home page shows its code and its picture above the fold', async () => {
+    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
+    await page.goto(await served())
+    for (const part of ['div.language-ts', 'img']) {
+      const box = await page.locator(`.side-by-side ${part}`).boundingBox()
+      expect(box && box.y + box.height, part).toBeLessThan(800)
+    }
+    const code = page.locator('.side-by-side pre').first()
+    expect(await code.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0)
+    await page.close()
+  })
+
+  test.each([800, 1279, 1280])('the head of a page fits into %i px', async width => {
+    const page = await browser.newPage({ viewport: { width, height: 800 } })
+    await page.goto(`${await served()}guide/approvals.html`)
+    const right = await page.locator('.VPNavBar').evaluate(bar => {
+      const shown = [...bar.querySelectorAll('a, button')].map(each => each.getBoundingClientRect())
+      return Math.max(...shown.map(({ right }) => right))
+    })
+    expect(right).toBeLessThanOrEqual(width)
     await page.close()
   })
 

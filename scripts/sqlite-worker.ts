@@ -30,6 +30,6 @@ export const WORKER_SOURCE: string = ${JSON.stringify(outputFiles[0]?.text.trimE
 if (!process.argv.includes('--check')) {
   writeFileSync(join(root, file), written)
 } else if (!existsSync(join(root, file)) || readFileSync(join(root, file), 'utf8') !== written) {
-  console.error(`${file} is stale: run node scripts/sqlite-worker.ts`)
+  console.error(`${file} is stale: run npm run generate and commit it`)
   process.exitCode = 1
 }

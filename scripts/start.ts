@@ -11,16 +11,16 @@ process.channel?.unref()
 const port = Number(process.env['PORT'] || 4400)
 try {
   const page = await build(line => console.error(line))
-  const { url } = await dev({
+  await dev({
     file: join(import.meta.dirname, '..', 'examples', 'demo', 'app.ts'),
     port,
     page,
     reload: false,
   })
   console.log(`
-Open ${url} in your browser. Then try:
-  - Choose "operator" and send "Email ann@example.com": the run waits for your approval.
-  - Choose "long", send "Tell me about water mills" and reload the page while it streams: no word is lost.
+Open this address in your browser. What to try first:
+  1. Choose "operator" and send "Email ann@example.com". The run waits for your approval.
+  2. Choose "long" and send "Tell me about water mills". Reload the page while it streams: no word is lost.
 
 Press Ctrl+C to stop.`)
 } catch (error) {

@@ -45,7 +45,8 @@ async function main(): Promise<number> {
   const { values, positionals: names } = parseArgs({ allowPositionals: true, options: OPTIONS })
   const { watch = false, changed = false, core = false, wide = false } = values
   if (core && wide) throw new Error('--core and --wide are the two halves of everything: leave out both')
-  if ((core || wide) && (changed || watch || names.length > 0)) throw new Error('--core and --wide stand alone')
+  if ((core || wide) && (changed || watch || names.length > 0))
+    throw new Error('--core and --wide accept no other arguments')
   if (watch && (changed || names.length === 0)) throw new Error('--watch needs the name of a suite, a folder or a file')
   if (changed && names.length > 1) throw new Error('--changed takes one commit')
   const title = values.title === undefined ? [] : ['-t', values.title]
@@ -72,11 +73,11 @@ function coreSteps(run: Run): Step[] {
   return [CHECK, SERVICES, run('run', ...folders.map(filterOf))]
 }
 
-function namedSteps(places: readonly string[], mode: 'run' | 'watch', run: Run): Step[] {
-  if (places.some(place => isWithin(place, WIDE))) throw new Error(`run the wide suites by: npm test -- --wide`)
-  const needsServices = !places.every(place => WITHOUT_SERVICES.some(folder => isWithin(place, folder)))
+function namedSteps(paths: readonly string[], mode: 'run' | 'watch', run: Run): Step[] {
+  if (paths.some(path => isWithin(path, WIDE))) throw new Error(`run the wide suites by: npm test -- --wide`)
+  const needsServices = !paths.every(path => WITHOUT_SERVICES.some(folder => isWithin(path, folder)))
   const before = [...(mode === 'watch' ? [] : [TYPES]), ...(needsServices ? [SERVICES] : [])]
-  return [...before, run(mode, ...places.map(filterOf))]
+  return [...before, run(mode, ...paths.map(filterOf))]
 }
 
 async function changedSteps(commit: string | undefined, run: Run, wideStep: Step): Promise<Step[]> {
@@ -91,8 +92,8 @@ async function changedSteps(commit: string | undefined, run: Run, wideStep: Step
 }
 
 /** Vitest selects test files by a part of their absolute path. */
-function filterOf(place: string): string {
-  return /\.tsx?$/.test(place) ? join(root, place) : join(root, place, '/')
+function filterOf(path: string): string {
+  return /\.tsx?$/.test(path) ? join(root, path) : join(root, path, '/')
 }
 
 async function runAll(steps: readonly Step[]): Promise<number> {

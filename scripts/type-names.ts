@@ -9,14 +9,16 @@ const uniqueIn = ['log', 'client', 'dialects', 'millrace', 'react', 'runtime', '
 /** Every class, interface and type alias that a package defines in more than one file, one line each. */
 export function repeatedTypeNames(root: string, packages: string[] = uniqueIn): string[] {
   return packages.flatMap(name => {
-    const places = new Map<string, string[]>()
+    const filesByName = new Map<string, string[]>()
     for (const file of globSync(`packages/${name}/src/**/*.{ts,tsx}`, { cwd: root }).sort()) {
       if (isTest(file)) continue
       for (const type of new Set(typeNames(file, readFileSync(join(root, file), 'utf8')))) {
-        places.set(type, [...(places.get(type) ?? []), file.replaceAll('\\', '/')])
+        filesByName.set(type, [...(filesByName.get(type) ?? []), file.replaceAll('\\', '/')])
       }
     }
-    return [...places].filter(([, files]) => files.length > 1).map(([type, files]) => `${type}: ${files.join(', ')}`)
+    return [...filesByName]
+      .filter(([, files]) => files.length > 1)
+      .map(([type, files]) => `${type}: ${files.join(', ')}`)
   })
 }
 

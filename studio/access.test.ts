@@ -11,7 +11,7 @@ const url = demoServer()
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8')
 
 /** Serious and critical violations that axe finds, with their places. */
-async function barriers(tab: Tab, place: string, within?: string, rules?: string[]): Promise<string[]> {
+async function barriers(tab: Tab, label: string, within?: string, rules?: string[]): Promise<string[]> {
   // Evaluated, since the content security policy of the page forbids other scripts.
   if (await tab.page.evaluate(() => !('axe' in window))) await tab.page.evaluate(AXE)
   const { violations } = await tab.page.evaluate(
@@ -24,35 +24,35 @@ async function barriers(tab: Tab, place: string, within?: string, rules?: string
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) =>
-      nodes.map(node => `${place}: ${id} at ${node.target.join(' ')}: ${node.failureSummary}`),
+      nodes.map(node => `${label}: ${id} at ${node.target.join(' ')}: ${node.failureSummary}`),
     )
 }
 
-/** The same in both colour schemes. In the dark one only the contrast is checked again. */
-async function inBoth(tab: Tab, place: string, within?: string): Promise<string[]> {
-  const light = await barriers(tab, place, within)
+/** Checks both colour schemes. In the dark one only the contrast is checked. */
+async function inBoth(tab: Tab, label: string, within?: string): Promise<string[]> {
+  const light = await barriers(tab, label, within)
   await tab.page.emulateMedia({ colorScheme: 'dark' })
-  const dark = await barriers(tab, `${place}, dark`, within, ['color-contrast'])
+  const dark = await barriers(tab, `${label}, dark`, within, ['color-contrast'])
   await tab.page.emulateMedia({ colorScheme: 'light' })
   return [...light, ...dark]
 }
 
 /** Fills a session with parts of all kinds, a denial, an object, and a pending question. */
 async function everything(tab: Tab): Promise<void> {
-  await tab.say('What is the weather in Paris?', 'assistant')
-  await tab.hears('Source: ')
+  await tab.sendMessage('What is the weather in Paris?', 'assistant')
+  await tab.waitForText('Source: ')
   await tab.is('ready')
-  await tab.say('Mills', 'team')
-  await tab.hears('In short')
+  await tab.sendMessage('Mills', 'team')
+  await tab.waitForText('In short')
   await tab.is('ready')
-  await tab.say('Mail ann@nowhere.invalid.', 'operator')
-  await tab.hears('denied')
+  await tab.sendMessage('Mail ann@nowhere.invalid.', 'operator')
+  await tab.waitForText('denied')
   await tab.is('ready')
-  await tab.say('Our anniversary', 'email-draft')
+  await tab.sendMessage('Our anniversary', 'email-draft')
   await tab.press('Warm')
   await tab.page.locator('.structured[data-status=done]').waitFor()
   await tab.is('ready')
-  await tab.say('Mail ann@example.com.', 'operator')
+  await tab.sendMessage('Mail ann@example.com.', 'operator')
   await tab.page.locator('.pending').waitFor()
 }
 
@@ -81,7 +81,7 @@ test('axe finds no serious barrier: start, chat and inspector, light and dark, d
 
   const session = new URL(tab.page.url()).searchParams.get('session') ?? ''
   const whole = await tabs.open(`${url}/inspect/${encodeURIComponent(session)}`)
-  await whole.hears('In short')
+  await whole.waitForText('In short')
   found.push(...(await inBoth(whole, 'inspector')))
 
   const hand = await tabs.open(tab.page.url(), phone)
@@ -107,7 +107,7 @@ test('everything works by keyboard: choose an agent, send, approve, stop, inspec
   await tab.page.locator('.pending').waitFor()
   await tab.tabTo(/^Approve$/, 'Shift+Tab')
   await keyboard.press('Enter')
-  await tab.hears('The email to ann@example.com was sent.')
+  await tab.waitForText('The email to ann@example.com was sent.')
   await tab.focuses('#input')
 
   await tab.tabTo(/^Agent$/)
@@ -115,7 +115,7 @@ test('everything works by keyboard: choose an agent, send, approve, stop, inspec
   await tab.tabTo(/^Message$/, 'Shift+Tab')
   await keyboard.type('100000')
   await keyboard.press('Enter')
-  await tab.hears('1 2 3')
+  await tab.waitForText('1 2 3')
   await tab.tabTo(/^Stop$/)
   await keyboard.press('Enter')
   await tab.page.locator('.message.agent', { hasText: 'Stopped.' }).waitFor()

@@ -28,7 +28,7 @@ test('a call shows its input while it streams, then that it runs, then its outpu
   const { model, resume } = pausedModel(script, 1)
   const weigher = agent({ name: 'weigher', model, tools: [weigh] })
   const tab = await tabs.open(await serve({ agents: [weigher] }))
-  await tab.say('How heavy is it?', 'weigher')
+  await tab.sendMessage('How heavy is it?', 'weigher')
   const call = tab.page.locator('.tool[data-tool=weigh]')
   await tab.page.locator('.tool[data-state=input-streaming]').waitFor()
   expect(await call.getAttribute('open')).not.toBeNull()
@@ -37,13 +37,13 @@ test('a call shows its input while it streams, then that it runs, then its outpu
   await tab.page.locator('.tool[data-state=input-available]', { hasText: 'kilos' }).waitFor()
   isDone.resolve()
   await tab.page.locator('.tool[data-state=output-available]').waitFor()
-  await tab.hears('Four.')
+  await tab.waitForText('Four.')
 })
 
 test('a structured object shows its fields while they stream, and then that it is done', async () => {
   const { model, resume } = pausedModel(draftScript, 8)
   const tab = await tabs.open(await serve({ workflows: [emailDraftBy(model)] }))
-  await tab.say('Our anniversary', 'email-draft')
+  await tab.sendMessage('Our anniversary', 'email-draft')
   await tab.press('Warm')
   const object = tab.page.locator('.structured')
   await tab.page.locator('.structured[data-status=streaming]').waitFor()
@@ -57,8 +57,8 @@ test('a structured object shows its fields while they stream, and then that it i
 
 test('assistant: folds its reasoning, shows the call and its result, and renders Markdown with sources', async () => {
   const tab = await tabs.open(url())
-  await tab.say('What is the weather in Paris for 4 days?', 'assistant')
-  await tab.hears('Source: weather station')
+  await tab.sendMessage('What is the weather in Paris for 4 days?', 'assistant')
+  await tab.waitForText('Source: weather station')
   await tab.is('ready')
 
   const reasoning = tab.page.locator('.message.agent details.reasoning').first()
@@ -118,8 +118,8 @@ test('shows HTML and scripts as text', async () => {
     '',
     'The end.',
   ]
-  await tab.say(lines.join('\n\n'), 'echo')
-  await tab.hears('The end.')
+  await tab.sendMessage(lines.join('\n\n'), 'echo')
+  await tab.waitForText('The end.')
   await tab.is('ready')
   const answer = tab.page.locator('.message.agent > .text').last()
   await answer.getByRole('heading', { name: 'A mill' }).waitFor()
@@ -138,8 +138,8 @@ test('shows HTML and scripts as text', async () => {
 
 test('team: nests sub-agents two levels deep and shows the shared state', async () => {
   const tab = await tabs.open(url())
-  await tab.say('Water mills', 'team')
-  await tab.hears('In short: Three sources cover "Water mills". One source on "Water mills" is outdated.')
+  await tab.sendMessage('Water mills', 'team')
+  await tab.waitForText('In short: Three sources cover "Water mills". One source on "Water mills" is outdated.')
   await tab.is('ready')
   const researcher = tab.page.locator('.tool[data-tool=researcher] > .body > .child')
   const critic = tab.page.locator('.tool[data-tool=critic] > .body > .child')
@@ -156,15 +156,15 @@ test('team: nests sub-agents two levels deep and shows the shared state', async 
 
 test('flaky: removes a discarded attempt; email-draft: asks, then shows an object', async () => {
   const tab = await tabs.open(url())
-  await tab.say('Hello.', 'flaky')
-  await tab.hears('You said:')
+  await tab.sendMessage('Hello.', 'flaky')
+  await tab.waitForText('You said:')
   // The first attempt never gets as far as this.
-  await tab.hears('You said: Hello. It took me two attempts to answer.')
+  await tab.waitForText('You said: Hello. It took me two attempts to answer.')
   await tab.is('ready')
   await expect.poll(() => tab.answers()).toEqual(['You said: Hello. It took me two attempts to answer.'])
 
   await tab.press('New chat')
-  await tab.say('Our anniversary', 'email-draft')
+  await tab.sendMessage('Our anniversary', 'email-draft')
   await tab.page.getByRole('button', { name: 'Warm' }).waitFor()
   await tab.is('paused')
   await tab.press('Warm')
@@ -178,10 +178,10 @@ test('flaky: removes a discarded attempt; email-draft: asks, then shows an objec
 
 test('operator: denies an impossible address by itself, and a client tool asks in the page', async () => {
   const tab = await tabs.open(url())
-  await tab.say('Mail ann@nowhere.invalid, then pick a color.', 'operator')
+  await tab.sendMessage('Mail ann@nowhere.invalid, then pick a color.', 'operator')
   await tab.page.locator('.tool[data-tool=send_email][data-state=output-denied]').waitFor()
   await tab.press('blue')
-  await tab.hears('You chose blue.')
+  await tab.waitForText('You chose blue.')
   await tab.is('ready')
   await expect
     .poll(() => tab.answers())

@@ -1,4 +1,4 @@
-// The demo of examples/demo with the page of the studio, in this process or as `npm start` starts it.
+// The demo of examples/demo with the page of the studio, in this process or in the processes of `npm start`.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -42,14 +42,14 @@ export async function stop({ server, close }: Listening): Promise<void> {
   await closed
 }
 
-/** The same until the end of the test. Returns its URL. */
+/** Starts a server with the page of the studio until the end of the test. Returns its URL. */
 export async function serve(options: Omit<MillraceOptions, 'static'>): Promise<string> {
   const listening = await listen(options)
   onTestFinished(() => stop(listening))
   return listening.url
 }
 
-/** Serves the demo from this process to all tests of the calling file, without pauses. Returns a function that gives its URL. */
+/** Serves the demo from this process to all tests of the calling file, without pauses. Returns a function that returns its URL. */
 export function demoServer(): () => string {
   let listening: Listening
   beforeAll(async () => {
@@ -64,8 +64,7 @@ export function demoServer(): () => string {
 }
 
 /**
- * Sets the pace of the demo in this process until the end of the test. 1 is the pace for people: `long` says 200 words in a second. A test
- * that stops an answer, or acts while it comes, has it come slowly and without end, so that a slow machine is not too late.
+ * Sets the pace of the demo in this process until the end of the test. At pace 1, the agent `long` streams 200 words per second. Tests that act during an answer use a slow, endless answer, so that they are in time on a slow machine.
  */
 export function setPace(pace: number): void {
   vi.stubEnv('DEMO_PACE', String(pace))
@@ -82,7 +81,7 @@ interface StartOptions {
 export const startDemo = (pace: number, { cwd = folder({}), port = '0', atEnd }: StartOptions = {}): Started =>
   started(cwd, START, { PORT: port, DEMO_PACE: String(pace) }, atEnd)
 
-/** The same for all tests of the calling file. Returns a function that gives its URL. */
+/** Starts the demo with a server and a worker process for all tests of the calling file. Returns a function that returns its URL. */
 export function demoProcesses(pace: number): () => string {
   const cwd = mkdtempSync(join(tmpdir(), 'millrace-chat-'))
   afterAll(() => rmSync(cwd, { recursive: true, force: true }))

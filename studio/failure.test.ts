@@ -20,13 +20,13 @@ async function serveSick() {
 test('a failed run shows its error, and a retry replaces it', async () => {
   const { model, url } = await serveSick()
   const tab = await tabs.open(url)
-  await tab.say('How are you?', 'sick')
+  await tab.sendMessage('How are you?', 'sick')
   await tab.page.locator('.message.agent .failure').waitFor()
   await tab.is('error')
   await expect.poll(() => tab.page.locator('.failure').count()).toBe(1)
   model.isUp = true
   await tab.press('Retry')
-  await tab.hears('Well: How are you?')
+  await tab.waitForText('Well: How are you?')
   await tab.is('ready')
   await expect
     .poll(async () => [await tab.userTexts(), await tab.answers()])
@@ -42,12 +42,12 @@ test('a message that could not be sent stays, and a retry sends it once', async 
   await tab.page.route('**/runs', route =>
     route.fulfill({ status: 413, json: { error: { code: 'too_large', message: 'Say less.' } } }),
   )
-  await tab.say('Hello?', 'sick')
+  await tab.sendMessage('Hello?', 'sick')
   await tab.page.locator('.message.user .failure', { hasText: 'Say less.' }).waitFor()
   await expect.poll(() => tab.page.locator('.message.user').getAttribute('data-status')).toBe('error')
   await tab.page.unroute('**/runs')
   await tab.press('Retry')
-  await tab.hears('Well: Hello?')
+  await tab.waitForText('Well: Hello?')
   await tab.is('ready')
   await expect.poll(async () => [await tab.userTexts(), await tab.answers()]).toEqual([['Hello?'], ['Well: Hello?']])
 })
@@ -63,7 +63,7 @@ test('loads older messages on scroll and keeps the scroll position', async () =>
     }).then(reply => reply.text())
   for (let i = 1; i <= 60; i++) await post(`Number ${i}.`)
   const tab = await tabs.open(`${url}/?session=long`)
-  await tab.hears('Well: Number 60.')
+  await tab.waitForText('Well: Number 60.')
   await expect.poll(async () => (await tab.userTexts())[0]).toBe('Number 11.')
   const first = tab.page.locator('.message.user', { hasText: 'Number 11.' })
   // Measured in every frame after the scroll: a message that jumps and returns fails the test.
@@ -101,8 +101,8 @@ test('a session deleted while it is open is shown as deleted, not as offline', a
   const { model, url } = await serveSick()
   model.isUp = true
   const tab = await tabs.open(url)
-  await tab.say('Soon gone.', 'sick')
-  await tab.hears('Well: Soon gone.')
+  await tab.sendMessage('Soon gone.', 'sick')
+  await tab.waitForText('Well: Soon gone.')
   await tab.is('ready')
   const session = new URL(tab.page.url()).searchParams.get('session')
   expect((await fetch(`${url}/api/sessions/${session}`, { method: 'DELETE' })).status).toBe(204)

@@ -34,7 +34,7 @@ async function counters({ page }: Tab): Promise<Record<string, string | null>> {
 
 const FINE = { lost: '0', repeated: '0', differing: '0' }
 
-/** Lets the answer go on a little, and stops it. */
+/** Waits for a part of the answer, and stops it. */
 async function stop(tab: Tab): Promise<void> {
   await tab.hasCounted(await tab.hasCounted(0))
   await tab.press('Stop')
@@ -43,8 +43,8 @@ async function stop(tab: Tab): Promise<void> {
 
 test('nothing is lost or shown twice when the connection, the worker or the server fails', async () => {
   const tab = await tabs.open(url())
-  await tab.say('Hello.', 'echo')
-  await tab.hears('Hello.')
+  await tab.sendMessage('Hello.', 'echo')
+  await tab.waitForText('Hello.')
   const watcher = await tabs.open(tab.page.url())
   await tab.press('Inspect')
   await tab.page.getByRole('tab', { name: 'Faults' }).click()
@@ -53,7 +53,7 @@ test('nothing is lost or shown twice when the connection, the worker or the serv
   expect(await counters(tab)).toEqual(FINE)
 
   // The connection of this tab is cut, and then slow, during an answer.
-  await tab.say('100000', 'long')
+  await tab.sendMessage('100000', 'long')
   await tab.hasCounted(10)
   await tab.press('Drop connection')
   await isOver(tab, 'drop')
@@ -64,27 +64,27 @@ test('nothing is lost or shown twice when the connection, the worker or the serv
   await stop(tab)
 
   // The worker is killed during its run: another takes it over.
-  await tab.say('100000')
+  await tab.sendMessage('100000')
   await tab.page.locator('.message.agent', { hasText: / 10 / }).nth(1).waitFor()
   await tab.press('Kill worker')
   await tab.page.locator('.fault-list', { hasText: 'taken over at entry' }).waitFor()
   await isOver(tab, 'kill-worker')
   await stop(tab)
-  const heir = await pidOf(tab, 'Worker')
-  expect([heir > 0, heir === worker]).toEqual([true, false])
+  const newPid = await pidOf(tab, 'Worker')
+  expect([newPid > 0, newPid === worker]).toEqual([true, false])
   expect(await pidOf(tab, 'Server')).toBe(server)
 
-  // The server is killed, while the worker goes on.
-  await tab.say('100000')
+  // The server is killed, while the worker continues.
+  await tab.sendMessage('100000')
   await tab.page.locator('.message.agent', { hasText: / 10 / }).nth(2).waitFor()
   await tab.press('Restart server')
   await isOver(tab, 'restart-server')
   await stop(tab)
   expect(await pidOf(tab, 'Server')).not.toBe(server)
-  expect(await pidOf(tab, 'Worker')).toBe(heir)
+  expect(await pidOf(tab, 'Worker')).toBe(newPid)
 
   // A run after all faults ends by itself.
-  await tab.say('30')
+  await tab.sendMessage('30')
   await tab.page.locator('.message.agent > .text', { hasText: / 30$/ }).waitFor()
   await tab.is('ready')
   expect(await counters(tab)).toEqual(FINE)
@@ -100,7 +100,7 @@ test('nothing is lost or shown twice when the connection, the worker or the serv
 })
 
 /** Drops or changes a line of each stream of the page, up to when the test marks the next streams as those of the inspector. */
-function meddle(what: 'drop' | 'change'): void {
+function meddle(change: 'drop' | 'change'): void {
   const { fetch } = window
   // There is none yet when the page begins.
   const page = () => document.documentElement.dataset
@@ -115,9 +115,9 @@ function meddle(what: 'drop' | 'change'): void {
         rest = all.pop() ?? ''
         for (const line of all) {
           const isIt = line.includes('text-delta') && /[ "]60[ "]/.test(line)
-          if (isIt) page()['meddled'] = what
+          if (isIt) page()['meddled'] = change
           if (!isIt) out.enqueue(`${line}\n`)
-          else if (what === 'change') out.enqueue(`${line.replace(/([ "])60(?=[ "])/, '$16O')}\n`)
+          else if (change === 'change') out.enqueue(`${line.replace(/([ "])60(?=[ "])/, '$16O')}\n`)
         }
       },
     })
@@ -127,15 +127,15 @@ function meddle(what: 'drop' | 'change'): void {
 }
 
 test('counts and names an entry that the chat lost or changed, though the inspector has all', async () => {
-  for (const [what, counter] of [
+  for (const [change, counter] of [
     ['drop', 'lost'],
     ['change', 'differing'],
   ] as const) {
     const tab = await tabs.open(url())
-    await tab.page.addInitScript(meddle, what)
+    await tab.page.addInitScript(meddle, change)
     await tab.page.reload()
-    await tab.say('Hello.', 'echo')
-    await tab.hears('Hello.')
+    await tab.sendMessage('Hello.', 'echo')
+    await tab.waitForText('Hello.')
     await tab.is('ready')
     await tab.page.evaluate(() => {
       document.documentElement.dataset['inspected'] = ''
@@ -143,10 +143,10 @@ test('counts and names an entry that the chat lost or changed, though the inspec
     await tab.press('Inspect')
     await tab.page.getByRole('tab', { name: 'Faults' }).click()
     expect(await counters(tab)).toEqual(FINE)
-    await tab.say('80', 'long')
-    await tab.hears(' 80')
+    await tab.sendMessage('80', 'long')
+    await tab.waitForText(' 80')
     await tab.is('ready')
-    await tab.page.locator(`[data-meddled=${what}]`).waitFor({ state: 'attached' })
+    await tab.page.locator(`[data-meddled=${change}]`).waitFor({ state: 'attached' })
     const verdict = tab.page.getByRole('region', { name: 'Verification' })
     await verdict.getByRole('alert').waitFor()
     await expect.poll(() => verdict.getByRole('alert').textContent()).toContain('“1 2 3 4 5 6')
@@ -157,8 +157,8 @@ test('counts and names an entry that the chat lost or changed, though the inspec
 
 test('an earlier state offers to stop the run, but not to fork from an empty chat', async () => {
   const tab = await tabs.open(url())
-  await tab.say('100000', 'long')
-  await tab.hears(' 20 ')
+  await tab.sendMessage('100000', 'long')
+  await tab.waitForText(' 20 ')
   await tab.press('Inspect')
   const then = tab.page.getByRole('region', { name: 'Conversation at this point' })
   await tab.press('Go to start')

@@ -53,29 +53,29 @@ const folded = ({ messages }: View): string[] =>
 async function discardAndRewind(tab: Tab): Promise<void> {
   // At this pace the first attempt fails after half a second, and the inspector has received its text.
   setPace(1)
-  await tab.say('Hello.', 'flaky')
-  await tab.hears('two attempts to answer.')
+  await tab.sendMessage('Hello.', 'flaky')
+  await tab.waitForText('two attempts to answer.')
   await tab.is('ready')
-  await tab.say('Frist.', 'echo')
-  await tab.hears('Frist.')
+  await tab.sendMessage('Frist.', 'echo')
+  await tab.waitForText('Frist.')
   await tab.is('ready')
   await tab.page.locator('.message.user', { hasText: 'Frist.' }).getByRole('button', { name: 'Edit' }).click()
   await tab.page.fill('.edit textarea', 'First.')
   await tab.page.keyboard.press('Enter')
-  await tab.hears('First.')
+  await tab.waitForText('First.')
   await tab.is('ready')
 }
 
 test('timeline, entries, conversation and state show the fold of the log up to the chosen entry', async () => {
   const chat = await tabs.open(url())
-  await chat.say('Mills', 'team')
-  await chat.hears('In short')
+  await chat.sendMessage('Mills', 'team')
+  await chat.waitForText('In short')
   await chat.is('ready')
   const tab = await tabs.open(inspectorOf(chat))
-  await tab.hears('In short')
+  await tab.waitForText('In short')
   // Only an open page receives discarded entries: they are not sent again.
   await discardAndRewind(chat)
-  await tab.hears('First.')
+  await tab.waitForText('First.')
   const { entries } = recordingOf(await exported(tab))
   const of = (type: Entry['chunk']['type']) => entries.filter(({ chunk }) => chunk.type === type)
   const at = (type: Entry['chunk']['type']) => of(type)[0]?.sequence ?? 0
@@ -100,25 +100,25 @@ test('timeline, entries, conversation and state show the fold of the log up to t
   const head = entries.at(-1)?.sequence ?? 0
   const viewAt = (place: number) => foldLog(entries.filter(({ sequence }) => sequence <= place)).view()
   // The entry before still shows the text that is discarded or rewound.
-  for (const [place, text] of [
+  for (const [sequence, text] of [
     [discard, 'You said:'],
     [rewind, 'Frist.'],
   ] as const) {
-    const isShown = [place - 1, place].map(one => folded(viewAt(one)).some(line => line.startsWith(text)))
+    const isShown = [sequence - 1, sequence].map(one => folded(viewAt(one)).some(line => line.startsWith(text)))
     expect(isShown).toEqual([true, false])
   }
   const state = tab.page.getByRole('region', { name: 'State at this point' })
-  const places = [1, 5, at('state-patch'), Math.floor(head / 3), discard - 1, discard, rewind - 1, rewind, head - 1]
-  for (const place of places) {
-    const view = viewAt(place)
+  const sequences = [1, 5, at('state-patch'), Math.floor(head / 3), discard - 1, discard, rewind - 1, rewind, head - 1]
+  for (const sequence of sequences) {
+    const view = viewAt(sequence)
     await tab.page.getByRole('tab', { name: 'Conversation' }).click()
-    await travel(tab, place)
+    await travel(tab, sequence)
     await expect.poll(() => shown(tab)).toEqual(folded(view))
     await tab.page.getByRole('tab', { name: 'State' }).click()
     const { findings = [], doubts = [] } = (view.state ?? {}) as { findings?: string[]; doubts?: string[] }
     const text = (await state.textContent()) ?? ''
     for (const line of ['Known: Mills', 'Uncertain: Mills']) {
-      expect([place, line, text.includes(line)]).toEqual([place, line, [...findings, ...doubts].includes(line)])
+      expect([sequence, line, text.includes(line)]).toEqual([sequence, line, [...findings, ...doubts].includes(line)])
     }
     for (const { program = '', status } of view.runs) expect(text).toMatch(new RegExp(`${program}[^:]*${status}`))
   }
@@ -147,7 +147,7 @@ test('timeline, entries, conversation and state show the fold of the log up to t
 
 test('exports a session to a file and opens it read-only; rejects a broken file with its line number', async () => {
   const chat = await tabs.open(url())
-  await chat.say('Mail ann@example.com.', 'operator')
+  await chat.sendMessage('Mail ann@example.com.', 'operator')
   await chat.page.locator('.pending').waitFor()
   const live = await tabs.open(inspectorOf(chat))
   await live.page.locator('.past .tool').waitFor()
@@ -174,14 +174,14 @@ test('exports a session to a file and opens it read-only; rejects a broken file 
 
 test('lists the callbacks of the chat, shows the run in every dialect, and draws charts', async () => {
   const tab = await tabs.open(url())
-  await tab.say('Hello.', 'echo')
-  await tab.hears('Hello.')
+  await tab.sendMessage('Hello.', 'echo')
+  await tab.waitForText('Hello.')
   await tab.is('ready')
   await tab.press('Inspect')
   const show = (name: string) => tab.page.getByRole('tab', { name, exact: true }).click()
   await show('Callbacks')
   await tab.press('Clear')
-  await tab.say('What time is it?', 'operator')
+  await tab.sendMessage('What time is it?', 'operator')
   const called = (name: string) => tab.page.locator(`.callbacks [data-kind=callback][data-name=${name}]`)
   await called('onToolCall').first().waitFor()
   await called('onFinish').waitFor()
@@ -199,13 +199,13 @@ test('lists the callbacks of the chat, shows the run in every dialect, and draws
   await expect.poll(() => called('onToolCall').first().locator('pre').textContent()).toContain('local_time')
 
   setPace(2)
-  await tab.say('100000', 'long')
+  await tab.sendMessage('100000', 'long')
   await tab.page.locator('.callbacks [data-kind=chat][data-name=streaming]').last().waitFor()
   await tab.press('Stop')
   await tab.is('ready')
 
-  await tab.say('Windmill.', 'echo')
-  await tab.hears('Windmill.')
+  await tab.sendMessage('Windmill.', 'echo')
+  await tab.waitForText('Windmill.')
   await tab.is('ready')
   await show('Wire')
   const dialect = tab.page.getByRole('combobox', { name: 'Format' })

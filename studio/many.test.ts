@@ -10,11 +10,11 @@ test('twenty sessions stream to one page over HTTP/1.1, through one request at a
   const { model, resume } = pausedModel(({ lastText }) => ({ text: counted(Number(lastText)) }), 100)
   const { page } = await tabs.open(`${await serve({ agents: [agent({ name: 'long', model })] })}/?many=20`)
   const open = new Set<unknown>()
-  let most = 0
+  let max = 0
   page.on('request', request => {
     if (!request.url().includes('/api/stream?')) return
     open.add(request)
-    most = Math.max(most, open.size)
+    max = Math.max(max, open.size)
   })
   page.on('requestfailed', request => open.delete(request))
   page.on('requestfinished', request => open.delete(request))
@@ -23,7 +23,7 @@ test('twenty sessions stream to one page over HTTP/1.1, through one request at a
   await expect.poll(() => texts.count()).toBe(20)
   // The sessions joined one after the other, each with a new request. The last one carries them all.
   await expect.poll(() => open.size).toBe(1)
-  most = 1
+  max = 1
   resume()
   await expect.poll(() => page.locator('.pane[data-status=ready]').count()).toBe(20)
   await expect
@@ -32,5 +32,5 @@ test('twenty sessions stream to one page over HTTP/1.1, through one request at a
   const resources = await page.evaluate(() => performance.getEntriesByType('resource') as PerformanceResourceTiming[])
   const protocols = new Set(resources.flatMap(({ nextHopProtocol }) => nextHopProtocol || []))
   expect([...protocols]).toEqual(['http/1.1'])
-  expect([most, open.size]).toEqual([1, 1])
+  expect([max, open.size]).toEqual([1, 1])
 })

@@ -9,7 +9,7 @@ const overflow = (tab: Tab) => tab.page.evaluate(() => document.documentElement.
 
 test('an approval on a phone is seen on a desktop: both show the exact input and its outcome', async () => {
   const watcher = await tabs.open(url(), desktop)
-  await watcher.say('Mail ben@example.org, then pick a color.', 'operator')
+  await watcher.sendMessage('Mail ben@example.org, then pick a color.', 'operator')
   const approval = watcher.page.locator('.pending[data-kind=approval]')
   await approval.waitFor()
   await watcher.is('paused')
@@ -20,8 +20,8 @@ test('an approval on a phone is seen on a desktop: both show the exact input and
   await expect.poll(() => overflow(hand)).toBeLessThanOrEqual(0)
   // The input is shown once, and the two buttons are side by side.
   await expect.poll(() => hand.page.locator('.tool').getAttribute('open')).toBeNull()
-  const place = (name: string) => form.getByRole('button', { name }).boundingBox()
-  await expect.poll(async () => (await place('Deny'))?.y).toBe((await place('Approve'))?.y)
+  const boxOf = (name: string) => form.getByRole('button', { name }).boundingBox()
+  await expect.poll(async () => (await boxOf('Deny'))?.y).toBe((await boxOf('Approve'))?.y)
   await form.locator('summary').click()
   const input = {
     to: 'ben@example.org',
@@ -35,7 +35,7 @@ test('an approval on a phone is seen on a desktop: both show the exact input and
 
   await watcher.press('green')
   for (const tab of [watcher, hand]) {
-    await tab.hears('You chose green.')
+    await tab.waitForText('You chose green.')
     await expect.poll(() => tab.answers()).toEqual(['The email to ben@example.org was sent. You chose green.'])
     await expect.poll(() => tab.page.locator('.pending').count()).toBe(0)
     await expect.poll(() => tab.page.locator('.tool .badge').allTextContents()).toEqual(['Done', 'Done'])
@@ -43,7 +43,7 @@ test('an approval on a phone is seen on a desktop: both show the exact input and
   // The list is a tap away, and nothing is wider than the screen.
   await hand.press('Open chat list')
   await hand.page.locator('.sessions button', { hasText: 'Mail ben' }).click()
-  await hand.hears('You chose green.')
+  await hand.waitForText('You chose green.')
   await expect.poll(() => overflow(hand)).toBeLessThanOrEqual(0)
 })
 
@@ -61,7 +61,7 @@ test('denies with a reason by keyboard alone', async () => {
   await tab.page.keyboard.type(' Not at all.')
   await tab.page.keyboard.press('Tab')
   await tab.page.keyboard.press('Enter')
-  await tab.hears('denied')
+  await tab.waitForText('denied')
   await expect
     .poll(() => tab.answers())
     .toEqual(['The email to ann@example.com was denied: Not on a Sunday. Not at all.'])
@@ -72,7 +72,7 @@ test('a question is answered after kill -9 and restart of the server', async () 
   const first = startDemo(0)
   const address = await first.url
   const tab = await tabs.open(address)
-  await tab.say('Our anniversary', 'email-draft')
+  await tab.sendMessage('Our anniversary', 'email-draft')
   await tab.page.getByRole('button', { name: 'Formal' }).waitFor()
   await expect.poll(() => tab.page.locator('.message.agent').count()).toBe(0)
   first.kill('SIGKILL')
@@ -99,7 +99,7 @@ test('a question is answered after kill -9 and restart of the server', async () 
 
 test('questions of every kind are forms, which reject invalid values with a message', async () => {
   const tab = await tabs.open(url())
-  await tab.say('A visit', 'guest-book')
+  await tab.sendMessage('A visit', 'guest-book')
   const answer = () => tab.press('Submit')
   await tab.page.getByRole('textbox', { name: 'What is your name?' }).fill('Ann')
   await tab.page.keyboard.press('Enter')
@@ -117,14 +117,14 @@ test('questions of every kind are forms, which reject invalid values with a mess
   await tab.page.locator('.pending .failure', { hasText: 'visitors' }).waitFor()
   await tab.page.getByLabel('visitors').fill('2')
   await answer()
-  await tab.hears('Thank you, Ann!')
+  await tab.waitForText('Thank you, Ann!')
   await expect
     .poll(() => tab.answers())
     .toEqual(['Thank you, Ann! 2 visitors, three of three stars. You saw wheel, race, and liked the race best.'])
   await tab.focuses('#input')
   // Questions are shown before the text that follows them, live and after loading.
   const other = await tabs.open(tab.page.url())
-  await other.hears('Thank you, Ann!')
+  await other.waitForText('Thank you, Ann!')
   for (const { page } of [tab, other]) {
     const lines = await page.locator('.message.agent > :is(.question, .text)').allTextContents()
     expect(lines.map(line => line.slice(0, 9))).toEqual([
@@ -139,7 +139,7 @@ test('questions of every kind are forms, which reject invalid values with a mess
 
 test('an answer that came too late shows a message, though its form is gone', async () => {
   const quick = await tabs.open(url())
-  await quick.say('Mail ann@example.com.', 'operator')
+  await quick.sendMessage('Mail ann@example.com.', 'operator')
   await quick.page.locator('.pending').waitFor()
   const slow = await tabs.open(quick.page.url())
   const release = Promise.withResolvers<void>()
@@ -149,7 +149,7 @@ test('an answer that came too late shows a message, though its form is gone', as
   })
   await slow.press('Deny')
   await quick.press('Approve')
-  await slow.hears('was sent.')
+  await slow.waitForText('was sent.')
   await expect.poll(() => slow.page.locator('.pending').count()).toBe(0)
   release.resolve()
   const failure = slow.page.locator('.pendings .failure')
@@ -165,12 +165,12 @@ test('an answer that came too late shows a message, though its form is gone', as
 
 test('a client tool runs by itself in one of two tabs', async () => {
   const one = await tabs.open(url())
-  await one.say('Hello.', 'echo')
-  await one.hears('Hello.')
+  await one.sendMessage('Hello.', 'echo')
+  await one.waitForText('Hello.')
   const two = await tabs.open(one.page.url())
-  await two.hears('Hello.')
-  await one.say('What time is it?', 'operator')
-  for (const tab of [one, two]) await tab.hears('where you are')
+  await two.waitForText('Hello.')
+  await one.sendMessage('What time is it?', 'operator')
+  for (const tab of [one, two]) await tab.waitForText('where you are')
   const zone = await one.page.evaluate(() => Intl.DateTimeFormat().resolvedOptions().timeZone)
   await expect.poll(async () => (await two.answers()).at(-1)).toContain(`(${zone})`)
   await expect.poll(() => one.page.locator('.pending').count()).toBe(0)

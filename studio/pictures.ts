@@ -44,7 +44,7 @@ const open = async (browser: Browser, address: string, options: BrowserContextOp
 }
 
 /** Sends a message to an agent or workflow. */
-async function say(page: Page, text: string, program: string): Promise<void> {
+async function sendMessage(page: Page, text: string, program: string): Promise<void> {
   await page.selectOption('.program', { label: program })
   await page.fill('#input', text)
   await page.press('#input', 'Enter')
@@ -54,35 +54,36 @@ const is = (page: Page, status: string) =>
   page.locator(`.working[data-status="${status}"]`).waitFor({ state: 'attached' })
 
 /** Waits until a message of an agent contains a text. */
-const hears = (page: Page, text: string) => page.locator('.message.agent > .text', { hasText: text }).last().waitFor()
+const waitForText = (page: Page, text: string) =>
+  page.locator('.message.agent > .text', { hasText: text }).last().waitFor()
 
 /** Creates the sessions of the list in all screenshots, and opens the inspector of one while it runs. */
 async function sessions(browser: Browser, url: string): Promise<{ team: string; paused: string; inspector: Page }> {
   const page = await open(browser, url)
   const another = () => page.getByRole('button', { name: 'New chat' }).click()
-  await say(page, 'A visit to the mill', 'guest-book')
+  await sendMessage(page, 'A visit to the mill', 'guest-book')
   await is(page, 'paused')
   await another()
-  await say(page, 'Invite the team to our anniversary party on Saturday', 'email-draft')
+  await sendMessage(page, 'Invite the team to our anniversary party on Saturday', 'email-draft')
   await page.getByRole('button', { name: 'Warm' }).click()
   await page.locator('.structured[data-status=done]').waitFor()
   await another()
-  await say(page, 'Email ann@example.com, then pick a color', 'operator')
+  await sendMessage(page, 'Email ann@example.com, then pick a color', 'operator')
   await is(page, 'paused')
   const paused = page.url()
   await another()
-  await say(page, 'Water mills', 'team')
-  await hears(page, 'In short')
+  await sendMessage(page, 'Water mills', 'team')
+  await waitForText(page, 'In short')
   await is(page, 'ready')
   const team = page.url()
   const inspector = await open(browser, inspectorOf(team))
-  await hears(inspector, 'In short')
+  await waitForText(inspector, 'In short')
   // Only an open page sees the discarded attempt.
-  await say(page, 'How much water does a wheel need?', 'flaky')
-  await hears(page, 'two attempts to answer.')
+  await sendMessage(page, 'How much water does a wheel need?', 'flaky')
+  await waitForText(page, 'two attempts to answer.')
   await is(page, 'ready')
   await page.context().close()
-  await hears(inspector, 'two attempts to answer.')
+  await waitForText(inspector, 'two attempts to answer.')
   await choose(inspector, 'note_finding')
   return { team, paused, inspector }
 }
@@ -100,8 +101,8 @@ async function choose(page: Page, tool: string): Promise<void> {
 /** A tool call and an answer in Markdown. */
 async function answer(browser: Browser, url: string): Promise<Page> {
   const page = await open(browser, url)
-  await say(page, 'What is the weather in Paris?', 'assistant')
-  await hears(page, 'Source: ')
+  await sendMessage(page, 'What is the weather in Paris?', 'assistant')
+  await waitForText(page, 'Source: ')
   await is(page, 'ready')
   await page.locator('.message.user').scrollIntoViewIfNeeded()
   return page
@@ -110,7 +111,7 @@ async function answer(browser: Browser, url: string): Promise<Page> {
 /** Nested sub-agents. */
 async function nested(browser: Browser, address: string): Promise<Page> {
   const page = await open(browser, address, dark)
-  await hears(page, 'In short')
+  await waitForText(page, 'In short')
   await page.locator('.tool[data-tool=researcher]').evaluate(card => card.scrollIntoView())
   return page
 }
@@ -130,7 +131,7 @@ const inspectorOf = (address: string): string => {
 /** A chat with the inspector drawer. */
 async function drawer(browser: Browser, address: string): Promise<Page> {
   const page = await open(browser, address, dark)
-  await hears(page, 'two attempts to answer.')
+  await waitForText(page, 'two attempts to answer.')
   await page.getByRole('button', { name: 'Inspect' }).click()
   await page.getByRole('tab', { name: 'Charts' }).click()
   await page.locator('[role=tabpanel] figure').first().waitFor()
@@ -140,18 +141,18 @@ async function drawer(browser: Browser, address: string): Promise<Page> {
 /** The faults panel after a killed worker. */
 async function faults(browser: Browser, url: string): Promise<Page> {
   const chat = await open(browser, url)
-  await say(chat, 'Write the diary of a mill', 'long')
-  await hears(chat, 'Day 1')
+  await sendMessage(chat, 'Write the diary of a mill', 'long')
+  await waitForText(chat, 'Day 1')
   const page = await open(browser, inspectorOf(chat.url()))
   await chat.context().close()
   await page.getByRole('tab', { name: 'Faults' }).click()
-  await hears(page, 'Day 3')
+  await waitForText(page, 'Day 3')
   await page.getByRole('button', { name: 'Drop connection' }).click()
   await page.locator('[data-fault=drop][data-state=over]').waitFor()
-  await hears(page, 'Day 9')
+  await waitForText(page, 'Day 9')
   await page.getByRole('button', { name: 'Kill worker' }).click()
   await page.locator('.fault-list', { hasText: 'taken over at entry' }).waitFor()
-  await hears(page, 'Day 12')
+  await waitForText(page, 'Day 12')
   await page.locator('[data-fault=kill-worker]', { hasText: 'Verified' }).waitFor()
   // Without hover styles.
   await page.mouse.move(0, 0)

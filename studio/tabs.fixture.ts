@@ -39,7 +39,7 @@ export class Tab {
   }
 
   /** Sends a message, to an agent or workflow if one is named. */
-  async say(text: string, program?: string): Promise<void> {
+  async sendMessage(text: string, program?: string): Promise<void> {
     if (program !== undefined) await this.page.selectOption('.program', { label: program })
     await this.page.fill('#input', text)
     await this.page.press('#input', 'Enter')
@@ -56,7 +56,7 @@ export class Tab {
   }
 
   /** Waits until a message of an agent contains this text. */
-  async hears(text: string): Promise<void> {
+  async waitForText(text: string): Promise<void> {
     await this.page.locator('.message.agent > .text', { hasText: text }).last().waitFor()
   }
 

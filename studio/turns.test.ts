@@ -11,7 +11,7 @@ async function edit(tab: Tab, before: string, after: string): Promise<void> {
   await message.getByRole('button', { name: 'Edit' }).click()
   await tab.page.fill('.edit textarea', after)
   await tab.page.keyboard.press('Enter')
-  await tab.hears(after)
+  await tab.waitForText(after)
   await tab.is('ready')
 }
 
@@ -23,8 +23,8 @@ const pager = (tab: Tab, kind: 'user' | 'agent') => tab.page.locator(`.message.$
 
 test('pages through edited messages and regenerated answers, and forks from one of them', async () => {
   const tab = await tabs.open(url())
-  await tab.say('First.', 'echo')
-  await tab.hears('First.')
+  await tab.sendMessage('First.', 'echo')
+  await tab.waitForText('First.')
   await tab.is('ready')
   await expect.poll(() => tab.page.locator('.pager').count()).toBe(0)
   await edit(tab, 'First.', 'Second.')
@@ -58,13 +58,13 @@ test('pages through edited messages and regenerated answers, and forks from one 
   const address = tab.page.url()
   await tab.press('Fork from here')
   await expect.poll(() => tab.page.url()).not.toBe(address)
-  await tab.hears('Second.')
-  await tab.say('And on.', 'echo')
-  await tab.hears('And on.')
+  await tab.waitForText('Second.')
+  await tab.sendMessage('And on.', 'echo')
+  await tab.waitForText('And on.')
   await tab.is('ready')
   await expect.poll(() => visibleTexts(tab)).toEqual(['Second.', 'Second.', 'And on.', 'And on.'])
   const source = await tabs.open(address)
-  await source.hears('Third.')
+  await source.waitForText('Third.')
   await expect.poll(() => visibleTexts(source)).toEqual(['Third.', 'Third.'])
 
   const answer = () => source.page.locator('.message.agent:visible').getAttribute('data-message')
@@ -80,14 +80,14 @@ test('pages through edited messages and regenerated answers, and forks from one 
 
 test('a fork has the messages up to its point, and all tabs show a new answer', async () => {
   const one = await tabs.open(url())
-  await one.say('First.', 'echo')
-  await one.hears('First.')
+  await one.sendMessage('First.', 'echo')
+  await one.waitForText('First.')
   await one.is('ready')
   const two = await tabs.open(one.page.url())
-  await two.hears('First.')
-  await two.say('Second.')
+  await two.waitForText('First.')
+  await two.sendMessage('Second.')
   for (const tab of [one, two]) {
-    await tab.hears('Second.')
+    await tab.waitForText('Second.')
     await tab.is('ready')
     await expect.poll(() => visibleTexts(tab)).toEqual(['First.', 'First.', 'Second.', 'Second.'])
   }
@@ -95,8 +95,8 @@ test('a fork has the messages up to its point, and all tabs show a new answer', 
   await one.page.locator('.message.agent', { hasText: 'First.' }).getByRole('button', { name: 'Fork' }).click()
   await expect.poll(() => one.page.url()).not.toBe(address)
   await expect.poll(() => visibleTexts(one)).toEqual(['First.', 'First.'])
-  await one.say('Other.')
-  await one.hears('Other.')
+  await one.sendMessage('Other.')
+  await one.waitForText('Other.')
   await one.is('ready')
   await expect.poll(() => visibleTexts(one)).toEqual(['First.', 'First.', 'Other.', 'Other.'])
   await expect.poll(() => visibleTexts(two)).toEqual(['First.', 'First.', 'Second.', 'Second.'])
@@ -108,20 +108,20 @@ test('a fork has the messages up to its point, and all tabs show a new answer', 
 
 test('a client tool runs once in several open tabs', async () => {
   const one = await tabs.open(url())
-  await one.say('Hello.', 'echo')
-  await one.hears('Hello.')
+  await one.sendMessage('Hello.', 'echo')
+  await one.waitForText('Hello.')
   await one.is('ready')
   const all = [one, await tabs.open(one.page.url()), await tabs.open(one.page.url())]
   const answered: string[] = []
   for (const tab of all) {
-    await tab.hears('Hello.')
+    await tab.waitForText('Hello.')
     tab.page.on('request', request => {
       if (request.method() === 'POST' && request.url().endsWith('/answers')) answered.push(request.postData() ?? '')
     })
   }
-  await one.say('What time is it?', 'operator')
+  await one.sendMessage('What time is it?', 'operator')
   for (const tab of all) {
-    await tab.hears('where you are')
+    await tab.waitForText('where you are')
     await tab.is('ready')
   }
   expect(answered.filter(body => body.includes('timeZone'))).toHaveLength(1)

@@ -6,7 +6,7 @@ export default defineConfig({
   plugins: [react()],
   // The packages of this workspace as they are written: none of them has to be built first.
   resolve: { conditions: ['@millrace/source', ...defaultClientConditions] },
-  // Nothing stands in the page itself, so that its policy can be to trust files of this server alone.
+  // The page has no inline code, so that its policy can allow only files of this server.
   build: {
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

@@ -7,22 +7,22 @@ import { memo } from '../fixtures/memo.ts'
 import { answer, checkText, parsed, readAll, streamOf } from '../fixtures/text.ts'
 import { type Job, job } from '../harness/suite.ts'
 
-const deltaChunks = memo((count: number, piece: number) =>
-  parsed(answer(count, piece).deltas.map(delta => ({ type: 'text-delta' as const, id: 'text-1', delta }))),
+const deltaChunks = memo((count: number, workIndex: number) =>
+  parsed(answer(count, workIndex).deltas.map(delta => ({ type: 'text-delta' as const, id: 'text-1', delta }))),
 )
 /** The chunks of one answer. */
-export const aiChunks = memo((count: number, piece: number) =>
+export const aiChunks = memo((count: number, workIndex: number) =>
   parsed<UIMessageChunk>([
     { type: 'start', messageId: 'answer' },
     { type: 'text-start', id: 'text-1' },
-    ...deltaChunks(count, piece),
+    ...deltaChunks(count, workIndex),
     { type: 'text-end', id: 'text-1' },
     { type: 'finish' },
   ]),
 )
-const bytesOf = memo((count: number, piece: number) =>
+const bytesOf = memo((count: number, workIndex: number) =>
   network(
-    deltaChunks(count, piece)
+    deltaChunks(count, workIndex)
       .map(chunk => `data: ${JSON.stringify(chunk)}\n\n`)
       .join(''),
   ),
@@ -35,8 +35,8 @@ export const aiHistory = (count: number): UIMessage[] =>
   })
 
 /** One answer into a conversation with `history` earlier messages. */
-export function aiAnswer(count: number, piece: number, history: number): Job {
-  const chunks = aiChunks(count, piece)
+export function aiAnswer(count: number, workIndex: number, history: number): Job {
+  const chunks = aiChunks(count, workIndex)
   const chat = new Chat({
     messages: aiHistory(history),
     transport: { sendMessages: async () => streamOf(chunks), reconnectToStream: async () => null },
@@ -48,7 +48,7 @@ export function aiAnswer(count: number, piece: number, history: number): Job {
     },
     all => {
       const part = all.at(-1)?.parts[0]
-      checkText(part?.type === 'text' ? part.text : undefined, answer(count, piece))
+      checkText(part?.type === 'text' ? part.text : undefined, answer(count, workIndex))
       if (all.length !== history + 2 || chat.status !== 'ready')
         throw new Error(`expected a ready chat with ${history + 2} messages, found ${all.length}, ${chat.status}`)
     },
@@ -56,8 +56,8 @@ export function aiAnswer(count: number, piece: number, history: number): Job {
 }
 
 /** Bytes to chunks through the transport of `useChat`, with its validation. */
-export function aiDecode(count: number, piece: number): Job {
-  const bytes = bytesOf(count, piece)
+export function aiDecode(count: number, workIndex: number): Job {
+  const bytes = bytesOf(count, workIndex)
   const transport = new DefaultChatTransport({ fetch: async () => new Response(streamOf(bytes)) })
   return job(
     async () => {
@@ -68,13 +68,13 @@ export function aiDecode(count: number, piece: number): Job {
       })
       return whole
     },
-    whole => checkText(whole, answer(count, piece)),
+    whole => checkText(whole, answer(count, workIndex)),
   )
 }
 
 /** Chunks to events through the stream of its responses. */
-export function aiEncode(count: number, piece: number): Job {
-  const chunks = deltaChunks(count, piece)
+export function aiEncode(count: number, workIndex: number): Job {
+  const chunks = deltaChunks(count, workIndex)
   return job(
     async () => {
       let length = 0
@@ -83,6 +83,6 @@ export function aiEncode(count: number, piece: number): Job {
       })
       return length
     },
-    length => strictEqual(length, Buffer.concat(bytesOf(count, piece)).length + 'data: [DONE]\n\n'.length),
+    length => strictEqual(length, Buffer.concat(bytesOf(count, workIndex)).length + 'data: [DONE]\n\n'.length),
   )
 }

@@ -53,7 +53,7 @@ export async function metrics(page: Page): Promise<() => Promise<MainThreadUse>>
   await session.send('Performance.enable')
   return async () => {
     const { metrics } = await session.send('Performance.getMetrics')
-    const of = (name: string) => 1000 * (metrics.find(metric => metric.name === name)?.value ?? Number.NaN)
-    return { busy: of('TaskDuration'), script: of('ScriptDuration'), cpu: of('ThreadTime') }
+    const msOf = (name: string) => 1000 * (metrics.find(metric => metric.name === name)?.value ?? Number.NaN)
+    return { busy: msOf('TaskDuration'), script: msOf('ScriptDuration'), cpu: msOf('ThreadTime') }
   }
 }

@@ -29,28 +29,28 @@ const dialectOf = async (name: DialectName) => (await dialects[name]()) as unkno
 const written = (event: unknown): string => `data: ${JSON.stringify(event)}\n\n`
 
 /** Entries to events. */
-export async function encodeDialect(name: DialectName, count: number, piece: number): Promise<Job> {
+export async function encodeDialect(name: DialectName, count: number, workIndex: number): Promise<Job> {
   const dialect = await dialectOf(name)
-  const entries = answerEntries(count, piece, 0)
-  const said = () => {
+  const entries = answerEntries(count, workIndex, 0)
+  const countEvents = () => {
     const encoder = dialect.encoder()
     let length = 0
     for (const entry of entries) for (const event of encoder.encode(entry)) length += Buffer.byteLength(written(event))
     return length
   }
-  return job(said, found => {
-    strictEqual(found, said())
-    checkText(decodedText(dialect, bytesOf(dialect, count, piece)), answer(count, piece))
+  return job(countEvents, found => {
+    strictEqual(found, countEvents())
+    checkText(decodedText(dialect, bytesOf(dialect, count, workIndex)), answer(count, workIndex))
   })
 }
 
 /** Bytes to chunks. */
-export async function decodeDialect(name: DialectName, count: number, piece: number): Promise<Job> {
+export async function decodeDialect(name: DialectName, count: number, workIndex: number): Promise<Job> {
   const dialect = await dialectOf(name)
-  const bytes = bytesOf(dialect, count, piece)
+  const bytes = bytesOf(dialect, count, workIndex)
   return job(
     () => decodedText(dialect, bytes),
-    whole => checkText(whole, answer(count, piece)),
+    whole => checkText(whole, answer(count, workIndex)),
   )
 }
 
@@ -61,18 +61,18 @@ const withDefaults = async (name: DialectName) =>
     : dialectOf(name)
 
 /** Entries of steps, with calls and data, to events. */
-export async function encodeSteps(name: DialectName, count: number, piece: number): Promise<Job> {
+export async function encodeSteps(name: DialectName, count: number, workIndex: number): Promise<Job> {
   const dialect = await withDefaults(name)
-  const entries = stepEntries(count, piece)
-  const said = () => stepsOf(dialect, entries)
-  const text = said()
-  return job(said, found => strictEqual(found.length, text.length))
+  const entries = stepEntries(count, workIndex)
+  const encodeAll = () => stepsOf(dialect, entries)
+  const text = encodeAll()
+  return job(encodeAll, found => strictEqual(found.length, text.length))
 }
 
 /** Bytes of steps to chunks. */
-export async function decodeSteps(name: DialectName, count: number, piece: number): Promise<Job> {
+export async function decodeSteps(name: DialectName, count: number, workIndex: number): Promise<Job> {
   const dialect = await withDefaults(name)
-  const entries = stepEntries(count, piece)
+  const entries = stepEntries(count, workIndex)
   const bytes = network(stepsOf(dialect, entries))
   const read = () => {
     const chunks: Chunk[] = []
@@ -94,10 +94,10 @@ function stepsOf(dialect: Dialect<unknown>, entries: readonly Entry[]): string {
   return text
 }
 
-function bytesOf(dialect: Dialect<unknown>, count: number, piece: number): Uint8Array[] {
+function bytesOf(dialect: Dialect<unknown>, count: number, workIndex: number): Uint8Array[] {
   const encoder = dialect.encoder()
   return network(
-    answerEntries(count, piece, 0)
+    answerEntries(count, workIndex, 0)
       .flatMap(entry => encoder.encode(entry).map(written))
       .join(''),
   )

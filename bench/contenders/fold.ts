@@ -8,8 +8,8 @@ import { type Job, job } from '../harness/suite.ts'
 export type Reads = 'nothing' | 'views' | 'changes'
 
 /** Folds one answer in batches of `size` entries into a conversation with `history` messages. Returns the final view. */
-export function foldBatches(count: number, piece: number, size: number, reads: Reads, history = 0): Job {
-  const work = answerBatches(count, piece, history, size)
+export function foldBatches(count: number, workIndex: number, size: number, reads: Reads, history = 0): Job {
+  const work = answerBatches(count, workIndex, history, size)
   const fold = foldOf(history)
   return job(
     () => {
@@ -20,26 +20,26 @@ export function foldBatches(count: number, piece: number, size: number, reads: R
       }
       return fold.view()
     },
-    view => checkAnswer(view, count, piece, history),
+    view => checkAnswer(view, count, workIndex, history),
   )
 }
 
-/** One answer read from a stream, entry by entry. */
-export function foldStream(count: number, piece: number): Job {
-  const entries = answerEntries(count, piece, 0)
+/** Folds one answer from a stream, entry by entry. */
+export function foldStream(count: number, workIndex: number): Job {
+  const entries = answerEntries(count, workIndex, 0)
   return job(
     async () => {
       const fold = new Fold()
       await readAll(streamOf(entries), entry => fold.apply([entry]))
       return fold.view()
     },
-    view => checkAnswer(view, count, piece, 0),
+    view => checkAnswer(view, count, workIndex, 0),
   )
 }
 
-/** The same stream, read and dropped. */
-export function readStream(count: number, piece: number): Job {
-  const entries = answerEntries(count, piece, 0)
+/** Reads the stream and drops it. */
+export function readStream(count: number, workIndex: number): Job {
+  const entries = answerEntries(count, workIndex, 0)
   return job(
     async () => {
       let seen = 0
@@ -52,9 +52,9 @@ export function readStream(count: number, piece: number): Job {
   )
 }
 
-/** One answer, `size` entries per frame, with a reader of the whole text in every frame. */
-export function foldReadWhole(count: number, piece: number, size: number): Job {
-  const work = answerBatches(count, piece, 0, size)
+/** Folds one answer, `size` entries per frame, and reads the whole text after every frame. */
+export function foldReadWhole(count: number, workIndex: number, size: number): Job {
+  const work = answerBatches(count, workIndex, 0, size)
   return job(
     () => {
       const fold = new Fold()
@@ -66,20 +66,20 @@ export function foldReadWhole(count: number, piece: number, size: number): Job {
       return { view: fold.view(), seen }
     },
     ({ view, seen }) => {
-      checkAnswer(view, count, piece, 0)
+      checkAnswer(view, count, workIndex, 0)
       if (seen === 0) throw new Error('nothing was read')
     },
   )
 }
 
 /** One answer, `size` entries per frame, with a reader of the new text in every frame. */
-export function foldReadGained(count: number, piece: number, size: number): Job {
-  const work = answerBatches(count, piece, 0, size)
+export function foldReadGained(count: number, workIndex: number, size: number): Job {
+  const work = answerBatches(count, workIndex, 0, size)
   return job(
     () => {
       let length = 0
       let seen = 0
-      takeGained(work, text => {
+      forEachGain(work, text => {
         length += text.length
         seen += touch(text)
       })
@@ -87,55 +87,55 @@ export function foldReadGained(count: number, piece: number, size: number): Job 
     },
     ({ length, seen }) => {
       const gains: string[] = []
-      takeGained(work, text => gains.push(text))
-      checkText(gains.join(''), answer(count, piece))
-      strictEqual(length, answer(count, piece).length)
+      forEachGain(work, text => gains.push(text))
+      checkText(gains.join(''), answer(count, workIndex))
+      strictEqual(length, answer(count, workIndex).length)
       if (seen === 0) throw new Error('nothing was read')
     },
   )
 }
 
-function takeGained(work: readonly Entry[][], take: (text: string) => void): void {
+function forEachGain(work: readonly Entry[][], onText: (text: string) => void): void {
   const fold = new Fold()
-  let place: { message: string; part: string } | undefined
+  let position: { message: string; part: string } | undefined
   let mark: TextMark | undefined
   for (const batch of work) {
     fold.apply(batch)
-    place ??= placeOf(fold.view())
-    const gained = place && fold.gained(place.message, place.part, mark)
+    position ??= placeOf(fold.view())
+    const gained = position && fold.gained(position.message, position.part, mark)
     if (!gained) continue
     mark = gained.mark
-    take(gained.text)
+    onText(gained.text)
   }
 }
 
 /** Floor: string concatenation by the same frames, with a reader of the whole string. */
-export function concatReadWhole(count: number, piece: number, size: number): Job {
-  const work = answerBatches(count, piece, 0, size)
+export function concatReadWhole(count: number, workIndex: number, size: number): Job {
+  const work = answerBatches(count, workIndex, 0, size)
   return job(
     () => {
-      let whole = ''
+      let text = ''
       let seen = 0
       for (const batch of work) {
-        for (const { chunk } of batch) if (chunk.type === 'text-delta') whole += chunk.delta
-        seen += touch(whole)
+        for (const { chunk } of batch) if (chunk.type === 'text-delta') text += chunk.delta
+        seen += touch(text)
       }
-      return { whole, seen }
+      return { text, seen }
     },
-    ({ whole }) => checkText(whole, answer(count, piece)),
+    ({ text }) => checkText(text, answer(count, workIndex)),
   )
 }
 
 /** Floor: string concatenation by the same entries. */
-export function concat(count: number, piece: number): Job {
-  const entries = answerEntries(count, piece, 0)
+export function concat(count: number, workIndex: number): Job {
+  const entries = answerEntries(count, workIndex, 0)
   return job(
     () => {
-      let whole = ''
-      for (const { chunk } of entries) if (chunk.type === 'text-delta') whole += chunk.delta
-      return whole
+      let text = ''
+      for (const { chunk } of entries) if (chunk.type === 'text-delta') text += chunk.delta
+      return text
     },
-    whole => checkText(whole, answer(count, piece)),
+    text => checkText(text, answer(count, workIndex)),
   )
 }
 
@@ -162,8 +162,8 @@ function placeOf(view: View): { message: string; part: string } | undefined {
   return message && part && { message: message.id, part: part.key }
 }
 
-function checkAnswer(view: View, count: number, piece: number, history: number): void {
-  checkText(textOf(view), answer(count, piece))
+function checkAnswer(view: View, count: number, workIndex: number, history: number): void {
+  checkText(textOf(view), answer(count, workIndex))
   strictEqual(view.messages.length, history + 1)
   strictEqual(view.messages.at(-1)?.status, 'sent')
 }

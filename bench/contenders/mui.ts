@@ -7,11 +7,11 @@ import { answer, checkText, parsed, streamOf } from '../fixtures/text.ts'
 import { type Job, job } from '../harness/suite.ts'
 
 /** The chunks of one answer. */
-export const muiChunks = memo((count: number, piece: number) =>
+export const muiChunks = memo((count: number, workIndex: number) =>
   parsed<ChatMessageChunk>([
     { type: 'start', messageId: 'answer' },
     { type: 'text-start', id: 'text-1' },
-    ...answer(count, piece).deltas.map(delta => ({ type: 'text-delta' as const, id: 'text-1', delta })),
+    ...answer(count, workIndex).deltas.map(delta => ({ type: 'text-delta' as const, id: 'text-1', delta })),
     { type: 'text-end', id: 'text-1' },
     { type: 'finish', messageId: 'answer' },
   ]),
@@ -24,8 +24,8 @@ export const muiHistory = (count: number): ChatMessage[] =>
   })
 
 /** One answer into a conversation with `history` earlier messages. */
-export function muiAnswer(count: number, piece: number, history: number): Job {
-  const chunks = muiChunks(count, piece)
+export function muiAnswer(count: number, workIndex: number, history: number): Job {
+  const chunks = muiChunks(count, workIndex)
   const store = new ChatStore({ initialMessages: muiHistory(history) })
   let notifications = 0
   store.subscribe(() => {
@@ -38,7 +38,7 @@ export function muiAnswer(count: number, piece: number, history: number): Job {
     },
     message => {
       const part = message?.parts[0]
-      checkText(part?.type === 'text' ? part.text : undefined, answer(count, piece))
+      checkText(part?.type === 'text' ? part.text : undefined, answer(count, workIndex))
       if (notifications === 0 || store.state.messageIds.length !== history + 1) throw new Error('the store is wrong')
     },
   )

@@ -11,8 +11,8 @@ interface TextFrame {
 }
 
 /** Bytes to checked frames. */
-export function decodeFrames(count: number, piece: number, size: number): Job {
-  const { bytes, events } = connection(count, piece, size)
+export function decodeFrames(count: number, workIndex: number, size: number): Job {
+  const { bytes, events } = connection(count, workIndex, size)
   return job(
     () => {
       let whole = ''
@@ -28,14 +28,14 @@ export function decodeFrames(count: number, piece: number, size: number): Job {
     },
     ({ whole, frames }) => {
       strictEqual(frames, events.length)
-      checkText(whole, answer(count, piece))
+      checkText(whole, answer(count, workIndex))
     },
   )
 }
 
-/** The same bytes to parsed values, without validation. */
-export function parseEvents(count: number, piece: number, size: number, parse: 'JSON' | 'nothing'): Job {
-  const { bytes, events } = connection(count, piece, size)
+/** Parses the bytes without validation. */
+export function parseEvents(count: number, workIndex: number, size: number, parse: 'JSON' | 'nothing'): Job {
+  const { bytes, events } = connection(count, workIndex, size)
   return job(
     () => {
       let whole = ''
@@ -53,23 +53,23 @@ export function parseEvents(count: number, piece: number, size: number, parse: '
     },
     ({ whole, seen }) => {
       strictEqual(seen, events.length)
-      if (parse === 'JSON') checkText(whole, answer(count, piece))
+      if (parse === 'JSON') checkText(whole, answer(count, workIndex))
     },
   )
 }
 
 /** Frames to events. */
-export function encodeFrames(count: number, piece: number, size: number): Job {
-  const { frames, events } = connection(count, piece, size)
+export function encodeFrames(count: number, workIndex: number, size: number): Job {
+  const { frames, events } = connection(count, workIndex, size)
   return encodeJob(frames, events, () => {
     const writer = new FrameWriter()
     return frame => encodeSse(frame, writer)
   })
 }
 
-/** The same events from frames without the fields that need not be sent. */
-export function stringifyFrames(count: number, piece: number, size: number): Job {
-  const { frames, wire, events } = connection(count, piece, size)
+/** Encodes frames without their optional fields. */
+export function stringifyFrames(count: number, workIndex: number, size: number): Job {
+  const { frames, wire, events } = connection(count, workIndex, size)
   const packed = wire.map((frame, i) => ({ frame, cursor: frames[i]?.cursor }))
   return encodeJob(
     packed,

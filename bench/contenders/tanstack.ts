@@ -7,26 +7,26 @@ import { memo } from '../fixtures/memo.ts'
 import { answer, checkText, parsed, readAll, streamOf } from '../fixtures/text.ts'
 import { type Job, job } from '../harness/suite.ts'
 
-const contentChunks = memo((count: number, piece: number): StreamChunk[] =>
+const contentChunks = memo((count: number, workIndex: number): StreamChunk[] =>
   parsed(
-    answer(count, piece).deltas.map(delta => {
+    answer(count, workIndex).deltas.map(delta => {
       return { type: EventType.TEXT_MESSAGE_CONTENT as const, messageId: 'answer', delta }
     }),
   ),
 )
 /** The events of one answer. */
-export const tanstackEvents = memo((count: number, piece: number) =>
+export const tanstackEvents = memo((count: number, workIndex: number) =>
   parsed<StreamChunk>([
     { type: EventType.RUN_STARTED, runId: 'run-1', threadId: 'thread-1' },
     { type: EventType.TEXT_MESSAGE_START, messageId: 'answer', role: 'assistant' },
-    ...contentChunks(count, piece),
+    ...contentChunks(count, workIndex),
     { type: EventType.TEXT_MESSAGE_END, messageId: 'answer' },
     { type: EventType.RUN_FINISHED, runId: 'run-1', threadId: 'thread-1' },
   ]),
 )
-const bytesOf = memo((count: number, piece: number) =>
+const bytesOf = memo((count: number, workIndex: number) =>
   network(
-    contentChunks(count, piece)
+    contentChunks(count, workIndex)
       .map(chunk => `data: ${JSON.stringify(chunk)}\n\n`)
       .join(''),
   ),
@@ -39,8 +39,8 @@ export const tanstackHistory = (count: number): UIMessage[] =>
   })
 
 /** One answer into a conversation with `history` earlier messages. */
-export function tanstackAnswer(count: number, piece: number, history: number): Job {
-  const chunks = tanstackEvents(count, piece)
+export function tanstackAnswer(count: number, workIndex: number, history: number): Job {
+  const chunks = tanstackEvents(count, workIndex)
   let notifications = 0
   const events = {
     onMessagesChange: () => {
@@ -56,7 +56,7 @@ export function tanstackAnswer(count: number, piece: number, history: number): J
     },
     all => {
       const part = all.at(-1)?.parts[0]
-      checkText(part?.type === 'text' ? part.content : undefined, answer(count, piece))
+      checkText(part?.type === 'text' ? part.content : undefined, answer(count, workIndex))
       if (all.length !== history + 1 || notifications < count)
         throw new Error(`expected ${history + 1} messages, found ${all.length} after ${notifications} notifications`)
     },
@@ -64,8 +64,8 @@ export function tanstackAnswer(count: number, piece: number, history: number): J
 }
 
 /** Bytes to events through the connection of its client. */
-export function tanstackDecode(count: number, piece: number): Job {
-  const bytes = bytesOf(count, piece)
+export function tanstackDecode(count: number, workIndex: number): Job {
+  const bytes = bytesOf(count, workIndex)
   const fetchClient = async () => new Response(streamOf(bytes), { headers: { 'content-type': 'text/event-stream' } })
   const connection = fetchServerSentEvents('http://localhost/', { fetchClient })
   return job(
@@ -76,13 +76,13 @@ export function tanstackDecode(count: number, piece: number): Job {
       }
       return whole
     },
-    whole => checkText(whole, answer(count, piece)),
+    whole => checkText(whole, answer(count, workIndex)),
   )
 }
 
 /** Events to bytes through the stream of its responses. */
-export function tanstackEncode(count: number, piece: number): Job {
-  const chunks = contentChunks(count, piece)
+export function tanstackEncode(count: number, workIndex: number): Job {
+  const chunks = contentChunks(count, workIndex)
   async function* source() {
     yield* chunks
   }
@@ -94,6 +94,6 @@ export function tanstackEncode(count: number, piece: number): Job {
       })
       return length
     },
-    length => strictEqual(length, Buffer.concat(bytesOf(count, piece)).length),
+    length => strictEqual(length, Buffer.concat(bytesOf(count, workIndex)).length),
   )
 }

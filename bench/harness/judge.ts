@@ -75,8 +75,8 @@ function quotient(over: Row, under: Row): { value: number; range: { min: number;
   return { value: over.perItem / under.perItem, range: { min: Math.min(...rounds), max: Math.max(...rounds) } }
 }
 
-function atMost(value: number, most: number | undefined, unit = ''): { bound?: string; met?: boolean } {
-  return most === undefined ? {} : { bound: `at most ${most}${unit}`, met: value <= most }
+function atMost(value: number, max: number | undefined, unit = ''): { bound?: string; met?: boolean } {
+  return max === undefined ? {} : { bound: `at most ${max}${unit}`, met: value <= max }
 }
 
 function atLeast(value: number, least: number | undefined): { bound?: string; met?: boolean } {

@@ -12,7 +12,7 @@ export interface Sample {
   p50?: number
   p99?: number
   /** Additional information, printed under the table. */
-  remarks?: string[]
+  notes?: string[]
 }
 
 /**
@@ -66,17 +66,18 @@ async function run(contender: Contender, load: Load, loads: number, settle: numb
   const sample = { cpu: (user + system) / 1000 / loads, wall: (performance.now() - wall) / loads, loads }
   for (const [i, { check }] of current.entries()) await check(outputs[i])
   const figures = current.flatMap((job, i) => job.figures?.(outputs[i]) ?? [])
-  const remarks = current.flatMap((job, i) => job.remarks?.(outputs[i]) ?? [])
+  const notes = current.flatMap((job, i) => job.notes?.(outputs[i]) ?? [])
   return {
     ...sample,
     ...(figures.length > 0 && { p50: quantile(figures, 0.5), p99: quantile(figures, 0.99) }),
-    ...(remarks.length > 0 && { remarks }),
+    ...(notes.length > 0 && { notes }),
   }
 }
 
 async function prepare(contender: Contender, load: Load): Promise<Job[]> {
   const jobs: Job[] = []
-  for (let piece = 0; piece < load.pieces; piece++) jobs.push(await contender.prepare(load.items, piece))
+  for (let workIndex = 0; workIndex < load.pieces; workIndex++)
+    jobs.push(await contender.prepare(load.items, workIndex))
   return jobs
 }
 

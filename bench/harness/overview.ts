@@ -8,7 +8,7 @@ const HEAD = ['job', 'ours', 'best peer', 'ours/peer', 'floor', 'ours/floor', 'e
 
 /** Cells of a row. In the long form each ratio is followed by its interval. */
 function cells({ job, unit, tail, ours, p99, peer, floor, growth }: StandingResult, isLong: boolean): string[] {
-  const most = (value: number | undefined) => (value === undefined ? '' : ` (p99 ${cost(value, unit)})`)
+  const formatP99 = (value: number | undefined) => (value === undefined ? '' : ` (p99 ${cost(value, unit)})`)
   const ratio = (compared: Compared | undefined) => {
     if (!compared) return ''
     const { value, low, high } = compared
@@ -16,8 +16,8 @@ function cells({ job, unit, tail, ours, p99, peer, floor, growth }: StandingResu
   }
   return [
     tail ? `${job}, p99` : job,
-    ours === undefined ? '' : `${cost(ours, unit)}${most(p99?.ours)}`,
-    peer ? `${cost(peer.cost, unit)}${most(p99?.peer)} ${peer.name}` : '',
+    ours === undefined ? '' : `${cost(ours, unit)}${formatP99(p99?.ours)}`,
+    peer ? `${cost(peer.cost, unit)}${formatP99(p99?.peer)} ${peer.name}` : '',
     ratio(peer),
     floor ? cost(floor.cost, unit) : '',
     ratio(floor),
@@ -26,9 +26,9 @@ function cells({ job, unit, tail, ours, p99, peer, floor, growth }: StandingResu
 }
 
 /** Formats the table for a terminal. `isVerified` adds a column with the result of each claim. */
-export function overview(stands: readonly StandingResult[], isVerified: boolean): string {
+export function overview(results: readonly StandingResult[], isVerified: boolean): string {
   const head = isVerified ? [...HEAD, 'claims'] : HEAD
-  const lines = stands.map(stand => [...cells(stand, isVerified), ...(isVerified ? [rulings(stand)] : [])])
+  const lines = results.map(stand => [...cells(stand, isVerified), ...(isVerified ? [rulings(stand)] : [])])
   return aligned([head, ...lines]).join('\n')
 }
 
@@ -37,9 +37,9 @@ function rulings({ held }: StandingResult): string {
 }
 
 /** Formats the table as Markdown. */
-export function markdown(stands: readonly StandingResult[]): string {
+export function markdown(results: readonly StandingResult[]): string {
   const head = [...HEAD, 'claimed']
-  const rows = stands.map(stand => [...cells(stand, true), stand.held.map(claimed).join('; ')])
+  const rows = results.map(stand => [...cells(stand, true), stand.held.map(claimed).join('; ')])
   const line = (row: string[]) => `| ${row.map(cell => cell.replaceAll('|', '\\|')).join(' | ')} |`
   return [line(head), line(head.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n')
 }

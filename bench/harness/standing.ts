@@ -92,31 +92,31 @@ export function evaluateStanding(standing: Standing, measured: Measured): Standi
   const peers = (standing.peers ?? []).map(name => find(name))
   const floor = find(standing.floor)
   const against = (row: Row | undefined) => (ours && row ? compared(each(ours, tail), each(row, tail)) : undefined)
-  const made: StandingResult = { job, benchmark, unit: ours?.unit ?? 'cpu', held: [], ...(tail && { tail }) }
-  if (ahead !== undefined) made.ahead = ahead
-  if (ours) made.ours = median(each(ours, tail))
+  const result: StandingResult = { job, benchmark, unit: ours?.unit ?? 'cpu', held: [], ...(tail && { tail }) }
+  if (ahead !== undefined) result.ahead = ahead
+  if (ours) result.ours = median(each(ours, tail))
   const costOf = (row: Row) => median(each(row, tail))
   const best = peers.filter(row => row !== undefined).toSorted((a, b) => costOf(a) - costOf(b))[0]
   const [overBest, overFloor] = [against(best), against(floor)]
-  if (best && overBest) made.peer = { name: best.name, cost: costOf(best), ...overBest }
+  if (best && overBest) result.peer = { name: best.name, cost: costOf(best), ...overBest }
   if (ours?.unit === 'latency' && !tail) {
     const p99 = (row: Row) => median(each(row, true))
-    made.p99 = { ours: p99(ours), ...(best && { peer: p99(best) }) }
+    result.p99 = { ours: p99(ours), ...(best && { peer: p99(best) }) }
   }
-  if (floor && overFloor) made.floor = { cost: costOf(floor), ...overFloor }
+  if (floor && overFloor) result.floor = { cost: costOf(floor), ...overFloor }
   const grown = growth && growthOf(growth, find(growth.small, growth.benchmark), find(growth.large, growth.benchmark))
-  if (grown) made.growth = grown
+  if (grown) result.growth = grown
   const rule = (figure: Compared | undefined, bound: number) => (figure ? ruleInterval(figure, bound) : 'unmeasured')
   if (atMost !== undefined) {
     // The peer with the lowest median is not necessarily the one that breaks the claim.
     const ruling = peers.map(row => rule(against(row), atMost)).reduce(worseRuling, 'pass')
-    made.held.push({ claim: 'peer', atMost, ruling })
+    result.held.push({ claim: 'peer', atMost, ruling })
   }
   if (atMostOfFloor !== undefined) {
-    made.held.push({ claim: 'floor', atMost: atMostOfFloor, ruling: rule(overFloor, atMostOfFloor) })
+    result.held.push({ claim: 'floor', atMost: atMostOfFloor, ruling: rule(overFloor, atMostOfFloor) })
   }
-  if (growth) made.held.push({ claim: 'growth', atMost: MOST_GROWTH, ruling: rule(grown, MOST_GROWTH) })
-  return made
+  if (growth) result.held.push({ claim: 'growth', atMost: MOST_GROWTH, ruling: rule(grown, MOST_GROWTH) })
+  return result
 }
 
 /** Growth exponent of the total cost. 1 is linear. */

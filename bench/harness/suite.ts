@@ -19,7 +19,7 @@ export interface Job<Output = unknown> {
   /** Figures for the units `latency`, `bytes` and `times`. */
   figures?(output: Output): number[]
   /** Additional information, printed under the table. */
-  remarks?(output: Output): string[]
+  notes?(output: Output): string[]
 }
 
 /** An implementation of the benchmark's work. */
@@ -34,7 +34,7 @@ export interface Contender {
    * Prepares piece number `piece` with `items` items. The input is deterministic and differs between pieces. Peers are
    * imported here, so that a process loads only its own contender.
    */
-  prepare(items: number, piece: number): Promise<Job>
+  prepare(items: number, workIndex: number): Promise<Job>
 }
 
 /** A statement about medians. Without a bound it is informational. `rate` is a ratio of items per second, `speed` is items per second, `tail` is the ratio of the 99th percentiles. */
@@ -80,12 +80,12 @@ export function job<Output>(
   run: () => Output | Promise<Output>,
   check: (output: Output) => void | Promise<void>,
   figures?: (output: Output) => number[],
-  remarks?: (output: Output) => string[],
+  notes?: (output: Output) => string[],
 ): Job {
   return {
     run,
     check: output => check(output as Output),
     ...(figures && { figures: (output: unknown) => figures(output as Output) }),
-    ...(remarks && { remarks: (output: unknown) => remarks(output as Output) }),
+    ...(notes && { notes: (output: unknown) => notes(output as Output) }),
   }
 }

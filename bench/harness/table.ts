@@ -39,8 +39,8 @@ export function table(suite: string, benchmark: Benchmark, rows: Row[], verdicts
     `${suite}/${benchmark.name}: ${benchmark.title}`,
     ...aligned([head, ...body]),
     ...verdicts.map(verdict => `  ${sentence(verdict)}`),
-    // The remarks of the last round stand for all.
-    ...rows.flatMap(({ name, samples }) => samples.at(-1)?.remarks?.map(remark => `  ${name}: ${remark}`) ?? []),
+    // Only the notes of the last round are printed.
+    ...rows.flatMap(({ name, samples }) => samples.at(-1)?.notes?.map(note => `  ${name}: ${note}`) ?? []),
     ...(benchmark.notes ?? []).map(note => `  note: ${note}`),
     ...rows.flatMap(row => (row.error ? [`  FAILED ${row.name}: ${row.error.split('\n', 4).join('\n')}`] : [])),
     '',

@@ -15,10 +15,10 @@ export interface Verification {
 }
 
 /** Checks the table: every claim, and the number of rows in which a peer is ahead. */
-export function verify(stands: readonly StandingResult[]): Verification {
-  const held = stands.flatMap(({ job, held }) => held.map(claim => ({ job, ...claim })))
+export function verify(results: readonly StandingResult[]): Verification {
+  const held = results.flatMap(({ job, held }) => held.map(claim => ({ job, ...claim })))
   const count = (wanted: string) => held.filter(({ ruling }) => ruling === wanted).length
-  const ahead = stands.filter(({ peer }) => peer !== undefined && peer.rounds > 1 && peer.low > 1)
+  const ahead = results.filter(({ peer }) => peer !== undefined && peer.rounds > 1 && peer.low > 1)
   const behind = ahead.map(({ job, peer }) => `${job} (${peer?.name}, ${figure(peer?.value ?? Number.NaN)})`)
   return {
     claims: held.length,

@@ -59,11 +59,11 @@ export function growthChart({ title, across, up, unit, curves }: GrowthChart, me
     text((LEFT + WIDTH - RIGHT) / 2, BOTTOM + 42, across, { 'text-anchor': 'middle', fill: INK }),
     ...lines.flatMap(({ label, points }, i) => {
       const colour = COLOURS[i % COLOURS.length] ?? INK
-      const places = points.map(({ size, cost }) => `${x(size).toFixed(1)},${y(cost).toFixed(1)}`)
+      const coordinates = points.map(({ size, cost }) => `${x(size).toFixed(1)},${y(cost).toFixed(1)}`)
       const last = points.at(-1) ?? { size: 1, cost: 1 }
       return [
         element('polyline', {
-          points: places.join(' '),
+          points: coordinates.join(' '),
           fill: 'none',
           stroke: colour,
           'stroke-width': i === 0 ? 3 : 2,
@@ -80,11 +80,11 @@ export function growthChart({ title, across, up, unit, curves }: GrowthChart, me
 }
 
 /** Moves label positions down until none overlap. Keeps their order. */
-function withoutOverlap(places: readonly number[]): number[] {
+function withoutOverlap(positions: readonly number[]): number[] {
   const moved: number[] = []
   let least = Number.NEGATIVE_INFINITY
-  for (const [i, place] of [...places.entries()].toSorted(([, a], [, b]) => a - b)) {
-    least = Math.max(place, least + LINE)
+  for (const [i, y] of [...positions.entries()].toSorted(([, a], [, b]) => a - b)) {
+    least = Math.max(y, least + LINE)
     moved[i] = least
   }
   return moved

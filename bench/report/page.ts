@@ -10,12 +10,12 @@ const PAGE = join(DOCS, 'performance.md')
 const MEASURED = /(<!-- measured -->)[\s\S]*?(<!-- \/measured -->)/
 
 /** Text between the two markers. */
-function measuredPart({ place, stands }: Results): string {
-  const ahead = stands.filter(({ peer }) => peer !== undefined && peer.value > 1)
+function measuredPart({ place: environment, stands: results }: Results): string {
+  const ahead = results.filter(({ peer }) => peer !== undefined && peer.value > 1)
   return [
-    `Measured on ${place.date.slice(0, 10)} with node ${place.node} on ${place.cpu}, load ${place.load[0] ?? 0} at the beginning.`,
+    `Measured on ${environment.date.slice(0, 10)} with node ${environment.node} on ${environment.cpu}, load ${environment.load[0] ?? 0} at the beginning.`,
     '',
-    markdown(stands),
+    markdown(results),
     '',
     ahead.length === 0 ? 'No peer came out ahead.' : 'Where a peer came out ahead:',
     '',

@@ -8,8 +8,8 @@ const [LEFT, RIGHT, TOP, ROW] = [370, 390, 76, 24]
 const [AHEAD, BEHIND] = ['#0b6e4f', '#c2410c']
 
 /** Draws all rows that have a peer. */
-export function ratioChart(stands: readonly StandingResult[]): string {
-  const rows = stands.flatMap(({ job, tail, peer }) => (peer ? [{ job: tail ? `${job}, p99` : job, peer }] : []))
+export function ratioChart(results: readonly StandingResult[]): string {
+  const rows = results.flatMap(({ job, tail, peer }) => (peer ? [{ job: tail ? `${job}, p99` : job, peer }] : []))
   const values = rows.flatMap(({ peer: { value, low, high } }) => [value, low, high]).filter(value => value > 0)
   const lowest = 10 ** Math.floor(Math.log10(Math.min(...values, 0.1)))
   const highest = Math.max(...values, 1) * 1.2

@@ -46,10 +46,12 @@ function encode(): Benchmark {
     item: 'chunk',
     contenders: [
       ...dialectNames.map(name =>
-        one('ours', ours(name), async (count, piece) => (await dialectModule()).encodeDialect(name, count, piece)),
+        one('ours', ours(name), async (count, workIndex) =>
+          (await dialectModule()).encodeDialect(name, count, workIndex),
+        ),
       ),
-      one('peer', AI_ENCODER, async (count, piece) => (await ai()).aiEncode(count, piece)),
-      one('peer', TANSTACK_ENCODER, async (count, piece) => (await tanstack()).tanstackEncode(count, piece)),
+      one('peer', AI_ENCODER, async (count, workIndex) => (await ai()).aiEncode(count, workIndex)),
+      one('peer', TANSTACK_ENCODER, async (count, workIndex) => (await tanstack()).tanstackEncode(count, workIndex)),
     ],
     claims: halves(AI_ENCODER, TANSTACK_ENCODER),
     notes: ['ours starts from log entries, the peers from their own events'],
@@ -63,10 +65,12 @@ function decode(): Benchmark {
     item: 'chunk',
     contenders: [
       ...dialectNames.map(name =>
-        one('ours', ours(name), async (count, piece) => (await dialectModule()).decodeDialect(name, count, piece)),
+        one('ours', ours(name), async (count, workIndex) =>
+          (await dialectModule()).decodeDialect(name, count, workIndex),
+        ),
       ),
-      one('peer', AI_DECODER, async (count, piece) => (await ai()).aiDecode(count, piece)),
-      one('peer', TANSTACK_DECODER, async (count, piece) => (await tanstack()).tanstackDecode(count, piece)),
+      one('peer', AI_DECODER, async (count, workIndex) => (await ai()).aiDecode(count, workIndex)),
+      one('peer', TANSTACK_DECODER, async (count, workIndex) => (await tanstack()).tanstackDecode(count, workIndex)),
     ],
     claims: halves(AI_DECODER, TANSTACK_DECODER),
   }
@@ -81,13 +85,13 @@ function mixed(): Benchmark {
       one(
         'ours',
         `${name}, encode`,
-        async (count, piece) => (await dialectModule()).encodeSteps(name, count, piece),
+        async (count, workIndex) => (await dialectModule()).encodeSteps(name, count, workIndex),
         steps,
       ),
       one(
         'ours',
         `${name}, decode`,
-        async (count, piece) => (await dialectModule()).decodeSteps(name, count, piece),
+        async (count, workIndex) => (await dialectModule()).decodeSteps(name, count, workIndex),
         steps,
       ),
     ]),
@@ -101,11 +105,11 @@ function growth(): Benchmark {
     one(
       'ours',
       `${name}, answers of 1,000`,
-      async (count, piece) => (await dialectModule()).encodeDialect(name, count, piece),
+      async (count, workIndex) => (await dialectModule()).encodeDialect(name, count, workIndex),
       short,
     ),
-    one('ours', `${name}, one of 100,000`, async (count, piece) =>
-      (await dialectModule()).encodeDialect(name, count, piece),
+    one('ours', `${name}, one of 100,000`, async (count, workIndex) =>
+      (await dialectModule()).encodeDialect(name, count, workIndex),
     ),
   ]
   return {

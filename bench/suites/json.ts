@@ -16,14 +16,14 @@ export const json: Suite = {
 type Reader = (deltas: string[], seen: (partial: unknown) => void) => unknown
 
 function contender(kind: Contender['kind'], name: string, load: Load, reader: () => Promise<Reader>): Contender {
-  const prepare: Contender['prepare'] = async (length, piece) =>
-    documentJob(length, piece, await reader(), kind === 'floor' ? 0 : LOOKS)
+  const prepare: Contender['prepare'] = async (length, workIndex) =>
+    documentJob(length, workIndex, await reader(), kind === 'floor' ? 0 : LOOKS)
   return { name, kind, load, warmUp, prepare }
 }
 
 /** Parses one document. At `looks` evenly spread deltas it records how many records the partial value has. */
-function documentJob(length: number, piece: number, read: Reader, looks: number): Job {
-  const { text, deltas } = document(length, piece, DELTA)
+function documentJob(length: number, workIndex: number, read: Reader, looks: number): Job {
+  const { text, deltas } = document(length, workIndex, DELTA)
   const every = Math.floor(deltas.length / looks)
   const records: number[] = []
   let seen = 0
@@ -222,15 +222,15 @@ function lengths(quick: boolean): Benchmark {
     title: `documents of 3, 10, 30, 100 and 1,000 KB in ${DELTA}-character deltas, cost per character`,
     item: 'character',
     rounds: quick ? 1 : 3,
-    contenders: readers.flatMap(([name, kind, reader, most]) =>
+    contenders: readers.flatMap(([name, kind, reader, maxRatio]) =>
       [3, 10, 30, 100, 1000]
-        .filter(size => size <= most)
+        .filter(size => size <= maxRatio)
         .map(size => contender(kind, `${name}, ${size} KB`, { pieces: 1, items: size * 1000 }, reader)),
     ),
-    claims: readers.map(([name, , , most]) => ({
+    claims: readers.map(([name, , , maxRatio]) => ({
       kind: 'exponent',
       small: `${name}, 3 KB`,
-      large: `${name}, ${most} KB`,
+      large: `${name}, ${maxRatio} KB`,
     })),
   }
 }

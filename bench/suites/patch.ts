@@ -68,10 +68,10 @@ const fastJsonPatchInPlace = async (): Promise<Apply> => {
 
 function patchJob(count: number, apply: Apply): Job {
   const { start, patches, expected } = patchesOf(count)
-  const own = structuredClone(start)
+  const copy = structuredClone(start)
   return job(
     () => {
-      let state = own
+      let state = copy
       for (const operations of patches) state = apply(state, operations)
       return state
     },

@@ -5,7 +5,7 @@ const BATCH = 64
 const FRAME = 8
 const HISTORY = 500
 const load: Load = { pieces: 1, items: 100_000 }
-/** The same for every contender and size. */
+/** All contenders and sizes get this load. */
 const warmUp: Load = { pieces: 6, items: 10_000 }
 
 const fold = () => import('../contenders/fold.ts')
@@ -32,16 +32,16 @@ function contender(kind: Contender['kind'], name: string, load: Load, prepare: C
 }
 
 const muiContender = (load: Load) =>
-  contender('peer', 'MUI processStream', load, async (count, piece) => (await mui()).muiAnswer(count, piece, 0))
+  contender('peer', 'MUI processStream', load, async (count, workIndex) => (await mui()).muiAnswer(count, workIndex, 0))
 const aiContender = (load: Load) =>
-  contender('peer', 'AI SDK Chat', load, async (count, piece) => (await ai()).aiAnswer(count, piece, 0))
+  contender('peer', 'AI SDK Chat', load, async (count, workIndex) => (await ai()).aiAnswer(count, workIndex, 0))
 const tanstackContender = (load: Load) =>
-  contender('peer', 'TanStack StreamProcessor', load, async (count, piece) =>
-    (await tanstack()).tanstackAnswer(count, piece, 0),
+  contender('peer', 'TanStack StreamProcessor', load, async (count, workIndex) =>
+    (await tanstack()).tanstackAnswer(count, workIndex, 0),
   )
 const batchContender = (load: Load, size: number) =>
-  contender('ours', `millrace, ${size} a batch`, load, async (count, piece) =>
-    (await fold()).foldBatches(count, piece, size, 'nothing'),
+  contender('ours', `millrace, ${size} a batch`, load, async (count, workIndex) =>
+    (await fold()).foldBatches(count, workIndex, size, 'nothing'),
   )
 
 function inBatches(quick: boolean): Benchmark {
@@ -53,14 +53,16 @@ function inBatches(quick: boolean): Benchmark {
     reference: ours,
     contenders: [
       batchContender(load, BATCH),
-      contender('ours', `millrace, ${BATCH} a batch, a view after each`, load, async (count, piece) =>
-        (await fold()).foldBatches(count, piece, BATCH, 'views'),
+      contender('ours', `millrace, ${BATCH} a batch, a view after each`, load, async (count, workIndex) =>
+        (await fold()).foldBatches(count, workIndex, BATCH, 'views'),
       ),
       batchContender(load, 1),
       muiContender(load),
       aiContender(load),
       ...(quick ? [] : [tanstackContender(load)]),
-      contender('floor', 'a string that grows', load, async (count, piece) => (await fold()).concat(count, piece)),
+      contender('floor', 'a string that grows', load, async (count, workIndex) =>
+        (await fold()).concat(count, workIndex),
+      ),
     ],
     claims: [
       { kind: 'ratio', of: ours, to: 'MUI processStream', atMost: 0.5 },
@@ -97,10 +99,10 @@ function throughStream(): Benchmark {
     item: 'delta',
     reference: ours,
     contenders: [
-      contender('ours', ours, load, async (count, piece) => (await fold()).foldStream(count, piece)),
+      contender('ours', ours, load, async (count, workIndex) => (await fold()).foldStream(count, workIndex)),
       muiContender(load),
-      contender('floor', 'the stream, read and dropped', load, async (count, piece) =>
-        (await fold()).readStream(count, piece),
+      contender('floor', 'the stream, read and dropped', load, async (count, workIndex) =>
+        (await fold()).readStream(count, workIndex),
       ),
     ],
     claims: [
@@ -122,8 +124,8 @@ function growth(): Benchmark {
     item: 'delta',
     reference: name(small),
     contenders: sizes.map(size =>
-      contender('ours', name(size), { pieces: total / size, items: size }, async (count, piece) =>
-        (await fold()).foldBatches(count, piece, BATCH, 'nothing'),
+      contender('ours', name(size), { pieces: total / size, items: size }, async (count, workIndex) =>
+        (await fold()).foldBatches(count, workIndex, BATCH, 'nothing'),
       ),
     ),
     claims: [{ kind: 'exponent', small: name(small), large: name(large), under: 1.1 }],
@@ -166,12 +168,16 @@ function paced(): Benchmark {
   const total = 100_000
   const sizes = [10_000, total]
   const readers: [string, Contender['kind'], Contender['prepare']][] = [
-    ['takes what was gained', 'ours', async (count, piece) => (await fold()).foldReadGained(count, piece, FRAME)],
-    ['reads the whole text', 'ours', async (count, piece) => (await fold()).foldReadWhole(count, piece, FRAME)],
+    [
+      'takes what was gained',
+      'ours',
+      async (count, workIndex) => (await fold()).foldReadGained(count, workIndex, FRAME),
+    ],
+    ['reads the whole text', 'ours', async (count, workIndex) => (await fold()).foldReadWhole(count, workIndex, FRAME)],
     [
       'whole text of a bare string',
       'floor',
-      async (count, piece) => (await fold()).concatReadWhole(count, piece, FRAME),
+      async (count, workIndex) => (await fold()).concatReadWhole(count, workIndex, FRAME),
     ],
   ]
   const name = (reader: string, size: number) => `${reader}, ${total / size} x ${size.toLocaleString('en')}`
@@ -202,23 +208,27 @@ function paced(): Benchmark {
 
 function history(): Benchmark {
   const load = { pieces: 1, items: 10_000 }
-  const drivers: [string, Contender['kind'], (count: number, piece: number, length: number) => Promise<Job>][] = [
+  const drivers: [string, Contender['kind'], (count: number, workIndex: number, length: number) => Promise<Job>][] = [
     [
       `millrace, ${FRAME} a batch, a view after each`,
       'ours',
-      async (count, piece, length) => (await fold()).foldBatches(count, piece, FRAME, 'views', length),
+      async (count, workIndex, length) => (await fold()).foldBatches(count, workIndex, FRAME, 'views', length),
     ],
     [
       `millrace, ${FRAME} a batch, what changed after each`,
       'ours',
-      async (count, piece, length) => (await fold()).foldBatches(count, piece, FRAME, 'changes', length),
+      async (count, workIndex, length) => (await fold()).foldBatches(count, workIndex, FRAME, 'changes', length),
     ],
-    ['MUI processStream', 'peer', async (count, piece, length) => (await mui()).muiAnswer(count, piece, length)],
-    ['AI SDK Chat', 'peer', async (count, piece, length) => (await ai()).aiAnswer(count, piece, length)],
+    [
+      'MUI processStream',
+      'peer',
+      async (count, workIndex, length) => (await mui()).muiAnswer(count, workIndex, length),
+    ],
+    ['AI SDK Chat', 'peer', async (count, workIndex, length) => (await ai()).aiAnswer(count, workIndex, length)],
     [
       'TanStack StreamProcessor',
       'peer',
-      async (count, piece, length) => (await tanstack()).tanstackAnswer(count, piece, length),
+      async (count, workIndex, length) => (await tanstack()).tanstackAnswer(count, workIndex, length),
     ],
   ]
   const name = (driver: string, length: number) => `${driver}; after ${length} messages`
@@ -229,7 +239,7 @@ function history(): Benchmark {
     reference: name(drivers[0]?.[0] ?? '', HISTORY),
     contenders: drivers.flatMap(([driver, kind, prepare]) =>
       [0, HISTORY].map(length =>
-        contender(kind, name(driver, length), load, (count, piece) => prepare(count, piece, length)),
+        contender(kind, name(driver, length), load, (count, workIndex) => prepare(count, workIndex, length)),
       ),
     ),
     claims: drivers.map(([driver]) => ({ kind: 'ratio', of: name(driver, HISTORY), to: name(driver, 0) })),

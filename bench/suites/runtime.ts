@@ -37,10 +37,16 @@ function tokens(quick: boolean): Benchmark {
     item: 'token',
     rounds: quick ? 1 : 3,
     contenders: [
-      contender('the stream alone', 'floor', async (count, piece) => (await module()).streamAlone(count, piece)),
-      contender('AI SDK streamText', 'peer', async (count, piece) => (await module()).streamedText(count, piece)),
+      contender('the stream alone', 'floor', async (count, workIndex) =>
+        (await module()).streamAlone(count, workIndex),
+      ),
+      contender('AI SDK streamText', 'peer', async (count, workIndex) =>
+        (await module()).streamedText(count, workIndex),
+      ),
       ...backends.map(backend =>
-        contender(ours(backend), 'ours', async (count, piece) => (await module()).answeredRun(backend, count, piece)),
+        contender(ours(backend), 'ours', async (count, workIndex) =>
+          (await module()).answeredRun(backend, count, workIndex),
+        ),
       ),
     ],
     claims: backends.map(backend => ({ kind: 'ratio', of: ours(backend), to: 'AI SDK streamText', atMost: 1 })),
@@ -101,12 +107,12 @@ function stepped({ name, title, item, steps, width, runsOf, load, rounds }: Step
     unit: 'wall',
     rounds,
     contenders: [
-      contender('AI SDK streamText', 'peer', async (items, piece) =>
-        (await module()).streamedSteps(steps, width, runsOf(items), piece),
+      contender('AI SDK streamText', 'peer', async (items, workIndex) =>
+        (await module()).streamedSteps(steps, width, runsOf(items), workIndex),
       ),
       ...backends.map(backend =>
-        contender(ours(backend), 'ours', async (items, piece) =>
-          (await module()).steppedRuns(backend, steps, width, runsOf(items), piece),
+        contender(ours(backend), 'ours', async (items, workIndex) =>
+          (await module()).steppedRuns(backend, steps, width, runsOf(items), workIndex),
         ),
       ),
     ],

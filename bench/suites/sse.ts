@@ -29,14 +29,16 @@ function decode(): Benchmark {
     item: 'frame',
     reference: 'millrace, checked',
     contenders: [
-      one('ours', 'millrace, checked', async (count, piece) => (await wire()).decodeFrames(count, piece, 1)),
-      one('floor', PARSER, async (count, piece) => (await wire()).parseEvents(count, piece, 1, 'JSON')),
-      one('peer', 'TanStack fetchServerSentEvents', async (count, piece) =>
-        (await tanstack()).tanstackDecode(count, piece),
+      one('ours', 'millrace, checked', async (count, workIndex) => (await wire()).decodeFrames(count, workIndex, 1)),
+      one('floor', PARSER, async (count, workIndex) => (await wire()).parseEvents(count, workIndex, 1, 'JSON')),
+      one('peer', 'TanStack fetchServerSentEvents', async (count, workIndex) =>
+        (await tanstack()).tanstackDecode(count, workIndex),
       ),
-      one('peer', 'AI SDK DefaultChatTransport, checked', async (count, piece) => (await ai()).aiDecode(count, piece)),
-      one('floor', 'eventsource-parser alone', async (count, piece) =>
-        (await wire()).parseEvents(count, piece, 1, 'nothing'),
+      one('peer', 'AI SDK DefaultChatTransport, checked', async (count, workIndex) =>
+        (await ai()).aiDecode(count, workIndex),
+      ),
+      one('floor', 'eventsource-parser alone', async (count, workIndex) =>
+        (await wire()).parseEvents(count, workIndex, 1, 'nothing'),
       ),
     ],
     claims: [{ kind: 'ratio', of: 'millrace, checked', to: PARSER, atMost: 1.3 }],
@@ -51,8 +53,10 @@ function decodeBatches(): Benchmark {
     item: 'delta',
     reference: 'millrace, checked',
     contenders: [
-      one('ours', 'millrace, checked', async (count, piece) => (await wire()).decodeFrames(count, piece, BATCH)),
-      one('floor', PARSER, async (count, piece) => (await wire()).parseEvents(count, piece, BATCH, 'JSON')),
+      one('ours', 'millrace, checked', async (count, workIndex) =>
+        (await wire()).decodeFrames(count, workIndex, BATCH),
+      ),
+      one('floor', PARSER, async (count, workIndex) => (await wire()).parseEvents(count, workIndex, BATCH, 'JSON')),
     ],
     claims: [{ kind: 'ratio', of: 'millrace, checked', to: PARSER }],
   }
@@ -65,12 +69,14 @@ function encode(): Benchmark {
     item: 'frame',
     reference: 'millrace',
     contenders: [
-      one('ours', 'millrace', async (count, piece) => (await wire()).encodeFrames(count, piece, 1)),
-      one('floor', STRINGIFY, async (count, piece) => (await wire()).stringifyFrames(count, piece, 1)),
-      one('peer', 'TanStack toServerSentEventsStream', async (count, piece) =>
-        (await tanstack()).tanstackEncode(count, piece),
+      one('ours', 'millrace', async (count, workIndex) => (await wire()).encodeFrames(count, workIndex, 1)),
+      one('floor', STRINGIFY, async (count, workIndex) => (await wire()).stringifyFrames(count, workIndex, 1)),
+      one('peer', 'TanStack toServerSentEventsStream', async (count, workIndex) =>
+        (await tanstack()).tanstackEncode(count, workIndex),
       ),
-      one('peer', 'AI SDK JsonToSseTransformStream', async (count, piece) => (await ai()).aiEncode(count, piece)),
+      one('peer', 'AI SDK JsonToSseTransformStream', async (count, workIndex) =>
+        (await ai()).aiEncode(count, workIndex),
+      ),
     ],
     claims: [{ kind: 'ratio', of: 'millrace', to: STRINGIFY, atMost: 1.3 }],
     notes: [
@@ -86,8 +92,8 @@ function encodeBatches(): Benchmark {
     item: 'delta',
     reference: 'millrace',
     contenders: [
-      one('ours', 'millrace', async (count, piece) => (await wire()).encodeFrames(count, piece, BATCH)),
-      one('floor', STRINGIFY, async (count, piece) => (await wire()).stringifyFrames(count, piece, BATCH)),
+      one('ours', 'millrace', async (count, workIndex) => (await wire()).encodeFrames(count, workIndex, BATCH)),
+      one('floor', STRINGIFY, async (count, workIndex) => (await wire()).stringifyFrames(count, workIndex, BATCH)),
     ],
     claims: [{ kind: 'ratio', of: 'millrace', to: STRINGIFY }],
   }

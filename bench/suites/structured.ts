@@ -58,18 +58,18 @@ const chunksOf = memo((count: number, _piece: number): StructuredDataChunk[] =>
   ),
 )
 
-async function reduced(count: number, piece: number): Promise<Job> {
+async function reduced(count: number, workIndex: number): Promise<Job> {
   const { reduceStructuredChunks } = await import('@millrace/protocol')
-  const chunks = chunksOf(count, piece)
+  const chunks = chunksOf(count, workIndex)
   return job(
     () => reduceStructuredChunks(chunks)['s1'],
     state => checkItems(itemsOf(state), count),
   )
 }
 
-async function accumulated(count: number, piece: number): Promise<Job> {
+async function accumulated(count: number, workIndex: number): Promise<Job> {
   const { StructuredAccumulator } = await import('@millrace/protocol')
-  const chunks = chunksOf(count, piece)
+  const chunks = chunksOf(count, workIndex)
   return job(
     () => {
       const accumulator = new StructuredAccumulator()
@@ -86,8 +86,8 @@ async function accumulated(count: number, piece: number): Promise<Job> {
   )
 }
 
-async function pushed(count: number, piece: number): Promise<Job> {
-  const chunks = chunksOf(count, piece)
+async function pushed(count: number, workIndex: number): Promise<Job> {
+  const chunks = chunksOf(count, workIndex)
   return job(
     () => {
       const items: Json[] = []

@@ -22,7 +22,7 @@ export const validate: Suite = {
 type Validate = (chunk: unknown) => boolean
 
 const millrace = async (): Promise<Validate> => {
-  const { checkChunk } = await import('@millrace/protocol')
+  const { checkChunk } = await import('@millrace/protocol/internal')
   return chunk => checkChunk(chunk) === undefined
 }
 

@@ -11,7 +11,7 @@ export function demoRuntime() {
   beforeEach(() => {
     vi.stubEnv('DEMO_PACE', '0')
     const logger = { warn: () => {}, error: console.error }
-    runtime = createRuntime({ store: memoryStore(), agents, workflows, backoff: { first: 1 }, logger })
+    runtime = createRuntime({ store: memoryStore(), agents, workflows, backoff: { firstMs: 1 }, logger })
   })
   afterEach(async () => {
     vi.unstubAllEnvs()

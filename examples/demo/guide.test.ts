@@ -19,14 +19,14 @@ async function printed(env: Readonly<Record<string, string>>): Promise<string> {
     cwd,
     env: { ...process.env, OPENAI_API_KEY: '', OPENAI_BASE_URL: '', OPENAI_MODEL: '', ...env },
   })
-  let said = ''
+  let text = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', data => {
-      said += data
+      text += data
     })
   }
   await once(child, 'close')
-  return said
+  return text
 }
 
 test('the guide to models runs as written, by a script', async () => {
@@ -39,7 +39,7 @@ test('the guide to models runs as written, by a provider', async () => {
   onTestFinished(server.close)
   const env = { OPENAI_API_KEY: 'sk-key-of-a-test', OPENAI_BASE_URL: server.url, OPENAI_MODEL: 'some-model' }
   expect(await printed(env)).toBe('I am a model. 5\n')
-  expect(server.asked[0]).toMatchObject({ model: 'some-model' })
+  expect(server.requestBodies[0]).toMatchObject({ model: 'some-model' })
 })
 
 test('the guide to models names the models that the demo takes', () => {

@@ -54,7 +54,7 @@ async function demoBy(env: Readonly<Record<string, string>>) {
   const { createRuntime } = await import('millrace')
   const { agents, workflows } = await import('./agents.ts')
   const logger = { warn: () => {}, error: console.error }
-  const runtime = createRuntime({ store: memoryStore(), agents, workflows, backoff: { first: 1 }, logger })
+  const runtime = createRuntime({ store: memoryStore(), agents, workflows, backoff: { firstMs: 1 }, logger })
   onTestFinished(() => runtime.close())
   return runtime
 }
@@ -86,8 +86,8 @@ describe.each(['OPENAI', 'ANTHROPIC'])('%s', prefix => {
       { type: 'tool', state: 'output-available', input, output: { city: 'Ulm', days: [{ degrees: 9 }] } },
       { type: 'text', text: '## Ulm\n\nIt is **9 degrees**.' },
     ])
-    expect(server.asked[0]).toMatchObject({ model: 'some-model' })
-    expect(server.asked[0]?.messages?.[0]).toMatchObject({
+    expect(server.requestBodies[0]).toMatchObject({ model: 'some-model' })
+    expect(server.requestBodies[0]?.messages?.[0]).toMatchObject({
       role: 'system',
       content: expect.stringContaining('questions about the weather'),
     })
@@ -101,7 +101,7 @@ describe.each(['OPENAI', 'ANTHROPIC'])('%s', prefix => {
     await runtime.answer(run.sessionId, { kind: 'interrupt', id: pendings[0]?.id ?? '', response: 'warm' })
     expect(await run.result()).toMatchObject({ status: 'completed', output: email })
     // OpenAI rejects a strict schema with a maximum length.
-    const [, strict] = /"strict":(\w+)/.exec(JSON.stringify(server.asked[0])) ?? []
+    const [, strict] = /"strict":(\w+)/.exec(JSON.stringify(server.requestBodies[0])) ?? []
     expect(strict).toBe(prefix === 'OPENAI' ? 'false' : undefined)
   })
 
@@ -113,7 +113,7 @@ describe.each(['OPENAI', 'ANTHROPIC'])('%s', prefix => {
     for await (const { chunk } of run.stream()) if (chunk.type === 'step-discarded') discards.push(chunk)
     expect(discards).toMatchObject([{ reason: 'provider_overloaded', attempt: 1 }])
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'Hello again.' })
-    expect(server.asked).toHaveLength(2)
+    expect(server.requestBodies).toHaveLength(2)
   })
 })
 
@@ -128,7 +128,7 @@ test.each([
   const entries: unknown[] = []
   for await (const entry of run.stream()) entries.push(entry)
   expect(await run.result()).toMatchObject({ status: 'completed', text: 'Hello there.' })
-  expect(server.asked[0]?.headers[header]).toBe(value)
+  expect(server.requests[0]?.headers[header]).toBe(value)
   expect(JSON.stringify(entries)).not.toContain(KEY)
 })
 
@@ -141,7 +141,7 @@ test.each([
   onTestFinished(server.close)
   const runtime = await demoBy({ OPENAI_API_KEY: KEY, OPENAI_BASE_URL: server.url, OPENAI_MODEL: model })
   await (await runtime.start({ agent, input: 'Hello?' })).result()
-  expect((server.asked[0] as { reasoning_effort?: string }).reasoning_effort).toBe(effort)
+  expect((server.requestBodies[0] as { reasoning_effort?: string }).reasoning_effort).toBe(effort)
 })
 
 test('requests reasoning from Anthropic only for the assistant', async () => {
@@ -149,7 +149,7 @@ test('requests reasoning from Anthropic only for the assistant', async () => {
   onTestFinished(server.close)
   const runtime = await demoBy({ ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: server.url })
   for (const agent of ['assistant', 'echo']) await (await runtime.start({ agent, input: 'Hello?' })).result()
-  expect(server.asked.map(({ body }) => body['thinking'])).toEqual([
+  expect(server.requests.map(({ body }) => body['thinking'])).toEqual([
     { type: 'adaptive', display: 'summarized' },
     undefined,
   ])

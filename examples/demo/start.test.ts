@@ -79,15 +79,17 @@ test('prints its address and what to try, answers, and exits on SIGTERM', async 
 
   const second = await start(folder({}), { PORT: portOf(url) }).ended
   expect(second.how).toBe(1)
-  expect(second.said).toContain(`Port ${portOf(url)} is in use`)
-  expect(second.said).toContain(`PORT=${Number(portOf(url)) + 1} npm start`)
-  expect(second.said).not.toContain('    at ')
+  expect(second.output).toContain(`Port ${portOf(url)} is in use`)
+  expect(second.output).toContain(`PORT=${Number(portOf(url)) + 1} npm start`)
+  expect(second.output).not.toContain('    at ')
 
   demo.kill('SIGTERM')
-  const { how, said } = await demo.ended
+  const { how, output } = await demo.ended
   expect(how).toBe(0)
-  expect(said.match(/Millrace is up/g)).toHaveLength(1)
-  expect(said).toContain(`Open ${url} in your browser. Then try:`)
+  expect(output.match(/Millrace is running/g)).toHaveLength(1)
+  expect(output).toMatch(
+    /Millrace is running at \S+\n\nOpen this address in your browser\. What to try first:\n {2}1\. /,
+  )
 })
 
 test.each([

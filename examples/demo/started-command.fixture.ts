@@ -16,7 +16,7 @@ export interface Started {
   /** The address of the demo. Rejects with the output if the command ends before. */
   readonly url: Promise<string>
   /** Exit code or signal, and the output. */
-  readonly ended: Promise<{ readonly how: number | NodeJS.Signals; readonly said: string }>
+  readonly ended: Promise<{ readonly how: number | NodeJS.Signals; readonly output: string }>
   /** Signals the started process only. */
   kill(signal: NodeJS.Signals): void
   /** Signals the started process and its children. */
@@ -38,18 +38,18 @@ export function started(
     stdio: 'pipe',
   })
   const { pid = 0 } = child
-  let said = ''
+  let output = ''
   const url = Promise.withResolvers<string>()
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
-      said += text
-      const [, address] = /^Millrace is up at (\S+)$/m.exec(said) ?? []
+      output += text
+      const [, address] = /^Millrace is running at (\S+)$/m.exec(output) ?? []
       if (address !== undefined) url.resolve(address)
     })
   }
   const ended = once(child, 'close').then(([code, signal]) => {
-    url.reject(new Error(`The command ended before it printed its address:\n${said}`))
-    return { how: code ?? signal, said }
+    url.reject(new Error(`The command ended before it printed its address:\n${output}`))
+    return { how: code ?? signal, output }
   })
   url.promise.catch(() => {})
   const killAll = (signal: NodeJS.Signals) => {

@@ -15,11 +15,11 @@ test('runs two sub-agents in parallel and sums up their results', async () => {
   expect(critic).toMatchObject({ parentId: run.runId, result: 'One source on "watermills" is outdated.' })
   expect(agents.map(one => one.status)).toEqual(Array(4).fill('completed'))
   const parents = messages.flatMap(({ agentType, parent }) => (parent ? [`${agentType} of ${parent.messageId}`] : []))
-  const own = messages.find(({ agentType }) => agentType === 'researcher')
+  const researcherMessage = messages.find(({ agentType }) => agentType === 'researcher')
   expect(parents.sort()).toEqual([
     `critic of ${message?.id}`,
-    `librarian of ${own?.id}`,
-    `librarian of ${own?.id}`,
+    `librarian of ${researcherMessage?.id}`,
+    `librarian of ${researcherMessage?.id}`,
     `researcher of ${message?.id}`,
   ])
   const steps = message?.parts.map(({ type }) => type)

@@ -48,7 +48,7 @@ const question = [
   '',
 ].join('\n')
 const waits = (session: string) =>
-  `Asking for the tone\n${question}${session} waits. Go on with: npm start ${session} <answer>\n`
+  `Asking for the tone\n${question}${session} is waiting. Continue with: npm start ${session} <answer>\n`
 
 const bullets = ['Saturday, three o’clock', 'At the mill', 'Bring a cake']
 const warm = { subject: 'Come to the mill!', body: 'Dear Ann,\n\nit would not be a party without you.', bullets }
@@ -80,7 +80,7 @@ test('fills in the form', async () => {
 test('waits without a terminal and continues with an offered answer', async () => {
   expect(await run(['s2'])).toBe(waits('s2'))
   expect(await run(['s2', 'wet'])).toContain(
-    `Asking for the tone\nwet is none of the answers: warm, formal\n${question}s2 waits.`,
+    `Asking for the tone\nExpected one of these answers, found wet: warm, formal\n${question}s2 is waiting.`,
   )
   expect(await run(['s2'])).toBe(waits('s2'))
   expect(await run(['s2', 'warm'])).toContain(`${form(warm)}\ncompleted\n`)

@@ -5,9 +5,9 @@ import { Screen } from './form.ts'
 import { emailDraft } from './workflow.ts'
 
 // `email-draft.ts` starts a session; `email-draft.ts s1` starts or continues s1; `email-draft.ts s1 warm` continues with an answer.
-const [, , session = crypto.randomUUID().slice(0, 8), given] = process.argv
+const [, , session = crypto.randomUUID().slice(0, 8), answerText] = process.argv
 if (!/^[\w.-]{1,64}$/.test(session)) {
-  console.error('A session name has 1 to 64 letters, digits, _, . and -')
+  console.error('Expected a session name of 1 to 64 letters, digits, _, . and -')
   process.exit(1)
 }
 const store = await openStore('sqlite:email-draft.db')
@@ -17,7 +17,7 @@ const runtime = createRuntime({ store, workflows: [emailDraft], log: { leaseMs: 
 const screen = new Screen()
 const fold = new Fold()
 
-// The same id is the same run: starting it again follows it from its beginning and continues it.
+// A start with the id of an existing run starts no second one: it follows that run from its beginning and continues it.
 const run = await runtime.start({
   session,
   runId: session,
@@ -34,9 +34,9 @@ for (;;) {
     console.log(error ? `${status}: ${error.message}` : status)
     break
   }
-  const response = (isAnswered ? undefined : given) ?? (await ask(pending.interrupt, process.stdin))
+  const response = (isAnswered ? undefined : answerText) ?? (await ask(pending.interrupt, process.stdin))
   if (response === undefined) {
-    console.log(`${session} waits. Go on with: npm start ${session} <answer>`)
+    console.log(`${session} is waiting. Continue with: npm start ${session} <answer>`)
     break
   }
   isAnswered = true
@@ -45,7 +45,7 @@ for (;;) {
   } catch (error) {
     // An answer that was not offered is rejected, and the run keeps waiting.
     if ((error as { code?: string }).code !== 'answer_invalid') throw error
-    console.log(`${response} is none of the answers: ${offered(pending.interrupt).join(', ')}`)
+    console.log(`Expected one of these answers, found ${response}: ${offered(pending.interrupt).join(', ')}`)
   }
 }
 await runtime.close()

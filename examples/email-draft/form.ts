@@ -25,9 +25,9 @@ export class Screen {
   #drawn = 0
 
   /** Redraws the form. `what` describes the change. */
-  draw(email: StructuredObject | undefined, what: string): void {
+  draw(email: StructuredObject | undefined, status: string): void {
     if (!process.stdout.isTTY) {
-      console.log(what)
+      console.log(status)
       return
     }
     const lines = formOf(email)

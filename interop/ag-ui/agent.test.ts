@@ -32,8 +32,8 @@ describe('HttpAgent', () => {
     const { agent, events } = client(backend, 'weigher', [user('Which?')])
     await agent.runAgent()
     await expectViewOf(backend, agent)
-    const [, asked, ...results] = agent.messages
-    expect(asked).toMatchObject({ role: 'assistant', content: 'I weigh both.', toolCalls: [{}, {}] })
+    const [, callMessage, ...results] = agent.messages
+    expect(callMessage).toMatchObject({ role: 'assistant', content: 'I weigh both.', toolCalls: [{}, {}] })
     expect(results.slice(0, 2).map(({ role }) => role)).toEqual(['tool', 'tool'])
     expect(results.at(-1)).toMatchObject({ role: 'assistant', content: 'Oats are heavier.' })
     expect(agent.state).toEqual({ rye: 4, oats: 6 })
@@ -56,8 +56,8 @@ describe('HttpAgent', () => {
       messages.flatMap(message => ('toolCallId' in message ? [message.toolCallId] : []))
     const came = events.filter(({ type }) => type === 'TOOL_CALL_RESULT').map(({ toolCallId }) => toolCallId)
     expect(results(agent.messages)).toEqual(came)
-    const [, asked] = agent.messages as { toolCalls?: { id: string }[] }[]
-    expect(results(aguiMessagesOf(await backend.view(THREAD)))).toEqual(asked?.toolCalls?.map(({ id }) => id))
+    const [, callMessage] = agent.messages as { toolCalls?: { id: string }[] }[]
+    expect(results(aguiMessagesOf(await backend.view(THREAD)))).toEqual(callMessage?.toolCalls?.map(({ id }) => id))
     for (const order of [1, -1]) {
       const at = agent.messages.findIndex(({ role }) => role === 'tool')
       const pair = agent.messages.slice(at, at + 2)

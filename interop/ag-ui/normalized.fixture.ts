@@ -3,7 +3,7 @@ import type { AgUiMessage } from '@millrace/dialects/ag-ui'
 
 /** Normalises messages: ignores whitespace in arguments, the order of parallel results, and our additional fields. */
 export function normalized(messages: readonly (Message | AgUiMessage)[]): unknown[] {
-  const said = messages
+  const result = messages
     .filter(({ role, ...rest }) => role !== 'reasoning' || (rest as { content?: string }).content !== '')
     .map(message => {
       const { metadata, toolCalls, content, ...rest } = message as Extract<Message, { role: 'assistant' }>
@@ -16,7 +16,7 @@ export function normalized(messages: readonly (Message | AgUiMessage)[]): unknow
     grouped.push(...results.toSorted((a, b) => (a.id < b.id ? -1 : 1)))
     results = []
   }
-  for (const message of said) {
+  for (const message of result) {
     if ((message.role as string) === 'tool') results.push(message)
     else {
       flush()

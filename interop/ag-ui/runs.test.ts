@@ -31,9 +31,9 @@ test('every run, live and replayed, passes the verification of AG-UI and results
     const { runId, sessionId, replay, status, view } = run
     const messages = aguiMessagesOf(run.before)
     const echo = { threadId: sessionId, runId: 'theirs' }
-    const said = aguiMessagesOf(view).findLast(({ role }) => role === 'user') as AgUiMessage
+    const userMessage = aguiMessagesOf(view).findLast(({ role }) => role === 'user') as AgUiMessage
 
-    const live = new Listener({ threadId: sessionId, initialMessages: [...messages, said] as Message[] })
+    const live = new Listener({ threadId: sessionId, initialMessages: [...messages, userMessage] as Message[] })
     const encoder = agUiDialect.encoder({ runId, echo, before: { messages } })
     for (const events of connectionsOf(encoder, run)) await live.process(events)
     expect(normalized(live.messages)).toEqual(normalized(aguiMessagesOf(view)))
@@ -42,8 +42,8 @@ test('every run, live and replayed, passes the verification of AG-UI and results
     if (status !== 'failed') expect(live.pendingInterrupts).toEqual([])
 
     const late = new Listener({ threadId: sessionId })
-    const retold = agUiDialect.encoder({ runId, echo, before: { messages, isNew: true } })
-    await late.process([...replay.flatMap(entry => retold.encode(entry)), ...retold.end(status)])
+    const secondEncoder = agUiDialect.encoder({ runId, echo, before: { messages, isNew: true } })
+    await late.process([...replay.flatMap(entry => secondEncoder.encode(entry)), ...secondEncoder.end(status)])
     expect(normalized(late.messages)).toEqual(normalized(aguiMessagesOf(view)))
     expect(late.state).toEqual(view.state ?? {})
     expect(warn.mock.calls).toEqual([])

@@ -93,17 +93,17 @@ test('rejects an approval without a pending or with another input, and runs noth
 
 test('the page runs a client tool and sends its result automatically', async () => {
   const backend = await openBackend()
-  const asked: unknown[] = []
+  const requestBodies: unknown[] = []
   const chat = chatWith(backend, 'guide', {
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls,
     onToolCall: ({ toolCall }) => {
-      asked.push(toolCall.input)
+      requestBodies.push(toolCall.input)
       void chat.addToolOutput({ tool: 'locate', toolCallId: toolCall.toolCallId, output: { city: 'Ulm' } })
     },
   })
   await chat.sendMessage({ text: 'where am I?' })
   await expect.poll(() => rests('Now I know.')(chat)).toBe(true)
-  expect(asked).toEqual([{ precise: false }])
+  expect(requestBodies).toEqual([{ precise: false }])
   expect(partsOf(chat.lastMessage, 'tool-locate')).toMatchObject([
     { state: 'output-available', output: { city: 'Ulm' } },
   ])

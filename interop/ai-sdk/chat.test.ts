@@ -94,8 +94,8 @@ test('receives a failed tool call, and sub-agent text only in onData', async () 
   await boss.sendMessage({ text: 'count' })
   expect(partsOf(boss.lastMessage, 'tool-counted')).toMatchObject([{ state: 'output-available' }])
   expect(textOf(boss.lastMessage)).toBe('I ask.|They counted.')
-  const said = { type: 'text-delta', delta: expect.any(String), id: expect.any(String) }
-  expect(received).toContainEqual({ chunk: said, origin: expect.objectContaining({ agentType: 'counted' }) })
+  const textDelta = { type: 'text-delta', delta: expect.any(String), id: expect.any(String) }
+  expect(received).toContainEqual({ chunk: textDelta, origin: expect.objectContaining({ agentType: 'counted' }) })
 })
 
 test('law 7: an error in the middle of an answer is an error, and the answer can be regenerated', async () => {
@@ -145,12 +145,12 @@ test('editing a message keeps its id and removes what followed; regenerate repla
 
 test('a stale transcript removes no messages of other pages', async () => {
   const backend = await openBackend()
-  const desk = chatWith(backend, 'teller')
-  await desk.sendMessage({ text: 'hello' })
-  const phone = chatWith(backend, 'teller', { messages: [...desk.messages] })
+  const desktopChat = chatWith(backend, 'teller')
+  await desktopChat.sendMessage({ text: 'hello' })
+  const phone = chatWith(backend, 'teller', { messages: [...desktopChat.messages] })
   await phone.sendMessage({ text: 'from the phone' })
-  await desk.sendMessage({ text: 'from the desk' })
-  expect(desk.error).toBeUndefined()
+  await desktopChat.sendMessage({ text: 'from the desk' })
+  expect(desktopChat.error).toBeUndefined()
   const people = (await backend.view('s')).messages.filter(({ role }) => role === 'user')
   expect(people.map(({ parts }) => parts.map(part => (part.type === 'text' ? part.text : '')).join())).toEqual([
     'hello',

@@ -25,12 +25,14 @@ test('keeps the approval of a sub-agent in the message and answers it by a separ
   const backend = await openBackend({ agents: [head] })
   const chat = chatWith(backend, 'head')
   await chat.sendMessage({ text: 'sell' })
-  const [asked] = partsOf(chat.lastMessage, 'data-millrace') as { data: { chunk: { approvalId: string } } }[]
-  expect(asked?.data.chunk).toMatchObject({ type: 'tool-approval-request', input: { what: 'rye' } })
+  const [approvalPart] = partsOf(chat.lastMessage, 'data-millrace') as { data: { chunk: { approvalId: string } } }[]
+  expect(approvalPart?.data.chunk).toMatchObject({ type: 'tool-approval-request', input: { what: 'rye' } })
   const messages = (await (await fetch(`${backend.url}/api/ai-sdk/head/s/messages`)).json()) as UIMessage[]
   await validateUIMessages({ messages })
-  expect(partsOf(messages.at(-1), 'data-millrace')).toMatchObject([{ id: `approval:${asked?.data.chunk.approvalId}` }])
-  const answer = { kind: 'approval', id: asked?.data.chunk.approvalId, approved: true }
+  expect(partsOf(messages.at(-1), 'data-millrace')).toMatchObject([
+    { id: `approval:${approvalPart?.data.chunk.approvalId}` },
+  ])
+  const answer = { kind: 'approval', id: approvalPart?.data.chunk.approvalId, approved: true }
   await chat.sendMessage(undefined, { body: { answers: [answer] } })
   expect(chat.error).toBeUndefined()
   expect(textOf(chat.lastMessage)).toBe('The clerk did it.')

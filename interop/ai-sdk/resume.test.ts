@@ -52,18 +52,18 @@ test('a reloaded page does not run a completed client tool again', async () => {
   const backend = await openBackend()
   const chat = chatWith(backend, 'guide')
   await chat.sendMessage({ text: 'where?' })
-  const asked: string[] = []
-  const onToolCall = ({ toolCall }: { toolCall: { toolName: string } }) => void asked.push(toolCall.toolName)
+  const requestUrls: string[] = []
+  const onToolCall = ({ toolCall }: { toolCall: { toolName: string } }) => void requestUrls.push(toolCall.toolName)
   await chatWith(backend, 'guide', { onToolCall }).resumeStream()
-  expect(asked).toEqual(['locate'])
+  expect(requestUrls).toEqual(['locate'])
   const { runId = '' } = (await backend.view('s')).runs[0] ?? {}
   const toolCallId = String(partsOf(chat.lastMessage, 'tool-locate')[0]?.toolCallId)
   await chat.addToolOutput({ tool: 'locate', toolCallId, output: { city: 'Ulm' } })
   await chat.sendMessage()
   expect(textOf(chat.lastMessage)).toBe('Where are you?|Now I know.')
   const reply = await fetch(`${backend.url}/api/ai-sdk/guide/s/stream?run=${runId}`)
-  const said = (await reply.text()).split('\n').filter(line => line.startsWith('data: {'))
-  const types = said.map(line => (JSON.parse(line.slice('data: '.length)) as { type: string }).type)
+  const dataLines = (await reply.text()).split('\n').filter(line => line.startsWith('data: {'))
+  const types = dataLines.map(line => (JSON.parse(line.slice('data: '.length)) as { type: string }).type)
   expect(types).toContain('tool-output-available')
   expect(types).not.toContain('tool-input-available')
 })

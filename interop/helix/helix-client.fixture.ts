@@ -68,13 +68,13 @@ export class HelixClient {
   }
 
   post(path: string, body: object = {}, accept = 'application/json'): Promise<Response> {
-    const said = { sessionId: this.sessionId, ...body }
+    const request = { sessionId: this.sessionId, ...body }
     const headers = { 'content-type': 'application/json', accept }
-    return fetch(`${this.#base}/${path}`, { method: 'POST', headers, body: JSON.stringify(said) })
+    return fetch(`${this.#base}/${path}`, { method: 'POST', headers, body: JSON.stringify(request) })
   }
 
   /** Sends a message and returns the response stream. */
-  async say(message: string, more: object = {}): Promise<StreamEvent[]> {
+  async sendMessage(message: string, more: object = {}): Promise<StreamEvent[]> {
     return all(await this.post('start', { message, ...more }, 'text/event-stream'))
   }
 

@@ -97,7 +97,7 @@ test.each([
 ])('law 3: %s is sent as a rewind', async (_, reason, path, body, text) => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
-  await client.say('hi', { messageId: 'm1' })
+  await client.sendMessage('hi', { messageId: 'm1' })
   const { streamSequence } = await client.snapshot()
   const held = await fetch(`${backend.url}/api/helix/teller/status?sessionId=s`)
   expect(await held.json()).toMatchObject({ status: 'ended', streamSequence })
@@ -117,7 +117,7 @@ test.each([
 test('the retry route repeats the turn, once per idempotency key', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
-  await client.say('hi')
+  await client.sendMessage('hi')
   const again = await all(await client.post('retry', {}, 'text/event-stream'))
   expect(textOf(again)).toBe('You said: hi')
   expect(ofType(again, 'stream_resync')).toMatchObject([{ reason: 'retry' }])
@@ -139,8 +139,8 @@ test('the retry route repeats the turn, once per idempotency key', async () => {
 test('law 2: reading from any sequence returns the rest completely and once', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'weigher')
-  await client.say('weigh')
-  await client.say('again')
+  await client.sendMessage('weigh')
+  await client.sendMessage('again')
   const whole: { id: string | undefined; text: string }[] = []
   // Resuming readers get transient chunks, readers from the beginning do not.
   for await (const { id, event } of events(await client.follow(1))) whole.push({ id, text: JSON.stringify(event) })
@@ -186,7 +186,7 @@ test('resumes after a cut in the middle of an answer without loss or repetition'
 test('reads a snapshot in the middle of an answer and continues after it', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'holder')
-  const following = client.say('hi')
+  const following = client.sendMessage('hi')
   await backend.gate.reached
   const { messages, status, streamSequence } = await client.snapshot()
   expect(status).toBe('active')
@@ -201,7 +201,7 @@ test('reads a snapshot in the middle of an answer and continues after it', async
 test('resumes from X-Resume-From-Sequence, else from Last-Event-ID; a reconnect without discards sends no resync', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
-  await client.say('hi')
+  await client.sendMessage('hi')
   const { streamSequence: end, messages } = await client.snapshot()
   const one = await all(await client.get('sse', { 'X-Resume-From-Sequence': `${end}`, 'Last-Event-ID': '0' }))
   expect(one).toEqual([{ type: 'end' }])
@@ -218,7 +218,7 @@ test('resumes from X-Resume-From-Sequence, else from Last-Event-ID; a reconnect 
 test('law 2: a sequence that the log does not have is reported as truncated', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
-  await client.say('hi')
+  await client.sendMessage('hi')
   expect(await all(await client.follow(9999))).toEqual([{ type: 'truncated', truncatedAtStep: 0 }])
 })
 
@@ -240,7 +240,7 @@ test('an interrupted run keeps its text and can be resumed, an aborted one canno
 
   backend.gate = new Gate()
   const waiting = new HelixClient(backend.url, 'seller', 'w')
-  await waiting.say('sell')
+  await waiting.sendMessage('sell')
   const { streamSequence } = await waiting.snapshot()
   await waiting.post('abort')
   const aborted = await all(await waiting.follow(streamSequence))
@@ -252,7 +252,7 @@ test('an interrupted run keeps its text and can be resumed, an aborted one canno
 test('resuming a paused or running run joins it', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'seller')
-  const [{ approvalId } = { approvalId: '' }] = ofType(await client.say('sell'), 'tool_approval_request')
+  const [{ approvalId } = { approvalId: '' }] = ofType(await client.sendMessage('sell'), 'tool_approval_request')
   expect((await client.post('resume', { mode: 'continue' })).status).toBe(202)
   await client.submit({ kind: 'approval-response', approvalId, approved: true })
   expect(textOf(await all(await client.follow()))).toBe('May I?So much for the flour.')
@@ -262,7 +262,7 @@ test('resuming a paused or running run joins it', async () => {
 test('followers are notified of pause and continuation', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'guide')
-  const [{ toolCallId } = { toolCallId: '' }] = ofType(await client.say('where'), 'tool_start')
+  const [{ toolCallId } = { toolCallId: '' }] = ofType(await client.sendMessage('where'), 'tool_start')
   const received = events(await client.follow())
   await until(received, event => event.type === 'status' && event.status === 'paused')
   await client.submit({ kind: 'client-tool-result', toolCallId, result: { city: 'Ulm' } })
@@ -294,7 +294,7 @@ test('large values are complete in the stream and in the snapshot', async () => 
   )
   const backend = await openBackend({ agents: [agent({ name: 'dumper', model, tools: [dump] })], workflows: [] })
   const client = new HelixClient(backend.url, 'dumper')
-  const received = await client.say('dump')
+  const received = await client.sendMessage('dump')
   expect(ofType(received, 'tool_end')).toMatchObject([{ result: { grain } }])
   const { messages } = await client.snapshot()
   const call = messages[1]?.parts.find(({ type }) => type === 'tool-dump')

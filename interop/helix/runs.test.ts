@@ -59,13 +59,13 @@ function shownOf(events: readonly StreamEvent[]) {
   return { texts, thoughts, calls }
 }
 
-/** The same from our view. */
+/** The expected result, from our view. */
 function viewOf({ view, runId }: Recorded): ReturnType<typeof shownOf> {
   const texts = new Map<string, string>()
   const thoughts = new Map<string, string[]>()
   const calls = new Map<string, unknown>()
-  for (const { parts, agentId, runId: own } of view.messages) {
-    if (own !== runId || agentId === undefined) continue
+  for (const { parts, agentId, runId: messageRunId } of view.messages) {
+    if (messageRunId !== runId || agentId === undefined) continue
     for (const part of parts) {
       if (part.type === 'text' && part.text !== '') texts.set(agentId, (texts.get(agentId) ?? '') + part.text)
       if (part.type === 'reasoning') thoughts.set(agentId, [...(thoughts.get(agentId) ?? []), part.text])

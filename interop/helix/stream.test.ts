@@ -8,7 +8,7 @@ const typesOf = (received: readonly StreamEvent[]) => chunksIn(received).map(({ 
 test('receives text and thinking, complete at its end, and a second turn in the same stream', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
-  const first = await client.say('hi')
+  const first = await client.sendMessage('hi')
   expect(textOf(first)).toBe('You said: hi')
   const thinking = ofType(first, 'thinking')
   expect(thinking.flatMap(({ isComplete, content }) => (isComplete ? [] : [content])).join('')).toBe(
@@ -16,7 +16,7 @@ test('receives text and thinking, complete at its end, and a second turn in the 
   )
   expect(thinking.at(-1)).toMatchObject({ content: 'What did they say?', isComplete: true })
   expect(first.at(-1)).toEqual({ type: 'end' })
-  const second = await client.say('again')
+  const second = await client.sendMessage('again')
   expect(textOf(second)).toBe('You said: again')
   const whole = await all(await client.follow())
   expect(textOf(whole)).toBe('You said: hiYou said: again')
@@ -30,7 +30,7 @@ test('receives text and thinking, complete at its end, and a second turn in the 
 test('a start takes one message and rejects a body with a history', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
-  await client.say('hi')
+  await client.sendMessage('hi')
   const before = (await backend.view('s')).messages
   const messages = [{ id: before[0]?.id, role: 'user', content: 'ho' }]
   const reply = await client.post('start', { message: 'again', messages })
@@ -40,10 +40,10 @@ test('a start takes one message and rejects a body with a history', async () => 
 
 test('receives parallel tools with streamed input, state, data and steps', async () => {
   const backend = await openBackend()
-  const received = await new HelixClient(backend.url, 'weigher').say('weigh')
+  const received = await new HelixClient(backend.url, 'weigher').sendMessage('weigh')
   const of = (id: string) => typesOf(received.filter(event => JSON.stringify(event).includes(id)))
-  for (const what of ['rye', 'oats']) {
-    const { toolCallId } = ofType(received, 'tool_arg_stream_start').find(one => one.toolCallId.endsWith(what)) ?? {}
+  for (const item of ['rye', 'oats']) {
+    const { toolCallId } = ofType(received, 'tool_arg_stream_start').find(one => one.toolCallId.endsWith(item)) ?? {}
     const types = of(`"toolCallId":"${toolCallId}"`).filter(type => type.startsWith('tool_'))
     const written = types.filter(type => type === 'tool_arg_stream_delta')
     expect(types).toEqual(['tool_arg_stream_start', ...written, 'tool_arg_stream_end', 'tool_start', 'tool_end'])
@@ -73,7 +73,7 @@ test.each([
 ])('an approval, %s: the stream stays open and continues', async (_, approved) => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'seller')
-  const received = await client.say('sell')
+  const received = await client.sendMessage('sell')
   const [request] = ofType(received, 'tool_approval_request')
   expect(request).toMatchObject({ toolName: 'sell', input: { what: 'flour' } })
   expect(request?.approvalId).toBe(`${request?.agentId}::${request?.toolCallId}`)
@@ -105,7 +105,7 @@ test.each([
 test('a client tool accepts only its result', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'guide')
-  const received = await client.say('where')
+  const received = await client.sendMessage('where')
   const [{ toolCallId = '' } = {}] = ofType(received, 'tool_start')
   expect(ofType(received, 'tool_end')).toEqual([])
   const forged = { kind: 'approval-response', approvalId: `r::${toolCallId}`, approved: true }
@@ -126,7 +126,7 @@ test('a client tool accepts only its result', async () => {
 test('a failed client tool ends once, with its error', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'guide')
-  const [{ toolCallId = '' } = {}] = ofType(await client.say('where'), 'tool_start')
+  const [{ toolCallId = '' } = {}] = ofType(await client.sendMessage('where'), 'tool_start')
   await client.submit({ kind: 'client-tool-result', toolCallId, error: 'no signal', errorCode: 'aborted' })
   const rest = await all(await client.follow())
   expect(ofType(rest, 'tool_end')).toMatchObject([
@@ -138,7 +138,7 @@ test('a failed client tool ends once, with its error', async () => {
 test('rejects a result for a call that waits for approval, and takes an error as a denial', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'seller')
-  const [{ toolCallId = '' } = {}] = ofType(await client.say('sell'), 'tool_approval_request')
+  const [{ toolCallId = '' } = {}] = ofType(await client.sendMessage('sell'), 'tool_approval_request')
   const before = (await backend.entries('s')).length
   const forged = await client.submit({ kind: 'client-tool-result', toolCallId, result: { sold: 'everything' } })
   expect([forged.status, forged.json.error?.code]).toEqual([400, 'answer_wrong_kind'])
@@ -152,7 +152,7 @@ test('rejects a result for a call that waits for approval, and takes an error as
 
 test('a tool that fails ends once, with its error', async () => {
   const backend = await openBackend()
-  const received = await new HelixClient(backend.url, 'breaker').say('break')
+  const received = await new HelixClient(backend.url, 'breaker').sendMessage('break')
   expect(ofType(received, 'tool_end')).toMatchObject([{ toolName: 'broken', result: null, providerExecuted: true }])
   expect(ofType(received, 'tool_end')[0]?.error).toBe('broken failed')
   expect(ofType(received, 'tool_output_error')).toEqual([])
@@ -161,7 +161,7 @@ test('a tool that fails ends once, with its error', async () => {
 test('a structured output is part of the stream and of the end', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'lister')
-  const received = await client.say('list')
+  const received = await client.sendMessage('list')
   expect(ofType(received, 'output')).toMatchObject([{ output: INVENTORY }])
   expect(received.at(-1)).toEqual({ type: 'end', finalOutput: INVENTORY })
   expect(await client.snapshot()).toMatchObject({ status: 'ended', output: INVENTORY })
@@ -172,19 +172,19 @@ test('a structured output is part of the stream and of the end', async () => {
 
 test('receives sources, files and a provider-executed tool', async () => {
   const backend = await openBackend()
-  const received = await new HelixClient(backend.url, 'librarian').say('sources')
+  const received = await new HelixClient(backend.url, 'librarian').sendMessage('sources')
   expect(ofType(received, 'source_url')).toMatchObject([{ url: 'https://example.test/mill', title: 'The mill' }])
   expect(ofType(received, 'source_document')).toMatchObject([
     { mediaType: 'text/plain', title: 'Notes', filename: 'notes.txt' },
   ])
   expect(ofType(received, 'file')).toMatchObject([{ mediaType: 'image/png' }])
-  const searched = await new HelixClient(backend.url, 'searcher', 'p').say('search')
+  const searched = await new HelixClient(backend.url, 'searcher', 'p').sendMessage('search')
   expect(ofType(searched, 'tool_end')).toMatchObject([{ toolName: 'web', result: { hits: 2 }, providerExecuted: true }])
 })
 
 test('sub-agent chunks have their own agent and the id of their call', async () => {
   const backend = await openBackend()
-  const received = await new HelixClient(backend.url, 'boss').say('count')
+  const received = await new HelixClient(backend.url, 'boss').sendMessage('count')
   const [start] = ofType(received, 'subagent_start')
   const [end] = ofType(received, 'subagent_end')
   expect(start).toMatchObject({
@@ -193,15 +193,15 @@ test('sub-agent chunks have their own agent and the id of their call', async () 
     callId: ofType(received, 'tool_start')[0]?.toolCallId,
   })
   expect(end).toMatchObject({ subSessionId: start?.subSessionId, result: 'Counted: sacks' })
-  const said = ofType(received, 'text_delta').filter(({ agentId }) => agentId === start?.subSessionId)
-  expect(said.map(({ delta }) => delta).join('')).toBe('Counted: sacks')
-  expect(new Set(said.map(({ agentType }) => agentType))).toEqual(new Set(['counted']))
+  const childDeltas = ofType(received, 'text_delta').filter(({ agentId }) => agentId === start?.subSessionId)
+  expect(childDeltas.map(({ delta }) => delta).join('')).toBe('Counted: sacks')
+  expect(new Set(childDeltas.map(({ agentType }) => agentType))).toEqual(new Set(['counted']))
 })
 
 test('an error in the middle of an answer keeps the text and fails the stream', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'stumbler')
-  const received = await client.say('go')
+  const received = await client.sendMessage('go')
   expect(textOf(received)).toBe('It began well')
   expect(ofType(received, 'error')).toMatchObject([{ code: 'provider_invalid_request', recoverable: false }])
   expect(received.at(-1)).toEqual({ type: 'fail', error: ofType(received, 'error')[0]?.error })
@@ -210,7 +210,7 @@ test('an error in the middle of an answer keeps the text and fails the stream', 
 
 test('interrupts of workflows and structured data are custom chunks', async () => {
   const backend = await openBackend()
-  const received = await new HelixClient(backend.url, 'asker').say('ask')
+  const received = await new HelixClient(backend.url, 'asker').sendMessage('ask')
   const added = received.flatMap(event =>
     event.type === 'chunk' && event.chunk.type === 'custom' && event.chunk.eventName === 'millrace'
       ? [(event.chunk.data as { chunk: { type: string } }).chunk.type]
@@ -218,16 +218,36 @@ test('interrupts of workflows and structured data are custom chunks', async () =
   )
   expect(added).toContain('interrupt')
   expect(received.at(-1)).toEqual({ type: 'status', status: 'paused' })
-  const painted = await new HelixClient(backend.url, 'painter', 'p').say('paint')
+  const painted = await new HelixClient(backend.url, 'painter', 'p').sendMessage('paint')
   expect(JSON.stringify(painted)).toContain('"structured-data"')
   expect(textOf(painted)).toBe('Painted.')
+})
+
+test('answers an interrupt with `response`', async () => {
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'asker')
+  const received = await client.sendMessage('ask')
+  const [interruptId] = received.flatMap(event => {
+    const data = event.type === 'chunk' && event.chunk.type === 'custom' ? event.chunk.data : undefined
+    const { chunk } = (data ?? {}) as { chunk?: { type: string; interruptId?: string } }
+    return chunk?.type === 'interrupt' ? [chunk.interruptId] : []
+  })
+  const answer = { kind: 'interrupt-response', interruptId }
+  expect(await client.submit({ ...answer, value: 'oats' })).toMatchObject({ status: 400 })
+  expect(await client.submit({ ...answer, response: 'oats' })).toMatchObject({
+    status: 200,
+    json: { status: 'accepted' },
+  })
 })
 
 test('runs a repeated request once', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
-  const [one, other] = await Promise.all([client.say('hi', { messageId: 'm1' }), client.say('hi', { messageId: 'm1' })])
-  await client.say('hi', { messageId: 'm1' })
+  const [one, other] = await Promise.all([
+    client.sendMessage('hi', { messageId: 'm1' }),
+    client.sendMessage('hi', { messageId: 'm1' }),
+  ])
+  await client.sendMessage('hi', { messageId: 'm1' })
   expect(textOf(one)).toBe(textOf(other))
   expect(backend.calls['teller']).toBe(1)
   // Without an id, a running request is the same, and a finished one is not.
@@ -256,7 +276,7 @@ test('returns the location of the stream if the client does not request one', as
 test('the id of every event, including the end, is its sequence', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
-  await client.say('hi')
+  await client.sendMessage('hi')
   let last: string | undefined
   for await (const { id, event } of events(await client.follow())) {
     if (event.type === 'chunk' && event.sequence !== undefined) expect(id).toBe(`${event.sequence}`)

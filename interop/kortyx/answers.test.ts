@@ -8,10 +8,10 @@ test('an approval is a choice with the input of its call, answered by yes and by
     const { backend, page } = await pageOf('seller')
     await page.send('sell')
     expect(page.last.types.slice(-4)).toEqual(['tool-call-start', 'interrupt', 'checkpoint', 'done'])
-    const [asked] = page.asked
-    expect(asked?.input).toMatchObject({ kind: 'choice', options: [{ id: 'approve' }, { id: 'deny' }] })
-    expect(asked?.meta).toMatchObject({ tool: 'sell', input: { what: 'flour' } })
-    if (asked) await page.respond(asked, [choice])
+    const [question] = page.questions
+    expect(question?.input).toMatchObject({ kind: 'choice', options: [{ id: 'approve' }, { id: 'deny' }] })
+    expect(question?.meta).toMatchObject({ tool: 'sell', input: { what: 'flour' } })
+    if (question) await page.respond(question, [choice])
     expect(textsOf(page)).toEqual(['So much for the flour.'])
     expect((await backend.view('s')).messages.at(-1)?.parts.find(part => 'approval' in part)).toMatchObject({
       state: choice === 'approve' ? 'output-available' : 'output-denied',
@@ -19,7 +19,7 @@ test('an approval is a choice with the input of its call, answered by yes and by
     expect(page.messages.length).toBe(4)
     const forged = new Page(`${backend.url}/api/kortyx/seller`)
     // The other answer with a used token.
-    if (asked) await forged.respond(asked, [choice === 'approve' ? 'deny' : 'approve'])
+    if (question) await forged.respond(question, [choice === 'approve' ? 'deny' : 'approve'])
     expect([forged.status, forged.refusal?.code]).toEqual([409, 'answer_already_settled'])
   }
 })
@@ -27,9 +27,9 @@ test('an approval is a choice with the input of its call, answered by yes and by
 test('a client tool is a text interrupt, answered with JSON', async () => {
   const { backend, page } = await pageOf('guide')
   await page.send('where?')
-  const [asked] = page.asked
-  expect(asked).toMatchObject({ input: { kind: 'text' }, meta: { kind: 'client-tool', input: { precise: false } } })
-  if (asked) await page.respond(asked, ['{"city":"Ulm"}'])
+  const [question] = page.questions
+  expect(question).toMatchObject({ input: { kind: 'text' }, meta: { kind: 'client-tool', input: { precise: false } } })
+  if (question) await page.respond(question, ['{"city":"Ulm"}'])
   expect(textsOf(page)).toEqual(['Now I know.'])
   expect(JSON.stringify((await backend.view('s')).messages)).toContain('"output":{"city":"Ulm"}')
 })
@@ -37,33 +37,33 @@ test('a client tool is a text interrupt, answered with JSON', async () => {
 test('a token resumes its interrupt once, and only in its session', async () => {
   const { backend, page } = await pageOf('asker')
   await page.send('ask')
-  const [asked] = page.asked
-  if (!asked) throw new Error('expected an interrupt, found none')
+  const [question] = page.questions
+  if (!question) throw new Error('expected an interrupt, found none')
   const other = new Page(`${backend.url}/api/kortyx/asker`, 'other')
   await other.send('ask')
   const refused = async (where: Page, ...args: Parameters<Page['respond']>) => {
     await where.respond(...args)
     return [where.status, where.refusal?.code, typeof where.refusal?.error]
   }
-  const { requestId } = asked
-  expect(await refused(other, asked, ['rye'])).toEqual([404, 'answer_unknown', 'string'])
+  const { requestId } = question
+  expect(await refused(other, question, ['rye'])).toEqual([404, 'answer_unknown', 'string'])
   expect(await refused(page, { requestId, resumeToken: requestId }, ['rye'])).toEqual([404, 'answer_unknown', 'string'])
   const nobody = new Page(`${backend.url}/api/kortyx/asker`, 'nobody')
-  expect(await refused(nobody, asked, ['rye'])).toEqual([404, 'session_unknown', 'string'])
-  expect(await refused(page, asked, ['wheat'])).toEqual([400, 'answer_invalid', 'string'])
+  expect(await refused(nobody, question, ['rye'])).toEqual([404, 'session_unknown', 'string'])
+  expect(await refused(page, question, ['wheat'])).toEqual([400, 'answer_invalid', 'string'])
   expect((await backend.view('s')).pendings.length).toBe(1)
-  await page.respond(asked, ['rye'])
+  await page.respond(question, ['rye'])
   expect(textsOf(page)).toEqual(['You chose "rye".'])
-  // The same answer again is the same request: it returns the outcome and runs nothing twice.
-  await page.respond(asked, ['rye'])
+  // A repeated answer is a repeated request: it returns the outcome and runs nothing twice.
+  await page.respond(question, ['rye'])
   expect(textsOf(page)).toEqual(['You chose "rye".'])
-  expect(await refused(page, asked, ['oats'])).toEqual([409, 'answer_already_settled', 'string'])
+  expect(await refused(page, question, ['oats'])).toEqual([409, 'answer_already_settled', 'string'])
   expect((await backend.view('s')).runs.length).toBe(1)
   // Answers in the history of a page are not turns.
   await page.send('ask me again')
-  expect(page.asked.length).toBe(1)
+  expect(page.questions.length).toBe(1)
   expect((await backend.view('s')).runs.length).toBe(2)
-  expect(await refused(page, asked, ['rye'])).toEqual([409, 'answer_already_settled', 'string'])
+  expect(await refused(page, question, ['rye'])).toEqual([409, 'answer_already_settled', 'string'])
 })
 
 test('rejects a token of another user, and an answer without permission', async () => {
@@ -78,27 +78,27 @@ test('rejects a token of another user, and an answer without permission', async 
   const as = (user: string) => new Page(`${backend.url}/api/kortyx/asker`, 's', { 'x-user': user })
   const ann = as('ann')
   await ann.send('ask')
-  const [asked] = ann.asked
-  if (!asked) throw new Error('expected an interrupt, found none')
+  const [question] = ann.questions
+  if (!question) throw new Error('expected an interrupt, found none')
   for (const [user, status, code] of [
     ['bob', 404, 'session_unknown'],
     ['eve', 403, 'forbidden'],
   ] as const) {
     const other = as(user)
-    await other.respond(asked, ['rye'])
+    await other.respond(question, ['rye'])
     expect([other.status, other.refusal?.code]).toEqual([status, code])
   }
-  await ann.respond(asked, ['rye'])
+  await ann.respond(question, ['rye'])
   expect(textsOf(ann)).toEqual(['You chose "rye".'])
 })
 
 test('of two concurrent answers with one token, one wins', async () => {
   const { backend, page } = await pageOf('asker')
   await page.send('ask')
-  const [asked] = page.asked
+  const [question] = page.questions
   const answer = async (choice: string) => {
     const other = new Page(`${backend.url}/api/kortyx/asker`)
-    if (asked) await other.respond(asked, [choice])
+    if (question) await other.respond(question, [choice])
     return other.status
   }
   expect((await Promise.all([answer('rye'), answer('oats')])).sort()).toEqual([200, 409])
@@ -107,13 +107,13 @@ test('of two concurrent answers with one token, one wins', async () => {
 test('a new message cancels an interrupt', async () => {
   const { backend, page } = await pageOf('asker')
   await page.send('ask')
-  const [asked] = page.asked
-  if (asked) await page.respond(asked, ['never mind'], { cancel: true })
-  expect(page.asked.length).toBe(1)
+  const [question] = page.questions
+  if (question) await page.respond(question, ['never mind'], { cancel: true })
+  expect(page.questions.length).toBe(1)
   const { runs, messages } = await backend.view('s')
   expect(runs.map(({ status }) => status)).toEqual(['interrupted', 'paused'])
   expect(messages.filter(({ role }) => role === 'user').length).toBe(2)
-  if (asked) await page.respond(asked, ['never mind'], { cancel: true })
+  if (question) await page.respond(question, ['never mind'], { cancel: true })
   expect([page.status, page.refusal?.code]).toEqual([409, 'answer_already_settled'])
 })
 
@@ -129,11 +129,11 @@ test('several interrupts can be pending, and open ones are sent again', async ()
   })
   const { backend, page } = await pageOf('twice', { agents: [seller], workflows: [] })
   await page.send('sell both')
-  const inputs = () => page.asked.map(({ meta }) => meta?.['input'])
+  const inputs = () => page.questions.map(({ meta }) => meta?.['input'])
   expect(inputs()).toEqual([{ what: 'rye' }, { what: 'oats' }])
-  if (page.asked[0]) await page.respond(page.asked[0], ['approve'])
+  if (page.questions[0]) await page.respond(page.questions[0], ['approve'])
   expect(inputs()).toEqual([{ what: 'oats' }])
-  if (page.asked[0]) await page.respond(page.asked[0], ['deny'])
+  if (page.questions[0]) await page.respond(page.questions[0], ['deny'])
   expect(textsOf(page)).toEqual(['Well.'])
   const states = (await backend.view('s')).messages.flatMap(({ parts }) =>
     parts.flatMap(part => ('toolCallId' in part ? [part.state] : [])),

@@ -127,10 +127,10 @@ test('a stopped run is not reported as complete', async () => {
 
 test('a page that aborts disconnects, and the run continues: Kortyx cannot stop a run', async () => {
   const { backend, page } = await pageOf('holder')
-  const gone = new AbortController()
-  const going = page.send('go', gone.signal)
+  const disconnect = new AbortController()
+  const going = page.send('go', disconnect.signal)
   await backend.gate.reached
-  gone.abort()
+  disconnect.abort()
   await expect(going).rejects.toThrow()
   backend.gate.open()
   const { runs } = await backend.view('s')

@@ -25,9 +25,9 @@ test('a Kortyx page talks to the server of the guide and answers its question', 
   const [, endpoint = ''] = /endpoint: '([^']+)'/.exec(guide) ?? []
   const page = new Page(new URL(endpoint, url).href)
   await page.send('grind')
-  const [asked] = page.asked
-  expect(asked?.input).toMatchObject({ question: 'Which grain?' })
-  if (asked) await page.respond(asked, ['rye'])
+  const [question] = page.questions
+  expect(question?.input).toMatchObject({ question: 'Which grain?' })
+  if (question) await page.respond(question, ['rye'])
   expect(page.last.text).toBe('We grind rye.')
 })
 

@@ -115,7 +115,7 @@ export class Page {
   }
 
   /** Interrupts of the last response. */
-  get asked(): readonly InterruptChunk[] {
+  get questions(): readonly InterruptChunk[] {
     return this.last.pieces.flatMap(piece => (piece.type === 'interrupt' ? [piece.chunk] : []))
   }
 

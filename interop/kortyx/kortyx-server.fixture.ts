@@ -5,7 +5,7 @@ import { type ChatRequest, ChatRequestSchema, resumeIn } from '@millrace/dialect
 import { type Listening, listen } from '../peers/listen.fixture.ts'
 
 export interface KortyxServer extends Listening {
-  readonly asked: readonly ChatRequest[]
+  readonly requests: readonly ChatRequest[]
 }
 
 const text = (delta: string, node = 'chat'): StreamChunk[] => {
@@ -60,22 +60,27 @@ function answerTo(body: ChatRequest): StreamChunk[] {
 
 /** Starts a server until the end of the test. */
 export async function openKortyx(): Promise<KortyxServer> {
-  const asked: ChatRequest[] = []
+  const requests: ChatRequest[] = []
   const server = await listen(async request => {
     const body = ChatRequestSchema.parse(await request.json())
-    asked.push(body)
-    const said = answerTo(body)
-    const isFailed = said.some(({ type }) => type === 'error')
+    requests.push(body)
+    const replyChunks = answerTo(body)
+    const isFailed = replyChunks.some(({ type }) => type === 'error')
     const sessionId = body.sessionId ?? ''
-    const checkpoint = { type: 'checkpoint', id: `cp-${asked.length}`, sessionId, turnIndex: asked.length } as const
+    const checkpoint = {
+      type: 'checkpoint',
+      id: `cp-${requests.length}`,
+      sessionId,
+      turnIndex: requests.length,
+    } as const
     const chunks: StreamChunk[] = [
       { type: 'session', sessionId },
-      ...said,
+      ...replyChunks,
       ...(isFailed ? [] : [checkpoint]),
       { type: 'done', data: { input: 'the state that its run began with' } },
     ]
     const events = [...chunks.map(chunk => JSON.stringify(chunk)), '[DONE]'].map(data => `data: ${data}\n\n`)
     return new Response(events.join(''), { headers: { 'content-type': 'text/event-stream' } })
   })
-  return { ...server, asked }
+  return { ...server, requests }
 }

@@ -17,12 +17,12 @@ test('our page works with a Kortyx server: text, a second turn, calls, errors', 
   await page.shows('ready', 'user sent: hi', 'assistant sent: You said: hi', 'user sent: call', called)
   await page.chat.sendMessage('fail')
   await expect.poll(() => page.status).toBe('error')
-  expect(server.asked.map(({ workflowId, messages }) => [workflowId, messages.length])).toEqual([
+  expect(server.requests.map(({ workflowId, messages }) => [workflowId, messages.length])).toEqual([
     ['chat', 1],
     ['chat', 3],
     ['chat', 5],
   ])
-  expect(server.asked[1]?.messages).toEqual([
+  expect(server.requests[1]?.messages).toEqual([
     { role: 'user', content: 'hi' },
     { role: 'assistant', content: 'You said: hi' },
     { role: 'user', content: 'call' },
@@ -50,7 +50,7 @@ test('answers an interrupt of a Kortyx server with its token', async () => {
   const [pending] = page.pending.pendings
   await page.chat.answer({ kind: 'interrupt', id: pending?.id ?? '', response: 'rye' })
   await page.shows('ready', 'user sent: ask', 'assistant sent: You chose rye.')
-  expect(server.asked.at(-1)?.messages.at(-1)?.metadata).toEqual({
+  expect(server.requests.at(-1)?.messages.at(-1)?.metadata).toEqual({
     resume: { token: 'token-1', requestId: 'human-1', selected: ['rye'] },
   })
 })

@@ -96,9 +96,9 @@ function expectInterrupts(connections: readonly Shown[], { live }: Recorded): vo
       ? [chunk.awaits.flatMap(({ kind, id }) => (kind === 'children' ? [] : [id])).sort()]
       : [],
   )
-  const asked = connections.map(({ pieces }) =>
+  const questions = connections.map(({ pieces }) =>
     pieces.flatMap(piece => (piece.type === 'interrupt' ? [piece.chunk.requestId] : [])).sort(),
   )
-  expect(asked.slice(0, awaited.length)).toEqual(awaited)
-  expect(asked.slice(awaited.length).flat()).toEqual([])
+  expect(questions.slice(0, awaited.length)).toEqual(awaited)
+  expect(questions.slice(awaited.length).flat()).toEqual([])
 }

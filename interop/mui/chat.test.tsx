@@ -10,7 +10,7 @@ const open = async (agent: string) => {
 
 test('receives text and reasoning, and a second turn', async () => {
   const { backend, page } = await open('teller')
-  await page.say('hi')
+  await page.sendMessage('hi')
   expect(page.errors).toEqual([])
   expect(page.last?.parts).toEqual([
     { type: 'step-start' },
@@ -19,7 +19,7 @@ test('receives text and reasoning, and a second turn', async () => {
   ])
   expect(page.last?.status).toBe('sent')
   expect(page.finished).toMatchObject([{ isAbort: false, isDisconnect: false, isError: false, finishReason: 'stop' }])
-  await page.say('again')
+  await page.sendMessage('again')
   expect(page.text).toBe('You said: again')
   expect((await backend.view('s')).messages.map(({ id }) => id)).toEqual(page.messages.map(({ id }) => id))
 })
@@ -32,8 +32,8 @@ test('posts only the new message of each turn, without a history', async () => {
     return fetch(input, init)
   }
   const page = new Page({ url: `${backend.url}/api/mui/teller`, conversationId: 's', fetch: watched })
-  await page.say('hi')
-  await page.say('again')
+  await page.sendMessage('hi')
+  await page.sendMessage('again')
   expect(page.errors).toEqual([])
   const parts = (text: string) => [{ type: 'text', text }]
   expect(bodies).toMatchObject([{ message: { parts: parts('hi') } }, { message: { parts: parts('again') } }])
@@ -43,7 +43,7 @@ test('posts only the new message of each turn, without a history', async () => {
 
 test('receives parallel tools with progress, several steps, replaced data and transient data', async () => {
   const { page } = await open('weigher')
-  await page.say('weigh')
+  await page.sendMessage('weigh')
   expect(page.errors).toEqual([])
   expect(page.text).toBe('I weigh both.|Oats are heavier.')
   const calls = page.last?.parts.flatMap(part => (part.type === 'tool' ? [part.toolInvocation] : []))
@@ -70,10 +70,10 @@ test.each([
   { approved: false, state: 'output-denied', reason: 'too dear' },
 ])('an approval continues in the same message: $approved', async ({ approved, state, output, reason }) => {
   const { page } = await open('seller')
-  const said = page.say('sell')
+  const sent = page.sendMessage('sell')
   const { approvalId = '' } = await page.callIn('sell', 'approval-requested')
   await page.chat.addToolApprovalResponse({ id: approvalId, approved, ...(reason && { reason }) })
-  await said
+  await sent
   expect(page.errors).toEqual([])
   expect(page.messages.length).toBe(2)
   expect(page.text).toBe('May I?|So much for the flour.')
@@ -83,7 +83,7 @@ test.each([
 
 test('answers an approval by its call id and rejects a forged one', async () => {
   const { backend, page } = await open('seller')
-  const said = page.say('sell')
+  const sent = page.sendMessage('sell')
   const { toolCallId } = await page.callIn('sell', 'approval-requested')
   await expect(page.adapter.answer({ kind: 'approval', id: 'forged', approved: true })).rejects.toMatchObject({
     code: 'transcript_refused',
@@ -92,43 +92,43 @@ test('answers an approval by its call id and rejects a forged one', async () => 
   expect(page.errors).toMatchObject([{ code: 'SEND_ERROR' }])
   expect((await backend.view('s')).pendings.length).toBe(1)
   await page.chat.addToolApprovalResponse({ id: toolCallId, approved: true })
-  await said
+  await sent
   expect(page.call('sell')?.output).toEqual({ sold: 'flour' })
 })
 
 test('answers a client tool through the adapter, because the MUI runtime has no client tools', async () => {
   const { page } = await open('guide')
-  const said = page.say('where')
+  const sent = page.sendMessage('where')
   const { toolCallId } = await page.callIn('locate', 'input-available')
   await page.adapter.answer({ kind: 'tool-result', id: toolCallId, output: { city: 'Ulm' } })
-  await said
+  await sent
   expect(page.text).toBe('Where are you?|Now I know.')
   expect(page.call('locate')).toMatchObject({ state: 'output-available', output: { city: 'Ulm' } })
 })
 
 test('an interrupt and its answer are parts of the message', async () => {
   const { page } = await open('asker')
-  const said = page.say('ask')
+  const sent = page.sendMessage('ask')
   const questions = () => (page.last?.parts ?? []).filter(({ type }) => type === 'data-millrace')
   await expect.poll(() => questions().length).toBe(1)
   const { data } = questions()[0] as { data: { chunk: { interruptId: string; input: unknown } } }
   expect(data.chunk.input).toMatchObject({ question: 'Rye or oats?' })
   await page.adapter.answer({ kind: 'interrupt', id: data.chunk.interruptId, response: 'rye' })
-  await said
+  await sent
   expect(questions().length).toBe(2)
   expect(page.text).toBe('You chose "rye".')
 })
 
 test('receives final structured objects, sources, files and provider-executed calls', async () => {
   const { backend, page } = await open('painter')
-  await page.say('paint')
+  await page.sendMessage('paint')
   expect(page.last?.parts).toContainEqual({
     type: 'data-millrace',
     id: 'structured:picture',
     data: { chunk: expect.objectContaining({ kind: 'final', data: { title: 'Mill', strokes: [1, 2] } }) },
   })
   const librarian = new Page({ url: `${backend.url}/api/mui/librarian` })
-  await librarian.say('read')
+  await librarian.sendMessage('read')
   expect(librarian.last?.parts).toEqual(
     expect.arrayContaining([
       expect.objectContaining({ type: 'source-url', title: 'The mill' }),
@@ -137,27 +137,27 @@ test('receives final structured objects, sources, files and provider-executed ca
     ]),
   )
   const searcher = new Page({ url: `${backend.url}/api/mui/searcher` })
-  await searcher.say('search')
+  await searcher.sendMessage('search')
   expect(searcher.call('web')).toMatchObject({ state: 'output-available', output: { hits: 2 }, providerExecuted: true })
   const lister = new Page({ url: `${backend.url}/api/mui/lister` })
-  await lister.say('list')
+  await lister.sendMessage('list')
   expect(JSON.stringify(lister.last?.parts)).toContain(JSON.stringify(INVENTORY.rows))
 })
 
 test('receives a failed tool call, and no sub-agent text in the message', async () => {
   const { backend, page } = await open('breaker')
-  await page.say('break')
+  await page.sendMessage('break')
   expect(page.call('broken')).toMatchObject({ state: 'output-error' })
   expect(page.text).toBe('It broke.')
   const boss = new Page({ url: `${backend.url}/api/mui/boss` })
-  await boss.say('count')
+  await boss.sendMessage('count')
   expect(boss.text).toBe('I ask.|They counted.')
   expect(boss.messages.length).toBe(2)
 })
 
 test('law 7: a failed run is an error with its reason, not a disconnect', async () => {
   const { page } = await open('stumbler')
-  await page.say('go')
+  await page.sendMessage('go')
   // The log discarded the attempt.
   expect(page.last?.parts).toEqual([])
   expect(page.last?.status).toBe('error')
@@ -167,7 +167,7 @@ test('law 7: a failed run is an error with its reason, not a disconnect', async 
 
 test('removes a discarded attempt', async () => {
   const { page } = await open('stammerer')
-  await page.say('go')
+  await page.sendMessage('go')
   expect(page.errors).toEqual([])
   expect(page.last?.parts).toEqual([
     { type: 'step-start' },
@@ -181,6 +181,6 @@ test('removes a discarded attempt', async () => {
 
 test('a rejected request is a send error', async () => {
   const { page } = await open('nobody')
-  await page.say('hi')
+  await page.sendMessage('hi')
   expect(page.errors).toMatchObject([{ code: 'SEND_ERROR', message: expect.stringContaining('nobody') }])
 })

@@ -18,14 +18,14 @@ test('resumes a cut connection: one text, one end, one run', async () => {
   onTestFinished(() => between.stop())
   const url = `${between.url(backend.url).replace(/\/$/, '')}/api/mui/holder`
   const page = new Page({ url, conversationId: 's' })
-  const said = page.say('go')
+  const sent = page.sendMessage('go')
   await backend.gate.reached
   await expect.poll(() => page.text).toBe('one two ')
   between.cut()
   await expect.poll(() => between.counts().connections).toBeGreaterThan(1)
   between.reset()
   backend.gate.open()
-  await said
+  await sent
   expect(page.last?.parts).toEqual([
     { type: 'step-start' },
     { type: 'text', text: 'one two three four', state: 'done' },
@@ -40,12 +40,12 @@ test('law 7: an unreachable server results in a disconnect, never in success', a
   const between = await proxy(backend.url)
   onTestFinished(() => between.stop())
   const url = `${between.url(backend.url).replace(/\/$/, '')}/api/mui/holder`
-  const page = new Page({ url, conversationId: 's', backoff: { first: 1, longest: 2 } })
-  const said = page.say('go')
+  const page = new Page({ url, conversationId: 's', backoff: { firstMs: 1, longestMs: 2 } })
+  const sent = page.sendMessage('go')
   await expect.poll(() => page.text).toBe('one two ')
   between.refuse(true)
   between.cut()
-  await said
+  await sent
   expect(page.last).toMatchObject({ status: 'error', parts: [{}, { type: 'text', text: 'one two ', state: 'done' }] })
   expect(page.errors.length).toBe(1)
   expect(page.finished).toMatchObject([{ isError: true, isDisconnect: true }])
@@ -64,7 +64,7 @@ test('retries a request after a lost response without running twice', async () =
   }
   let tries = 0
   const page = new Page({ url: `${backend.url}/api/mui/teller`, conversationId: 's', fetch: lost })
-  await page.say('hi')
+  await page.sendMessage('hi')
   expect(page.text).toBe('You said: hi')
   expect(tries).toBe(2)
   expect(backend.calls['teller']).toBe(1)
@@ -80,20 +80,20 @@ test('stop reaches the server; leaving the conversation or the page does not sto
     return fetch(input, init)
   }
   const page = new Page({ url, conversationId: 's', fetch: watched })
-  const said = page.say('go')
+  const sent = page.sendMessage('go')
   await backend.gate.reached
   await expect.poll(() => page.text).toBe('one two ')
-  const [asked] = signals.slice(-1)
+  const [lastSignal] = signals.slice(-1)
   page.chat.stopStreaming()
-  await said
+  await sent
   // No response body stays open.
-  expect(asked?.aborted).toBe(true)
+  expect(lastSignal?.aborted).toBe(true)
   expect(page.last?.status).toBe('cancelled')
   expect(page.finished).toMatchObject([{ isAbort: true }])
   await expect.poll(() => statusOf(backend)).toBe('interrupted')
 
   const other = new Page({ url, conversation: 't' })
-  void other.say('go')
+  void other.sendMessage('go')
   await expect.poll(() => other.text).toBe('one two ')
   await other.chat.setActiveConversation('s')
   expect(other.messages.map(({ status }) => status)).toEqual(['sent', 'cancelled'])
@@ -107,7 +107,7 @@ test('stop reaches the server; leaving the conversation or the page does not sto
 
 test('after a reload the history is loaded and the streaming answer continues, which the MUI runtime alone cannot do', async () => {
   const { backend, url, page } = await open('holder')
-  void page.say('go')
+  void page.sendMessage('go')
   await expect.poll(() => page.text).toBe('one two ')
   page.leave()
   const again = new Page({ url, conversation: 's' })
@@ -121,7 +121,7 @@ test('after a reload the history is loaded and the streaming answer continues, w
 
 test('a pending approval survives a reload and can be answered', async () => {
   const { backend, url, page } = await open('seller')
-  void page.say('sell')
+  void page.sendMessage('sell')
   await page.callIn('sell', 'approval-requested')
   page.leave()
   const again = new Page({ url, conversation: 's' })
@@ -135,12 +135,12 @@ test('a pending approval survives a reload and can be answered', async () => {
 
 test('one page answers and the other continues', async () => {
   const { url, page } = await open('seller')
-  const said = page.say('sell')
+  const sent = page.sendMessage('sell')
   const { approvalId = '' } = await page.callIn('sell', 'approval-requested')
   const other = new Page({ url, conversation: 's' })
   await other.callIn('sell', 'approval-requested')
   await other.chat.addToolApprovalResponse({ id: approvalId, approved: true })
-  await said
+  await sent
   expect(page.text).toBe('May I?|So much for the flour.')
 })
 
@@ -170,7 +170,7 @@ test('regenerate, retry and edit rewind the log, and the page shows it', async (
 
 test('loads history in pages, and lists conversations', async () => {
   const { backend, url, page } = await open('teller')
-  for (let i = 0; i < 26; i++) await page.say(`${i}`)
+  for (let i = 0; i < 26; i++) await page.sendMessage(`${i}`)
   const again = new Page({ url, conversation: 's' })
   await expect.poll(() => again.messages.length).toBe(50)
   expect(again.chat.hasMoreHistory).toBe(true)
@@ -188,7 +188,7 @@ test('works in strict mode, where effects run twice', async () => {
   const { backend, url, page } = await open('stammerer')
   page.leave()
   const strict = new Page({ url, conversation: 's', isStrict: true })
-  await strict.say('go')
+  await strict.sendMessage('go')
   expect(strict.errors).toEqual([])
   expect(strict.text).toBe('The wheel turns.')
   expect(backend.calls['stammerer']).toBe(2)
@@ -202,6 +202,9 @@ test('sends a file with a message', async () => {
     attachments: [{ localId: '1', file, status: 'queued' }],
   })
   expect(page.errors).toEqual([])
-  const [said] = (await backend.view('s')).messages
-  expect(said?.parts).toMatchObject([{ type: 'text' }, { type: 'file', mediaType: 'text/plain', filename: 'rye.txt' }])
+  const [message] = (await backend.view('s')).messages
+  expect(message?.parts).toMatchObject([
+    { type: 'text' },
+    { type: 'file', mediaType: 'text/plain', filename: 'rye.txt' },
+  ])
 })

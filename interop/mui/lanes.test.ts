@@ -8,8 +8,8 @@ import { readThrough, shown } from './read-through.fixture.ts'
 const runId = 'run-1'
 
 /** Entries of lanes; `child` is a sub-agent's. */
-const entries = (...said: readonly (readonly [lane: string, chunk: Chunk])[]): Entry[] =>
-  said.map(([lane, chunk], i) => ({
+const entries = (...written: readonly (readonly [lane: string, chunk: Chunk])[]): Entry[] =>
+  written.map(([lane, chunk], i) => ({
     sequence: i + 1,
     timestamp: 1_700_000_000_000 + i,
     origin: { runId, lane, agentId: lane === 'child' ? 'child' : runId, agentType: 'writer', step: 1 },

@@ -22,13 +22,13 @@ const rolesOf = (page: Page) => page.messages.map(({ role }) => role)
 test('a message that is sent before the history is loaded stays after it and is answered', async () => {
   const { backend, gate, url, held } = await open('teller')
   const before = new Page({ url, conversationId: 's' })
-  await before.say('first')
+  await before.sendMessage('first')
   const page = new Page({ url, conversation: 's', fetch: held })
   await gate.reached
-  const said = page.say('second')
+  const sent = page.sendMessage('second')
   await expect.poll(() => rolesOf(page)).toEqual(['user'])
   gate.open()
-  await said
+  await sent
   expect(page.errors).toEqual([])
   expect(page.messages.map(({ id }) => id)).toEqual((await backend.view('s')).messages.map(({ id }) => id))
   expect(page.messages.map(({ status }) => status)).toEqual(['sent', 'sent', 'sent', 'sent'])
@@ -39,17 +39,17 @@ test('stop before sending cancels the message; switching conversations does not'
   const { backend, gate, url, held } = await open('teller')
   const page = new Page({ url, conversation: 's', fetch: held })
   await gate.reached
-  const stopped = page.say('not this')
+  const stopped = page.sendMessage('not this')
   page.chat.stopStreaming()
   await stopped
-  const gone = page.say('but this')
+  const abandoned = page.sendMessage('but this')
   await page.chat.setActiveConversation('t')
-  await gone
+  await abandoned
   await expect.poll(async () => (await backend.view('s')).runs.at(-1)?.status).toBe('completed')
   expect(JSON.stringify((await backend.view('s')).messages)).not.toContain('not this')
   expect(page.messages).toEqual([])
   // A message goes to the current conversation.
-  await page.say('here')
+  await page.sendMessage('here')
   expect((await backend.view('t')).messages.length).toBe(2)
   gate.open()
 })
@@ -57,10 +57,10 @@ test('stop before sending cancels the message; switching conversations does not'
 test('stop resolves a pending approval, and a later answer is rejected and reverted', async () => {
   const { backend, url } = await open('seller')
   const page = new Page({ url, conversationId: 's' })
-  const said = page.say('sell')
+  const sent = page.sendMessage('sell')
   const { toolCallId, approvalId } = await page.callIn('sell', 'approval-requested')
   page.chat.stopStreaming()
-  await said
+  await sent
   await page.callIn('sell', 'output-error')
   expect(page.last?.status).toBe('cancelled')
   expect(page.text).toBe('May I?')
@@ -79,12 +79,12 @@ test('stop resolves a pending approval, and a later answer is rejected and rever
 test('rejects a different second answer by either id, and accepts the same one', async () => {
   const { url } = await open('seller')
   const page = new Page({ url, conversationId: 's' })
-  const said = page.say('sell')
+  const sent = page.sendMessage('sell')
   const { toolCallId, approvalId = '' } = await page.callIn('sell', 'approval-requested')
   const other = new Page({ url, conversation: 's' })
   await other.callIn('sell', 'approval-requested')
   await page.adapter.answer({ kind: 'approval', id: toolCallId, approved: false })
-  await said
+  await sent
   await page.adapter.answer({ kind: 'approval', id: toolCallId, approved: false })
   for (const adapter of [page.adapter, other.adapter])
     for (const id of [toolCallId, approvalId])

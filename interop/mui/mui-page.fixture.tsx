@@ -35,14 +35,14 @@ export class Page {
   #state: (() => readonly ChatMessage[]) | undefined
 
   constructor({ conversation, isStrict = false, ...options }: PageOptions) {
-    this.adapter = createMuiAdapter({ backoff: { first: 5, longest: 50 }, ...options })
+    this.adapter = createMuiAdapter({ backoff: { firstMs: 5, longestMs: 50 }, ...options })
     const adapter: ChatAdapter = this.adapter
-    const given = conversation === undefined ? {} : { initialActiveConversationId: conversation }
+    const props = conversation === undefined ? {} : { initialActiveConversationId: conversation }
     const onToolCall: ChatOnToolCall = ({ toolCall }) => void this.toolStates.push(toolCall.state)
     const { unmount } = mount(
       <ChatProvider
         adapter={adapter}
-        {...given}
+        {...props}
         onData={part => void this.data.push(part)}
         onFinish={payload => void this.finished.push(payload)}
         onError={error => void this.errors.push(error)}
@@ -80,7 +80,7 @@ export class Page {
     return (this.last?.parts ?? []).flatMap(part => (part.type === 'text' ? [part.text] : [])).join('|')
   }
 
-  async say(text: string): Promise<void> {
+  async sendMessage(text: string): Promise<void> {
     await this.chat.sendMessage({ parts: [{ type: 'text', text }] })
   }
 

@@ -21,18 +21,18 @@ export const shown = ({ state }: ChatStore, { runId }: FinishedRun): Partial<Cha
 function body({ live, runId }: FinishedRun, after: number, pieces: number): ReadableStream<Uint8Array> {
   const encoder = muiDialect.encoder({ runId })
   const lines: string[] = []
-  const say = (event: unknown, eventId: string) => lines.push(`data: ${JSON.stringify({ eventId, chunk: event })}\n\n`)
+  const send = (event: unknown, eventId: string) => lines.push(`data: ${JSON.stringify({ eventId, chunk: event })}\n\n`)
   let isFirst = after > 0
   for (const entry of live) {
     const events = encoder.encode(entry)
     if (entry.sequence <= after) continue
-    if (isFirst) for (const event of encoder.resume()) say(event, `${entry.sequence}.0`)
+    if (isFirst) for (const event of encoder.resume()) send(event, `${entry.sequence}.0`)
     isFirst = false
     // The last line is cut before its end.
     const isCut = lines.length >= pieces
-    for (const [i, event] of events.slice(0, isCut ? 1 : events.length).entries()) say(event, `${entry.sequence}.${i}`)
+    for (const [i, event] of events.slice(0, isCut ? 1 : events.length).entries()) send(event, `${entry.sequence}.${i}`)
     if (isCut) break
-    say({ type: 'millrace' }, `${entry.sequence}`)
+    send({ type: 'millrace' }, `${entry.sequence}`)
   }
   const isWhole = lines.length < pieces
   const text = new TextEncoder().encode(lines.join(''))
@@ -57,11 +57,11 @@ export async function readThrough(run: FinishedRun, cuts: readonly number[], flu
   const left = [...cuts]
   const fetch = async (input: RequestInfo | URL): Promise<Response> => {
     const after = Number(new URL(String(input)).searchParams.get('after') ?? 0)
-    const most = left.shift() ?? Number.POSITIVE_INFINITY
-    return new Response(body(run, after, most), { headers: { 'x-run-id': run.runId } })
+    const max = left.shift() ?? Number.POSITIVE_INFINITY
+    return new Response(body(run, after, max), { headers: { 'x-run-id': run.runId } })
   }
   const url = 'http://mill.test/api/mui/program'
-  const adapter = createMuiAdapter({ url, fetch, backoff: { first: 1, longest: 1 } })
+  const adapter = createMuiAdapter({ url, fetch, backoff: { firstMs: 1, longestMs: 1 } })
   const store = new ChatStore({})
   const updates: Partial<ChatMessage>[] = []
   adapter.subscribe({

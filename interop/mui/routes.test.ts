@@ -7,7 +7,7 @@ import type { ChatStreamEnvelope } from '@mui/x-chat-headless/types'
 import { expect, test } from 'vitest'
 import { type Backend, openBackend } from '../backend.fixture.ts'
 
-const say = (backend: Backend, agent: string, body: object) =>
+const post = (backend: Backend, agent: string, body: object) =>
   fetch(`${backend.url}/api/mui/${agent}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -36,7 +36,7 @@ const streamOf = (envelopes: readonly ChatStreamEnvelope[]) =>
 
 test('envelopes can be passed to the MUI runtime unchanged, cut anywhere, and resumed from the last id', async () => {
   const backend = await openBackend()
-  const { envelopes, ids } = await read(await say(backend, 'teller', { message }))
+  const { envelopes, ids } = await read(await post(backend, 'teller', { message }))
   const eventIds = envelopes.map(({ eventId }) => eventId)
   expect(new Set(eventIds).size).toBe(eventIds.length)
   // No sequences: they would have gaps, and the MUI runtime would wait for the missing ones forever.
@@ -66,11 +66,11 @@ test('envelopes can be passed to the MUI runtime unchanged, cut anywhere, and re
 
 test('an answer returns what follows it, with a start that names the message', async () => {
   const backend = await openBackend()
-  const asked = await read(await say(backend, 'seller', { message }))
-  expect(asked.envelopes.at(-1)?.chunk).toMatchObject({ type: 'finish', finishReason: 'tool-calls' })
+  const reply = await read(await post(backend, 'seller', { message }))
+  expect(reply.envelopes.at(-1)?.chunk).toMatchObject({ type: 'finish', finishReason: 'tool-calls' })
   const [pending] = (await backend.view('s')).pendings
   const answers = [{ kind: 'approval', id: pending?.id, approved: true }]
-  const { envelopes } = await read(await say(backend, 'seller', { answers }))
+  const { envelopes } = await read(await post(backend, 'seller', { answers }))
   const [first] = envelopes.map(({ chunk }) => chunk as MuiEvent).filter(({ type }) => type !== 'millrace')
   expect(first).toMatchObject({ type: 'start', messageId: (await backend.view('s')).messages[1]?.id })
   expect(JSON.stringify(envelopes)).toContain('So much for the flour.')
@@ -81,11 +81,11 @@ test('rejects unknown sessions and invalid positions', async () => {
   const get = (path: string) => fetch(`${backend.url}/api/mui/teller/${path}`)
   expect((await get('s/stream')).status).toBe(204)
   expect(await (await get('s/messages')).json()).toEqual({ messages: [], hasMore: false })
-  await read(await say(backend, 'teller', { message }))
+  await read(await post(backend, 'teller', { message }))
   expect((await get('s/stream')).status).toBe(204)
   expect((await get('s/stream?run=other')).status).toBe(404)
   const { runId } = (await backend.view('s')).runs[0] as { runId: string }
   const bad = await get(`s/stream?run=${runId}&after=x`)
   expect([bad.status, await bad.json()]).toMatchObject([400, { error: { code: 'cursor_invalid' } }])
-  expect((await say(backend, 'teller', { conversationId: 'a\u0000', message })).status).toBe(400)
+  expect((await post(backend, 'teller', { conversationId: 'a\u0000', message })).status).toBe(400)
 })

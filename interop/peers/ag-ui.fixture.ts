@@ -8,7 +8,7 @@ import { type Listening, listen } from './listen.fixture.ts'
 
 export class AgUiServer {
   readonly gate = new Gate()
-  readonly asked: RunAgentInput[] = []
+  readonly inputs: RunAgentInput[] = []
   readonly left = Promise.withResolvers<void>()
   calls = 0
   #ids = 0
@@ -183,7 +183,7 @@ export class AgUiServer {
 
   async answer(request: Request): Promise<Response> {
     const input = RunAgentInputSchema.parse(await request.json()) as RunAgentInput
-    this.asked.push(input)
+    this.inputs.push(input)
     request.signal.addEventListener('abort', () => this.left.resolve())
     const events = this.#events(input, request.signal)
     const body = new ReadableStream<Uint8Array>({

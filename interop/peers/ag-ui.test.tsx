@@ -17,7 +17,7 @@ test('the page answers an interrupt', async () => {
   expect(pending).toMatchObject({ kind: 'interrupt', interrupt: { input: { kind: 'text', question: 'Why?' } } })
   await page.pending.answer({ kind: 'interrupt', id: pending?.id ?? '', response: { approved: true } })
   await expect.poll(() => page.status).toBe('ready')
-  const [first, second] = server.asked
+  const [first, second] = server.inputs
   expect(second).toMatchObject({
     threadId: first?.threadId,
     parentRunId: first?.runId,
@@ -36,12 +36,12 @@ test('sends the page’s tools, the agent’s own message ids, and state in both
   await expect.poll(() => page.lines.length).toBe(3)
   await expect.poll(() => page.status).toBe('ready')
   await page.chat.sendMessage('bye')
-  await expect.poll(() => server.asked.length).toBe(3)
-  expect(server.asked[0]).toMatchObject({ tools, forwardedProps: { page: 7 }, threadId: page.chat.sessionId })
-  expect(server.asked[0]?.state).toEqual({})
+  await expect.poll(() => server.inputs.length).toBe(3)
+  expect(server.inputs[0]).toMatchObject({ tools, forwardedProps: { page: 7 }, threadId: page.chat.sessionId })
+  expect(server.inputs[0]?.state).toEqual({})
   // A state delta that does not apply is ignored. The others stay.
-  expect(server.asked[2]?.state).toEqual({ sacks: 2, rye: { kilos: [4, 6] } })
-  expect(server.asked[2]?.messages.map(({ id, role }) => (role === 'user' ? role : `${role} ${id}`))).toEqual([
+  expect(server.inputs[2]?.state).toEqual({ sacks: 2, rye: { kilos: [4, 6] } })
+  expect(server.inputs[2]?.messages.map(({ id, role }) => (role === 'user' ? role : `${role} ${id}`))).toEqual([
     'user',
     'user',
     'reasoning thought-1',
@@ -79,14 +79,14 @@ test.each([
     'user sent: hi',
     expect.stringContaining('You said: hi') as never,
   )
-  const { messages = [] } = server.asked[1] ?? {}
+  const { messages = [] } = server.inputs[1] ?? {}
   expect(messages.filter(({ role }) => role === 'user')).toHaveLength(2)
   // A complete message keeps the id of the server.
   if (verb === 'whole')
     expect(messages.slice(1, -1).map(({ role }) => role)).toEqual(['reasoning', 'assistant', 'tool', 'assistant'])
 })
 
-test('earlier messages of the session stand before new ones and are sent with the next turn', async () => {
+test('shows earlier messages of the session before new ones and sends them with the next turn', async () => {
   const { server, url } = await openAgUi()
   const page = new Page({ connection: agUi({ api: url }) })
   const { messageId } = await page.chat.sendMessage('remember')
@@ -95,7 +95,7 @@ test('earlier messages of the session stand before new ones and are sent with th
   await page.chat.sendMessage('remember')
   const both = ['user sent: remember', 'assistant sent: An answer.']
   await page.shows('ready', ...before, ...both, ...both)
-  expect(server.asked[1]?.messages.map(({ id, role }) => (role === 'user' ? id : role))).toEqual([
+  expect(server.inputs[1]?.messages.map(({ id, role }) => (role === 'user' ? id : role))).toEqual([
     'past-1',
     'reasoning',
     'assistant',

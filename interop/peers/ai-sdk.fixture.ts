@@ -13,7 +13,7 @@ const usage = {
   outputTokens: { total: 5, text: 5, reasoning: undefined },
 } as const
 
-const said = (text: string): LanguageModelV4StreamPart[] => [
+const textParts = (text: string): LanguageModelV4StreamPart[] => [
   { type: 'text-start', id: '0' },
   ...text.split(/(?<= )/).map(delta => ({ type: 'text-delta' as const, id: '0', delta })),
   { type: 'text-end', id: '0' },
@@ -47,7 +47,8 @@ export class AiSdkServer {
   /** Where `hold` waits in the middle of its answer. */
   readonly gate = new Gate()
   /** Bodies of the requests. */
-  readonly asked: { readonly trigger: string; readonly messages: UIMessage[]; readonly [name: string]: unknown }[] = []
+  readonly requests: { readonly trigger: string; readonly messages: UIMessage[]; readonly [name: string]: unknown }[] =
+    []
   /** Number of model calls. */
   calls = 0
   /** Resolved when a client disconnects or reconnects. */
@@ -70,7 +71,7 @@ export class AiSdkServer {
       const isFirst = prompt.length - 1 === at
       const parts = isFirst
         ? this.#first(text)
-        : said(`Then: ${JSON.stringify(prompt.at(-1)?.content).includes('denied') ? 'no' : 'yes'}.`)
+        : textParts(`Then: ${JSON.stringify(prompt.at(-1)?.content).includes('denied') ? 'no' : 'yes'}.`)
       const isCall = parts.some(part => part !== 'gate' && part.type === 'tool-call')
       const { gate } = this
       abortSignal?.addEventListener('abort', () => this.left.resolve())
@@ -98,29 +99,29 @@ export class AiSdkServer {
     const [verb] = text.split(' ')
     switch (verb) {
       case 'weigh':
-        return [...said('I weigh. '), ...call('weigh', { what: 'rye' })]
+        return [...textParts('I weigh. '), ...call('weigh', { what: 'rye' })]
       case 'sell':
         return call('sell', { what: 'flour' })
       case 'locate':
         return call('locate', { precise: true })
       case 'break':
-        return [...said('It began well').slice(0, -1), { type: 'error', error: new Error('no more') }]
+        return [...textParts('It began well').slice(0, -1), { type: 'error', error: new Error('no more') }]
       case 'hold':
-        return [...said('one two ').slice(0, -1), 'gate', ...said('three').slice(1)]
+        return [...textParts('one two ').slice(0, -1), 'gate', ...textParts('three').slice(1)]
       default:
         return [
           { type: 'reasoning-start', id: '0' },
           { type: 'reasoning-delta', id: '0', delta: 'What did they say?' },
           { type: 'reasoning-end', id: '0' },
-          ...said(`You said: ${text}`),
+          ...textParts(`You said: ${text}`),
         ]
     }
   }
 
   async answer(request: Request): Promise<Response> {
     if (request.method === 'GET') return this.#again()
-    const body = (await request.json()) as AiSdkServer['asked'][number]
-    this.asked.push(body)
+    const body = (await request.json()) as AiSdkServer['requests'][number]
+    this.requests.push(body)
     const { messages } = body
     const result = streamText({
       model: this.#model,
@@ -134,7 +135,7 @@ export class AiSdkServer {
     })
     return result.toUIMessageStreamResponse({
       originalMessages: messages,
-      generateMessageId: () => `message-${this.asked.length}`,
+      generateMessageId: () => `message-${this.requests.length}`,
       onError: error => (error as Error).message,
       ...(this.#isResumable && { consumeSseStream: ({ stream }) => this.#keep(stream) }),
     })

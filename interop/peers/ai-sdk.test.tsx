@@ -16,20 +16,20 @@ test('sends the requests of the server’s own client', async () => {
   await expect.poll(() => page.lines.length).toBe(4)
   await expect.poll(() => page.status).toBe('ready')
   await page.chat.regenerate()
-  await expect.poll(() => server.asked.length).toBe(3)
+  await expect.poll(() => server.requests.length).toBe(3)
   await expect.poll(() => page.status).toBe('ready')
   await page.chat.edit(messageId, 'HI')
-  await expect.poll(() => server.asked.length).toBe(4)
-  const asked = server.asked.map(({ trigger, messageId, messages }) => [trigger, messageId, messages.length])
-  expect(asked).toEqual([
+  await expect.poll(() => server.requests.length).toBe(4)
+  const requests = server.requests.map(({ trigger, messageId, messages }) => [trigger, messageId, messages.length])
+  expect(requests).toEqual([
     ['submit-message', undefined, 1],
     ['submit-message', undefined, 3],
     ['regenerate-message', 'message-2', 3],
     ['submit-message', messageId, 1],
   ])
   // The answer keeps the id of the server.
-  expect(server.asked[2]?.messages[1]?.id).toBe('message-1')
-  expect(server.asked[0]).toMatchObject({ id: page.chat.sessionId, locale: 'nl', page: 7 })
+  expect(server.requests[2]?.messages[1]?.id).toBe('message-1')
+  expect(server.requests[0]).toMatchObject({ id: page.chat.sessionId, locale: 'nl', page: 7 })
 })
 
 test('resumes a cut connection on a resumable server with one model call', async () => {

@@ -82,8 +82,8 @@ describe.each(DIALECTS)('%s', (name, connect) => {
     const backend = await openBackend()
     const chat = createChat({ connection: connect(backend, agent) })
     onTestFinished(chat.start())
-    for (const said of ONCE.has(agent) ? ['one'] : ['one', 'two']) {
-      await chat.sendMessage(said)
+    for (const text of ONCE.has(agent) ? ['one'] : ['one', 'two']) {
+      await chat.sendMessage(text)
       await converse(chat)
     }
     expect(chat.state.error).toBeUndefined()
@@ -94,17 +94,17 @@ describe.each(DIALECTS)('%s', (name, connect) => {
     expect(plain(chat.store.view().structured)).toEqual(plain(view.structured))
   })
 
-  test('regenerate and edit change the log and the page alike', async () => {
+  test('regenerate and edit change the log and the page in the same way', async () => {
     const backend = await openBackend()
     const chat = createChat({ connection: connect(backend, 'teller') })
     onTestFinished(chat.start())
-    const said = async (asked: Promise<unknown>) => {
-      await asked
+    const outcomeOf = async (request: Promise<unknown>) => {
+      await request
       expect(await settled(chat)).toBe('ready')
     }
-    await said(chat.sendMessage('one'))
-    await said(chat.sendMessage('two'))
-    await said(chat.regenerate())
+    await outcomeOf(chat.sendMessage('one'))
+    await outcomeOf(chat.sendMessage('two'))
+    await outcomeOf(chat.regenerate())
     expect(backend.calls['teller']).toBe(3)
     const { messages } = chat.store
     expect(messages.length).toBe(4)
@@ -116,15 +116,15 @@ describe.each(DIALECTS)('%s', (name, connect) => {
       expect(backend.calls['teller']).toBe(3)
       return
     }
-    await said(chat.edit(messages[2]?.id ?? '', 'TWO'))
-    await said(chat.edit(chat.store.messages[2]?.id ?? '', 'Two'))
+    await outcomeOf(chat.edit(messages[2]?.id ?? '', 'TWO'))
+    await outcomeOf(chat.edit(chat.store.messages[2]?.id ?? '', 'Two'))
     expect(backend.calls['teller']).toBe(5)
     const view = async () => plain((await backend.view(chat.state.sessionId as string)).messages)
     expect(plain(chat.store.messages)).toEqual(await view())
     expect(textsOf(chat)).toEqual(['one', 'You said: one', 'Two', 'You said: Two'])
     if (!hasIds) return
-    await said(chat.edit(messages[0]?.id ?? '', 'ONE'))
-    await said(chat.sendMessage('three'))
+    await outcomeOf(chat.edit(messages[0]?.id ?? '', 'ONE'))
+    await outcomeOf(chat.sendMessage('three'))
     expect(textsOf(chat)).toEqual(['ONE', 'You said: ONE', 'three', 'You said: three'])
     expect(plain(chat.store.messages)).toEqual(await view())
   })

@@ -30,8 +30,8 @@ test.each(['teller', 'weigher', 'seller', 'guide', 'searcher', 'asker'])('%s', a
   await expect.poll(() => first.store.messages.length).toBe(2)
   const again = open(api)
   await expect.poll(() => shown(again)).toEqual(shown(first))
-  const asked = ({ store }: Chat) => store.pendings.map(({ kind }) => kind)
-  await expect.poll(() => asked(again)).toEqual(asked(first))
+  const pendingKinds = ({ store }: Chat) => store.pendings.map(({ kind }) => kind)
+  await expect.poll(() => pendingKinds(again)).toEqual(pendingKinds(first))
   expect(backend.calls[agent] ?? 0).toBeLessThan(3)
 })
 

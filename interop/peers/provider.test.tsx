@@ -20,6 +20,6 @@ test('warns that a connection created during render starts a new chat each time'
   await expect.poll(() => page.lines.length).toBe(2)
   page.render({ connection: agUi({ api: url }) })
   expect(page.lines).toEqual([])
-  expect(warn.mock.calls.map(([said]) => String(said))).toEqual([expect.stringContaining('got a new connection')])
+  expect(warn.mock.calls.map(([warning]) => String(warning))).toEqual([expect.stringContaining('got a new connection')])
   warn.mockRestore()
 })

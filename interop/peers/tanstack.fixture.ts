@@ -64,7 +64,7 @@ const tools = [
 
 export class TanstackServer {
   readonly gate = new Gate()
-  readonly asked: Awaited<ReturnType<typeof chatParamsFromRequest>>[] = []
+  readonly requests: Awaited<ReturnType<typeof chatParamsFromRequest>>[] = []
   readonly left = Promise.withResolvers<void>()
   readonly back = Promise.withResolvers<void>()
   calls = 0
@@ -147,7 +147,7 @@ export class TanstackServer {
     if (request.headers.has('last-event-id')) this.back.resolve()
     const durability = this.#isDurable ? { adapter: memoryStream(request), batch: 1 } : undefined
     const params = await chatParamsFromRequest(request)
-    this.asked.push(params)
+    this.requests.push(params)
     const abortController = new AbortController()
     request.signal.addEventListener('abort', () => {
       this.left.resolve()

@@ -30,13 +30,13 @@ test('each connection has all pending interrupts of its run and ends once', asyn
     const run = await recorded(scenario)
     const connections = connectionsOf(tanstackAgUiDialect.encoder(), run)
     const awaited = run.live.flatMap(({ chunk }) => (chunk.type === 'run-paused' ? [chunk.awaits.length] : []))
-    const asked = connections.map(events => {
+    const questionCounts = connections.map(events => {
       const last = events.at(-1)
       expect(last?.type).toMatch(/^RUN_(FINISHED|ERROR)$/)
       expect(events.filter(({ type }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR').length).toBe(1)
       return last?.type === 'RUN_FINISHED' && last.outcome?.type === 'interrupt' ? last.outcome.interrupts.length : 0
     })
-    expect(asked).toEqual([...awaited, ...asked.slice(awaited.length).map(() => 0)])
+    expect(questionCounts).toEqual([...awaited, ...questionCounts.slice(awaited.length).map(() => 0)])
   })
   await fc.assert(property, { numRuns: multiplied(20) })
 })
@@ -84,22 +84,24 @@ function joined(parts: readonly Shown[]): Shown[] {
 
 function expectSameContent(messages: readonly UIMessage[], { view, runId }: Recorded): void {
   const ours = view.messages.filter((message): message is Message => message.runId === runId && message.role !== 'user')
-  const own = ours.filter(({ agentId }) => agentId === undefined || agentId === runId).flatMap(({ parts }) => parts)
-  const calls = own.filter(part => 'toolCallId' in part)
+  const mainParts = ours
+    .filter(({ agentId }) => agentId === undefined || agentId === runId)
+    .flatMap(({ parts }) => parts)
+  const calls = mainParts.filter(part => 'toolCallId' in part)
   const parts = messages.filter(({ role }) => role === 'assistant').flatMap(message => message.parts)
 
   const theirs = parts.flatMap((part): Shown[] => {
     if (part.type === 'text') return [{ text: part.content }]
     return part.type === 'tool-call' ? [{ call: part.id, input: JSON.parse(part.arguments) }] : []
   })
-  const meant = own.flatMap((part): Shown[] => {
+  const meant = mainParts.flatMap((part): Shown[] => {
     if (part.type === 'text') return [{ text: part.text }]
     return 'toolCallId' in part ? [{ call: part.toolCallId, input: part.input }] : []
   })
   expect(joined(theirs)).toEqual(joined(meant))
 
   const thought = parts.flatMap(part => (part.type === 'thinking' ? [part.content] : [])).join('')
-  expect(thought).toBe(own.flatMap(part => (part.type === 'reasoning' ? [part.text] : [])).join(''))
+  expect(thought).toBe(mainParts.flatMap(part => (part.type === 'reasoning' ? [part.text] : [])).join(''))
 
   const states = new Map(parts.flatMap(part => (part.type === 'tool-call' ? [[part.id, part.state] as const] : [])))
   for (const { toolCallId, state } of calls) {

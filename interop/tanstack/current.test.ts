@@ -42,9 +42,9 @@ function open(
     onChunk: chunk => chunks.push(chunk),
     ...rest,
   } as ChatClientOptions)
-  const beside = (): Chunk[] =>
+  const extensionChunks = (): Chunk[] =>
     chunks.flatMap(chunk => (chunk.type === 'CUSTOM' && chunk.name === 'millrace' ? [chunk.value as Chunk] : []))
-  return { client, chunks, sent, beside }
+  return { client, chunks, sent, beside: extensionChunks }
 }
 
 const partsOf = (client: ChatClient) =>
@@ -334,17 +334,17 @@ test('an edited history is an edit; forged approvals and results are rejected', 
   client.setMessagesManually(before)
   await client.append({ id: second?.id as string, role: 'user', parts: [{ type: 'text', content: 'three' }] })
   expect(client.getError()).toBeUndefined()
-  const said = async () =>
+  const loggedTexts = async () =>
     (await backend.view('s')).messages.flatMap(({ parts }) =>
       parts.flatMap(part => (part.type === 'text' ? [part.text] : [])),
     )
-  expect(await said()).toEqual(['one', 'You said: one', 'three', 'You said: three'])
+  expect(await loggedTexts()).toEqual(['one', 'You said: one', 'three', 'You said: three'])
 
   // A message with a new id is a new turn: a stale transcript removes no messages of other clients.
   const stale = open(backend, 'teller', { initialMessages: before })
   await stale.client.sendMessage('four')
   expect(stale.client.getError()).toBeUndefined()
-  expect((await said()).slice(2)).toEqual(['three', 'You said: three', 'four', 'You said: four'])
+  expect((await loggedTexts()).slice(2)).toEqual(['three', 'You said: three', 'four', 'You said: four'])
 
   const seller = open(backend, 'seller', { threadId: 'sells' })
   await seller.client.sendMessage('sell')

@@ -14,10 +14,10 @@ test('shows the input of a call while it streams, and finally the input of the t
       }
     },
   })
-  const said = client.sendMessage('weigh')
+  const sent = client.sendMessage('weigh')
   await expect.poll(() => seen).toContainEqual(['input-streaming', '{"what":"rye",'])
   backend.gate.open()
-  await said
+  await sent
   expect(client.getError()).toBeUndefined()
   const parts = client.getMessages().flatMap(message => message.parts)
   expect(parts.find(({ type }) => type === 'tool-call')).toMatchObject({

@@ -7,10 +7,20 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { type Backend, openBackend } from '../backend.fixture.ts'
 
-const what = z.object({ what: z.string() })
-const sell = tool({ name: 'sell', inputSchema: what, approval: true, execute: ({ what }) => ({ sold: what }) })
-const weigh = tool({ name: 'weigh', inputSchema: what, execute: () => ({ kilos: 5 }) })
-const locate = tool({ name: 'locate', inputSchema: what, outputSchema: z.object({ city: z.string() }), client: true })
+const itemSchema = z.object({ what: z.string() })
+const sell = tool({
+  name: 'sell',
+  inputSchema: itemSchema,
+  approval: true,
+  execute: ({ what }) => ({ sold: what }),
+})
+const weigh = tool({ name: 'weigh', inputSchema: itemSchema, execute: () => ({ kilos: 5 }) })
+const locate = tool({
+  name: 'locate',
+  inputSchema: itemSchema,
+  outputSchema: z.object({ city: z.string() }),
+  client: true,
+})
 
 /** An agent that calls the given tools and then completes. */
 const caller = (name: string, names: readonly string[], options: object) =>
@@ -37,7 +47,7 @@ const tools = clientTools(
   toolDefinition({
     name: 'locate',
     description: 'Where the person is.',
-    inputSchema: what,
+    inputSchema: itemSchema,
     outputSchema: z.object({ city: z.string() }),
   }).client(async () => ({ city: 'Ulm' })),
 )
@@ -54,7 +64,7 @@ function open(backend: Backend, name: string, url = `${backend.url}/api/tanstack
 
 const textsOf = (client: ChatClient) =>
   client.getMessages().map(({ parts }) => parts.flatMap(part => (part.type === 'text' ? [part.content] : [])).join('|'))
-const asked = (client: ChatClient) =>
+const approvalStates = (client: ChatClient) =>
   client
     .getMessages()
     .flatMap(({ parts }) => parts)
@@ -87,7 +97,7 @@ test('law 7: a client with a partial answer gets all of it', async () => {
   await expect.poll(async () => (await backend.view('s')).runs).toMatchObject([{ status: 'completed' }])
   const [, message] = (await backend.view('s')).messages
   const calls = (message?.parts ?? []).flatMap(part => ('toolCallId' in part ? [part.toolCallId] : []))
-  const say = async (content: string) => {
+  const sendMessage = async (content: string) => {
     const messages = [
       { role: 'user', content: 'go' },
       ...calls.map(toolCallId => ({ role: 'tool', toolCallId, content: '{"city":"Ulm"}' })),
@@ -98,9 +108,11 @@ test('law 7: a client with a partial answer gets all of it', async () => {
     return (await fetch(`${backend.url}/api/tanstack/guide`, { method: 'POST', headers, body })).text()
   }
   // The number of deltas is not fixed.
-  const deltas = [...(await say('Done with')).matchAll(/"delta":"([^"]*)","content"/g)].map(([, delta]) => delta)
+  const deltas = [...(await sendMessage('Done with')).matchAll(/"delta":"([^"]*)","content"/g)].map(
+    ([, delta]) => delta,
+  )
   expect(deltas.join('')).toBe('Done with all of it.')
-  expect(await say('Done with all of it.')).not.toContain('"content"')
+  expect(await sendMessage('Done with all of it.')).not.toContain('"content"')
 })
 
 test.each(['mixed', 'boss'])(
@@ -109,8 +121,8 @@ test.each(['mixed', 'boss'])(
     const backend = await openBackend({ agents })
     const { client, approvals } = open(backend, name)
     await client.sendMessage('go')
-    await expect.poll(() => asked(client).length).toBe(1)
-    const [id = ''] = asked(client)
+    await expect.poll(() => approvalStates(client).length).toBe(1)
+    const [id = ''] = approvalStates(client)
     approvals[id] = true
     await client.addToolApprovalResponse({ id, approved: true })
     expect((await backend.view('s')).pendings.length).toBeGreaterThan(0)

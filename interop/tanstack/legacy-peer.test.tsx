@@ -23,16 +23,16 @@ const sell = toolDefinition({
 const base = { id: 'reply', model: 'scripted', timestamp: 1 }
 
 /** A model adapter of 0.2: calls the tool named in the message, then echoes it. */
-async function* spoken(messages: readonly ModelMessage[]): AsyncGenerator<StreamChunk> {
+async function* streamAnswer(messages: readonly ModelMessage[]): AsyncGenerator<StreamChunk> {
   const last = messages.at(-1)
-  const asked = String(messages.findLast(({ role }) => role === 'user')?.content)
-  if (last?.role === 'user' && asked !== 'talk') {
-    const args = asked === 'weigh' ? '{"kilos":4}' : '{"what":"flour"}'
+  const question = String(messages.findLast(({ role }) => role === 'user')?.content)
+  if (last?.role === 'user' && question !== 'talk') {
+    const args = question === 'weigh' ? '{"kilos":4}' : '{"what":"flour"}'
     for (const piece of [args.slice(0, 5), args.slice(5)])
       yield {
         ...base,
         type: 'tool_call',
-        toolCall: { id: `call-${asked}`, type: 'function', function: { name: asked, arguments: piece } },
+        toolCall: { id: `call-${question}`, type: 'function', function: { name: question, arguments: piece } },
         index: 0,
       }
     yield { ...base, type: 'done', finishReason: 'tool_calls' }
@@ -48,7 +48,7 @@ const adapter = {
   kind: 'text',
   name: 'scripted',
   model: 'scripted',
-  chatStream: ({ messages }: { messages: readonly ModelMessage[] }) => spoken(messages),
+  chatStream: ({ messages }: { messages: readonly ModelMessage[] }) => streamAnswer(messages),
 } as unknown as AnyTextAdapter
 
 /** A server of 0.2 in the same process. */

@@ -77,10 +77,10 @@ test('approvals next to a server call continue when all are decided', async () =
   const page = mount(<Chat url={`${backend.url}/api/tanstack/both`} id="s" />).element
   await shown(page, 'send')
   click(page, 'send')
-  const asked = () => page.querySelectorAll('[title=approve]').length
-  await expect.poll(asked).toBe(2)
+  const approvalButtons = () => page.querySelectorAll('[title=approve]').length
+  await expect.poll(approvalButtons).toBe(2)
   click(page, 'approve')
-  await expect.poll(asked).toBe(1)
+  await expect.poll(approvalButtons).toBe(1)
   expect((await backend.view('s')).pendings.length).toBe(2)
   click(page, 'approve')
   await expect.poll(() => textOf(page).at(-1)).toBe('All of it.')

@@ -51,7 +51,7 @@ function expectRequests(connections: readonly (readonly TanstackChunk[])[], { li
       ? [chunk.awaits.flatMap(({ kind, id }) => (kind === 'interrupt' || kind === 'children' ? [] : [id])).sort()]
       : [],
   )
-  const asked = connections.map(events =>
+  const questions = connections.map(events =>
     events
       .flatMap(event =>
         event.type === 'approval-requested'
@@ -62,8 +62,8 @@ function expectRequests(connections: readonly (readonly TanstackChunk[])[], { li
       )
       .sort(),
   )
-  expect(asked.slice(0, awaited.length)).toEqual(awaited)
-  expect(asked.slice(awaited.length).flat()).toEqual([])
+  expect(questions.slice(0, awaited.length)).toEqual(awaited)
+  expect(questions.slice(awaited.length).flat()).toEqual([])
 }
 
 type Shown = { readonly text: string } | { readonly call: string; readonly input: unknown }
@@ -81,8 +81,10 @@ function joined(parts: readonly Shown[]): Shown[] {
 
 function expectSameContent(messages: readonly UIMessage[], { view, runId }: Recorded): void {
   const ours = view.messages.filter((message): message is Message => message.runId === runId && message.role !== 'user')
-  const own = ours.filter(({ agentId }) => agentId === undefined || agentId === runId).flatMap(({ parts }) => parts)
-  const calls = own.filter(part => 'toolCallId' in part)
+  const mainParts = ours
+    .filter(({ agentId }) => agentId === undefined || agentId === runId)
+    .flatMap(({ parts }) => parts)
+  const calls = mainParts.filter(part => 'toolCallId' in part)
   const known = new Set<string>(calls.map(({ toolCallId }) => toolCallId))
   const parts = messages.flatMap(message => message.parts)
 
@@ -91,24 +93,25 @@ function expectSameContent(messages: readonly UIMessage[], { view, runId }: Reco
     // The call of a sub-agent is shown only with its approval.
     return part.type === 'tool-call' && known.has(part.id) ? [{ call: part.id, input: JSON.parse(part.arguments) }] : []
   })
-  const meant = own.flatMap((part): Shown[] => {
+  const meant = mainParts.flatMap((part): Shown[] => {
     if (part.type === 'text') return [{ text: part.text }]
     return 'toolCallId' in part ? [{ call: part.toolCallId, input: part.input }] : []
   })
   expect(joined(theirs)).toEqual(joined(meant))
 
   const thought = parts.flatMap(part => (part.type === 'thinking' ? [part.content] : [])).join('')
-  expect(thought).toBe(own.flatMap(part => (part.type === 'reasoning' ? [part.text] : [])).join(''))
+  expect(thought).toBe(mainParts.flatMap(part => (part.type === 'reasoning' ? [part.text] : [])).join(''))
 
   const results = new Map(
     parts.flatMap(part => (part.type === 'tool-result' ? [[part.toolCallId, part.content] as const] : [])),
   )
   for (const part of calls) {
-    const said = results.get(part.toolCallId)
-    if (part.state === 'output-available' && said !== undefined)
-      expect(said).toBe(typeof part.output === 'string' ? part.output : JSON.stringify(part.output))
-    if (part.state === 'output-error' && said !== undefined) expect(JSON.parse(said)).toEqual({ error: part.errorText })
-    if (part.state === 'output-denied') expect(JSON.parse(said ?? 'null')).toEqual({ error: expect.any(String) })
+    const result = results.get(part.toolCallId)
+    if (part.state === 'output-available' && result !== undefined)
+      expect(result).toBe(typeof part.output === 'string' ? part.output : JSON.stringify(part.output))
+    if (part.state === 'output-error' && result !== undefined)
+      expect(JSON.parse(result)).toEqual({ error: part.errorText })
+    if (part.state === 'output-denied') expect(JSON.parse(result ?? 'null')).toEqual({ error: expect.any(String) })
   }
 }
 

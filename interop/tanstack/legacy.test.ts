@@ -26,8 +26,9 @@ function open(backend: Backend, agent: string, options: Partial<ChatClientOption
     onChunk: chunk => chunks.push(chunk),
     ...rest,
   })
-  const beside = (): Chunk[] => (chunks as { type: string }[]).filter(isMillraceStreamChunk).map(({ chunk }) => chunk)
-  return { client, chunks, beside }
+  const extensionChunks = (): Chunk[] =>
+    (chunks as { type: string }[]).filter(isMillraceStreamChunk).map(({ chunk }) => chunk)
+  return { client, chunks, extensionChunks }
 }
 
 const partsOf = (client: ChatClient) => client.getMessages().flatMap(({ parts }) => parts)
@@ -61,7 +62,7 @@ test('receives text and thinking, and a second turn', async () => {
 
 test('receives parallel calls with input in several steps, and data chunks', async () => {
   const backend = await openBackend()
-  const { client, chunks, beside } = open(backend, 'weigher')
+  const { client, chunks, extensionChunks } = open(backend, 'weigher')
   await client.sendMessage('weigh')
   expectOrder(chunks as never)
   expect(
@@ -74,7 +75,7 @@ test('receives parallel calls with input in several steps, and data chunks', asy
   expect(partsOf(client)).toContainEqual(
     expect.objectContaining({ type: 'tool-call', arguments: '{"what":"oats","kilos":6}', state: 'input-complete' }),
   )
-  const { type, ...rest } = beside().find(({ type }) => type === 'data-scale') ?? { type: 'none' }
+  const { type, ...rest } = extensionChunks().find(({ type }) => type === 'data-scale') ?? { type: 'none' }
   expect({ type, ...rest }).toMatchObject({ type: 'data-scale', data: { what: 'rye' } })
 })
 
@@ -162,9 +163,9 @@ test('the client runs a client tool and continues automatically', async () => {
 
 test('a workflow interrupt is an additional chunk, answered by a separate request', async () => {
   const backend = await openBackend()
-  const { client, beside } = open(backend, 'asker')
+  const { client, extensionChunks } = open(backend, 'asker')
   await client.sendMessage('go')
-  const question = beside().find(chunk => chunk.type === 'interrupt')
+  const question = extensionChunks().find(chunk => chunk.type === 'interrupt')
   expect(question).toMatchObject({ input: { question: 'Rye or oats?' } })
   const id = question?.type === 'interrupt' ? question.interruptId : ''
   client.updateOptions({ body: { answers: [{ kind: 'interrupt', id, response: 'rye' }] } })
@@ -178,14 +179,14 @@ test('structured data, sources and files are additional chunks', async () => {
   const backend = await openBackend()
   const list = open(backend, 'lister', { id: 'list' })
   await list.client.sendMessage('list')
-  expect(list.beside().findLast(({ type }) => type === 'structured-data')).toMatchObject({
+  expect(list.extensionChunks().findLast(({ type }) => type === 'structured-data')).toMatchObject({
     kind: 'final',
     data: { title: 'What there is' },
   })
   const books = open(backend, 'librarian', { id: 'books' })
   await books.client.sendMessage('read')
   expect(lastOf(books.client)).toBe('See these.')
-  const types = books.beside().map(({ type }) => type)
+  const types = books.extensionChunks().map(({ type }) => type)
   expect(types).toEqual(expect.arrayContaining(['source-url', 'source-document', 'file']))
 })
 

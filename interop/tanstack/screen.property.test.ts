@@ -19,7 +19,7 @@ const piece: fc.Arbitrary<Piece> = fc.oneof(
 const turns = fc.array(fc.array(piece, { maxLength: 5 }), { minLength: 1, maxLength: 4 })
 
 /** Chunks of the turns, and the expected result: calls, and texts with adjacent ones joined. */
-function said(all: readonly (readonly Piece[])[]) {
+function contentOf(all: readonly (readonly Piece[])[]) {
   const chunks: Chunk[] = []
   const shown: string[] = []
   let id = 0
@@ -55,7 +55,7 @@ function said(all: readonly (readonly Piece[])[]) {
 
 test.each(['cumulative', 'empty'] as const)('shows all text exactly once (content: %s)', content => {
   const property = fc.property(turns, all => {
-    const { chunks, shown } = said(all)
+    const { chunks, shown } = contentOf(all)
     const encoder = tanstackDialect.encoder({ content })
     const events = [...chunks.flatMap(chunk => encoder.encode({ chunk })), ...encoder.end('completed')]
     expectOrder(events)

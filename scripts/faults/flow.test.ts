@@ -147,15 +147,15 @@ describe('a slow receiver slows its sender, and the proxy buffers a bounded amou
     }
     echo.socket.destroy()
     await once(other.close(), 'close')
-    let most = 0
+    let max = 0
     target.socket.on('data', () => {
-      most = Math.max(most, link.held)
+      max = Math.max(max, link.held)
     })
     gate.resume()
     target.socket.resume()
     client.socket.end()
     await target.ended
-    expect(most).toBeLessThanOrEqual(BOUND)
+    expect(max).toBeLessThanOrEqual(BOUND)
     expect(target.received().equals(bytes)).toBe(true)
   })
 })

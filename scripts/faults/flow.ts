@@ -57,10 +57,10 @@ export class Flow {
   #stalled = false
   #timer: NodeJS.Timeout | undefined
 
-  constructor(source: Socket, sink: Socket, faults: Faults, tell: (kind: Kind) => void) {
+  constructor(source: Socket, sink: Socket, faults: Faults, onFault: (kind: Kind) => void) {
     this.#source = source
     this.#sink = sink
-    this.#tell = tell
+    this.#tell = onFault
     this.set(faults)
     source.on('data', (bytes: Buffer) => {
       this.held += bytes.length

@@ -18,7 +18,7 @@ test('messages go to the child, events come back, in order', async () => {
   expect(await first).toEqual({ event: 'echo', n: 1, text: 'a\nb' })
   expect((await second).n).toBe(2)
   await send({ leave: true })
-  expect(await exited).toEqual({ code: 0, signal: null, said: 'what a library might say\n' })
+  expect(await exited).toEqual({ code: 0, signal: null, output: 'what a library might say\n' })
   expect(events<{ n: number }>('other')).toEqual([])
   expect(events<{ n: number }>('echo').map(({ n }) => n)).toEqual([3, 4])
   expect(events('echo')).toEqual([])
@@ -42,9 +42,9 @@ describe('a failure rejects waiting calls with the output of the child', () => {
     await expect(waiting).rejects.toThrow(
       /^scripted-child\.fixture\.ts ended with code 1 before it sent 'never':\n[^$]*as asked/,
     )
-    const { code, said } = await exited
+    const { code, output } = await exited
     expect(code).toBe(1)
-    expect(said.length).toBeLessThanOrEqual(10_000)
+    expect(output.length).toBeLessThanOrEqual(10_000)
     await expect(event('never')).rejects.toThrow(/as asked/)
   })
 

@@ -6,12 +6,12 @@ import { createInterface } from 'node:readline'
 import { compileCache } from '../compile-cache.ts'
 
 /** Name and fields of an event. */
-type Told<Fields> = { event: string } & Fields
+type ChildEvent<Fields> = { event: string } & Fields
 
 type Fields = Record<string, unknown>
 
 /** Exit of a child, and the end of its other output. */
-type Exit = { code: number | null; signal: NodeJS.Signals | null; said: string }
+type Exit = { code: number | null; signal: NodeJS.Signals | null; output: string }
 
 /** A process that a test has started. It does not outlive the test's own, however that ends. */
 export type Child = {
@@ -20,9 +20,9 @@ export type Child = {
    * Takes the next event of this name, also of a child that has ended since. Rejects with the output of the child if it
    * ends, or has ended, without one.
    */
-  event<Of extends object = Fields>(name: string): Promise<Told<Of>>
+  event<Of extends object = Fields>(name: string): Promise<ChildEvent<Of>>
   /** Takes all events of this name that have arrived. */
-  events<Of extends object = Fields>(name: string): Told<Of>[]
+  events<Of extends object = Fields>(name: string): ChildEvent<Of>[]
   /** Resolves when the message is written. Rejects if the child is gone. */
   send(message: object): Promise<void>
   /** Kills it with SIGKILL. Resolves when it is gone and all its events have arrived. */
@@ -34,7 +34,7 @@ export type Child = {
 /** Maximum number of untaken events, and of characters in one. A child that exceeds them is killed, and its test fails with the reason. */
 const MAX_EVENTS = 10_000
 const MAX_LINE = 1024 * 1024
-const MAX_SAID = 10_000
+const MAX_OUTPUT = 10_000
 
 // The shell becomes the child. It first starts a guard that waits on descriptor 3 for a line, which is written when the child has ended. If
 // descriptor 3 closes without a line, the test's process has died, and the guard kills the child, which may be frozen or too busy to notice.
@@ -48,32 +48,32 @@ export function child(file: string, args: readonly string[] = [], env: Record<st
     env: { ...process.env, ...env },
   })
   const guard = running.stdio[3] as typeof running.stdin
-  const untaken: Told<Fields>[] = []
-  const waiting: { name: string; resolve(told: Told<Fields>): void; reject(error: Error): void }[] = []
-  let said = ''
+  const untaken: ChildEvent<Fields>[] = []
+  const waiting: { name: string; resolve(event: ChildEvent<Fields>): void; reject(error: Error): void }[] = []
+  let output = ''
   let end: Exit | undefined
 
-  function say(text: string): void {
-    said = (said + text).slice(-MAX_SAID)
+  function addOutput(text: string): void {
+    output = (output + text).slice(-MAX_OUTPUT)
   }
   function condemn(why: string): void {
-    say(`\nkilled, because ${why}`)
+    addOutput(`\nkilled, because ${why}`)
     running.stdout.destroy()
     running.kill('SIGKILL')
   }
   function take(line: string): void {
-    const told = parse(line)
-    if (told === undefined) {
-      say(`${line}\n`)
+    const event = parse(line)
+    if (event === undefined) {
+      addOutput(`${line}\n`)
       return
     }
-    const index = waiting.findIndex(({ name }) => name === told.event)
-    if (index >= 0) waiting.splice(index, 1)[0]?.resolve(told)
-    else if (untaken.push(told) > MAX_EVENTS) condemn(`it sent ${untaken.length} events that were not taken`)
+    const index = waiting.findIndex(({ name }) => name === event.event)
+    if (index >= 0) waiting.splice(index, 1)[0]?.resolve(event)
+    else if (untaken.push(event) > MAX_EVENTS) condemn(`it sent ${untaken.length} events that were not taken`)
   }
   function failure(does: string): Error {
     const how = end === undefined ? 'is about to end' : `ended with ${end.signal ?? `code ${end.code}`}`
-    return new Error(`${basename(file)} ${how} ${does}:\n${said}`)
+    return new Error(`${basename(file)} ${how} ${does}:\n${output}`)
   }
 
   let rest = ''
@@ -83,14 +83,14 @@ export function child(file: string, args: readonly string[] = [], env: Record<st
     for (const line of lines) if (!running.stdout.destroyed) take(line)
     if (rest.length > MAX_LINE) condemn(`a line of its output has more than ${MAX_LINE} characters`)
   })
-  running.stderr.setEncoding('utf8').on('data', say)
-  running.on('error', error => say(String(error)))
+  running.stderr.setEncoding('utf8').on('data', addOutput)
+  running.on('error', error => addOutput(String(error)))
   // Errors reach the sender of a message. Errors of the guard's pipe mean that the child is gone.
   for (const stream of [running.stdin, guard]) stream.on('error', () => {})
   running.on('exit', () => guard.end('\n'))
   const exited = new Promise<Exit>(resolve => {
     running.on('close', (code, signal) => {
-      end = { code, signal, said }
+      end = { code, signal, output }
       resolve(end)
       for (const { name, reject } of waiting.splice(0)) reject(failure(`before it sent '${name}'`))
     })
@@ -100,21 +100,21 @@ export function child(file: string, args: readonly string[] = [], env: Record<st
     pid: running.pid ?? 0,
     exited,
     event<Of extends object>(name: string) {
-      const event = new Promise<Told<Fields>>((resolve, reject) => {
-        const index = untaken.findIndex(told => told.event === name)
-        const [told] = index < 0 ? [] : untaken.splice(index, 1)
-        if (told) resolve(told)
+      const event = new Promise<ChildEvent<Fields>>((resolve, reject) => {
+        const index = untaken.findIndex(found => found.event === name)
+        const [found] = index < 0 ? [] : untaken.splice(index, 1)
+        if (found) resolve(found)
         else if (end) reject(failure(`before it sent '${name}'`))
         else waiting.push({ name, resolve, reject })
       })
       // The caller no longer waits.
       event.catch(() => {})
-      return event as Promise<Told<Of>>
+      return event as Promise<ChildEvent<Of>>
     },
     events<Of extends object>(name: string) {
-      const told = untaken.filter(({ event }) => event === name)
+      const events = untaken.filter(({ event }) => event === name)
       untaken.splice(0, untaken.length, ...untaken.filter(({ event }) => event !== name))
-      return told as Told<Of>[]
+      return events as ChildEvent<Of>[]
     },
     send: message =>
       new Promise((resolve, reject) => {
@@ -130,18 +130,19 @@ export function child(file: string, args: readonly string[] = [], env: Record<st
 }
 
 /** Parses an event. Returns undefined for other output, for example of a library. */
-function parse(line: string): Told<Fields> | undefined {
+function parse(line: string): ChildEvent<Fields> | undefined {
   try {
-    const told: unknown = JSON.parse(line)
-    const isEvent = typeof told === 'object' && told !== null && 'event' in told && typeof told.event === 'string'
-    return isEvent ? (told as Told<Fields>) : undefined
+    const parsed: unknown = JSON.parse(line)
+    const isEvent =
+      typeof parsed === 'object' && parsed !== null && 'event' in parsed && typeof parsed.event === 'string'
+    return isEvent ? (parsed as ChildEvent<Fields>) : undefined
   } catch {
     return undefined
   }
 }
 
 /** In a child: sends an event to the test. Resolves when it is written, so that a `kill -9` cannot lose it. */
-export function tell(event: string, fields: object = {}): Promise<void> {
+export function reportEvent(event: string, fields: object = {}): Promise<void> {
   const line = `${JSON.stringify({ ...fields, event })}\n`
   return new Promise((resolve, reject) => {
     process.stdout.write(line, error => (error ? reject(error) : resolve()))

@@ -28,20 +28,20 @@ class Link {
   readonly closed: Promise<void>
   readonly #sockets: Socket[]
   readonly #flows: Record<Direction, Flow>
-  readonly #tell: (name: 'stall' | 'end' | 'cut', direction?: Direction) => void
+  readonly #report: (name: 'stall' | 'end' | 'cut', direction?: Direction) => void
   #cut = false
 
   constructor(
     client: Socket,
     target: Socket,
     faults: BothFaults,
-    tell: (name: 'stall' | 'end' | 'cut', event: LinkEvent) => void,
+    onEvent: (name: 'stall' | 'end' | 'cut', event: LinkEvent) => void,
   ) {
     this.#sockets = [client, target]
-    this.#tell = (name, direction) => tell(name, { link: this, ...(direction && { direction }) })
+    this.#report = (name, direction) => onEvent(name, { link: this, ...(direction && { direction }) })
     const react = (direction: Direction) => (kind: Kind) => {
       if (kind === 'cut' || kind === 'reset') this.#destroy(kind, direction)
-      else this.#tell(kind, direction)
+      else this.#report(kind, direction)
     }
     // The reason of a failure is not forwarded. The other end only notices the failure.
     for (const socket of this.#sockets) socket.setNoDelay(true).on('error', () => {})
@@ -108,14 +108,14 @@ class Link {
     }
     this.#cut = true
     for (const socket of this.#sockets) how === 'cut' ? socket.destroy() : reset(socket)
-    this.#tell('cut', direction)
+    this.#report('cut', direction)
   }
 }
 
 /** A loopback proxy that injects network faults. */
 export type FaultProxy = {
   port: number
-  /** The same url through the proxy. */
+  /** The URL of the target through the proxy. */
   url(original: string): string
   /** The open connections, oldest first. */
   links: ReadonlySet<Link>
@@ -134,7 +134,7 @@ export type FaultProxy = {
   cut(): void
   /** Resets the open connections. */
   reset(): void
-  /** Resolves on the next such event. */
+  /** Resolves on the next event with this name. */
   event<Name extends keyof ProxyEvents>(name: Name): Promise<ProxyEvents[Name]>
   stop(): Promise<void>
 }
@@ -172,9 +172,9 @@ export async function proxy(target: { host: string; port: number } | string): Pr
     })
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
-  const own = server.address()
-  if (own === null || typeof own === 'string') throw new Error('the proxy got no loopback port')
-  const { port } = own
+  const serverAddress = server.address()
+  if (serverAddress === null || typeof serverAddress === 'string') throw new Error('the proxy got no loopback port')
+  const { port } = serverAddress
 
   function set(faults: BothFaults): void {
     common = merge(common, faults)

@@ -2,21 +2,21 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { root } from '../command.ts'
-import { child, messages, tell } from './process.ts'
+import { child, messages, reportEvent } from './process.ts'
 
 const [, file = '', act = '', ...args] = process.argv
 
 const acts: Record<string, () => Promise<void>> = {
   async echo() {
     console.log('what a library might say')
-    await tell('ready', { args })
+    await reportEvent('ready', { args })
     for await (const message of messages()) {
       if ('leave' in message) break
-      await tell('echo', message)
+      await reportEvent('echo', message)
     }
   },
   async count() {
-    for (let n = 1; ; n++) await tell('acked', { n })
+    for (let n = 1; ; n++) await reportEvent('acked', { n })
   },
   async fail() {
     process.stderr.write('x'.repeat(100_000))
@@ -27,11 +27,11 @@ const acts: Record<string, () => Promise<void>> = {
     await messages().next()
   },
   async wait() {
-    await tell('ready')
+    await reportEvent('ready')
     setInterval(() => {}, 1_000)
   },
   async busy() {
-    await tell('ready')
+    await reportEvent('ready')
     for (;;) {}
   },
   /** Starts a child, freezes it if requested, and reports its process id. */
@@ -40,12 +40,12 @@ const acts: Record<string, () => Promise<void>> = {
     const held = child(file, [of])
     await held.event('ready')
     if (frozen) process.kill(held.pid, 'SIGSTOP')
-    await tell('held', { pid: held.pid })
+    await reportEvent('held', { pid: held.pid })
     await held.exited
   },
   async resolve() {
     const path = createRequire(join(root, 'packages/log/package.json')).resolve('@millrace/protocol')
-    await tell('resolved', { path, names: Object.keys(await import(path)) })
+    await reportEvent('resolved', { path, names: Object.keys(await import(path)) })
   },
 }
 

@@ -3,7 +3,7 @@ import { find, type Program } from './program.ts'
 export const program: Program = {
   name: 'Chromium',
   commands: ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'],
-  places: [
+  paths: [
     '/Applications/Chromium.app/Contents/MacOS/Chromium',
     '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
   ],

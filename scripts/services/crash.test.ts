@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { postgres } from './postgres.ts'
 import { ask, redis } from './redis.ts'
 import type { Service } from './server.ts'
-import { listens, place, script } from './services.fixture.ts'
+import { emptyFolder, listens, script } from './services.fixture.ts'
 
 const run = promisify(execFile)
 
@@ -212,7 +212,7 @@ test('rejects calls with the log of a server that ended by itself', async () => 
 })
 
 test('postgres() without settings keeps its data, and killed and stopped leaves nothing in the system', async () => {
-  const { path, left } = place()
+  const { path, left } = emptyFolder()
   vi.stubEnv('TMPDIR', path)
   onTestFinished(() => void vi.unstubAllEnvs())
   const { service, add, all } = await postgresWords({})
@@ -232,7 +232,7 @@ test('postgres() without settings keeps its data, and killed and stopped leaves 
 })
 
 test('kill -9 of a process ends its servers, also killed, frozen, restored and copied ones, and removes their data', async () => {
-  const { path, left } = place()
+  const { path, left } = emptyFolder()
   const holder = script(
     `
     const start = () => [redis({ settings: { appendonly: 'yes' } }), postgres({ settings: { fsync: 'off' } })]

@@ -25,7 +25,7 @@ let up: ChildProcess | undefined
 let frozen: number[] = []
 /** Whether the server was killed and may have left system resources. */
 let killed = false
-let asked = false
+let isStopRequested = false
 let reason = ''
 let finish = () => {}
 const over = new Promise<void>(resolve => {
@@ -89,8 +89,8 @@ const output = openSync(log, 'a')
 if (await fill()) start()
 else finish()
 await over
-const code = asked ? 0 : 1
-asked = true
+const code = isStopRequested ? 0 : 1
+isStopRequested = true
 await turn
 await clear()
 reason += readFileSync(log, 'utf8').slice(-LOG_LENGTH)
@@ -115,7 +115,7 @@ function answer(answer: Answer): void {
 }
 
 function start(): void {
-  if (asked) {
+  if (isStopRequested) {
     finish()
     return
   }
@@ -155,7 +155,7 @@ function interrupt(child: ChildProcess): void {
 }
 
 function stop(): void {
-  asked = true
+  isStopRequested = true
   goOn()
   for (const child of running) interrupt(child)
   if (up === undefined) finish()
@@ -164,7 +164,7 @@ function stop(): void {
 async function stopAll(): Promise<void> {
   if (up === undefined) throw new Error('does not run')
   frozen = await freeze(up.pid ?? 0)
-  if (asked) goOn()
+  if (isStopRequested) goOn()
 }
 
 function goOn(): void {
@@ -184,7 +184,7 @@ async function clear(): Promise<void> {
 
 /** Runs a command unless the end was requested. Returns whether it succeeded. */
 function run(command: Command, as: ServerSpec['user'] | null = user): Promise<boolean> {
-  return asked ? Promise.resolve(false) : ended(launch(command, as))
+  return isStopRequested ? Promise.resolve(false) : ended(launch(command, as))
 }
 
 function ended(child: ChildProcess): Promise<boolean> {

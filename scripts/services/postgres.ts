@@ -9,7 +9,7 @@ import { type ServerSpec, type Service, type ServiceOptions, start } from './ser
 export const program: Program = {
   name: 'Postgres',
   commands: ['postgres'],
-  places: [
+  paths: [
     '/usr/lib/postgresql/*/bin/postgres',
     '/opt/homebrew/opt/postgresql@*/bin/postgres',
     '/usr/local/opt/postgresql@*/bin/postgres',
@@ -53,8 +53,11 @@ export async function postgres({
     url,
     spec(folder, port) {
       const data = join(folder, 'data')
-      const own = { listen_addresses: '127.0.0.1', port: `${port}`, unix_socket_directories: folder }
-      const all = Object.entries({ ...settings, ...own }).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+      const requiredSettings = { listen_addresses: '127.0.0.1', port: `${port}`, unix_socket_directories: folder }
+      const all = Object.entries({ ...settings, ...requiredSettings }).flatMap(([name, value]) => [
+        '-c',
+        `${name}=${value}`,
+      ])
       return {
         before: { program: join(bin, 'initdb'), args: ['-D', data, ...INITDB] },
         cache: join(cache, `postgres-${versionOf(path, user)}`),

@@ -3,7 +3,7 @@ import { delimiter, join } from 'node:path'
 import { command } from '../command.ts'
 
 /** A program that tests need and npm does not provide: its commands, usual paths, and package names. */
-export type Program = { name: string; commands: string[]; places?: string[]; apt: string; brew: string }
+export type Program = { name: string; commands: string[]; paths?: string[]; apt: string; brew: string }
 
 /** Path of the program's executable. Installs it if possible. @throws if it is missing, so that no test is skipped. */
 export async function find(program: Program): Promise<string> {
@@ -25,11 +25,11 @@ function apt(args: string[]): ReturnType<typeof command> {
 }
 
 /** The first of its commands on the PATH, otherwise the newest in its usual paths. */
-function locate({ commands, places = [] }: Program): string | undefined {
+function locate({ commands, paths = [] }: Program): string | undefined {
   const folders = (process.env['PATH'] ?? '').split(delimiter).filter(Boolean)
   const onPath = commands.flatMap(name => folders.map(folder => join(folder, name)))
   const newestFirst = (a: string, b: string) => b.localeCompare(a, 'en', { numeric: true })
-  return [...onPath, ...globSync(places).sort(newestFirst)].find(isExecutable)
+  return [...onPath, ...globSync(paths).sort(newestFirst)].find(isExecutable)
 }
 
 function isExecutable(path: string): boolean {

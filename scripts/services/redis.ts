@@ -18,8 +18,8 @@ export async function redis({ settings = {}, isOnDisk = false }: ServiceOptions 
     isOnDisk,
     url: port => `redis://127.0.0.1:${port}`,
     spec(folder, port) {
-      const own = { port: `${port}`, bind: '127.0.0.1', dir: join(folder, 'data') }
-      const all = { save: '', appendonly: 'no', ...settings, ...own }
+      const requiredSettings = { port: `${port}`, bind: '127.0.0.1', dir: join(folder, 'data') }
+      const all = { save: '', appendonly: 'no', ...settings, ...requiredSettings }
       const args = Object.entries(all).flatMap(([name, value]) => [`--${name}`, value])
       return { server: { program: path, args } }
     },

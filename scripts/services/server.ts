@@ -160,7 +160,8 @@ function service(kind: Kind, folder: string, port: number, keeper: Keeper, withi
       return { of: folder, name }
     }),
     restore: verb(async ({ of, name }: Copy) => {
-      if (of !== folder) throw new Error('got a copy of another server: restore it with that server')
+      if (of !== folder)
+        throw new Error('expected a copy of this server, found a copy of another server: restore it with that server')
       await keeper.order({ verb: 'restore', copy: name })
       await begin()
     }),

@@ -29,7 +29,7 @@ export async function runs(pid: number): Promise<boolean> {
 }
 
 /** A temporary folder for one test, and the files that services have left in it. */
-export function place(): { path: string; left(): string[] } {
+export function emptyFolder(): { path: string; left(): string[] } {
   const path = mkdtempSync(join(placeForData(), 'millrace-test-'))
   onTestFinished(() => rmSync(path, { recursive: true, force: true }))
   // Postgres accesses it as another user.
@@ -38,12 +38,12 @@ export function place(): { path: string; left(): string[] } {
 }
 
 /** Runs a script in a child process with `redis` and `postgres` in scope and `place` as its temporary folder. */
-export function script(text: string, place: string) {
+export function script(text: string, path: string) {
   const names = ['redis', 'postgres']
   const known = names.map(name => `import { ${name} } from ${JSON.stringify(join(import.meta.dirname, `${name}.ts`))}`)
   const holder = spawn(process.execPath, ['--input-type=module', '-e', [...known, text].join('\n')], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, TMPDIR: place },
+    env: { ...process.env, TMPDIR: path },
   })
   onTestFinished(() => void holder.kill('SIGKILL'))
   return holder

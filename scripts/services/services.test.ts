@@ -12,7 +12,7 @@ import { postgres } from './postgres.ts'
 import { find } from './program.ts'
 import { ask, redis } from './redis.ts'
 import { start } from './server.ts'
-import { listens, place, runs, script } from './services.fixture.ts'
+import { emptyFolder, listens, runs, script } from './services.fixture.ts'
 
 const run = promisify(execFile)
 
@@ -30,7 +30,7 @@ const node = (text: string) => ({ program: process.execPath, args: ['-e', text] 
 const WAIT = 'setTimeout(() => {}, 60_000)'
 
 test('redis() starts a server per call, and stop() leaves nothing behind', async () => {
-  const { path, left } = place()
+  const { path, left } = emptyFolder()
   vi.stubEnv('TMPDIR', path)
   onTestFinished(() => void vi.unstubAllEnvs())
   const [one, two] = await Promise.all([redis(), redis()])
@@ -49,10 +49,10 @@ test('redis() starts a server per call, and stop() leaves nothing behind', async
 })
 
 test('a process ends with code 0 after it stopped its server', async () => {
-  const { path, left } = place()
+  const { path, left } = emptyFolder()
   const holder = script('const { stop } = await redis(); await stop(); console.log("stopped")', path)
-  const [[code], [said]] = await Promise.all([once(holder, 'close'), once(holder.stdout.setEncoding('utf8'), 'data')])
-  expect({ code, said }).toEqual({ code: 0, said: 'stopped\n' })
+  const [[code], [output]] = await Promise.all([once(holder, 'close'), once(holder.stdout.setEncoding('utf8'), 'data')])
+  expect({ code, said: output }).toEqual({ code: 0, said: 'stopped\n' })
   expect(left()).toEqual([])
 })
 
@@ -76,7 +76,7 @@ test('tries another port when the port was taken meanwhile', async () => {
 test.each([
   ['hangs up', (socket: Socket) => socket.end()],
   ['says nothing', () => {}],
-])('ask() gives an empty answer when the other %s', async (_, meet) => {
+])('ask() returns an empty answer if the other side %s', async (_, meet) => {
   expect(await ask(await loopback(createTcpServer(meet)), 'PING', 50)).toBe('')
 })
 
@@ -128,7 +128,7 @@ describe('ends the servers and the browser of a process that ends by', () => {
     ['a failure', 'throw', undefined, ['redis']],
     ['nothing left to do', 'finish', undefined, ['redis']],
   ] as const)('%s', async (_, end, signal, services) => {
-    const { path, left } = place()
+    const { path, left } = emptyFolder()
     const args = [join(import.meta.dirname, 'service-holder.fixture.ts'), end, folder({}), ...services]
     const holder = spawn(process.execPath, args, {
       stdio: ['ignore', 'pipe', 'ignore'],
@@ -152,7 +152,7 @@ describe('ends the servers and the browser of a process that ends by', () => {
 })
 
 test('Ctrl-C during initdb leaves nothing behind', async () => {
-  const { path, left } = place()
+  const { path, left } = emptyFolder()
   const holder = script(`await postgres({ cache: '${folder({})}' })`, path)
   // The first file that initdb creates, long before it is done.
   await vi.waitFor(() => expect(globSync(join(path, 'millrace-*/data/base'))).toHaveLength(1), {
@@ -179,8 +179,8 @@ describe('fails with a reason for', () => {
     ['fails in what comes before', /^gate ended.*\nthe gate is stuck/, { before: node(`${stuck} process.exit(3)`) }],
     ['does not answer', /^gate did not answer within 3 s:\nthe gate is stuck/, { server: node(`${stuck} ${WAIT}`) }],
     ['is no program', /^gate ended.*\nError: spawn .*ENOENT/, { server: { program: '/no/gate', args: [] } }],
-  ])('a server that %s, at once and with its own words', async (_, words, spec) => {
-    const { path, left } = place()
+  ])('reports at once a server that %s, with its output', async (_, words, spec) => {
+    const { path, left } = emptyFolder()
     vi.stubEnv('TMPDIR', path)
     onTestFinished(() => void vi.unstubAllEnvs())
     const tries = vi.fn(() => ({ server: node(WAIT), ...spec }))

@@ -61,8 +61,8 @@ async function askPs(): Promise<Process[]> {
 
 /** The process and all its descendants. */
 function descendants(root: number, all: Process[]): Process[] {
-  const own = all.filter(({ pid }) => pid === root)
-  return own.concat(all.filter(({ parent }) => parent === root).flatMap(({ pid }) => descendants(pid, all)))
+  const rootProcess = all.filter(({ pid }) => pid === root)
+  return rootProcess.concat(all.filter(({ parent }) => parent === root).flatMap(({ pid }) => descendants(pid, all)))
 }
 
 function signal(pids: number[], name: NodeJS.Signals): void {

@@ -39,7 +39,7 @@ const LEFT: [what: string, text: string, named: RegExp][] = [
   ],
 ]
 
-test(`fails a test that leaves behind ${LEFT.map(([what]) => what).join(', ')}, and names each`, async () => {
+test(`fails a test that leaves behind ${LEFT.map(([resource]) => resource).join(', ')}, and names each`, async () => {
   const { code, output } = await runFile(
     `test('leaves it', async () => {\n${LEFT.map(([, text]) => `{ ${text} }`).join('\n')}\n})`,
   )

@@ -44,18 +44,18 @@ export function resolveNames(root: string, names: readonly string[], cwd = root)
 }
 
 function placeOf(root: string, path: string): string {
-  const place = relative(root, path).replaceAll('\\', '/')
-  if (place === '') throw new Error('the root contains all suites: run them with npm test')
-  if (/\.tsx?$/.test(place) && !/\.test\.tsx?$/.test(place))
+  const relativePath = relative(root, path).replaceAll('\\', '/')
+  if (relativePath === '') throw new Error('the root contains all suites: run them with npm test')
+  if (/\.tsx?$/.test(relativePath) && !/\.test\.tsx?$/.test(relativePath))
     throw new Error(
-      `'${place}' is not a test file. Give its folder, or run the tests that a change affects: npm test -- --changed`,
+      `'${relativePath}' is not a test file. Give its folder, or run the tests that a change affects: npm test -- --changed`,
     )
-  return place
+  return relativePath
 }
 
 /** Whether `path`, relative to the root, is `place` or lies inside it. */
-export function isWithin(path: string, place: string): boolean {
-  return path === place || path.startsWith(`${place}/`)
+export function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(`${folder}/`)
 }
 
 /**

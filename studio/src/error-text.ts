@@ -2,14 +2,13 @@ const UNREACHABLE = 'Cannot reach the server.'
 const RATE_LIMITED = 'Too many requests. Try again in a moment.'
 const MODEL_BUSY = 'The model is overloaded. Try again in a moment.'
 const RESTARTING = 'The server is restarting. Try again in a moment.'
-const TOO_LARGE = 'Your message is too large.'
+const TOO_LARGE = 'Your message is too large. Shorten it or attach smaller files.'
 
 /** Texts for error codes, where the message of the error is written for developers. */
 const MESSAGES: { readonly [code: string]: string } = {
   network_error: UNREACHABLE,
-  provider_unreachable: 'Cannot reach the model.',
+  provider_unreachable: 'Cannot reach the model. Try again in a moment.',
   provider_overloaded: MODEL_BUSY,
-  provider_rate_limited: MODEL_BUSY,
   answer_already_settled: 'This was already answered.',
   answer_unknown: 'This question is no longer open.',
   answer_late: 'This question has expired.',
@@ -17,8 +16,8 @@ const MESSAGES: { readonly [code: string]: string } = {
   run_ended: 'This run has already ended.',
   run_queue_full: 'Too many messages are queued. Wait for a response first.',
   rate_limit: RATE_LIMITED,
-  streams_limit: RATE_LIMITED,
-  sessions_limit: RATE_LIMITED,
+  streams_limit: 'Too many tabs are open. Close one and try again.',
+  sessions_limit: 'You have too many chats. Delete one and try again.',
   bytes_limit: RATE_LIMITED,
   draining: RESTARTING,
   runtime_closed: RESTARTING,
@@ -26,8 +25,8 @@ const MESSAGES: { readonly [code: string]: string } = {
   body_too_large: TOO_LARGE,
   input_too_large: TOO_LARGE,
   session_unknown: 'This chat was deleted. Send a message to start it again.',
-  unauthorized: 'You are not signed in.',
-  forbidden: 'You do not have access.',
+  unauthorized: 'You are not signed in. Sign in and reload the page.',
+  forbidden: 'You do not have access to this chat.',
 }
 
 /** Messages of browsers for a request that failed on the network. */

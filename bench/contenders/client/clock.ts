@@ -36,7 +36,7 @@ export class Clock {
   }
 
   /** Advances the clock by `ms`. */
-  pass(ms: number): void {
+  advance(ms: number): void {
     this.#now += ms
     if (this.#timers.size === 0) return
     for (const [timer, { at, run }] of this.#timers) {

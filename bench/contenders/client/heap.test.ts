@@ -7,8 +7,8 @@ test('counts allocated bytes, collected or retained', async () => {
   const kept: object[] = []
   const { bytes } = await allocated(async () => {
     for (let i = 0; i < count; i++) {
-      const made = { a: i, b: i, c: i }
-      if (i % 100 === 0) kept.push(made)
+      const object = { a: i, b: i, c: i }
+      if (i % 100 === 0) kept.push(object)
     }
   })
   // At least the shape, two empty backing stores and three fields of an object.
@@ -26,10 +26,10 @@ test('the fake clock fires due timers on pass and restores the real clock', asyn
     setTimeout(() => fired.push('late'), 20)
     clearTimeout(setTimeout(() => fired.push('never'), 5))
     setTimeout(() => fired.push('soon'), 10)
-    clock.pass(16)
+    clock.advance(16)
     expect(fired).toEqual(['soon'])
     expect(performance.now() - since).toBe(16)
-    clock.pass(4)
+    clock.advance(4)
   })
   expect(fired).toEqual(['soon', 'late'])
   expect(globalThis.setTimeout).toBe(real.setTimeout)

@@ -22,7 +22,7 @@ export interface PageAnswer {
   readonly system: 'ours' | Peer
   readonly mounted: number
   readonly paceMs: number
-  readonly asked: PageFigure
+  readonly figure: PageFigure
 }
 
 /** Measurements of one answer, reported by the page. */
@@ -49,33 +49,33 @@ async function serve({ system, mounted, paceMs }: PageAnswer, deltas: string[]):
   return (await import('./serve-peer.ts')).servePeer(system, folder, mounted, paced)
 }
 
-/** An answer of `count` words on a page. */
-export async function pageAnswer(asked: PageAnswer, count: number, piece: number): Promise<Job> {
-  const { mounted } = asked
-  const deltas = numbered(count, piece)
-  const served = await serve(asked, deltas)
+/** Streams an answer of `count` words to a page. */
+export async function pageAnswer(pageAnswerOptions: PageAnswer, count: number, workIndex: number): Promise<Job> {
+  const { mounted } = pageAnswerOptions
+  const deltas = numbered(count, workIndex)
+  const served = await serve(pageAnswerOptions, deltas)
   const page = await (await browser()).newPage()
-  const complaints: string[] = []
-  page.on('pageerror', error => complaints.push(error.message))
+  const pageErrors: string[] = []
+  page.on('pageerror', error => pageErrors.push(error.message))
   await page.goto(served.address)
   await page.waitForFunction(rows => bench.rows() === rows, mounted)
-  const used = await metrics(page)
+  const readMetrics = await metrics(page)
   return job(
     async (): Promise<PageMeasurement> => {
-      const before = await used()
-      const [told] = await Promise.all([page.evaluate(words => bench.answer(words), count), served.answer()])
-      const after = await used()
+      const before = await readMetrics()
+      const [measured] = await Promise.all([page.evaluate(words => bench.answer(words), count), served.answer()])
+      const after = await readMetrics()
       await page.close()
-      return { ...told, busy: after.busy - before.busy, script: after.script - before.script }
+      return { ...measured, busy: after.busy - before.busy, script: after.script - before.script }
     },
     ({ text, rows, latencies }) => {
       strictEqual(text, deltas.join(''), 'the page shows another text')
       // The pages of peers also show the user's message. On ours another client has sent it.
-      strictEqual(rows, mounted + (asked.system === 'ours' ? 1 : 2))
+      strictEqual(rows, mounted + (pageAnswerOptions.system === 'ours' ? 1 : 2))
       strictEqual(latencies.length, count)
-      deepStrictEqual([complaints, latencies.filter(ms => !(ms >= 0))], [[], []])
+      deepStrictEqual([pageErrors, latencies.filter(ms => !(ms >= 0))], [[], []])
     },
-    ({ latencies, commits, ms }) => (asked.asked === 'latency' ? latencies : [commits / (ms / SCREEN_MS)]),
+    ({ latencies, commits, ms }) => (pageAnswerOptions.figure === 'latency' ? latencies : [commits / (ms / SCREEN_MS)]),
     ({ commits, renders, frames, ms, busy, script }) => {
       const share = (part: number) => `${((100 * part) / ms).toFixed(0)} %`
       return [

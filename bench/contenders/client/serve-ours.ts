@@ -11,7 +11,7 @@ import type { Served } from './page.ts'
 const LEASE_MS = 600_000
 
 const serving = openOnce(async (folder: string) => {
-  const logger = { warn: () => {}, error: (...said: unknown[]) => console.error(...said) }
+  const logger = { warn: () => {}, error: (...args: unknown[]) => console.error(...args) }
   const limits = { streams: 1000, requestsPerMinute: 1e9 }
   const app = millrace({
     store: memoryStore(),

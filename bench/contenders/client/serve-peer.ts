@@ -43,12 +43,12 @@ const forms: Record<Peer, { before: object[]; delta: (delta: string) => object; 
 }
 
 const serving = openOnce(async (folder: string) => {
-  const asked: { said: (response: ServerResponse) => void } = { said: response => response.destroy() }
+  const handler: { respond: (response: ServerResponse) => void } = { respond: response => response.destroy() }
   const server = createServer(async (request, response) => {
     if (request.method === 'POST') {
       request.resume()
       response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
-      return asked.said(response)
+      return handler.respond(response)
     }
     const isScript = request.url?.startsWith('/page.js')
     response.writeHead(200, { 'content-type': isScript ? 'text/javascript' : 'text/html' })
@@ -60,23 +60,23 @@ const serving = openOnce(async (folder: string) => {
     server.closeAllConnections()
     server.close()
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, handler }
 })
 
 /** Serves a page and answers its next request. */
 export async function servePeer(peer: Peer, folder: string, messages: number, paced: Paced): Promise<Served> {
-  const { url, asked } = await serving(folder)
+  const { url, handler } = await serving(folder)
   const { before, delta, after } = forms[peer]
   const { promise, resolve } = Promise.withResolvers<ServerResponse>()
-  asked.said = resolve
+  handler.respond = resolve
   return {
     address: `${url}/?messages=${messages}`,
     async answer() {
       const response = await promise
-      const say = (event: object) => response.write(`data: ${JSON.stringify(event)}\n\n`)
-      before.forEach(say)
-      await pace(paced, text => say(delta(text)))
-      after.forEach(say)
+      const send = (event: object) => response.write(`data: ${JSON.stringify(event)}\n\n`)
+      before.forEach(send)
+      await pace(paced, text => send(delta(text)))
+      after.forEach(send)
       response.end()
     },
   }

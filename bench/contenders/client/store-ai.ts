@@ -5,10 +5,10 @@ import { aiChunks, aiHistory } from '../ai.ts'
 import { Clock } from './clock.ts'
 import { arriving, type StoreLoad, Subscriber, storeJob } from './store-job.ts'
 
-/** One answer into a conversation with earlier messages. */
+/** Streams one answer into a conversation with earlier messages. */
 export function aiStore(load: StoreLoad): Job {
-  const { count, piece, history, arrivals } = load
-  const chunks = aiChunks(count, piece)
+  const { count, workIndex, history, arrivals } = load
+  const chunks = aiChunks(count, workIndex)
   const clock = new Clock()
   const seen = new Subscriber()
   const chat = new Chat({
@@ -23,7 +23,7 @@ export function aiStore(load: StoreLoad): Job {
     return part?.type === 'text' ? part.text : undefined
   }
   chat['~registerMessagesCallback'](() => {
-    seen.see(textOf())
+    seen.onText(textOf())
   })
   return storeJob(load, { messages: history + 2, last: count }, seen, clock, async () => {
     await chat.sendMessage({ text: 'go' })

@@ -17,10 +17,10 @@ export type StoreFigure = 'time' | 'bytes' | 'notifications'
 /** Parameters of a measurement: the deltas, the number of earlier messages, the arrival, and the measured quantity. */
 export interface StoreLoad {
   readonly count: number
-  readonly piece: number
+  readonly workIndex: number
   readonly history: number
   readonly arrivals: Arrivals
-  readonly asked: StoreFigure
+  readonly figure: StoreFigure
 }
 
 /** Records of a subscriber: number of notifications, and the text length at the last one. */
@@ -28,7 +28,7 @@ export class Subscriber {
   notifications = 0
   length = 0
 
-  see(text: string | undefined): void {
+  onText(text: string | undefined): void {
     this.notifications++
     this.length = text?.length ?? 0
   }
@@ -46,7 +46,7 @@ export function arriving<T>(items: readonly T[], { size, apartMs }: Arrivals, cl
   return new ReadableStream<T>(
     {
       pull(controller) {
-        if (at > 0 && at % size === 0) clock.pass(apartMs)
+        if (at > 0 && at % size === 0) clock.advance(apartMs)
         if (at < items.length) controller.enqueue(items[at++] as T)
         else controller.close()
       },
@@ -58,7 +58,7 @@ export function arriving<T>(items: readonly T[], { size, apartMs }: Arrivals, cl
 
 /** Creates the job. Checks the text of the last answer, that the subscriber saw all of it, and the number of messages. */
 export function storeJob(
-  { count, piece, arrivals: { size, apartMs }, asked }: StoreLoad,
+  { count, workIndex, arrivals: { size, apartMs }, figure }: StoreLoad,
   expected: { readonly messages: number; readonly last: number },
   seen: Subscriber,
   clock: Clock,
@@ -70,18 +70,18 @@ export function storeJob(
   return job(
     async () => {
       const timed = () => clock.during(run)
-      const { result, bytes } = asked === 'bytes' ? await allocated(timed) : { result: await timed(), bytes: 0 }
+      const { result, bytes } = figure === 'bytes' ? await allocated(timed) : { result: await timed(), bytes: 0 }
       return { ...result, seen, bytes }
     },
     ({ text, messages, seen }) => {
       const { last } = expected
-      checkText(text, answer(last, piece))
+      checkText(text, answer(last, workIndex))
       strictEqual(messages, expected.messages, 'wrong number of messages')
-      strictEqual(seen.length, answer(last, piece).length, 'the subscriber did not see the whole text')
+      strictEqual(seen.length, answer(last, workIndex).length, 'the subscriber did not see the whole text')
     },
     ({ seen, bytes }) => {
-      if (asked === 'time') return []
-      return [asked === 'bytes' ? bytes / count : seen.notifications / frames]
+      if (figure === 'time') return []
+      return [figure === 'bytes' ? bytes / count : seen.notifications / frames]
     },
   )
 }

@@ -6,10 +6,10 @@ import { muiChunks, muiHistory } from '../mui.ts'
 import { Clock, SCREEN_MS } from './clock.ts'
 import { arriving, type StoreLoad, Subscriber, storeJob } from './store-job.ts'
 
-/** One answer into a conversation with earlier messages. */
+/** Streams one answer into a conversation with earlier messages. */
 export function muiStore(load: StoreLoad): Job {
-  const { count, piece, history, arrivals } = load
-  const chunks = muiChunks(count, piece)
+  const { count, workIndex, history, arrivals } = load
+  const chunks = muiChunks(count, workIndex)
   const clock = new Clock()
   const store = new ChatStore({ initialMessages: muiHistory(history) })
   const seen = new Subscriber()
@@ -23,7 +23,7 @@ export function muiStore(load: StoreLoad): Job {
     // Like its hook: a message is rendered when its object changes.
     if (shown() === last) return
     last = shown()
-    seen.see(textOf())
+    seen.onText(textOf())
   })
   return storeJob(load, { messages: history + 1, last: count }, seen, clock, async () => {
     await processStream(store, arriving(chunks, arrivals, clock), { flushInterval: SCREEN_MS })

@@ -1,4 +1,4 @@
-// Our store, driven like the chat does: frames of entries, subscribers of the order, the runs and the pendings, and one subscriber of the answer.
+// Our store with the load of a chat: frames of entries, subscribers of the order, the runs and the pendings, and one subscriber of the answer.
 import { Store } from '@millrace/client'
 import { type Entry, messageIdOf, type Origin } from '@millrace/protocol'
 import { answerEntries, batches, historyEntries } from '../../fixtures/text.ts'
@@ -7,23 +7,23 @@ import { Clock, SCREEN_MS } from './clock.ts'
 import { type StoreLoad, Subscriber, storeJob } from './store-job.ts'
 
 /** Maximum number of deltas in an answer. More deltas are split into several answers. */
-const LONGEST = 10_000
+const MAX_DELTAS = 10_000
 
 /** Splits the deltas into answers, each with its own run, in frames. */
-function answersOf({ count, piece, history, arrivals }: StoreLoad): { id: string; frames: Entry[][] }[] {
+function answersOf({ count, workIndex, history, arrivals }: StoreLoad): { id: string; frames: Entry[][] }[] {
   const answers: { id: string; frames: Entry[][] }[] = []
   let after = history
-  for (let left = count; left > 0; left -= LONGEST) {
+  for (let left = count; left > 0; left -= MAX_DELTAS) {
     const runId = `run-${answers.length + 1}`
     const origin: Origin = { runId, lane: 'main', agentId: runId, agentType: 'writer', step: 1 }
-    const entries = answerEntries(Math.min(left, LONGEST), piece, after).map(entry => ({ ...entry, origin }))
+    const entries = answerEntries(Math.min(left, MAX_DELTAS), workIndex, after).map(entry => ({ ...entry, origin }))
     after += entries.length
     answers.push({ id: messageIdOf(runId, runId), frames: batches(entries, arrivals.size) })
   }
   return answers
 }
 
-/** Answers into a conversation with earlier messages. */
+/** Streams answers into a conversation with earlier messages. */
 export function oursStore(load: StoreLoad): Job {
   const { count, history, arrivals } = load
   const answers = answersOf(load)
@@ -39,19 +39,19 @@ export function oursStore(load: StoreLoad): Job {
   store.subscribe(['order'], () => store.messageIds)
   store.subscribe(['ledger'], () => store.ledger)
   store.subscribe(['pendings'], () => store.pendings)
-  for (const { id } of answers) store.subscribe(['message', id], () => seen.see(textOf(id)))
+  for (const { id } of answers) store.subscribe(['message', id], () => seen.onText(textOf(id)))
   // Subscribes to everything before the first delta.
   if (store.messageIds.length + store.ledger.runs.length + store.pendings.length < history)
     throw new Error('no history')
-  const expected = { messages: history + answers.length, last: ((count - 1) % LONGEST) + 1 }
+  const expected = { messages: history + answers.length, last: ((count - 1) % MAX_DELTAS) + 1 }
   return storeJob(load, expected, seen, clock, () => {
     for (const { frames } of answers) {
       for (const entries of frames) {
         store.apply(entries)
-        clock.pass(arrivals.apartMs)
+        clock.advance(arrivals.apartMs)
       }
     }
-    clock.pass(SCREEN_MS)
+    clock.advance(SCREEN_MS)
     return { text: textOf(answers.at(-1)?.id ?? ''), messages: store.messageIds.length }
   })
 }

@@ -6,10 +6,10 @@ import { tanstackEvents, tanstackHistory } from '../tanstack.ts'
 import { Clock } from './clock.ts'
 import { type StoreLoad, Subscriber, storeJob } from './store-job.ts'
 
-/** One answer into a conversation with earlier messages. */
+/** Streams one answer into a conversation with earlier messages. */
 export function tanstackStore(load: StoreLoad): Job {
-  const { count, piece, history, arrivals } = load
-  const frames = batches(tanstackEvents(count, piece), arrivals.size)
+  const { count, workIndex, history, arrivals } = load
+  const frames = batches(tanstackEvents(count, workIndex), arrivals.size)
   const clock = new Clock()
   const seen = new Subscriber()
   const processor = new StreamProcessor({
@@ -17,14 +17,14 @@ export function tanstackStore(load: StoreLoad): Job {
     events: {
       onMessagesChange: messages => {
         const part = messages.at(-1)?.parts[0]
-        seen.see(part?.type === 'text' ? part.content : undefined)
+        seen.onText(part?.type === 'text' ? part.content : undefined)
       },
     },
   })
   return storeJob(load, { messages: history + 1, last: count }, seen, clock, () => {
     for (const events of frames) {
       for (const event of events) processor.processChunk(event)
-      clock.pass(arrivals.apartMs)
+      clock.advance(arrivals.apartMs)
     }
     processor.finalizeStream()
     const messages = processor.getMessages()

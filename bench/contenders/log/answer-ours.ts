@@ -13,10 +13,10 @@ async function openWriter(manager: StreamManager, streamId: string): Promise<Wri
   return writer
 }
 
-export async function openProducer(streamId: string, count: number, piece: number): Promise<Producer> {
+export async function openProducer(streamId: string, count: number, workIndex: number): Promise<Producer> {
   const manager = await openManager('redis', OWN_FILE)
   const writer = await openWriter(manager, streamId)
-  const { deltas } = answer(count, piece)
+  const { deltas } = answer(count, workIndex)
   return {
     async produce() {
       let length = 0
@@ -42,15 +42,15 @@ export async function openReader(streamId: string, length: number): Promise<Answ
  */
 export async function storedAnswer(
   count: number,
-  piece: number,
+  workIndex: number,
   size: number,
   state: 'live' | 'finished',
 ): Promise<string> {
   const manager = await openManager('redis', OWN_FILE)
-  const streamId = `answer-${count}-${piece}-${size}-${state}`
+  const streamId = `answer-${count}-${workIndex}-${size}-${state}`
   if (await manager.getInfo(streamId)) return streamId
   const writer = await openWriter(manager, streamId)
-  const { deltas } = answer(count, piece)
+  const { deltas } = answer(count, workIndex)
   for (let at = 0; at < count; at += size) {
     for (const delta of deltas.slice(at, at + size)) writer.write(deltaOf(delta))
     await writer.flush()

@@ -27,10 +27,10 @@ export async function openProducer(
   form: 'tokens' | 'events',
   streamId: string,
   count: number,
-  piece: number,
+  workIndex: number,
 ): Promise<Producer> {
   const context = await openContext()
-  const { deltas } = answer(count, piece)
+  const { deltas } = answer(count, workIndex)
   const strings = form === 'tokens' ? deltas : deltas.map(eventOf)
   const start = Promise.withResolvers<void>()
   let at = 0

@@ -20,9 +20,9 @@ test('a finished answer can be read from our log and is null in resumable-stream
   const context = await openContext()
   const streamId = randomUUID()
   const stream = await context.createNewResumableStream(streamId, () => streamOf(answer(100, 0).deltas))
-  const said: string[] = []
-  for await (const token of stream ?? []) said.push(token)
-  expect(said.join('')).toBe(text)
+  const texts: string[] = []
+  for await (const token of stream ?? []) texts.push(token)
+  expect(texts.join('')).toBe(text)
   await expect.poll(() => context.hasExistingStream(streamId)).toBe('DONE')
   expect(await context.resumeExistingStream(streamId)).toBeNull()
 })

@@ -17,9 +17,9 @@ export interface AnswerReader {
 export type Way = 'ours' | 'tokens' | 'events'
 
 /** Opens a producer for one piece of work. The stream stays open after the last token. */
-export async function openProducer(way: Way, streamId: string, count: number, piece: number): Promise<Producer> {
-  if (way === 'ours') return (await import('./answer-ours.ts')).openProducer(streamId, count, piece)
-  return (await import('./answer-resumable.ts')).openProducer(way, streamId, count, piece)
+export async function openProducer(way: Way, streamId: string, count: number, workIndex: number): Promise<Producer> {
+  if (way === 'ours') return (await import('./answer-ours.ts')).openProducer(streamId, count, workIndex)
+  return (await import('./answer-resumable.ts')).openProducer(way, streamId, count, workIndex)
 }
 
 /** Opens a reader for one piece of work. Resolves when it is connected. */
@@ -29,8 +29,8 @@ export async function openReader(way: Way, streamId: string, length: number): Pr
 }
 
 /** The text of one piece of work as readers receive it. */
-export async function textOf(way: Way, count: number, piece: number): Promise<string> {
-  const { deltas } = (await import('../../fixtures/text.ts')).answer(count, piece)
+export async function textOf(way: Way, count: number, workIndex: number): Promise<string> {
+  const { deltas } = (await import('../../fixtures/text.ts')).answer(count, workIndex)
   if (way !== 'events') return deltas.join('')
   return deltas.map((await import('./answer-resumable.ts')).eventOf).join('')
 }
@@ -41,9 +41,9 @@ export async function checkTexts(
   way: Way,
   readers: number,
   count: number,
-  piece: number,
+  workIndex: number,
 ): Promise<void> {
-  const whole = await textOf(way, count, piece)
+  const whole = await textOf(way, count, workIndex)
   strictEqual(texts.length, readers)
   for (const text of texts)
     strictEqual(text === whole, true, `expected ${whole.length} characters, received ${text.length}`)

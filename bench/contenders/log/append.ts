@@ -1,6 +1,6 @@
 // Appends to several logs, with one append in flight per log: raw, through our store, and through our writers.
 import { deepStrictEqual } from 'node:assert/strict'
-import { dealt, type EntryBatch, entryBatches } from '../../fixtures/batches.ts'
+import { distribute, type EntryBatch, entryBatches } from '../../fixtures/batches.ts'
 import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { storeTarget, writerTarget } from './ours.ts'
@@ -25,10 +25,10 @@ export async function appendEntries(
   size: number,
   logs: number,
   count: number,
-  piece: number,
+  workIndex: number,
 ): Promise<Job> {
   const target = await targetOf(way, backend, logs)
-  const shares = dealt(entryBatches(count, piece, size), logs)
+  const shares = distribute(entryBatches(count, workIndex, size), logs)
   return job(
     async () => {
       const from = shares.map((_, log) => target.head(log))

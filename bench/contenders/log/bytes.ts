@@ -21,15 +21,15 @@ interface Kept {
 /** What is counted. */
 export type Where = 'memory' | 'sqlite' | 'redis' | 'redis-file' | 'postgres'
 
-const places: Record<Where, () => Promise<Kept>> = { memory, sqlite, redis, 'redis-file': redisFile, postgres }
+const stores: Record<Where, () => Promise<Kept>> = { memory, sqlite, redis, 'redis-file': redisFile, postgres }
 
 /** Bytes per entry, with `size` entries per append. */
-export async function bytesOf(where: Where, size: number, count: number, piece: number): Promise<Job> {
+export async function bytesOf(where: Where, size: number, count: number, workIndex: number): Promise<Job> {
   const { StreamManager } = await import('@millrace/log')
-  const batches = entryBatches(count, piece, size)
+  const batches = entryBatches(count, workIndex, size)
   return job(
     async () => {
-      const kept = await places[where]()
+      const kept = await stores[where]()
       const manager = new StreamManager({ store: kept.store })
       const writer = await manager.createWriter('log', { runId: 'run-1', agentType: 'writer', step: 1 })
       await writer.commit([{ type: 'start' }])
@@ -50,9 +50,9 @@ export async function bytesOf(where: Where, size: number, count: number, piece: 
 }
 
 /** The JSON of the entries themselves. */
-export async function bytesOfJson(size: number, count: number, piece: number): Promise<Job> {
+export async function bytesOfJson(size: number, count: number, workIndex: number): Promise<Job> {
   return job(
-    () => entryBatches(count, piece, size).flatMap(({ texts }) => texts),
+    () => entryBatches(count, workIndex, size).flatMap(({ texts }) => texts),
     texts => ok(texts.length === count),
     texts => [texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0) / texts.length],
   )

@@ -13,9 +13,9 @@ export async function catchUpOurs(
   state: 'live' | 'finished',
   readers: number,
   count: number,
-  piece: number,
+  workIndex: number,
 ): Promise<Job> {
-  return catchUp('ours', await storedAnswer(count, piece, size, state), readers, count, piece)
+  return catchUp('ours', await storedAnswer(count, workIndex, size, state), readers, count, workIndex)
 }
 
 /** Catching up on a resumable-stream with a running producer in a child process. */
@@ -23,19 +23,19 @@ export async function catchUpResumable(
   way: 'tokens' | 'events',
   readers: number,
   count: number,
-  piece: number,
+  workIndex: number,
 ): Promise<Job> {
-  return catchUp(way, await producedByChild(way, count, piece), readers, count, piece)
+  return catchUp(way, await producedByChild(way, count, workIndex), readers, count, workIndex)
 }
 
-const producedByChild = openOnce(async (way: Way, count: number, piece: number): Promise<string> => {
+const producedByChild = openOnce(async (way: Way, count: number, workIndex: number): Promise<string> => {
   const streamId = randomUUID()
-  await startChild<ProduceRequest, ProduceReply>('producer.child.ts').request({ way, streamId, count, piece })
+  await startChild<ProduceRequest, ProduceReply>('producer.child.ts').request({ way, streamId, count, workIndex })
   return streamId
 })
 
-async function catchUp(way: Way, streamId: string, readers: number, count: number, piece: number): Promise<Job> {
-  const { length } = await textOf(way, count, piece)
+async function catchUp(way: Way, streamId: string, readers: number, count: number, workIndex: number): Promise<Job> {
+  const { length } = await textOf(way, count, workIndex)
   return job(
     () =>
       Promise.all(
@@ -44,6 +44,6 @@ async function catchUp(way: Way, streamId: string, readers: number, count: numbe
           return text
         }),
       ),
-    texts => checkTexts(texts, way, readers, count, piece),
+    texts => checkTexts(texts, way, readers, count, workIndex),
   )
 }

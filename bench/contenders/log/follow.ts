@@ -1,6 +1,6 @@
 // Appends with a reader on every log in the same process. The time ends when all entries are received.
 import { deepStrictEqual } from 'node:assert/strict'
-import { dealt, entryBatches } from '../../fixtures/batches.ts'
+import { distribute, entryBatches } from '../../fixtures/batches.ts'
 import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { appendAll } from './append.ts'
@@ -25,7 +25,7 @@ class Received {
     })
   }
 
-  readonly take = (log: number, entries: readonly { chunk: unknown }[]): void => {
+  readonly onEntries = (log: number, entries: readonly { chunk: unknown }[]): void => {
     const chunks = this.chunks[log] as unknown[]
     for (const { chunk } of entries) chunks.push(chunk)
     this.#missing -= entries.length
@@ -33,26 +33,26 @@ class Received {
   }
 }
 
-const followed = openOnce(
+const openFollowed = openOnce(
   async (way: Way, backend: Backend, logs: number): Promise<{ target: FollowedTarget; received: Received }> => {
     const target = await (way === 'raw' ? rawTarget : writerTarget)(backend, logs)
     const received = new Received()
-    await target.follow(received.take)
+    await target.follow(received.onEntries)
     return { target, received }
   },
 )
 
-/** Appends a piece of work to the logs and receives it. */
+/** Appends entries to the logs and waits until the readers have received them. */
 export async function followEntries(
   way: Way,
   backend: Backend,
   size: number,
   logs: number,
   count: number,
-  piece: number,
+  workIndex: number,
 ): Promise<Job> {
-  const { target, received } = await followed(way, backend, logs)
-  const shares = dealt(entryBatches(count, piece, size), logs)
+  const { target, received } = await openFollowed(way, backend, logs)
+  const shares = distribute(entryBatches(count, workIndex, size), logs)
   return job(
     async () => {
       const all = received.expect(logs, count)

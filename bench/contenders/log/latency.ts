@@ -10,19 +10,19 @@ import { clock, startChild } from './start-child.ts'
 import type { Backend } from './target.ts'
 
 /** Interval between two writes, in ms. */
-const PACE = 4
+const WRITE_INTERVAL_MS = 4
 
 /** Writes the current time `count` times. */
 export async function writeTimes(writer: Writer, count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
     writer.write({ type: 'data-time', data: clock() })
-    await pause(PACE)
+    await pause(WRITE_INTERVAL_MS)
   }
   await writer.flush()
 }
 
 /** A log of this process or of a child, followed here. Collects the latency of every write. */
-const followed = openOnce(async (where: 'here' | 'child', backend: Backend) => {
+const openLatencyLog = openOnce(async (where: 'here' | 'child', backend: Backend) => {
   const manager = await openManager(backend, OWN_FILE)
   let [writeMany, streamId] = [async (_count: number): Promise<unknown> => undefined, '']
   if (where === 'here') {
@@ -36,7 +36,7 @@ const followed = openOnce(async (where: 'here' | 'child', backend: Backend) => {
     writeMany = write
   }
   const times: number[] = []
-  let taken = () => {}
+  let onBatch = () => {}
   const head = (await manager.getInfo(streamId))?.head ?? 0
   const reader = manager.readBatches(streamId, { after: head, follow: true })
   onCleanup(() => reader.close())
@@ -46,13 +46,13 @@ const followed = openOnce(async (where: 'here' | 'child', backend: Backend) => {
       for (const { chunk } of batch.entries) {
         if (chunk.type === 'data-time') times.push(now - Number((chunk as { data?: unknown }).data))
       }
-      taken()
+      onBatch()
     }
   })()
   return async (count: number): Promise<number[]> => {
     times.length = 0
     const all = new Promise<void>(done => {
-      taken = () => {
+      onBatch = () => {
         if (times.length >= count) done()
       }
     })
@@ -64,9 +64,9 @@ const followed = openOnce(async (where: 'here' | 'child', backend: Backend) => {
 
 /** Latencies of `count` writes to a reader of this process, in ms. */
 export async function latencies(where: 'here' | 'child', backend: Backend, count: number): Promise<Job> {
-  const listen = await followed(where, backend)
+  const measure = await openLatencyLog(where, backend)
   return job(
-    () => listen(count),
+    () => measure(count),
     times => strictEqual(times.length, count),
     times => times,
   )

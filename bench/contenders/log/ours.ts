@@ -63,12 +63,12 @@ export async function writerTarget(backend: Backend, count: number): Promise<Fol
     },
     expected: ({ chunks }) => chunks,
     chunks: ({ chunks }) => chunks,
-    async follow(take) {
+    async follow(onEntries) {
       for (const [n, { streamId, cursor }] of writers.entries()) {
         const reader = manager.readBatches(streamId, { after: cursor.sequence, follow: true })
         onCleanup(() => reader.close())
         void (async () => {
-          for (let batch = await reader.next(); batch; batch = await reader.next()) take(n, batch.entries)
+          for (let batch = await reader.next(); batch; batch = await reader.next()) onEntries(n, batch.entries)
         })()
       }
     },

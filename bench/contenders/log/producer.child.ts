@@ -7,13 +7,13 @@ export interface ProduceRequest {
   way: Way
   streamId: string
   count: number
-  piece: number
+  workIndex: number
 }
 
 /** Sent when the answer is complete. */
 export type ProduceReply = Record<string, never>
 
-handleRequests<ProduceRequest, ProduceReply>(async ({ way, streamId, count, piece }) => {
-  await (await openProducer(way, streamId, count, piece)).produce()
+handleRequests<ProduceRequest, ProduceReply>(async ({ way, streamId, count, workIndex }) => {
+  await (await openProducer(way, streamId, count, workIndex)).produce()
   return {}
 })

@@ -14,8 +14,8 @@ export function rawMemory(): Raw {
       notify?.(log, texts)
     },
     read: async log => of(log),
-    async follow(_logs, take) {
-      notify = take
+    async follow(_logs, onTexts) {
+      notify = onTexts
     },
   }
 }

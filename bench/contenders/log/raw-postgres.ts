@@ -34,7 +34,7 @@ export async function rawPostgres(): Promise<Raw> {
       changed?.(log)
     },
     read: async log => (await after(log, '0')).rows.map(textOf),
-    async follow(logs, take) {
+    async follow(logs, onTexts) {
       const followers = Array.from({ length: logs }, (_, log) => {
         let last = '0'
         let state: 'idle' | 'reading' | 'again' = 'idle'
@@ -47,7 +47,7 @@ export async function rawPostgres(): Promise<Raw> {
             state = 'reading'
             const { rows } = await after(log, last)
             last = rows.at(-1)?.[1] ?? last
-            take(log, rows.map(textOf))
+            onTexts(log, rows.map(textOf))
           } while ((state as string) === 'again')
           state = 'idle'
         }

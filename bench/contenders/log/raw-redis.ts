@@ -8,11 +8,11 @@ type Element = [id: string, fields: string[]]
 
 /** One stream element per entry, a pipeline of XADD per append. A follower uses one blocking XREAD on all its streams. */
 export async function rawRedis(): Promise<Raw> {
-  const own = randomUUID()
+  const prefix = randomUUID()
   const client = await createClient({ url: serviceUrl('redis') }).connect()
   const keys: string[] = []
   const key = (log: number): string => {
-    keys[log] ??= `raw:${own}:${log}`
+    keys[log] ??= `raw:${prefix}:${log}`
     return keys[log]
   }
   onCleanup(async () => {
@@ -28,7 +28,7 @@ export async function rawRedis(): Promise<Raw> {
       const elements = (await client.sendCommand(['XRANGE', key(log), '-', '+'])) as unknown as Element[]
       return elements.map(textOf)
     },
-    async follow(logs, take) {
+    async follow(logs, onTexts) {
       const reader = await client.duplicate().connect()
       let isOpen = true
       onCleanup(() => {
@@ -36,14 +36,14 @@ export async function rawRedis(): Promise<Raw> {
         reader.destroy()
       })
       const names = Array.from({ length: logs }, (_, log) => key(log))
-      const places = new Map(names.map(name => [name, '0-0']))
+      const lastIds = new Map(names.map(name => [name, '0-0']))
       const read = async () => {
         while (isOpen) {
-          const command = ['XREAD', 'COUNT', '1000', 'BLOCK', '0', 'STREAMS', ...names, ...places.values()]
-          const storedAnswer = (await reader.sendCommand(command)) as unknown as Record<string, Element[]>
-          for (const [name, elements] of Object.entries(storedAnswer)) {
-            places.set(name, elements.at(-1)?.[0] ?? '')
-            take(names.indexOf(name), elements.map(textOf))
+          const command = ['XREAD', 'COUNT', '1000', 'BLOCK', '0', 'STREAMS', ...names, ...lastIds.values()]
+          const reply = (await reader.sendCommand(command)) as unknown as Record<string, Element[]>
+          for (const [name, elements] of Object.entries(reply)) {
+            lastIds.set(name, elements.at(-1)?.[0] ?? '')
+            onTexts(names.indexOf(name), elements.map(textOf))
           }
         }
       }

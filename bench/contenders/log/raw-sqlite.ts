@@ -6,7 +6,7 @@ import { serviceUrl } from '../../harness/services.ts'
 import type { Raw } from './raw.ts'
 
 /** Range of primary keys per log: entries of a log are adjacent and need no further index. */
-const ROOM = 2 ** 32
+const KEYS_PER_LOG = 2 ** 32
 
 /** One row per entry, one transaction per append, with the journal and flush settings of our store. */
 export function rawSqlite(synchronous: 'NORMAL' | 'FULL'): Raw {
@@ -19,24 +19,24 @@ export function rawSqlite(synchronous: 'NORMAL' | 'FULL'): Raw {
   const commit = db.prepare('COMMIT')
   const select = db.prepare('SELECT body FROM entries WHERE place > ? AND place < ? ORDER BY place')
   select.setReturnArrays(true)
-  const after = (log: number, place: number): string[] =>
-    (select.all(place, (log + 1) * ROOM) as unknown as [string][]).map(([body]) => body)
+  const after = (log: number, key: number): string[] =>
+    (select.all(key, (log + 1) * KEYS_PER_LOG) as unknown as [string][]).map(([body]) => body)
 
   const heads = new Map<number, number>()
   let notify: ((log: number, texts: readonly string[]) => void) | undefined
   return {
     append(log, texts) {
-      const head = heads.get(log) ?? log * ROOM
+      const head = heads.get(log) ?? log * KEYS_PER_LOG
       begin.run()
-      let place = head
-      for (const text of texts) insert.run(++place, text)
+      let key = head
+      for (const text of texts) insert.run(++key, text)
       commit.run()
-      heads.set(log, place)
+      heads.set(log, key)
       notify?.(log, after(log, head))
     },
-    read: async log => after(log, log * ROOM),
-    async follow(_logs, take) {
-      notify = take
+    read: async log => after(log, log * KEYS_PER_LOG),
+    async follow(_logs, onTexts) {
+      notify = onTexts
     },
   }
 }

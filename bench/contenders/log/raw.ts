@@ -8,7 +8,7 @@ export interface Raw {
   /** All entries of a log. */
   read(log: number): Promise<string[]>
   /** Calls back with entries that are appended from now on. */
-  follow(logs: number, take: (log: number, texts: readonly string[]) => void): Promise<void>
+  follow(logs: number, onTexts: (log: number, texts: readonly string[]) => void): Promise<void>
 }
 
 /** Logs of the raw client of a backend. */
@@ -24,9 +24,9 @@ export async function rawTarget(backend: Backend, logs: number): Promise<Followe
     read: async (log, from, to) => (await raw.read(log)).slice(from, to),
     expected: ({ texts }) => texts,
     chunks: ({ texts }) => texts.map(text => JSON.parse(text).chunk),
-    follow: take =>
+    follow: onEntries =>
       raw.follow(logs, (log, texts) =>
-        take(
+        onEntries(
           log,
           texts.map(text => JSON.parse(text)),
         ),

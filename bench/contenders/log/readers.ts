@@ -10,17 +10,17 @@ import { startChild } from './start-child.ts'
 const readersChild = openOnce(() => startChild<ReadersRequest, ReadersReply>('readers.child.ts'))
 
 /** Produces the answer of one piece of work for `readers` readers. */
-export async function produceForReaders(way: Way, readers: number, count: number, piece: number): Promise<Job> {
+export async function produceForReaders(way: Way, readers: number, count: number, workIndex: number): Promise<Job> {
   const streamId = randomUUID()
-  const producer = await openProducer(way, streamId, count, piece)
-  const { length } = await textOf(way, count, piece)
+  const producer = await openProducer(way, streamId, count, workIndex)
+  const { length } = await textOf(way, count, workIndex)
   await readersChild().request({ kind: 'connect', way, streamId, readers, length })
   return job(
     async () => ({ producedId: streamId, length: await producer.produce() }),
     async ({ producedId, length: produced }) => {
       strictEqual(produced, length)
       const { texts } = await readersChild().request({ kind: 'report', streamId: producedId })
-      await checkTexts(texts, way, readers, count, piece)
+      await checkTexts(texts, way, readers, count, workIndex)
     },
   )
 }

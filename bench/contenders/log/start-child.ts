@@ -14,9 +14,9 @@ export function startChild<Request extends object, Reply>(script: string): Reque
   const child = fork(join(import.meta.dirname, script), { execArgv: process.execArgv })
   const end = async () => {
     if (child.exitCode !== null || child.signalCode !== null) return
-    const gone = new Promise(resolve => child.once('exit', resolve))
+    const exited = new Promise(resolve => child.once('exit', resolve))
     if (child.connected) child.disconnect()
-    await gone
+    await exited
   }
   onCleanup(end)
   return {

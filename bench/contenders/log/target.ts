@@ -19,5 +19,5 @@ export interface FollowedTarget extends Target {
   /** Chunks of a batch as a reader receives them. */
   chunks(batch: EntryBatch): unknown[]
   /** Calls back with all appended entries, parsed and in order. */
-  follow(take: (log: number, entries: readonly { chunk: unknown }[]) => void): Promise<void>
+  follow(onEntries: (log: number, entries: readonly { chunk: unknown }[]) => void): Promise<void>
 }

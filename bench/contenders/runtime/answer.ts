@@ -22,11 +22,11 @@ export async function givenAnswers(
   entries: number,
   shown: Shown,
   count: number,
-  piece: number,
+  workIndex: number,
 ): Promise<Job> {
   const { manager, answer } = await openServer(backend)
   const sessionId = crypto.randomUUID()
-  const runId = `run-${piece}`
+  const runId = `run-${workIndex}`
   const idOf = (n: number): string => `${runId}::call-${n}`
   const inputOf = (n: number): { text: string } => ({ text: `of call ${n}` })
   await makePast(manager, sessionId, entries)
@@ -37,24 +37,24 @@ export async function givenAnswers(
     Array.from({ length: count }, (_, n) => requestOf(`call-${n}`, idOf(n), inputOf(n))),
   )
   const sequences = async () => {
-    const given: number[] = []
+    const sequenceList: number[] = []
     for (let n = 0; n < count; n++) {
       const seen = shown === 'nothing' ? {} : { input: inputOf(n) }
       const { sequence } = await answer(sessionId, { kind: 'approval', id: idOf(n), approved: true, ...seen })
-      given.push(sequence)
+      sequenceList.push(sequence)
     }
-    return given
+    return sequenceList
   }
-  return job(sequences, async given => {
+  return job(sequences, async answered => {
     const { ticket, head } = (await manager.getInfo(sessionId)) ?? {}
     deepStrictEqual({ pendings: ticket?.pendings, ready: ticket?.ready }, { pendings: [], ready: true })
     const last = await manager.entries(sessionId, (head ?? 0) - count, head ?? 0)
     const ids = last.map(({ chunk }) => (chunk.type === 'tool-approval-response' ? chunk.approvalId : ''))
     deepStrictEqual(
-      { ids, given },
-      { ids: Array.from(given, (_, n) => idOf(n)), given: last.map(({ sequence }) => sequence) },
+      { ids, given: answered },
+      { ids: Array.from(answered, (_, n) => idOf(n)), given: last.map(({ sequence }) => sequence) },
     )
-    ok(given.length === count && (head ?? 0) >= entries)
+    ok(answered.length === count && (head ?? 0) >= entries)
   })
 }
 
@@ -64,7 +64,7 @@ const openServer = openOnce(
     const { createRuntime } = await import('@millrace/runtime')
     const runtime = createRuntime({ store: await openStore(backend, OWN_FILE), agents: [], engine: false })
     onCleanup(() => runtime.close())
-    return { manager: runtime.manager, answer: (...given) => runtime.answer(...given) }
+    return { manager: runtime.manager, answer: (...args) => runtime.answer(...args) }
   },
 )
 

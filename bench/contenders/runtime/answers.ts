@@ -5,8 +5,8 @@ import type { Backend } from '../log/target.ts'
 import { modelOf, textParts } from './model.ts'
 
 /** Reads the model's stream to its end. */
-export function streamAlone(count: number, piece: number): Job {
-  const parts = textParts(answer(count, piece).deltas)
+export function streamAlone(count: number, workIndex: number): Job {
+  const parts = textParts(answer(count, workIndex).deltas)
   const model = modelOf(() => parts)
   return job(
     async () => {
@@ -15,14 +15,14 @@ export function streamAlone(count: number, piece: number): Job {
       for await (const part of stream) if (part.type === 'text-delta') text += part.delta
       return text
     },
-    text => checkText(text, answer(count, piece)),
+    text => checkText(text, answer(count, workIndex)),
   )
 }
 
-/** The same through `streamText`. */
-export async function streamedText(count: number, piece: number): Promise<Job> {
+/** Streams the answer through `streamText`. */
+export async function streamedText(count: number, workIndex: number): Promise<Job> {
   const { streamText } = await import('ai')
-  const parts = textParts(answer(count, piece).deltas)
+  const parts = textParts(answer(count, workIndex).deltas)
   const model = modelOf(() => parts)
   return job(
     async () => {
@@ -31,20 +31,20 @@ export async function streamedText(count: number, piece: number): Promise<Job> {
       for await (const part of stream) if (part.type === 'text-delta') text += part.text
       return text
     },
-    text => checkText(text, answer(count, piece)),
+    text => checkText(text, answer(count, workIndex)),
   )
 }
 
-/** The same as a run. */
-export async function answeredRun(backend: Backend, count: number, piece: number): Promise<Job> {
+/** Streams the answer as a run of ours. */
+export async function answeredRun(backend: Backend, count: number, workIndex: number): Promise<Job> {
   const { runner } = await import('./ours.ts')
   const run = await runner(backend)
-  const parts = textParts(answer(count, piece).deltas)
+  const parts = textParts(answer(count, workIndex).deltas)
   return job(
     async () => {
       const { text } = await run(() => parts)
       return text
     },
-    text => checkText(text, answer(count, piece)),
+    text => checkText(text, answer(count, workIndex)),
   )
 }

@@ -22,7 +22,7 @@ export async function approvedRuns(
   asks: 'approval' | 'nobody',
   width: number,
   runs: number,
-  piece: number,
+  workIndex: number,
 ): Promise<Job> {
   const { runtime, withRun } = await openRuntime(backend, asks)
   const ended = async (run: Run) => {
@@ -36,12 +36,12 @@ export async function approvedRuns(
     return { status, text, outputs: message?.parts.flatMap(part => ('toolCallId' in part ? [part.output] : [])) }
   }
   return job(
-    () => inParallel(runs, width, n => withRun(answersOf(piece * runs + n), ended)),
+    () => inParallel(runs, width, n => withRun(answersOf(workIndex * runs + n), ended)),
     results =>
       deepStrictEqual(
         results,
         Array.from({ length: runs }, (_, n) => {
-          const run = piece * runs + n
+          const run = workIndex * runs + n
           return { status: 'completed', text: `All is well with ${run}`, outputs: [inputOf(run)] }
         }),
       ),

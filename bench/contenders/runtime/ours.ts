@@ -20,7 +20,7 @@ export const openRuntime = openOnce(async (backend: Backend, asks: 'approval' | 
   const { agent, createRuntime, tool } = await import('@millrace/runtime')
   const { z } = await import('zod')
   const input = z.object({ text: z.string() })
-  const echo = tool({ name: 'echo', inputSchema: input, approval: asks === 'approval', execute: said => said })
+  const echo = tool({ name: 'echo', inputSchema: input, approval: asks === 'approval', execute: echoed => echoed })
   const answers = new Map<string, Answers>()
   const program = agent({
     name: `bench-${asks}`,
@@ -32,9 +32,9 @@ export const openRuntime = openOnce(async (backend: Backend, asks: 'approval' | 
   onCleanup(() => runtime.close())
   return {
     runtime,
-    async withRun(own, use) {
+    async withRun(scriptedAnswers, use) {
       const runId = crypto.randomUUID()
-      answers.set(runId, own)
+      answers.set(runId, scriptedAnswers)
       try {
         return await use(await runtime.start({ agent: program, runId, input: 'Go.' }))
       } finally {

@@ -84,7 +84,7 @@ const openAsking = openOnce(
     const { agent, createRuntime, tool } = await import('@millrace/runtime')
     const { z } = await import('zod')
     const input = z.object({ text: z.string() })
-    const execute = (said: { text: string }) => said
+    const execute = (echoed: { text: string }) => echoed
     const patient = tool({ name: 'patient', inputSchema: input, approval: true, execute })
     const hasty = tool({ name: 'hasty', inputSchema: input, approval: { timeout: WEEK }, execute })
     const asking = (toolName: string) =>

@@ -15,40 +15,40 @@ const answersOf = (run: number, steps: number) => (step: number) =>
     : textParts(wordsOf(run))
 
 /** Expected texts of the runs of a piece. */
-function expected(piece: number, runs: number): string[] {
-  return Array.from({ length: runs }, (_, i) => wordsOf(piece * runs + i).join(''))
+function expected(workIndex: number, runs: number): string[] {
+  return Array.from({ length: runs }, (_, i) => wordsOf(workIndex * runs + i).join(''))
 }
 
 /** Runs of `steps` steps through `streamText`. */
-export async function streamedSteps(steps: number, width: number, runs: number, piece: number): Promise<Job> {
+export async function streamedSteps(steps: number, width: number, runs: number, workIndex: number): Promise<Job> {
   const { stepCountIs, streamText, tool } = await import('ai')
   const { z } = await import('zod')
   const tools = { echo: tool({ inputSchema: z.object({ text: z.string() }), execute: async input => input }) }
   return job(
     () =>
       inParallel(runs, width, async n => {
-        const model = modelOf(answersOf(piece * runs + n, steps))
+        const model = modelOf(answersOf(workIndex * runs + n, steps))
         const result = streamText({ model, tools, prompt: 'Go.', stopWhen: stepCountIs(steps + 1) })
         let text = ''
         for await (const part of result.stream) if (part.type === 'text-delta') text += part.text
         return text
       }),
-    texts => deepStrictEqual(texts, expected(piece, runs)),
+    texts => deepStrictEqual(texts, expected(workIndex, runs)),
   )
 }
 
-/** The same as runs of ours. */
+/** Executes the steps as runs of ours. */
 export async function steppedRuns(
   backend: Backend,
   steps: number,
   width: number,
   runs: number,
-  piece: number,
+  workIndex: number,
 ): Promise<Job> {
   const { runner } = await import('./ours.ts')
   const run = await runner(backend)
   return job(
-    () => inParallel(runs, width, async n => (await run(answersOf(piece * runs + n, steps))).text),
-    texts => deepStrictEqual(texts, expected(piece, runs)),
+    () => inParallel(runs, width, async n => (await run(answersOf(workIndex * runs + n, steps))).text),
+    texts => deepStrictEqual(texts, expected(workIndex, runs)),
   )
 }

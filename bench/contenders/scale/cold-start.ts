@@ -20,13 +20,13 @@ export async function coldStart(first: First, unit: 'wall' | 'cpu', turns: numbe
       const from = clock()
       const { port } = await request({ kind: 'serve', path, turns })
       const url = `http://127.0.0.1:${port}/api/sessions/${SESSION}`
-      const said = await (first === 'view' ? viewAt(url) : tokenAt(url))
+      const content = await (first === 'view' ? viewAt(url) : tokenAt(url))
       const wall = clock() - from
       const { cpu } = await request({ kind: 'cpu' })
       await end()
-      return { said, wall, cpu }
+      return { content, wall, cpu }
     },
-    ({ said }) => deepStrictEqual(said, first === 'view' ? pastOf(turns) : wordsOf(turns)[0]),
+    ({ content }) => deepStrictEqual(content, first === 'view' ? pastOf(turns) : wordsOf(turns)[0]),
     ({ wall, cpu }) => [unit === 'wall' ? wall : cpu],
   )
 }

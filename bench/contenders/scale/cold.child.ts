@@ -20,10 +20,10 @@ const SECOND_WORD = 3
 
 let [port, from] = [0, process.cpuUsage()]
 
-handleRequests<ColdServerRequest, ColdServerReply>(async asked => {
-  if (asked.kind === 'serve') {
+handleRequests<ColdServerRequest, ColdServerReply>(async request => {
+  if (request.kind === 'serve') {
     from = process.cpuUsage()
-    const { path, turns } = asked
+    const { path, turns } = request
     // The model pauses after its first word, so that only that is measured.
     const model = modelOf(
       () => textParts(wordsOf(turns)),

@@ -30,9 +30,9 @@ interface Listener {
 
 let listeners: Listener[] = []
 
-handleRequests<ListenersRequest, ListenersReply>(async asked => {
-  if (asked.kind === 'connect') {
-    const { port, requests, length } = asked
+handleRequests<ListenersRequest, ListenersReply>(async message => {
+  if (message.kind === 'connect') {
+    const { port, requests, length } = message
     listeners = []
     for (let from = 0; from < requests.length; from += WAVE) {
       const wave = requests.slice(from, from + WAVE).map(asking => listen(port, asking, length))

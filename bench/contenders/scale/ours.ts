@@ -30,7 +30,7 @@ export const openServing = openOnce(async (backend: Backend, coalesceMs: number)
     name: 'echo',
     inputSchema: z.object({ text: z.string() }),
     approval: true,
-    execute: said => said,
+    execute: input => input,
   })
   const program = agent({
     name: AGENT,
@@ -48,7 +48,7 @@ export const openServing = openOnce(async (backend: Backend, coalesceMs: number)
     engine: { concurrency: MOST },
     log: { coalesceMs },
     limits: { streams: MOST, sessions: MOST, requestsPerMinute: 1e9 },
-    logger: { warn: () => {}, error: (...said: unknown[]) => console.error(...said) },
+    logger: { warn: () => {}, error: (...args: unknown[]) => console.error(...args) },
   })
   const { port, close } = await app.listen({ port: 0 })
   onCleanup(close)

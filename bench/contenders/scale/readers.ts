@@ -48,7 +48,7 @@ const openFollowed = openOnce(
       await append(held, n)
       await turn()
     }
-    await got(held, BEFORE[spread])
+    await receiveAll(held, BEFORE[spread])
     return held
   },
 )
@@ -67,9 +67,9 @@ export async function followedAppends(
         await append(held, n)
         await pause(PACE[spread](held.readers))
       }
-      return got(held, count)
+      return receiveAll(held, count)
     },
-    ({ got: all }) => {
+    ({ received: all }) => {
       const expected = looked(held).map((_, n) => expectedOf(Array.from({ length: share(held, n, count) }, time)))
       deepStrictEqual(
         all,
@@ -98,27 +98,27 @@ function share({ sessions }: FollowedSessions, n: number, count: number): number
 const looked = ({ sessions }: FollowedSessions): readonly ServedSession[] => sessions.slice(0, 2 * WRITTEN)
 
 /** Received entries by session, with the number of readers that got them. */
-async function got(
+async function receiveAll(
   held: FollowedSessions,
   count: number,
-): Promise<{ got: [got: string, readers: number][][]; times: number[] }> {
-  const all: { got: [string, number][][]; times: number[] } = { got: [], times: [] }
+): Promise<{ received: [got: string, readers: number][][]; times: number[] }> {
+  const all: { received: [string, number][][]; times: number[] } = { received: [], times: [] }
   for (const [n, { address }] of looked(held).entries()) {
-    const told = await readersChild().request({ kind: 'receive', address, entries: share(held, n, count) })
-    all.got.push(counted(told.got))
-    all.times.push(...told.times)
+    const reply = await readersChild().request({ kind: 'receive', address, entries: share(held, n, count) })
+    all.received.push(counted(reply.received))
+    all.times.push(...reply.times)
   }
   return all
 }
 
-function counted(got: readonly Got[]): [got: string, readers: number][] {
+function counted(received: readonly Got[]): [got: string, readers: number][] {
   const counts = new Map<string, number>()
-  for (const each of got) counts.set(JSON.stringify(each), (counts.get(JSON.stringify(each)) ?? 0) + 1)
+  for (const each of received) counts.set(JSON.stringify(each), (counts.get(JSON.stringify(each)) ?? 0) + 1)
   return [...counts]
 }
 
 /** Maximum number of open files of a process. */
 function mostFiles(): number {
-  const said = execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }).trim()
-  return said === 'unlimited' ? Number.POSITIVE_INFINITY : Number(said)
+  const limit = execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }).trim()
+  return limit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(limit)
 }

@@ -11,7 +11,7 @@ import { Rounds } from './rounds.ts'
 const FIRST_WORD = 2
 
 /** Runs that produce `tokens` tokens together, `each` tokens per run, in one session each. */
-export async function concurrentRuns(backend: Backend, each: number, tokens: number, piece: number): Promise<Job> {
+export async function concurrentRuns(backend: Backend, each: number, tokens: number, workIndex: number): Promise<Job> {
   const { openServing } = await import('./ours.ts')
   const { runtime, start, withModel } = await openServing(backend, 0)
   const textOf = (name: string, model: LanguageModelV4) =>
@@ -21,13 +21,13 @@ export async function concurrentRuns(backend: Backend, each: number, tokens: num
       return text
     })
   const entriesOf = async (name: string) => (await runtime.manager.getInfo(name))?.head
-  return concurrent(each, tokens, piece, textOf, entriesOf)
+  return concurrent(each, tokens, workIndex, textOf, entriesOf)
 }
 
-/** The same through `streamText`, which stores nothing. */
-export async function concurrentTexts(each: number, tokens: number, piece: number): Promise<Job> {
+/** Runs the load through `streamText`, which stores nothing. */
+export async function concurrentTexts(each: number, tokens: number, workIndex: number): Promise<Job> {
   const { streamText } = await import('ai')
-  return concurrent(each, tokens, piece, async (_name, model) => {
+  return concurrent(each, tokens, workIndex, async (_name, model) => {
     let text = ''
     for await (const part of streamText({ model, prompt: 'Go.' }).stream) {
       if (part.type === 'text-delta') text += part.text
@@ -39,12 +39,12 @@ export async function concurrentTexts(each: number, tokens: number, piece: numbe
 function concurrent(
   each: number,
   tokens: number,
-  piece: number,
+  workIndex: number,
   textOf: (name: string, model: LanguageModelV4) => Promise<string>,
   entriesOf?: (name: string) => Promise<number | undefined>,
 ): Job {
   const width = Math.ceil(tokens / each)
-  const expected = answer(each, piece)
+  const expected = answer(each, workIndex)
   const parts = textParts(expected.deltas)
   return job(
     async () => {
@@ -64,6 +64,6 @@ function concurrent(
     },
     undefined,
     // The remarks show whether the work is equal at each concurrency. One piece is enough.
-    ({ entries }) => (entries === undefined || piece > 0 ? [] : [`${entries} entries a run`]),
+    ({ entries }) => (entries === undefined || workIndex > 0 ? [] : [`${entries} entries a run`]),
   )
 }

@@ -22,9 +22,9 @@ const TOKENS = 50
 const toolCallId = 'call-1'
 
 /** Starts sessions and waits until they are idle or paused. Then reads some of them, after approval if they are paused. */
-export async function sessionsAtRest(backend: Backend, rest: Rest, count: number, piece: number): Promise<Job> {
+export async function sessionsAtRest(backend: Backend, rest: Rest, count: number, workIndex: number): Promise<Job> {
   const serving = await openServing(backend, 16)
-  const { deltas } = answer(TOKENS, piece)
+  const { deltas } = answer(TOKENS, workIndex)
   const model = rest === 'idle' ? modelOf(() => textParts(deltas)) : asking(deltas)
   const every = Math.ceil(count / LOOKED_AT)
   return job(

@@ -45,9 +45,9 @@ const openAnswerServer = openOnce(async (serverName: AnswerServerName): Promise<
 })
 
 /** Starts `count` answers, pauses them in the middle, measures, and completes them. */
-export async function streamingSessions(serverName: AnswerServerName, count: number, piece: number): Promise<Job> {
+export async function streamingSessions(serverName: AnswerServerName, count: number, workIndex: number): Promise<Job> {
   const { port, asking, withModel } = await openAnswerServer(serverName)
-  const { deltas } = answer(TOKENS, piece)
+  const { deltas } = answer(TOKENS, workIndex)
   const [half, whole] = [deltas.slice(0, SAID).join(''), deltas.join('')]
   return job(
     async () => {

@@ -56,13 +56,13 @@ async function checkClock(page: Page): Promise<void> {
 }
 
 /** Concurrent answers on one page. */
-export async function screen(system: System, asked: ScreenFigure, shown: Shown): Promise<Job> {
+export async function screen(system: System, figure: ScreenFigure, shown: Shown): Promise<Job> {
   const { answers, messages, tokens } = shown
   const { address } = await server().request({ kind: 'show', system, folder: buildPage(PAGES, system), shown })
   if (!address) throw new Error('the server did not return the address of the page')
   const page = await open(address, messages)
-  const complaints: string[] = []
-  page.on('pageerror', error => complaints.push(error.message))
+  const pageErrors: string[] = []
+  page.on('pageerror', error => pageErrors.push(error.message))
   const used = await metrics(page)
   await checkClock(page)
   const texts = Array.from({ length: answers }, (_, answer) => tokensOf(shown, answer).join(''))
@@ -70,7 +70,7 @@ export async function screen(system: System, asked: ScreenFigure, shown: Shown):
     async (): Promise<ScreenMeasurement> => {
       await Promise.all([page.evaluate(count => bench.ask(count), tokens), server().request({ kind: 'wait' })])
       const before = await used()
-      const [told, { producedAt = [] }] = await Promise.all([
+      const [report, { producedAt = [] }] = await Promise.all([
         page.evaluate(() => bench.shown()),
         server().request({ kind: 'produce' }),
       ])
@@ -78,42 +78,48 @@ export async function screen(system: System, asked: ScreenFigure, shown: Shown):
       await page.close()
       const [first, last] = [
         Math.min(...producedAt.map(([time = 0]) => time)),
-        Math.max(...told.shown.map(times => times.at(-1) ?? 0)),
+        Math.max(...report.shown.map(times => times.at(-1) ?? 0)),
       ]
       return {
-        ...told,
-        latencies: told.shown.flatMap((times, i) => times.map((time, k) => time - (producedAt[i]?.[k] ?? Number.NaN))),
-        frames: told.frames.filter(time => time >= first && time <= last),
+        ...report,
+        latencies: report.shown.flatMap((times, i) =>
+          times.map((time, k) => time - (producedAt[i]?.[k] ?? Number.NaN)),
+        ),
+        frames: report.frames.filter(time => time >= first && time <= last),
         ms: last - first,
         busy: after.busy - before.busy,
         script: after.script - before.script,
         cpu: after.cpu - before.cpu,
       }
     },
-    told => {
-      deepStrictEqual(told.texts, texts, 'the page shows another text')
-      strictEqual(told.rows, answers * (messages + 2), 'expected the earlier messages, the question and the answer')
-      strictEqual(told.latencies.length, answers * tokens)
-      deepStrictEqual([complaints, told.latencies.filter(ms => !(ms >= 0))], [[], []])
+    measurement => {
+      deepStrictEqual(measurement.texts, texts, 'the page shows another text')
+      strictEqual(
+        measurement.rows,
+        answers * (messages + 2),
+        'expected the earlier messages, the question and the answer',
+      )
+      strictEqual(measurement.latencies.length, answers * tokens)
+      deepStrictEqual([pageErrors, measurement.latencies.filter(ms => !(ms >= 0))], [[], []])
     },
-    told => figuresOf(asked, told),
-    told => [remarkOf(told)],
+    measurement => figuresOf(figure, measurement),
+    measurement => [remarkOf(measurement)],
   )
 }
 
 const dropped = ({ frames, ms }: ScreenMeasurement): number => Math.max(0, 1 - frames.length / (ms / FRAME_MS))
 
-function figuresOf(asked: ScreenFigure, told: ScreenMeasurement): number[] {
-  if (asked === 'latency') return told.latencies
-  return [asked === 'cpu' ? told.cpu / told.ms : dropped(told)]
+function figuresOf(figure: ScreenFigure, measurement: ScreenMeasurement): number[] {
+  if (figure === 'latency') return measurement.latencies
+  return [figure === 'cpu' ? measurement.cpu / measurement.ms : dropped(measurement)]
 }
 
-function remarkOf(told: ScreenMeasurement): string {
-  const { frames, ms, busy, script, cpu, latencies } = told
+function remarkOf(measurement: ScreenMeasurement): string {
+  const { frames, ms, busy, script, cpu, latencies } = measurement
   const longest = Math.max(...frames.slice(1).map((time, i) => time - (frames[i] ?? time)))
   const share = (part: number) => `${(100 * part).toFixed(0)} %`
   return (
-    `${frames.length} frames in ${ms.toFixed(0)} ms, ${share(dropped(told))} dropped, the longest ${longest.toFixed(0)} ms; ` +
+    `${frames.length} frames in ${ms.toFixed(0)} ms, ${share(dropped(measurement))} dropped, the longest ${longest.toFixed(0)} ms; ` +
     `main thread ${share(busy / ms)} busy by the clock, ${share(script / ms)} in scripts, ${(cpu / latencies.length).toFixed(3)} ms of CPU a token`
   )
 }

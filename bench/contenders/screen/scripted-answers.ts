@@ -8,12 +8,12 @@ export interface AnswerScript {
   readonly answers: number
   readonly tokens: number
   readonly paceMs: number
-  readonly piece: number
+  readonly workIndex: number
 }
 
 /** Tokens of one answer. */
-export const tokensOf = ({ tokens, piece }: AnswerScript, answer: number): string[] =>
-  numbered(tokens, piece * 1000 + answer)
+export const tokensOf = ({ tokens, workIndex }: AnswerScript, answer: number): string[] =>
+  numbered(tokens, workIndex * 1000 + answer)
 
 /** Answers by number, and the time of each of their tokens. */
 export class ScriptedAnswers {
@@ -32,7 +32,7 @@ export class ScriptedAnswers {
   }
 
   /** Resolves when each answer has been requested. */
-  get asked(): Promise<void> {
+  get requested(): Promise<void> {
     return this.#allRequested.promise
   }
 
@@ -43,7 +43,7 @@ export class ScriptedAnswers {
   }
 
   /** Produces an answer. Like a remote model, it does not wait for its reader. */
-  async produce(answer: number, say: (token: string) => void): Promise<void> {
+  async produce(answer: number, emit: (token: string) => void): Promise<void> {
     const producedAt = this.producedAt[answer]
     if (!producedAt || this.#requested.has(answer))
       throw new Error(`answer ${answer} does not exist or was requested before`)
@@ -55,7 +55,7 @@ export class ScriptedAnswers {
     if (answer > 0) await setTimeout((paceMs * answer) / answers)
     await pace({ deltas: tokensOf(this.#script, answer), paceMs }, token => {
       producedAt.push(clock())
-      say(token)
+      emit(token)
     })
     this.#left--
     if (this.#left === 0) this.#isOver.resolve()

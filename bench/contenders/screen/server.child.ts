@@ -19,14 +19,14 @@ export interface ServerReply {
 const serverOf = openOnce(openServer)
 let script: ScriptedAnswers | undefined
 
-handleRequests<ServerRequest, ServerReply>(async asked => {
-  if (asked.kind === 'show') {
-    script = new ScriptedAnswers(asked.shown)
-    return { address: await (await serverOf(asked.system, asked.folder)).show(asked.shown, script) }
+handleRequests<ServerRequest, ServerReply>(async request => {
+  if (request.kind === 'show') {
+    script = new ScriptedAnswers(request.shown)
+    return { address: await (await serverOf(request.system, request.folder)).show(request.shown, script) }
   }
   if (!script) throw new Error('no page: send `show` first')
-  if (asked.kind === 'wait') {
-    await script.asked
+  if (request.kind === 'wait') {
+    await script.requested
     return {}
   }
   await script.begin()

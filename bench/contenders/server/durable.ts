@@ -10,8 +10,8 @@ import type { Address, PlainEntry, Served } from './served.ts'
 const JSON_TYPE = 'application/json'
 
 const started = openOnce(async (isFile: 'file' | 'memory') => {
-  const place = isFile === 'file' ? { dataDir: join(serviceUrl('folder'), `durable-${randomUUID()}`) } : {}
-  const server = new DurableStreamTestServer({ port: 0, ...place })
+  const storage = isFile === 'file' ? { dataDir: join(serviceUrl('folder'), `durable-${randomUUID()}`) } : {}
+  const server = new DurableStreamTestServer({ port: 0, ...storage })
   const url = new URL(await server.start())
   onCleanup(async () => {
     // Its `stop` closes only every other waiting reader, because it iterates over a list that shrinks meanwhile.

@@ -12,9 +12,9 @@ const here = openOnce(async (way: Way, readers: number) => {
 })
 
 /** Appends batches of `size` entries, one per event loop turn, until each reader has all. An item is one delivery. */
-export async function fanOut(way: Way, readers: number, size: number, items: number, piece: number): Promise<Job> {
+export async function fanOut(way: Way, readers: number, size: number, items: number, workIndex: number): Promise<Job> {
   const count = Math.floor(items / Math.max(1, readers))
-  const batches = entryBatches(count, piece, size).map(({ chunks }) => chunks)
+  const batches = entryBatches(count, workIndex, size).map(({ chunks }) => chunks)
   const { append, live } = await here(way, readers)
   const expected = expectedOf(batches.flat())
   return job(
@@ -23,15 +23,15 @@ export async function fanOut(way: Way, readers: number, size: number, items: num
         await append(chunks)
         await turn()
       }
-      const told =
+      const reply =
         readers > 0
           ? await readersChild().request({ kind: 'receive', address: live, entries: count })
-          : { got: [], bytes: 0 }
-      return { count, ...told }
+          : { received: [], bytes: 0 }
+      return { count, ...reply }
     },
-    ({ count: done, got }) => {
+    ({ count: done, received }) => {
       if (done !== count) throw new Error(`expected ${count} appended entries, found ${done}`)
-      checkGot(got, readers, expected)
+      checkGot(received, readers, expected)
     },
     undefined,
     ({ bytes }) => (readers > 0 ? [`${Math.round(bytes / readers / count)} bytes an entry on the wire`] : []),

@@ -8,7 +8,7 @@ import { clock } from '../log/start-child.ts'
 import { readersChild, type Served, serve, type Way } from './served.ts'
 
 /** Interval between two appends, in ms. */
-const PACE = 4
+const WRITE_INTERVAL_MS = 4
 const time = (): Chunk => ({ type: 'data-time', data: clock() }) as Chunk
 
 const here = openOnce(async (way: Way) => {
@@ -39,12 +39,12 @@ export async function latencies(way: Way, count: number): Promise<Job> {
     async () => {
       for (let i = 0; i < count; i++) {
         await append([time()])
-        await pause(PACE)
+        await pause(WRITE_INTERVAL_MS)
       }
       return readersChild().request({ kind: 'receive', address: live, entries: count })
     },
-    ({ got, times }) => {
-      strictEqual(got[0]?.entries, count)
+    ({ received, times }) => {
+      strictEqual(received[0]?.entries, count)
       strictEqual(times.length, count)
     },
     ({ times }) => times,

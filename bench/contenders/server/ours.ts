@@ -20,7 +20,7 @@ interface Serving {
 export const serving = openOnce(async (backend: Backend): Promise<Serving> => {
   const { millrace } = await import('@millrace/server')
   const store = await openStore(backend, OWN_FILE)
-  const logger = { warn: () => {}, error: (...said: unknown[]) => console.error(...said) }
+  const logger = { warn: () => {}, error: (...args: unknown[]) => console.error(...args) }
   const limits = { streams: 10_000, requestsPerMinute: 1e9 }
   const app = millrace({ store, engine: false, log: { leaseMs: LEASE_MS }, limits, logger })
   const { port, close } = await app.listen({ port: 0 })

@@ -63,7 +63,7 @@ export class Reader {
   }
 
   /** Resolves when it has received `count` entries since the last report. */
-  got(entries: number): Promise<void> {
+  received(entries: number): Promise<void> {
     return new Promise(done => {
       this.#wanted = { entries, done }
       this.#look()
@@ -72,11 +72,11 @@ export class Reader {
 
   /** Returns what it received since the last report. */
   take(): Got & { bytes: number; times: number[] } {
-    const told = { entries: this.#entries, digest: this.#digest, bytes: this.#bytes, times: this.#times }
+    const report = { entries: this.#entries, digest: this.#digest, bytes: this.#bytes, times: this.#times }
     this.#entries = this.#bytes = 0
     this.#digest = EMPTY
     this.#times = []
-    return told
+    return report
   }
 
   close(): void {
@@ -156,7 +156,8 @@ export class Reader {
 
   #add({ after, last, entries, digest, written, isCaughtUp }: Event): void {
     if (entries > 0) {
-      if (this.#last !== undefined && after !== this.#last) throw new Error(`after ${this.#last} came ${after + 1}`)
+      if (this.#last !== undefined && after !== this.#last)
+        throw new Error(`expected entry ${this.#last + 1}, found ${after + 1}`)
       this.#last = last
       this.#entries += entries
       this.#digest = joined(this.#digest, digest)

@@ -17,7 +17,7 @@ export type ReadersRequest =
 
 /** Received entries of each reader since the last report, total bytes, and the latency of each entry that has a write time. */
 export interface ReadersReply {
-  got: Got[]
+  received: Got[]
   bytes: number
   times: number[]
 }
@@ -25,23 +25,23 @@ export interface ReadersReply {
 const readers = new Map<string, Reader[]>()
 const keyOf = ({ port, path }: Address): string => `${port}${path}`
 
-handleRequests<ReadersRequest, ReadersReply>(async asked => {
-  switch (asked.kind) {
+handleRequests<ReadersRequest, ReadersReply>(async request => {
+  switch (request.kind) {
     case 'connect': {
-      const all = asked.addresses.flatMap(address => Array.from({ length: asked.readers }, () => address))
+      const all = request.addresses.flatMap(address => Array.from({ length: request.readers }, () => address))
       for (const wave of batches(all, WAVE)) await Promise.all(wave.map(come))
-      return told([])
+      return takeReports([])
     }
     case 'receive': {
-      const here = readers.get(keyOf(asked.address)) ?? []
-      await Promise.all(here.map(reader => reader.got(asked.entries)))
-      return told(here)
+      const here = readers.get(keyOf(request.address)) ?? []
+      await Promise.all(here.map(reader => reader.received(request.entries)))
+      return takeReports(here)
     }
     case 'catch-up': {
-      const reader = new Reader(asked.address, clock)
+      const reader = new Reader(request.address, clock)
       await reader.isCaughtUp
       reader.close()
-      return told([reader])
+      return takeReports([reader])
     }
   }
 })
@@ -54,12 +54,12 @@ async function come(address: Address): Promise<void> {
   await reader.isHere
 }
 
-function told(those: readonly Reader[]): ReadersReply {
+function takeReports(those: readonly Reader[]): ReadersReply {
   const all = those.map(reader => reader.take())
   const times = all.flatMap(each => each.times)
   const every = Math.ceil(times.length / MOST_TIMES)
   return {
-    got: all.map(({ entries, digest }) => ({ entries, digest })),
+    received: all.map(({ entries, digest }) => ({ entries, digest })),
     bytes: all.reduce((sum, { bytes }) => sum + bytes, 0),
     times: times.filter((_, n) => n % every === 0),
   }

@@ -49,9 +49,12 @@ export function expectedOf(chunks: readonly Chunk[]): Got {
 }
 
 /** @throws unless `readers` readers received everything. */
-export function checkGot(got: readonly Got[], readers: number, expected: Got): void {
-  deepStrictEqual([...new Set(got.map(each => JSON.stringify(each)))], readers > 0 ? [JSON.stringify(expected)] : [])
-  deepStrictEqual(got.length, readers)
+export function checkGot(received: readonly Got[], readers: number, expected: Got): void {
+  deepStrictEqual(
+    [...new Set(received.map(each => JSON.stringify(each)))],
+    readers > 0 ? [JSON.stringify(expected)] : [],
+  )
+  deepStrictEqual(received.length, readers)
 }
 
 /** The child process with all readers of this process's servers. */

@@ -21,15 +21,15 @@ export function pageBenchmarks(quick: boolean): Benchmark[] {
   const benchmark = (
     name: string,
     title: string,
-    asked: PageFigure,
+    figure: PageFigure,
     paceMs: number,
     words: number,
     claims: Claim[],
   ): Benchmark => ({
     name,
     title: `${title}; ${MOUNTED.toLocaleString('en')} messages mounted, a word every ${paceMs} ms`,
-    item: asked === 'commits' ? 'frame' : 'word',
-    unit: asked === 'commits' ? 'times' : 'latency',
+    item: figure === 'commits' ? 'frame' : 'word',
+    unit: figure === 'commits' ? 'times' : 'latency',
     reference: ours,
     rounds: quick ? 1 : 3,
     trial: TRIAL,
@@ -39,16 +39,16 @@ export function pageBenchmarks(quick: boolean): Benchmark[] {
         kind: system === 'ours' ? 'ours' : 'peer',
         load: { pieces: 1, items: words },
         warmUp: { pieces: 1, items: Math.ceil(words / 4) },
-        prepare: async (count, piece) => {
+        prepare: async (count, workIndex) => {
           const mounted = count > TRIAL ? MOUNTED : MOUNTED_IN_TRIAL
           const { pageAnswer } = await import('../../contenders/client/page.ts')
-          return pageAnswer({ system, mounted, paceMs, asked }, count, piece)
+          return pageAnswer({ system, mounted, paceMs, figure }, count, workIndex)
         },
       }),
     ),
     claims,
   })
-  const beside = pages.slice(1).flatMap(({ name }): Claim[] => [
+  const peerClaims = pages.slice(1).flatMap(({ name }): Claim[] => [
     { kind: 'ratio', of: ours, to: name },
     { kind: 'tail', of: ours, to: name },
   ])
@@ -58,7 +58,7 @@ export function pageBenchmarks(quick: boolean): Benchmark[] {
       // The first and the last frame are partial.
       { kind: 'cost', of: ours, atMost: 1.02 },
     ]),
-    benchmark('document', title, 'latency', FAST_MS, quick ? 250 : 1000, beside),
-    ...(quick ? [] : [benchmark('document-slow', title, 'latency', SLOW_MS, 100, beside)]),
+    benchmark('document', title, 'latency', FAST_MS, quick ? 250 : 1000, peerClaims),
+    ...(quick ? [] : [benchmark('document-slow', title, 'latency', SLOW_MS, 100, peerClaims)]),
   ]
 }

@@ -30,13 +30,13 @@ async function prepare(store: Store, load: StoreLoad): Promise<Job> {
 
 const nameOf = (store: Store, history: number) => `${store}, ${history.toLocaleString('en')} messages`
 
-function contender(store: Store, history: number, arrivals: Arrivals, asked: StoreFigure, load: Load, warmUp: Load) {
+function contender(store: Store, history: number, arrivals: Arrivals, figure: StoreFigure, load: Load, warmUp: Load) {
   return {
     name: nameOf(store, history),
     kind: store === 'ours' ? 'ours' : 'peer',
     load,
     warmUp,
-    prepare: (count, piece) => prepare(store, { count, piece, history, arrivals, asked }),
+    prepare: (count, workIndex) => prepare(store, { count, workIndex, history, arrivals, figure }),
   } satisfies Contender
 }
 

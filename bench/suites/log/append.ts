@@ -23,8 +23,8 @@ function benchmark(place: Place, quick: boolean, rounds: number): Benchmark {
       kind: way === 'raw' ? 'floor' : 'ours',
       load,
       warmUp: load,
-      prepare: async (count, piece) =>
-        (await import('../../contenders/log/append.ts')).appendEntries(way, backend, size, logs, count, piece),
+      prepare: async (count, workIndex) =>
+        (await import('../../contenders/log/append.ts')).appendEntries(way, backend, size, logs, count, workIndex),
     }
   }
   const claims = shapes.flatMap(({ size, logs }): Claim[] =>

@@ -19,7 +19,8 @@ export function bytesBenchmark(quick: boolean): Benchmark {
   const warmUp = { pieces: 1, items: 256 }
   const contenders = (Object.keys(names) as Where[]).flatMap(where =>
     sizes.map((size): Contender => {
-      const prepare: Contender['prepare'] = async (count, piece) => (await bytes()).bytesOf(where, size, count, piece)
+      const prepare: Contender['prepare'] = async (count, workIndex) =>
+        (await bytes()).bytesOf(where, size, count, workIndex)
       return { name: `${names[where]}, ${size} an append`, kind: 'ours', load, warmUp, prepare }
     }),
   )
@@ -28,7 +29,7 @@ export function bytesBenchmark(quick: boolean): Benchmark {
     kind: 'floor',
     load,
     warmUp,
-    prepare: async (count, piece) => (await bytes()).bytesOfJson(16, count, piece),
+    prepare: async (count, workIndex) => (await bytes()).bytesOfJson(16, count, workIndex),
   }
   return {
     name: 'bytes',

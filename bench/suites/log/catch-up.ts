@@ -21,13 +21,13 @@ export function catchUpBenchmark(quick: boolean, rounds: number): Benchmark {
   const [atOnce, paced, slow] = SPEEDS.map(({ name }) => name) as [string, string, string]
   const ours = (speed: string, state: 'live' | 'finished', readers: number): Contender => {
     const size = SPEEDS.find(({ name }) => name === speed)?.size ?? 0
-    const prepare: Contender['prepare'] = async (tokens, piece) =>
-      (await catchUp()).catchUpOurs(size, state, readers, tokens, piece)
+    const prepare: Contender['prepare'] = async (tokens, workIndex) =>
+      (await catchUp()).catchUpOurs(size, state, readers, tokens, workIndex)
     return { name: `ours, ${speed}, ${state}, ${count(readers)}`, kind: 'ours', load, warmUp: load, prepare }
   }
   const peer = (form: 'tokens' | 'events', readers: number): Contender => {
-    const prepare: Contender['prepare'] = async (tokens, piece) =>
-      (await catchUp()).catchUpResumable(form, readers, tokens, piece)
+    const prepare: Contender['prepare'] = async (tokens, workIndex) =>
+      (await catchUp()).catchUpResumable(form, readers, tokens, workIndex)
     return { name: `resumable-stream, ${form}, live, ${count(readers)}`, kind: 'peer', load, warmUp: load, prepare }
   }
   const many = quick ? [1, 10] : READERS
@@ -65,9 +65,9 @@ export function catchUpBenchmark(quick: boolean, rounds: number): Benchmark {
 
 /** Cost of readers for the producer. */
 export function readersBenchmark(quick: boolean, rounds: number): Benchmark {
-  const told = (way: 'ours' | 'tokens', readers: number, items: number): Contender => {
-    const prepare: Contender['prepare'] = async (tokens, piece) =>
-      (await readersOf()).produceForReaders(way, readers, tokens, piece)
+  const catchUpContender = (way: 'ours' | 'tokens', readers: number, items: number): Contender => {
+    const prepare: Contender['prepare'] = async (tokens, workIndex) =>
+      (await readersOf()).produceForReaders(way, readers, tokens, workIndex)
     return {
       name: `${way === 'ours' ? 'ours' : 'resumable-stream'}, ${readers === 0 ? 'no readers' : count(readers)}`,
       kind: way === 'ours' ? 'ours' : 'peer',
@@ -77,10 +77,10 @@ export function readersBenchmark(quick: boolean, rounds: number): Benchmark {
     }
   }
   const many = quick ? [1, 10] : READERS
-  const [alone, peerAlone] = [told('ours', 0, 20_000), told('tokens', 0, 20_000)]
-  const ours = many.map(readers => told('ours', readers, 20_000))
+  const [alone, peerAlone] = [catchUpContender('ours', 0, 20_000), catchUpContender('tokens', 0, 20_000)]
+  const ours = many.map(readers => catchUpContender('ours', readers, 20_000))
   // Its cost per token is constant, so fewer tokens are enough.
-  const peers = many.map(readers => told('tokens', readers, 2_000 / readers))
+  const peers = many.map(readers => catchUpContender('tokens', readers, 2_000 / readers))
   return {
     name: 'readers',
     title: 'producing an answer token by token, as fast as it is consumed, while readers in another process follow',

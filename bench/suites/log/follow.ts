@@ -22,8 +22,8 @@ function benchmark(place: Place, follow: string, quick: boolean, rounds: number)
       kind: way === 'writer' ? 'ours' : 'floor',
       load,
       warmUp: load,
-      prepare: async (count, piece) =>
-        (await import('../../contenders/log/follow.ts')).followEntries(way, backend, size, logs, count, piece),
+      prepare: async (count, workIndex) =>
+        (await import('../../contenders/log/follow.ts')).followEntries(way, backend, size, logs, count, workIndex),
     }
   }
   return {

@@ -28,9 +28,9 @@ function answered(name: string, shown: Shown, title: string, places: readonly Ba
     kind: 'ours',
     load,
     warmUp: load,
-    prepare: async (count, piece) => {
+    prepare: async (count, workIndex) => {
       const { givenAnswers } = await import('../../contenders/runtime/answer.ts')
-      return givenAnswers(backend, entries, shown, count, piece)
+      return givenAnswers(backend, entries, shown, count, workIndex)
     },
   })
   const [small, large] = [sizes[0] as number, sizes.at(-1) as number]

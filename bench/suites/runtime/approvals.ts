@@ -5,7 +5,7 @@ import { backends, needs } from './places.ts'
 const module = () => import('../../contenders/runtime/approvals.ts')
 
 const plain = (backend: Backend): string => `no approval, ${backend}`
-const asked = (backend: Backend): string => `paused and answered, ${backend}`
+const benchmarkName = (backend: Backend): string => `paused and answered, ${backend}`
 
 /** Cost of a pause and an answer: one run at a time in wall and CPU time, and many at once. */
 export function approvalBenchmarks(quick: boolean): Benchmark[] {
@@ -33,7 +33,7 @@ function approved({ name, how, unit, width, load, rounds }: Approved): Benchmark
     kind: 'ours',
     load,
     warmUp: load,
-    prepare: async (runs, piece) => (await module()).approvedRuns(backend, asks, width, runs, piece),
+    prepare: async (runs, workIndex) => (await module()).approvedRuns(backend, asks, width, runs, workIndex),
   })
   return {
     name,
@@ -45,9 +45,9 @@ function approved({ name, how, unit, width, load, rounds }: Approved): Benchmark
     trial: width + 2,
     contenders: backends.flatMap(backend => [
       contender(plain(backend), backend, 'nobody'),
-      contender(asked(backend), backend, 'approval'),
+      contender(benchmarkName(backend), backend, 'approval'),
     ]),
-    claims: backends.map(backend => ({ kind: 'ratio', of: asked(backend), to: plain(backend) })),
+    claims: backends.map(backend => ({ kind: 'ratio', of: benchmarkName(backend), to: plain(backend) })),
     needs,
     notes: [
       'a run with approval is read to its pause, answered at once, and driven again to its end',

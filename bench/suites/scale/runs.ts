@@ -9,39 +9,41 @@ const module = () => import('../../contenders/scale/runs.ts')
 /** Cost of a token by the number of concurrent runs. */
 export function runsBenchmark(quick: boolean): Benchmark {
   const widths = quick ? [10, 100, 1_000] : [10, 100, 1_000, 10_000]
-  const [few = 0, most = 0] = [widths.at(0), widths.at(-1)]
-  const nameOf = (who: string, width: number): string => `${who}, ${width.toLocaleString('en')} at once`
-  const contenders = (who: string, kind: Contender['kind'], prepare: Contender['prepare']): Contender[] =>
+  const [few = 0, many = 0] = [widths.at(0), widths.at(-1)]
+  const nameOf = (contender: string, width: number): string => `${contender}, ${width.toLocaleString('en')} at once`
+  const contenders = (contender: string, kind: Contender['kind'], prepare: Contender['prepare']): Contender[] =>
     widths.map(width => ({
-      name: nameOf(who, width),
+      name: nameOf(contender, width),
       kind,
-      load: { pieces: most / width, items: width * TOKENS },
+      load: { pieces: many / width, items: width * TOKENS },
       warmUp: { pieces: 10, items: few * TOKENS },
       prepare,
     }))
   const ours = (backend: Backend) =>
-    contenders(`ours, ${backend}`, 'ours', async (tokens, piece) =>
-      (await module()).concurrentRuns(backend, TOKENS, tokens, piece),
+    contenders(`ours, ${backend}`, 'ours', async (tokens, workIndex) =>
+      (await module()).concurrentRuns(backend, TOKENS, tokens, workIndex),
     )
   const peer = 'AI SDK streamText'
-  const growth = (who: string, under?: number): Claim => {
-    return { kind: 'exponent', small: nameOf(who, few), large: nameOf(who, most), ...(under && { under }) }
+  const growth = (contender: string, under?: number): Claim => {
+    return { kind: 'exponent', small: nameOf(contender, few), large: nameOf(contender, many), ...(under && { under }) }
   }
   return {
     name: 'runs',
-    title: `${(most * TOKENS).toLocaleString('en')} tokens in runs of ${TOKENS}, so many of them in flight at once in one process`,
+    title: `${(many * TOKENS).toLocaleString('en')} tokens in runs of ${TOKENS}, so many of them in flight at once in one process`,
     item: 'token',
     rounds: quick ? 1 : 3,
     trial: 10 * TOKENS,
     contenders: [
       ...backends.flatMap(ours),
-      ...contenders(peer, 'peer', async (tokens, piece) => (await module()).concurrentTexts(TOKENS, tokens, piece)),
+      ...contenders(peer, 'peer', async (tokens, workIndex) =>
+        (await module()).concurrentTexts(TOKENS, tokens, workIndex),
+      ),
     ],
     claims: [
       ...backends.map(backend => growth(`ours, ${backend}`, 1.1)),
       growth(peer),
       ...backends.flatMap(backend =>
-        [few, most].map((width): Claim => {
+        [few, many].map((width): Claim => {
           return { kind: 'ratio', of: nameOf(`ours, ${backend}`, width), to: nameOf(peer, width) }
         }),
       ),

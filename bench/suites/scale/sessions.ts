@@ -23,8 +23,13 @@ export function sessionsBenchmark(quick: boolean): Benchmark {
           kind: 'ours',
           load: { pieces: 1, items: quick ? 1_000 : 5_000 },
           warmUp: { pieces: 1, items: 500 },
-          prepare: async (count, piece) =>
-            (await import('../../contenders/scale/sessions-at-rest.ts')).sessionsAtRest(backend, rest, count, piece),
+          prepare: async (count, workIndex) =>
+            (await import('../../contenders/scale/sessions-at-rest.ts')).sessionsAtRest(
+              backend,
+              rest,
+              count,
+              workIndex,
+            ),
         }),
       ),
     ),
@@ -41,8 +46,8 @@ export function streamingBenchmark(quick: boolean): Benchmark {
     kind,
     load: { pieces: 1, items: quick ? 200 : 500 },
     warmUp: { pieces: 1, items: 100 },
-    prepare: async (count, piece) =>
-      (await import('../../contenders/scale/streaming.ts')).streamingSessions(serverName, count, piece),
+    prepare: async (count, workIndex) =>
+      (await import('../../contenders/scale/streaming.ts')).streamingSessions(serverName, count, workIndex),
   })
   const ours = contender('ours, sqlite', 'ours', 'ours sqlite')
   const peers = [

@@ -1,5 +1,5 @@
 import type { Benchmark } from '../../harness/suite.ts'
-import { beside, NOTES, OURS, onPages, TRIAL } from './pages.ts'
+import { NOTES, OURS, onPages, peerClaims, TRIAL } from './pages.ts'
 
 const CROWDS = [1, 10, 50]
 const CROWD_IF_QUICK = 10
@@ -12,7 +12,7 @@ export function crowdBenchmarks(quick: boolean): Benchmark[] {
   return CROWDS.flatMap(answers => [cpu(answers, quick), frames(answers, quick)])
 }
 
-function crowd(answers: number, asked: 'cpu' | 'frames', quick: boolean) {
+function crowd(answers: number, figure: 'cpu' | 'frames', quick: boolean) {
   const tokens = (quick ? 2 : 5) * TOKENS_A_SECOND
   const scene = { answers, paceMs: 1000 / TOKENS_A_SECOND, mounted: MOUNTED }
   return {
@@ -20,7 +20,7 @@ function crowd(answers: number, asked: 'cpu' | 'frames', quick: boolean) {
     reference: OURS,
     rounds: quick ? 1 : 3,
     trial: TRIAL,
-    contenders: onPages(asked, tokens, TOKENS_A_SECOND, scene),
+    contenders: onPages(figure, tokens, TOKENS_A_SECOND, scene),
     notes: [
       ...NOTES,
       'ours has one connection for all sessions; the others have a request per answer, of which a browser allows six per origin over HTTP/1.1, so their servers use several origins',
@@ -38,7 +38,7 @@ function cpu(answers: number, quick: boolean): Benchmark {
     title: `seconds of CPU time of the page’s main thread in a second; ${inScene(answers)}`,
     item: 'second',
     ...crowd(answers, 'cpu', quick),
-    claims: beside(['ratio']),
+    claims: peerClaims(['ratio']),
   }
 }
 

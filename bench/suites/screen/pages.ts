@@ -19,7 +19,7 @@ const pages = [
 export const OURS = pages[0].name
 
 /** Claims of ours against each peer: medians (`ratio`), and 99th percentiles (`tail`). */
-export const beside = (kinds: readonly ('ratio' | 'tail')[]): Claim[] =>
+export const peerClaims = (kinds: readonly ('ratio' | 'tail')[]): Claim[] =>
   pages
     .filter(({ kind }) => kind === 'peer')
     .flatMap(({ name }) => kinds.map((kind): Claim => ({ kind, of: OURS, to: name })))
@@ -32,19 +32,19 @@ export interface Scene {
 }
 
 /** Contenders for one scene, one per page, with `tokens` tokens per answer. */
-export const onPages = (asked: ScreenFigure, tokens: number, warmUp: number, scene: Scene): Contender[] =>
+export const onPages = (figure: ScreenFigure, tokens: number, warmUp: number, scene: Scene): Contender[] =>
   pages.map(({ system, kind, name }) => ({
     name,
     kind,
     load: { pieces: 1, items: tokens },
     warmUp: { pieces: 1, items: warmUp },
-    prepare: async (items, piece) => {
+    prepare: async (items, workIndex) => {
       const isTrial = items <= TRIAL
       const answers = isTrial ? Math.min(ANSWERS_IN_TRIAL, scene.answers) : scene.answers
       const paceMs = isTrial ? PACE_IN_TRIAL_MS : scene.paceMs
       const messages = isTrial ? Math.min(TRIAL, scene.mounted) : Math.floor(scene.mounted / answers)
       const { screen } = await import('../../contenders/screen/page.ts')
-      return screen(system, asked, { answers, messages, tokens: items, paceMs, piece })
+      return screen(system, figure, { answers, messages, tokens: items, paceMs, workIndex })
     },
   }))
 

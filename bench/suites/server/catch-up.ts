@@ -14,7 +14,7 @@ export function catchUpBenchmarks(quick: boolean): Benchmark[] {
 
 function catchUp(
   name: string,
-  place: string,
+  storage: string,
   isFile: boolean,
   count: number,
   unit: 'wall' | 'cpu',
@@ -27,8 +27,8 @@ function catchUp(
     kind,
     load,
     warmUp: load,
-    prepare: async (items, piece) =>
-      (await import('../../contenders/server/catch-up.ts')).catchUp(past, isFile, items, piece),
+    prepare: async (items, workIndex) =>
+      (await import('../../contenders/server/catch-up.ts')).catchUp(past, isFile, items, workIndex),
   })
   const merged = contender('ours, merged', 'ours', 'merged')
   const entries = contender('ours, entry by entry', 'ours', 'entries')
@@ -36,7 +36,7 @@ function catchUp(
   const reply = contender('durable-streams, one reply', 'peer', 'reply')
   return {
     name: unit === 'cpu' ? `${name}-cpu` : name,
-    title: `a session of ${count.toLocaleString('en')} entries, 16 an append, ${until}; ${place}`,
+    title: `a session of ${count.toLocaleString('en')} entries, 16 an append, ${until}; ${storage}`,
     item: 'entry',
     unit,
     reference: merged.name,

@@ -21,8 +21,8 @@ export function fanOutBenchmarks(quick: boolean): Benchmark[] {
       kind,
       load,
       warmUp: load,
-      prepare: async (items, piece) =>
-        (await import('../../contenders/server/fan-out.ts')).fanOut(way, some, SIZE, items, piece),
+      prepare: async (items, workIndex) =>
+        (await import('../../contenders/server/fan-out.ts')).fanOut(way, some, SIZE, items, workIndex),
     })
     const ours = contender('ours', 'ours', 'ours memory')
     const http = contender('node http, 16 events a write', 'floor', 'http')

@@ -46,9 +46,9 @@ const prepared =
     reader: () => Promise<Reader<Output>>,
     check: (output: Output, text: string, deltas: readonly string[]) => void,
   ): Contender['prepare'] =>
-  async (length, piece): Promise<Job> => {
+  async (length, workIndex): Promise<Job> => {
     const read = await reader()
-    const { text, deltas } = draft(length, piece, DELTA)
+    const { text, deltas } = draft(length, workIndex, DELTA)
     return job(
       () => read(deltas),
       output => check(output, text, deltas),
@@ -79,7 +79,7 @@ async function watched(
   fields: Fields,
   valuesOf: (document: Draft) => Map<string, unknown>,
   length: number,
-  piece: number,
+  workIndex: number,
 ): Promise<Job> {
   const { FieldWatcher } = await import('@millrace/protocol')
   const read = (deltas: readonly string[], keep?: FieldUpdate[]) => {
@@ -103,7 +103,7 @@ async function watched(
       deepStrictEqual(received(updates), valuesOf(JSON.parse(text)))
     },
   )
-  return prepare(length, piece)
+  return prepare(length, workIndex)
 }
 
 /** Received value by path. @throws if a text was split differently from the deltas. */
@@ -220,8 +220,8 @@ export function fields(): Benchmark {
   const [small, , large] = SIZES
   const ways: [string, Contender['kind'], Contender['prepare']][] = [
     [JSON_STREAM, 'ours', parsed],
-    [PLAIN_FIELDS, 'ours', (length, piece) => watched(PLAIN, plainValues, length, piece)],
-    [WILDCARD_FIELDS, 'ours', (length, piece) => watched(WILDCARDS, wildcardValues, length, piece)],
+    [PLAIN_FIELDS, 'ours', (length, workIndex) => watched(PLAIN, plainValues, length, workIndex)],
+    [WILDCARD_FIELDS, 'ours', (length, workIndex) => watched(WILDCARDS, wildcardValues, length, workIndex)],
     [EMITTED, 'floor', emitted],
     [JSONRIVER, 'peer', jsonriver],
   ]

@@ -30,9 +30,11 @@ function answer(prompt: ScriptedPrompt): ScriptedAnswer {
   }
 }
 
+const dayName = (day: number): string => ['Today', 'Tomorrow'][day] ?? `In ${day} days`
+
 function reportOf({ city, days, unit, source }: z.infer<typeof Weather>): string {
   const [today] = days
-  const rows = days.map(({ degrees, sky }, day) => `| ${day === 0 ? 'Today' : `+${day}`} | ${degrees} | ${sky} |`)
+  const rows = days.map(({ degrees, sky }, day) => `| ${dayName(day)} | ${degrees} | ${sky} |`)
   const isWet = days.some(({ sky }) => sky === 'rainy')
   return `## Weather in ${city}
 

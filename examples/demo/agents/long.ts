@@ -11,8 +11,8 @@ export const WORDS_PER_SECOND = 200
 export const long = agent({
   name: 'long',
   model: modelOf(({ lastText }) => {
-    const asked = /\d[\d,]*/.exec(lastText)?.[0].replaceAll(',', '')
-    return { text: asked === undefined ? diary() : counted(Math.min(Number(asked), MOST_WORDS)) }
+    const requestedCount = /\d[\d,]*/.exec(lastText)?.[0].replaceAll(',', '')
+    return { text: requestedCount === undefined ? diary() : counted(Math.min(Number(requestedCount), MOST_WORDS)) }
   }, WORDS_PER_SECOND),
   instructions: [
     'If the user names a number, count from 1 to it in digits, with a space between two numbers, and say nothing else.',

@@ -8,7 +8,7 @@ import { COMMON } from './command/parse-call.ts'
 import { allCommands } from './commands/run.ts'
 import { PAGE } from './dev/dev-host.fixture.ts'
 import { exitCodes } from './error/command-error.ts'
-import { MAIN, millraceCommand, place } from './millrace-command.fixture.ts'
+import { MAIN, millraceCommand, workFolder } from './millrace-command.fixture.ts'
 
 const guide = readFileSync(join(import.meta.dirname, '../../../docs/guide/command.md'), 'utf8')
 
@@ -18,7 +18,7 @@ const blocksOf = (info: string): string[] =>
 /** A folder with the app of the guide, and an `npx` with this command. */
 function folder(): { cwd: string; env: NodeJS.ProcessEnv } {
   const [agent = ''] = blocksOf('ts agent.ts')
-  const cwd = place({ 'agent.ts': agent, ...PAGE })
+  const cwd = workFolder({ 'agent.ts': agent, ...PAGE })
   const bin = join(cwd, 'bin')
   mkdirSync(bin)
   const npx = `#!/bin/sh\nshift\nexec "${process.execPath}" --conditions=@millrace/source "${MAIN}" "$@"\n`
@@ -36,7 +36,7 @@ test('the commands of the guide run as written, one after the other', async () =
   expect([dev, others.length]).toEqual(['npx millrace dev agent.ts\n', 6])
   // On a free port, with a page that needs no build.
   const host = millraceCommand(cwd, ['dev', 'agent.ts', '--port', '0', '--page', 'page'])
-  const [, url = ''] = await host.said(/^Millrace is up at (\S+)$/m)
+  const [, url = ''] = await host.output(/^Millrace is running at (\S+)$/m)
   const { port } = new URL(url)
   const printed: string[] = []
   for (const block of others) {
@@ -44,8 +44,8 @@ test('the commands of the guide run as written, one after the other', async () =
     const { stdout } = await promisify(execFile)('bash', ['-c', script], { cwd, env: { ...env, MILLRACE_SERVER: url } })
     printed.push(stdout)
   }
-  const [asked, tail, sessions, replay, convert, doctor] = printed
-  expect(asked).toContain('"status":"completed"')
+  const [devOutput, tail, sessions, replay, convert, doctor] = printed
+  expect(devOutput).toContain('"status":"completed"')
   expect(tail).toMatch(/^ +4 {2}.*\n[\s\S]*"type":"run-finished"/)
   expect(sessions).toContain('trip-1')
   expect(readFileSync(join(cwd, 'trip-1.jsonl'), 'utf8')).toContain('{"millrace":"session","version":1')
@@ -59,10 +59,10 @@ test('the program of the guide runs as written', async () => {
   const { cwd, env } = folder()
   const [program = ''] = blocksOf('ts')
   // Inside the package, because it cannot import itself by name before the build.
-  const own = program
+  const expectedCommand = program
     .replace("'@millrace/cli'", JSON.stringify(join(import.meta.dirname, 'index.ts')))
     .replace('port: 0', "port: 0, page: 'page'")
-  writeFileSync(join(cwd, 'program.ts'), own)
+  writeFileSync(join(cwd, 'program.ts'), expectedCommand)
   const args = ['--conditions=@millrace/source', 'program.ts']
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, env })
   expect(stdout).toBe('up\n')

@@ -10,7 +10,7 @@ import { compileCache } from '../../../scripts/compile-cache.ts'
 export const MAIN = join(import.meta.dirname, 'main.ts')
 
 /** A folder inside this package, so that its files can import the packages by name. Removed after the test. */
-export function place(files: Readonly<Record<string, string>>): string {
+export function workFolder(files: Readonly<Record<string, string>>): string {
   const root = mkdtempSync(join(import.meta.dirname, '..', '.example-'))
   onTestFinished(() => rmSync(root, { recursive: true, force: true, maxRetries: 5 }))
   for (const [path, text] of Object.entries(files)) {
@@ -32,7 +32,7 @@ export interface Command {
   readonly pid: number
   readonly ended: Promise<Ended>
   /** Waits for this output on either stream since `mark`. Rejects if the command ends before. */
-  said(pattern: RegExp, mark?: number): Promise<RegExpExecArray>
+  output(pattern: RegExp, mark?: number): Promise<RegExpExecArray>
   /** The length of its output. */
   readonly mark: number
   kill(signal: NodeJS.Signals): void
@@ -82,14 +82,14 @@ export function millraceCommand(cwd: string, args: readonly string[], env: Recor
     get mark() {
       return all.length
     },
-    said: (pattern, mark = 0) =>
+    output: (pattern, mark = 0) =>
       new Promise((resolve, reject) => {
         const look = () => {
           const found = pattern.exec(all.slice(mark))
           if (found === null && !isOver) return
           listeners.delete(look)
           if (found) resolve(found)
-          else reject(new Error(`it ended before it said ${pattern}:\n${all}`))
+          else reject(new Error(`the command exited before it printed ${pattern}:\n${all}`))
         }
         listeners.add(look)
         look()

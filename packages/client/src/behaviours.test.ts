@@ -15,10 +15,10 @@ const testsIn = (text: string): string[] =>
 
 test('the page of behaviours has a status and a reason for each', () => {
   expect(rows.length).toBeGreaterThan(120)
-  for (const [, what, here, how = '', ...rest] of rows) {
-    expect([what, rest]).toEqual([what, ['']])
-    expect(['held', 'differs', 'not ours'], what).toContain(here)
-    expect(how, what).not.toBe('')
+  for (const [, behaviour, here, how = '', ...rest] of rows) {
+    expect([behaviour, rest]).toEqual([behaviour, ['']])
+    expect(['held', 'differs', 'not ours'], behaviour).toContain(here)
+    expect(how, behaviour).not.toBe('')
   }
 })
 

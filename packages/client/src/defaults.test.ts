@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { BACKOFF } from '@millrace/protocol/retry'
 import { expect, test } from 'vitest'
-import { BACKOFF } from './connection/api.ts'
 import { FLUSH_MS } from './notify/flush-scheduler.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/reference/defaults.md'), 'utf8')
@@ -19,8 +19,8 @@ const SERVER = '../../dialects/src/foreign-server/'
 const formatted = (value: number): string => value.toLocaleString('en')
 
 test.each([
-  ['`backoff.first` of a client', formatted(BACKOFF.first)],
-  ['`backoff.longest` of a client', formatted(BACKOFF.longest)],
+  ['`backoff.firstMs` of a client', formatted(BACKOFF.firstMs)],
+  ['`backoff.longestMs` of a client', formatted(BACKOFF.longestMs)],
   ['`streamFlushInterval`', formatted(FLUSH_MS)],
   [
     'silence before the first heartbeat interval is known',
@@ -32,7 +32,7 @@ test.each([
   ['a response to a request', formatted(constant('connection/api.ts', 'TIMEOUT_MS'))],
   ['a `Retry-After` of a server', formatted(constant('connection/api.ts', 'MAX_RETRY_AFTER_MS'))],
   ['a request that fails', `${constant('chat/session-api.ts', 'ATTEMPTS')} attempts`],
-  ['a session that does not exist yet', `${formatted(BACKOFF.first)} to ${formatted(BACKOFF.longest)}`],
+  ['a session that does not exist yet', `${formatted(BACKOFF.firstMs)} to ${formatted(BACKOFF.longestMs)}`],
   ['a claim of a client tool', formatted(constant('chat/tool-calls.ts', 'CLAIM_MS'))],
   ['retries of an interrupted reply', `${constant('bridge/reply-reader.ts', 'ATTEMPTS')} times`],
   ['resuming a reply, and a stop', formatted(constant('bridge/reply-reader.ts', 'TIMEOUT_MS'))],

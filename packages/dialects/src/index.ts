@@ -1,7 +1,6 @@
 export type { ClientAnswer, ClientMessage, ClientRequest, UserPart } from './dialect/client-request.ts'
 export { convert } from './dialect/convert.ts'
 export type { DecodedChunk, Decoder, Dialect, Encoder, EndStatus } from './dialect/dialect.ts'
-export { applySupplement, type Supplement, supplementOf } from './dialect/supplement.ts'
 export { type EventFormat, EventReader, readEvents, type WireEvent } from './http/event-reader.ts'
 export { newId } from './http/new-id.ts'
 export { RequestError } from './http/request-error.ts'

@@ -3,13 +3,11 @@
 export { distinctId, foreignId } from './dialect/distinct-id.ts'
 export { RepeatedText } from './foreign-server/replay-filter.ts'
 export { jsonEventOf } from './http/event-reader.ts'
-export {
-  type Computed,
-  computed,
-  type HttpServerOptions,
-  onAbort,
-  type RawRequest,
-  send,
-  unlessAborted,
-} from './http/request.ts'
+export { computed, onAbort, send, unlessAborted } from './http/request.ts'
 export { failureOf } from './http/request-error.ts'
+
+// Parts of dialects. They come last: the order of the modules in a bundle changes its compressed size.
+
+export { questionIdOf } from './ag-ui/interrupts.ts'
+export { chatPartOf } from './mui/chat-message.ts'
+export { HIDDEN_EXTENSION } from './mui/chunk.ts'

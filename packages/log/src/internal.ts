@@ -1,14 +1,14 @@
 // For the other packages of Millrace alone: these names may change in any release.
 
 export { MAX_DUE } from './manager/manager-options.ts'
-export type { EntriesSince, FoldedLog, ReadEntry, SnapshotRef } from './manager/stream-manager.ts'
+export type { EntriesSince, FoldedLog, SnapshotRef } from './manager/stream-manager.ts'
 export type { BatchReader } from './read/batch-reader.ts'
 export type { LiveSubscriber } from './read/live-fanout.ts'
 export { entriesJsonOf, type ReadBatch } from './read/read-batch.ts'
 export { isPublicBlob } from './store/blobs.ts'
 export { schemeOf } from './stores/open-store.ts'
-export { type GuestRefusalReason, MAX_CLAIM_MS } from './ticket/admission.ts'
 export { MAX_PENDINGS } from './ticket/batch-problem.ts'
+export { type GuestRefusalReason, MAX_CLAIM_MS } from './ticket/guest-refusal-reason.ts'
 export { MAX_NOTICES, noticeAndDeadlineProgram, noticeProgram, type TicketNotice } from './ticket/notice.ts'
 export {
   MAX_METADATA_BYTES,

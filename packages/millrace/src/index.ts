@@ -27,11 +27,11 @@ export type {
 } from '@millrace/protocol'
 export {
   type Agent,
+  type AgentClientTypes,
   type AgentContext,
   type AgentDefinition,
   type AgentNodeDefinition,
   type AgentOutput,
-  type AgentShown,
   type Answer,
   type AnswerOptions,
   type AnyTool,
@@ -39,6 +39,7 @@ export {
   type ApprovalContext,
   type ApprovalRule,
   agent,
+  type Backoff,
   type Budget,
   BudgetError,
   type ClientTool,
@@ -86,7 +87,6 @@ export {
   type ReasonMessage,
   type ReasonOptions,
   type ReasonResult,
-  type RetryBackoff,
   Run,
   RunError,
   type RunResult,
@@ -124,14 +124,15 @@ export {
   ValidationError,
   type Worker,
   type Workflow,
+  type WorkflowClientTypes,
   type WorkflowDefinition,
   type WorkflowOutput,
-  type WorkflowShown,
   workflow,
 } from '@millrace/runtime'
 export {
   type Action,
   App,
+  type AppClientTypes,
   type Authorize,
   type AuthorizeRequest,
   type ContextRequest,
@@ -146,7 +147,6 @@ export {
   type MillraceOptions,
   millrace,
   type Principal,
-  type ShownBy,
   type StaticOptions,
   type StreamSettings,
 } from '@millrace/server'

@@ -5,8 +5,6 @@
 
 export { ProtocolError, type ProtocolErrorCode } from './error/protocol-error.ts'
 export {
-  checkChunk,
-  checkOrigin,
   validateChunk,
   validateEntry,
   validateFrame,
@@ -63,7 +61,7 @@ export {
 
 // Chunks and state
 
-export { type ChunkGroup, catalogue, groupOf, isGuestChunk, isWord } from './catalogue/catalogue.ts'
+export { catalogue, isGuestChunk, isWord } from './catalogue/catalogue.ts'
 export * from './catalogue/chunk.ts'
 export * from './catalogue/guards.ts'
 export { applyPatch } from './state/apply-patch.ts'
@@ -71,14 +69,13 @@ export { applyPatch } from './state/apply-patch.ts'
 // The fold
 
 export type { Change } from './fold/changes.ts'
-export { Fold, type FoldOptions, type Refold, type Report } from './fold/fold.ts'
+export { Fold, type FoldOptions, type FoldReport, type Refold } from './fold/fold.ts'
 export { foldLog } from './fold/fold-log.ts'
 export type { TextGrowth, TextMark } from './fold/growing-text.ts'
-export { messageIdOf } from './fold/ledger.ts'
-export * from './fold/view.ts'
+export { type LedgerView, messageIdOf } from './fold/ledger.ts'
+export type * from './fold/view.ts'
 
-// Entries and lanes
+// Entries
 
 export { coalesce } from './entry/coalesce.ts'
 export { type BlobRef, type Entry, type GuestOrigin, isGuest, type Origin, type WriterOrigin } from './entry/entry.ts'
-export { DraftTracker, type LaneDraft, type LaneEntry, type LaneId } from './lane/draft-tracker.ts'

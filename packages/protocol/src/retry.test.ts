@@ -7,7 +7,7 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-const FAST = { first: 100, longest: 10_000 }
+const FAST = { firstMs: 100, longestMs: 10_000 }
 
 const LONGER_THAN_ANY_MS = 20_000
 
@@ -22,7 +22,7 @@ async function waited(delay: RetryDelay, atLeastMs?: number): Promise<number> {
 describe('delays', () => {
   test('double up to the longest, and start over after progress', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(1)
-    const delay = new RetryDelay({ first: 10, longest: 60 })
+    const delay = new RetryDelay({ firstMs: 10, longestMs: 60 })
     const all = []
     for (let n = 0; n < 5; n++) all.push(await waited(delay))
     expect(all).toEqual([10, 20, 40, 60, 60])
@@ -32,17 +32,17 @@ describe('delays', () => {
 
   test('are random, between half and all of the delay', async () => {
     const random = vi.spyOn(Math, 'random').mockReturnValue(0)
-    expect(await waited(new RetryDelay({ first: 100, longest: 100 }))).toBe(50)
+    expect(await waited(new RetryDelay({ firstMs: 100, longestMs: 100 }))).toBe(50)
     random.mockReturnValue(0.5)
-    expect(await waited(new RetryDelay({ first: 100, longest: 100 }))).toBe(75)
+    expect(await waited(new RetryDelay({ firstMs: 100, longestMs: 100 }))).toBe(75)
   })
 
   test('last at least as long as the server asks for', async () => {
-    expect(await waited(new RetryDelay({ first: 1, longest: 1 }), 500)).toBe(500)
+    expect(await waited(new RetryDelay({ firstMs: 1, longestMs: 1 }), 500)).toBe(500)
   })
 
   test('end when woken, cancelled or replaced by another wait', async () => {
-    const delay = new RetryDelay({ first: 1_000, longest: 1_000 })
+    const delay = new RetryDelay({ firstMs: 1_000, longestMs: 1_000 })
     delay.wake()
     const first = delay.wait()
     const second = delay.wait()
@@ -94,11 +94,11 @@ describe('attempts', () => {
       waits.push(Date.now() - last)
       last = Date.now()
     }
-    const delay = new RetryDelay({ attempts: 5, first: 100, longest: 800, stableMs: 5_000 })
+    const delay = new RetryDelay({ attempts: 5, firstMs: 100, longestMs: 800, stableMs: 5_000 })
     expect(await attemptsIn(600_000, delay, { after })).toBe(5)
-    for (const [i, most] of [100, 200, 400, 800, 800].entries()) {
-      expect(waits[i]).toBeGreaterThanOrEqual(most / 2)
-      expect(waits[i]).toBeLessThanOrEqual(most)
+    for (const [i, max] of [100, 200, 400, 800, 800].entries()) {
+      expect(waits[i]).toBeGreaterThanOrEqual(max / 2)
+      expect(waits[i]).toBeLessThanOrEqual(max)
     }
   })
 
@@ -157,7 +157,7 @@ describe('retry', () => {
 })
 
 describe('reconnecting', () => {
-  /** Connections that yield one number each and then do as told. */
+  /** Connections that yield one number each and then end as `script` says. */
   function connections(...ends: readonly (boolean | Error)[]) {
     let count = 0
     return async function* () {

@@ -3,12 +3,13 @@
 /** The delays of an exponential backoff. */
 export interface Backoff {
   /** Delay before the first retry, in ms. Each further delay is twice as long. */
-  readonly first: number
+  readonly firstMs: number
   /** Upper bound of a delay, in ms. */
-  readonly longest: number
+  readonly longestMs: number
 }
 
-export interface RetryOptions extends Backoff {
+/** Options of a retry delay. The delays have the defaults of `BACKOFF`. */
+export interface RetryOptions extends Partial<Backoff> {
   /** Retries without progress before giving up. @default Infinity */
   readonly attempts?: number | undefined
   /** A connection that lasts this long is stable: the next delay is short again. In ms. @default 0 */
@@ -23,14 +24,14 @@ const UNSTABLE_DOUBLINGS = 4
  * a server that never makes progress is given up. A connection that makes progress and drops early is still delayed.
  */
 export class RetryDelay {
-  readonly #options: RetryOptions
+  readonly #options: RetryOptions & Backoff
   #failures = 0
   #unstable = 0
   #triedAt = Date.now()
   #endWait: ((isNext: boolean) => void) | undefined
 
-  constructor(options: RetryOptions) {
-    this.#options = options
+  constructor(options?: RetryOptions) {
+    this.#options = { ...BACKOFF, ...options }
   }
 
   /** Resets the count: something new arrived. */
@@ -45,14 +46,14 @@ export class RetryDelay {
 
   /** Waits for the next attempt. False when there is none: too many attempts, an abort, `cancel`, or another `wait`. */
   async wait(atLeastMs = 0, signal?: AbortSignal | null): Promise<boolean> {
-    const { first, longest, attempts = Infinity } = this.#options
     this.cancel()
-    if (this.#failures >= attempts || signal?.aborted) return false
-    this.#failures++
+    if (this.#failures >= (this.#options.attempts ?? Infinity) || signal?.aborted) return false
     this.#unstable = this.isStable ? 1 : this.#unstable + 1
-    const doublings = Math.max(this.#failures, Math.min(this.#unstable, UNSTABLE_DOUBLINGS)) - 1
-    const maxDelay = Math.min(longest, first * 2 ** doublings)
-    const isNext = await this.#sleep(Math.max(atLeastMs, maxDelay / 2 + (Math.random() * maxDelay) / 2), signal)
+    const maxDelay = backoffMs(
+      this.#options,
+      Math.max(this.#failures++, Math.min(this.#unstable, UNSTABLE_DOUBLINGS) - 1),
+    )
+    const isNext = await this.#sleep(Math.max(atLeastMs, (maxDelay * (1 + Math.random())) / 2), signal)
     this.#triedAt = Date.now()
     return isNext
   }
@@ -129,3 +130,10 @@ export async function* reconnecting<T>(
   signal?.throwIfAborted()
   throw lost(lastError)
 }
+
+/** The default delays between the attempts of a client to reach its server. */
+export const BACKOFF: Backoff = { firstMs: 250, longestMs: 10_000 }
+
+/** The delay after a number of earlier retries, in ms. Without jitter. */
+export const backoffMs = ({ firstMs, longestMs }: Backoff, retries: number): number =>
+  Math.min(longestMs, firstMs * 2 ** retries)

@@ -13,7 +13,7 @@ const read = (path: string): string => readFileSync(new URL(path, import.meta.ur
 interface SeedRow {
   page: string
   line: number
-  what: string
+  feature: string
   here: string
   where: string
   state: string
@@ -25,11 +25,11 @@ let page = ''
 for (const [i, text] of read('../../../docs/reference/seeds.md').split('\n').entries()) {
   if (text.startsWith('## ')) page = text.slice(3)
   if (!text.startsWith('| ') || text.startsWith('| what |')) continue
-  const [what = '', here = '', where = '', state = ''] = text
+  const [feature = '', here = '', where = '', state = ''] = text
     .slice(1)
     .split('|')
     .map(cell => cell.trim())
-  rows.push({ page, line: i + 1, what, here, where, state, text })
+  rows.push({ page, line: i + 1, feature, here, where, state, text })
 }
 
 const quoted = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map(([, name]) => name as string)
@@ -59,7 +59,7 @@ function exportedTypes(): Set<string> {
   const found: string[] = []
   for (const [, list = '', file = ''] of read('./index.ts').matchAll(/^export ([^']+?) from '([^']+)'$/gm)) {
     const declared = [...read(file).matchAll(/^export (?:interface|type) (\w+)/gm)].map(([, name]) => name as string)
-    found.push(...(list === '*' ? declared : declared.filter(name => new RegExp(`\\b${name}\\b`).test(list))))
+    found.push(...(list.endsWith('*') ? declared : declared.filter(name => new RegExp(`\\b${name}\\b`).test(list))))
   }
   return new Set(found)
 }
@@ -106,9 +106,10 @@ function hasLog(name: string, member?: string): boolean {
 /** The text of the file that declares a name in the index of a package. This package may not import it, so the source text is searched. */
 function declaringFile(name: string, index: string): string | undefined {
   const folder = index.slice(0, index.lastIndexOf('/') + 1)
-  const own = read(index)
-  if (new RegExp(`^export (?:const|class|(?:async )?function|interface|type) ${name}\\b`, 'm').test(own)) return own
-  for (const [, list = '', file = ''] of own.matchAll(/^export ([^']+?) from '(\.[^']+)'$/gm)) {
+  const seedText = read(index)
+  if (new RegExp(`^export (?:const|class|(?:async )?function|interface|type) ${name}\\b`, 'm').test(seedText))
+    return seedText
+  for (const [, list = '', file = ''] of seedText.matchAll(/^export ([^']+?) from '(\.[^']+)'$/gm)) {
     if (list.endsWith('*') && file.endsWith('/index.ts')) {
       const deeper = declaringFile(name, `${folder}${file}`)
       if (deeper !== undefined) return deeper
@@ -125,7 +126,7 @@ function declaringFile(name: string, index: string): string | undefined {
 /** Whether a dialect exports a name, or its schemas do. */
 const inDialect = (name: string) => {
   const [words, schemas] = ['index', 'schemas'].map(file => exportedBy(`../../dialects/src/${name}/${file}.ts`))
-  return (what: string, member?: string): boolean => Boolean(words?.(what, member) || schemas?.(what, member))
+  return (symbol: string, member?: string): boolean => Boolean(words?.(symbol, member) || schemas?.(symbol, member))
 }
 
 const inPackage = (folder: string) => exportedBy(`../../${folder}/src/index.ts`)
@@ -182,9 +183,9 @@ describe('the table of seeds', () => {
   })
 
   it('has a status for each row', () => {
-    for (const { line, what, here, state, text } of rows) {
+    for (const { line, feature, here, state, text } of rows) {
       expect(text.split('|').length, `line ${line}`).toBe(7)
-      expect(what, `line ${line}`).not.toBe('')
+      expect(feature, `line ${line}`).not.toBe('')
       expect(['kept', 'renamed', 'changed', 'left out'], `line ${line}`).toContain(here)
       const states = here === 'left out' ? ['—'] : ['now', ...packages.map(name => `planned: ${name}`)]
       expect(states, `line ${line}`).toContain(state)
@@ -193,16 +194,16 @@ describe('the table of seeds', () => {
 
   it('has a reference for every implemented row', () => {
     const bare = rows.filter(row => row.state === 'now' && !references({ ...row, text: row.where }).length)
-    expect(bare.map(row => `${row.line}: ${row.what}`)).toEqual([])
+    expect(bare.map(row => `${row.line}: ${row.feature}`)).toEqual([])
   })
 
   it('refers to behaviour or the view, not only to a type, for every implemented rule', () => {
-    const isRule = ({ what }: SeedRow) => /\w/.test(what.replace(/`[^`]*`|\b(?:and|or|of|with)\b/g, ''))
+    const isRule = ({ feature }: SeedRow) => /\w/.test(feature.replace(/`[^`]*`|\b(?:and|or|of|with)\b/g, ''))
     const keeper = /^(?:export|schema|view|error|log|runtime|server|client|react|helix|kortyx|mui|tanstack):/
     const unkept = rows.filter(
       row => row.state === 'now' && isRule(row) && !quoted(row.where).some(ref => keeper.test(ref)),
     )
-    expect(unkept.map(row => `${row.line}: ${row.what}`)).toEqual([])
+    expect(unkept.map(row => `${row.line}: ${row.feature}`)).toEqual([])
   })
 
   it('refers only to existing names', () => {
@@ -228,8 +229,8 @@ describe('the table of seeds', () => {
       const [, owner, fields] = /^\s*(\S+): (.+)$/.exec(line) ?? []
       return owner && fields ? [owner, ...fields.split(' ').map(field => `${owner}.${field}`)] : line.split(/\s+/)
     })
-    const told = new Set(rows.filter(row => row.page === title).flatMap(row => quoted(row.what)))
-    expect(all.filter(name => name !== '' && !told.has(name))).toEqual([])
+    const documented = new Set(rows.filter(row => row.page === title).flatMap(row => quoted(row.feature)))
+    expect(all.filter(name => name !== '' && !documented.has(name))).toEqual([])
   })
 
   it('detects missing names', () => {

@@ -16,7 +16,6 @@ import { App } from './app.tsx'
 import { Approvals } from './approvals.tsx'
 import { Draft } from './draft.tsx'
 import { Page } from './page.tsx'
-import { Page as Readme } from './readme.tsx'
 
 async function* stream() {
   const head = { type: 'structured-data', streamId: 'draft', dataType: 'mail' }
@@ -29,7 +28,6 @@ createRoot(document.getElementById('root')).render(
     <b>{version}</b>
     <div id="app"><App /></div>
     <div id="page"><Page session="before" snapshot={snapshot} /></div>
-    <div id="readme"><Readme /></div>
     <div id="draft"><Draft open={stream} /></div>
     <div id="approvals"><ChatProvider agent="clerk" session="sale"><Approvals /></ChatProvider></div>
   </>,
@@ -45,10 +43,6 @@ beforeAll(() => {
   for (const [, name = '', block = ''] of guide.matchAll(/```tsx (\S+)\n(.*?)```/gs)) {
     writeFileSync(join(folder, name), block)
   }
-  const readme = readFileSync(join(home, '../../README.md'), 'utf8')
-  const [, page = ''] = /```tsx page\.tsx\n(.*?)```/s.exec(readme) ?? []
-  expect(page.trim().split('\n').length).toBeLessThanOrEqual(12)
-  writeFileSync(join(folder, 'readme.tsx'), page)
   writeFileSync(join(folder, 'main.tsx'), MAIN)
   mkdirSync(join(folder, 'public'))
   writeFileSync(
@@ -97,39 +91,33 @@ async function serve(): Promise<Listening> {
 
 afterAll(() => rmSync(folder, { recursive: true }))
 
-test.each(['18', '19'])(
-  'the components of the guide and of the README work as scriptedChat, in React %s',
-  async react => {
-    build(react)
-    const server = await serve()
-    const page = await browser.newPage()
-    const complaints: string[] = []
-    page.on('pageerror', error => complaints.push(error.message))
-    page.on('console', message => message.type() === 'error' && complaints.push(message.text()))
-    await page.goto(server.url)
-    await page.locator('b', { hasText: new RegExp(`^${react}`) }).waitFor()
-    await page.click('#app button') // There is nothing to send.
-    await page.fill('#app input', 'Hello')
-    await page.click('#app button')
-    await page.locator('#app p[data-role=assistant]', { hasText: 'You said: Hello' }).waitFor()
-    expect(await page.locator('#app p').count()).toBe(2)
-    expect(await page.inputValue('#app input')).toBe('')
-    expect(await page.locator('#page p').allTextContents()).toEqual(['Before.', 'You said: Before.'])
-    await page.fill('#readme input', 'Good morning')
-    await page.press('#readme input', 'Enter')
-    await page.locator('#readme p', { hasText: 'You said: Good morning' }).waitFor()
-    for (let n = 0; n < 2; n++) {
-      await page.click('#draft button')
-      await page.locator('#draft pre[data-status=done]', { hasText: 'Two sacks.' }).waitFor()
-    }
-    await page.click('#draft button >> nth=1')
-    await page.locator('#draft pre').waitFor({ state: 'detached' })
-    expect(await page.locator('#approvals pre').textContent()).toBe('{\n  "euros": 4\n}')
-    await page.click('#approvals button')
-    await page.locator('#approvals section').waitFor({ state: 'detached' })
-    await page.reload()
-    await page.locator('#app p[data-role=assistant]', { hasText: 'You said: Hello' }).waitFor()
-    // The browser logs the 404 of a session without messages.
-    expect(complaints.filter(complaint => !complaint.includes('404'))).toEqual([])
-  },
-)
+test.each(['18', '19'])('the components of the guide work as written, in React %s', async react => {
+  build(react)
+  const server = await serve()
+  const page = await browser.newPage()
+  const pageErrors: string[] = []
+  page.on('pageerror', error => pageErrors.push(error.message))
+  page.on('console', message => message.type() === 'error' && pageErrors.push(message.text()))
+  await page.goto(server.url)
+  await page.locator('b', { hasText: new RegExp(`^${react}`) }).waitFor()
+  await page.click('#app button') // There is nothing to send.
+  await page.fill('#app input', 'Hello')
+  await page.click('#app button')
+  await page.locator('#app p[data-role=assistant]', { hasText: 'You said: Hello' }).waitFor()
+  expect(await page.locator('#app p').count()).toBe(2)
+  expect(await page.inputValue('#app input')).toBe('')
+  expect(await page.locator('#page p').allTextContents()).toEqual(['Before.', 'You said: Before.'])
+  for (let n = 0; n < 2; n++) {
+    await page.click('#draft button')
+    await page.locator('#draft pre[data-status=done]', { hasText: 'Two sacks.' }).waitFor()
+  }
+  await page.click('#draft button >> nth=1')
+  await page.locator('#draft pre').waitFor({ state: 'detached' })
+  expect(await page.locator('#approvals pre').textContent()).toBe('{\n  "euros": 4\n}')
+  await page.click('#approvals button')
+  await page.locator('#approvals section').waitFor({ state: 'detached' })
+  await page.reload()
+  await page.locator('#app p[data-role=assistant]', { hasText: 'You said: Hello' }).waitFor()
+  // The browser logs the 404 of a session without messages.
+  expect(pageErrors.filter(pageError => !pageError.includes('404'))).toEqual([])
+})

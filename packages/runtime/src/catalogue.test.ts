@@ -42,7 +42,7 @@ async function rich(): Promise<string[]> {
     { type: 'file', mediaType: 'text/plain', data: { type: 'data', data: 'aGk=' } },
   ]
   let attempts = 0
-  const own = agent({
+  const testAgent = agent({
     name: 'rich',
     tools: [work],
     initialState: {},
@@ -56,17 +56,17 @@ async function rich(): Promise<string[]> {
       return { reasoning: 'Let me think.', text: 'Let me see.', calls, parts }
     }),
   })
-  const runtime = testRuntime({ agents: [own] })
-  const run = await runtime.start({ agent: own, input: 'go', session: 's', context: { tenant: 1 } })
+  const runtime = testRuntime({ agents: [testAgent] })
+  const run = await runtime.start({ agent: testAgent, input: 'go', session: 's', context: { tenant: 1 } })
   expect(await run.result()).toMatchObject({ status: 'completed', output: { answer: 'yes' } })
   return written(runtime, 's')
 }
 
 /** A run that streams, is stopped, resumed and retried. */
 async function stopped(): Promise<string[]> {
-  const own = patient(gate())
-  const runtime = testRuntime({ agents: [own] })
-  const first = await runtime.start({ agent: own, input: 'go', session: 's', runId: 'r1' })
+  const testAgent = patient(gate())
+  const runtime = testRuntime({ agents: [testAgent] })
+  const first = await runtime.start({ agent: testAgent, input: 'go', session: 's', runId: 'r1' })
   await until(first, 'text-delta')
   await first.stop()
   await first.result()
@@ -83,9 +83,9 @@ async function peopled(): Promise<string[]> {
   const calls = (...names: string[]) => names.map(name => ({ name, input: { prompt: 'go' }, id: name }))
   const child = agent({ name: 'child', model: scriptedModel([{ text: 'done' }]) })
   const model = scriptedModel([{ calls: calls('pay', 'locate', 'child') }, { text: 'done' }])
-  const own = agent({ name: 'peopled', tools: [pay, locate], subAgents: [child], model })
-  const runtime = testRuntime({ agents: [own] })
-  const run = await runtime.start({ agent: own, input: 'go', session: 's', runId: 'r' })
+  const testAgent = agent({ name: 'peopled', tools: [pay, locate], subAgents: [child], model })
+  const runtime = testRuntime({ agents: [testAgent] })
+  const run = await runtime.start({ agent: testAgent, input: 'go', session: 's', runId: 'r' })
   await run.result()
   await runtime.describe('s', { title: 'A payment' })
   await runtime.claim('s', 'locate', { forMs: 1000 })
@@ -175,9 +175,12 @@ describe('every chunk type of the catalogue', () => {
   test('is written by a run, and runs write no others', async () => {
     const runs = [rich(), stopped(), peopled(), failed(), orphaned(), flowing()]
     const types = new Set((await Promise.all(runs)).flat())
-    expect(all.filter(type => !types.has(type))).toEqual([])
+    expect(
+      all.filter(type => !types.has(type)),
+      'write these types in one of the runs above',
+    ).toEqual([])
     expect([...types].filter(type => !all.includes(type))).toEqual([])
     // Each is listed once in the README.
-    expect([...named].sort()).toEqual([...types].sort())
+    expect([...named].sort(), 'list each type once in packages/runtime/README.md').toEqual([...types].sort())
   })
 })

@@ -71,14 +71,6 @@ const draw = (...workflows: string[]): string => `
 
 const twice = (printed: string) => [printed, printed]
 
-test('the example in the README runs repeatedly', () => {
-  const printed = [
-    'Hello. I go on where I stopped, even after kill -9. paused You have it back.',
-    'A merry poem about mills, in two lines.\n',
-  ].join('\n')
-  expect(runTwice('../../README.md')).toEqual(twice(printed))
-})
-
 test('the example in the package README runs repeatedly', () => {
   expect(runTwice('README.md')).toEqual(twice('It is warm in Ulm. completed\n'))
 })
@@ -115,8 +107,8 @@ test('the guide to approvals runs repeatedly', () => {
   const more = `
     const calls = [200, 20].map(euros => ({ name: 'transfer', input: { to: 'ulm', euros } }))
     calls.push({ name: 'transfer', input: { to: 'mars', euros: 1 } })
-    const model = scriptedModel([{ calls }, { text: 'done' }])
-    const bank = agent({ name: 'bank', model, tools: [transfer] })
+    const bankModel = scriptedModel([{ calls }, { text: 'done' }])
+    const bank = agent({ name: 'bank', model: bankModel, tools: [transfer] })
     const banking = createRuntime({ store, agents: [bank] })
     const { message } = await (await banking.start({ agent: bank, input: 'go' })).result()
     for (const part of message.parts) if (part.type === 'tool') console.log(part.state, part.approval?.reason)

@@ -56,14 +56,18 @@ describe('a pending approval', () => {
     const stage = new VirtualCluster()
     const { tool: pay } = counted('pay', true)
     const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
-    const own = scripted('own', [{ calls: [subAgentCall('child', 'c1'), call('locate', 'c2')] }, { text: 'Done.' }], {
-      tools: [locate],
-      subAgents: [child.agent],
-    })
-    const process = stage.process(() => [own.agent])
+    const scriptedAgent = scripted(
+      'own',
+      [{ calls: [subAgentCall('child', 'c1'), call('locate', 'c2')] }, { text: 'Done.' }],
+      {
+        tools: [locate],
+        subAgents: [child.agent],
+      },
+    )
+    const process = stage.process(() => [scriptedAgent.agent])
     await settled()
     const idle = process.timers.alarms.length
-    await process.runtime.start({ session: 's', runId: 'r', agent: own.agent, input: 'Go.' })
+    await process.runtime.start({ session: 's', runId: 'r', agent: scriptedAgent.agent, input: 'Go.' })
     await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
     await stage.clock.advance(10 * LEASE_MS)
     expect((await stage.manager.getInfo('s'))?.lease).toBeNull()
@@ -71,9 +75,9 @@ describe('a pending approval', () => {
     expect(process.timers.alarms.length).toBeLessThanOrEqual(idle)
     // So the process may be gone.
     process.kill()
-    const heir = stage.process(() => [own.agent])
-    await heir.runtime.answer('s', { kind: 'approval', id: 'r::k1', approved: true })
-    await heir.runtime.answer('s', { kind: 'tool-result', id: 'c2', output: 'Bern' })
+    const nextProcess = stage.process(() => [scriptedAgent.agent])
+    await nextProcess.runtime.answer('s', { kind: 'approval', id: 'r::k1', approved: true })
+    await nextProcess.runtime.answer('s', { kind: 'tool-result', id: 'c2', output: 'Bern' })
     expect(await stage.ended('s', 'r')).toBe('completed')
     await expectOneEnd(stage, 's', 'r')
   })
@@ -92,24 +96,24 @@ describe('a pending approval', () => {
 describe('a pending client call', () => {
   test('accepts an answer after the deadline until it is settled (Helix 17)', async () => {
     const stage = new VirtualCluster()
-    const { agent: own, modelCalls } = caller([locate], [call('locate', 'c1')])
-    const owner = stage.process(() => [own])
-    await owner.runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
+    const { agent: testAgent, modelCalls } = caller([locate], [call('locate', 'c1')])
+    const owner = stage.process(() => [testAgent])
+    await owner.runtime.start({ session: 's', runId: 'r', agent: testAgent, input: 'Go.' })
     await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
     owner.kill()
     const server = stage.process(() => [], { engine: false })
     await stage.clock.advance(120_000)
     await server.runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' })
-    stage.process(() => [own])
+    stage.process(() => [testAgent])
     expect(await stage.ended('s', 'r')).toBe('completed')
     expect(resultsIn(modelCalls[1] as never)).toEqual({ c1: { type: 'text', value: 'Bern' } })
   })
 
   test('rejects a late answer with an error (Helix 17)', async () => {
     const stage = new VirtualCluster()
-    const { agent: own } = caller([locate], [call('locate', 'c1')])
-    const { runtime } = stage.process(() => [own])
-    await runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
+    const { agent: testAgent } = caller([locate], [call('locate', 'c1')])
+    const { runtime } = stage.process(() => [testAgent])
+    await runtime.start({ session: 's', runId: 'r', agent: testAgent, input: 'Go.' })
     expect(await stage.ended('s', 'r')).toBe('completed')
     const before = await stage.entries('s')
     const late = runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' })
@@ -124,10 +128,10 @@ describe('a sub-agent', () => {
     const child = scripted('child', [{ text: 'Half an answer', calls: [call('pay', 'k1', { n: 1 })] }], {
       tools: [pay],
     })
-    const own = scripted('own', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], {
+    const scriptedAgent = scripted('own', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], {
       subAgents: [child.agent],
     })
-    const { runtime, run } = await startRun(own.agent)
+    const { runtime, run } = await startRun(scriptedAgent.agent)
     await run.result()
     await run.stop()
     await run.result()
@@ -139,7 +143,7 @@ describe('a sub-agent', () => {
     expect(await callsIn(runtime)).toMatchObject({ c1: { state: 'output-error', code: 'interrupted' } })
     const again = await runtime.resume('s', 'r')
     await again.result()
-    expect(own.prompts.at(-1)).not.toContain('Half an answer')
+    expect(scriptedAgent.prompts.at(-1)).not.toContain('Half an answer')
   })
 
   test('does not start before the commit of its call (Helix 12)', async () => {
@@ -151,8 +155,10 @@ describe('a sub-agent', () => {
         return { text: 'ok' }
       }),
     })
-    const own = scripted('own', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], { subAgents: [child] })
-    const { runtime, run } = await startRun(own.agent)
+    const scriptedAgent = scripted('own', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], {
+      subAgents: [child],
+    })
+    const { runtime, run } = await startRun(scriptedAgent.agent)
     await run.result()
     const types = await seen
     const committed = types.indexOf('checkpoint-created')
@@ -170,7 +176,7 @@ describe('a sub-agent', () => {
       }),
     })
     let attempts = 0
-    const own = agent({
+    const testAgent = agent({
       name: 'own',
       subAgents: [child],
       model: scriptedModel(({ turnAnswers }) => {
@@ -181,7 +187,7 @@ describe('a sub-agent', () => {
           : { calls }
       }),
     })
-    const { runtime, run } = await startRun(own)
+    const { runtime, run } = await startRun(testAgent)
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(begun).toEqual(['do c2'])
     const log = await validLog(runtime)
@@ -192,7 +198,7 @@ describe('a sub-agent', () => {
   test('of a step that was stopped before its commit never started (Helix 12)', async () => {
     const held = gate()
     const child = scripted('child', [{ text: 'ok' }])
-    const own = agent({
+    const testAgent = agent({
       name: 'own',
       subAgents: [child.agent],
       model: scriptedModel([{ text: 'Let me see.', calls: [subAgentCall('child', 'c1'), call('pay', 'c2')] }]),
@@ -206,7 +212,7 @@ describe('a sub-agent', () => {
         }),
       ],
     })
-    const { runtime, run } = await startRun(own)
+    const { runtime, run } = await startRun(testAgent)
     await until(run, 'tool-input-available')
     await run.stop()
     expect(await run.result()).toMatchObject({ status: 'interrupted', text: 'Let me see.' })
@@ -221,10 +227,10 @@ describe('a sub-agent', () => {
   test('is not a session that can be entered by guessing its id (Helix 13)', async () => {
     const { tool: pay, ran } = counted('pay', true)
     const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
-    const own = scripted('own', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], {
+    const scriptedAgent = scripted('own', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], {
       subAgents: [child.agent],
     })
-    const { runtime, run } = await startRun(own.agent, {}, { principal: 'ada' })
+    const { runtime, run } = await startRun(scriptedAgent.agent, {}, { principal: 'ada' })
     await run.result()
     const before = await logOf(runtime, 's')
     const answer = { kind: 'approval', id: 'r::k1', approved: true } as const
@@ -257,15 +263,15 @@ describe('a sub-agent', () => {
       },
     })
     const child = scripted('child', [{ text: 'Half.', calls: [call('hangs', 'k1')] }], { tools: [hangs] })
-    const own = scripted('own', [{ calls: [subAgentCall('child', 'c1')] }], { subAgents: [child.agent] })
-    const owner = stage.process(() => [own.agent])
-    await owner.runtime.start({ session: 's', runId: 'r', agent: own.agent, input: 'Go.' })
+    const scriptedAgent = scripted('own', [{ calls: [subAgentCall('child', 'c1')] }], { subAgents: [child.agent] })
+    const owner = stage.process(() => [scriptedAgent.agent])
+    await owner.runtime.start({ session: 's', runId: 'r', agent: scriptedAgent.agent, input: 'Go.' })
     await stage.clock.until(begun.opened)
     owner.kill()
     const server = stage.process(() => [], { engine: false })
     expect(await server.runtime.stop('s', 'r')).toBe(true)
     // Any driver ends it, because the stop is in the log.
-    stage.process(() => [own.agent])
+    stage.process(() => [scriptedAgent.agent])
     expect(await stage.ended('s', 'r')).toBe('interrupted')
     await expectOneEnd(stage, 's', 'r')
     expect(chunksOf(await stage.entries('s'), 'subagent-end')).toMatchObject([
@@ -278,7 +284,7 @@ describe('a sub-agent', () => {
   test('continues after its process was lost, and its parent does not wait forever (Helix 14)', async () => {
     const stage = new VirtualCluster()
     const words: string[] = []
-    const own = (timers: ReturnType<VirtualCluster['clock']['timers']>) => {
+    const agentWith = (timers: ReturnType<VirtualCluster['clock']['timers']>) => {
       const child = agent({
         name: 'child',
         model: scriptedModel(
@@ -292,14 +298,14 @@ describe('a sub-agent', () => {
       return scripted('own', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], { subAgents: [child] })
         .agent
     }
-    const owner = stage.process(timers => [own(timers)])
+    const owner = stage.process(timers => [agentWith(timers)])
     await owner.runtime.start({ session: 's', runId: 'r', agent: 'own', input: 'Go.' })
     await stage.seen(
       's',
       ({ chunk, origin }) => chunk.type === 'text-delta' && 'agentId' in origin && origin.agentId === 'child:c1',
     )
     owner.kill()
-    stage.process(timers => [own(timers)])
+    stage.process(timers => [agentWith(timers)])
     expect(await stage.ended('s', 'r')).toBe('completed')
     await expectOneEnd(stage, 's', 'r')
     expect(new Set(words).size).toBe(1)
@@ -320,11 +326,11 @@ describe('a sub-agent', () => {
       },
     })
     const child = scripted('child', [{ text: 'I write it down.', calls: [call('write', 'k1')] }], { tools: [write] })
-    const own = scripted('own', [{ text: 'Asking.', calls: [subAgentCall('child', 'c1')] }], {
+    const scriptedAgent = scripted('own', [{ text: 'Asking.', calls: [subAgentCall('child', 'c1')] }], {
       subAgents: [child.agent],
       initialState: { wrote: false },
     })
-    const { runtime, run } = await startRun(own.agent)
+    const { runtime, run } = await startRun(scriptedAgent.agent)
     await running.opened
     await run.stop()
     expect(await run.result()).toMatchObject({ status: 'interrupted', text: 'Asking.' })
@@ -341,7 +347,7 @@ test('a run that fails while calls wait leaves none without an outcome (Helix 15
   const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }], { tools: [pay] })
   let drives = 0
   const prompts: string[] = []
-  const own = agent({
+  const testAgent = agent({
     name: 'own',
     subAgents: [child.agent],
     tools: () => {
@@ -354,7 +360,7 @@ test('a run that fails while calls wait leaves none without an outcome (Helix 15
       return answers === 0 ? { text: 'Asking.', calls } : { text: 'better now' }
     }),
   })
-  const { runtime, run } = await startRun(own)
+  const { runtime, run } = await startRun(testAgent)
   expect((await run.result()).pendings).toHaveLength(3)
   await approve(runtime, 'c1')
   expect(await run.result()).toMatchObject({ status: 'failed', error: { code: 'agent_failed' } })
@@ -363,7 +369,7 @@ test('a run that fails while calls wait leaves none without an outcome (Helix 15
   }
   expect(await codeOf(sendResult(runtime, 'c2'))).toBe('answer_already_settled')
   await validLog(runtime)
-  const next = await runtime.start({ agent: own, input: 'again', session: 's' })
+  const next = await runtime.start({ agent: testAgent, input: 'again', session: 's' })
   expect(await next.result()).toMatchObject({ status: 'completed', text: 'better now' })
   for (const type of ['tool-call', 'tool-result']) {
     expect(prompts.at(-1)?.split(`"type":"${type}"`)).toHaveLength(4)

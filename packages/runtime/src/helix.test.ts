@@ -42,9 +42,9 @@ function afterNextLook(runtime: Runtime, happen: () => Promise<unknown>): void {
 /** A session whose run `r1` was stopped after its first text. Other agents answer at once. */
 async function interrupted() {
   const held = gate()
-  const own = patient(held)
-  const runtime = testRuntime({ agents: [own, echo] })
-  const run = await runtime.start({ agent: own, input: 'hi', session: 's', runId: 'r1' })
+  const testAgent = patient(held)
+  const runtime = testRuntime({ agents: [testAgent, echo] })
+  const run = await runtime.start({ agent: testAgent, input: 'hi', session: 's', runId: 'r1' })
   await until(run, 'text-delta')
   await run.stop()
   await run.result()
@@ -118,14 +118,14 @@ describe('a request is decided on the current session', () => {
 
   test('a stop applies to its run only, from any process (Helix 16)', async () => {
     const held = gate()
-    const own = patient(held)
-    const driver = testRuntime({ agents: [own] })
+    const testAgent = patient(held)
+    const driver = testRuntime({ agents: [testAgent] })
     const server = testRuntime({ store: driver.manager.store, engine: false })
-    const first = await server.start({ agent: own, input: 'a', session: 's', runId: 'r1' })
+    const first = await server.start({ agent: testAgent, input: 'a', session: 's', runId: 'r1' })
     await until(first, 'text-delta')
     expect(await server.stop('s', 'r1')).toBe(true)
     expect((await first.result()).status).toBe('interrupted')
-    const second = await server.start({ agent: own, input: 'b', session: 's', runId: 'r2' })
+    const second = await server.start({ agent: testAgent, input: 'b', session: 's', runId: 'r2' })
     await until(second, 'text-delta')
     // A late stop applies to the run that it names, which has ended.
     expect(await driver.stop('s', 'r1', { guest: 'bob', mode: 'abort' })).toBe(false)
@@ -148,9 +148,9 @@ describe('the end of a run', () => {
   })
 
   test('is not clean if the stream is cut off (Helix 4)', async () => {
-    const own = patient(gate())
-    const runtime = testRuntime({ agents: [own] })
-    const run = await runtime.start({ agent: own, input: 'hi', session: 's' })
+    const testAgent = patient(gate())
+    const runtime = testRuntime({ agents: [testAgent] })
+    const run = await runtime.start({ agent: testAgent, input: 'hi', session: 's' })
     await until(run, 'text-delta')
     const result = run.result()
     const read = (async () => {
@@ -174,9 +174,9 @@ describe('the end of a run', () => {
       },
     })
     const model = scriptedModel([{ text: 'I write it down.', calls: [{ name: 'write', input: {} }] }])
-    const own = agent({ name: 'writer', model, tools: [write], initialState: { wrote: false } })
-    const runtime = testRuntime({ agents: [own] })
-    const run = await runtime.start({ agent: own, input: 'hi', session: 's' })
+    const testAgent = agent({ name: 'writer', model, tools: [write], initialState: { wrote: false } })
+    const runtime = testRuntime({ agents: [testAgent] })
+    const run = await runtime.start({ agent: testAgent, input: 'hi', session: 's' })
     await running.opened
     await run.stop()
     expect(await run.result()).toMatchObject({ status: 'interrupted', text: 'I write it down.' })
@@ -186,8 +186,8 @@ describe('the end of a run', () => {
 
 describe('committed content stays, and nothing is duplicated', () => {
   test('a zombie writes nothing next to its replacement (Helix 5)', async () => {
-    const [mine, yours] = [gate(), gate()]
-    const zombie = patient(mine)
+    const [firstGate, yours] = [gate(), gate()]
+    const zombie = patient(firstGate)
     // It does not renew its lease, and does not notice that the store's time has advanced.
     const timers: Timers = {
       now: systemTimers.now,
@@ -196,17 +196,17 @@ describe('committed content stays, and nothing is duplicated', () => {
     let asleepMs = 0
     const store = memoryStore(undefined, new Memory({ clock: () => Date.now() + asleepMs }))
     const dead = testRuntime({ store, agents: [zombie], timers, log: { leaseMs: 60_000 } })
-    const asked = await dead.start({ agent: zombie, input: 'hi', session: 's', runId: 'r' })
-    await until(asked, 'text-delta')
+    const firstRun = await dead.start({ agent: zombie, input: 'hi', session: 's', runId: 'r' })
+    await until(firstRun, 'text-delta')
     asleepMs = 120_000
-    const heir = patient(yours)
-    const runtime = testRuntime({ store, agents: [heir] })
+    const nextAgent = patient(yours)
+    const runtime = testRuntime({ store, agents: [nextAgent] })
     const run = runtime.run('s', 'r')
     await until(run, 'executor-superseded')
     yours.open()
     expect((await run.result()).text).toBe('one two')
     const before = await logOf(runtime, 's')
-    mine.open()
+    firstGate.open()
     await dead.close()
     expect(await logOf(runtime, 's')).toEqual(before)
     expect(await textsOf(runtime, 's')).toEqual(['hi', 'one two'])
@@ -215,19 +215,19 @@ describe('committed content stays, and nothing is duplicated', () => {
   test('a takeover keeps earlier turns with any number of steps (Helix 7)', async () => {
     const { counter } = counting()
     const held = gate()
-    const own = patient(held)
-    const runtime = testRuntime({ agents: [counter, own] })
+    const testAgent = patient(held)
+    const runtime = testRuntime({ agents: [counter, testAgent] })
     for (let i = 0; i < 2; i++) await (await runtime.start({ agent: counter, input: 'go', session: 's' })).result()
     const before = await textsOf(runtime, 's')
     // Its first step, where the earlier turns had three.
-    const run = await runtime.start({ agent: own, input: 'hi', session: 's', runId: 'r' })
+    const run = await runtime.start({ agent: testAgent, input: 'hi', session: 's', runId: 'r' })
     await until(run, 'text-delta')
     await runtime.close()
     held.open()
-    const heir = testRuntime({ store: runtime.manager.store, agents: [own] })
-    await heir.run('s', 'r').result()
-    expect(typesOf(await logOf(heir, 's'))).toContain('step-discarded')
-    expect(await textsOf(heir, 's')).toEqual([...before, 'hi', 'one two'])
+    const nextRuntime = testRuntime({ store: runtime.manager.store, agents: [testAgent] })
+    await nextRuntime.run('s', 'r').result()
+    expect(typesOf(await logOf(nextRuntime, 's'))).toContain('step-discarded')
+    expect(await textsOf(nextRuntime, 's')).toEqual([...before, 'hi', 'one two'])
   })
 })
 
@@ -242,9 +242,9 @@ describe('a checkpoint is a position in the log', () => {
     expect(closing.map(({ checkpointId }) => checkpointId)).toEqual(['r/main/1', 'r/main/2', 'r/main/3'])
     for (const { sequence, stepCount = 0 } of closing) {
       const { view } = await runtime.manager.view('s', sequence)
-      const own = view.messages.find(({ runId }) => runId === 'r')
+      const runMessage = view.messages.find(({ runId }) => runId === 'r')
       expect(view.head).toBe(sequence)
-      expect(own?.parts.filter(({ type }) => type === 'step-start')).toHaveLength(stepCount)
+      expect(runMessage?.parts.filter(({ type }) => type === 'step-start')).toHaveLength(stepCount)
       expect(view.drafts).toEqual([])
     }
   })
@@ -300,15 +300,16 @@ describe('a checkpoint is a position in the log', () => {
 describe('the conversation equals the visible messages', () => {
   test('the model gets the whole history, including the newest message (Helix 10)', async () => {
     let last = ''
-    const own = agent({
+    const testAgent = agent({
       name: 'listener',
       model: scriptedModel(({ options, answers }) => {
         last = JSON.stringify(options.prompt)
         return { text: `answer ${answers}` }
       }),
     })
-    const runtime = testRuntime({ agents: [own] })
-    for (let i = 0; i < 30; i++) await (await runtime.start({ agent: own, input: `turn ${i}.`, session: 's' })).result()
+    const runtime = testRuntime({ agents: [testAgent] })
+    for (let i = 0; i < 30; i++)
+      await (await runtime.start({ agent: testAgent, input: `turn ${i}.`, session: 's' })).result()
     for (let i = 0; i < 30; i++) expect(last).toContain(`turn ${i}.`)
     for (let i = 0; i < 29; i++) expect(last).toContain(`answer ${i}"`)
   })
@@ -322,7 +323,7 @@ describe('the conversation equals the visible messages', () => {
       await (await runtime.retry('s', 'r2')).result()
       const { view } = await runtime.view('s')
       expect(view.messages).toHaveLength(4)
-      // The same from a snapshot and from the start.
+      // Reads from a snapshot and from the start.
       const whole = foldLog(await logOf(runtime, 's')).view()
       expect(view.messages).toEqual(whole.messages)
       const cold = new StreamManager({ store: runtime.manager.store })

@@ -19,14 +19,14 @@ function calling(execute: (input: object, context: ToolContext) => unknown, more
     return isDone ? { text: 'done' } : { text: 'using. ', calls: [{ name: 'use', input: {} }] }
   })
   const use = tool({ name: 'use', inputSchema: z.object({}), execute })
-  return { seen, own: agent({ name: 'caller', model, tools: [use], ...more }) }
+  return { seen, testAgent: agent({ name: 'caller', model, tools: [use], ...more }) }
 }
 
 describe('an output that is too large', () => {
   test('is a typed outcome of its call, takes no sequence, and repeats no model call (Helix 6)', async () => {
-    const { seen, own } = calling(() => 'x'.repeat(5000))
-    const runtime = testRuntime({ agents: [own], log: { blobBytes: 100, maxBlobBytes: 1000 } })
-    const { status, message } = await (await runtime.start({ agent: own, input: 'go', session: 's' })).result()
+    const { seen, testAgent } = calling(() => 'x'.repeat(5000))
+    const runtime = testRuntime({ agents: [testAgent], log: { blobBytes: 100, maxBlobBytes: 1000 } })
+    const { status, message } = await (await runtime.start({ agent: testAgent, input: 'go', session: 's' })).result()
     expect(status).toBe('completed')
     expect(message?.parts.find(part => 'toolCallId' in part)).toMatchObject({
       state: 'output-error',
@@ -38,15 +38,15 @@ describe('an output that is too large', () => {
   })
 
   test('in the state is reported to the model (Helix 18)', async () => {
-    const { seen, own } = calling(
+    const { seen, testAgent } = calling(
       (_, { updateState }) => {
         updateState(() => ({ large: 'x'.repeat(2_000_000) }))
         return 'written'
       },
       { initialState: { large: '' } },
     )
-    const runtime = testRuntime({ agents: [own] })
-    const { status, message } = await (await runtime.start({ agent: own, input: 'go', session: 's' })).result()
+    const runtime = testRuntime({ agents: [testAgent] })
+    const { status, message } = await (await runtime.start({ agent: testAgent, input: 'go', session: 's' })).result()
     expect(status).toBe('completed')
     expect(message?.parts.find(part => 'toolCallId' in part)).toMatchObject({
       state: 'output-error',
@@ -60,12 +60,12 @@ describe('an output that is too large', () => {
 describe('a call and its outcome', () => {
   test('executes nothing before the commit of its call (Helix 12)', async () => {
     const { promise: committed, resolve } = Promise.withResolvers<string[]>()
-    const { own } = calling(async (_, { sessionId }) => {
+    const { testAgent } = calling(async (_, { sessionId }) => {
       resolve(typesOf(await logOf(runtime, sessionId)))
       return null
     })
-    const runtime = testRuntime({ agents: [own] })
-    await (await runtime.start({ agent: own, input: 'go', session: 's' })).result()
+    const runtime = testRuntime({ agents: [testAgent] })
+    await (await runtime.start({ agent: testAgent, input: 'go', session: 's' })).result()
     const types = await committed
     expect(types.at(-1)).toBe('checkpoint-created')
     expect(types.indexOf('tool-input-available')).toBeLessThan(types.length - 1)
@@ -82,7 +82,7 @@ describe('a call and its outcome', () => {
         await new Promise(() => {})
       },
     })
-    const own = agent({
+    const testAgent = agent({
       name: 'slow',
       model: scriptedModel(({ options, answers }) => {
         prompts.push(JSON.stringify(options.prompt))
@@ -102,15 +102,15 @@ describe('a call and its outcome', () => {
         return () => {}
       },
     }
-    const runtime = testRuntime({ agents: [own], timers })
-    const run = await runtime.start({ agent: own, input: 'go', session: 's' })
+    const runtime = testRuntime({ agents: [testAgent], timers })
+    const run = await runtime.start({ agent: testAgent, input: 'go', session: 's' })
     await running.opened
     for (const ring of alarms) ring()
     const first = await run.result()
     expect(first).toMatchObject({ status: 'failed', error: { code: 'budget_time' } })
     const states = first.message?.parts.flatMap(part => ('toolCallId' in part ? [[part.state, part.code]] : []))
     expect(states).toEqual(Array(2).fill(['output-error', 'interrupted']))
-    const second = await (await runtime.start({ agent: own, input: 'again', session: 's' })).result()
+    const second = await (await runtime.start({ agent: testAgent, input: 'again', session: 's' })).result()
     expect(second.text).toBe('better now')
     for (const type of ['tool-call', 'tool-result']) {
       expect(prompts.at(-1)?.split(`"type":"${type}"`)).toHaveLength(3)
@@ -136,9 +136,9 @@ describe('errors', () => {
         return { stream: stream.pipeThrough(cut) }
       },
     }
-    const own = agent({ name: 'cut', model })
-    const runtime = testRuntime({ agents: [own] })
-    const run = await runtime.start({ agent: own, input: 'go', session: 's' })
+    const testAgent = agent({ name: 'cut', model })
+    const runtime = testRuntime({ agents: [testAgent] })
+    const run = await runtime.start({ agent: testAgent, input: 'go', session: 's' })
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'The answer is 42.' })
     const discard = (await logOf(runtime, 's')).find(({ chunk }) => chunk.type === 'step-discarded')
     expect(discard?.chunk).toMatchObject({ reason: 'provider_stream_cut', attempt: 1 })
@@ -150,7 +150,7 @@ describe('errors', () => {
     const logger = { ...quiet, error: (_: string, { cause }: { cause?: unknown }) => modelCalls.push(cause) }
     const failing = calling(() => {
       throw new Error(`the key ${secret} was refused`)
-    }).own
+    }).testAgent
     const broken = agent({
       name: 'broken',
       model: scriptedModel([{ error: new Error(`401 for ${secret}`) }]),
@@ -165,8 +165,8 @@ describe('errors', () => {
     })
     const runtime = testRuntime({ agents: [failing, broken, confused], logger })
     const statuses = []
-    for (const own of [failing, broken, confused]) {
-      statuses.push((await (await runtime.start({ agent: own, input: 'go', session: 's' })).result()).status)
+    for (const testAgent of [failing, broken, confused]) {
+      statuses.push((await (await runtime.start({ agent: testAgent, input: 'go', session: 's' })).result()).status)
     }
     expect(statuses).toEqual(['completed', 'failed', 'failed'])
     expect(JSON.stringify(await logOf(runtime, 's'))).not.toContain(secret)

@@ -1,3 +1,4 @@
+export type { Backoff } from '@millrace/protocol/retry'
 export type { Answer, AnswerOptions } from './api/answer.ts'
 export type { DescribeOptions } from './api/description.ts'
 export type { RequestOptions, UserInput, UserPart } from './api/request.ts'
@@ -19,10 +20,10 @@ export type { PauseReason, WaitingChild } from './api/suspension.ts'
 export { createWorker, type Worker } from './api/worker.ts'
 export {
   type Agent,
+  type AgentClientTypes,
   type AgentContext,
   type AgentDefinition,
   type AgentOutput,
-  type AgentShown,
   agent,
   type Computed,
   type FinishedStep,
@@ -70,10 +71,10 @@ export {
   type Migration,
   type MigrationPoint,
   type Workflow,
+  type WorkflowClientTypes,
   type WorkflowDefinition,
   type WorkflowInput,
   type WorkflowOutput,
-  type WorkflowShown,
   workflow,
 } from './define/workflow.ts'
 export { type Engine, type EngineDriver, type InProcessOptions, inProcessEngine } from './drive/engine.ts'
@@ -102,7 +103,6 @@ export { useRuntimeContext } from './execute/hooks/use-runtime-context.ts'
 export { type SetState, useNodeState, useWorkflowState } from './execute/hooks/use-state.ts'
 export { type StepContext, useStep } from './execute/hooks/use-step.ts'
 export { type StructuredAbout, type StructuredUpdate, useStructuredData } from './execute/hooks/use-structured-data.ts'
-export type { RetryBackoff } from './model/backoff.ts'
 export type { Model, ModelSettings } from './model/model.ts'
 export {
   type Script,

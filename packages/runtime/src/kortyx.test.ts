@@ -30,7 +30,7 @@ describe('approvals', () => {
     let calls = 0
     const look = counted('look')
     const pay = counted('pay', true)
-    const own = agent({
+    const testAgent = agent({
       name: 'fickle',
       tools: [look.tool, pay.tool],
       model: scriptedModel(({ turnAnswers }) => {
@@ -40,12 +40,12 @@ describe('approvals', () => {
         return { text: `Done at call ${calls}.` }
       }),
     })
-    return { own, look, pay, calls: () => calls }
+    return { testAgent, look, pay, calls: () => calls }
   }
 
   test('an answer makes neither the model plan again nor earlier tools run again (Kortyx 10.3)', async () => {
-    const { own, look, pay, calls } = fickle()
-    const { runtime, run } = await startRun(own)
+    const { testAgent, look, pay, calls } = fickle()
+    const { runtime, run } = await startRun(testAgent)
     await run.result()
     expect([calls(), look.ran, pay.ran]).toEqual([2, [100], []])
     await approve(runtime, 'pay-200')
@@ -55,21 +55,21 @@ describe('approvals', () => {
   })
 
   test('also in another process, which has only the log (Kortyx 10.3)', async () => {
-    const [mine, yours] = await sqliteStores(2)
+    const [firstStore, yours] = await sqliteStores(2)
     const first = fickle()
-    const { runtime, run } = await startRun(first.own, { ...(mine && { store: mine }) })
+    const { runtime, run } = await startRun(first.testAgent, { ...(firstStore && { store: firstStore }) })
     await run.result()
     await runtime.close()
     const second = fickle()
-    const heir = testRuntime({ agents: [second.own], ...(yours && { store: yours }) })
-    await approve(heir, 'pay-200')
-    expect(await heir.run('s', 'r').result()).toMatchObject({ status: 'completed', text: 'Done at call 1.' })
+    const nextRuntime = testRuntime({ agents: [second.testAgent], ...(yours && { store: yours }) })
+    await approve(nextRuntime, 'pay-200')
+    expect(await nextRuntime.run('s', 'r').result()).toMatchObject({ status: 'completed', text: 'Done at call 1.' })
     expect([first.look.ran, first.pay.ran, second.look.ran, second.pay.ran]).toEqual([[100], [], [], [200]])
   })
 
   test('an approval applies to one call with its arguments (Kortyx 10.3)', async () => {
     const pay = counted('pay', true)
-    const own = scripted(
+    const testAgent = scripted(
       'own',
       [
         { calls: [call('pay', 'c1', { n: 1 }), call('pay', 'c2', { n: 1000 })] },
@@ -78,7 +78,7 @@ describe('approvals', () => {
       ],
       { tools: [pay.tool] },
     )
-    const { runtime, run } = await startRun(own.agent)
+    const { runtime, run } = await startRun(testAgent.agent)
     await run.result()
     // The second in the list is approved while the first waits: the first does not run.
     await approve(runtime, 'c2', true, { input: { n: 1000 } })
@@ -108,11 +108,11 @@ describe('approvals', () => {
 
   test('input is validated before approval, and an unknown tool ends no run (Kortyx 3.7)', async () => {
     const pay = counted('pay', true)
-    const { agent: own, modelCalls } = caller(
+    const { agent: testAgent, modelCalls } = caller(
       [pay.tool],
       [call('pay', 'c1', { n: 'all of it' }), call('no_such_tool', 'c2'), call('pay', 'c3', { n: 3 })],
     )
-    const { runtime, run } = await startRun(own)
+    const { runtime, run } = await startRun(testAgent)
     expect((await run.result()).pendings).toMatchObject([{ id: 'r::c3' }])
     await approve(runtime, 'c3')
     expect(await run.result()).toMatchObject({ status: 'completed' })
@@ -124,11 +124,11 @@ describe('approvals', () => {
 
   test('a waiting tool and an output work together, and the JSON is not text (Kortyx 3.7)', async () => {
     const pay = counted('pay', true)
-    const own = scripted('own', [{ calls: [call('pay', 'c1', { n: 1 })] }, { text: '{"paid":1}' }], {
+    const testAgent = scripted('own', [{ calls: [call('pay', 'c1', { n: 1 })] }, { text: '{"paid":1}' }], {
       tools: [pay.tool],
       outputSchema: z.object({ paid: z.number() }),
     })
-    const { runtime, run } = await startRun(own.agent)
+    const { runtime, run } = await startRun(testAgent.agent)
     await run.result()
     await approve(runtime, 'c1')
     expect(await run.result()).toMatchObject({ status: 'completed', output: { paid: 1 }, text: '' })
@@ -137,7 +137,7 @@ describe('approvals', () => {
 
 describe('resuming after an interrupt', () => {
   /** A session with a run that waits for a choice. */
-  async function asked(options: object = {}, meta: object = {}): Promise<Runtime> {
+  async function runtimeWithQuestion(options: object = {}, meta: object = {}): Promise<Runtime> {
     const runtime = testRuntime({ engine: false, ...options })
     await runtime.start({ agent: echo, input: 'go', session: 's', runId: 'r', principal: 'ada' })
     const writer = await runtime.manager.createWriter('s', { runId: 'r', program: echo.program, agentType: 'echo' })
@@ -151,7 +151,7 @@ describe('resuming after an interrupt', () => {
   }
 
   test('a response is bound to the session and its owner (Kortyx 10.2)', async () => {
-    const runtime = await asked()
+    const runtime = await runtimeWithQuestion()
     await runtime.start({ agent: echo, input: 'x', session: 'mine', runId: 'r', principal: 'eve' })
     const answer = { kind: 'interrupt', id: 'i1', response: 'yes' } as const
     expect(await codeOf(runtime.answer('mine', answer, { principal: 'eve' }))).toBe('answer_unknown')
@@ -161,7 +161,7 @@ describe('resuming after an interrupt', () => {
   })
 
   test('a response must be one of the offered options (Kortyx 10.2)', async () => {
-    const runtime = await asked()
+    const runtime = await runtimeWithQuestion()
     const before = await logOf(runtime, 's')
     for (const response of ['not-an-option', 'YES', '', ['yes'], null, { id: 'yes' }]) {
       expect(await codeOf(runtime.answer('s', { kind: 'interrupt', id: 'i1', response }))).toBe('answer_invalid')
@@ -170,7 +170,7 @@ describe('resuming after an interrupt', () => {
   })
 
   test('several chosen options all arrive (Kortyx 6)', async () => {
-    const runtime = await asked({}, { multiple: true })
+    const runtime = await runtimeWithQuestion({}, { multiple: true })
     await runtime.answer('s', { kind: 'interrupt', id: 'i1', response: ['no', 'yes'] })
     expect((await runtime.view('s')).view.interrupts).toMatchObject([{ response: ['no', 'yes'] }])
   })
@@ -184,11 +184,11 @@ describe('resuming after an interrupt', () => {
       approval: true,
       execute: ({ n }) => ran.push(n),
     })
-    const { agent: own } = caller([pay], [call('pay', 'c1', { n: 1 })])
+    const { agent: testAgent } = caller([pay], [call('pay', 'c1', { n: 1 })])
     const [first, second, third] = stores.map(store =>
-      testRuntime({ agents: [own], store, engine: { pollMs: 5, graceMs: 0 } }),
+      testRuntime({ agents: [testAgent], store, engine: { pollMs: 5, graceMs: 0 } }),
     )
-    const run = await (first as Runtime).start({ agent: own, input: 'Go.', session: 's', runId: 'r' })
+    const run = await (first as Runtime).start({ agent: testAgent, input: 'Go.', session: 's', runId: 'r' })
     await run.result()
     const codes = await Promise.all(
       [first, second, third, second, third].map((runtime, n) =>
@@ -228,12 +228,12 @@ describe('resuming after an interrupt', () => {
   })
 
   test('logs nothing that would allow to answer (Kortyx 10.2)', async () => {
-    const said: string[] = []
-    const take = (message: string, fields: object) => void said.push(message, JSON.stringify(fields))
+    const texts: string[] = []
+    const take = (message: string, fields: object) => void texts.push(message, JSON.stringify(fields))
     const logger: Logger = { warn: take, error: take }
     const pay = counted('pay', true)
-    const { agent: own } = caller([pay.tool], [call('pay', 'c1', { n: 1 }), call('pay', 'c2', { n: 2 })])
-    const { runtime, run } = await startRun(own, { logger }, { context: { key: 'sk-secret' } })
+    const { agent: testAgent } = caller([pay.tool], [call('pay', 'c1', { n: 1 }), call('pay', 'c2', { n: 2 })])
+    const { runtime, run } = await startRun(testAgent, { logger }, { context: { key: 'sk-secret' } })
     await run.result()
     await codeOf(approve(runtime, 'c9'))
     await approve(runtime, 'c1')
@@ -241,7 +241,7 @@ describe('resuming after an interrupt', () => {
     let result = await run.result()
     while (result.status === 'paused') result = await run.result()
     expect(result.status).toBe('completed')
-    expect(said).toEqual([])
+    expect(texts).toEqual([])
   })
 })
 
@@ -261,7 +261,7 @@ describe('the context of the server', () => {
       execute: (_, { context }) => void seen.push(context),
     })
     const child = scripted('child', [{ calls: [call('pay', 'k1')] }, { text: 'ok' }], { tools: [pay] })
-    const own = scripted(
+    const testAgent = scripted(
       'own',
       [{ calls: [call('pay', 'c1'), call('locate', 'c2'), subAgentCall('child', 'c3')] }, { text: 'Done.' }],
       {
@@ -269,7 +269,7 @@ describe('the context of the server', () => {
         subAgents: [child.agent],
       },
     )
-    const { runtime, run } = await startRun(own.agent, {}, { context: { key: SECRET } })
+    const { runtime, run } = await startRun(testAgent.agent, {}, { context: { key: SECRET } })
     const read: unknown[] = [await run.result()]
     for await (const entry of run.stream()) read.push(entry)
     await runtime.answer('s', { kind: 'approval', id: 'r::c9', approved: true }).catch(error => {
@@ -282,7 +282,7 @@ describe('the context of the server', () => {
     let result = await run.result()
     while (result.status === 'paused') result = await run.result()
     for await (const entry of run.stream()) read.push(entry)
-    read.push(result, await runtime.view('s'), own.prompts, child.prompts)
+    read.push(result, await runtime.view('s'), testAgent.prompts, child.prompts)
     expect(result.status).toBe('completed')
     // Server code had it, in the rule and the tool, of the parent and the child.
     expect(seen).toEqual(Array(4).fill({ key: SECRET }))
@@ -328,7 +328,7 @@ describe('the context of the server', () => {
       },
     })
     const child = agent({ name: 'child', model: scriptedModel(fails), maxRetries: 0 })
-    const own = scripted(
+    const testAgent = scripted(
       'own',
       [{ calls: [call('pay', 'c1'), call('shown', 'c2'), subAgentCall('child', 'c3')] }, { text: 'Done.' }],
       {
@@ -336,7 +336,7 @@ describe('the context of the server', () => {
         subAgents: [child],
       },
     )
-    const { runtime, run, logged } = await startRun(own.agent)
+    const { runtime, run, logged } = await startRun(testAgent.agent)
     await run.result()
     await approve(runtime, 'c1')
     expect(await run.result()).toMatchObject({ status: 'completed' })
@@ -345,9 +345,9 @@ describe('the context of the server', () => {
       c2: { errorText: 'the account is closed' },
       c3: { code: 'subagent_failed' },
     })
-    const broken = await startRun(own.agent, { resolveContext: fails })
+    const broken = await startRun(testAgent.agent, { resolveContext: fails })
     expect(await broken.run.result()).toMatchObject({ status: 'failed' })
-    for (const all of [await validLog(runtime), await validLog(broken.runtime), own.prompts]) {
+    for (const all of [await validLog(runtime), await validLog(broken.runtime), testAgent.prompts]) {
       expect(JSON.stringify(all)).not.toContain(SECRET)
     }
     expect(logged.map(({ cause }) => String(cause)).join()).toContain(SECRET)

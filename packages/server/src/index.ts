@@ -1,6 +1,6 @@
 export { App, type Handler, millrace } from './app/app.ts'
+export type { AppClientTypes } from './app/app-client-types.ts'
 export type { MillraceOptions } from './app/options.ts'
-export type { ShownBy } from './app/shown-by.ts'
 export type { Action, Authorize, AuthorizeRefusal, AuthorizeRequest, Principal } from './auth/authorize.ts'
 export type { ContextRequest, CreateContext } from './auth/context.ts'
 export type { Cors } from './auth/cors.ts'

@@ -59,12 +59,12 @@ export abstract class ScheduleScene<Server extends SessionServer = SessionServer
   }
 
   /** Resolves when the condition holds. Conditions are checked again by `recheck`. */
-  async until(what: string, holds: () => boolean): Promise<void> {
+  async until(event: string, holds: () => boolean): Promise<void> {
     if (holds()) return
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const condition = { holds, resolve }
     const { signal } = this
-    const giveUp = () => reject(new Error(`gave up waiting until ${what}`))
+    const giveUp = () => reject(new Error(`gave up waiting until ${event}`))
     this.#conditions.add(condition)
     signal.addEventListener('abort', giveUp, { once: true })
     if (signal.aborted) giveUp()

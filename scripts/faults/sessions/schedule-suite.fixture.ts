@@ -29,7 +29,7 @@ export interface ScheduleSuite<Server, Report extends ScheduleReport> {
   /** How many servers and workers were killed. */
   killed(server: Server): number
   /** Errors of the server processes. */
-  complaints?(server: Server): readonly string[]
+  serverErrors?(server: Server): readonly string[]
   /** Summary of the played schedules, for the output. */
   summary(reports: readonly Report[], server: Server): string
 }
@@ -37,7 +37,7 @@ export interface ScheduleSuite<Server, Report extends ScheduleReport> {
 /** A schedule may take this long on average. */
 const SCHEDULE_MS = 5_000
 const LEAST_MS = 180_000
-/** After this many failures no more schedules are played. */
+/** No further schedules are run after this many failures. */
 const MOST_FAILURES = 5
 
 /** Declares a test that plays schedules by seed, several at a time on one server. */
@@ -86,7 +86,7 @@ export function scheduleSuite<Server, Report extends ScheduleReport>(suite: Sche
       const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
       console.log(`${file}: ${suite.summary(reports, server)}, in ${seconds} s, seeds from ${first}`)
       expect(failures, failures.join('\n')).toEqual([])
-      expect(suite.complaints?.(server) ?? []).toEqual([])
+      expect(suite.serverErrors?.(server) ?? []).toEqual([])
     } finally {
       await suite.close(server)
     }

@@ -30,7 +30,7 @@ export const SERVER_OPTIONS = {
 } as const
 
 /** Options of the workers of all schedules. */
-export const WORKER_OPTIONS = { backoff: { first: 1, longest: 5 } } as const
+export const WORKER_OPTIONS = { backoff: { firstMs: 1, longestMs: 5 } } as const
 
 /** Poll interval of a worker in ms, and its maximum number of concurrent runs. */
 export const ENGINE_OPTIONS = { pollMs: 20, concurrency: 128 } as const

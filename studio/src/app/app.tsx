@@ -11,7 +11,7 @@ export function App() {
       {route.page === 'inspect' ? (
         <InspectPage key={route.session} session={route.session} onNavigate={navigate} />
       ) : (
-        <ChatPage route={route} onNavigate={navigate} onSettle={settle} />
+        <ChatPage route={route} onNavigate={navigate} onFirstMessage={settle} />
       )}
     </NavigateProvider>
   )

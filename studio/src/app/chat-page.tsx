@@ -15,12 +15,12 @@ import { tools } from './tools.ts'
 interface ChatPageProps {
   readonly route: Extract<Route, { page: 'chat' }>
   readonly onNavigate: (address: string) => void
-  readonly onSettle: (session: string) => void
+  readonly onFirstMessage: (session: string) => void
 }
 
 /** The list of chats, the open chat, and its inspector. */
-export function ChatPage({ route: { session, chat }, onNavigate, onSettle }: ChatPageProps) {
-  const programs = usePrograms()
+export function ChatPage({ route: { session, chat }, onNavigate, onFirstMessage }: ChatPageProps) {
+  const programList = usePrograms()
   const lines = useSessions()
   const [isListOpen, showList] = useState(false)
   const [isInspected, inspect] = useState(false)
@@ -40,9 +40,9 @@ export function ChatPage({ route: { session, chat }, onNavigate, onSettle }: Cha
             <Drawer session={session} isOpen={isInspected} onClose={() => inspect(false)} onNavigate={onNavigate}>
               <Conversation
                 isNew={chat !== undefined}
-                programs={programs}
-                onSettle={onSettle}
-                onList={() => showList(true)}
+                programList={programList}
+                onFirstMessage={onFirstMessage}
+                onOpenList={() => showList(true)}
                 isInspected={isInspected}
                 onInspect={() => inspect(!isInspected)}
               />

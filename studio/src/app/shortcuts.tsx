@@ -31,12 +31,12 @@ export function Shortcuts() {
     <dialog className="shortcuts" ref={dialog} aria-labelledby="shortcuts" closedby="any">
       <h2 id="shortcuts">Keyboard shortcuts</h2>
       <dl>
-        {KEYS.map(([keys, what]) => (
+        {KEYS.map(([keys, description]) => (
           <div key={keys}>
             <dt>
               <kbd>{keys}</kbd>
             </dt>
-            <dd>{what}</dd>
+            <dd>{description}</dd>
           </div>
         ))}
       </dl>

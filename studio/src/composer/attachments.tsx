@@ -42,7 +42,13 @@ function Button({ onAdd }: { readonly onAdd: (files: readonly File[]) => void })
           target.value = ''
         }}
       />
-      <button type="button" className="attach" aria-label="Attach files" onClick={() => input.current?.click()}>
+      <button
+        type="button"
+        className="attach"
+        aria-label="Attach files"
+        title="Attach files"
+        onClick={() => input.current?.click()}
+      >
         +
       </button>
     </>

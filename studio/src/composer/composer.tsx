@@ -31,10 +31,9 @@ export function Composer({ programs, program, onChoose, isFirst }: ComposerProps
     setFiles([])
     const by = program.kind === 'agent' ? { agent: program.name } : { workflow: program.name }
     const { error } = await sendMessage({ ...(trimmed !== '' && { text: trimmed }), files }, by)
-    if (isFirst && !error && sessionId !== undefined)
-      setTitle(sessionId, titleOf(program.name, trimmed || `${files[0]?.name}`))
+    if (isFirst && !error && sessionId !== undefined) setTitle(sessionId, titleOf(trimmed || `${files[0]?.name}`))
   }
-  const hint = hints[program?.name ?? '']?.example
+  const hint = isFirst ? hints[program?.name ?? '']?.example : undefined
   return (
     <form
       className="composer"

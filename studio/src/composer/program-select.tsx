@@ -16,6 +16,7 @@ export function ProgramSelect({ programs, program, onChoose }: ProgramSelectProp
           {name}
         </option>
       ))
+  if (programs.length === 0) return null
   return (
     <select
       className="program"

@@ -3,8 +3,8 @@ import { headers } from '../app/connection.ts'
 const MAX_LENGTH = 80
 
 /** The title of a session that starts with this message. */
-export function titleOf(program: string, message: string): string {
-  const line = `${program}: ${message}`.replaceAll(/\p{Cc}+/gu, ' ')
+export function titleOf(message: string): string {
+  const line = message.replaceAll(/\p{Cc}+/gu, ' ')
   return line.length > MAX_LENGTH ? `${line.slice(0, MAX_LENGTH)}…` : line
 }
 

@@ -20,7 +20,7 @@ export function AgentActions({ message, isLast }: { readonly message: Message; r
   const text = parts.map(part => (part.type === 'text' ? part.text : '')).join('')
   return (
     <div className="actions">
-      <Pager name="Response" siblings={answers} place={answers.findIndex(one => one.runId === runId)} />
+      <Pager name="Response" siblings={answers} index={answers.findIndex(one => one.runId === runId)} />
       {text !== '' && clipboard !== undefined && (
         <button
           type="button"

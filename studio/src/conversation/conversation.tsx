@@ -2,7 +2,7 @@ import { useMessageIds, useSelector } from '@millrace/react'
 import { useEffect, useState } from 'react'
 import { Composer } from '../composer/composer.tsx'
 import { Pendings } from '../pending/pendings.tsx'
-import { type Program, programOf } from '../programs/use-programs.ts'
+import { type Program, type ProgramList, programOf } from '../programs/use-programs.ts'
 import { Welcome } from '../programs/welcome.tsx'
 import { focusInput } from './focus.ts'
 import { Header } from './header.tsx'
@@ -11,16 +11,23 @@ import { Transcript } from './transcript.tsx'
 interface ConversationProps {
   /** Whether the session was created on this page and needs no load from the server. */
   readonly isNew: boolean
-  readonly programs: readonly Program[]
+  readonly programList: ProgramList
   /** Called with the id of the session once it has a message. */
-  readonly onSettle: (session: string) => void
-  readonly onList: () => void
+  readonly onFirstMessage: (session: string) => void
+  readonly onOpenList: () => void
   readonly isInspected: boolean
   readonly onInspect: () => void
 }
 
 /** One session: messages, pending questions and the composer. */
-export function Conversation({ isNew, programs, onSettle, onList, isInspected, onInspect }: ConversationProps) {
+export function Conversation({
+  isNew,
+  programList,
+  onFirstMessage,
+  onOpenList,
+  isInspected,
+  onInspect,
+}: ConversationProps) {
   const sessionId = useSelector(({ state }) => state.sessionId)
   const title = useSelector(({ state }) => state.title)
   // A session without entries counts as new, even if it has an address.
@@ -28,10 +35,10 @@ export function Conversation({ isNew, programs, onSettle, onList, isInspected, o
   const isEmpty = useMessageIds().length === 0
   const latest = useSelector(({ store }) => store.ledger.runs.at(-1)?.program)
   const [chosen, choose] = useState<Program>()
-  const program = chosen ?? programOf(latest) ?? programs[0]
+  const program = chosen ?? programOf(latest) ?? programList.programs?.[0]
   useEffect(() => {
-    if (!isEmpty && sessionId !== undefined) onSettle(sessionId)
-  }, [isEmpty, sessionId, onSettle])
+    if (!isEmpty && sessionId !== undefined) onFirstMessage(sessionId)
+  }, [isEmpty, sessionId, onFirstMessage])
   useEffect(() => {
     if (isNew) focusInput()
   }, [isNew])
@@ -39,13 +46,13 @@ export function Conversation({ isNew, programs, onSettle, onList, isInspected, o
     <main className="conversation">
       <Header
         title={title ?? (isEmpty && isBlank ? 'New chat' : program?.name)}
-        onList={onList}
+        onOpenList={onOpenList}
         isInspected={isInspected}
         onInspect={onInspect}
       />
       {isEmpty && isBlank ? (
         <Welcome
-          programs={programs}
+          list={programList}
           chosen={program}
           onChoose={one => {
             choose(one)
@@ -57,7 +64,7 @@ export function Conversation({ isNew, programs, onSettle, onList, isInspected, o
       )}
       <footer>
         <Pendings />
-        <Composer programs={programs} program={program} onChoose={choose} isFirst={isEmpty} />
+        <Composer programs={programList.programs ?? []} program={program} onChoose={choose} isFirst={isEmpty} />
       </footer>
     </main>
   )

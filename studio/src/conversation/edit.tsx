@@ -26,7 +26,7 @@ export function Edit({ text, onDone, onCancel }: EditProps) {
         onChange={event => setValue(event.target.value)}
         onKeyDown={event => (event.key === 'Escape' ? onCancel() : sendAtEnter(event))}
       />
-      <p className="quiet">Later messages will be removed.</p>
+      <p className="quiet">Sending replaces this message and all later ones.</p>
       <div className="row">
         <button type="button" onClick={onCancel}>
           Cancel

@@ -19,6 +19,6 @@ export function focusPending(id: string | undefined): void {
   if (!canFocus() || !isFree) return
   const form = id === undefined ? null : document.querySelector<HTMLElement>(`[data-pending="${CSS.escape(id)}"]`)
   const field = form?.querySelector<HTMLElement>('[required]')
-  const place = field ?? form ?? input()
-  place?.focus()
+  const target = field ?? form ?? input()
+  target?.focus()
 }

@@ -3,16 +3,16 @@ import { SessionUsage } from './usage.tsx'
 
 interface HeaderProps {
   readonly title: string | undefined
-  readonly onList: () => void
+  readonly onOpenList: () => void
   readonly isInspected: boolean
   readonly onInspect: () => void
 }
 
 /** The title of the session, its token usage and the connection status. */
-export function Header({ title, onList, isInspected, onInspect }: HeaderProps) {
+export function Header({ title, onOpenList, isInspected, onInspect }: HeaderProps) {
   return (
     <header>
-      <button type="button" className="list" aria-label="Open chat list" onClick={onList}>
+      <button type="button" className="list" aria-label="Open chat list" onClick={onOpenList}>
         ☰
       </button>
       <h2 title={title}>{title}</h2>

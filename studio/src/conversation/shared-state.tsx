@@ -8,7 +8,7 @@ export function SharedState() {
   if (state === undefined || state === null) return null
   return (
     <details className="card state">
-      <summary>State</summary>
+      <summary>Shared state</summary>
       <Value value={state} />
     </details>
   )

@@ -28,7 +28,7 @@ function stage() {
       ended(runtime.start({ agent: echo, input: id, session: 's', messageId: id, runId: `run-${id}` })),
     edit: (id: string, as: string) => ended(runtime.edit('s', id, as, { newMessageId: as, runId: `run-${as}` })),
     again: (runId: string, as: string) => ended(runtime.retry('s', runId, { runId: as })),
-    /** Of the whole session, or with only some of its runs loaded. */
+    /** With all runs of the session loaded, or only some. */
     async siblings(only?: readonly string[]) {
       const { runs, requests } = (await runtime.view('s')).view
       const isRead = ({ runId }: { readonly runId: string }) => only?.includes(runId) ?? true

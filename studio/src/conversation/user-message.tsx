@@ -5,7 +5,6 @@ import { useState } from 'react'
 import { useReadOnly } from '../app/read-only.ts'
 import { setTitle, titleOf } from '../composer/title.ts'
 import { Parts } from '../part/parts.tsx'
-import { programOf } from '../programs/use-programs.ts'
 import { Edit } from './edit.tsx'
 import { Failure } from './failure.tsx'
 import { Fork } from './fork.tsx'
@@ -30,10 +29,9 @@ export function UserMessage({ message }: { readonly message: Message }) {
         onDone={async text => {
           setEditing(false)
           const { sessionId, title } = state
-          const by = programOf(store.ledger.runs.at(-1)?.program)?.name ?? ''
           const { error } = await edit(id, { text, parts: files })
           // A title derived from the old text follows the edit.
-          if (!error && sessionId && title === titleOf(by, before)) setTitle(sessionId, titleOf(by, text))
+          if (!error && sessionId && title === titleOf(before)) setTitle(sessionId, titleOf(text))
         }}
       />
     )
@@ -57,7 +55,7 @@ export function UserMessage({ message }: { readonly message: Message }) {
               <Fork messageId={id} />
             </>
           )}
-          <Pager name="Message" siblings={messages} place={messages.findIndex(one => one.messageId === id)} />
+          <Pager name="Message" siblings={messages} index={messages.findIndex(one => one.messageId === id)} />
         </div>
       )}
       {status === 'error' && <Failure messageId={id} error={error ?? { message: 'Message not sent.' }} />}

@@ -2,7 +2,7 @@ import { useLog } from '@millrace/react/log'
 import type { ReactNode } from 'react'
 import { connection } from '../app/connection.ts'
 import { inspectorUrl } from '../app/route.ts'
-import { NoteChat } from './callbacks/note-chat.tsx'
+import { RecordChatCalls } from './callbacks/record-chat-calls.tsx'
 import { InspectedProvider } from './inspected.ts'
 import { Inspector } from './inspector.tsx'
 import { LogStatus } from './log-status.tsx'
@@ -22,17 +22,17 @@ interface DrawerProps {
 /** A chat, or its past state, with the inspector beside it while that is open. */
 export function Drawer({ session, isOpen, onClose, onNavigate, children }: DrawerProps) {
   const travelling = useTravelling()
-  const isElsewhere = travelling.at !== undefined
+  const isTravelling = travelling.at !== undefined
   return (
     <TravelProvider value={travelling}>
-      <NoteChat />
+      <RecordChatCalls />
       {/* Stays mounted, so that the draft in the composer is kept. */}
-      <div className="beside" hidden={isElsewhere}>
+      <div className="beside" hidden={isTravelling}>
         {children}
       </div>
-      {(isOpen || isElsewhere) && (
-        <Logged session={session}>
-          {isElsewhere && <PastConversation onNavigate={onNavigate} />}
+      {(isOpen || isTravelling) && (
+        <LogProvider session={session}>
+          {isTravelling && <PastConversation onNavigate={onNavigate} />}
           {isOpen && (
             <aside className="drawer" aria-label="Inspector">
               <header className="bar">
@@ -50,12 +50,12 @@ export function Drawer({ session, isOpen, onClose, onNavigate, children }: Drawe
               <Inspector />
             </aside>
           )}
-        </Logged>
+        </LogProvider>
       )}
     </TravelProvider>
   )
 }
 
-function Logged({ session, children }: { readonly session: string; readonly children: ReactNode }) {
+function LogProvider({ session, children }: { readonly session: string; readonly children: ReactNode }) {
   return <InspectedProvider value={useLog({ session, connection })}>{children}</InspectedProvider>
 }

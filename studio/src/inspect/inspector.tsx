@@ -13,8 +13,8 @@ const withState = [...views, { name: 'State', panel: <State key="State" /> }]
 /** All views of a log, with a side panel where there is room. */
 export function Inspector({ side }: { readonly side?: ReactNode }) {
   const [over, setOver] = useSize('over', 26)
-  const [beside, setBeside] = useSize('side', 34)
-  const sizes = { '--over': `${over}dvh`, '--side': `${beside}%` }
+  const [sideWidth, setBeside] = useSize('side', 34)
+  const sizes = { '--over': `${over}dvh`, '--side': `${sideWidth}%` }
   return (
     <section className="inspector" aria-label="Log" style={sizes as object}>
       <Timeline />
@@ -24,7 +24,7 @@ export function Inspector({ side }: { readonly side?: ReactNode }) {
         <Tabs label="Log views" tabs={side === undefined ? withState : views} />
         {side !== undefined && (
           <>
-            <Splitter label="Conversation width" between="column" size={beside} onSize={setBeside} isAfter />
+            <Splitter label="Conversation width" between="column" size={sideWidth} onSize={setBeside} isAfter />
             <div className="side">{side}</div>
           </>
         )}

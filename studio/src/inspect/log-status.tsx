@@ -2,6 +2,10 @@ import { useLogState } from '@millrace/react/log'
 import { errorText } from '../error-text.ts'
 import { useInspected } from './inspected.ts'
 
+/** The inspector cannot start a deleted chat again, and its address may never have named one. */
+const textOf = (error: { readonly code?: string | undefined; readonly message: string }): string =>
+  error.code === 'session_unknown' ? 'There is no chat with this id.' : errorText(error)
+
 /** The number of loaded entries and the connection status. */
 export function LogStatus() {
   const log = useInspected()
@@ -10,9 +14,10 @@ export function LogStatus() {
   return (
     <p className="standing quiet" data-status={state}>
       <span className="dot" data-state={state} />
-      <span>
-        {count.toLocaleString('en')} {count === 1 ? 'entry' : 'entries'},{' '}
-        <span title={reason}>{error ? errorText(error) : state}</span>
+      <span title={reason}>
+        {error
+          ? textOf(error)
+          : `${count.toLocaleString('en')} ${count === 1 ? 'entry' : 'entries'}, ${state.replace('-', ' ')}`}
       </span>
     </p>
   )

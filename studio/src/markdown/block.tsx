@@ -1,12 +1,12 @@
 import type { MarkedToken, Token, Tokens } from 'marked'
 import { memo, type ReactNode } from 'react'
 import { Code } from './code.tsx'
-import { inline, place } from './inline.tsx'
+import { inline, keyOf } from './inline.tsx'
 import type { Block } from './markdown-stream.ts'
 
 /** Renders blocks, with a line break after each for copied text. */
 export const blocks = (all: readonly Block[]): ReactNode[] =>
-  all.flatMap((block, i) => [<OneBlock key={place(i)} block={block} />, i < all.length - 1 && '\n'])
+  all.flatMap((block, i) => [<OneBlock key={keyOf(i)} block={block} />, i < all.length - 1 && '\n'])
 
 const inner = (tokens: readonly Token[]): ReactNode[] =>
   blocks((tokens as MarkedToken[]).filter(({ type }) => type !== 'space' && type !== 'def' && type !== 'checkbox'))
@@ -43,7 +43,7 @@ const OneBlock = memo(function OneBlock({ block }: { readonly block: Block }): R
 
 function List({ list: { ordered, start, items } }: { readonly list: Tokens.List }) {
   const lines = items.flatMap((item, i) => [
-    <li key={place(i)} data-task={item.task ? '' : undefined}>
+    <li key={keyOf(i)} data-task={item.task ? '' : undefined}>
       {item.task && (
         <input type="checkbox" checked={item.checked === true} disabled aria-label={item.checked ? 'Done' : 'To do'} />
       )}
@@ -63,7 +63,7 @@ function Table({ table: { header, rows, align } }: { readonly table: Tokens.Tabl
         <thead>
           <tr>
             {header.map(({ tokens }, i) => (
-              <th key={place(i)} scope="col" style={styleOf(i)}>
+              <th key={keyOf(i)} scope="col" style={styleOf(i)}>
                 {inline(tokens)}{' '}
               </th>
             ))}
@@ -71,9 +71,9 @@ function Table({ table: { header, rows, align } }: { readonly table: Tokens.Tabl
         </thead>
         <tbody>
           {rows.map((row, i) => (
-            <tr key={place(i)}>
+            <tr key={keyOf(i)}>
               {row.map(({ tokens }, column) => (
-                <td key={place(column)} style={styleOf(column)}>
+                <td key={keyOf(column)} style={styleOf(column)}>
                   {inline(tokens)}{' '}
                 </td>
               ))}

@@ -4,10 +4,10 @@ import { decodeText, safeUrl } from './decode-text.ts'
 
 /** Renders inline tokens as elements, never as HTML. */
 export const inline = (tokens: readonly Token[] = []): ReactNode[] =>
-  tokens.map((token, i) => <Inline key={place(i)} token={token as MarkedToken} />)
+  tokens.map((token, i) => <Inline key={keyOf(i)} token={token as MarkedToken} />)
 
 /** Items without an id use their index as key. */
-export const place = (index: number): number => index
+export const keyOf = (index: number): number => index
 
 function Inline({ token }: { readonly token: MarkedToken }): ReactNode {
   switch (token.type) {

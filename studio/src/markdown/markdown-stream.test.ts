@@ -89,8 +89,8 @@ const texts = fc
 const cuts = fc.array(fc.nat({ max: 400 }), { maxLength: 40 })
 
 function cut(text: string, at: readonly number[]): string[] {
-  const places = [0, ...at.filter(place => place < text.length).sort((a, b) => a - b), text.length]
-  return places.slice(1).map((place, i) => text.slice(places[i], place))
+  const offsets = [0, ...at.filter(offset => offset < text.length).sort((a, b) => a - b), text.length]
+  return offsets.slice(1).map((offset, i) => text.slice(offsets[i], offset))
 }
 
 const RUNS = { numRuns: multiplied(200) }

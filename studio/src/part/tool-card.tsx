@@ -40,8 +40,8 @@ export function ToolCard({ part }: { readonly part: ToolPart }) {
         }}
       >
         <span className="name">{title ?? toolName}</span>
-        <span className="gist">{gistOf(input)}</span>
-        <span className="badge" data-state={state}>
+        <span className="excerpt">{excerptOf(input)}</span>
+        <span className="badge" data-state={isWithClient ? 'approval-requested' : state}>
           {label}
         </span>
       </summary>
@@ -87,7 +87,7 @@ function useChild(toolCallId: string): string | undefined {
 }
 
 /** The first two strings or numbers of a call's input. */
-function gistOf(input: unknown): string {
+function excerptOf(input: unknown): string {
   if (typeof input !== 'object' || input === null) return ''
   return Object.values(input)
     .filter(value => typeof value === 'string' || typeof value === 'number')

@@ -45,7 +45,7 @@ export function Interrupt({ interrupt: { interruptId: id, input } }: { readonly 
         {label}
       </label>
     ))
-    return ask(form => form.getAll('value'), <div className="row">{boxes}</div>)
+    return ask(form => form.getAll('value'), <div className="row boxes">{boxes}</div>)
   }
   const buttons = input.options.map(({ id, label, description }) => (
     <button type="submit" key={id} value={id} title={description}>

@@ -13,23 +13,36 @@ interface Listed {
   readonly workflows: readonly { readonly id: string }[]
 }
 
-/** The agents and workflows of the server; empty until it has answered. */
-export function usePrograms(): readonly Program[] {
-  const [programs, setPrograms] = useState<readonly Program[]>([])
+/** The agents and workflows of the server, and the error of the last attempt to load them. */
+export interface ProgramList {
+  /** Undefined until the server has answered. */
+  readonly programs: readonly Program[] | undefined
+  readonly error: Error | undefined
+}
+
+/** Loads the agents and workflows of the server. Retries until it answers. */
+export function usePrograms(): ProgramList {
+  const [list, setList] = useState<ProgramList>({ programs: undefined, error: undefined })
   useEffect(() => {
     const control = new AbortController()
     void retryUntilDone(async signal => {
-      const reply = await fetch('/api/agents', { headers, signal })
-      if (!reply.ok) throw new Error(`The server answered with status ${reply.status}.`)
-      const { agents, workflows } = (await reply.json()) as Listed
-      setPrograms([
-        ...agents.map(({ name }) => ({ kind: 'agent', name }) as const),
-        ...workflows.map(({ id }) => ({ kind: 'workflow', name: id }) as const),
-      ])
+      try {
+        const reply = await fetch('/api/agents', { headers, signal })
+        if (!reply.ok) throw new Error(`The server answered with status ${reply.status}.`)
+        const { agents, workflows } = (await reply.json()) as Listed
+        const programs = [
+          ...agents.map(({ name }) => ({ kind: 'agent', name }) as const),
+          ...workflows.map(({ id }) => ({ kind: 'workflow', name: id }) as const),
+        ]
+        setList({ programs, error: undefined })
+      } catch (error) {
+        if (!signal.aborted) setList({ programs: undefined, error: error as Error })
+        throw error
+      }
     }, control.signal)
     return () => control.abort()
   }, [])
-  return programs
+  return list
 }
 
 /** Parses the full name of a program, such as `agent:echo@1`. */

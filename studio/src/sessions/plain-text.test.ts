@@ -7,5 +7,7 @@ test.each([
   ['See [it](https://weather.exa…', 'See it'],
   ['## The **weather** in _Paris_', 'The weather in Paris'],
   ['call snake_case_name `now`', 'call snake_case_name now'],
+  ['- an umbrella', 'an umbrella'],
+  ['2. Open the race', 'Open the race'],
   [undefined, undefined],
-])('%s', (line, plain) => expect(plainText(line)).toBe(plain))
+])('shows %j without Markdown', (line, plain) => expect(plainText(line)).toBe(plain))

@@ -72,7 +72,7 @@ export function SessionRow({ session, isCurrent, onOpen, onRemoved }: SessionRow
         <span className="line">
           <span className="dot" data-state={status} />
           {session.sequence === 0 ? 'New' : (STATES[status] ?? status)}
-          {title !== undefined && line !== undefined && ` · ${line}`}
+          {title !== undefined && line !== undefined && line !== title && ` · ${line}`}
         </span>
       </button>
       <span className="row-actions">

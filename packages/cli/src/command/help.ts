@@ -6,7 +6,7 @@ import { COMMON } from './parse-call.ts'
 export function helpOf(commands: readonly Command[], isJson: boolean): string {
   if (isJson)
     return `${JSON.stringify({ commands: commands.map(commandJson), exitCodes: { done: 0, ...exitCodes } })}\n`
-  return `millrace: serves agents, and looks after their sessions
+  return `millrace: serve agents and manage their sessions
 
 Usage: millrace <command> [options]
 
@@ -14,16 +14,16 @@ ${table(commands.map(({ name, takes, about }) => [`${name} ${takes}`.trim(), abo
 
 ${table(EXITS)}
 
-millrace <command> --help tells of one, with examples.
+See millrace <command> --help for options and examples.
 `
 }
 
 const EXITS: [string, string][] = [
-  ['exit 0', 'done'],
-  ['exit 1', 'something went wrong, or a check did not pass'],
-  ['exit 2', 'it was called wrongly'],
-  ['exit 3', 'there is no such session or file'],
-  ['exit 4', 'the server or the store is unavailable'],
+  ['exit 0', 'success'],
+  ['exit 1', 'an error, or a failed check'],
+  ['exit 2', 'invalid arguments'],
+  ['exit 3', 'session or file not found'],
+  ['exit 4', 'server or store unavailable'],
 ]
 
 /** The JSON description of a command. */

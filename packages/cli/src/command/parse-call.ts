@@ -7,8 +7,8 @@ import { nearest } from './nearest.ts'
 
 /** Options of every command. */
 export const COMMON: Readonly<Record<string, Option>> = {
-  json: { about: 'write JSON, for programs' },
-  help: { short: 'h', about: 'show this' },
+  json: { about: 'print JSON' },
+  help: { short: 'h', about: 'show this help' },
 }
 
 /** Parses arguments. @throws CommandError with the usage if they are invalid */
@@ -39,18 +39,18 @@ export function parseCall(command: Command, args: readonly string[]): Call {
     }
     values[token.name] = token.value ?? true
   }
-  const [least, most] = command.positionals
+  const [least, max] = command.positionals
   if (values['help'] !== true) {
-    if (positionals.length < least) throw usageError(command, `expected ${command.takes}`)
-    if (positionals.length > most)
-      throw usageError(command, `${positionals[most]}: expected ${command.takes || 'no more'}`)
+    if (positionals.length < least) throw usageError(command, `expected ${command.takes}, found nothing`)
+    if (positionals.length > max)
+      throw usageError(command, `expected ${command.takes || 'no arguments'}, found ${positionals.join(' ')}`)
   }
   return { positionals, values }
 }
 
 function unknownOption(command: Command, written: string, names: readonly string[]): CommandError {
   const meant = nearest(written.replace(/^-+/, ''), names)
-  return usageError(command, `there is no option ${written}${meant === undefined ? '' : `; did you mean --${meant}?`}`)
+  return usageError(command, `unknown option ${written}${meant === undefined ? '' : `: did you mean --${meant}?`}`)
 }
 
 /** Creates the error of a wrong call. It points to the help of the command. */
@@ -69,12 +69,12 @@ export function integerOption(
   call: Call,
   name: string,
   least: number,
-  most = Number.MAX_SAFE_INTEGER,
+  max = Number.MAX_SAFE_INTEGER,
 ): number | undefined {
   const text = stringOption(call, name)
   if (text === undefined) return undefined
   const value = Number(text)
-  if (/^\d+$/.test(text) && value >= least && value <= most) return value
-  const range = most === Number.MAX_SAFE_INTEGER ? `from ${least} on` : `from ${least} to ${most}`
+  if (/^\d+$/.test(text) && value >= least && value <= max) return value
+  const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${max}`
   throw usageError(command, `--${name}: expected a whole number ${range}, found ${text}`)
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { dialectNames } from '../convert/dialects.ts'
-import { millraceCommand, place, ran } from '../millrace-command.fixture.ts'
+import { millraceCommand, ran, workFolder } from '../millrace-command.fixture.ts'
 import { serveSessions } from './sessions-server.fixture.ts'
 
 const chunksOf = (recording: string): unknown[] =>
@@ -12,8 +12,8 @@ const chunksOf = (recording: string): unknown[] =>
 
 /** An exported session with one run. */
 async function exported(): Promise<{ cwd: string; recording: string; url: string }> {
-  const { cwd, store, server, say } = await serveSessions()
-  await say('s', 'guide', 'What do you see?')
+  const { cwd, store, server, runAgent } = await serveSessions()
+  await runAgent('s', 'guide', 'What do you see?')
   const { stdout } = await ran(cwd, ['sessions', 'export', 's', '--store', store])
   return { cwd, recording: stdout, url: server.url }
 }
@@ -55,16 +55,16 @@ test('reads server-sent events and converts them as they arrive', async () => {
   const live = millraceCommand(cwd, ['convert', '--from', 'ai-sdk', '--to', 'ag-ui'])
   live.write('data: {"type":"start","messageId":"m"}\n\ndata: {"type":"text-start","id":"t"}\n\n')
   live.write('data: {"type":"text-delta","id":"t","delta":"Hello"}\n\n')
-  await live.said(/"delta":"Hello"/)
+  await live.output(/"delta":"Hello"/)
   live.write('data: {"type":"text-end","id":"t"}\n\ndata: {"type":"finish"}\n\ndata: [DONE]\n\n')
   live.close()
   expect((await live.ended).how).toBe(0)
 })
 
 test('converts one run of a log with several', async () => {
-  const { cwd, store, say } = await serveSessions()
-  await say('s', 'echo', 'One')
-  await say('s', 'echo', 'Two')
+  const { cwd, store, runAgent } = await serveSessions()
+  await runAgent('s', 'echo', 'One')
+  await runAgent('s', 'echo', 'Two')
   const { stdout: recording } = await ran(cwd, ['sessions', 'export', 's', '--store', store])
   const first = await ran(cwd, ['convert', '--from', 'millrace', '--to', 'mui'], {}, recording)
   expect(first.stdout).toContain('You said: One')
@@ -79,7 +79,7 @@ test('converts one run of a log with several', async () => {
   )
   expect(second.stdout).toContain('You said: Two')
   const none = await ran(cwd, ['convert', '--from', 'millrace', '--to', 'mui', '--run', 'nope'], {}, recording)
-  expect([none.how, none.stderr]).toEqual([3, 'There is no run nope in this log.\n'])
+  expect([none.how, none.stderr]).toEqual([3, 'There is no run nope in this log: choose another with --run.\n'])
 })
 
 describe('rejects bad input and names the line', () => {
@@ -95,7 +95,7 @@ describe('rejects bad input and names the line', () => {
     ['nothing', '', 'line 0: stream: expected the end of the run, but the stream stopped before it'],
     ['no event of the dialect', `${start}{"type":"text-delta","id":5}\n`, 'line 2: '],
   ])('%s', async (_, input, why) => {
-    const { how, stderr } = await ran(place({}), ['convert', '--from', 'ai-sdk', '--to', 'millrace'], {}, input)
+    const { how, stderr } = await ran(workFolder({}), ['convert', '--from', 'ai-sdk', '--to', 'millrace'], {}, input)
     expect([how, stderr]).toEqual([1, expect.stringContaining(why)])
     expect(stderr).not.toContain('    at ')
   })
@@ -105,9 +105,9 @@ describe('rejects bad input and names the line', () => {
       ['convert', '--from', 'aisdk', '--to', 'mui'],
       ['convert', '--to', 'mui'],
     ]
-    const ends = await Promise.all(calls.map(args => ran(place({}), args)))
+    const ends = await Promise.all(calls.map(args => ran(workFolder({}), args)))
     expect(ends.map(({ how }) => how)).toEqual([2, 2])
-    expect(ends[0]?.stderr).toContain('--from: there is no dialect aisdk; did you mean ai-sdk?')
+    expect(ends[0]?.stderr).toContain('--from: unknown dialect aisdk: did you mean ai-sdk?')
     expect(ends[1]?.stderr).toContain('expected --from DIALECT: millrace, ')
   })
 })

@@ -12,20 +12,23 @@ import { CommandError } from '../error/command-error.ts'
 export const convertCommand: Command = {
   name: 'convert',
   takes: '',
-  about: 'turn a stream on standard input from one dialect into another',
+  about: 'convert a stream from standard input between dialects',
   positionals: [0, 0],
   options: {
-    from: { value: 'DIALECT', about: `what comes: ${dialectNames.join(', ')}` },
-    to: { value: 'DIALECT', about: 'what is wanted: the same names' },
-    run: { value: 'ID', about: 'of a log: which run, the first if nothing is said; to a log: what the run is called' },
-    sse: { about: 'write Server-Sent Events, and not a line of JSON each' },
+    from: { value: 'DIALECT', about: `dialect of the input: ${dialectNames.join(', ')}` },
+    to: { value: 'DIALECT', about: 'dialect of the output, one of the same' },
+    run: { value: 'ID', about: 'from a log: the run to convert (default: the first); to a log: the id of the run' },
+    sse: { about: 'print Server-Sent Events instead of lines of JSON' },
   },
   examples: [
-    ['millrace convert --from millrace --to ai-sdk < trip-1.jsonl', 'a recorded session as a UI message stream'],
-    ['curl -sN $URL | millrace convert --from ai-sdk --to ag-ui --sse', 'what a server of the AI SDK says, as AG-UI'],
+    ['millrace convert --from millrace --to ai-sdk < trip-1.jsonl', 'convert a recording to a UI message stream'],
     [
-      'millrace convert --from helix --to millrace < said.txt > said.jsonl',
-      'a log to replay, and to import in the studio',
+      'curl -sN $URL | millrace convert --from ai-sdk --to ag-ui --sse',
+      'convert the stream of an AI SDK server to AG-UI',
+    ],
+    [
+      'millrace convert --from helix --to millrace < helix.txt > trip-1.jsonl',
+      'make a recording for replay or the studio',
     ],
   ],
   async run(call, terminal) {
@@ -58,12 +61,12 @@ function nameOf(call: Call, option: 'from' | 'to'): string {
   if (name === undefined) throw usageError(convertCommand, `expected --${option} DIALECT: ${dialectNames.join(', ')}`)
   if (dialectNames.includes(name)) return name
   const meant = nearest(name, dialectNames)
-  const hint = meant === undefined ? `there are ${dialectNames.join(', ')}` : `did you mean ${meant}?`
-  throw usageError(convertCommand, `--${option}: there is no dialect ${name}; ${hint}`)
+  const hint = meant === undefined ? `expected one of ${dialectNames.join(', ')}` : `did you mean ${meant}?`
+  throw usageError(convertCommand, `--${option}: unknown dialect ${name}: ${hint}`)
 }
 
 /** Throws if a log does not have the run. An incomplete run is no error. */
 function mustBeIn(decoder: LogDecoder, run: string | undefined): void {
   if (run === undefined || decoder.hasBegun) return
-  throw new CommandError('not-found', `There is no run ${run} in this log.`, 'run_unknown')
+  throw new CommandError('not-found', `There is no run ${run} in this log: choose another with --run.`, 'run_unknown')
 }

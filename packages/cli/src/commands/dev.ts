@@ -7,17 +7,17 @@ import { eventText } from '../dev/event-text.ts'
 export const devCommand: Command = {
   name: 'dev',
   takes: '<file>',
-  about: 'serve the app of a file with the studio, and start anew when its code changes',
+  about: 'serve the app of a file with the studio, and restart when its code changes',
   positionals: [1, 1],
   options: {
-    port: { value: 'N', short: 'p', about: 'where to listen: 4400 if nothing is said, 0 for any that is free' },
-    'no-reload': { about: 'do not start anew when code changes' },
-    page: { value: 'FOLDER', about: "serve this folder in place of the studio's page" },
+    port: { value: 'N', short: 'p', about: 'port to listen on (default: 4400; 0: any free port)' },
+    'no-reload': { about: 'do not restart when code changes' },
+    page: { value: 'FOLDER', about: 'serve this folder instead of the studio' },
   },
   examples: [
-    ['millrace dev agent.ts', 'serve what agent.ts exports as app, on http://127.0.0.1:4400'],
-    ['millrace dev agent.ts --port 8080', 'on another port'],
-    ['millrace dev agent.ts --json', 'one line of JSON for all that happens'],
+    ['millrace dev agent.ts', 'serve the app that agent.ts exports, at http://127.0.0.1:4400'],
+    ['millrace dev agent.ts --port 8080', 'use another port'],
+    ['millrace dev agent.ts --json', 'print each event as a line of JSON'],
   ],
   async run(call, terminal) {
     const [file] = call.positionals
@@ -31,7 +31,7 @@ export const devCommand: Command = {
       ...(page !== undefined && { page }),
       // With --json, standard output has only JSON events.
       output: terminal.isJson ? 'stderr' : 'stdout',
-      tell: event => {
+      onEvent: event => {
         if (terminal.isJson) void terminal.write(`${JSON.stringify(event)}\n`)
         else if (event.event === 'up') void terminal.write(`${eventText(event)}\n`)
         else terminal.say(eventText(event))

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Finding } from '../doctor/finding.ts'
-import { place, ran } from '../millrace-command.fixture.ts'
+import { ran, workFolder } from '../millrace-command.fixture.ts'
 import { serveSessions } from './sessions-server.fixture.ts'
 
 const NO_KEYS = { OPENAI_API_KEY: '', ANTHROPIC_API_KEY: '' }
@@ -22,21 +22,21 @@ async function report(cwd: string, args: readonly string[], env: Record<string, 
 }
 
 /** A server with the same response to every request. */
-async function answering(status: number, body: unknown): Promise<{ url: string; port: number; asked: string[] }> {
-  const asked: string[] = []
+async function answering(status: number, body: unknown): Promise<{ url: string; port: number; requests: string[] }> {
+  const requests: string[] = []
   const server = createServer((message, response) => {
-    asked.push(`${message.url} ${message.headers.authorization ?? message.headers['x-api-key'] ?? ''}`)
+    requests.push(`${message.url} ${message.headers.authorization ?? message.headers['x-api-key'] ?? ''}`)
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   }).listen(0, '127.0.0.1')
   onTestFinished(() => void server.close())
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}`, port, asked }
+  return { url: `http://127.0.0.1:${port}`, port, requests }
 }
 
 test('passes for a working store and server, and leaves the store as it was', async () => {
-  const { cwd, store, server, say } = await serveSessions()
-  await say('s', 'echo', 'Hello')
+  const { cwd, store, server, runAgent } = await serveSessions()
+  await runAgent('s', 'echo', 'Hello')
   const found = await report(cwd, ['--store', store, '--server', server.url])
   expect([found.how, found.ok]).toEqual([0, true])
   expect(found.findings.map(({ check }) => check)).toEqual([
@@ -54,7 +54,7 @@ test('passes for a working store and server, and leaves the store as it was', as
 })
 
 test('passes in an empty folder and creates nothing', async () => {
-  const cwd = place({})
+  const cwd = workFolder({})
   const { how, stdout } = await ran(cwd, ['doctor', '--port', '1024'], NO_KEYS)
   expect(how).toBe(0)
   expect(stdout).toContain('does not exist yet: the first start creates it')
@@ -63,7 +63,9 @@ test('passes in an empty folder and creates nothing', async () => {
 })
 
 test('fails for a broken store or server and says what to do next', async () => {
-  const cwd = place({ 'not.db': 'this is no database, and longer than a header of one would have to be.'.repeat(20) })
+  const cwd = workFolder({
+    'not.db': 'this is no database, and longer than a header of one would have to be.'.repeat(20),
+  })
   const broken = await report(cwd, ['--store', 'sqlite:not.db'])
   expect([broken.how, broken.ok]).toEqual([1, false])
   expect(broken.of('store')[0]).toMatchObject({ status: 'fail', next: expect.any(String) })
@@ -82,8 +84,8 @@ test('fails for a broken store or server and says what to do next', async () => 
 })
 
 test('fails for a database file that all users may write', async () => {
-  const { cwd, store, say } = await serveSessions()
-  await say('s', 'echo', 'Hello')
+  const { cwd, store, runAgent } = await serveSessions()
+  await runAgent('s', 'echo', 'Hello')
   chmodSync(join(cwd, 'mill.db'), 0o666)
   const { how, of } = await report(cwd, ['--store', store])
   expect(how).toBe(1)
@@ -91,7 +93,7 @@ test('fails for a database file that all users may write', async () => {
 })
 
 test('checks a file, its app and its store', async () => {
-  const cwd = place({
+  const cwd = workFolder({
     'app.ts': `import { agent, millrace, openStore, scriptedModel } from 'millrace'
 export default millrace({ agents: [agent({ name: 'a', model: scriptedModel([]) })], store: openStore('sqlite:own.db') })`,
     'bad.ts': "throw new Error('the mill is closed')",
@@ -116,7 +118,7 @@ export const app = millrace({ agents: [agent({ name: 'a', model: scriptedModel([
 })
 
 test('names API keys, tries them only with --online, and never prints them', async () => {
-  const cwd = place({})
+  const cwd = workFolder({})
   const key = 'sk-a-secret-of-ann'
   const [takes, refuses] = [await answering(200, { data: [] }), await answering(401, { error: {} })]
   const env = {
@@ -127,10 +129,10 @@ test('names API keys, tries them only with --online, and never prints them', asy
   }
   const quiet = await report(cwd, [], env)
   expect(quiet.of('models').map(({ status }) => status)).toEqual(['ok', 'ok'])
-  expect([takes.asked, refuses.asked]).toEqual([[], []])
+  expect([takes.requests, refuses.requests]).toEqual([[], []])
   const online = await report(cwd, ['--online'], env)
   expect(online.how).toBe(1)
   expect(online.of('models').map(({ status }) => status)).toEqual(['ok', 'fail'])
-  expect([takes.asked, refuses.asked]).toEqual([[`/models Bearer ${key}`], [`/models ${key}`]])
+  expect([takes.requests, refuses.requests]).toEqual([[`/models Bearer ${key}`], [`/models ${key}`]])
   expect(quiet.stdout + online.stdout).not.toContain(key)
 })

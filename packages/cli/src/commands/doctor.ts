@@ -15,37 +15,37 @@ import type { Terminal } from '../terminal/terminal.ts'
 export const doctorCommand: Command = {
   name: 'doctor',
   takes: '[file]',
-  about: 'check node, the store, the clock, permissions, the disk, the port and the server, and say what to do',
+  about: 'check Node, the store, the port and the server, and say how to fix problems',
   positionals: [0, 1],
   options: {
-    store: { value: 'URL', about: `the store: that of the file, or ${DEFAULT_STORE}` },
-    server: { value: 'URL', about: 'a server that should be up' },
-    port: { value: 'N', about: `the port to listen on; ${DEFAULT_PORT}, if nothing is said` },
-    online: { about: 'ask the providers of models whether they take their keys' },
+    store: { value: 'URL', about: `store to check (default: that of the file, or ${DEFAULT_STORE})` },
+    server: { value: 'URL', about: 'server to check' },
+    port: { value: 'N', about: `port that should be free (default: ${DEFAULT_PORT})` },
+    online: { about: 'check the API keys with the model providers' },
   },
   examples: [
-    ['millrace doctor', 'what millrace dev would need here'],
-    ['millrace doctor agent.ts', 'the same, with the store of that file'],
-    ['millrace doctor --store redis://localhost:6379 --json', 'a store, for programs'],
-    ['millrace doctor --server https://agents.example.com', 'a server that is somewhere else'],
+    ['millrace doctor', 'check what millrace dev needs'],
+    ['millrace doctor agent.ts', 'also load this file and check its store'],
+    ['millrace doctor --store redis://localhost:6379 --json', 'check a store, print JSON'],
+    ['millrace doctor --server https://agents.example.com', 'check a remote server'],
   ],
   async run(call, terminal) {
     const findings: Finding[] = []
-    const tell = async (...found: readonly Finding[]) => {
+    const report = async (...found: readonly Finding[]) => {
       findings.push(...found)
       if (!terminal.isJson) for (const each of found) await terminal.write(findingLine(each, terminal))
     }
-    await tell(await checkNode())
-    await tell(...(await checkApp(call)))
+    await report(await checkNode())
+    await report(...(await checkApp(call)))
     if (stringOption(call, 'server') === undefined) {
-      await tell(await checkPort(integerOption(doctorCommand, call, 'port', 1, 65_535) ?? DEFAULT_PORT))
+      await report(await checkPort(integerOption(doctorCommand, call, 'port', 1, 65_535) ?? DEFAULT_PORT))
     } else
-      await tell(
+      await report(
         await checkServer(
           await openSource({ positionals: [], values: { server: stringOption(call, 'server') ?? '' } }),
         ),
       )
-    await tell(...(await checkProviders(process.env, call.values['online'] === true)))
+    await report(...(await checkProviders(process.env, call.values['online'] === true)))
     const isFine = findings.every(({ status }) => status !== 'fail')
     if (terminal.isJson) await terminal.write(`${JSON.stringify({ ok: isFine, findings })}\n`)
     return isFine ? 0 : exitCodes.failed
@@ -58,8 +58,8 @@ async function checkApp(call: Call): Promise<readonly Finding[]> {
   const store = stringOption(call, 'store')
   const ofFile = file === undefined ? [] : await checkFile({ file, ...(store !== undefined && { store }) })
   // A remote server has its own store, so the default store is not checked.
-  const isElsewhere = file !== undefined || stringOption(call, 'server') !== undefined
-  if (store === undefined) return isElsewhere ? ofFile : checkStore(DEFAULT_STORE)
+  const hasExplicitTarget = file !== undefined || stringOption(call, 'server') !== undefined
+  if (store === undefined) return hasExplicitTarget ? ofFile : checkStore(DEFAULT_STORE)
   try {
     return [...ofFile, ...(await checkStore(store))]
   } catch (error) {

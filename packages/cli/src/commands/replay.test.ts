@@ -3,20 +3,22 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Clock } from '../../../../scripts/clock.ts'
 import { parseCall } from '../command/parse-call.ts'
-import { place, ran } from '../millrace-command.fixture.ts'
+import { ran, workFolder } from '../millrace-command.fixture.ts'
 import { pacerOf, replayCommand } from './replay.ts'
 import { serveSessions } from './sessions-server.fixture.ts'
 
 test('prints text, tool calls, approvals and retractions of a session', async () => {
-  const { cwd, store, server, say } = await serveSessions()
-  await say('s', 'guide', 'What do you see?')
-  await say('s', 'flaky', 'What was that?')
-  await say('s', 'clerk', 'Tell ann')
+  const { cwd, store, server, runAgent } = await serveSessions()
+  await runAgent('s', 'guide', 'What do you see?')
+  await runAgent('s', 'flaky', 'What was that?')
+  await runAgent('s', 'clerk', 'Tell ann')
   const { how, stdout } = await ran(cwd, ['replay', 's', '--speed', 'max', '--store', store])
   expect(how).toBe(0)
   // The number of words before the discard depends on the writer.
-  const told = stdout.replace(/^flaky: It\b.*\n\d+ characters taken/m, 'flaky: It…\nSome characters taken').split('\n')
-  expect(told).toEqual([
+  const printedLines = stdout
+    .replace(/^flaky: It\b.*\n\d+ characters discarded/m, 'flaky: It…\nSome characters discarded')
+    .split('\n')
+  expect(printedLines).toEqual([
     'run of agent:guide@1',
     'user: What do you see?',
     'guide (thinks): Let me see.',
@@ -27,7 +29,7 @@ test('prints text, tool calls, approvals and retractions of a session', async ()
     'run of agent:flaky@1',
     'user: What was that?',
     'flaky: It…',
-    'Some characters taken back (provider_overloaded)',
+    'Some characters discarded (provider_overloaded)',
     'flaky: It was the wind.',
     'completed',
     'run of agent:clerk@1',
@@ -37,22 +39,22 @@ test('prints text, tool calls, approvals and retractions of a session', async ()
     'waits for approval',
     '',
   ])
-  const asked = await ran(cwd, ['replay', 's', '--speed', 'max', '--server', server.url])
-  expect(asked.stdout).toBe(stdout)
+  const fromServer = await ran(cwd, ['replay', 's', '--speed', 'max', '--server', server.url])
+  expect(fromServer.stdout).toBe(stdout)
 })
 
 test('replays an export from a file and from standard input', async () => {
-  const { cwd, store, say } = await serveSessions()
-  await say('s', 'guide', 'What do you see?')
+  const { cwd, store, runAgent } = await serveSessions()
+  await runAgent('s', 'guide', 'What do you see?')
   const exported = await ran(cwd, ['sessions', 'export', 's', '--store', store])
   const [header, first] = exported.stdout.split('\n')
   expect(JSON.parse(header ?? '')).toEqual({ millrace: 'session', version: 1, sessionId: 's' })
   expect(JSON.parse(first ?? '')).toMatchObject({ sequence: 1, chunk: { type: 'run-requested' } })
   writeFileSync(join(cwd, 's.jsonl'), exported.stdout)
-  const told = await ran(cwd, ['replay', 's', '--speed', 'max', '--store', store])
+  const replayed = await ran(cwd, ['replay', 's', '--speed', 'max', '--store', store])
   const file = await ran(cwd, ['replay', 's.jsonl', '--speed', 'max'])
   const input = await ran(cwd, ['replay', '-', '--speed', 'max'], {}, exported.stdout)
-  expect([file.stdout, input.stdout]).toEqual([told.stdout, told.stdout])
+  expect([file.stdout, input.stdout]).toEqual([replayed.stdout, replayed.stdout])
   const json = await ran(cwd, ['replay', 's.jsonl', '--json', '--from', '2', '--to', '4', '--speed', 'max'])
   expect(json.stdout).toBe(exported.stdout.split('\n').slice(2, 5).join('\n').concat('\n'))
 })
@@ -115,26 +117,29 @@ test('prints every entry with a speed and a limit for waits', async () => {
     JSON.stringify({ sequence: i + 1, timestamp, origin, chunk: { type: 'status', message: `${i}` } }),
   )
   const header = JSON.stringify({ millrace: 'session', version: 1, sessionId: 's' })
-  const cwd = place({ 's.jsonl': [header, ...entries].join('\n') })
+  const cwd = workFolder({ 's.jsonl': [header, ...entries].join('\n') })
   const { how, stdout } = await ran(cwd, ['replay', 's.jsonl', '--json', '--speed', '600x', '--idle', '1'])
   expect([how, stdout]).toEqual([0, `${entries.join('\n')}\n`])
 })
 
 test('rejects a file that is no recording and names the line', async () => {
   const header = '{"millrace":"session","version":1,"sessionId":"s"}\n'
-  const cwd = place({ 'a.jsonl': 'hello\n', 'b.jsonl': `${header}{"sequence":1}\n`, 'c.jsonl': '' })
+  const cwd = workFolder({ 'a.jsonl': 'hello\n', 'b.jsonl': `${header}{"sequence":1}\n`, 'c.jsonl': '' })
   const ends = await Promise.all(['a', 'b', 'c', 'd'].map(name => ran(cwd, ['replay', `${name}.jsonl`])))
   expect(ends.map(({ how }) => how)).toEqual([1, 1, 1, 3])
   expect(ends.map(({ stderr }) => stderr.split(/(?<=line \d):/)[0])).toEqual([
     'a.jsonl: line 1',
     'b.jsonl: line 2',
     'c.jsonl: line 1',
-    'There is no file d.jsonl.\n',
+    'There is no file d.jsonl: check the path.\n',
   ])
   expect(readFileSync(join(cwd, 'a.jsonl'), 'utf8')).toBe('hello\n')
   mkdirSync(join(cwd, 'folder'))
   const folder = await ran(cwd, ['replay', 'folder'])
-  expect([folder.how, folder.stderr]).toEqual([3, expect.stringMatching(/^folder is a folder: name a recording in it/)])
+  expect([folder.how, folder.stderr]).toEqual([
+    3,
+    expect.stringMatching(/^Expected a recording, found the folder folder: choose a file in it/),
+  ])
   const { how, stderr } = await ran(cwd, ['replay', 'a.jsonl', '--speed', '0'])
   expect([how, stderr]).toEqual([2, expect.stringContaining('--speed: expected a number above 0, or max, found 0')])
 })

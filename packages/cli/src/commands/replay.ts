@@ -16,20 +16,20 @@ const IDLE_SECONDS = 3
 export const replayCommand: Command = {
   name: 'replay',
   takes: '<file.jsonl | session>',
-  about: 'show a session as it was: words as they came, calls, approvals, and what was taken back',
+  about: 'replay a session: text, tool calls, approvals and discarded drafts, at their original pace',
   positionals: [1, 1],
   options: {
     ...sourceOptions,
-    speed: { value: 'X', about: 'so many times as fast, or max; as fast as it was, if nothing is said' },
-    idle: { value: 'SECONDS', about: `wait no longer than this for anything; ${IDLE_SECONDS}, if nothing is said` },
-    from: { value: 'N', about: 'begin at this sequence' },
-    to: { value: 'N', about: 'end at this sequence' },
+    speed: { value: 'X', about: 'speed factor, or max for no pauses (default: 1)' },
+    idle: { value: 'SECONDS', about: `longest pause (default: ${IDLE_SECONDS})` },
+    from: { value: 'N', about: 'first sequence to show' },
+    to: { value: 'N', about: 'last sequence to show' },
   },
   examples: [
-    ['millrace replay trip-1', 'a session of the server, in the time that it took'],
-    ['millrace replay trip-1.jsonl --speed 4', 'a file that was exported, four times as fast'],
-    ['millrace replay - --speed max < trip-1.jsonl', 'from standard input, at once'],
-    ['millrace replay trip-1 --from 20 --to 60 --json', 'these entries as JSON'],
+    ['millrace replay trip-1', 'replay a session of the server'],
+    ['millrace replay trip-1.jsonl --speed 4', 'replay an exported file at four times the speed'],
+    ['millrace replay - --speed max < trip-1.jsonl', 'read standard input, without pauses'],
+    ['millrace replay trip-1 --from 20 --to 60 --json', 'print these entries as JSON'],
   ],
   async run(call, terminal) {
     const pacer = pacerOf(call)
@@ -65,7 +65,7 @@ function speedOf(call: Call): number | 'max' {
 }
 
 /** The entries of a file, of standard input or of a session. */
-async function* entriesOf(call: Call, from: number, say: (line: string) => void): AsyncGenerator<Entry> {
+async function* entriesOf(call: Call, from: number, printLine: (line: string) => void): AsyncGenerator<Entry> {
   const [named = ''] = call.positionals
   const found = named === '-' ? undefined : statSync(named, { throwIfNoEntry: false })
   // A session may have the name of a folder. With `--server` or `--store` it is a session.
@@ -75,13 +75,13 @@ async function* entriesOf(call: Call, from: number, say: (line: string) => void)
     return
   }
   if (found && !isSession) {
-    const next = 'name a recording in it, or use --server or --store to read the session of that name'
-    throw new CommandError('not-found', `${named} is a folder: ${next}.`)
+    const next = 'choose a file in it, or use --server or --store to replay the session with this name'
+    throw new CommandError('not-found', `Expected a recording, found the folder ${named}: ${next}.`)
   }
-  if (/\.jsonl$/.test(named)) throw new CommandError('not-found', `There is no file ${named}.`)
+  if (/\.jsonl$/.test(named)) throw new CommandError('not-found', `There is no file ${named}: check the path.`)
   const source = await openSource(call)
   try {
-    const onTrimmed = async (floor: number) => void say(`Entries up to ${floor} are no longer in the log.`)
+    const onTrimmed = async (floor: number) => void printLine(`Entries up to ${floor} are no longer in the log.`)
     yield* readLog(source, named, { after: Math.max(0, from - 1), onTrimmed })
   } finally {
     await source.close()
@@ -92,14 +92,14 @@ async function* entriesOf(call: Call, from: number, say: (line: string) => void)
 async function* recorded(file: string): AsyncGenerator<Entry> {
   const input = file === '-' ? process.stdin : createReadStream(file)
   const decoder = new RecordingDecoder()
-  let given = 0
+  let printedCount = 0
   try {
     for await (const text of input.setEncoding('utf8')) {
       decoder.push(text)
-      for (; given < decoder.entries.length; given++) yield decoder.entries[given] as Entry
+      for (; printedCount < decoder.entries.length; printedCount++) yield decoder.entries[printedCount] as Entry
     }
     decoder.end()
-    for (; given < decoder.entries.length; given++) yield decoder.entries[given] as Entry
+    for (; printedCount < decoder.entries.length; printedCount++) yield decoder.entries[printedCount] as Entry
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error
     const name = file === '-' ? 'standard input' : file

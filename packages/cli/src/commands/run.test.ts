@@ -4,10 +4,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { MAIN, place, ran } from '../millrace-command.fixture.ts'
+import { MAIN, ran, workFolder } from '../millrace-command.fixture.ts'
 
 const HOSTILE = '\u001b[2J\u009b31m\u0007\u202e'
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters
 const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/
 
 /** A server with the same response to every request. */
@@ -34,7 +34,7 @@ test('escapes control characters of servers, files, recordings and arguments', a
   )
   const lines = [{ millrace: 'session', version: 1, sessionId: 's' }, ...entries].map(line => JSON.stringify(line))
   const recording = `${lines.join('\n')}\n`
-  const cwd = place({
+  const cwd = workFolder({
     's.jsonl': recording,
     'bad.ts': `throw new Error(${JSON.stringify(HOSTILE)})`,
     'page/index.html': '',
@@ -62,7 +62,7 @@ test('escapes control characters of servers, files, recordings and arguments', a
 })
 
 test('prints help and version as JSON with --json', async () => {
-  const cwd = place({})
+  const cwd = workFolder({})
   const calls = [['--version'], ['--help'], ['help', 'tail'], ['tail', '--help']]
   const ends = await Promise.all(calls.map(args => ran(cwd, [...args, '--json'])))
   const [version, help, about, tail] = ends.map(({ stdout }) => JSON.parse(stdout))
@@ -75,7 +75,9 @@ test('prints help and version as JSON with --json', async () => {
 
 test('ends with its exit code when the reader of standard error is gone', async () => {
   const entry = { sequence: 1, timestamp: 1, origin: { guest: 'ann' }, chunk: { type: 'status', message: 'm' } }
-  const cwd = place({ 's.jsonl': `{"millrace":"session","version":1,"sessionId":"s"}\n${JSON.stringify(entry)}\n` })
+  const cwd = workFolder({
+    's.jsonl': `{"millrace":"session","version":1,"sessionId":"s"}\n${JSON.stringify(entry)}\n`,
+  })
   const main = `"${process.execPath}" --conditions=@millrace/source "${MAIN}"`
   // The reader of standard error is closed before any output.
   const script = `exec 3> >(exec true); wait $!; ${main} replay nope.jsonl 2>&3; echo "code $?"`

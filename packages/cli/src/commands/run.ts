@@ -65,8 +65,8 @@ async function commandOf(name: string): Promise<Command> {
   if (Object.hasOwn(loaders, name)) return (loaders[name] as () => Promise<Command>)()
   const names = Object.keys(loaders)
   const meant = nearest(name, names)
-  const hint = meant === undefined ? `there are ${names.join(', ')}` : `did you mean ${meant}?`
-  throw new CommandError('usage', `millrace: there is no command ${name}; ${hint}\nSee millrace --help`)
+  const hint = meant === undefined ? `expected one of ${names.join(', ')}` : `did you mean ${meant}?`
+  throw new CommandError('usage', `millrace: unknown command ${name}: ${hint}\nSee millrace --help`)
 }
 
 function version(): string {

@@ -4,7 +4,7 @@ import { agent, ProviderError, scriptedModel, tool } from '@millrace/runtime'
 import { type Listening, millrace } from '@millrace/server'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { place } from '../millrace-command.fixture.ts'
+import { workFolder } from '../millrace-command.fixture.ts'
 
 const echo = agent({ name: 'echo', model: scriptedModel(({ lastText }) => ({ text: `You said: ${lastText}` })) })
 const look = tool({ name: 'look', inputSchema: z.object({ at: z.string() }), execute: ({ at }) => `a mill, at ${at}` })
@@ -43,21 +43,21 @@ export interface SessionsServer {
   /** The value of `--store`. */
   readonly store: string
   /** Runs an agent in a session until the run ends or pauses. */
-  say(sessionId: string, agent: string, input: string): Promise<void>
+  runAgent(sessionId: string, agent: string, input: string): Promise<void>
   /** Restarts the server on the same port. */
   restart(): Promise<void>
 }
 
 /** A server with its own store file, closed after the test. */
 export async function serveSessions(): Promise<SessionsServer> {
-  const cwd = place({})
+  const cwd = workFolder({})
   const store = `sqlite:${cwd}/mill.db`
   isFirst = true
   const serve = (port: number) =>
     millrace({
       store,
       agents: [echo, guide, clerk, flaky],
-      backoff: { first: 1 },
+      backoff: { firstMs: 1 },
       logger: { warn() {}, error() {} },
     }).listen({ port })
   let server = await serve(0)
@@ -68,7 +68,7 @@ export async function serveSessions(): Promise<SessionsServer> {
     get server() {
       return server
     },
-    async say(sessionId, agent, input) {
+    async runAgent(sessionId, agent, input) {
       const reply = await fetch(`${server.url}/api/sessions/${encodeURIComponent(sessionId)}/runs`, {
         method: 'POST',
         // A kept-alive socket would belong to the old server after a restart.

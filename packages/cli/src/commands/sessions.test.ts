@@ -1,12 +1,12 @@
 import { RecordingDecoder, SessionLog } from '@millrace/client/log'
 import { openStore, StreamManager } from '@millrace/log'
 import { expect, test } from 'vitest'
-import { place, ran } from '../millrace-command.fixture.ts'
+import { ran, workFolder } from '../millrace-command.fixture.ts'
 import { serveSessions } from './sessions-server.fixture.ts'
 
 test('lists the latest sessions first, from a server or a file, up to a limit', async () => {
-  const { cwd, server, store, say } = await serveSessions()
-  for (const name of ['one', 'two', 'three']) await say(name, 'echo', `I am ${name}`)
+  const { cwd, server, store, runAgent } = await serveSessions()
+  for (const name of ['one', 'two', 'three']) await runAgent(name, 'echo', `I am ${name}`)
   const listed = await ran(cwd, ['sessions', '--server', server.url])
   expect(listed.stdout.split('\n').map(line => line.split(' ')[0])).toEqual(['three', 'two', 'one', ''])
   expect(listed.stdout).toMatch(/^one +ended +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +12 {2}You said: I am one$/m)
@@ -14,12 +14,12 @@ test('lists the latest sessions first, from a server or a file, up to a limit', 
   const lines = some.stdout.split('\n').filter(Boolean)
   expect(lines.map(line => JSON.parse(line).sessionId)).toEqual(['three', 'two'])
   const nobodys = await ran(cwd, ['sessions', '--store', store, '--principal', 'ann'])
-  expect([nobodys.how, nobodys.stdout, nobodys.stderr]).toEqual([0, '', 'There are no sessions at sqlite:mill.db.\n'])
+  expect([nobodys.how, nobodys.stdout, nobodys.stderr]).toEqual([0, '', 'No sessions at sqlite:mill.db.\n'])
 })
 
 test('shows the messages and the pending request of a session', async () => {
-  const { cwd, store, say } = await serveSessions()
-  await say('s', 'clerk', 'Tell ann')
+  const { cwd, store, runAgent } = await serveSessions()
+  await runAgent('s', 'clerk', 'Tell ann')
   const { stdout } = await ran(cwd, ['sessions', 'show', 's', '--store', store])
   expect(stdout).toContain('user  Tell ann')
   expect(stdout).toMatch(/^run \S+ agent:clerk@1 paused$/m)
@@ -29,9 +29,9 @@ test('shows the messages and the pending request of a session', async () => {
 })
 
 test('exports trimmed entries as their folded state', async () => {
-  const { cwd, store, server, say } = await serveSessions()
-  await say('s', 'echo', 'One')
-  await say('s', 'guide', 'What do you see?')
+  const { cwd, store, server, runAgent } = await serveSessions()
+  await runAgent('s', 'echo', 'One')
+  await runAgent('s', 'guide', 'What do you see?')
   const shown = async () => JSON.parse((await ran(cwd, ['sessions', 'show', 's', '--store', store, '--json'])).stdout)
   const { view, sequence } = await shown()
   const opened = await openStore(`sqlite:${cwd}/mill.db`)
@@ -60,8 +60,8 @@ test('exports trimmed entries as their folded state', async () => {
 })
 
 test('removes a session after a confirmation', async () => {
-  const { cwd, server, say } = await serveSessions()
-  await say('s', 'echo', 'Hello')
+  const { cwd, server, runAgent } = await serveSessions()
+  await runAgent('s', 'echo', 'Hello')
   const at = ['--server', server.url]
   const unsure = await ran(cwd, ['sessions', 'rm', 's', ...at])
   expect([unsure.how, unsure.stderr]).toEqual([
@@ -78,7 +78,7 @@ test('removes a session after a confirmation', async () => {
 })
 
 test('rejects wrong arguments and says why', async () => {
-  const cwd = place({})
+  const cwd = workFolder({})
   const calls = [
     ['sessions', 'shw', 's'],
     ['sessions', 'show'],
@@ -88,9 +88,9 @@ test('rejects wrong arguments and says why', async () => {
   const ends = await Promise.all(calls.map(args => ran(cwd, args)))
   expect(ends.map(({ how }) => how)).toEqual([2, 2, 2, 2])
   expect(ends.map(({ stderr }) => stderr.split('\n')[0])).toEqual([
-    'millrace sessions: there is no shw; did you mean show?',
+    'millrace sessions: unknown subcommand shw: did you mean show?',
     'millrace sessions: show needs a session: show <id>',
-    'millrace sessions: s: list takes no session',
-    'millrace sessions: --limit: expected a whole number from 1 on, found 0',
+    'millrace sessions: list takes no session, found s',
+    'millrace sessions: --limit: expected a whole number of at least 1, found 0',
   ])
 })

@@ -25,19 +25,19 @@ type Verb = (typeof VERBS)[number]
 export const sessionsCommand: Command = {
   name: 'sessions',
   takes: '[list | show <id> | export <id> | rm <id>]',
-  about: 'list sessions; show one, write one out as .jsonl, or remove one',
+  about: 'list, show, export or remove sessions',
   positionals: [0, 2],
   options: {
     ...sourceOptions,
-    limit: { value: 'N', about: 'how many to list, those touched last first; 50, if nothing is said' },
-    yes: { short: 'y', about: 'remove without asking' },
+    limit: { value: 'N', about: 'number of sessions to list, newest first (default: 50)' },
+    yes: { short: 'y', about: 'remove without confirmation' },
   },
   examples: [
-    ['millrace sessions', 'those touched last first'],
-    ['millrace sessions show trip-1', 'what was said, and what it waits for'],
-    ['millrace sessions export trip-1 > trip-1.jsonl', 'for millrace replay, and for the studio to import'],
-    ['millrace sessions rm trip-1 --yes', 'removes the session with all its data'],
-    ['millrace sessions --store sqlite:.millrace/millrace.db --json', 'from the file, for programs'],
+    ['millrace sessions', 'list sessions, newest first'],
+    ['millrace sessions show trip-1', 'show messages, runs and pending requests'],
+    ['millrace sessions export trip-1 > trip-1.jsonl', 'export for millrace replay or the studio'],
+    ['millrace sessions rm trip-1 --yes', 'remove a session with all its data'],
+    ['millrace sessions --store sqlite:.millrace/millrace.db --json', 'read the database file, print JSON'],
   ],
   async run(call, terminal) {
     const { verb, id } = parseVerb(call)
@@ -61,10 +61,10 @@ function parseVerb({ positionals }: Call): { readonly verb: Verb; readonly id?: 
   const verb = VERBS.find(name => name === written)
   if (verb === undefined) {
     const meant = nearest(written, VERBS)
-    const hint = meant === undefined ? `there are ${VERBS.join(', ')}` : `did you mean ${meant}?`
-    throw usageError(sessionsCommand, `there is no ${written}; ${hint}`)
+    const hint = meant === undefined ? `expected one of ${VERBS.join(', ')}` : `did you mean ${meant}?`
+    throw usageError(sessionsCommand, `unknown subcommand ${written}: ${hint}`)
   }
-  if (verb === 'list' && id !== undefined) throw usageError(sessionsCommand, `${id}: list takes no session`)
+  if (verb === 'list' && id !== undefined) throw usageError(sessionsCommand, `list takes no session, found ${id}`)
   if (verb !== 'list' && id === undefined) throw usageError(sessionsCommand, `${verb} needs a session: ${verb} <id>`)
   return id === undefined ? { verb } : { verb, id }
 }
@@ -92,7 +92,7 @@ async function list(source: Source, limit: number, terminal: Terminal): Promise<
     if (page.next === null || page.sessions.length === 0) break
     after = `&after=${encodeURIComponent(page.next)}`
   }
-  if (isNone) terminal.say(`There are no sessions at ${source.name}.`)
+  if (isNone) terminal.say(`No sessions at ${source.name}.`)
 }
 
 function rowOf(
@@ -197,6 +197,6 @@ async function remove(source: Source, id: string, terminal: Terminal, isSure: bo
   }
   await apiOf(source).request('DELETE', pathOf(id))
   if (terminal.isJson) await terminal.write(`${JSON.stringify({ removed: id })}\n`)
-  else terminal.say(`${id} is gone.`)
+  else terminal.say(`Removed the session ${id}.`)
   return 0
 }

@@ -10,16 +10,16 @@ const entriesOf = (text: string): Entry[] =>
     .map(line => JSON.parse(line))
 
 test('prints a line per entry, through a restart of the server, until Ctrl-C', async () => {
-  const { cwd, server, say, restart } = await serveSessions()
-  await say('s', 'echo', 'Hello')
+  const { cwd, server, runAgent, restart } = await serveSessions()
+  await runAgent('s', 'echo', 'Hello')
   const tail = millraceCommand(cwd, ['tail', 's', '--server', server.url])
-  const [line] = await tail.said(/^.*text-delta.*$/m)
+  const [line] = await tail.output(/^.*text-delta.*$/m)
   expect(line).toMatch(/^ +\d+ {2}\d\d:\d\d:\d\d\.\d{3} {2}main +text-delta +"You said: Hello"$/)
-  await tail.said(/run-finished/)
+  await tail.output(/run-finished/)
   await restart()
   const mark = tail.mark
-  await say('s', 'echo', 'And again')
-  await tail.said(/run-finished/, mark)
+  await runAgent('s', 'echo', 'And again')
+  await tail.output(/run-finished/, mark)
   tail.kill('SIGINT')
   const { how, stdout } = await tail.ended
   expect(how).toBe(0)
@@ -28,8 +28,8 @@ test('prints a line per entry, through a restart of the server, until Ctrl-C', a
 })
 
 test('prints JSON after a sequence, from a server or a file, up to the head with --no-follow', async () => {
-  const { cwd, server, store, say } = await serveSessions()
-  await say('s', 'guide', 'What do you see?')
+  const { cwd, server, store, runAgent } = await serveSessions()
+  await runAgent('s', 'guide', 'What do you see?')
   const args = ['tail', 's', '--after', '3', '--no-follow', '--json']
   const fromServer = await ran(cwd, args, { MILLRACE_SERVER: server.url })
   const fromFile = await ran(cwd, [...args, '--store', store])
@@ -41,20 +41,20 @@ test('prints JSON after a sequence, from a server or a file, up to the head with
 })
 
 test('follows a file that a server writes', async () => {
-  const { cwd, store, say } = await serveSessions()
-  await say('s', 'echo', 'Hello')
+  const { cwd, store, runAgent } = await serveSessions()
+  await runAgent('s', 'echo', 'Hello')
   const tail = millraceCommand(cwd, ['tail', 's', '--store', store, '--json'])
-  await tail.said(/"run-finished"/)
+  await tail.output(/"run-finished"/)
   const mark = tail.mark
-  await say('s', 'echo', 'And again')
-  await tail.said(/"run-finished"/, mark)
+  await runAgent('s', 'echo', 'And again')
+  await tail.output(/"run-finished"/, mark)
   tail.kill('SIGINT')
   expect((await tail.ended).how).toBe(0)
 })
 
 test('escapes control characters of a model', async () => {
-  const { cwd, store, say } = await serveSessions()
-  await say('s', 'echo', '\u001b[2Jgone\u0007\u202e')
+  const { cwd, store, runAgent } = await serveSessions()
+  await runAgent('s', 'echo', '\u001b[2Jgone\u0007\u202e')
   for (const args of [
     ['tail', 's', '--no-follow'],
     ['replay', 's', '--speed', 'max'],
@@ -63,14 +63,14 @@ test('escapes control characters of a model', async () => {
   ]) {
     const { stdout } = await ran(cwd, [...args, '--store', store])
     expect(stdout).toContain('gone')
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters
     expect(stdout).not.toMatch(/[\u001b\u0007\u202e]/)
   }
 })
 
 test('ends without an error when the pipe closes', async () => {
-  const { cwd, store, say } = await serveSessions()
-  await say('s', 'guide', 'What do you see?')
+  const { cwd, store, runAgent } = await serveSessions()
+  await runAgent('s', 'guide', 'What do you see?')
   const main = `node --conditions=@millrace/source ${import.meta.dirname}/../main.ts`
   const { execFile } = await import('node:child_process')
   const { promisify } = await import('node:util')
@@ -80,21 +80,21 @@ test('ends without an error when the pipe closes', async () => {
 })
 
 test('prints what is wrong and ends with a specific exit code', async () => {
-  const { cwd, server, store, say } = await serveSessions()
-  await say('s', 'echo', 'Hello')
+  const { cwd, server, store, runAgent } = await serveSessions()
+  await runAgent('s', 'echo', 'Hello')
   const at = ['--server', server.url]
   const wrong: [code: number, why: string, args: string[]][] = [
     [3, 'there is no session nope', ['tail', 'nope', ...at]],
     [3, 'there is no session nope', ['tail', 'nope', '--store', store]],
     [3, 'There is no file nope.db', ['tail', 's', '--store', 'sqlite:nope.db']],
-    [4, 'Nothing answers at http://127.0.0.1:1', ['tail', 's', '--server', 'http://127.0.0.1:1']],
-    [2, 'expected one of them', ['tail', 's', ...at, '--store', store]],
-    [2, '--after: expected a whole number from 0 on, found x', ['tail', 's', '--after', 'x']],
+    [4, 'No server answers at http://127.0.0.1:1', ['tail', 's', '--server', 'http://127.0.0.1:1']],
+    [2, 'expected --server or --store, found both', ['tail', 's', ...at, '--store', store]],
+    [2, '--after: expected a whole number of at least 0, found x', ['tail', 's', '--after', 'x']],
     [2, '--after needs a value', ['tail', 's', '--after', '--json']],
-    [2, 'there is no option --sever; did you mean --server?', ['tail', 's', '--sever', 'x']],
+    [2, 'unknown option --sever: did you mean --server?', ['tail', 's', '--sever', 'x']],
     [2, 'expected <session>', ['tail']],
-    [2, 'more: expected <session>', ['tail', 's', 'more']],
-    [2, 'there is no command tial; did you mean tail?', ['tial', 's']],
+    [2, 'expected <session>, found s more', ['tail', 's', 'more']],
+    [2, 'unknown command tial: did you mean tail?', ['tial', 's']],
     [2, 'expected memory:, sqlite:path', ['tail', 's', '--store', 'mill.db']],
     [2, '--server: expected a URL', ['tail', 's', '--server', 'mill']],
     [2, '--principal: expected only with --store', ['tail', 's', '--principal', 'ann']],

@@ -1,6 +1,6 @@
-import { setTimeout } from 'node:timers/promises'
 import { createConnection, RequestError } from '@millrace/client'
 import type { Entry } from '@millrace/protocol'
+import { RetryDelay, reconnecting } from '@millrace/protocol/retry'
 import type { Command } from '../command/command.ts'
 import { integerOption, usageError } from '../command/parse-call.ts'
 import { entryLine } from '../show/entry-line.ts'
@@ -9,24 +9,21 @@ import { requestFailure } from '../source/request-failure.ts'
 import { openSource, type Source, sourceOptions } from '../source/source.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
-/** The delay before a retry after a retryable error, in ms. */
-const RETRY_MS = 1_000
-
 /** `millrace tail <session>`: follows the entries of a session. */
 export const tailCommand: Command = {
   name: 'tail',
   takes: '<session>',
-  about: 'follow a session: a line for each entry, through drops and restarts, until Ctrl-C',
+  about: 'print the entries of a session as they arrive, until Ctrl-C',
   positionals: [1, 1],
   options: {
     ...sourceOptions,
-    after: { value: 'N', about: 'only what lies after this sequence; all, if nothing is said' },
-    'no-follow': { about: 'end when all that is there was shown' },
+    after: { value: 'N', about: 'start after this sequence (default: 0)' },
+    'no-follow': { about: 'print the existing entries and exit' },
   },
   examples: [
-    ['millrace tail trip-1', 'of the server that millrace dev started'],
-    ['millrace tail trip-1 --after 120 --json', 'an entry a line as JSON, from the 121st on'],
-    ['millrace tail trip-1 --store sqlite:.millrace/millrace.db', 'from the file, with no server running'],
+    ['millrace tail trip-1', 'follow a session of the server'],
+    ['millrace tail trip-1 --after 120 --json', 'print entries as JSON, from 121'],
+    ['millrace tail trip-1 --store sqlite:.millrace/millrace.db', 'read the database file, without a server'],
   ],
   async run(call, terminal) {
     const [sessionId] = call.positionals
@@ -56,8 +53,11 @@ async function follow(
 ): Promise<void> {
   // A missing session is an error. Later failures are retried.
   await mustBeThere(source, sessionId)
+  const { signal } = terminal
+  const delay = new RetryDelay()
   let after = from
-  while (!terminal.signal.aborted) {
+  // The connection reconnects by itself. It gives up after a repeated reply with an unexpected status, as of a proxy.
+  async function* connect(): AsyncGenerator<Entry, boolean, undefined> {
     const connection = createConnection({
       ...source.options,
       session: sessionId,
@@ -69,26 +69,31 @@ async function follow(
       },
     })
     const close = () => connection.close()
-    terminal.signal.addEventListener('abort', close)
+    signal.addEventListener('abort', close)
     let isAway = false
     connection.subscribe(() => {
       const { status, reason } = connection.state
-      if (status === 'offline' && !isAway) terminal.say(`${source.name} is away (${reason}): trying again.`)
-      if (status === 'live' && isAway) terminal.say(`${source.name} is back.`)
+      if (status === 'offline' && !isAway)
+        terminal.say(`Lost the connection to ${source.name} (${reason}). Reconnecting.`)
+      if (status === 'live' && isAway) terminal.say(`Reconnected to ${source.name}.`)
       isAway = status === 'offline' || (isAway && status !== 'live')
     })
     try {
       for await (const { sessionId: _, cursor, ...entry } of connection) {
-        await show(entry)
+        delay.progressed()
+        yield entry
         after = cursor ?? after
       }
-    } catch (error) {
-      // Retryable errors are retried from the last shown entry.
-      if (!(error instanceof RequestError && error.retryable)) throw requestFailure(error, source)
-      await setTimeout(RETRY_MS, undefined, { signal: terminal.signal }).catch(() => {})
+      return signal.aborted
     } finally {
-      terminal.signal.removeEventListener('abort', close)
+      signal.removeEventListener('abort', close)
       connection.close()
     }
+  }
+  const isFinal = (error: unknown) => !(error instanceof RequestError && error.retryable)
+  try {
+    for await (const entry of reconnecting(connect, delay, isFinal, error => error, signal)) await show(entry)
+  } catch (error) {
+    if (!signal.aborted) throw requestFailure(error, source)
   }
 }

@@ -12,6 +12,7 @@ import {
   validateFrame,
   type WriterOrigin,
 } from '@millrace/protocol'
+import { MAIN_LANE } from '@millrace/protocol/internal'
 
 /** Reads one run of a log: from a recording, from entries, or from frames. */
 export class LogDecoder implements Decoder<unknown> {
@@ -84,15 +85,15 @@ export class LogEncoder implements Encoder<unknown> {
   #hasEnded = false
 
   constructor(runId: string, agentType: string) {
-    this.#origin = { runId, lane: 'main', agentId: runId, agentType, step: 1 }
+    this.#origin = { runId, lane: MAIN_LANE, agentId: runId, agentType, step: 1 }
   }
 
-  encode(told: DecodedChunk): readonly unknown[] {
-    if (told.isHistory) return []
-    const { chunk } = told
+  encode(decoded: DecodedChunk): readonly unknown[] {
+    if (decoded.isHistory) return []
+    const { chunk } = decoded
     const before = this.#sequence > 0 ? [] : this.#begin(chunk)
     this.#hasEnded = chunk.type === 'run-finished' || chunk.type === 'run-paused'
-    return [...before, this.#entry(told)]
+    return [...before, this.#entry(decoded)]
   }
 
   resume(): readonly unknown[] {

@@ -10,7 +10,7 @@ const LEAVE_MS = 10_000
 export const startOptions = (): Start => JSON.parse(process.argv[2] ?? '{}')
 
 /** Sends a message to the supervisor if it is still connected. */
-export function tell(message: ChildMessage): void {
+export function send(message: ChildMessage): void {
   if (process.connected) process.send?.(message, undefined, undefined, () => {})
 }
 

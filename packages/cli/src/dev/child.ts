@@ -46,7 +46,7 @@ export class Child {
     })
   }
 
-  tell(message: SupervisorMessage): void {
+  send(message: SupervisorMessage): void {
     if (this.#process.connected) this.#process.send(message, () => {})
   }
 
@@ -58,7 +58,7 @@ export class Child {
   /** Ends it gracefully. Kills it after a timeout. */
   async stop(ms: number): Promise<void> {
     this.forget()
-    this.tell({ type: 'stop' })
+    this.send({ type: 'stop' })
     const timer = setTimeout(() => this.kill(), ms)
     await this.#gone
     clearTimeout(timer)

@@ -15,14 +15,14 @@ async function heldReply(delay: () => number): Promise<{ response: ServerRespons
     server.close()
   })
   await once(server, 'listening')
-  const asked = get({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', agent: false })
-  asked.on('error', () => {})
+  const clientRequest = get({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', agent: false })
+  clientRequest.on('error', () => {})
   const [, response]: ServerResponse[] = (await once(server, 'request')) as never
   if (response === undefined) throw new Error('nobody asked')
   // The headers are sent before any delayed write.
   response.writeHead(200).flushHeaders()
   delayResponse(response, delay)
-  const [reply]: IncomingMessage[] = (await once(asked, 'response')) as never
+  const [reply]: IncomingMessage[] = (await once(clientRequest, 'response')) as never
   if (reply === undefined) throw new Error('nobody answered')
   return { response, reply }
 }

@@ -3,7 +3,7 @@
 import { type IncomingMessage, request } from 'node:http'
 import { decodeNdjsonStream, type Entry } from '@millrace/protocol'
 import { onTestFinished } from 'vitest'
-import { type Command, millraceCommand, place } from '../millrace-command.fixture.ts'
+import { type Command, millraceCommand, workFolder } from '../millrace-command.fixture.ts'
 import type { Host } from './messages.ts'
 
 export const PAGE = { 'page/index.html': '<!doctype html><title>Studio</title>' }
@@ -32,9 +32,9 @@ export async function devHost(
   args: readonly string[] = [],
   files: Record<string, string> = {},
 ): Promise<DevHost> {
-  const cwd = place({ 'app.ts': text, ...PAGE, ...files })
+  const cwd = workFolder({ 'app.ts': text, ...PAGE, ...files })
   const command = millraceCommand(cwd, ['dev', 'app.ts', '--port', '0', '--page', 'page', ...args])
-  const [, url = ''] = await command.said(/^Millrace is up at (\S+)$/m)
+  const [, url = ''] = await command.output(/^Millrace is running at (\S+)$/m)
   return { command, cwd, url }
 }
 
@@ -138,9 +138,9 @@ export const isEnd = ({ chunk }: Entry): boolean => chunk.type === 'run-finished
 /** Opens a response with the given headers. Its socket shows how it ends. */
 export function opened(url: string, headers: Record<string, string>): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const asked = request(url, { headers, agent: false }, resolve)
-    asked.on('error', reject)
-    asked.end()
-    onTestFinished(() => void asked.destroy())
+    const clientRequest = request(url, { headers, agent: false }, resolve)
+    clientRequest.on('error', reject)
+    clientRequest.end()
+    onTestFinished(() => void clientRequest.destroy())
   })
 }

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { foldLog } from '@millrace/protocol'
 import { describe, expect, test, vi } from 'vitest'
-import { millraceCommand, place, ran } from '../millrace-command.fixture.ts'
+import { millraceCommand, ran, workFolder } from '../millrace-command.fixture.ts'
 import { ask, devHost, fault, file, followed, HostFollower, isEnd, PAGE, WORDS } from './dev-host.fixture.ts'
 
 const COUNTED = Array.from({ length: WORDS }, (_, at) => at + 1).join(' ')
@@ -59,7 +59,7 @@ describe('restarts a process after kill -9 without losing entries', () => {
     expect(sequences).toEqual([...new Set(sequences)].sort((a, b) => a - b))
     await host.until(({ worker }) => worker.state === 'down' && worker.pid === undefined)
     expect((await host.until(({ worker: { state, starts } }) => state === 'up' && starts === 2)).server.starts).toBe(1)
-    await command.said(/The worker exited by SIGKILL\. Restarting in 0\.5 s\./)
+    await command.output(/The worker exited by SIGKILL\. Restarting in 0\.5 s\./)
   })
 
   test('the server, while a reader follows', async () => {
@@ -76,7 +76,7 @@ describe('restarts a process after kill -9 without losing entries', () => {
     expect(entries.map(({ chunk }) => chunk.type)).not.toContain('executor-superseded')
     const after = await host.until(({ server }) => server.starts === 2)
     expect([after.server.pid === server.pid, after.worker.starts]).toEqual([false, 1])
-    await command.said(/The server exited by SIGKILL/)
+    await command.output(/The server exited by SIGKILL/)
   })
 
   test('killed by the page: the worker after 1.5 s, the server at once', async () => {
@@ -85,15 +85,15 @@ describe('restarts a process after kill -9 without losing entries', () => {
     const before = await host.until(({ worker }) => worker.state === 'up')
     const killed = await fault(url, { fault: 'kill-worker' })
     expect([killed.status, await killed.json()]).toEqual([202, {}])
-    await command.said(/The worker exited by SIGKILL\. Restarting in 1\.5 s\./)
+    await command.output(/The worker exited by SIGKILL\. Restarting in 1\.5 s\./)
     // Only unexpected exits are reported.
     expect(isThere(before.worker.pid ?? 0)).toBe(false)
     const second = await host.until(({ worker: { state, starts } }) => state === 'up' && starts === 2)
     expect(second.worker.pid).not.toBe(before.worker.pid)
     expect((await fault(url, { fault: 'restart-server' })).status).toBe(202)
-    await command.said(/The server exited by SIGKILL\. Restarting\.$/m)
+    await command.output(/The server exited by SIGKILL\. Restarting\.$/m)
     expect(isThere(before.server.pid)).toBe(false)
-    await command.said(/The server is running again\./)
+    await command.output(/The server is running again\./)
     const { worker } = await host.until(({ server }) => server.starts === 2)
     expect(worker.starts).toBe(2)
   })
@@ -135,23 +135,23 @@ describe('when code changes', () => {
     expect(await agents()).toContain('"echo"')
     let mark = command.mark
     writeFileSync(join(cwd, 'app.ts'), file('', 'parrot'))
-    await command.said(/app\.ts has changed: restarting\./, mark)
-    await command.said(/The server is running again\./, mark)
+    await command.output(/app\.ts changed\. Restarting\./, mark)
+    await command.output(/The server is running again\./, mark)
     expect(await agents()).toContain('"parrot"')
 
     mark = command.mark
     writeFileSync(join(cwd, 'app.ts'), "const one = 1\nthrow new Error('the mill is closed')\n")
-    const [broken] = await command.said(/app\.ts does not load[\s\S]*?Waiting for a change\./, mark)
-    expect(broken).toBe('app.ts does not load: Error: the mill is closed\n  at app.ts:2:7\nWaiting for a change.')
+    const [broken] = await command.output(/app\.ts does not load[\s\S]*?Waiting for changes\./, mark)
+    expect(broken).toBe('app.ts does not load: Error: the mill is closed\n  at app.ts:2:7\nWaiting for changes.')
     mark = command.mark
     writeFileSync(join(cwd, 'app.ts'), 'const = 1\n')
-    const [wrong] = await command.said(/app\.ts does not load[\s\S]*?Waiting for a change\./, mark)
+    const [wrong] = await command.output(/app\.ts does not load[\s\S]*?Waiting for changes\./, mark)
     expect(wrong).toContain('SyntaxError')
     expect(wrong).not.toMatch(/loading\.ts|node:internal|node_modules/)
 
     mark = command.mark
     writeFileSync(join(cwd, 'app.ts'), file('', 'echo'))
-    await command.said(/The server is running again\./, mark)
+    await command.output(/The server is running again\./, mark)
     await ask(url, 's', 'echo', 'Still there')
     expect(replyText(await followed(url, 's', isEnd))).toBe('You said: Still there')
   })
@@ -164,7 +164,7 @@ describe('when code changes', () => {
     for (const quiet of ['node_modules/x/index.js', '.cache/a.js', 'a.db', 'page/notes.md', 'data.json', '.env']) {
       writeFileSync(join(cwd, quiet), 'changed')
     }
-    const [, first] = await command.said(/^(\S+) has changed/m, mark)
+    const [, first] = await command.output(/^(\S+) changed\./m, mark)
     expect(first).toBe(join('page', 'last.ts'))
   })
 
@@ -176,11 +176,11 @@ await new Promise(resolve => setTimeout(resolve, 1_000))`
     const { command } = await devHost(`${writes}\n${file()}`)
     command.kill('SIGINT')
     const { stderr } = await command.ended
-    expect(stderr).not.toContain('has changed')
+    expect(stderr).not.toContain('changed. Restarting')
   })
 
   test('with --no-reload a file that does not load is an error', async () => {
-    const cwd = place({ 'app.ts': 'export const app = 5', ...PAGE })
+    const cwd = workFolder({ 'app.ts': 'export const app = 5', ...PAGE })
     const args = ['dev', 'app.ts', '--no-reload', '--page', 'page', '--port', '0']
     const { how, stderr } = await ran(cwd, args)
     expect([how, stderr]).toEqual([
@@ -191,27 +191,27 @@ await new Promise(resolve => setTimeout(resolve, 1_000))`
 })
 
 test('fails for a missing file, with and without --no-reload', async () => {
-  const cwd = place(PAGE)
+  const cwd = workFolder(PAGE)
   const more = ['--page', 'page', '--port', '0', '--json']
   const calls = [['nodir/agent.ts'], ['nope.ts'], ['nope.ts', '--no-reload'], ['page']]
   const ends = await Promise.all(calls.map(args => ran(cwd, ['dev', ...args, ...more])))
   expect(ends.map(({ how }) => how)).toEqual([3, 3, 3, 3])
   expect(ends.map(({ stderr }) => JSON.parse(stderr).error)).toEqual(
     [
-      'There is no file nodir/agent.ts.',
-      'There is no file nope.ts.',
-      'There is no file nope.ts.',
-      'page is a folder: name the file in it.',
+      'There is no file nodir/agent.ts: check the path.',
+      'There is no file nope.ts: check the path.',
+      'There is no file nope.ts: check the path.',
+      'Expected a file, found the folder page: choose a file in it.',
     ].map(message => ({ code: 'file_missing', message })),
   )
 })
 
 test('prints a hint when a file takes 5 s to load', async () => {
-  const cwd = place({ 'app.ts': 'await new Promise(() => {})', ...PAGE })
+  const cwd = workFolder({ 'app.ts': 'await new Promise(() => {})', ...PAGE })
   const command = millraceCommand(cwd, ['dev', 'app.ts', '--page', 'page', '--port', '0'])
-  await command.said(/^app\.ts is still loading: check for a top-level await/m)
+  await command.output(/^app\.ts is still loading\. Check for a top-level await/m)
   writeFileSync(join(cwd, 'app.ts'), file())
-  await command.said(/^Millrace is up/m)
+  await command.output(/^Millrace is running/m)
 })
 
 test('names the package to install for a store whose package is missing', async () => {
@@ -220,7 +220,7 @@ registerHooks({ resolve(name, context, next) {
   if (name !== 'pg') return next(name, context)
   throw Object.assign(new Error("Cannot find package 'pg' imported from somewhere"), { code: 'ERR_MODULE_NOT_FOUND' })
 } })`
-  const cwd = place({ 'app.ts': `${hooks}\n${file("store: 'postgres://127.0.0.1:1/db'")}`, ...PAGE })
+  const cwd = workFolder({ 'app.ts': `${hooks}\n${file("store: 'postgres://127.0.0.1:1/db'")}`, ...PAGE })
   const { how, stderr } = await ran(cwd, ['dev', 'app.ts', '--no-reload', '--page', 'page', '--port', '0'])
   expect([how, stderr]).toEqual([1, expect.stringContaining('npm install pg')])
 })
@@ -232,7 +232,7 @@ test('fails for a file that listens by itself', async () => {
   free.close()
   await once(free, 'close')
   const listens = `${file("store: 'memory:'")}\n`
-  const cwd = place({
+  const cwd = workFolder({
     'now.ts': `${listens}await app.listen({ port: ${port} })`,
     'soon.ts': `${listens}void app.listen({ port: ${port} })`,
     ...PAGE,
@@ -241,7 +241,7 @@ test('fails for a file that listens by itself', async () => {
     const { how, stderr } = await ran(cwd, ['dev', name, '--no-reload', '--page', 'page', '--port', String(port)])
     expect([how, stderr]).toEqual([
       1,
-      `${name} does not load: it listens on port ${port} itself.\n  A file for the dev host exports its app and does not listen itself: both the server and the worker load it.\n`,
+      `${name} does not load: it listens on port ${port} itself.\n  Remove the call of listen(): millrace dev loads the file in a server and a worker process, and listens itself.\n`,
     ])
   }
 })
@@ -249,14 +249,14 @@ test('fails for a file that listens by itself', async () => {
 test('backs off when a child keeps ending', async () => {
   const text = `if (process.argv[1].includes('worker')) process.exit(3)\n${file()}`
   const { command } = await devHost(text)
-  await command.said(/The worker exited with code 3\. Restarting in 0\.5 s\./)
-  await command.said(/The worker exited with code 3\. Restarting in 1\.0 s\./)
-  await command.said(/The worker exited with code 3\. Restarting in 2\.0 s\./)
+  await command.output(/The worker exited with code 3\. Restarting in 0\.5 s\./)
+  await command.output(/The worker exited with code 3\. Restarting in 1\.0 s\./)
+  await command.output(/The worker exited with code 3\. Restarting in 2\.0 s\./)
 })
 
 test('runs server and worker in one process with a memory store, and says so', async () => {
   const { url, command } = await devHost(file("store: 'memory:'"))
-  await command.said(/server and worker run in one process\.$/m)
+  await command.output(/server and worker run in one process\.$/m)
   const { server, worker } = await new HostFollower(url).until(() => true)
   expect(worker).toEqual({ state: 'up', ...server })
   await ask(url, 's', 'echo', 'Hello')
@@ -275,9 +275,9 @@ test('each process opens a store that the file opens', async () => {
 })
 
 test('serves the studio on a second port when the app has its own page', async () => {
-  const own = { 'own/index.html': '<title>Own</title>' }
-  const { url, command } = await devHost(file("static: 'own'"), [], own)
-  const [, studio = ''] = await command.said(/^The studio is at (\S+)$/m)
+  const customPage = { 'own/index.html': '<title>Own</title>' }
+  const { url, command } = await devHost(file("static: 'own'"), [], customPage)
+  const [, studio = ''] = await command.output(/^The studio is at (\S+)$/m)
   expect(await (await fetch(url)).text()).toContain('Own')
   expect(await (await fetch(studio)).text()).toContain('Studio')
   expect([(await fetch(`${url}/studio/host`)).status, (await fault(url, { fault: 'kill-worker' })).status]).toEqual([
@@ -291,7 +291,7 @@ test('names another port when the port is in use', async () => {
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   const { port } = taken.address() as { port: number }
-  const cwd = place({ 'app.ts': file(), ...PAGE })
+  const cwd = workFolder({ 'app.ts': file(), ...PAGE })
   const { how, stderr } = await ran(cwd, ['dev', 'app.ts', '--page', 'page', '--port', String(port)])
   expect(how).toBe(1)
   expect(stderr).toContain(`Port ${port} is in use.`)
@@ -301,21 +301,21 @@ test('names another port when the port is in use', async () => {
 })
 
 test('fails when the page of the studio is not built', async () => {
-  const cwd = place({ 'app.ts': file() })
+  const cwd = workFolder({ 'app.ts': file() })
   const { how, stderr } = await ran(cwd, ['dev', 'app.ts', '--page', 'nowhere'])
-  expect([how, stderr]).toEqual([3, 'The page of the studio is not in nowhere: build it first.\n'])
+  expect([how, stderr]).toEqual([3, 'Expected the studio in nowhere, found no index.html: build it first.\n'])
 })
 
 test('prints every event as JSON with --json', async () => {
-  const cwd = place({ 'app.ts': `console.log('the file says so')\n${file()}`, ...PAGE })
+  const cwd = workFolder({ 'app.ts': `console.log('the file says so')\n${file()}`, ...PAGE })
   const command = millraceCommand(cwd, ['dev', 'app.ts', '--page', 'page', '--port', '0', '--json'])
-  const [line] = await command.said(/^\{.*"up".*\}$/m)
+  const [line] = await command.output(/^\{.*"up".*\}$/m)
   const { url, studio } = JSON.parse(line)
   expect(studio).toBe(url)
   await fault(url, { fault: 'restart-server' })
-  await command.said(/^\{"event":"ended","process":"server","how":"SIGKILL","againMs":0\}$/m)
-  await command.said(/^\{"event":"back"\}$/m)
-  await command.said(/^the file says so$/m)
+  await command.output(/^\{"event":"ended","process":"server","how":"SIGKILL","againMs":0\}$/m)
+  await command.output(/^\{"event":"back"\}$/m)
+  await command.output(/^the file says so$/m)
   command.kill('SIGINT')
   const { stdout } = await command.ended
   const events = stdout.trim().split('\n')

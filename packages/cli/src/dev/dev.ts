@@ -6,6 +6,7 @@ import { escapeControl } from '../terminal/escape-control.ts'
 import { eventText } from './event-text.ts'
 import { type DevEvent, Supervisor } from './supervisor.ts'
 
+/** Options of `dev`. */
 export interface DevOptions {
   /** A file that exports an app as `app` or as default. */
   readonly file: string
@@ -18,11 +19,12 @@ export interface DevOptions {
   /** The destination of the file's output. @default 'stdout' */
   readonly output?: 'stdout' | 'stderr'
   /** Called with each event. @default prints to the console */
-  readonly tell?: (event: DevEvent) => void
+  readonly onEvent?: (event: DevEvent) => void
 }
 
 /** A running dev host. */
 export interface DevHost {
+  /** The URL of the app. */
   readonly url: string
   /** The URL of the studio. Equals `url` unless the app has its own page. */
   readonly studio: string
@@ -36,17 +38,20 @@ const INTERRUPTED = 130
 /** The studio's page in the published package. */
 const PAGE_FOLDER = fileURLToPath(new URL('../../page', import.meta.url))
 
-/** Serves an app and the studio, with a worker process, until a signal. The first signal stops gracefully, a second Ctrl-C kills. */
+/**
+ * Serves an app and the studio, with a worker process, until a signal. The first signal stops gracefully, a second Ctrl-C kills.
+ * @throws CommandError `file_missing`, `page_missing` or `port_taken`; without `reload` also if the file or the store fails.
+ */
 export async function dev({
   file,
   port,
   page,
   reload = true,
-  tell = say,
+  onEvent = say,
   output = 'stdout',
 }: DevOptions): Promise<DevHost> {
   mustBeFile(file)
-  const options = { file, port: port ?? (await defaultPort()), page: studioPageFolder(page), reload, tell, output }
+  const options = { file, port: port ?? (await defaultPort()), page: studioPageFolder(page), reload, onEvent, output }
   const supervisor = new Supervisor(options)
   let since: number | undefined
   const onSignal = (signal: NodeJS.Signals) => {
@@ -76,7 +81,10 @@ export async function dev({
 function mustBeFile(file: string): void {
   const found = statSync(file, { throwIfNoEntry: false })
   if (found?.isFile()) return
-  const why = found === undefined ? `There is no file ${file}.` : `${file} is a folder: name the file in it.`
+  const why =
+    found === undefined
+      ? `There is no file ${file}: check the path.`
+      : `Expected a file, found the folder ${file}: choose a file in it.`
   throw new CommandError('not-found', why, 'file_missing')
 }
 
@@ -84,8 +92,11 @@ function mustBeFile(file: string): void {
 function studioPageFolder(given: string | undefined): string {
   const folder = given ?? PAGE_FOLDER
   if (existsSync(join(folder, 'index.html'))) return folder
-  const next = given === undefined ? 'install @millrace/cli again, or build it and give its folder' : 'build it first'
-  throw new CommandError('not-found', `The page of the studio is not in ${folder}: ${next}.`, 'page_missing')
+  const next =
+    given === undefined
+      ? 'reinstall @millrace/cli, or build the studio and pass its folder with --page'
+      : 'build it first'
+  throw new CommandError('not-found', `Expected the studio in ${folder}, found no index.html: ${next}.`, 'page_missing')
 }
 
 /** Prints the `up` event to standard output, all others to standard error. */

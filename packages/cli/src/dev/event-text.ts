@@ -5,18 +5,18 @@ export function eventText(event: DevEvent): string {
   switch (event.event) {
     case 'up': {
       const studio = event.studio === event.url ? '' : `\nThe studio is at ${event.studio}`
-      return `Millrace is up at ${event.url}${studio}`
+      return `Millrace is running at ${event.url}${studio}`
     }
     case 'alone':
       return 'The store is in memory: server and worker run in one process.'
     case 'loading':
-      return `${event.file} is still loading: check for a top-level await that never resolves.`
+      return `${event.file} is still loading. Check for a top-level await that never resolves.`
     case 'reloading':
-      return `${event.changed} has changed: restarting.`
+      return `${event.changed} changed. Restarting.`
     case 'back':
       return 'The server is running again.'
     case 'broken':
-      return `${event.message}\nWaiting for a change.`
+      return `${event.message}\nWaiting for changes.`
     case 'failed':
       return `The ${event.process} cannot start: ${event.message} ${againOf(event.againMs)}`
     case 'ended': {

@@ -24,14 +24,14 @@ test('a drop resets the open replies of its tab only', async () => {
   await ask(url, 's', 'echo', 'Hello')
   await followed(url, 's', isEnd)
   const stream = `${url}/api/sessions/s/stream`
-  const [mine, also, other, nobodys] = await Promise.all([
+  const [sameTab, also, other, nobodys] = await Promise.all([
     opened(stream, { ...SSE, 'x-studio-tab': 'mine' }),
     opened(`${url}/studio/host`, { 'x-studio-tab': 'mine' }),
     opened(stream, { ...SSE, 'x-studio-tab': 'other' }),
     opened(stream, SSE),
   ])
-  for (const reply of [mine, other, nobodys]) await read(reply, caughtUp)
-  const cut = Promise.all([mine, also].map(reply => once(reply.resume(), 'error')))
+  for (const reply of [sameTab, other, nobodys]) await read(reply, caughtUp)
+  const cut = Promise.all([sameTab, also].map(reply => once(reply.resume(), 'error')))
   expect((await fault(url, { fault: 'drop', tab: 'mine' })).status).toBe(202)
   // Reset and not ended: a complete chunked response has a last chunk.
   expect((await cut).map(([error]) => error.message)).toEqual(['aborted', 'aborted'])
@@ -60,11 +60,11 @@ test('a delay holds all data of its tab in order, also of open replies', async (
   await ask(url, 's', 'echo', 'Again')
   const soon = await read(free, ended)
   order.push('free')
-  const told = await late
+  const response = await late
   // The free tab got everything before the delayed tab.
   expect(order).toEqual(['free', 'held'])
   const sequences = (text: string) => [...text.matchAll(/\{"sequence":(\d+)/g)].map(([, n]) => Number(n))
-  expect(sequences(told)).toEqual(sequences(soon))
+  expect(sequences(response)).toEqual(sequences(soon))
 
   expect((await fault(url, { fault: 'delay', tab: 'held', ms: 0 })).status).toBe(202)
   await host.until(({ delays }) => Object.keys(delays).length === 0)
@@ -106,8 +106,8 @@ test('refuses faults by a foreign host or origin, or a wrong method, type or bod
     [405, fetch(`${url}/studio/host`, { method: 'POST' })],
     [404, fetch(`${url}/studio/else`)],
   ]
-  for (const [status, asked] of refused) {
-    const reply = await asked
+  for (const [status, response] of refused) {
+    const reply = await response
     expect(reply.status).toBe(status)
     expect(await reply.json()).toEqual({
       error: { code: expect.any(String), message: expect.any(String), retryable: false },

@@ -19,7 +19,7 @@ export function mustNotListen(file: string, port: number, listening: readonly nu
 /** The app that a file exports as `app` or as default. @throws LoadError if there is none */
 export async function loadApp(file: string): Promise<App> {
   const path = resolve(file)
-  if (!existsSync(path)) throw new LoadError(`There is no file ${file}.`)
+  if (!existsSync(path)) throw new LoadError(`There is no file ${file}: check the path.`)
   let exported: { readonly app?: unknown; readonly default?: unknown }
   try {
     exported = await import(pathToFileURL(path).href)
@@ -48,15 +48,15 @@ function whyOf(error: unknown, file: string): string {
 }
 
 const LISTENS =
-  '\n  A file for the dev host exports its app and does not listen itself: both the server and the worker load it.'
+  '\n  Remove the call of listen(): millrace dev loads the file in a server and a worker process, and listens itself.'
 
 /** The first stack frame in the developer's code. */
 function placeOf({ stack = '', message }: Error): string {
   const lines = stack.replace(message, '').split('\n')
   for (const line of lines) {
-    const [, place] = /(file:\/\/\S+?:\d+(?::\d+)?)\)?$/.exec(line.trim()) ?? []
-    if (place === undefined || place.includes('/node_modules/') || place.startsWith(OURS)) continue
-    const [, url = '', rest = ''] = /^(.*?)((?::\d+)+)$/.exec(place) ?? []
+    const [, location] = /(file:\/\/\S+?:\d+(?::\d+)?)\)?$/.exec(line.trim()) ?? []
+    if (location === undefined || location.includes('/node_modules/') || location.startsWith(OURS)) continue
+    const [, url = '', rest = ''] = /^(.*?)((?::\d+)+)$/.exec(location) ?? []
     return `\n  at ${relative('', fileURLToPath(url))}${rest}`
   }
   return ''

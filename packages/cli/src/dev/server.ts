@@ -6,7 +6,7 @@ import { memoryStore } from '@millrace/log'
 import type { App, Listening } from '@millrace/server'
 import { PAGE_POLICY } from '@millrace/server/internal'
 import { isMemoryStore, withoutAuthorizeWarning, withShortTimeouts } from './app-options.ts'
-import { fail, handleSupervisorMessages, startOptions, tell } from './child-runtime.ts'
+import { fail, handleSupervisorMessages, send, startOptions } from './child-runtime.ts'
 import { loadApp, mustNotListen, recreateApp } from './load-app.ts'
 import { Studio } from './studio.ts'
 import { Tabs } from './tabs.ts'
@@ -31,8 +31,8 @@ try {
   const app = await loadApp(file)
   mustNotListen(file, port, ports())
   const isAlone = await isMemoryStore(app.options.store)
-  studio = new Studio({ tabs, isAlone, tell })
-  tell({ type: 'loaded', isAlone })
+  studio = new Studio({ tabs, isAlone, send })
+  send({ type: 'loaded', isAlone })
   const options = withoutAuthorizeWarning(withShortTimeouts(app.options))
   // A memory store is opened here, because two apps share it.
   const store = isAlone && typeof options.store === 'string' ? { store: memoryStore() } : {}
@@ -44,12 +44,12 @@ try {
     )
   } else {
     listening.push(await recreateApp(app, { ...options, ...store, ...engine }).listen({ port }))
-    const beside = recreateApp(app, { ...options, ...store, engine: false, static: shown, basePath: '' })
+    const studioApp = recreateApp(app, { ...options, ...store, engine: false, static: shown, basePath: '' })
     const next = studioPort ?? (port === 0 ? 0 : port + 1)
-    listening.push(await withStudio(beside, studio).listen({ port: next }))
+    listening.push(await withStudio(studioApp, studio).listen({ port: next }))
   }
   const [first, last] = [listening[0], listening.at(-1)]
-  if (first && last) tell({ type: 'listening', port: first.port, studioPort: last.port })
+  if (first && last) send({ type: 'listening', port: first.port, studioPort: last.port })
 } catch (error) {
   fail(error)
 }

@@ -21,7 +21,7 @@ export interface StudioOptions {
   /** Whether this process also drives runs, because its store is in memory. */
   readonly isAlone: boolean
   /** Sends a message to the supervisor. */
-  tell(message: ChildMessage): void
+  send(message: ChildMessage): void
 }
 
 /** Handles requests below `/studio/`. */
@@ -58,7 +58,7 @@ export class Studio {
 
   #follow(message: IncomingMessage, response: ServerResponse): void {
     if (this.#followers.size >= MOST_FOLLOWERS) {
-      refuse(response, { status: 429, code: 'streams_limit', message: 'too many follow the host: close some' })
+      refuse(response, { status: 429, code: 'streams_limit', message: 'too many tabs are connected: close some' })
       return
     }
     this.#options.tabs.note(message, response)
@@ -75,7 +75,7 @@ export class Studio {
 
   /** Triggers a fault after the response is sent, because the fault may cut the connection. */
   #cause(fault: Fault, done: () => void): Refused | undefined {
-    const { tabs, isAlone, tell } = this.#options
+    const { tabs, isAlone, send } = this.#options
     switch (fault.fault) {
       case 'drop':
         tabs.drop(fault.tab)
@@ -88,21 +88,24 @@ export class Studio {
         return undefined
       }
       case 'kill-worker':
-        if (isAlone) return invalid('fault: server and worker are one process here, because the store is in memory')
-        tell({ type: 'fault', fault: fault.fault })
+        if (isAlone)
+          return invalid(
+            'fault: the worker cannot be killed, because server and worker are one process with a memory store: use another store',
+          )
+        send({ type: 'fault', fault: fault.fault })
         done()
         return undefined
       case 'restart-server':
         done()
-        tell({ type: 'fault', fault: fault.fault })
+        send({ type: 'fault', fault: fault.fault })
         return undefined
     }
   }
 
   /** Reports changed delays. */
   delaysChanged(): void {
-    const { tell, tabs } = this.#options
-    tell({ type: 'delays', delays: tabs.delays })
+    const { send, tabs } = this.#options
+    send({ type: 'delays', delays: tabs.delays })
     this.#changed()
   }
 
@@ -130,7 +133,8 @@ const invalid = (message: string): Refused => ({ status: 400, code: 'body_invali
 
 function unknownOf(path: string, method: string | undefined): Refused | undefined {
   const expected = { '/studio/host': 'GET', '/studio/faults': 'POST' }[path]
-  if (expected === undefined) return { status: 404, code: 'route_unknown', message: 'there is nothing here' }
+  if (expected === undefined)
+    return { status: 404, code: 'route_unknown', message: 'expected /studio/host or /studio/faults' }
   return method === expected ? undefined : { status: 405, code: 'method_unknown', message: `expected ${expected}` }
 }
 

@@ -1,6 +1,7 @@
 // Starts and restarts the server and the worker of a dev host.
 
 import { dirname, resolve } from 'node:path'
+import { type Backoff, backoffMs } from '@millrace/protocol/retry'
 import { CommandError } from '../error/command-error.ts'
 import { Child, type ChildName, type Output } from './child.ts'
 import type { ChildMessage, Delays, Host, WorkerState } from './messages.ts'
@@ -33,11 +34,10 @@ export interface SupervisorOptions {
   readonly reload: boolean
   /** The destination of the file's output. */
   readonly output: Output
-  tell(event: DevEvent): void
+  onEvent(event: DevEvent): void
 }
 
-const FIRST_MS = 500
-const LONGEST_MS = 10_000
+const BACKOFF: Backoff = { firstMs: 500, longestMs: 10_000 }
 /** A child that ran for this time restarts without backoff, in ms. */
 const STEADY_MS = 10_000
 /** The delay before a killed worker restarts, in ms, so that a user sees the state without a worker. */
@@ -118,7 +118,7 @@ export class Supervisor {
     // A restart is already in progress, and its new children will read the changed file.
     if (this.#isReloading || this.#stopped) return
     this.#isReloading = true
-    this.#options.tell({ event: 'reloading', changed })
+    this.#options.onEvent({ event: 'reloading', changed })
     await this.#stopChildren(RELOAD_MS)
     this.#isReloading = false
     if (this.#stopped) return
@@ -138,7 +138,7 @@ export class Supervisor {
       onMessage: message => (name === 'server' ? this.#onServerMessage(message) : this.#onWorkerMessage(message)),
       ended: how => {
         const againMs = this.#again(name, this.#killed.get(child))
-        this.#options.tell({ event: 'ended', process: name, how, againMs })
+        this.#options.onEvent({ event: 'ended', process: name, how, againMs })
       },
     })
     this.#children[name] = child
@@ -151,7 +151,7 @@ export class Supervisor {
   #awaitLoaded(child: Child): void {
     clearTimeout(this.#loading)
     this.#loading = setTimeout(() => {
-      if (this.#children.server === child) this.#options.tell({ event: 'loading', file: this.#options.file })
+      if (this.#children.server === child) this.#options.onEvent({ event: 'loading', file: this.#options.file })
     }, LOADING_MS)
   }
 
@@ -159,7 +159,7 @@ export class Supervisor {
     if (message.type === 'loaded' || message.type === 'failed') clearTimeout(this.#loading)
     switch (message.type) {
       case 'loaded':
-        if (message.isAlone && !this.#isAlone) this.#options.tell({ event: 'alone' })
+        if (message.isAlone && !this.#isAlone) this.#options.onEvent({ event: 'alone' })
         this.#isAlone = message.isAlone
         if (!message.isAlone && !this.#children.worker && !this.#restarts.worker.timer) this.#start('worker')
         else this.#changed()
@@ -184,7 +184,7 @@ export class Supervisor {
   #listening(): void {
     const { port, studioPort = port } = this.#ports
     const up = { url: `http://127.0.0.1:${port}`, studio: `http://127.0.0.1:${studioPort}` }
-    this.#options.tell(this.#isUp ? { event: 'back' } : { event: 'up', ...up })
+    this.#options.onEvent(this.#isUp ? { event: 'back' } : { event: 'up', ...up })
     this.#isUp = true
     this.#up.resolve(up)
   }
@@ -196,10 +196,10 @@ export class Supervisor {
 
   /** Called when the server cannot start. */
   #obstructed({ obstacle, message, port }: Extract<ChildMessage, { type: 'failed' }>): void {
-    const { reload, tell, file } = this.#options
+    const { reload, onEvent, file } = this.#options
     if (!this.#isUp && port !== undefined) {
       const next = `millrace dev ${file} --port ${port + 1}`
-      const why = `Port ${port} is in use. Stop what listens there, or choose another port: ${next}`
+      const why = `Port ${port} is in use. Stop the process that uses it, or choose another port: ${next}`
       this.#up.reject(new CommandError('failed', why, 'port_taken'))
       return
     }
@@ -209,10 +209,10 @@ export class Supervisor {
     }
     if (obstacle === 'file' && this.#watcher?.isWatching) {
       delete this.#children.server
-      tell({ event: 'broken', message })
+      onEvent({ event: 'broken', message })
       return
     }
-    tell({ event: 'failed', process: 'server', message, againMs: this.#again('server') })
+    onEvent({ event: 'failed', process: 'server', message, againMs: this.#again('server') })
   }
 
   #onWorkerMessage(message: ChildMessage): void {
@@ -227,7 +227,7 @@ export class Supervisor {
         return
       }
       const { message: text } = message
-      this.#options.tell({ event: 'failed', process: 'worker', message: text, againMs: this.#again('worker') })
+      this.#options.onEvent({ event: 'failed', process: 'worker', message: text, againMs: this.#again('worker') })
     }
   }
 
@@ -245,7 +245,7 @@ export class Supervisor {
     delete this.#children[name]
     const of = this.#restarts[name]
     if (performance.now() - of.since > STEADY_MS) of.ends = 0
-    const againMs = ms ?? Math.min(FIRST_MS * 2 ** of.ends++, LONGEST_MS)
+    const againMs = ms ?? backoffMs(BACKOFF, of.ends++)
     clearTimeout(of.timer)
     of.timer = setTimeout(() => {
       of.timer = undefined
@@ -259,7 +259,7 @@ export class Supervisor {
   /** Sends the status to the server, for its page. */
   #changed(): void {
     const { server, worker } = this.#children
-    if (server) server.tell({ type: 'host', host: this.#host(server, worker) })
+    if (server) server.send({ type: 'host', host: this.#host(server, worker) })
   }
 
   #host(server: Child, worker: Child | undefined): Host {

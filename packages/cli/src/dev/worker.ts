@@ -1,7 +1,7 @@
 // The process of a dev host that drives runs.
 
 import { withShortTimeouts } from './app-options.ts'
-import { fail, handleSupervisorMessages, startOptions, tell } from './child-runtime.ts'
+import { fail, handleSupervisorMessages, send, startOptions } from './child-runtime.ts'
 import { loadApp, recreateApp } from './load-app.ts'
 
 let close = async (): Promise<void> => {}
@@ -11,7 +11,7 @@ try {
   const worker = recreateApp(app, withShortTimeouts(app.options))
   close = () => worker.close()
   await worker.runtime()
-  tell({ type: 'driving' })
+  send({ type: 'driving' })
 } catch (error) {
   fail(error)
 }

@@ -23,7 +23,7 @@ export async function checkFile(request: FileCheckRequest): Promise<readonly Fin
     resolve([fail('file', `${request.file}: ${error.message}`, 'run millrace doctor again')]),
   )
   child.once('exit', (code, signal) => {
-    const next = 'a file for Millrace exports its app, and does not end its process'
+    const next = 'export the app and remove calls of process.exit'
     resolve([fail('file', `${request.file} ended its process (${code ?? signal}) while it was loaded`, next)])
   })
   try {

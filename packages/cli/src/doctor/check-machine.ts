@@ -28,14 +28,18 @@ export async function checkNode(): Promise<Finding> {
 export async function checkFolder(file: string): Promise<Finding> {
   const path = resolve(file)
   const folder = nearestOf(dirname(path))
-  const place = existsSync(path) ? path : folder
+  const existingPath = existsSync(path) ? path : folder
   try {
     await access(folder, constants.R_OK | constants.W_OK | constants.X_OK)
-    await access(place, constants.R_OK | constants.W_OK)
+    await access(existingPath, constants.R_OK | constants.W_OK)
   } catch {
-    return fail('permissions', `${place} cannot be written`, `change its owner: chown -R $(id -un) ${dirname(path)}`)
+    return fail(
+      'permissions',
+      `${existingPath} cannot be written`,
+      `change its owner: chown -R $(id -un) ${dirname(path)}`,
+    )
   }
-  const { mode, uid } = await stat(place)
+  const { mode, uid } = await stat(existingPath)
   const isUnix = process.getuid !== undefined
   if (isUnix && existsSync(path) && (mode & 0o002) !== 0) {
     return fail('permissions', `${path} can be changed by every user of this machine`, `chmod 600 ${path}`)
@@ -45,7 +49,9 @@ export async function checkFolder(file: string): Promise<Finding> {
     return note('permissions', `${path} can be read by every user of this machine`, next)
   }
   const isOwn = !isUnix || uid === process.getuid?.()
-  return isOwn ? ok('permissions', `${place} can be written`) : note('permissions', `${place} belongs to another user`)
+  return isOwn
+    ? ok('permissions', `${existingPath} can be written`)
+    : note('permissions', `${existingPath} belongs to another user`)
 }
 
 /** Checks the free disk space. */
@@ -72,7 +78,7 @@ export async function checkPort(port: number): Promise<Finding> {
   })
   if (taken === undefined) return ok('port', `port ${port} is free`)
   if (taken.code !== 'EADDRINUSE') {
-    return fail('port', `port ${port} cannot be used: ${taken.message}`, 'choose a port from 1024 on with --port')
+    return fail('port', `port ${port} cannot be used: ${taken.message}`, 'choose a port of at least 1024 with --port')
   }
   const isOurs = await fetch(`http://127.0.0.1:${port}/api/health`, { signal: AbortSignal.timeout(3_000) })
     .then(async reply => 'protocol' in Object(await reply.json()))

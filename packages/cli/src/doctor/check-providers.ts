@@ -34,21 +34,21 @@ export async function checkProviders(env: NodeJS.ProcessEnv, isOnline: boolean):
   const there = providers.filter(({ key }) => env[key])
   if (there.length === 0) {
     const names = providers.map(({ key }) => key).join(' or ')
-    return [note('models', 'no key of a provider is in the environment', `for real models set ${names}`)]
+    return [note('models', 'no API key of a provider is set', `to use a real model, set ${names}`)]
   }
-  if (isOnline) return Promise.all(there.map(provider => asked(provider, env)))
-  return there.map(({ name, key }) => ok('models', `${key} is set; --online asks ${name} whether it is taken`))
+  if (isOnline) return Promise.all(there.map(provider => checkProvider(provider, env)))
+  return there.map(({ key }) => ok('models', `${key} is set (check it with --online)`))
 }
 
-async function asked({ name, key, base, usual, headers }: Provider, env: NodeJS.ProcessEnv): Promise<Finding> {
+async function checkProvider({ name, key, base, usual, headers }: Provider, env: NodeJS.ProcessEnv): Promise<Finding> {
   const url = `${(env[base] || usual).replace(/\/+$/, '')}/models`
   try {
     const reply = await fetch(url, { headers: headers(env[key] ?? ''), signal: AbortSignal.timeout(LATE_MS) })
     await reply.body?.cancel()
-    if (reply.ok) return ok('models', `${name} takes ${key}`)
+    if (reply.ok) return ok('models', `${name} accepts ${key}`)
     const isRefused = reply.status === 401 || reply.status === 403
-    const next = isRefused ? `put a key that is valid into ${key}` : `try again later, or see ${base}`
-    return fail('models', `${name} answers with ${reply.status}`, next)
+    const next = isRefused ? `set ${key} to a valid key` : `try again later, or check ${base}`
+    return fail('models', `${name} answered with status ${reply.status}`, next)
   } catch (error) {
     return fail('models', `${name} is unreachable: ${errorMessages(error)}`, `check the network, the proxy and ${base}`)
   }

@@ -9,15 +9,15 @@ export async function checkServer({ name, options }: Source): Promise<Finding> {
   const from = performance.now()
   try {
     const reply = await fetch(`${options.api}/health`, { signal: AbortSignal.timeout(LATE_MS) })
-    const told: unknown = await reply.json()
-    const { protocol, error }: { protocol?: unknown; error?: { message?: unknown } } = Object(told)
+    const body: unknown = await reply.json()
+    const { protocol, error }: { protocol?: unknown; error?: { message?: unknown } } = Object(body)
     if (!reply.ok) {
-      const why = typeof error?.message === 'string' ? error.message : `it answers with ${reply.status}`
-      return fail('server', `${name}: ${why}`, 'run millrace doctor --store on its machine, with its store')
+      const why = typeof error?.message === 'string' ? error.message : `it answered with status ${reply.status}`
+      return fail('server', `${name}: ${why}`, 'run millrace doctor --store on that machine, with its store')
     }
     if (protocol !== PROTOCOL_VERSION) {
       const next = 'install the same version of the packages on both sides'
-      return fail('server', `${name} speaks protocol ${protocol}, and this is ${PROTOCOL_VERSION}`, next)
+      return fail('server', `${name} uses protocol version ${protocol}, expected ${PROTOCOL_VERSION}`, next)
     }
     return ok('server', `${name} is up (${Math.round(performance.now() - from)} ms)`)
   } catch (error) {

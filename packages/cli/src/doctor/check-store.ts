@@ -16,9 +16,9 @@ const LATE_MS = 10_000
 export async function checkStore(url: string): Promise<readonly Finding[]> {
   const name = nameOf(url)
   const scheme = schemeOf(url)
-  if (scheme === 'memory') return [note('store', 'memory: sessions end with the process')]
+  if (scheme === 'memory') return [note('store', 'memory: sessions are lost when the process ends')]
   // The host cannot be told from the password, so no connection is attempted.
-  if (!isPlain(url)) return [fail('store', `${name} its address is invalid`, WRITE_PLAINLY)]
+  if (!isPlain(url)) return [fail('store', `${name} is not a valid URL`, WRITE_PLAINLY)]
   const findings: Finding[] = []
   if (scheme === 'sqlite') {
     const path = url.slice('sqlite:'.length)
@@ -29,7 +29,7 @@ export async function checkStore(url: string): Promise<readonly Finding[]> {
   try {
     store = await openStore(url)
   } catch (error) {
-    return [...findings, fail('store', `${name} does not open: ${errorMessages(error)}`, NEXT)]
+    return [...findings, fail('store', `${name} cannot be opened: ${errorMessages(error)}`, NEXT)]
   }
   try {
     return [...findings, ...(await checkOpen(store, name))]
@@ -39,7 +39,7 @@ export async function checkStore(url: string): Promise<readonly Finding[]> {
 }
 
 const NEXT =
-  'check that it runs and that its address is right; a file must be on a local disk and not belong to another program'
+  'check that it is running and its URL is correct; a file must be on a local disk and not belong to another application'
 
 /** Checks an open store with a temporary log, which is removed again. */
 export async function checkOpen(store: LogStore, name: string): Promise<readonly Finding[]> {
@@ -81,7 +81,11 @@ function skewOf(ms: number): Finding {
   if (Math.abs(ms) < SKEW_MS) return ok('clock', 'this machine and the store agree on the time')
   const way = ms > 0 ? 'ahead of' : 'behind'
   const words = `the store is ${(Math.abs(ms) / 1000).toFixed(1)} s ${way} this machine`
-  return warn('clock', words, 'set both by NTP: leases hold all the same, but times in logs and lists will not fit')
+  return warn(
+    'clock',
+    words,
+    'synchronize both clocks with NTP: leases still work, but timestamps in logs and lists will be off',
+  )
 }
 
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {

@@ -12,11 +12,13 @@ export const exitCodes = {
   unreachable: 4,
 } as const
 
+/** Why a command failed: a key of `exitCodes`. */
 export type ExitReason = keyof typeof exitCodes
 
 /** An expected failure of a command. The message says what to do next. */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
+  /** Why the command failed. */
   readonly reason: ExitReason
   /** The error code, for programs. */
   readonly code: string
@@ -27,6 +29,7 @@ export class CommandError extends Error {
     this.code = code
   }
 
+  /** The exit code of the process: the entry of `exitCodes` for `reason`. */
   get exitCode(): number {
     return exitCodes[this.reason]
   }

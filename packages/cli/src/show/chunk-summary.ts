@@ -6,8 +6,8 @@ import { oneLine } from '../terminal/escape-control.ts'
 const MOST = 100
 
 /** Describes a chunk in one line. */
-export function chunkSummary(chunk: Chunk, most: number = MOST): string {
-  return oneLine(describeChunk(chunk), most)
+export function chunkSummary(chunk: Chunk, max: number = MOST): string {
+  return oneLine(describeChunk(chunk), max)
 }
 
 function describeChunk(chunk: Chunk): string {

@@ -5,11 +5,11 @@ import { chunkSummary } from './chunk-summary.ts'
 
 /** An entry as one line: sequence, time, lane, type and summary. */
 export function entryLine({ sequence, timestamp, origin, chunk }: Entry, { paint }: Pick<Terminal, 'paint'>): string {
-  const who = isGuest(origin) ? `guest ${origin.guest}` : origin.lane
+  const author = isGuest(origin) ? `guest ${origin.guest}` : origin.lane
   return [
     paint('dim', String(sequence).padStart(6)),
     paint('dim', new Date(timestamp).toISOString().slice(11, 23)),
-    paint('cyan', oneLine(who, 24).padEnd(12)),
+    paint('cyan', oneLine(author, 24).padEnd(12)),
     paint(colorOf(chunk.type), oneLine(chunk.type, 32).padEnd(22)),
     chunkSummary(chunk),
   ].join('  ')

@@ -1,4 +1,5 @@
-import { DraftTracker, type Entry, isGuest, isWord, type LaneDraft } from '@millrace/protocol'
+import { type Entry, isGuest, isWord } from '@millrace/protocol'
+import { DraftTracker, type LaneDraft } from '@millrace/protocol/internal'
 import { escapeControl, oneLine } from '../terminal/escape-control.ts'
 import type { Style, Terminal } from '../terminal/terminal.ts'
 import { chunkSummary, jsonOf, messageText } from './chunk-summary.ts'
@@ -32,11 +33,11 @@ export class Transcript {
 
   async show(entry: Entry): Promise<void> {
     const { origin, chunk } = entry
-    const ended = this.#drafts.apply(entry)
+    const { sealed, discarded } = this.#drafts.apply(entry)
     const draft = isGuest(origin) ? undefined : this.#drafts.get(origin)
     // A discard reverts words, never facts.
     const lane = draft && isWord(chunk) ? draft.key : SETTLED
-    if (chunk.type !== 'step-discarded') for (const { key } of ended) await this.#seal(key)
+    for (const { key } of sealed) await this.#seal(key)
     const name = isGuest(origin) ? origin.guest : origin.agentType
     switch (chunk.type) {
       case 'message':
@@ -78,15 +79,15 @@ export class Transcript {
       case 'subagent-end':
         return this.#line(lane, `${chunk.agentType} is ${chunk.status}`, 'cyan')
       case 'step-discarded':
-        return this.#discarded(ended[0], chunk.reason)
+        return this.#discarded(discarded, chunk.reason)
       case 'rewind':
         return this.#line(
           SETTLED,
-          `back to ${chunk.toSequence}: what was said since is taken back (${chunk.reason})`,
+          `rewound to ${chunk.toSequence}: later entries are discarded (${chunk.reason})`,
           'red',
         )
       case 'executor-superseded':
-        return this.#line(SETTLED, `another process takes over (${chunk.reason ?? 'the one before is gone'})`, 'red')
+        return this.#line(SETTLED, `another process takes over (${chunk.reason ?? 'the previous one is gone'})`, 'red')
       case 'run-started':
         return this.#line(SETTLED, `run of ${chunk.program}`, 'green')
       case 'run-paused':
@@ -146,9 +147,9 @@ export class Transcript {
     }
     if (this.#speaking !== part) {
       this.#speaking = part
-      const who = `${oneLine(name, MOST_NAME)}: `
+      const author = `${oneLine(name, MOST_NAME)}: `
       await this.#screen.begin()
-      await this.#screen.write(lane, who, this.#terminal.paint('cyan', who))
+      await this.#screen.write(lane, author, this.#terminal.paint('cyan', author))
     }
     const text = escapeControl(delta)
     await this.#screen.write(lane, text, style === undefined ? text : this.#terminal.paint(style, text))
@@ -185,7 +186,7 @@ export class Transcript {
       if (this.#speaking.startsWith(draft.key)) this.#speaking = ''
     }
     const { characters = 0 } = draft?.kept ?? {}
-    const what = characters === 0 ? 'an attempt' : `${characters} characters`
-    await this.#line(SETTLED, `${what} taken back (${reason})`, 'red')
+    const amount = characters === 0 ? 'an attempt' : `${characters} characters`
+    await this.#line(SETTLED, `${amount} discarded (${reason})`, 'red')
   }
 }

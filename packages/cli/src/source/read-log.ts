@@ -47,7 +47,8 @@ async function* read(source: Source, sessionId: string, options: LogOptions): As
           throw new CommandError('failed', `${source.name}: ${frame.error.message}`, frame.error.code)
         }
         if (frame.type === 'truncated') {
-          if (Number(after) >= frame.floor) throw new CommandError('not-found', `${sessionId} ends before ${after}`)
+          if (Number(after) >= frame.floor)
+            throw new CommandError('not-found', `${sessionId} has no entries after ${after}: choose a lower sequence`)
           after = (await options.onTrimmed?.(frame.floor)) ?? String(frame.floor)
         }
         if (frame.type !== 'entries') continue

@@ -10,14 +10,14 @@ export function requestFailure(error: unknown, source: Source): unknown {
     return new CommandError('not-found', `${message}. See millrace sessions`, code)
   }
   if (status === 401 || status === 403) {
-    return new CommandError('failed', `${source.name}: ${message}. MILLRACE_TOKEN has the bearer token, if any`, code)
+    return new CommandError('failed', `${source.name}: ${message}. Set MILLRACE_TOKEN to a valid bearer token`, code)
   }
   if (code === 'store_unavailable') {
     return new CommandError('unreachable', `The store of ${source.name} is unavailable. See millrace doctor`, code)
   }
   if (status === undefined) {
-    const next = 'start it (millrace dev), name another by --server, or read the store itself by --store'
-    return new CommandError('unreachable', `Nothing answers at ${source.name}: ${next}`, 'unreachable')
+    const next = 'start it with millrace dev, or choose another with --server or --store'
+    return new CommandError('unreachable', `No server answers at ${source.name}: ${next}`, 'unreachable')
   }
   return new CommandError('failed', `${source.name}: ${message}`, code)
 }

@@ -1,6 +1,6 @@
 import { RequestError } from '@millrace/client'
 import { expect, onTestFinished, test } from 'vitest'
-import { place, ran } from '../millrace-command.fixture.ts'
+import { ran, workFolder } from '../millrace-command.fixture.ts'
 import { requestFailure } from './request-failure.ts'
 import { nameOf, openSource } from './source.ts'
 
@@ -24,7 +24,7 @@ test('no command prints the secrets of a store URL', async () => {
     'postgres://u:p@127.0.0.1:1/hunter/word@127.0.0.1:1/db',
     'postgres://u:pa@hunter@127.0.0.1:1/db',
   ]
-  const cwd = place({})
+  const cwd = workFolder({})
   const calls = [...stores.map(store => ['doctor', '--store', store]), ['sessions', '--store', stores[1] ?? '']]
   const ends = await Promise.all(calls.map(args => ran(cwd, args)))
   for (const [i, { how, stdout, stderr }] of ends.entries()) {

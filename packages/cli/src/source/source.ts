@@ -14,9 +14,9 @@ const DEFAULT_SERVER = 'http://127.0.0.1:4400'
 
 /** The options that select the source. */
 export const sourceOptions: Readonly<Record<string, Option>> = {
-  server: { value: 'URL', about: `the server that has the sessions: MILLRACE_SERVER, or ${DEFAULT_SERVER}` },
-  store: { value: 'URL', about: 'the store itself, without a server: sqlite:.millrace/millrace.db' },
-  principal: { value: 'NAME', about: 'with --store: whose sessions; those of nobody, if nothing is said' },
+  server: { value: 'URL', about: `server (default: MILLRACE_SERVER, or ${DEFAULT_SERVER})` },
+  store: { value: 'URL', about: 'store to read without a server, such as sqlite:.millrace/millrace.db' },
+  principal: { value: 'NAME', about: 'with --store: owner of the sessions (default: sessions without an owner)' },
 }
 
 /** A source of sessions. */
@@ -35,7 +35,7 @@ export async function openSource(call: Call): Promise<Source> {
   const server = stringOption(call, 'server')
   const store = stringOption(call, 'store')
   if (server !== undefined && store !== undefined) {
-    throw new CommandError('usage', '--server, --store: expected one of them, not both')
+    throw new CommandError('usage', 'expected --server or --store, found both')
   }
   if (store !== undefined) return storeSource(store, stringOption(call, 'principal'))
   if (stringOption(call, 'principal') !== undefined) {
@@ -94,11 +94,15 @@ function mustBeThere(store: string): void {
   } catch (error) {
     throw new CommandError('usage', `--store: ${error instanceof Error ? error.message : error}`)
   }
-  if (!isPlain(store)) throw new CommandError('usage', `--store: its address is invalid: ${WRITE_PLAINLY}`)
-  if (scheme === 'memory') throw new CommandError('usage', '--store: a memory has no sessions but its own process’s')
+  if (!isPlain(store)) throw new CommandError('usage', `--store: expected a valid URL: ${WRITE_PLAINLY}`)
+  if (scheme === 'memory')
+    throw new CommandError('usage', '--store: a memory store cannot be read from another process: use --server')
   const path = store.slice('sqlite:'.length)
   if (scheme === 'sqlite' && !existsSync(path)) {
-    throw new CommandError('not-found', `There is no file ${path}: is it the folder where the server was started?`)
+    throw new CommandError(
+      'not-found',
+      `There is no file ${path}: run this in the folder where the server was started.`,
+    )
   }
 }
 
@@ -110,7 +114,7 @@ export function isPlain(store: string): boolean {
 }
 
 /** The hint for a URL with ambiguous credentials. */
-export const WRITE_PLAINLY = 'write what is special in it in the way of URLs: %40 for @, %2F for /, %23 for #'
+export const WRITE_PLAINLY = 'percent-encode special characters in the credentials: %40 for @, %2F for /, %23 for #'
 
 /** The display name of a store: its URL without secrets, or only its scheme if the credentials are ambiguous. */
 export function nameOf(store: string): string {

@@ -1,5 +1,5 @@
 /** Characters that control a terminal or the direction of text. Output of models and tools must not contain them. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters
 const CONTROL_CHARACTERS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
 /** Escapes control characters, except line feeds and tabs. */
@@ -9,9 +9,9 @@ export const escapeControl = (text: string): string =>
     .replace(CONTROL_CHARACTERS, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 /** Escapes and shortens text to one line of at most `most` characters. */
-export function oneLine(text: string, most: number): string {
-  const line = escapeControl(text.slice(0, most * 4))
+export function oneLine(text: string, max: number): string {
+  const line = escapeControl(text.slice(0, max * 4))
     .replace(/\s+/g, ' ')
     .trim()
-  return line.length > most ? `${line.slice(0, most - 1)}…` : line
+  return line.length > max ? `${line.slice(0, max - 1)}…` : line
 }

@@ -18,6 +18,6 @@ test('keeps the meaning of JSON', () => {
   const value = { text: '\u009b31m\u202e\\\u0085 "quoted"\r\n\u001b' }
   const text = escapeExceptStyles(JSON.stringify(value))
   expect(JSON.parse(text)).toEqual(value)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters
   expect(text).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/)
 })

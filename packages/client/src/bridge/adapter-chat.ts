@@ -29,14 +29,19 @@ import type { ChatAdapter, ChatAttachment, ChatMessage } from './types.ts'
 /** Bound of the queue of messages. */
 const MAX_QUEUED = 100
 
+/** Options of `createAdapterChat`. */
 export interface AdapterChatOptions<Cursor = string> extends ChatCallbacks {
+  /** The adapter to the server. */
   readonly adapter: ChatAdapter<Cursor>
+  /** Id of the conversation, passed to the adapter. */
   readonly conversationId?: string | undefined
+  /** Messages to show before the first load. @default [] */
   readonly initialMessages?: readonly ChatMessage[] | undefined
+  /** Minimum interval between notifications, in ms. @default 16 */
   readonly streamFlushInterval?: number | undefined
   /** What to do with a message while a reply is streaming. @default 'queue' */
   readonly whenBusy?: WhenBusy | undefined
-  /** Delays before reconnecting to a dropped reply. */
+  /** Delays before reconnecting to a dropped reply, in ms. @default { firstMs: 250, longestMs: 10_000 } */
   readonly backoff?: Backoff | undefined
 }
 
@@ -128,7 +133,11 @@ export class AdapterChat<Cursor = string> implements Chat {
   #failQueued(): void {
     for (const { outgoing, resolve } of this.#queue.splice(0)) {
       const { messageId } = outgoing
-      const refused = this.#refuse(messageId, 'SEND_ERROR', 'The chat was closed before the message was sent.')
+      const refused = this.#refuse(
+        messageId,
+        'SEND_ERROR',
+        'The chat was closed before the message was sent: send it in a new chat.',
+      )
       this.#show(outgoing, newId())
       this.#conversation.mark(messageId, 'error', refused.error)
       resolve(refused)
@@ -143,11 +152,17 @@ export class AdapterChat<Cursor = string> implements Chat {
     const { messageId = newId(), whenBusy = this.#options.whenBusy ?? 'queue' } = options
     if (isEmpty(input)) return { messageId, error: EMPTY_MESSAGE }
     const isTaken = this.#conversation.has(messageId) || this.#queue.some(one => one.outgoing.messageId === messageId)
-    if (isTaken) return this.#refuse(messageId, 'SEND_ERROR', `There is a message ${messageId}.`)
+    if (isTaken)
+      return this.#refuse(
+        messageId,
+        'SEND_ERROR',
+        `Expected a new message id, found ${messageId}, which is in use: choose another, or omit it.`,
+      )
     const isFree = !this.#turns.runId && this.#queue.length === 0
-    if (!isFree && whenBusy === 'reject') return this.#refuse(messageId, 'busy', 'A reply is under way.')
+    if (!isFree && whenBusy === 'reject')
+      return this.#refuse(messageId, 'busy', 'Another reply is in progress: wait for it, or set whenBusy.')
     if (this.#queue.length >= MAX_QUEUED)
-      return this.#refuse(messageId, 'busy', `${MAX_QUEUED} messages are queued already.`)
+      return this.#refuse(messageId, 'busy', `Expected at most ${MAX_QUEUED} queued messages: wait for a reply first.`)
     const outgoing = outgoingOf(messageId, input)
     if (isFree) return this.#send(outgoing)
     this.store.add(toSendingMessage({ ...outgoing, role: 'user', parts: [...outgoing.parts] }, Date.now()))
@@ -223,7 +238,12 @@ export class AdapterChat<Cursor = string> implements Chat {
     const from = messageId === undefined ? all.length - 1 : all.findIndex(({ id }) => id === messageId)
     const at = all.findLastIndex(({ role }, i) => role === 'user' && i <= from)
     const anchor = all[at]
-    if (!anchor) return this.#refuse(messageId ?? '', 'REGENERATE_ERROR', 'There is no message to answer anew.')
+    if (!anchor)
+      return this.#refuse(
+        messageId ?? '',
+        'REGENERATE_ERROR',
+        'Expected a user message to answer again, found none: send a message first.',
+      )
     const replied = all.slice(at + 1).find(({ role, id }) => role === 'assistant' && (from <= at || id === messageId))
     const kept = new Set(all.slice(0, at + 1).map(({ id }) => id))
     const undo = this.#conversation.keep(id => kept.has(id))
@@ -266,7 +286,8 @@ export class AdapterChat<Cursor = string> implements Chat {
     while (this.#turns.runId) await this.#turns.halt()
     const all = this.#conversation.sentMessages
     const at = all.findIndex(({ id }) => id === messageId)
-    if (at < 0) return this.#refuse(messageId, 'SEND_ERROR', `There is no message ${messageId}.`)
+    if (at < 0)
+      return this.#refuse(messageId, 'SEND_ERROR', `Expected the id of a message in this chat, found ${messageId}.`)
     const kept = new Set(all.slice(0, at).map(({ id }) => id))
     this.#conversation.keep(id => kept.has(id))
     for (const id of this.#attachments.keys()) if (!kept.has(id)) this.#attachments.delete(id)
@@ -276,10 +297,10 @@ export class AdapterChat<Cursor = string> implements Chat {
   async answer(answer: ChatAnswer): Promise<void> {
     const { adapter } = this.#options
     if (answer.kind !== 'approval' || !adapter.addToolApprovalResponse) {
-      const needs = answer.kind === 'approval' ? ': it has no addToolApprovalResponse.' : '.'
+      const needs = answer.kind === 'approval' ? ': add addToolApprovalResponse to it.' : '.'
       const error = new RequestError({
         code: 'unsupported',
-        message: `The adapter takes no answer of the kind ${answer.kind}${needs}`,
+        message: `The adapter does not support answers of kind ${answer.kind}${needs}`,
       })
       // Also reported to callers that ignore the promise.
       this.#turns.report(error, 'SEND_ERROR', 'adapter', { id: answer.id })
@@ -293,7 +314,8 @@ export class AdapterChat<Cursor = string> implements Chat {
     )
     const reply = pending?.kind === 'approval' && this.#conversation.reply(pending.messageId, '')
     const undo = reply ? reply.answer(pending.part.toolCallId, approved, reason) : undefined
-    if (!undo) throw new RequestError({ code: 'unknown', message: `Nothing waits for an approval ${id}.` })
+    if (!undo)
+      throw new RequestError({ code: 'unknown', message: `Expected the id of a pending approval, found ${id}.` })
     this.#turns.updateStatus()
     try {
       await adapter.addToolApprovalResponse({ id: foreignId(id), approved, ...(reason !== undefined && { reason }) })

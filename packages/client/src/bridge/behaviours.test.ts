@@ -10,7 +10,7 @@ function frozen<T>(value: T): T {
   return value
 }
 
-const said = (id: string, text: string, role: ChatMessage['role'] = 'user'): ChatMessage => ({
+const chatMessage = (id: string, text: string, role: ChatMessage['role'] = 'user'): ChatMessage => ({
   id,
   role,
   status: 'sent',
@@ -80,12 +80,12 @@ describe('streams', () => {
 
 describe('messages', () => {
   test('does not change the initial messages, nor messages given to the adapter', async () => {
-    const initialMessages = frozen([said('u0', 'Before'), said('a0', 'Indeed', 'assistant')])
-    const asked: unknown[] = []
+    const initialMessages = frozen([chatMessage('u0', 'Before'), chatMessage('a0', 'Indeed', 'assistant')])
+    const requests: unknown[] = []
     const { turn, messages } = chatOver(
       {
         async sendMessage(input) {
-          asked.push(frozen(input.messages))
+          requests.push(frozen(input.messages))
           return streamOf([
             { type: 'start', messageId: 'a0' },
             { type: 'text-delta', id: 't', delta: 'More' },
@@ -97,12 +97,14 @@ describe('messages', () => {
     )
     await turn()
     expect(initialMessages[1]?.parts).toEqual([{ type: 'text', text: 'Indeed', state: 'done' }])
-    expect(asked).toMatchObject([[{ id: 'u0' }, { parts: [{ text: 'Indeed' }] }, { id: 'u1' }]])
+    expect(requests).toMatchObject([[{ id: 'u0' }, { parts: [{ text: 'Indeed' }] }, { id: 'u1' }]])
     expect(messages()[1]?.parts).toMatchObject([{ text: 'Indeed' }, { text: 'More' }])
   })
 
   test('shows the first of two initial messages with one id', () => {
-    const { messages } = chatOf([], { initialMessages: [said('u', 'one'), said('v', 'two'), said('u', 'three')] })
+    const { messages } = chatOf([], {
+      initialMessages: [chatMessage('u', 'one'), chatMessage('v', 'two'), chatMessage('u', 'three')],
+    })
     expect(messages().map(({ id, parts }) => [id, parts])).toMatchObject([
       ['u', [{ text: 'one' }]],
       ['v', [{ text: 'two' }]],

@@ -33,10 +33,10 @@ test('law 11: notifies once per frame, however many parts stream', async () => {
     delta: 'x',
   }))
   const { chat, turn } = chatOf([hello[0], ...deltas, hello[5]], { streamFlushInterval: 60_000 })
-  let told = 0
-  chat.store.subscribe(['message', 'a1'], () => told++)
+  let notifications = 0
+  chat.store.subscribe(['message', 'a1'], () => notifications++)
   await turn()
   // The first at once, and what reads the messages at the beginning and the end.
-  expect(told).toBeLessThan(8)
+  expect(notifications).toBeLessThan(8)
   expect(chat.store.message('a1')?.parts).toHaveLength(6)
 })

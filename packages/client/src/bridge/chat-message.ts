@@ -1,8 +1,7 @@
 // Converts messages of the view to the adapter's format, and back.
 
 import { newId } from '@millrace/dialects'
-import { foreignId } from '@millrace/dialects/internal'
-import { chatPartOf } from '@millrace/dialects/mui'
+import { chatPartOf, foreignId } from '@millrace/dialects/internal'
 import { type Message, messageIdOf, type Part, type Run, type View } from '@millrace/protocol'
 import {
   type ChatMessage,

@@ -22,8 +22,8 @@ export function controlled(): {
   let controller!: ReadableStreamDefaultController<Value>
   const { promise: cancelled, resolve } = Promise.withResolvers<unknown>()
   const stream = new ReadableStream<Value>({
-    start(own) {
-      controller = own
+    start(streamController) {
+      controller = streamController
     },
     cancel: reason => resolve(reason),
   })
@@ -64,7 +64,7 @@ export function chatOver(adapter: ChatAdapter, options: Partial<AdapterChatOptio
   const chat = new AdapterChat({
     adapter,
     streamFlushInterval: 0,
-    backoff: { first: 1, longest: 2 },
+    backoff: { firstMs: 1, longestMs: 2 },
     onData: data => {
       log.push(`data ${data.type}`)
       calls.data.push(data)
@@ -142,17 +142,17 @@ export const replyOf = (id: string, text: string) =>
     { type: 'finish', messageId: id },
   ])
 
-/** An adapter that answers each message with one of its own, and what it was asked. */
+/** An adapter that answers each message with one message. Records its requests. */
 export function counting(more: Partial<ChatAdapter> = {}, options?: Partial<AdapterChatOptions>) {
-  const asked: ChatSendMessageInput[] = []
+  const requests: ChatSendMessageInput[] = []
   const adapter: ChatAdapter = {
     async sendMessage(input) {
-      asked.push(input)
-      return replyOf(`a${asked.length}`, `reply ${asked.length}`)
+      requests.push(input)
+      return replyOf(`a${requests.length}`, `reply ${requests.length}`)
     },
     ...more,
   }
-  return { ...chatOver(adapter, options), asked }
+  return { ...chatOver(adapter, options), requests }
 }
 
 /** The ids of messages, in one line. */

@@ -2,11 +2,11 @@ import { ProtocolError } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
 import type { ChatMessageChunk } from './types.ts'
 
-/** Bound of the chunks that wait for a missing one. */
+/** Maximum number of chunks that wait for a missing one. */
 const MAX_AHEAD = 1024
-/** Bound of the chunks that wait until the first sequence of a stream is known. */
+/** Maximum number of chunks that wait until the first sequence of a stream is known. */
 const MAX_BEFORE_FIRST = 16
-/** Number of recent event ids that are remembered: at least so many, at most twice as many. */
+/** Minimum number of recent event ids that are remembered. The maximum is twice this number. */
 const REMEMBERED_EVENTS = 10_000
 
 /** A received chunk, with the chunks without a sequence that follow it. */
@@ -26,7 +26,7 @@ const describeValue = (value: unknown): string => {
 }
 
 /**
- * Puts the raw chunks and envelopes of one reply in order and removes duplicates, over as many streams as it takes. All it holds and remembers is bounded (law 8).
+ * Orders the raw chunks and envelopes of one reply and removes duplicates, also if the reply is read over several streams. Its memory is bounded (law 8).
  * Ignores everything after `finish` or `abort`.
  */
 export class ChunkOrder {
@@ -36,7 +36,7 @@ export class ChunkOrder {
   #next: number | undefined
   readonly #held = new Map<number, HeldChunk>()
   #highest = -Infinity
-  /** Ids of events that were returned. An event that was only held when its stream dropped comes again. */
+  /** Ids of events that were returned. An event that was held when its stream dropped is not in it: the next stream sends it again. */
   #seen = new Set<string>()
   #seenBefore = new Set<string>()
   #count = 0
@@ -56,7 +56,7 @@ export class ChunkOrder {
   }
 
   /**
-   * Takes a value of the stream, and returns the chunks that are next, in order.
+   * Adds a value of the stream. Returns the chunks that can be emitted now, in order.
    * @throws a `ProtocolError` if the value is neither a chunk nor an envelope.
    */
   push(value: unknown): ChatMessageChunk[] {
@@ -65,7 +65,7 @@ export class ChunkOrder {
     const held = this.#read(value)
     const { sequence } = held
     if (sequence === undefined) {
-      // It stays behind the chunk before it in the stream.
+      // A chunk without a sequence follows the chunk received before it.
       if (this.#held.size === 0) return this.#emit(held)
       const last = this.#held.get(this.#highest) as HeldChunk
       last.followers ??= []
@@ -80,7 +80,7 @@ export class ChunkOrder {
     }
     if (!this.#held.has(sequence)) this.#held.set(sequence, held)
     if (sequence > this.#highest) this.#highest = sequence
-    // Nothing comes before `start`, nor before sequence 0.
+    // No chunk precedes `start` or sequence 0.
     if (this.#next === undefined && (held.chunk.type === 'start' || sequence === 0)) return this.#begin(sequence)
     if (this.#next === undefined) return this.#held.size >= MAX_BEFORE_FIRST ? this.release() : []
     this.#bound(this.#held.size)

@@ -1,6 +1,7 @@
 import { newId } from '@millrace/dialects'
 import { distinctId } from '@millrace/dialects/internal'
 import type { Entry, Message, MessageStatus } from '@millrace/protocol'
+import { MAIN_LANE } from '@millrace/protocol/internal'
 import type { ChatCallbacks } from '../chat/callbacks.ts'
 import type { ChatError } from '../error/chat-error.ts'
 import type { LocalMessage } from '../store/local-messages.ts'
@@ -46,15 +47,15 @@ export class Conversation {
     if (added.length === 0) return
     const view = this.#store.view()
     const callIdOf = (id: string, runId: string) => {
-      const own = this.#taken.has(id) ? distinctId(id, runId) : id
-      this.#taken.add(own)
-      return own
+      const uniqueId = this.#taken.has(id) ? distinctId(id, runId) : id
+      this.#taken.add(uniqueId)
+      return uniqueId
     }
     const { messages, runs, shown } = foldedMessagesOf(added, view.messages[0]?.at ?? 1, callIdOf)
     shown.forEach(({ id, patch }, i) => {
-      const { id: own, runId } = messages[i] as Message
+      const { id: messageId, runId } = messages[i] as Message
       this.#runOf.set(id, runId)
-      if (own !== id) this.#store.rename(own, id)
+      if (messageId !== id) this.#store.rename(messageId, id)
       this.#store.patch(id, patch)
     })
     this.#store.restore({ ...view, messages: [...messages, ...view.messages], runs: [...runs, ...view.runs] })
@@ -65,13 +66,13 @@ export class Conversation {
     const sent = this.sentMessages
     const at = sent.findIndex(({ id }) => id === from) >>> 0
     const stays = new Set(sent.slice(at).map(({ id }) => id))
-    const own = new Map(sent.slice(0, at).map(message => [message.id, toChatMessage(message)]))
+    const shownMessages = new Map(sent.slice(0, at).map(message => [message.id, toChatMessage(message)]))
     const wanted = new Map(replacements.filter(({ id }) => !stays.has(id)).map(message => [message.id, message]))
-    // A message that came from this chat stands for its current state, even if the caller has an older one.
-    for (const [id, message] of wanted) wanted.set(id, (isOwnMessage(message) && own.get(id)) || message)
-    const remaining = [...own.values()].filter(({ id }) => wanted.has(id))
+    // For a message of this chat, the chat's current state is used, even if the caller passes an older one.
+    for (const [id, message] of wanted) wanted.set(id, (isOwnMessage(message) && shownMessages.get(id)) || message)
+    const remaining = [...shownMessages.values()].filter(({ id }) => wanted.has(id))
     const onlyRemoves = [...wanted.values()].every((message, i) => message === remaining[i])
-    if (onlyRemoves && remaining.length === own.size) return
+    if (onlyRemoves && remaining.length === shownMessages.size) return
     this.keep(id => stays.has(id) || (onlyRemoves && wanted.has(id)))
     this.load([...wanted.values()])
   }
@@ -79,13 +80,13 @@ export class Conversation {
   /** Adds a user message that is being sent. */
   addUserMessage(message: LocalMessage, runId: string): void {
     const { messageId: id, parts, metadata } = message
-    const own = id.includes('::') ? newId() : id
-    if (own !== id) this.#store.rename(own, id)
+    const messageId = id.includes('::') ? newId() : id
+    if (messageId !== id) this.#store.rename(messageId, id)
     const entry: Entry = {
       sequence: this.#store.head + 1,
       timestamp: Date.now(),
-      origin: { runId, lane: 'main', agentId: runId, agentType: 'assistant', step: 0 },
-      chunk: { type: 'message', messageId: own, role: 'user', parts, ...(metadata && { metadata }) },
+      origin: { runId, lane: MAIN_LANE, agentId: runId, agentType: 'assistant', step: 0 },
+      chunk: { type: 'message', messageId: messageId, role: 'user', parts, ...(metadata && { metadata }) },
     }
     this.#store.fold([entry])
     this.#runOf.set(id, undefined)
@@ -105,12 +106,12 @@ export class Conversation {
     const isUserMessage = id !== undefined && this.has(id) && this.#runOf.get(id) === undefined
     const run = id === undefined ? undefined : this.#runOf.get(id)
     const existing = run === undefined ? undefined : this.messages.find(message => message.id === id)
-    const own = run ?? (this.#runs.has(runId) ? newId() : runId)
-    this.#runs.add(own)
-    const options = { store: this.#store, runId: own, taken: this.#taken, callbacks: this.#callbacks }
+    const uniqueRunId = run ?? (this.#runs.has(runId) ? newId() : runId)
+    this.#runs.add(uniqueRunId)
+    const options = { store: this.#store, runId: uniqueRunId, taken: this.#taken, callbacks: this.#callbacks }
     const reply = new Reply(options, isUserMessage ? newId() : id, existing)
     this.#replies.set(reply.id, reply)
-    this.#runOf.set(reply.id, own)
+    this.#runOf.set(reply.id, uniqueRunId)
     return reply
   }
 

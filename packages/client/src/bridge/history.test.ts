@@ -3,7 +3,11 @@ import { chatOver, controlled, counting, ids, streamOf } from './chat.fixture.ts
 import type { ChatMessage, ChatSendMessageInput } from './types.ts'
 
 describe('history', () => {
-  const said = (id: string, role: 'user' | 'assistant' = 'user', more: Partial<ChatMessage> = {}): ChatMessage => ({
+  const chatMessage = (
+    id: string,
+    role: 'user' | 'assistant' = 'user',
+    more: Partial<ChatMessage> = {},
+  ): ChatMessage => ({
     id,
     role,
     status: 'sent',
@@ -18,15 +22,17 @@ describe('history', () => {
       toolInvocation: { toolCallId: 'c', toolName: 'x', state: 'input-available', input: { a: 1 } },
     }
     const initialMessages = [
-      said('s', 'user', { role: 'system' }),
-      said('u0', 'user', { author: { id: 'me' }, metadata: { k: 1 } }),
-      said('a0', 'assistant', { parts: [call, { type: 'source-url', sourceId: 's', url: 'https://example.org' }] }),
+      chatMessage('s', 'user', { role: 'system' }),
+      chatMessage('u0', 'user', { author: { id: 'me' }, metadata: { k: 1 } }),
+      chatMessage('a0', 'assistant', {
+        parts: [call, { type: 'source-url', sourceId: 's', url: 'https://example.org' }],
+      }),
     ]
-    const asked: ChatSendMessageInput[] = []
+    const requests: ChatSendMessageInput[] = []
     const { turn, messages } = chatOver(
       {
         async sendMessage(input) {
-          asked.push(input)
+          requests.push(input)
           return streamOf([
             { type: 'start', messageId: 'a0' },
             { type: 'tool-output-available', toolCallId: 'c', output: 2 },
@@ -39,7 +45,7 @@ describe('history', () => {
     )
     expect(messages()).toEqual(initialMessages)
     await turn()
-    expect(asked[0]?.messages.slice(0, 3)).toEqual(initialMessages)
+    expect(requests[0]?.messages.slice(0, 3)).toEqual(initialMessages)
     expect(ids(messages())).toBe('s u0 a0 u1')
     expect(messages()[2]?.parts).toMatchObject([
       { toolInvocation: { state: 'output-available', input: { a: 1 }, output: 2 } },
@@ -50,18 +56,18 @@ describe('history', () => {
 
   test('loads the newest page on start, and older ones with loadOlder, also while a reply streams', async () => {
     const pages = [
-      { messages: [said('u3'), said('a3', 'assistant')], cursor: '2', hasMore: true },
-      { messages: [said('u2'), said('a2', 'assistant'), said('u3')], cursor: '1', hasMore: true },
-      { messages: [said('u1', 'user'), said('a1', 'assistant')], hasMore: false },
+      { messages: [chatMessage('u3'), chatMessage('a3', 'assistant')], cursor: '2', hasMore: true },
+      { messages: [chatMessage('u2'), chatMessage('a2', 'assistant'), chatMessage('u3')], cursor: '1', hasMore: true },
+      { messages: [chatMessage('u1', 'user'), chatMessage('a1', 'assistant')], hasMore: false },
     ]
-    const asked: unknown[] = []
+    const requests: unknown[] = []
     const { stream, push } = controlled()
     const { chat, until, messages, finished } = chatOver(
       {
         sendMessage: async () => stream,
         async listMessages(input) {
-          asked.push(input)
-          return pages[asked.length - 1] as never
+          requests.push(input)
+          return pages[requests.length - 1] as never
         },
       },
       { conversationId: 'c1' },
@@ -78,7 +84,7 @@ describe('history', () => {
     expect(ids(messages())).toBe('u1 a1 u2 a2 u3 a3 u4 a4')
     expect(chat.state).toMatchObject({ hasOlder: false, isLoadingOlder: false })
     await chat.loadOlder()
-    expect(asked).toEqual([
+    expect(requests).toEqual([
       { conversationId: 'c1', cursor: undefined, direction: 'backward' },
       { conversationId: 'c1', cursor: '2', direction: 'backward' },
       { conversationId: 'c1', cursor: '1', direction: 'backward' },
@@ -101,7 +107,7 @@ describe('history', () => {
     const { chat, until, messages } = counting({
       listMessages: async () => {
         if (++count === 1) throw new Error('gone')
-        return { messages: [said('u0')] }
+        return { messages: [chatMessage('u0')] }
       },
     })
     chat.start()
@@ -116,12 +122,12 @@ describe('history', () => {
 
   test('has the initial messages in the first snapshot, without a later notification', () => {
     vi.useFakeTimers()
-    const { chat } = counting({}, { initialMessages: [said('u0')], streamFlushInterval: 16 })
-    const told = vi.fn()
-    chat.store.subscribe(['any'], told)
+    const { chat } = counting({}, { initialMessages: [chatMessage('u0')], streamFlushInterval: 16 })
+    const listener = vi.fn()
+    chat.store.subscribe(['any'], listener)
     expect(chat.store.messageIds).toEqual(['u0'])
     vi.runAllTimers()
     vi.useRealTimers()
-    expect(told).not.toHaveBeenCalled()
+    expect(listener).not.toHaveBeenCalled()
   })
 })

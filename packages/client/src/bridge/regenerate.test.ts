@@ -23,13 +23,13 @@ describe('regenerate, retry and edit', () => {
 
   test('sends the message again without regenerate, by the id of a user message, or without an id', async () => {
     for (const id of ['a2', 'u2', undefined]) {
-      const { chat, turn, messages, finished, asked } = counting()
+      const { chat, turn, messages, finished, requests } = counting()
       await turn('one', 'u1')
       await turn('two', 'u2')
       const end = finished()
       await chat.regenerate(id)
       await end
-      expect(ids(asked[2]?.messages ?? [])).toBe('u1 a1 u2')
+      expect(ids(requests[2]?.messages ?? [])).toBe('u1 a1 u2')
       expect(ids(messages())).toBe('u1 a1 u2 a3')
       expect(messages()[2]?.status).toBe('sent')
     }
@@ -55,7 +55,7 @@ describe('regenerate, retry and edit', () => {
     expect((await chat.regenerate('a1')).error).toMatchObject({ code: 'REGENERATE_ERROR' })
     expect(messages()).toEqual(before)
     expect(log).toEqual(['finish', 'finish', 'error REGENERATE_ERROR'])
-    // And goes on from there.
+    // Continues from there.
     await turn('three', 'u3')
     expect(ids(messages())).toBe('u1 a1 u2 a2 u3 a3')
   })
@@ -78,7 +78,7 @@ describe('regenerate, retry and edit', () => {
   })
 
   test('replaces a message and everything after it on edit', async () => {
-    const { chat, turn, messages, finished, asked } = counting()
+    const { chat, turn, messages, finished, requests } = counting()
     await turn('one', 'u1')
     await turn('two', 'u2')
     await turn('three', 'u3')
@@ -86,7 +86,7 @@ describe('regenerate, retry and edit', () => {
     const { messageId } = await chat.edit('u2', 'two and a half')
     await end
     expect(ids(messages())).toBe(`u1 a1 ${messageId} a4`)
-    expect(asked[3]?.messages.map(({ id }) => id)).toEqual(['u1', 'a1', messageId])
+    expect(requests[3]?.messages.map(({ id }) => id)).toEqual(['u1', 'a1', messageId])
     expect(await chat.edit('nobody', 'x')).toMatchObject({ error: { code: 'SEND_ERROR' } })
   })
 

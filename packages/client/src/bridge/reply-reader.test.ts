@@ -49,9 +49,9 @@ async function read(first: readonly unknown[], rest: Resume | undefined, cuts: r
   let attempt = 0
   const next = (values: readonly unknown[]) => {
     const cut = cuts[attempt++] ?? values.length
-    const news = values.slice(0, cut)
-    at = Math.max(at, first.length - values.length + news.length)
-    return news.length < values.length ? streamOf(news, error) : streamOf(news)
+    const newValues = values.slice(0, cut)
+    at = Math.max(at, first.length - values.length + newValues.length)
+    return newValues.length < values.length ? streamOf(newValues, error) : streamOf(newValues)
   }
   const adapter: ChatAdapter = {
     sendMessage: async () => next(first),
@@ -78,17 +78,17 @@ async function read(first: readonly unknown[], rest: Resume | undefined, cuts: r
 }
 
 describe('a dropped stream', () => {
-  const places = reply.map((_, cut) => cut)
+  const cuts = reply.map((_, cut) => cut)
 
   test.each([
     ['closes', undefined],
     ['fails', new TypeError('terminated')],
   ])('that %s and cannot be resumed keeps its content and is no success (law 7)', async (_, error) => {
-    for (const cut of places) {
+    for (const cut of cuts) {
       const { log, messages, chat } = await read(reply, undefined, [cut], error)
       expect(log.filter(line => !line.startsWith('tool'))).toEqual(['error STREAM_ERROR', 'finish disconnect error'])
-      const [said, answer] = messages()
-      expect(said?.status).toBe(cut === 0 ? 'error' : 'sent')
+      const [question, answer] = messages()
+      expect(question?.status).toBe(cut === 0 ? 'error' : 'sent')
       expect(answer?.status).toBe(cut === 0 ? undefined : 'error')
       expect(answer?.parts.some(part => 'state' in part && part.state === 'streaming')).toBeFalsy()
       expect(chat.state).toMatchObject({
@@ -101,7 +101,7 @@ describe('a dropped stream', () => {
 
   test.each(Object.keys(ways))('at every position, resumed with %s, gives one part without repeats', async name => {
     const { first, rest } = ways[name] as (typeof ways)[string]
-    for (const cut of places) {
+    for (const cut of cuts) {
       for (const error of [undefined, new TypeError('terminated')]) {
         const { log, messages, statuses, chat } = await read(first, rest, [cut], error)
         expect(messages()[1]).toMatchObject({
@@ -114,8 +114,8 @@ describe('a dropped stream', () => {
           ],
         })
         expect(messages()[1]?.parts).toHaveLength(3)
-        const told = log.filter(line => !line.startsWith('tool'))
-        expect(told).toEqual(['error STREAM_ERROR recovered', 'finish'])
+        const otherLines = log.filter(line => !line.startsWith('tool'))
+        expect(otherLines).toEqual(['error STREAM_ERROR recovered', 'finish'])
         expect(log.filter(line => line.startsWith('tool'))).toEqual(['tool input-available', 'tool output-available'])
         expect(statuses).toEqual(cut === 0 ? ['streaming', 'sent'] : ['streaming', 'error', 'streaming', 'sent'])
         expect(chat.state).toMatchObject({ status: 'ready', error: undefined, connection: { status: 'live' } })
@@ -160,18 +160,18 @@ describe('a dropped stream', () => {
 
 describe('reconnecting', () => {
   test('names the reply, and never happens after its end', async () => {
-    const asked: unknown[] = []
+    const reconnects: unknown[] = []
     const adapter: ChatAdapter = {
-      sendMessage: async () => streamOf(asked.length === 0 ? hello.slice(0, 3) : hello),
+      sendMessage: async () => streamOf(reconnects.length === 0 ? hello.slice(0, 3) : hello),
       reconnectToStream: async ({ conversationId, messageId, signal }) => {
-        asked.push({ conversationId, messageId, isAborted: signal.aborted })
+        reconnects.push({ conversationId, messageId, isAborted: signal.aborted })
         return streamOf(hello.slice(3))
       },
     }
     const { turn } = chatOver(adapter, { conversationId: 'c1' })
     await turn()
     await turn('again', 'u2')
-    expect(asked).toEqual([{ conversationId: 'c1', messageId: 'a1', isAborted: false }])
+    expect(reconnects).toEqual([{ conversationId: 'c1', messageId: 'a1', isAborted: false }])
   })
 
   test('stops at null, and keeps the error', async () => {
@@ -247,7 +247,7 @@ describe('reconnecting', () => {
         reconnectToStream: async () =>
           streamOf(++count < 20 ? [{ type: 'text-delta', id: 't1', delta: '!' }] : hello.slice(4)),
       },
-      { backoff: { first: 250, longest: 10_000 } },
+      { backoff: { firstMs: 250, longestMs: 10_000 } },
     )
     const end = finished()
     await chat.sendMessage('hi')

@@ -1,4 +1,4 @@
-import { type Backoff, RetryDelay } from '@millrace/protocol/retry'
+import { type Backoff, RetryDelay, retry } from '@millrace/protocol/retry'
 import { ChunkOrder } from './chunk-order.ts'
 import type { ChatMessageChunk, ChatStream } from './types.ts'
 
@@ -21,7 +21,7 @@ export interface ReplyReaderOptions {
   readonly reconnect: ((signal: AbortSignal) => Promise<ChatStream | null>) | undefined
   readonly backoff: Backoff
   readonly onOpen: () => void
-  /** Takes a chunk, and returns whether it was new. Throws if the reply cannot go on after it. */
+  /** Applies a chunk. Returns whether it was new. Throws if the reply cannot continue after it. */
   readonly onChunk: (chunk: ChatMessageChunk) => boolean
   /** The stream dropped. The reader reconnects if the adapter can. */
   readonly onDrop: (error: unknown) => void
@@ -35,7 +35,10 @@ export interface ReplyReaderOptions {
 export async function withTimeout<T>(ask: (signal: AbortSignal) => T | PromiseLike<T>): Promise<T> {
   const controller = new AbortController()
   const { signal } = controller
-  const timer = setTimeout(() => controller.abort(new Error('The adapter did not answer in time.')), TIMEOUT_MS)
+  const timer = setTimeout(
+    () => controller.abort(new Error(`The adapter did not answer within ${TIMEOUT_MS / 1000} s.`)),
+    TIMEOUT_MS,
+  )
   try {
     return await Promise.race([
       ask(signal),
@@ -59,8 +62,6 @@ export class ReplyReader {
   readonly #controller = new AbortController()
   readonly #order = new ChunkOrder()
   readonly #delay: RetryDelay
-  /** Attempts to reconnect since the last news, and whether there ever was one. */
-  #attempts = 0
   #hasReconnected = false
   #reader: ReadableStreamDefaultReader<unknown> | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -71,7 +72,7 @@ export class ReplyReader {
 
   constructor(options: ReplyReaderOptions) {
     this.#options = options
-    this.#delay = new RetryDelay(options.backoff)
+    this.#delay = new RetryDelay({ ...options.backoff, attempts: ATTEMPTS })
   }
 
   get #isStopped(): boolean {
@@ -81,7 +82,6 @@ export class ReplyReader {
   /** Stops at once. No chunk is taken any more. */
   stop(): void {
     this.#controller.abort()
-    this.#delay.cancel()
     this.#release()
   }
 
@@ -93,7 +93,7 @@ export class ReplyReader {
       if (!isStream(stream)) {
         const kind = Object.prototype.toString.call(stream).slice(8, -1)
         throw new TypeError(
-          `The adapter gave ${kind} where a ReadableStream of chunks is expected: fromAsyncIterable makes one of what can be iterated, fetchServerSentEvents and fetchNdjson of what a server sends.`,
+          `Expected a ReadableStream of chunks from the adapter, found ${kind}: convert an iterable with fromAsyncIterable, or a server's response with fetchServerSentEvents or fetchNdjson.`,
         )
       }
     } catch (error) {
@@ -118,19 +118,17 @@ export class ReplyReader {
   /** A stream with the rest of the reply. Undefined if there is none, or all attempts fail. */
   async #reconnect(): Promise<ChatStream | undefined> {
     const { reconnect } = this.#options
-    while (reconnect && this.#attempts++ < ATTEMPTS) {
-      // The first attempt has no delay: `RetryDelay` alone would delay it.
-      if (this.#hasReconnected) await this.#delay.wait()
-      this.#hasReconnected = true
-      if (this.#isStopped) return undefined
-      try {
-        const stream = await withTimeout(timeout => this.#ask(reconnect, timeout))
-        return isStream(stream) ? stream : undefined
-      } catch {
-        // The reply failed because its stream dropped. Why it cannot be resumed is secondary.
-      }
-    }
-    return undefined
+    if (!reconnect) return undefined
+    const { signal } = this.#controller
+    const wait = this.#delay.wait(0, signal)
+    // The very first attempt has no delay.
+    if (!this.#hasReconnected) this.#delay.wake()
+    this.#hasReconnected = true
+    if (!(await wait)) return undefined
+    const ask = () => withTimeout(timeout => this.#ask(reconnect, timeout))
+    // The reply failed because its stream dropped. Why it cannot be resumed is secondary.
+    const stream = await retry(ask, this.#delay, () => 0, signal).catch(() => undefined)
+    return isStream(stream) ? stream : undefined
   }
 
   /** Asks the adapter for a stream. Cancels one that arrives after an abort. */
@@ -139,8 +137,8 @@ export class ReplyReader {
     const signal = timeout ? AbortSignal.any([stopped, timeout]) : stopped
     return new Promise((resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-      const asked = (async () => open(signal))()
-      asked.then(stream => {
+      const opening = (async () => open(signal))()
+      opening.then(stream => {
         if (signal.aborted && isStream(stream)) stream.cancel().catch(() => {})
         resolve(stream)
       }, reject)
@@ -160,9 +158,11 @@ export class ReplyReader {
         if (this.#failed) throw this.#failed.error
         if (this.#order.isEnded) return undefined
         if (done) {
-          const missing = 'The stream closed while something was missing before what it said last.'
+          const missing = 'The stream closed before missing chunks arrived: send the message again.'
           throw new Error(
-            this.#order.hasGap ? missing : 'The stream closed before it said how the reply ends: no finish, no abort.',
+            this.#order.hasGap
+              ? missing
+              : 'Expected finish or abort at the end of the stream, but it closed without one: send the message again.',
           )
         }
         if (this.#order.isHolding) this.#timer ??= setTimeout(() => this.#take(() => this.#order.release()), HOLD_MS)
@@ -195,7 +195,6 @@ export class ReplyReader {
   }
 
   #progressed(): void {
-    this.#attempts = 0
     this.#delay.progressed()
     if (this.#isDropped) this.#options.onRecover()
     this.#isDropped = false

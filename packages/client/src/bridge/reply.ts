@@ -10,7 +10,7 @@ import {
   type ToolPart,
   type ToolState,
 } from '@millrace/protocol'
-import { isObject } from '@millrace/protocol/internal'
+import { isObject, MAIN_LANE } from '@millrace/protocol/internal'
 import { type ChatCallbacks, invokeCallback } from '../chat/callbacks.ts'
 import type { Store } from '../store/store.ts'
 import { type AuthoredMessage, withPart } from './chat-message.ts'
@@ -81,7 +81,7 @@ export class Reply {
     this.runId = runId
     this.hasGeneratedId = id === undefined
     this.id = id ?? newId()
-    this.#origin = { runId, lane: 'main', agentId: runId, agentType: 'assistant', step: 0 }
+    this.#origin = { runId, lane: MAIN_LANE, agentId: runId, agentType: 'assistant', step: 0 }
     this.#texts = new TextParts(chunk => this.#fold(chunk))
     for (const part of existing?.parts ?? []) {
       if ('toolCallId' in part) this.#calls.set(foreignId(part.toolCallId), { id: part.toolCallId, state: part.state })

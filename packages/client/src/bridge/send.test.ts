@@ -6,34 +6,34 @@ import { chatOver, controlled, counting, hello, ids, replyOf } from './chat.fixt
 
 describe('sending', () => {
   test('shows a message as sending before it asks the adapter', async () => {
-    const { asked, chat, turn } = counting()
+    const { requests, chat, turn } = counting()
     const shown: string[][] = []
     chat.store.subscribe(['any'], () => shown.push(chat.store.messages.map(({ id, status }) => `${id} ${status}`)))
     await turn()
     expect(shown.find(messages => messages.length > 0)).toEqual(['u1 sending'])
-    expect(Object.keys(asked[0] ?? {}).sort()).toEqual(['conversationId', 'message', 'messages', 'signal'])
-    expect(asked[0]?.message).toMatchObject({ id: 'u1', role: 'user', status: 'sending', parts: [{ text: 'hi' }] })
-    expect(asked[0]?.messages).toEqual([asked[0]?.message])
+    expect(Object.keys(requests[0] ?? {}).sort()).toEqual(['conversationId', 'message', 'messages', 'signal'])
+    expect(requests[0]?.message).toMatchObject({ id: 'u1', role: 'user', status: 'sending', parts: [{ text: 'hi' }] })
+    expect(requests[0]?.messages).toEqual([requests[0]?.message])
     await turn('more', 'u2')
-    expect(ids(asked[1]?.messages ?? [])).toBe('u1 a1 u2')
-    expect(asked[1]?.messages.map(({ status }) => status)).toEqual(['sent', 'sent', 'sending'])
+    expect(ids(requests[1]?.messages ?? [])).toBe('u1 a1 u2')
+    expect(requests[1]?.messages.map(({ status }) => status)).toEqual(['sent', 'sent', 'sending'])
   })
 
   test('gives metadata, parts and files to the adapter', async () => {
-    const { asked, chat, finished } = counting()
+    const { requests, chat, finished } = counting()
     const end = finished()
     const file = new File(['x'], 'x.txt', { type: 'text/plain' })
     await chat.sendMessage({ text: 'see', files: [file], metadata: { lang: 'en' } })
     await end
-    expect(asked[0]).toMatchObject({ attachments: [{ file }], metadata: { lang: 'en' } })
-    expect(asked[0]?.message.parts).toMatchObject([
+    expect(requests[0]).toMatchObject({ attachments: [{ file }], metadata: { lang: 'en' } })
+    expect(requests[0]?.message.parts).toMatchObject([
       { type: 'text', text: 'see' },
       { type: 'file', mediaType: 'text/plain', filename: 'x.txt' },
     ])
   })
 
   test('creates no object URL for a rejected file, and revokes it for a removed one', async () => {
-    const made = vi.spyOn(URL, 'createObjectURL')
+    const createObjectURL = vi.spyOn(URL, 'createObjectURL')
     const revoked = new Set<string>()
     const revoke = vi.spyOn(URL, 'revokeObjectURL').mockImplementation(url => void revoked.add(url))
     setFlagsFromString('--expose-gc')
@@ -43,15 +43,15 @@ describe('sending', () => {
     await chat.sendMessage({ text: 'see', files: files() }, { messageId: 'u1' })
     await chat.sendMessage({ files: files() }, { whenBusy: 'reject' })
     await chat.sendMessage({ files: files() }, { messageId: 'u1' })
-    expect(made).toHaveBeenCalledTimes(1)
-    const url = made.mock.results[0]?.value as string
+    expect(createObjectURL).toHaveBeenCalledTimes(1)
+    const url = createObjectURL.mock.results[0]?.value as string
     await chat.edit('u1', 'no')
     for (let i = 0; i < 100 && !revoked.has(url); i++) {
       collect()
       await setImmediate()
     }
     expect(revoked).toContain(url)
-    made.mockRestore()
+    createObjectURL.mockRestore()
     revoke.mockRestore()
   })
 
@@ -64,11 +64,11 @@ describe('sending', () => {
     expect(chat.state.status).toBe('submitted')
     push(hello[0])
     await until(() => chat.state.status === 'streaming')
-    expect(chat.state.connection.reason).toBe('a reply is under way')
+    expect(chat.state.connection.reason).toBe('a reply is in progress')
     push(hello[5])
     await until(() => chat.state.status === 'ready')
     expect(chat.state.runId).toBeUndefined()
-    expect(chat.state.connection).toEqual({ status: 'live', reason: 'the adapter is at hand' })
+    expect(chat.state.connection).toEqual({ status: 'live', reason: 'the adapter is ready' })
   })
 
   test('keeps a message that failed to send without onFinish, and sends it again on retry', async () => {
@@ -124,10 +124,10 @@ describe('sending', () => {
         },
         /^at once$/,
       ],
-      [async () => undefined as never, /gave Undefined/],
-      [async () => null as never, /gave Null/],
-      [async () => new Response('') as never, /gave Response .* fetchServerSentEvents/],
-      [async () => iterable() as never, /gave AsyncGenerator .* fromAsyncIterable/],
+      [async () => undefined as never, /found Undefined/],
+      [async () => null as never, /found Null/],
+      [async () => new Response('') as never, /found Response: .* fetchServerSentEvents/],
+      [async () => iterable() as never, /found AsyncGenerator: .* fromAsyncIterable/],
     ] as const) {
       const { turn, log } = chatOver({ sendMessage })
       expect((await turn()).error).toMatchObject({ code: 'SEND_ERROR', message: expect.stringMatching(words) })
@@ -137,8 +137,8 @@ describe('sending', () => {
 
   test.each([
     [{ message: 'no such model' }, 'no such model'],
-    [new Response(null, { status: 429 }), 'The reply has the status 429.'],
-    [{ reason: 1, at: 2 }, 'It threw an object with the keys reason,at.'],
+    [new Response(null, { status: 429 }), 'The server answered with status 429.'],
+    [{ reason: 1, at: 2 }, 'Expected an error, found an object: reason,at.'],
     ['just so', 'just so'],
     [undefined, 'undefined'],
   ])('has a message for a thrown value that is no error: %j', async (thrown, message) => {
@@ -147,13 +147,13 @@ describe('sending', () => {
   })
 
   test('rejects an empty message, also as an edit', async () => {
-    const { turn, chat, asked, messages } = counting()
+    const { turn, chat, requests, messages } = counting()
     await turn()
     for (const input of ['', { text: '' }, { parts: [], files: [] }]) {
       expect(await chat.sendMessage(input)).toMatchObject({ error: { code: 'message_empty' } })
       expect(await chat.edit('u1', input)).toMatchObject({ error: { code: 'message_empty' } })
     }
-    expect(asked).toHaveLength(1)
+    expect(requests).toHaveLength(1)
     expect(ids(messages())).toBe('u1 a1')
   })
 

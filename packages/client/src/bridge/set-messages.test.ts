@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { chatOver, controlled, counting, ids } from './chat.fixture.ts'
 import type { ChatMessage } from './types.ts'
 
-const said = (id: string, role: 'user' | 'assistant' = 'user', text = `text of ${id}`): ChatMessage => ({
+const chatMessage = (id: string, role: 'user' | 'assistant' = 'user', text = `text of ${id}`): ChatMessage => ({
   id,
   role,
   status: 'sent',
@@ -10,15 +10,15 @@ const said = (id: string, role: 'user' | 'assistant' = 'user', text = `text of $
 })
 
 test('replaces the conversation, in the given order, also for the adapter', async () => {
-  const { chat, turn, messages, asked } = counting()
+  const { chat, turn, messages, requests } = counting()
   await turn('hi', 'u1')
   const [u1, a1] = messages()
-  chat.setMessages([said('u0'), said('a0', 'assistant'), u1, a1] as ChatMessage[])
+  chat.setMessages([chatMessage('u0'), chatMessage('a0', 'assistant'), u1, a1] as ChatMessage[])
   expect(ids(messages())).toBe('u0 a0 u1 a1')
-  chat.setMessages([u1, said('u0', 'user', 'another'), said('u0', 'user', 'the last')] as ChatMessage[])
+  chat.setMessages([u1, chatMessage('u0', 'user', 'another'), chatMessage('u0', 'user', 'the last')] as ChatMessage[])
   expect(messages()).toMatchObject([{ id: 'u1' }, { id: 'u0', parts: [{ text: 'the last' }] }])
   await turn('more', 'u2')
-  expect(ids(asked.at(-1)?.messages ?? [])).toBe('u1 u0 u2')
+  expect(ids(requests.at(-1)?.messages ?? [])).toBe('u1 u0 u2')
 })
 
 test('keeps the other messages unchanged when some are left out', async () => {
@@ -42,7 +42,7 @@ test('keeps a streaming reply, whatever is given for it', async () => {
   await until(() => JSON.stringify(chat.store.message('a1')).includes('Hello'))
   chat.setMessages(late)
   expect(textOf('a1')).toEqual(['Hello'])
-  chat.setMessages([said('u0'), said('a1', 'assistant', 'not that')])
+  chat.setMessages([chatMessage('u0'), chatMessage('a1', 'assistant', 'not that')])
   expect(ids(messages())).toBe('u0 u1 a1')
   const end = finished()
   push({ type: 'text-delta', id: 't', delta: '!' }, { type: 'finish', messageId: 'a1' })

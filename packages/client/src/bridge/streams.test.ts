@@ -71,9 +71,9 @@ describe('fetchServerSentEvents', () => {
   })
 
   test.each([
-    ['data: {"type":"a"}\n\ndata: {"type":', 'ended in the middle of an event'],
-    ['data: {"type":"a"}\n\ndata: {"type":"b"}', 'ended in the middle of an event'],
-    ['data: {"type":"a"}\n\ndata: {"type":"b"}\n', 'ended in the middle of an event'],
+    ['data: {"type":"a"}\n\ndata: {"type":', 'expected the rest of an event'],
+    ['data: {"type":"a"}\n\ndata: {"type":"b"}', 'expected the rest of an event'],
+    ['data: {"type":"a"}\n\ndata: {"type":"b"}\n', 'expected the rest of an event'],
     ['data: {"type":"a"}\n\ndata: {oops\n\ndata: {"type":"b"}\n\n', 'expected JSON, found "{oops"'],
   ])('delivers values before an error: %j', async (text, problem) => {
     for (const size of [1, 1000]) {

@@ -7,8 +7,9 @@ import { errorOf } from '../connection/api.ts'
 import { failureOf } from '../error/chat-error.ts'
 import type { ChatMessageChunk, ChatStreamEnvelope } from './types.ts'
 
+/** Options of `fetchServerSentEvents` and `fetchNdjson`, with those of `fetch`. */
 export interface FetchStreamInit extends RequestInit {
-  /** @default globalThis.fetch */
+  /** Function to use instead of `fetch`. @default globalThis.fetch */
   readonly fetch?: typeof fetch
   /** Bound of one event or line, in characters. @default 16777216 */
   readonly maxLength?: number
@@ -95,7 +96,8 @@ async function fetchValues<T>(
     isComplete = true
     // An adapter cannot tell a body that was cut off from a complete one, so this is an error. A dialect's decoder can, and drops the event.
     const { incomplete = DONE } = events
-    if (incomplete !== DONE) throw new ProtocolError('invalid-json', 'stream: it ended in the middle of an event')
+    if (incomplete !== DONE)
+      throw new ProtocolError('invalid-json', 'stream: expected the rest of an event, but the stream ended')
   }
   return new ReadableStream<T>(
     {
@@ -123,13 +125,19 @@ async function fetchValues<T>(
 /** Ends a stream, also as the last line without a line end. */
 const DONE = '[DONE]'
 
-/** Streams the JSON values of a server's events. `[DONE]` ends the stream. An event that is cut off is an error. */
+/**
+ * Streams the JSON values of a server's events. `[DONE]` ends the stream. An event that is cut off is an error.
+ * @throws a `RequestError` if the request fails or is refused.
+ */
 export const fetchServerSentEvents = <T = ChatMessageChunk | ChatStreamEnvelope>(
   url: string | URL,
   init?: FetchStreamInit,
 ): Promise<ReadableStream<T>> => fetchValues(url, 'text/event-stream', 'sse', init)
 
-/** Streams the JSON values of a server's lines. `[DONE]` ends the stream. A line that is cut off is an error. */
+/**
+ * Streams the JSON values of a server's lines. `[DONE]` ends the stream. A line that is cut off is an error.
+ * @throws a `RequestError` if the request fails or is refused.
+ */
 export const fetchNdjson = <T = ChatMessageChunk | ChatStreamEnvelope>(
   url: string | URL,
   init?: FetchStreamInit,

@@ -4,7 +4,7 @@ import type { Chunk } from '@millrace/protocol'
 type TextKind = 'text' | 'reasoning'
 
 /**
- * The text and reasoning parts of one reply, by the adapter's ids. An id that comes again after its end names another part. A second start of an open part
+ * The text and reasoning parts of one reply, by the adapter's ids. An id that is reused after its part has ended names another part. A second start of an open part
  * continues it: unlike a foreign server's decoder, an adapter may repeat the start when it resumes.
  */
 export class TextParts {
@@ -80,7 +80,7 @@ export class TextParts {
   resume(textOf: (key: string) => string | undefined): void {
     this.#replays.clear()
     for (const key of this.#used) {
-      // Of several parts with one id, only the first can be recognised.
+      // If several parts share an id, only the first can be recognised.
       const text = foreignId(key) === key ? textOf(key) : undefined
       if (text !== undefined && text !== '') this.#repeatable.set(key, text)
     }
@@ -104,16 +104,16 @@ class TextReplay {
 
   /** The new text of a delta. */
   take(delta: string): string {
-    const news = this.#text.take(delta)
-    if (news !== undefined && this.#text.isRepeated) return news
+    const newText = this.#text.take(delta)
+    if (newText !== undefined && this.#text.isRepeated) return newText
     this.#repeated += delta
-    return news ?? this.end()
+    return newText ?? this.end()
   }
 
   /** The deltas so far, if they are not a full repeat after all. */
   end(): string {
-    const news = this.isOver ? '' : this.#repeated
+    const newText = this.isOver ? '' : this.#repeated
     this.#isOver = true
-    return news
+    return newText
   }
 }

@@ -66,7 +66,7 @@ const messagesOf = async (values: readonly unknown[]) => {
   }
 }
 
-/** The same trace with each delta split into pieces of `size` characters. */
+/** The trace with each delta split into pieces of `size` characters. */
 const split = (chunks: readonly ChatMessageChunk[], size: number): ChatMessageChunk[] =>
   chunks.flatMap(chunk => {
     const isText = chunk.type === 'text-delta' || chunk.type === 'reasoning-delta'

@@ -1,9 +1,8 @@
 import type { Message } from '@millrace/protocol'
-import type { Backoff } from '@millrace/protocol/retry'
+import { BACKOFF, type Backoff } from '@millrace/protocol/retry'
 import { type ChatCallbacks, type ChatFinish, invokeCallback } from '../chat/callbacks.ts'
 import type { SendResult } from '../chat/chat.ts'
 import type { ObservableState } from '../chat/observable-state.ts'
-import { BACKOFF } from '../connection/api.ts'
 import { type ChatError, type ErrorSource, failureOf } from '../error/chat-error.ts'
 import type { Conversation } from './conversation.ts'
 import { type Reply, requireString } from './reply.ts'
@@ -11,8 +10,8 @@ import { ReplyReader, withTimeout } from './reply-reader.ts'
 import type { ChatAdapter, ChatMessageChunk, ChatStream } from './types.ts'
 
 /** Connection of a chat without an open turn. */
-export const NO_TURN = { status: 'live', reason: 'the adapter is at hand' } as const
-const OPEN_TURN = { status: 'live', reason: 'a reply is under way' } as const
+export const NO_TURN = { status: 'live', reason: 'the adapter is ready' } as const
+const OPEN_TURN = { status: 'live', reason: 'a reply is in progress' } as const
 
 /** A message and the reply to it. */
 interface Turn {

@@ -29,7 +29,7 @@ export interface ChatCallbacks<A = unknown> {
 
 /** Calls a callback, and logs what it throws or rejects with. */
 export function invokeCallback<T>(callback: ((value: T) => unknown) | undefined, value: T): void {
-  const report = (error: unknown) => console.error('A callback of a chat failed:', error)
+  const report = (error: unknown) => console.error('A chat callback failed:', error)
   try {
     Promise.resolve(callback?.(value)).catch(report)
   } catch (error) {

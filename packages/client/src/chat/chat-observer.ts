@@ -1,5 +1,13 @@
-import { type Chunk, type Entry, isData, isGuest, messageIdOf, type Run, type ToolPart } from '@millrace/protocol'
-import type { LedgerView } from '@millrace/protocol/internal'
+import {
+  type Chunk,
+  type Entry,
+  isData,
+  isGuest,
+  type LedgerView,
+  messageIdOf,
+  type Run,
+  type ToolPart,
+} from '@millrace/protocol'
 import type { Store } from '../store/store.ts'
 import { type ChatCallbacks, type ChatFinish, invokeCallback } from './callbacks.ts'
 

@@ -20,11 +20,15 @@ export type ChatInput =
 /** Handling of a message while a run is open. */
 export type WhenBusy = 'queue' | 'reject' | 'interrupt-previous'
 
+/** Options of a send. */
 export interface SendOptions {
+  /** Id of the message. @default a new id */
   readonly messageId?: string
-  /** Agent or workflow for this message. @default that of the chat */
+  /** Agent for this message. @default the agent or workflow of the chat */
   readonly agent?: string
+  /** Workflow for this message, instead of an agent. */
   readonly workflow?: string
+  /** What happens while a run is open. @default the `whenBusy` of the chat */
   readonly whenBusy?: WhenBusy
   /** Passed to the server's code, which must not trust it. */
   readonly data?: Json
@@ -65,10 +69,13 @@ export interface ChatState {
 
 /** A conversation. Its messages are in `store`. */
 export interface Chat {
+  /** The messages. */
   readonly store: Store
+  /** Status, error and connection. */
   readonly state: ChatState
-  /** Callbacks and client tools. Both may be replaced at any time. */
+  /** Callbacks, which may be replaced at any time. */
   callbacks: ChatCallbacks
+  /** Client tools, which may be replaced at any time. */
   tools: ClientTools
   /** Calls the listener when `state` changes. Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void
@@ -91,6 +98,7 @@ export interface Chat {
   answer(answer: ChatAnswer): Promise<void>
   /** Loads a page of older messages. */
   loadOlder(): Promise<void>
+  /** Removes the error from `state`. */
   clearError(): void
 }
 

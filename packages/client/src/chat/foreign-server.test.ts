@@ -267,9 +267,9 @@ test('stop keeps the text, stops the server, and takes nothing more', async () =
 test('queues, rejects or interrupts while a run is open', async () => {
   const gate = Promise.withResolvers<void>()
   const { chat } = open(({ messages }) => {
-    const said = textOf(messages.at(-1)) ?? ''
+    const lastText = textOf(messages.at(-1)) ?? ''
     return {
-      steps: said === 'first' ? [{ type: 'start' }, gate.promise, ...text('first!')] : text(`${said}!`),
+      steps: lastText === 'first' ? [{ type: 'start' }, gate.promise, ...text('first!')] : text(`${lastText}!`),
       status: 'completed',
     }
   })

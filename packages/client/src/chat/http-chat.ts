@@ -1,5 +1,6 @@
 import { newId } from '@millrace/dialects'
-import { type Computed, computed } from '@millrace/dialects/internal'
+import type { Computed } from '@millrace/dialects/foreign-server'
+import { computed } from '@millrace/dialects/internal'
 import type { ConnectionStatus, Failure, Json, Message, Snapshot } from '@millrace/protocol'
 import type { ApiOptions } from '../connection/api.ts'
 import { type ChatConnection, sharedConnection } from '../connection/page-connection.ts'

@@ -83,7 +83,7 @@ export class InProcessServer {
     const connection = createConnection({
       api: 'http://localhost:4400/api',
       fetch: this.fetch,
-      backoff: { first: 1, longest: 5 },
+      backoff: { firstMs: 1, longestMs: 5 },
     })
     const chat = new HttpChat({ agent: 'echo', connection, streamFlushInterval: 0, ...options })
     const stop = chat.start()

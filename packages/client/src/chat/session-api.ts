@@ -1,6 +1,6 @@
 import type { Json, ToolPart } from '@millrace/protocol'
-import { RetryDelay, retry } from '@millrace/protocol/retry'
-import { BACKOFF, sessionPath, TIMEOUT_MS } from '../connection/api.ts'
+import { BACKOFF, RetryDelay, retry } from '@millrace/protocol/retry'
+import { sessionPath, TIMEOUT_MS } from '../connection/api.ts'
 import type { ChatConnection } from '../connection/page-connection.ts'
 import { failureOf } from '../error/chat-error.ts'
 import type { UserPart } from './chat.ts'
@@ -35,10 +35,10 @@ export class SessionApi {
     const delayAfter = (error: unknown) => {
       const { retryable, retryAfter = 0, status } = failureOf(error)
       // A conflict, or a long delay that the server asks for, is reported: the caller decides whether to wait.
-      const isLong = !signal && (status === CONFLICT || retryAfter > BACKOFF.longest)
+      const isLong = !signal && (status === CONFLICT || retryAfter > BACKOFF.longestMs)
       return retryable && !isLong && retryAfter
     }
-    return retry(ask, new RetryDelay({ ...BACKOFF, attempts }), delayAfter, signal)
+    return retry(ask, new RetryDelay({ attempts }), delayAfter, signal)
   }
 
   /** Uploads a file, and returns its part. The server stores equal bytes once. */

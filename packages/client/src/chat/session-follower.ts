@@ -1,6 +1,5 @@
 import type { ConnectionStatus, Entry, Failure, Snapshot, Subscription } from '@millrace/protocol'
 import { RetryDelay } from '@millrace/protocol/retry'
-import { BACKOFF } from '../connection/api.ts'
 import type { ChatConnection } from '../connection/page-connection.ts'
 
 /** Receives the events of a followed session. */
@@ -30,7 +29,7 @@ export class SessionFollower {
   #startCount = 0
   /** Whether the server has no such session, so that it is polled. */
   #isMissing = false
-  readonly #pollDelay = new RetryDelay(BACKOFF)
+  readonly #pollDelay = new RetryDelay()
   /** Whether the server accepted a request for it, and no entry was received yet. */
   #isCreated = false
 

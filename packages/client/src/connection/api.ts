@@ -1,7 +1,8 @@
-import { type HttpServerOptions, onAbort, type RawRequest, send, unlessAborted } from '@millrace/dialects/internal'
-import type { Backoff } from '@millrace/protocol/retry'
+import type { HttpServerOptions, RawRequest } from '@millrace/dialects/foreign-server'
+import { onAbort, send, unlessAborted } from '@millrace/dialects/internal'
 import { CLIENT_FAILED, failureOf, RequestError } from '../error/chat-error.ts'
 
+/** Address of a Millrace server, and how to call it. */
 export interface ApiOptions extends Partial<HttpServerOptions> {
   /** URL of the Millrace server. @default '/api' */
   readonly api?: string
@@ -10,7 +11,6 @@ export interface ApiOptions extends Partial<HttpServerOptions> {
 export type ApiRequest = Pick<RawRequest, 'body' | 'headers' | 'signal'>
 
 /** Default delays before a request or a connection is retried. */
-export const BACKOFF: Backoff = { first: 250, longest: 10_000 }
 /** Time limit of a request, in ms. A dead connection reports no error. */
 export const TIMEOUT_MS = 20_000
 /** Longest `Retry-After` that is obeyed, in ms. */
@@ -66,7 +66,7 @@ export class Api {
     } catch (error) {
       if ((error as Error).name !== 'SyntaxError') throw failureOf(error)
       const type = reply.headers.get('content-type') ?? 'something else'
-      const message = `Expected JSON from ${this.#base}, got ${type}: is it a Millrace server?`
+      const message = `Expected JSON from ${this.#base}, found ${type}: check that it is a Millrace server.`
       // Invalid JSON with a JSON content type was cut off on its way.
       throw new RequestError({ code: 'reply_invalid', message, retryable: type.includes('json') }, reply.status)
     }
@@ -88,7 +88,10 @@ function jsonOf(value: unknown): string {
 export function sessionPath(sessionId: string, below = ''): string {
   // Browsers resolve dot segments.
   if (/^\.{0,2}$|\p{Cs}/u.test(sessionId))
-    throw new RequestError({ code: 'request_invalid', message: `No session can be called "${sessionId}".` })
+    throw new RequestError({
+      code: 'request_invalid',
+      message: `Expected a session id that a URL can contain, found "${sessionId}".`,
+    })
   return `/sessions/${encodeURIComponent(sessionId)}${below}`
 }
 

@@ -33,7 +33,7 @@ const thrown = async (connection: PageConnection): Promise<RequestError> => {
 test('yields the entries of all its sessions, and closes on break', async () => {
   const reading = read(connect(server, { session: ['a', 'b'], after: cursorOf(1) }), 3)
   const stream = await server.stream(2)
-  expect(stream.places).toEqual([`a ${cursorOf(1)}`, `b ${cursorOf(1)}`])
+  expect(stream.positions).toEqual([`a ${cursorOf(1)}`, `b ${cursorOf(1)}`])
   for (const name of ['a', 'b']) stream.open(name, 1)
   stream.entries('a', 1, 2)
   stream.entries('b', 1, 3)
@@ -66,7 +66,7 @@ test('does not delay other followers while the loop is slow', async () => {
   const first = loop.next()
   const other = followed(connection, 'other')
   const streams = [await server.stream(1), await server.stream(2)]
-  expect(streams.map(({ places }) => places)).toEqual([['s 0'], ['other 0']])
+  expect(streams.map(({ positions }) => positions)).toEqual([['s 0'], ['other 0']])
   for (const [n, stream] of streams.entries()) {
     const name = n === 0 ? 's' : 'other'
     stream.open(name)
@@ -116,7 +116,7 @@ test('law 2: has a cursor at the end of a frame, from which another loop continu
   const second = reading()
   const next = await server.stream(4)
   // The frame that was left in the middle is read again.
-  expect(next.places).toEqual([`a ${cursorOf(3)}`, 'b 0'])
+  expect(next.positions).toEqual([`a ${cursorOf(3)}`, 'b 0'])
   for (const name of ['a', 'b']) next.open(name)
   next.entries('a', 3, 4)
   next.entries('b', 0, 3)
@@ -170,7 +170,7 @@ test('law 2: calls onSnapshot after the frames before it were taken', async () =
   await next()
   const third = next()
   const second = await server.stream(2)
-  expect(second.places).toEqual([`s ${cursorOf(7, 'b')}`])
+  expect(second.positions).toEqual([`s ${cursorOf(7, 'b')}`])
   second.open('s', 7)
   second.entries('s', 7, 8)
   await third

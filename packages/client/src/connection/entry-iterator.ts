@@ -30,7 +30,7 @@ export function iterateEntries(
   let wake = () => {}
 
   const begin = (sessionId: string) => {
-    const own = typeof after === 'string' ? after : Object.hasOwn(after, sessionId) && after[sessionId]
+    const sessionCursor = typeof after === 'string' ? after : Object.hasOwn(after, sessionId) && after[sessionId]
     const add = (frame: Omit<QueuedFrame, 'sessionId'>) => {
       frames.push({ ...frame, sessionId })
       wake()
@@ -39,7 +39,7 @@ export function iterateEntries(
       sessionId,
       {
         snapshot: snapshot => {
-          const message = `${sessionId}: the log no longer has this position`
+          const message = `${sessionId}: the log no longer has this position: pass onSnapshot to continue from a snapshot`
           if (!onSnapshot) throw new RequestError({ code: 'truncated', message })
           // Queued behind the frames that the loop has not taken yet.
           add({ snapshot, entries: [], taken() {} })
@@ -50,7 +50,7 @@ export function iterateEntries(
           wake()
         },
       },
-      own || '0',
+      sessionCursor || '0',
     )
     followings.push(following)
   }

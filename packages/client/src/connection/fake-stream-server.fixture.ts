@@ -1,4 +1,4 @@
-// A server that says what a test tells it to, frame by frame.
+// A server that sends the frames that a test gives it.
 
 import {
   type Entry,
@@ -22,7 +22,7 @@ const entry = (sequence: number, chunk?: Entry['chunk']): Entry => ({
 export const cursorOf = (sequence: number, incarnation = 'a'): string =>
   encodeCursor({ sequence, incarnation, epoch: '1-x' })
 
-/** One request to `/stream`, and what comes of it. */
+/** One request to `/stream` and its response. */
 export class Stream {
   readonly url: URL
   readonly signal: AbortSignal
@@ -36,7 +36,7 @@ export class Stream {
   }
 
   /** Requested sessions with their cursors. */
-  get places(): readonly string[] {
+  get positions(): readonly string[] {
     const { searchParams } = this.url
     const after = searchParams.getAll('after')
     return searchParams.getAll('session').map((sessionId, n) => `${sessionId} ${after[n]}`)

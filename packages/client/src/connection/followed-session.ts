@@ -75,7 +75,7 @@ export class FollowedSession implements Subscription {
     return this.#stream
   }
 
-  /** Whether it belongs into the next request. */
+  /** Whether the next request includes it. */
   get isReady(): boolean {
     return this.#cursor !== undefined && !this.#isClosed && !this.#hasFailed
   }
@@ -180,7 +180,7 @@ export class FollowedSession implements Subscription {
         if (this.#held.size > MAX_HELD_FRAMES) this.#stream?.break('entries are missing')
         return undefined
       case 'overlap':
-        return this.#stream?.break('what came overlaps what is there')
+        return this.#stream?.break('received entries overlap')
       case 'duplicate':
         return undefined
     }

@@ -28,7 +28,7 @@ describe('reconnecting', () => {
   test('backs off after each failure, and starts over after a success', async () => {
     vi.useFakeTimers()
     vi.spyOn(Math, 'random').mockReturnValue(1)
-    const { follower } = followed(connect(server, { backoff: { first: 100, longest: 350 } }))
+    const { follower } = followed(connect(server, { backoff: { firstMs: 100, longestMs: 350 } }))
     const wait = async () => {
       const { length } = server.requests
       let ms = 0
@@ -117,7 +117,9 @@ describe('reconnecting', () => {
     }
     vi.stubGlobal('document', document)
     onTestFinished(() => void vi.unstubAllGlobals())
-    const { follower, subscription } = followed(connect(server, { backoff: { first: 3_600_000, longest: 3_600_000 } }))
+    const { follower, subscription } = followed(
+      connect(server, { backoff: { firstMs: 3_600_000, longestMs: 3_600_000 } }),
+    )
     const first = await server.stream(1)
     first.open('s')
     first.caughtUp('s', 0)
@@ -144,13 +146,13 @@ describe('many sessions', () => {
   test('carries 40 sessions by one request, and 41 by two', async () => {
     const connection = connect(server)
     for (let n = 0; n < 20; n++) followed(connection, `s${n}`)
-    expect((await server.stream(2)).places).toHaveLength(20)
+    expect((await server.stream(2)).positions).toHaveLength(20)
     expect(server.streams[0]?.signal.aborted).toBe(true)
     for (let n = 20; n < 41; n++) followed(connection, `s${n}`)
     await expect
       .poll(() =>
         open()
-          .map(({ places }) => places.length)
+          .map(({ positions }) => positions.length)
           .sort(),
       )
       .toEqual([1, 40])
@@ -161,18 +163,18 @@ describe('many sessions', () => {
     const connection = connect(server)
     const names = Array.from({ length: 12 }, (_, n) => `${n}${'ü'.repeat(250)}`)
     for (const name of names) followed(connection, name)
-    const openPlaces = () => open().flatMap(({ places }) => places)
+    const openPlaces = () => open().flatMap(({ positions }) => positions)
     await expect.poll(() => openPlaces().sort()).toEqual(names.map(name => `${name} 0`).sort())
     expect(Math.max(...server.requests.map(({ path }) => path.length))).toBeLessThan(6_100)
-    expect(Math.max(...server.streams.map(({ places }) => places.length))).toBe(3)
+    expect(Math.max(...server.streams.map(({ positions }) => positions.length))).toBe(3)
   })
 
   test('has one request at a time while sessions join one after the other', async () => {
     vi.useFakeTimers()
-    let most = 0
+    let max = 0
     const fetch: typeof globalThis.fetch = (input, init) => {
       const reply = server.fetch(input, init)
-      most = Math.max(most, server.streams.filter(({ signal }) => !signal.aborted).length)
+      max = Math.max(max, server.streams.filter(({ signal }) => !signal.aborted).length)
       return reply
     }
     const connection = connect(server, { fetch })
@@ -182,9 +184,9 @@ describe('many sessions', () => {
       await vi.advanceTimersByTimeAsync(n * 6)
     }
     await vi.advanceTimersByTimeAsync(1_000)
-    expect(server.streams.at(-1)?.places).toHaveLength(8)
+    expect(server.streams.at(-1)?.positions).toHaveLength(8)
     expect(server.streams.length).toBeGreaterThan(3)
-    expect(most).toBe(1)
+    expect(max).toBe(1)
   })
 
   test('sends no request when a follower closes, and delivers nothing more to it', async () => {
@@ -207,20 +209,20 @@ describe('many sessions', () => {
 
   test('asks for sessions that join during and after a backoff', async () => {
     server.replies.push(new TypeError('no network'))
-    const connection = connect(server, { backoff: { first: 3_600_000, longest: 3_600_000 } })
+    const connection = connect(server, { backoff: { firstMs: 3_600_000, longestMs: 3_600_000 } })
     const a = followed(connection, 'a')
     await a.follower.until(() => a.subscription.status === 'offline')
     followed(connection, 'b')
-    expect((await server.stream(1)).places).toEqual(['a 0', 'b 0'])
+    expect((await server.stream(1)).positions).toEqual(['a 0', 'b 0'])
     followed(connection, 'c')
-    expect((await server.stream(2)).places).toEqual(['a 0', 'b 0', 'c 0'])
+    expect((await server.stream(2)).positions).toEqual(['a 0', 'b 0', 'c 0'])
   })
 
   test('lets two followers follow one session from different cursors', async () => {
     const connection = connect(server)
     const [one, other] = [followed(connection, 's'), followed(connection, 's', cursorOf(1))]
     const streams = [await server.stream(1), await server.stream(2)]
-    expect(streams.map(({ places }) => places)).toEqual([['s 0'], [`s ${cursorOf(1)}`]])
+    expect(streams.map(({ positions }) => positions)).toEqual([['s 0'], [`s ${cursorOf(1)}`]])
     for (const [n, stream] of streams.entries()) {
       stream.open('s', n)
       stream.entries('s', n, 2)
@@ -287,7 +289,7 @@ describe('leaving', () => {
     subscription.close()
     const { follower } = followed(connection)
     subscription.close()
-    await expect.poll(() => server.streams.at(-1)?.places).toEqual(['other 0', 's 0'])
+    await expect.poll(() => server.streams.at(-1)?.positions).toEqual(['other 0', 's 0'])
     server.streams.at(-1)?.open('s')
     server.streams.at(-1)?.entries('s', 0, 1)
     await follower.until(() => follower.all.length === 1)

@@ -118,7 +118,7 @@ export class MultiplexedStream {
     const timer = setInterval(() => this.#checkSilence(), 1000)
     for (const followed of members) {
       followed.forget()
-      followed.setStatus('connecting', 'asking')
+      followed.setStatus('connecting', 'opening the stream')
     }
     try {
       const headers = { accept: EVENTS }
@@ -146,7 +146,10 @@ export class MultiplexedStream {
       retryable,
       retryAfter,
     } = error instanceof ProtocolError
-      ? new RequestError({ code: 'protocol_error', message: `Is this a Millrace server? ${error.message}` })
+      ? new RequestError({
+          code: 'protocol_error',
+          message: `Expected a Millrace server: ${error.message}`,
+        })
       : failureOf(error)
     // Network and server errors are temporary.
     if (retryable) return { reason: message, retryAfter }
@@ -156,7 +159,7 @@ export class MultiplexedStream {
     if (isFinal || ++this.#unexpected === 2) {
       for (const followed of members) followed.fail({ code, message, retryable: !isFinal })
     }
-    return { reason: message, retryAfter: this.#unexpected > 1 ? this.context.backoff.longest : undefined }
+    return { reason: message, retryAfter: this.#unexpected > 1 ? this.context.backoff.longestMs : undefined }
   }
 
   async #read(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {

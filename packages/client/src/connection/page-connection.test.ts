@@ -11,7 +11,7 @@ describe('law 2: delivers frames in order', () => {
   test('replays, then goes live, each status with its reason', async () => {
     const { follower, subscription } = followed(connect(server))
     const stream = await server.stream(1)
-    expect(stream.places).toEqual(['s 0'])
+    expect(stream.positions).toEqual(['s 0'])
     stream.open('s')
     stream.entries('s', 0, 3)
     stream.caughtUp('s', 3)
@@ -33,7 +33,7 @@ describe('law 2: delivers frames in order', () => {
     await follower.until(() => follower.all.length === 1)
     end(first)
     const second = await server.stream(2)
-    expect(second.places).toEqual([`s ${cursorOf(2)}`])
+    expect(second.positions).toEqual([`s ${cursorOf(2)}`])
     expect(follower.statuses).toEqual(['connecting', 'catching-up', 'offline', 'connecting'])
     second.open('s', 2)
     second.entries('s', 2, 3)
@@ -75,7 +75,7 @@ describe('law 2: delivers frames in order', () => {
     first.entries('s', 2, 3)
     const second = await server.stream(2)
     expect(first.signal.aborted).toBe(true)
-    expect(second.places).toEqual([`s ${cursorOf(1)}`])
+    expect(second.positions).toEqual([`s ${cursorOf(1)}`])
     expect(follower.all).toEqual(['1 to 1'])
     second.open('s', 1)
     second.entries('s', 1, 3)
@@ -94,16 +94,16 @@ describe('law 2: delivers frames in order', () => {
   })
 
   test.each([
-    ['overlaps what is there', (s: FakeStreamServer['streams'][0]) => s.entries('s', 1, 3)],
-    ['says that it is caught up with what never came', (s: FakeStreamServer['streams'][0]) => s.caughtUp('s', 5)],
-    ['is no frame', (s: FakeStreamServer['streams'][0]) => s.raw('data: {"type":"what"}\n\n')],
-  ])('requests again what %s', async (_, say) => {
+    ['overlaps received entries', (s: FakeStreamServer['streams'][0]) => s.entries('s', 1, 3)],
+    ['reports caught-up with entries that were not sent', (s: FakeStreamServer['streams'][0]) => s.caughtUp('s', 5)],
+    ['sends an invalid frame', (s: FakeStreamServer['streams'][0]) => s.raw('data: {"type":"what"}\n\n')],
+  ])('reconnects a session if the stream %s', async (_, act) => {
     const { follower } = followed(connect(server))
     const stream = await server.stream(1)
     stream.open('s')
     stream.entries('s', 0, 2)
-    say(stream)
-    expect((await server.stream(2)).places).toEqual([`s ${cursorOf(2)}`])
+    act(stream)
+    expect((await server.stream(2)).positions).toEqual([`s ${cursorOf(2)}`])
     expect(follower.all).toEqual(['1 2 to 2'])
     expect(follower.statuses).not.toContain('live')
   })
@@ -114,7 +114,7 @@ describe('law 2: delivers frames in order', () => {
     const stream = await server.stream(1)
     stream.send({ type: 'truncated', sessionId: 's', floor: 0, incarnation: 'b' })
     stream.close()
-    expect((await server.stream(2)).places).toEqual([`s ${cursorOf(7, 'b')}`])
+    expect((await server.stream(2)).positions).toEqual([`s ${cursorOf(7, 'b')}`])
     expect(follower.all).toEqual(['snapshot 7'])
     expect(subscription.cursor).toBe(cursorOf(7, 'b'))
     expect(server.requests.map(({ path }) => path.split('?')[0])).toContain('/api/sessions/s')
@@ -124,7 +124,7 @@ describe('law 2: delivers frames in order', () => {
     server.answer = () => Response.json(snapshotAt(4))
     const follower = Object.assign(new RecordingFollower(), { messages: 20 })
     connect(server).follow('s/1', follower)
-    expect((await server.stream(1)).places).toEqual([`s/1 ${cursorOf(4)}`])
+    expect((await server.stream(1)).positions).toEqual([`s/1 ${cursorOf(4)}`])
     expect(server.requests[0]?.path).toBe('/api/sessions/s%2F1?messages=last:20')
   })
 })
@@ -157,7 +157,7 @@ describe('a session that cannot be followed', () => {
     const [a, b] = [followed(connection, 'a'), followed(connection, 'b')]
     await server.stream(1)
     const stream = await server.stream(2)
-    expect(stream.places).toEqual(['a 0', 'b 0'])
+    expect(stream.positions).toEqual(['a 0', 'b 0'])
     const error = { code: 'session_unknown', message: 'There is none.' }
     stream.send({ type: 'fail', sessionId: 'a', error, recoverable: false })
     stream.open('b')
@@ -165,7 +165,7 @@ describe('a session that cannot be followed', () => {
     await b.follower.until(() => b.follower.all.length === 1)
     expect(a.follower.all).toEqual(['failed session_unknown'])
     stream.close()
-    expect((await server.stream(3)).places).toEqual([`b ${cursorOf(1)}`])
+    expect((await server.stream(3)).positions).toEqual([`b ${cursorOf(1)}`])
   })
 
   test('reports a failure of the connection to all followers', async () => {
@@ -198,7 +198,7 @@ describe('a session that cannot be followed', () => {
     const { follower } = followed(connect(server, { headers, credentials: () => 'include' }))
     if (isComputed) {
       await server.stream(1)
-      expect(server.requests.map(asked => asked.headers.get('authorization'))).toEqual(['token 1', 'token 2'])
+      expect(server.requests.map(request => request.headers.get('authorization'))).toEqual(['token 1', 'token 2'])
     } else await follower.until(() => follower.failures.length === 1)
     expect(follower.failures.map(({ code }) => code)).toEqual(isComputed ? [] : ['unauthorized'])
   })
@@ -236,7 +236,7 @@ describe('a session that cannot be followed', () => {
     first.entries('s', 0, 2)
     first.send(fail)
     const second = await server.stream(2)
-    expect(second.places).toEqual([`s ${cursorOf(2)}`])
+    expect(second.positions).toEqual([`s ${cursorOf(2)}`])
     expect(server.requests.at(-1)?.headers.get('authorization')).toBe('token 2')
     expect(follower.failures).toEqual([])
     // Without any authorization, it does not retry.
@@ -260,7 +260,7 @@ describe('a session that cannot be followed', () => {
     onTestFinished(() => void vi.useRealTimers())
     vi.spyOn(Math, 'random').mockReturnValue(1)
     server.replies.push(...Array.from({ length: 5 }, reply))
-    const { follower, subscription } = followed(connect(server, { backoff: { first: 100, longest: 10_000 } }))
+    const { follower, subscription } = followed(connect(server, { backoff: { firstMs: 100, longestMs: 10_000 } }))
     await vi.advanceTimersByTimeAsync(50)
     expect(follower.failures).toEqual([])
     await vi.advanceTimersByTimeAsync(100)

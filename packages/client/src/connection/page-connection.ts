@@ -1,11 +1,12 @@
 import type { Connection, ConnectionStatus, Entry, Snapshot, Subscriber, Subscription } from '@millrace/protocol'
-import type { Backoff } from '@millrace/protocol/retry'
+import { BACKOFF, type Backoff } from '@millrace/protocol/retry'
 import { Listeners } from '../notify/listeners.ts'
-import { Api, type ApiOptions, BACKOFF } from './api.ts'
+import { Api, type ApiOptions } from './api.ts'
 import { type EntryIterator, iterateEntries } from './entry-iterator.ts'
 import { type ConnectionContext, FollowedSession } from './followed-session.ts'
 import { MultiplexedStream } from './multiplexed-stream.ts'
 
+/** Options of `createConnection`. */
 export interface ConnectionOptions extends ApiOptions {
   /** The sessions that a loop over the connection reads. */
   readonly session?: string | readonly string[] | undefined
@@ -13,6 +14,7 @@ export interface ConnectionOptions extends ApiOptions {
   readonly after?: string | { readonly [sessionId: string]: string }
   /** Gets the snapshot after which the loop continues, if its position was trimmed from the log. Without it, the loop throws. */
   readonly onSnapshot?: (snapshot: Snapshot, sessionId: string) => void
+  /** Delays before a reconnect, in ms. @default { firstMs: 250, longestMs: 10_000 } */
   readonly backoff?: Partial<Backoff>
   /** Whether to read every entry as it was written, discarded ones included, to inspect a session. @default false */
   readonly whole?: boolean
@@ -66,6 +68,7 @@ export class PageConnection implements ChatConnection, AsyncIterable<SessionEntr
     return context
   }
 
+  /** Follows a session. Requests of several sessions share a connection. */
   follow(sessionId: string, follower: Subscriber, after?: string): Subscription {
     return this.#follow(this.#context, sessionId, follower, after)
   }

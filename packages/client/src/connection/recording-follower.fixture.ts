@@ -54,7 +54,7 @@ export class RecordingFollower implements Subscriber {
 
 /** Connects to the fake server. Closes with the test. */
 export function connect(server: FakeStreamServer, options: ConnectionOptions = {}): PageConnection {
-  const connection = createConnection({ fetch: server.fetch, backoff: { first: 2, longest: 8 }, ...options })
+  const connection = createConnection({ fetch: server.fetch, backoff: { firstMs: 2, longestMs: 8 }, ...options })
   onTestFinished(() => connection.close())
   return connection
 }

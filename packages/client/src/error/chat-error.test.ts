@@ -4,17 +4,20 @@ import { chatErrorOf, failureOf, RequestError } from './chat-error.ts'
 describe('chatErrorOf', () => {
   test('keeps the code and message of a refusal', () => {
     const refused = new RequestError({ code: 'run_busy', message: 'It runs.', retryable: true }, 409)
-    const told = { code: 'run_busy', message: 'It runs.', source: 'send', recoverable: true, retryable: true }
-    expect(chatErrorOf(refused, 'send')).toEqual(told)
-    expect(chatErrorOf({ ...told, source: undefined }, 'send', { runId: 'r' })).toEqual({
-      ...told,
+    const errorFields = { code: 'run_busy', message: 'It runs.', source: 'send', recoverable: true, retryable: true }
+    expect(chatErrorOf(refused, 'send')).toEqual(errorFields)
+    expect(chatErrorOf({ ...errorFields, source: undefined }, 'send', { runId: 'r' })).toEqual({
+      ...errorFields,
       details: { runId: 'r' },
     })
   })
 
   test('marks an error as not recoverable', () => {
-    const gone = { code: 'session_unknown', message: 'There is none.' }
-    expect(chatErrorOf(gone, 'stream', undefined, false)).toMatchObject({ recoverable: false, retryable: false })
+    const unknownSession = { code: 'session_unknown', message: 'There is none.' }
+    expect(chatErrorOf(unknownSession, 'stream', undefined, false)).toMatchObject({
+      recoverable: false,
+      retryable: false,
+    })
   })
 
   test('gives an error of the page the code client_failed', () => {

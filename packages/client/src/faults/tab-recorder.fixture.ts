@@ -50,7 +50,7 @@ export class TabRecorder implements ChatCallbacks {
     if (head > 0) this.first ??= head
     const texts = new Map<string, { message: Message; text: string; key: string }>()
     for (const message of messages) {
-      // The same object has the same text.
+      // Caches the text of each object.
       const isSame = this.#seen.get(message.id) === message
       for (const part of message.parts) {
         if (part.type !== 'text' && part.type !== 'reasoning') continue

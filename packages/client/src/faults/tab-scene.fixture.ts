@@ -69,8 +69,8 @@ export class TabScene extends ScheduleScene<InProcessServer> {
   }
 
   /** Ends all faults. */
-  calm(): void {
-    for (const tab of this.tabs) tab.calm()
+  stopFaults(): void {
+    for (const tab of this.tabs) tab.stopFaults()
   }
 
   async leave(): Promise<void> {

@@ -6,7 +6,7 @@ import { TabScene } from './tab-scene.fixture.ts'
 import { TabScript } from './tab-script.fixture.ts'
 import { verdict } from './tab-verdict.fixture.ts'
 
-/** Possible faults. A fault that stands here more often is drawn more often. */
+/** Possible faults. Repeated entries are drawn more often. */
 const FAULTS = [
   'cut-at',
   'cut-at',
@@ -53,7 +53,7 @@ export async function playTabSchedule(
       ...Array.from({ length: random.below(3) }, () => join(scene, isOver)),
       ...(random.below(3) === 0 ? [read(scene, isOver)] : []),
     ])
-    scene.calm()
+    scene.stopFaults()
     const heads = new Map<string, number>()
     for (const sessionId of sessionIds) heads.set(sessionId, (await server.manager.getInfo(sessionId))?.head ?? 0)
     await scene.until('all tabs have caught up', () => isCaughtUp(scene, heads))

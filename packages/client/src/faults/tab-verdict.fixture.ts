@@ -140,8 +140,8 @@ function callbackProblems(tab: Tab, log: StoredLog, isFirst: boolean): string[] 
   for (const [name, count] of calls) if (count > 1) problems.push(`the call ${name} was reported ${count} times`)
   if (isRemoved) return problems
   for (const [name, count] of data) {
-    const most = entries.filter(({ chunk }) => isData(chunk) && name === nameOf(chunk)).length
-    if (count > most) problems.push(`${name} was reported ${count} times, and written ${most} times`)
+    const maxCount = entries.filter(({ chunk }) => isData(chunk) && name === nameOf(chunk)).length
+    if (count > maxCount) problems.push(`${name} was reported ${count} times, and written ${maxCount} times`)
   }
   // A tab that took a snapshot reports nothing from before it.
   if (!isFirst || tab.snapshots.has(sessionId)) return problems
@@ -167,9 +167,9 @@ function toolProblems({ ran }: TabScene): string[] {
   const problems: string[] = []
   for (const [toolCallId, tabs] of ran) {
     const different = new Set(tabs)
-    const most = 1 + tabs.reduce((sum, { absences }) => sum + absences, 0)
+    const maxCount = 1 + tabs.reduce((sum, { absences }) => sum + absences, 0)
     if (different.size > 1) problems.push(`${toolCallId} ran in ${different.size} tabs`)
-    if (tabs.length > most) problems.push(`${toolCallId} ran ${tabs.length} times`)
+    if (tabs.length > maxCount) problems.push(`${toolCallId} ran ${tabs.length} times`)
   }
   return problems
 }

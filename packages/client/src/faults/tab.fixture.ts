@@ -9,7 +9,7 @@ import type { RequestError } from '../error/chat-error.ts'
 import { TabRecorder } from './tab-recorder.fixture.ts'
 import { tampering } from './tamper.fixture.ts'
 
-const BACKOFF = { first: 4, longest: 60 }
+const BACKOFF = { firstMs: 4, longestMs: 60 }
 
 export interface TabOptions {
   readonly name: string
@@ -113,7 +113,7 @@ export class Tab {
   }
 
   /** Ends all faults of this tab. */
-  calm(): void {
+  stopFaults(): void {
     this.gate.refuse(false)
     for (const link of this.gate.links) link.set({ down: { cutAt: Infinity, resetAt: Infinity } })
     this.gate.resume()

@@ -93,7 +93,7 @@ export class History {
   #foldBefore(sequence: number): Fold {
     const { base } = this
     if (base && sequence < base.head) {
-      const message = `rewind to ${sequence}: expected a view from there or before, found one of ${base.head}`
+      const message = `rewind to ${sequence}: expected a view from there or before, found one at ${base.head}`
       throw new ProtocolError('invalid-view', message)
     }
     const count = this.indexAt(sequence) + 1

@@ -40,7 +40,7 @@ export class RecordingDecoder {
     return this.#entries
   }
 
-  /** @throws a `ProtocolError` with the number of an invalid line. */
+  /** Decodes the next piece of the file. @throws a `ProtocolError` with the number of an invalid line. */
   push(text: string): void {
     for (const line of this.#lines.push(text)) this.#take(line)
     if (this.#lines.length <= this.#maxLineLength) return

@@ -24,7 +24,7 @@ test('receives each entry once despite cut streams, and folds to what the chat s
   const connection = createConnection({
     api: 'http://localhost:4400/api',
     fetch: server.fetch,
-    backoff: { first: 1, longest: 5 },
+    backoff: { firstMs: 1, longestMs: 5 },
     whole: true,
   })
   const chat = server.chat({ session: 's', connection })
@@ -71,7 +71,7 @@ test('continues from its cursor after a stop', async () => {
   await until(log, ({ status }) => status === 'idle')
   log.start()
   const second = await server.stream(2)
-  expect(second.places).toEqual([`s ${cursorOf(3)}`])
+  expect(second.positions).toEqual([`s ${cursorOf(3)}`])
   second.open('s', 3)
   second.entries('s', 3, 4)
   await until(log, ({ count }) => count === 4)
@@ -91,7 +91,7 @@ test('starts over from a snapshot as base if the log was trimmed', async () => {
   expect(log.entries).toEqual([])
   expect(log.base?.head).toBe(7)
   const second = await server.stream(2)
-  expect(second.places).toEqual([`s ${cursorOf(7, 'b')}`])
+  expect(second.positions).toEqual([`s ${cursorOf(7, 'b')}`])
 })
 
 test('gets a snapshot after a rewind to before its base', async () => {

@@ -4,7 +4,9 @@ import { FLUSH_MS, FlushScheduler } from '../notify/flush-scheduler.ts'
 import { Listeners } from '../notify/listeners.ts'
 import { History } from './history.ts'
 
+/** Options of a session log. */
 export interface SessionLogOptions {
+  /** Id of the session. */
   readonly sessionId: string
   /** Connection to follow, created with `whole: true` to get every entry as it was written. Undefined for a recording. */
   readonly connection?: ChatConnection | undefined

@@ -94,7 +94,7 @@ describe('notifications', () => {
     store.apply([log.entry({ type: 'text-start', id: 'two' })])
     const [one, two] = store.message(AGENT_MESSAGE)?.parts.map(({ key }) => key) ?? []
     const others = store.messageIds.filter(id => id !== AGENT_MESSAGE).map(id => countCalls(store, ['message', id]))
-    const own = countCalls(store, ['message', AGENT_MESSAGE])
+    const agentMessageCalls = countCalls(store, ['message', AGENT_MESSAGE])
     const parts = [one, two].map(key => countCalls(store, ['part', AGENT_MESSAGE, key as string]))
     const rest = (['order', 'pendings', 'state', 'output', 'structured', 'ledger'] as const).map(name => {
       void store.messageIds
@@ -103,7 +103,7 @@ describe('notifications', () => {
     })
     store.apply([log.delta('x', 'one')])
     expect(others.filter(({ n }) => n > 0)).toEqual([])
-    expect([own.n, ...parts.map(({ n }) => n)]).toEqual([1, 1, 0])
+    expect([agentMessageCalls.n, ...parts.map(({ n }) => n)]).toEqual([1, 1, 0])
     expect(rest[0]?.n).toBe(0)
     expect(rest[1]?.n).toBe(0)
     expect(rest.slice(2).map(({ n }) => n)).toEqual([0, 0, 0, 0])
@@ -259,11 +259,11 @@ describe('identity of values', () => {
       ...log.startText(),
       log.delta('a'),
     ])
-    const [user, own, ids] = [store.message('m'), store.message(AGENT_MESSAGE), store.messageIds]
+    const [user, agentMessage, ids] = [store.message('m'), store.message(AGENT_MESSAGE), store.messageIds]
     const view: View = JSON.parse(JSON.stringify(store.view()))
     store.restore(view)
     expect(store.message('m')).toBe(user)
-    expect(store.message(AGENT_MESSAGE)).toBe(own)
+    expect(store.message(AGENT_MESSAGE)).toBe(agentMessage)
     expect(store.messageIds).toBe(ids)
     store.apply([log.delta('b')])
     expect(store.message('m')).toBe(user)

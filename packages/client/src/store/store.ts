@@ -3,6 +3,7 @@ import {
   type Entry,
   Fold,
   type Json,
+  type LedgerView,
   type Message,
   type Part,
   type Pending,
@@ -13,7 +14,6 @@ import {
   type ToolPart,
   type View,
 } from '@millrace/protocol'
-import type { LedgerView } from '@millrace/protocol/internal'
 import { FLUSH_MS, FlushScheduler } from '../notify/flush-scheduler.ts'
 import { Listeners } from '../notify/listeners.ts'
 import { LocalMessages, queuedMessages } from './local-messages.ts'
@@ -44,6 +44,7 @@ class ReadCache {
   }
 }
 
+/** Options of a store. */
 export interface StoreOptions {
   /** Minimum interval between notifications, in ms. @default 16 */
   readonly flushInterval?: number | undefined

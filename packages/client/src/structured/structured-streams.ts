@@ -37,6 +37,7 @@ export class StructuredStreams {
     return this.#value
   }
 
+  /** Returns an object by its id. */
   get(streamId: string): StructuredState | undefined {
     return this.#objects.get(streamId)?.read()
   }

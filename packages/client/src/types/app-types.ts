@@ -22,7 +22,7 @@ interface AnyTypes extends AppTypes {
 }
 
 /** Types of `typeof app`, or the defaults. */
-export type TypesOf<A> = A extends { readonly '~types'?: infer Types }
+export type AppTypesOf<A> = A extends { readonly '~types'?: infer Types }
   ? Exclude<Types, undefined> extends AppTypes
     ? Exclude<Types, undefined>
     : AnyTypes
@@ -33,20 +33,20 @@ export interface AppWith<A, More extends Partial<AppTypes>> {
   readonly '~types'?: {
     readonly [Kind in keyof AppTypes]: Kind extends keyof More
       ? Kind extends 'tools' | 'data' | 'structured'
-        ? Omit<TypesOf<A>[Kind], keyof More[Kind]> & More[Kind]
-        : TypesOf<A>[Kind] | More[Kind]
-      : TypesOf<A>[Kind]
+        ? Omit<AppTypesOf<A>[Kind], keyof More[Kind]> & More[Kind]
+        : AppTypesOf<A>[Kind] | More[Kind]
+      : AppTypesOf<A>[Kind]
   }
 }
 
 /** Names of the agents of an app. */
-export type AgentName<A = unknown> = TypesOf<A>['agents']
+export type AgentName<A = unknown> = AppTypesOf<A>['agents']
 
 /** Names of the workflows of an app. */
-export type WorkflowName<A = unknown> = TypesOf<A>['workflows']
+export type WorkflowName<A = unknown> = AppTypesOf<A>['workflows']
 
 /** Names of the known tools of an app. `never` if unknown. */
-export type NamedTool<A = unknown> = keyof TypesOf<A>['tools'] & string
+export type NamedTool<A = unknown> = keyof AppTypesOf<A>['tools'] & string
 
 /** Names of the tools of an app. Any string if unknown. */
 export type ToolName<A = unknown> = [NamedTool<A>] extends [never] ? string : NamedTool<A>
@@ -57,8 +57,8 @@ export type ToolInput<A, Name extends ToolName<A>> = FieldOf<A, Name, 'input'>
 /** Output of a tool. */
 export type ToolOutput<A, Name extends ToolName<A>> = FieldOf<A, Name, 'output'>
 
-type FieldOf<A, Name, Field extends string> = Name extends keyof TypesOf<A>['tools']
-  ? OrJson<TypesOf<A>['tools'][Name] extends { readonly [F in Field]: infer Value } ? Value : unknown>
+type FieldOf<A, Name, Field extends string> = Name extends keyof AppTypesOf<A>['tools']
+  ? OrJson<AppTypesOf<A>['tools'][Name] extends { readonly [F in Field]: infer Value } ? Value : unknown>
   : Json
 
 /** Replaces `unknown` by `Json`. */
@@ -75,11 +75,12 @@ export interface ClientToolContext {
 /** Runs a call of a client tool. The model gets what it throws as an error. */
 export type ClientTool = (input: never, context: ClientToolContext) => unknown
 
+/** Client tools by name. */
 export type ClientTools = { readonly [name: string]: ClientTool }
 
 /** Names of the client tools of an app. */
 export type ClientToolName<A = unknown> = {
-  [Name in NamedTool<A>]: true extends ClientOf<TypesOf<A>['tools'][Name]> ? Name : never
+  [Name in NamedTool<A>]: true extends ClientOf<AppTypesOf<A>['tools'][Name]> ? Name : never
 }[NamedTool<A>]
 
 type ClientOf<T> = T extends { readonly client: infer Client } ? Client : never
@@ -95,4 +96,6 @@ export type ClientToolsOf<A = unknown> = [ClientToolName<A>] extends [never]
     }
 
 /** State shared by agents and clients. Undefined until it is set. */
-export type StateOf<A = unknown> = ([TypesOf<A>['state']] extends [never] ? Json : TypesOf<A>['state']) | undefined
+export type StateOf<A = unknown> =
+  | ([AppTypesOf<A>['state']] extends [never] ? Json : AppTypesOf<A>['state'])
+  | undefined

@@ -1,6 +1,7 @@
 export type {
   AgentName,
   AppTypes,
+  AppTypesOf,
   AppWith,
   ClientTool,
   ClientToolContext,
@@ -11,17 +12,16 @@ export type {
   ToolInput,
   ToolName,
   ToolOutput,
-  TypesOf,
   WorkflowName,
 } from './app-types.ts'
 export type {
   ChatData,
   ChatDataOf,
   DataPartOf,
+  DeepPartial,
   MessageOf,
-  Partially,
   PartOf,
   StructuredOf,
   ToolPartOf,
-  Unnamed,
+  UndeclaredName,
 } from './parts.ts'

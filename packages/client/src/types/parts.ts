@@ -1,23 +1,23 @@
-// Messages, parts and data with the types of an app. Unknown names stay in the unions as `Unnamed`, so that a comparison with a known
+// Messages, parts and data with the types of an app. Unknown names stay in the unions as `UndeclaredName`, so that a comparison with a known
 // name narrows the type, and a fallback for unknown ones still compiles.
 
 import type { Json, Message, Part, StructuredObject, ToolPart, ToolState } from '@millrace/protocol'
-import type { NamedTool, OrJson, ToolInput, ToolName, ToolOutput, TypesOf } from './app-types.ts'
+import type { AppTypesOf, NamedTool, OrJson, ToolInput, ToolName, ToolOutput } from './app-types.ts'
 
 declare const unnamed: unique symbol
 
 /** A name that the app does not declare. It overlaps with no declared name. */
-export type Unnamed<Before extends string = ''> = `${Before}${string & { readonly [unnamed]: true }}`
+export type UndeclaredName<Before extends string = ''> = `${Before}${string & { readonly [unnamed]: true }}`
 
 /** Part of a value while it streams. */
-export type Partially<T> = T extends string
+export type DeepPartial<T> = T extends string
   ? string
   : T extends readonly (infer Item)[]
-    ? Partially<Item>[]
+    ? DeepPartial<Item>[]
     : T extends object
       ? string extends keyof T
-        ? { -readonly [Key in keyof T]: Partially<T[Key]> }
-        : { -readonly [Key in keyof T]?: Partially<T[Key]> }
+        ? { -readonly [Key in keyof T]: DeepPartial<T[Key]> }
+        : { -readonly [Key in keyof T]?: DeepPartial<T[Key]> }
       : T
 
 type Without<T, Key extends PropertyKey> = { readonly [K in keyof T as K extends Key ? never : K]: T[K] }
@@ -32,7 +32,7 @@ interface TypedCall<Name, State, Input, Output> extends Without<ToolPart, 'toolN
 
 /** A tool call. Its input is complete and valid unless it streams or the call failed. */
 type CallOf<Name, Input, Output> =
-  | TypedCall<Name, 'input-streaming' | 'output-error', Partially<Input>, Output>
+  | TypedCall<Name, 'input-streaming' | 'output-error', DeepPartial<Input>, Output>
   | TypedCall<Name, Exclude<ToolState, 'input-streaming' | 'output-error'>, Input, Output>
 
 /** A tool call, discriminated by `toolName`. */
@@ -40,20 +40,20 @@ export type ToolPartOf<A = unknown> = [NamedTool<A>] extends [never]
   ? ToolPart
   :
       | { [Name in NamedTool<A>]: CallOf<Name, Input<A, Name>, Output<A, Name>> }[NamedTool<A>]
-      | TypedCall<Unnamed, ToolState, Json, Json>
+      | TypedCall<UndeclaredName, ToolState, Json, Json>
 
 type Input<A, Name> = ToolInput<A, Name & ToolName<A>>
 type Output<A, Name> = ToolOutput<A, Name & ToolName<A>>
 
-type DataName<A> = keyof TypesOf<A>['data'] & string
-type DataAt<A, Name> = Name extends keyof TypesOf<A>['data'] ? OrJson<TypesOf<A>['data'][Name]> : Json
+type DataName<A> = keyof AppTypesOf<A>['data'] & string
+type DataAt<A, Name> = Name extends keyof AppTypesOf<A>['data'] ? OrJson<AppTypesOf<A>['data'][Name]> : Json
 
 /** A type with data for each data name of the app. */
 type DataAs<A, Whole> = [DataName<A>] extends [never]
   ? Whole
   :
       | { [Name in DataName<A>]: Typed<Whole, `data-${Name}`, DataAt<A, Name>> }[DataName<A>]
-      | Typed<Whole, Unnamed<'data-'>, Json>
+      | Typed<Whole, UndeclaredName<'data-'>, Json>
 
 type Typed<Whole, Type, Data> = Without<Whole, 'type' | 'data'> & { readonly type: Type; readonly data: Data }
 
@@ -84,17 +84,19 @@ interface TypedMessage<A> extends Without<Message, 'parts'> {
   readonly parts: readonly PartOf<A>[]
 }
 
-type DataType<A> = keyof TypesOf<A>['structured'] & string
-type StructuredAt<A, Name> = Name extends keyof TypesOf<A>['structured'] ? OrJson<TypesOf<A>['structured'][Name]> : Json
+type DataType<A> = keyof AppTypesOf<A>['structured'] & string
+type StructuredAt<A, Name> = Name extends keyof AppTypesOf<A>['structured']
+  ? OrJson<AppTypesOf<A>['structured'][Name]>
+  : Json
 
 /** A structured object, discriminated by `dataType`. It is complete when `status` is `done`. */
 export type StructuredOf<A = unknown> = [DataType<A>] extends [never]
   ? StructuredObject
   :
       | { [Name in DataType<A>]: StructuredAs<Name, StructuredAt<A, Name>> }[DataType<A>]
-      | Structured<Unnamed, StructuredObject['status'], Json>
+      | Structured<UndeclaredName, StructuredObject['status'], Json>
 
-type StructuredAs<Name, Data> = Structured<Name, 'streaming', Partially<Data>> | Structured<Name, 'done', Data>
+type StructuredAs<Name, Data> = Structured<Name, 'streaming', DeepPartial<Data>> | Structured<Name, 'done', Data>
 
 interface Structured<Name, Status, Data> extends Without<StructuredObject, 'dataType' | 'status' | 'data'> {
   readonly dataType: Name

@@ -1,7 +1,7 @@
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { AgUiDecoder } from './decoder.ts'
-import type { AgUiEvent } from './event.ts'
+import type { AgUiEvent } from './types.ts'
 
 const STARTED: AgUiEvent = { type: 'RUN_STARTED', threadId: 't', runId: 'r' }
 const FINISHED: AgUiEvent = { type: 'RUN_FINISHED', threadId: 't', runId: 'r' }

@@ -1,7 +1,7 @@
 import type { Chunk, WriterOrigin } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { AgUiEncoder, type AgUiEncoderOptions } from './encoder.ts'
-import type { AgUiEvent } from './event.ts'
+import type { AgUiEvent } from './types.ts'
 
 const ROOT: WriterOrigin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'boss', step: 1 }
 const CHILD: WriterOrigin = { ...ROOT, lane: 'sub', agentId: 's', agentType: 'helper' }

@@ -1,17 +1,14 @@
 import type { Usage } from '@millrace/protocol'
-import {
-  type Chunk,
-  type ChunkOf,
-  DraftTracker,
-  type Json,
-  type LaneId,
-  messageIdOf,
-  type Origin,
-  type RunStatus,
-} from '@millrace/protocol'
+import { type Chunk, type ChunkOf, type Json, messageIdOf, type Origin, type RunStatus } from '@millrace/protocol'
+import { DraftTracker, type LaneId } from '@millrace/protocol/internal'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import { laneOf } from '../dialect/lane.ts'
-import type { AgUiUsage } from './event.ts'
+import { annotated, annotatedEnd } from './event-to-chunk.ts'
+import { PendingInterrupts } from './interrupts.ts'
+import { OpenParts } from './open-parts.ts'
+import { type AgUiDraft, AgUiToolCalls, type RunAgent } from './tool-calls.ts'
+import { messageOf, Transcript } from './transcript.ts'
+import type { AgUiUsage } from './types.ts'
 import {
   type AgUiEvent,
   type AgUiMessage,
@@ -22,20 +19,16 @@ import {
   extension,
   PROTOCOL_VERSION,
   withGuestMetadata,
-} from './event.ts'
-import { annotated, annotatedEnd } from './event-to-chunk.ts'
-import { PendingInterrupts } from './interrupts.ts'
-import { OpenParts } from './open-parts.ts'
-import { type AgUiDraft, AgUiToolCalls, type RunAgent } from './tool-calls.ts'
-import { messageOf, Transcript } from './transcript.ts'
+} from './types.ts'
 
+/** Options of an encoder for AG-UI. */
 export interface AgUiEncoderOptions {
   /** The id of the run, if it is known before its first chunk. */
   readonly runId?: string
   /** The client's ids of the thread and the run. They are sent back to it. */
   readonly echo?: { readonly threadId: string; readonly runId: string; readonly parentRunId?: string | undefined }
   /** Messages and state before the run, if already known. */
-  readonly before?: AgUiBefore
+  readonly before?: AgUiHistory
   /** Calls whose results came from this client. */
   readonly results?: ReadonlySet<string>
   /** How client tool calls are sent: as pending calls or as interrupts. @default 'pending' */
@@ -45,7 +38,7 @@ export interface AgUiEncoderOptions {
 }
 
 /** Messages and state before a run. */
-export interface AgUiBefore {
+export interface AgUiHistory {
   /** Required to encode a discard, which sends all remaining messages. */
   readonly messages: readonly AgUiMessage[]
   /** Whether the client does not have these messages. @default false */
@@ -74,7 +67,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
   readonly #pendings = new PendingInterrupts()
   readonly #usage = new UsageByModel()
   #transcript: Transcript | undefined
-  #before: AgUiBefore | undefined
+  #before: AgUiHistory | undefined
   readonly #calls: AgUiToolCalls
   readonly #drafts = new DraftTracker<AgUiDraft>(({ lane }) => ({ lane, messages: new Map(), calls: new Set() }))
 
@@ -86,7 +79,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
   }
 
   /** Sets the messages and state before the run. Call it before the first `encode`. */
-  setBefore(before: AgUiBefore): void {
+  setBefore(before: AgUiHistory): void {
     this.#before = before
     this.#transcript = new Transcript(before.messages)
     this.#calls.transcript = this.#transcript

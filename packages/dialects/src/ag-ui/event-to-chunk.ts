@@ -1,18 +1,18 @@
 import type { Chunk, Json } from '@millrace/protocol'
 import { supplementOf } from '../dialect/supplement.ts'
 import type { ToolResultChunk } from '../dialect/tool-result.ts'
-import { type AgUiEvent, withSupplement } from './event.ts'
+import { type AgUiEvent, withSupplement } from './types.ts'
 
 /** Values from earlier events that an event refers to. */
 export interface EventContext {
   /** Id of the part of the event. */
   readonly id: string
-  /** Of a call whose arguments are complete. */
+  /** The call, once its arguments are complete. */
   readonly toolName: string
   readonly input: Json
   /** The parsed result of a call. */
   readonly output: Json
-  /** Of a sub-agent, from its start event. */
+  /** The sub-agent, from its start event. */
   readonly agentType: string
   readonly toolCallId: string
 }

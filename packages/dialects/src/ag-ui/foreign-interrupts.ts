@@ -2,7 +2,7 @@
 
 import type { Chunk, JsonObject, PendingRef, Question } from '@millrace/protocol'
 import { expectArray, expectObject, expectString } from '../dialect/validate.ts'
-import type { AgUiInterrupt, EventOf } from './event.ts'
+import type { AgUiInterrupt, EventOf } from './types.ts'
 
 /** Whether a person has to respond to an interrupt. False for a call of a client tool: the open call already says so. */
 export const needsPerson = ({ reason, toolCallId, metadata }: AgUiInterrupt): boolean =>

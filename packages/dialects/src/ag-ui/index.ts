@@ -1,25 +1,24 @@
 import type { Dialect } from '../dialect/dialect.ts'
 import { AgUiDecoder } from './decoder.ts'
 import { AgUiEncoder, type AgUiEncoderOptions } from './encoder.ts'
-import type { AgUiEvent } from './event.ts'
+import type { AgUiEvent } from './types.ts'
 
-export { type AgUiBefore, AgUiEncoder, type AgUiEncoderOptions } from './encoder.ts'
-export {
-  type AgUiContent,
-  type AgUiEvent,
-  type AgUiInterrupt,
-  type AgUiMessage,
-  type AgUiMetadata,
-  type AgUiOutcome,
-  type AgUiToolCall,
-  type AgUiUsage,
-  type EventOf,
-  EXTENSION,
-} from './event.ts'
-export { type AgUiResume, answerFromResume, questionIdOf } from './interrupts.ts'
+export { AgUiEncoder, type AgUiEncoderOptions, type AgUiHistory } from './encoder.ts'
+export type { AgUiResume } from './interrupts.ts'
 export { aguiMessagesOf } from './messages.ts'
 export { type Resumable, type ResumableOptions, resumable } from './resumable.ts'
 export { type AgUiOptions, AgUiServer, type AgUiTool, agUi } from './server.ts'
+export type {
+  AgUiContent,
+  AgUiEvent,
+  AgUiInterrupt,
+  AgUiMessage,
+  AgUiMetadata,
+  AgUiOutcome,
+  AgUiToolCall,
+  AgUiUsage,
+  EventOf,
+} from './types.ts'
 
 /** The events of AG-UI. */
 export const agUiDialect: Dialect<AgUiEvent, AgUiEncoderOptions> = {

@@ -5,7 +5,7 @@ import { isObject } from '@millrace/protocol/internal'
 import type { ClientAnswer } from '../dialect/client-request.ts'
 import { defined } from '../dialect/fields.ts'
 import { isToolResult } from '../dialect/tool-result.ts'
-import type { AgUiInterrupt } from './event.ts'
+import type { AgUiInterrupt } from './types.ts'
 
 const APPROVAL = 'approval:'
 

@@ -1,7 +1,7 @@
 import type { Message, ToolPart, View } from '@millrace/protocol'
-import type { AgUiMessage, AgUiToolCall } from './event.ts'
 import { resultText, UNSETTLED_RESULT } from './event-to-chunk.ts'
 import { messageOf } from './transcript.ts'
+import type { AgUiMessage, AgUiToolCall } from './types.ts'
 
 interface MessageRow {
   readonly at: number

@@ -1,8 +1,8 @@
 // The open parts of a stream. AG-UI requires all of them to be closed before a run ends, by the agent that opened them.
 
 import type { Json } from '@millrace/protocol'
-import { type AgUiEvent, type AgUiInterrupt, derived, type EventOf } from './event.ts'
 import { jsonOf } from './event-to-chunk.ts'
+import { type AgUiEvent, type AgUiInterrupt, derived, type EventOf } from './types.ts'
 
 type Role = 'assistant' | 'reasoning'
 type Annotate = (event: AgUiEvent) => AgUiEvent
@@ -149,8 +149,12 @@ export class OpenParts {
   endAll(interrupts: readonly AgUiInterrupt[] | undefined): AgUiEvent[] {
     const events = this.#close(() => true)
     for (const subagentRunId of [...this.#agents.keys()].reverse()) {
-      const own = interrupts?.filter(interrupt => interrupt.subagentRunId === subagentRunId).map(({ id }) => id) ?? []
-      const outcome = { type: 'suspended', ...(own.length > 0 && { interruptIds: own }) } as const
+      const subagentInterrupts =
+        interrupts?.filter(interrupt => interrupt.subagentRunId === subagentRunId).map(({ id }) => id) ?? []
+      const outcome = {
+        type: 'suspended',
+        ...(subagentInterrupts.length > 0 && { interruptIds: subagentInterrupts }),
+      } as const
       events.push(
         derived(
           interrupts

@@ -64,16 +64,16 @@ test('fails the run after a refusal or too many attempts (law 7)', async () => {
     const body = await resumableResponse({ first: async () => reply(undefined, 200), reconnect, retries: 1 })
     return (await body.text()).trim().split('\n\n').at(-1)
   }
-  const gone = await lastFrame(async () => new Response('', { status: 404 }))
-  expect(gone).toContain('"RUN_ERROR"')
-  expect(gone).toContain('HTTP 404')
+  const notFound = await lastFrame(async () => new Response('', { status: 404 }))
+  expect(notFound).toContain('"RUN_ERROR"')
+  expect(notFound).toContain('HTTP 404')
   expect(await lastFrame(() => Promise.reject(new TypeError('fetch failed')))).toContain('could not be resumed')
 })
 
 test('reconnects when a connection goes silent', async () => {
-  const silent = new Response(new ReadableStream(), { headers: { 'x-run-id': 'r' } })
+  const emptyResponse = new Response(new ReadableStream(), { headers: { 'x-run-id': 'r' } })
   const body = await resumableResponse({
-    first: async () => silent,
+    first: async () => emptyResponse,
     reconnect: async ({ after }) => reply(after),
     silenceMs: 5,
   })
@@ -82,9 +82,9 @@ test('reconnects when a connection goes silent', async () => {
 
 test('does not reconnect after an abort', async () => {
   const aborter = new AbortController()
-  const silent = new Response(new ReadableStream(), { headers: { 'x-run-id': 'r' } })
+  const emptyResponse = new Response(new ReadableStream(), { headers: { 'x-run-id': 'r' } })
   const reconnect = () => Promise.reject(new Error('asked again'))
-  const body = await resumableResponse({ first: async () => silent, reconnect, signal: aborter.signal })
+  const body = await resumableResponse({ first: async () => emptyResponse, reconnect, signal: aborter.signal })
   const read = body.text()
   aborter.abort()
   await expect(read).rejects.toMatchObject({ name: 'AbortError' })

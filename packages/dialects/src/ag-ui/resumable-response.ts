@@ -4,7 +4,7 @@ import { ProtocolError } from '@millrace/protocol'
 import { RetryDelay, reconnecting } from '@millrace/protocol/retry'
 import type { WireEvent } from '../http/event-reader.ts'
 import { markedEvents, RECONNECT, StreamMarks } from '../http/resumable-stream.ts'
-import type { AgUiEvent } from './event.ts'
+import type { AgUiEvent } from './types.ts'
 
 /** How to send a request and how to resume it. */
 export interface ResumableRequest {
@@ -61,7 +61,7 @@ async function* framesOf(
     return yield* markedEvents(response.body, { marks, delay, parse: frameOf, isLast, silenceMs, signal })
   }
   const isFinal = (error: unknown) => error instanceof RefusedError || error instanceof ProtocolError
-  const dropped = () => new Error('The connection was dropped and could not be resumed.')
+  const dropped = () => new Error('The connection was dropped and could not be resumed: read the session again.')
   try {
     for await (const frames of reconnecting(connect, delay, isFinal, dropped, signal)) yield frames.join('')
   } catch (error) {
@@ -79,7 +79,7 @@ class RefusedError extends Error {}
 
 function expectOk(reply: Response): Response {
   if (reply.ok && reply.body) return reply
-  const message = `HTTP ${reply.status}: the run could not be resumed`
+  const message = `HTTP ${reply.status}: the run could not be resumed: read the session again`
   throw reply.status < 500 && reply.status !== 429 ? new RefusedError(message) : new Error(message)
 }
 

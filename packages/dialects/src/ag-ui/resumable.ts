@@ -21,6 +21,7 @@ interface RunInput {
   readonly runId: string
 }
 
+/** Options of `resumable`. */
 export interface ResumableOptions {
   /** Attempts to reconnect before the run fails. @default 8 */
   readonly retries?: number
@@ -78,7 +79,7 @@ export function resumable<C extends AgentClass>(HttpAgent: C, options: Resumable
         method: 'POST',
         headers: this.headers,
       })
-      if (!reply.ok) throw new Error(`Stopping the run failed with status ${reply.status}.`)
+      if (!reply.ok) throw new Error(`Could not stop the run: the server answered with status ${reply.status}.`)
     }
 
     /** Calls `run` of `HttpAgent` with another `fetch`. */

@@ -9,9 +9,9 @@ import type { WireEvent } from '../http/event-reader.ts'
 import { jsonEventOf } from '../http/event-reader.ts'
 import { type HttpServerOptions, postStop, request } from '../http/request.ts'
 import { AgUiDecoder } from './decoder.ts'
-import type { AgUiEvent, AgUiInterrupt, AgUiMessage } from './event.ts'
 import { type AgUiResume, interruptIdsOf } from './interrupts.ts'
 import { aguiMessagesOf } from './messages.ts'
+import type { AgUiEvent, AgUiInterrupt, AgUiMessage } from './types.ts'
 
 /** A tool that the client runs, as it is described to the agent. */
 export interface AgUiTool {
@@ -21,9 +21,11 @@ export interface AgUiTool {
   readonly parameters: JsonObject
 }
 
+/** Options of a connection to a server with AG-UI. */
 export interface AgUiOptions extends HttpServerOptions {
   /** Tools that the page runs. The agent knows no other client tools. @default [] */
   readonly tools?: readonly AgUiTool[] | undefined
+  /** Context entries of each request. @default [] */
   readonly context?: readonly { readonly description: string; readonly value: string }[] | undefined
   /** Added to each request. The `data` of a run overrides it. */
   readonly forwardedProps?: object | undefined
@@ -122,9 +124,9 @@ const runName = (runId: string, nth: number): string => (nth === 1 ? runId : `${
 /** A message with the ids of the server. A Millrace server prefixes them with the run, a foreign server has one for each text. */
 function serverMessagesOf(message: Message, foreignId: string | undefined): AgUiMessage[] {
   const prefix = `${message.id}/`
-  const own = foreignId?.includes('::') ? `${foreignId}/` : ''
+  const idPrefix = foreignId?.includes('::') ? `${foreignId}/` : ''
   return aguiMessagesOf({ messages: [message] }).map(converted => {
-    if (converted.id.startsWith(prefix)) return { ...converted, id: own + converted.id.slice(prefix.length) }
+    if (converted.id.startsWith(prefix)) return { ...converted, id: idPrefix + converted.id.slice(prefix.length) }
     return foreignId === undefined ? converted : { ...converted, id: foreignId }
   })
 }

@@ -3,8 +3,8 @@
 
 import type { Chunk, MessageChunk } from '@millrace/protocol'
 import { expectArray } from '../dialect/validate.ts'
-import type { AgUiContent, AgUiMessage } from './event.ts'
 import { jsonOf, outputOf, textOf } from './event-to-chunk.ts'
+import type { AgUiContent, AgUiMessage } from './types.ts'
 
 /** A text, a reasoning, a call or a result in a message. */
 export type Fact =

@@ -1,9 +1,9 @@
 import type { Chunk, Origin } from '@millrace/protocol'
 import type { ToolResultChunk } from '../dialect/tool-result.ts'
-import { type AgUiEvent, derived, extension } from './event.ts'
 import { annotated, resultText, survivesText, textOf, UNSETTLED_RESULT } from './event-to-chunk.ts'
 import type { OpenParts } from './open-parts.ts'
 import type { Transcript, TranscriptDraft } from './transcript.ts'
+import { type AgUiEvent, derived, extension } from './types.ts'
 
 /** The changes of a lane since its last commit. */
 export interface AgUiDraft {

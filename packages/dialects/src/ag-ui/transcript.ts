@@ -1,7 +1,7 @@
 // The messages that a client has. AG-UI cannot retract a message, so a discard sends all remaining messages.
 
 import type { ChunkOf } from '@millrace/protocol'
-import type { AgUiContent, AgUiMessage, AgUiToolCall } from './event.ts'
+import type { AgUiContent, AgUiMessage, AgUiToolCall } from './types.ts'
 
 interface TranscriptMessage {
   readonly id: string

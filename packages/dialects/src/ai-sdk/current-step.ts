@@ -1,6 +1,5 @@
-import { DraftTracker, type LaneEntry, type LaneId } from '@millrace/protocol'
-import { isSameLane } from '@millrace/protocol/internal'
-import type { UIMessageChunk } from './chunk.ts'
+import { DraftTracker, isSameLane, type LaneEntry, type LaneId } from '@millrace/protocol/internal'
+import type { UIMessageChunk } from './types.ts'
 
 interface StepEvent {
   readonly event: UIMessageChunk

@@ -1,21 +1,15 @@
-import {
-  type Chunk,
-  DraftTracker,
-  isWord,
-  type LaneEntry,
-  type LaneId,
-  messageIdOf,
-  type Origin,
-} from '@millrace/protocol'
+import { type Chunk, isWord, messageIdOf, type Origin } from '@millrace/protocol'
+import { DraftTracker, type LaneEntry, type LaneId } from '@millrace/protocol/internal'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import { laneOf } from '../dialect/lane.ts'
 import { type Supplement, supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
-import { eventOf, eventToChunk, type UIMessageChunk } from './chunk.ts'
 import { CurrentStep } from './current-step.ts'
 import { EXTENSION, extension, isChild, partIdOf } from './extension.ts'
 import { OpenTextParts } from './open-text-parts.ts'
 import { AiSdkToolCalls } from './tool-calls.ts'
+import { eventOf, eventToChunk, type UIMessageChunk } from './types.ts'
 
+/** Options of an encoder for the AI SDK. */
 export interface AiSdkEncoderOptions {
   /** The id of the run, if it is known before its first chunk. */
   readonly runId?: string
@@ -315,7 +309,7 @@ function isBare(chunk: Chunk): boolean {
   return true
 }
 
-/** Marks an event that stands for no chunk of its own. */
+/** Marks an event that represents no chunk. */
 const derived = (event: UIMessageChunk): UIMessageChunk => ({ ...event, millrace: null satisfies Supplement })
 
 /** The input of a call as a stream. Clients do not run a call whose input never becomes available. */

@@ -1,6 +1,6 @@
 import type { Origin } from '@millrace/protocol'
 import type { DecodedChunk } from '../dialect/dialect.ts'
-import type { UIMessageChunk } from './chunk.ts'
+import type { UIMessageChunk } from './types.ts'
 
 /** The type of data parts for chunks that the AI SDK has no type for. `data` holds the chunk, and its origin if it is from a sub-agent. */
 export const EXTENSION = 'data-millrace'

@@ -2,9 +2,9 @@
 
 import { type MessageChunk, ProtocolError } from '@millrace/protocol'
 import type { DecodedChunk } from '../dialect/dialect.ts'
-import type { UIMessageChunk } from './chunk.ts'
 import { AiSdkDecoder } from './decoder.ts'
 import type { UIMessage, UIMessagePart } from './message.ts'
+import type { UIMessageChunk } from './types.ts'
 
 /**
  * Decodes UI messages, oldest first. A user message is one chunk, a reply is the chunks of its parts.

@@ -1,14 +1,12 @@
 import type { Dialect } from '../dialect/dialect.ts'
-import type { UIMessageChunk } from './chunk.ts'
 import { AiSdkDecoder } from './decoder.ts'
 import { AiSdkEncoder, type AiSdkEncoderOptions } from './encoder.ts'
+import type { UIMessageChunk } from './types.ts'
 
-export type { UIMessageChunk } from './chunk.ts'
 export type { AiSdkEncoderOptions } from './encoder.ts'
-export { type AiSdkExtension as Extension, EXTENSION } from './extension.ts'
+export type { AiSdkExtension as Extension } from './extension.ts'
 export { type UIMessage, type UIMessagePart, type UIMessagesInput, uiMessagesOf } from './message.ts'
 export { type AiSdkOptions, aiSdk } from './server.ts'
-
 export {
   type ChunkStream,
   MillraceTransport,
@@ -17,6 +15,7 @@ export {
   type SendRequest,
   type TransportRequest,
 } from './transport.ts'
+export type { UIMessageChunk } from './types.ts'
 
 /** The UI message stream of the AI SDK. */
 export const aiSdkDialect: Dialect<UIMessageChunk, AiSdkEncoderOptions> = {

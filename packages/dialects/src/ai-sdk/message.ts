@@ -11,7 +11,6 @@ import {
   type View,
 } from '@millrace/protocol'
 import { defined } from '../dialect/fields.ts'
-import { withValidMetadata } from './chunk.ts'
 import {
   type AiSdkExtension,
   approvalPartId,
@@ -20,6 +19,7 @@ import {
   interruptPartId,
   structuredPartId,
 } from './extension.ts'
+import { withValidMetadata } from './types.ts'
 
 /** A part of a UI message. */
 export interface UIMessagePart {
@@ -54,9 +54,9 @@ export function uiMessagesOf(view: UIMessagesInput): UIMessage[] {
   return view.messages.flatMap(message => {
     const { id, role, metadata, parent } = message
     if (parent) return []
-    const own = message.parts.flatMap(part => ({ at: part.at, part: uiPartOf(part) })).filter(hasPart)
+    const uiParts = message.parts.flatMap(part => ({ at: part.at, part: uiPartOf(part) })).filter(hasPart)
     const kept = extensions.get(id)
-    const positioned = kept ? [...own, ...kept].sort((a, b) => a.at - b.at) : own
+    const positioned = kept ? [...uiParts, ...kept].sort((a, b) => a.at - b.at) : uiParts
     if (positioned.length === 0 && role !== 'assistant') return []
     return [{ id, role, parts: positioned.map(({ part }) => part), ...(metadata && { metadata }) }]
   })

@@ -1,4 +1,4 @@
-import type { UIMessageChunk } from './chunk.ts'
+import type { UIMessageChunk } from './types.ts'
 
 type Kind = 'text' | 'reasoning'
 

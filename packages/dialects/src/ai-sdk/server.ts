@@ -9,11 +9,12 @@ import { HttpReply } from '../foreign-server/http-reply.ts'
 import { jsonEventOf } from '../http/event-reader.ts'
 import { type HttpServerOptions, postStop, request } from '../http/request.ts'
 import { RequestError } from '../http/request-error.ts'
-import type { UIMessageChunk } from './chunk.ts'
 import { AiSdkDecoder } from './decoder.ts'
 import { decodeHistory } from './history.ts'
 import { type UIMessage, uiMessagesOf } from './message.ts'
+import type { UIMessageChunk } from './types.ts'
 
+/** Options of a connection to a server with the AI SDK. */
 export interface AiSdkOptions extends HttpServerOptions {
   /** Added to the body of each request. */
   readonly body?: object | undefined

@@ -1,5 +1,5 @@
 import type { Chunk, Json } from '@millrace/protocol'
-import type { StreamContext } from './chunk.ts'
+import type { StreamContext } from './types.ts'
 
 /** A tool call as a client sees it. */
 export interface AiSdkCall {

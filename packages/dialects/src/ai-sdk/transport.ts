@@ -9,6 +9,7 @@ import { type HttpServerOptions, request } from '../http/request.ts'
 import { RequestError } from '../http/request-error.ts'
 import { markedEvents, RECONNECT, StreamMarks } from '../http/resumable-stream.ts'
 
+/** Options of `millraceTransport`. */
 export interface MillraceTransportOptions extends HttpServerOptions {
   /** Added to the body of each message. */
   readonly body?: object | (() => object | Promise<object>) | undefined
@@ -46,13 +47,14 @@ interface ReplySource {
   readonly shouldStop: () => boolean
 }
 
+/** A chat transport of the AI SDK for a Millrace server, which resumes dropped replies. */
 export class MillraceTransport {
   /** A reconnected stream starts from the beginning of the reply. */
   readonly resumeStreamIsReplay = true
   readonly #options: MillraceTransportOptions
   /** Number of reconnects per chat. */
   readonly #reconnects = new Map<string, number>()
-  /** The run of each chat whose reply was not read to its end. A run that ended meanwhile is only found by its id. */
+  /** The run of each chat whose reply was not read to its end. A run that has ended is only found by its id. */
   readonly #unfinishedRuns = new Map<string, string>()
 
   constructor(options: MillraceTransportOptions) {
@@ -199,7 +201,7 @@ const isLast = ({ data }: WireEvent): boolean => data === '[DONE]'
 
 const CONNECTION_LOST = new RequestError({
   code: 'connection_lost',
-  message: 'The connection was lost before the server reported how the run ended.',
+  message: 'The connection was lost before the server reported how the run ended: read the session again.',
   retryable: true,
 })
 

@@ -41,8 +41,12 @@ export interface Decoder<Event> {
   readonly status: EndStatus | undefined
 }
 
+/** Translates between chunks and the events of another system. */
 export interface Dialect<Event, Options = object> {
+  /** Name of the dialect. */
   readonly name: string
+  /** Creates an encoder for one run. */
   encoder(options?: Options): Encoder<Event>
+  /** Creates a decoder for one stream. */
   decoder(): Decoder<Event>
 }

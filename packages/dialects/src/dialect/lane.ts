@@ -1,4 +1,5 @@
-import type { LaneId, Origin } from '@millrace/protocol'
+import type { Origin } from '@millrace/protocol'
+import type { LaneId } from '@millrace/protocol/internal'
 
 const UNNAMED: LaneId = { runId: '', lane: '', agentId: '' }
 

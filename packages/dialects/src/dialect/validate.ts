@@ -1,8 +1,8 @@
 // Validation of foreign input. A decoder checks every field that it reads and every chunk that it creates. Errors are `ProtocolError`s, so that they are
 // not taken for a dropped connection.
 
-import { type Chunk, checkOrigin, type Origin, ProtocolError, validateChunk } from '@millrace/protocol'
-import { isObject } from '@millrace/protocol/internal'
+import { type Chunk, type Origin, ProtocolError, validateChunk } from '@millrace/protocol'
+import { checkOrigin, isObject } from '@millrace/protocol/internal'
 
 /**
  * Validates a chunk.

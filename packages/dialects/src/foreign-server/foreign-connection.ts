@@ -82,7 +82,10 @@ function routeOf(path: string): [sessionId: string, verb: string] {
 }
 
 const notSupported = (method: string, path: string) =>
-  new RequestError({ code: 'not_found', message: `A foreign server has no route ${method} ${path}.` }, NOT_FOUND)
+  new RequestError(
+    { code: 'not_found', message: `Expected a request that this server supports, found ${method} ${path}.` },
+    NOT_FOUND,
+  )
 
 /** Bytes encoded at a time: at most as many as a call takes arguments, and a multiple of 3. */
 const BLOCK_SIZE = 0x6000

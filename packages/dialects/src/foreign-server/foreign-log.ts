@@ -114,7 +114,7 @@ export class ForeignLog {
 /** Delivers a log to a subscriber, once and in order, in batches by microtask. */
 class LogFollower implements Subscription {
   status: ConnectionStatus = 'connecting'
-  reason = 'it is being opened'
+  reason = 'opening the session'
   readonly #log: ForeignLog
   readonly #subscriber: Subscriber
   readonly #open: () => Promise<void> | undefined
@@ -164,7 +164,10 @@ class LogFollower implements Subscription {
       this.#isOpening = false
       if (this.#isClosed) return
       if (this.#log.head === 0 && this.#position === undefined)
-        throw new RequestError({ code: 'session_unknown', message: 'This session has no messages yet.' }, NOT_FOUND)
+        throw new RequestError(
+          { code: 'session_unknown', message: 'This session has no messages yet: send one first.' },
+          NOT_FOUND,
+        )
       this.#isOpen = true
       this.notifyStatus()
       this.deliver()

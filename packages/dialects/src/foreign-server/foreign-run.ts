@@ -14,6 +14,7 @@ import {
   validateChunk,
   type WriterOrigin,
 } from '@millrace/protocol'
+import { MAIN_LANE } from '@millrace/protocol/internal'
 import type { ClientAnswer } from '../dialect/client-request.ts'
 import type { DecodedChunk, EndStatus } from '../dialect/dialect.ts'
 import { foreignId } from '../dialect/distinct-id.ts'
@@ -98,7 +99,7 @@ export class ForeignRun implements ReplyListener {
   get #origin(): WriterOrigin {
     const { runId } = this
     const agentType = this.#options.program.replace(/^\w+:/, '')
-    return { runId, lane: 'main', agentId: runId, agentType, step: this.#step }
+    return { runId, lane: MAIN_LANE, agentId: runId, agentType, step: this.#step }
   }
 
   write(...chunks: readonly Chunk[]): void {
@@ -180,7 +181,7 @@ export class ForeignRun implements ReplyListener {
     // User messages are in the log before the server gets them.
     if (RUN_CHUNKS.has(chunk.type) || (chunk.type === 'message' && chunk.role === 'user')) return
     if (origin?.guest !== undefined) {
-      written.push({ chunk: this.#ids.own(chunk, runId), origin: { ...origin, runId } })
+      written.push({ chunk: this.#ids.withUniqueIds(chunk, runId), origin: { ...origin, runId } })
       return
     }
     const isRoot = !origin || origin.agentId === origin.runId
@@ -195,7 +196,7 @@ export class ForeignRun implements ReplyListener {
     }
     const agentId = isRoot ? runId : origin.agentId
     const ownOrigin = origin ? { ...origin, runId, agentId } : this.#origin
-    written.push({ chunk: this.#ids.own(chunk, agentId), origin: ownOrigin })
+    written.push({ chunk: this.#ids.withUniqueIds(chunk, agentId), origin: ownOrigin })
   }
 
   restarted(): void {
@@ -323,7 +324,7 @@ function withHistory(view: View, history: readonly Chunk[], ids: SessionIds, pre
   const write = (runId: string, ...chunks: readonly Chunk[]) =>
     fold.apply(
       chunks.map((chunk, i): Entry => {
-        const origin = { runId, lane: 'main', agentId: runId, agentType: '', step: 0 }
+        const origin = { runId, lane: MAIN_LANE, agentId: runId, agentType: '', step: 0 }
         return { sequence: fold.head + i + 1, timestamp: 0, origin, chunk }
       }),
     )
@@ -339,7 +340,7 @@ function withHistory(view: View, history: readonly Chunk[], ids: SessionIds, pre
     if (chunk.type === 'message') write(begin().runId, ids.userMessage(chunk))
     else {
       const { runId, ids: runIds } = turn ?? begin()
-      write(runId, runIds.own(chunk, runId))
+      write(runId, runIds.withUniqueIds(chunk, runId))
     }
   }
   end()

@@ -6,7 +6,7 @@ import type { DecodedChunk, EndStatus } from '../dialect/dialect.ts'
 export interface ForeignRequest {
   readonly sessionId: string
   readonly runId: string
-  /** `say` answers a user message, `regenerate` answers it again, `continue` goes on with a paused run whose pendings are all answered. */
+  /** `say` answers a user message, `regenerate` answers it again, `continue` resumes a paused run whose pendings are all answered. */
   readonly kind: 'say' | 'regenerate' | 'continue'
   /**
    * The whole transcript, oldest first, with the server's own ids of calls. The last message is the user message to answer. With `continue` it is the agent's
@@ -32,7 +32,7 @@ export interface ForeignRequest {
 
 /** The chunks of one connection. Chunks that arrive together are yielded together. */
 export interface ForeignReply extends AsyncIterable<readonly DecodedChunk[]> {
-  /** How the run stood at the end of the reply. Undefined if the reply did not say: the connection was dropped, which is not an end (law 7). */
+  /** State of the run at the end of the reply. Undefined if the reply did not say: the connection was dropped, which is not an end (law 7). */
   readonly status: EndStatus | undefined
   /** Whether a resumed reply repeats the dropped one from its start, rather than continuing after it. Known after the first chunks. */
   readonly isReplay?: boolean | undefined
@@ -40,10 +40,11 @@ export interface ForeignReply extends AsyncIterable<readonly DecodedChunk[]> {
 
 /** Another system's server. Each dialect implements how to ask it; `ForeignConnection` makes it look like a Millrace server to a chat. */
 export interface ForeignServer {
+  /** Name of the system. A run without an agent is named after it. */
   readonly name: string
   /** False if the server keeps the session and can take back only its last reply. Other edits and retries are refused without asking it. @default true */
   readonly canRewind?: boolean
-  /** @throws a `RequestError` if the server refuses. */
+  /** Sends a message, an answer or a retry. @throws a `RequestError` if the server refuses. */
   ask(request: ForeignRequest): Promise<ForeignReply> | ForeignReply
   /**
    * Resumes a reply after its connection dropped. Without `dropped`, joins the run that is open in a session, from its start. Undefined if there is nothing

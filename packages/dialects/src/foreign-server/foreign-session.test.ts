@@ -63,13 +63,13 @@ test('law 11: takes constant time to give a text of a run a unique id', () => {
   const looksFor = (count: number): number => {
     const ids = new RunIds('r', new SessionIds())
     looks.mockClear()
-    const given = new Set<string>()
+    const ownIds = new Set<string>()
     for (let i = 0; i < count; i++) {
-      given.add((ids.own({ type: 'text-start', id: '0' }, 'r') as { id: string }).id)
-      ids.own({ type: 'text-end', id: '0' }, 'r')
+      ownIds.add((ids.withUniqueIds({ type: 'text-start', id: '0' }, 'r') as { id: string }).id)
+      ids.withUniqueIds({ type: 'text-end', id: '0' }, 'r')
     }
     const { length } = looks.mock.calls
-    expect(given.size).toBe(count)
+    expect(ownIds.size).toBe(count)
     return length
   }
   expect(looksFor(2_000)).toBeLessThan(2.2 * looksFor(1_000))
@@ -78,13 +78,13 @@ test('law 11: takes constant time to give a text of a run a unique id', () => {
 test('gives texts and calls that share an id distinct ids, from which the server’s own follow', () => {
   const session = new SessionIds()
   const ids = new RunIds('r', session)
-  const start = (id: string) => (ids.own({ type: 'text-start', id }, 'r') as { id: string }).id
+  const start = (id: string) => (ids.withUniqueIds({ type: 'text-start', id }, 'r') as { id: string }).id
   const foreign = ['a~2', 'a', 'a', 'a', 'a~2', 'a~3']
-  const own = foreign.map(start)
-  expect(own.slice(0, 2)).toEqual(['a~2', 'a'])
-  expect(new Set(own).size).toBe(own.length)
-  expect(own.map(foreignId)).toEqual(foreign)
-  const call = (run: RunIds) => run.own({ type: 'tool-input-start', toolCallId: 'c', toolName: 'x' }, 'r')
+  const ownIds = foreign.map(start)
+  expect(ownIds.slice(0, 2)).toEqual(['a~2', 'a'])
+  expect(new Set(ownIds).size).toBe(ownIds.length)
+  expect(ownIds.map(foreignId)).toEqual(foreign)
+  const call = (run: RunIds) => run.withUniqueIds({ type: 'tool-input-start', toolCallId: 'c', toolName: 'x' }, 'r')
   const calls = [call(ids), call(ids), call(new RunIds('s', session))].map(
     one => (one as { toolCallId: string }).toolCallId,
   )

@@ -112,10 +112,13 @@ export class ForeignSession {
     if (this.#isKnown(runId)) return
     const isBusy = this.#open !== undefined || this.#queue.length > 0
     if (isBusy && whenBusy === 'reject')
-      throw new RequestError({ code: 'run_busy', message: 'A run is open in this session.' }, CONFLICT)
+      throw new RequestError(
+        { code: 'run_busy', message: 'Another run is open in this session: wait for it, or set whenBusy.' },
+        CONFLICT,
+      )
     if (this.#queue.length === MAX_QUEUED)
       throw new RequestError(
-        { code: 'run_queue_full', message: `${MAX_QUEUED} messages are queued already.` },
+        { code: 'run_queue_full', message: `Expected at most ${MAX_QUEUED} queued messages: wait for a reply first.` },
         CONFLICT,
       )
     const program = workflow === undefined ? `agent:${agent ?? this.#server.name}` : `workflow:${workflow}`
@@ -132,7 +135,11 @@ export class ForeignSession {
   retry({ of, runId }: { readonly of?: string | undefined; readonly runId: string }): void {
     if (this.#isKnown(runId)) return
     const turn = this.#turns.findLast(one => one.runId === (of ?? one.runId))
-    if (!turn) throw new RequestError({ code: 'run_unknown', message: 'There is no such turn to retry.' }, NOT_FOUND)
+    if (!turn)
+      throw new RequestError(
+        { code: 'run_unknown', message: 'Expected a turn to retry, found none: send a message first.' },
+        NOT_FOUND,
+      )
     if (turn !== this.#turns.at(-1)) this.#assertCanRewind()
     const { program, message, data, run } = turn
     // The server cannot regenerate a turn that it never got.
@@ -144,7 +151,7 @@ export class ForeignSession {
     if (this.#isKnown(runId)) return
     const turn = this.#turns.findLast(({ message }) => message?.messageId === messageId)
     if (!turn) {
-      const message = `No turn has the message ${messageId}.`
+      const message = `Expected the id of a message of a turn, found ${messageId}.`
       throw new RequestError({ code: 'message_unknown', message }, NOT_FOUND)
     }
     this.#assertCanRewind()
@@ -156,7 +163,7 @@ export class ForeignSession {
 
   #assertCanRewind(): void {
     if (this.#server.canRewind !== false) return
-    const message = 'This server can take back only its last reply.'
+    const message = 'This server can replace only its last reply: retry that one, or send a new message.'
     throw new RequestError({ code: 'not_supported', message }, CONFLICT)
   }
 
@@ -275,7 +282,7 @@ export class ForeignSession {
   #claim(pending: Pending, { id, client, forMs = CLAIM_MS }: Extract<AnswerBody, { kind: 'claim' }>): void {
     const { claim } = (pending as Extract<Pending, { kind: 'client-tool' }>).part
     if (claim && claim.by !== client && claim.until > Date.now()) {
-      const message = 'Another client has claimed this call.'
+      const message = 'Another client has claimed this call: wait until the claim expires.'
       throw new RequestError({ code: 'answer_claimed', message, retryable: true }, CONFLICT)
     }
     const until = Date.now() + forMs
@@ -355,7 +362,7 @@ const messageOf = (messageId: string, { parts, metadata }: MessageInput): Messag
 })
 
 const answerUnknown = (id: string) =>
-  new RequestError({ code: 'answer_unknown', message: `Nothing waits for an answer to ${id}.` }, NOT_FOUND)
+  new RequestError({ code: 'answer_unknown', message: `Expected the id of a pending request, found ${id}.` }, NOT_FOUND)
 
 /** The chunk that settles a pending. */
 function answerChunkOf(answer: ClientAnswer, pending: Pending): Chunk {

@@ -3,26 +3,26 @@ import type { Decoder } from '../dialect/dialect.ts'
 import { request } from '../http/request.ts'
 import { HttpReply } from './http-reply.ts'
 
-const asked: Request[] = []
+const requests: Request[] = []
 const answering =
   (...responses: Response[]): typeof fetch =>
   async (url, init) => {
-    asked.push(new Request(url as string, init))
+    requests.push(new Request(url as string, init))
     return responses.shift() as Response
   }
 
 test('sends computed headers, and retries once with new ones after a 401', async () => {
-  asked.length = 0
+  requests.length = 0
   let tokens = 0
   const headers = () => ({ authorization: `token ${++tokens}` })
   const fetch = answering(new Response('', { status: 401 }), new Response('ok'))
   const options = { api: 'http://peer.test/api', headers, fetch }
   await request(options, { body: { a: 1 }, headers: { accept: 'text/event-stream' } })
-  expect(asked.map(({ method, headers }) => [method, headers.get('authorization'), headers.get('accept')])).toEqual([
+  expect(requests.map(({ method, headers }) => [method, headers.get('authorization'), headers.get('accept')])).toEqual([
     ['POST', 'token 1', 'text/event-stream'],
     ['POST', 'token 2', 'text/event-stream'],
   ])
-  expect(await asked[1]?.json()).toEqual({ a: 1 })
+  expect(await requests[1]?.json()).toEqual({ a: 1 })
 })
 
 test.each([

@@ -2,11 +2,13 @@ import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { type EventFormat, formatOf, jsonEventOf, readEvents, type WireEvent } from '../http/event-reader.ts'
 import type { ForeignReply } from './foreign-server.ts'
 
+/** Options of a reply. */
 export interface HttpReplyOptions<Event> {
-  /** @default the format that the content type names */
+  /** Format of the body. @default the format that the content type names */
   readonly format?: EventFormat | undefined
   /** Turns an event on the wire into one of the dialect, undefined for none. @default parses the data as JSON, and ignores `[DONE]` */
   readonly eventOf?: ((event: WireEvent) => Event | undefined) | undefined
+  /** Whether the reply repeats a dropped one from its start. @default false */
   readonly isReplay?: boolean | undefined
 }
 

@@ -1,12 +1,10 @@
 export {
   type EventFormat,
   EventReader,
-  formatOf,
-  MAX_EVENT_LENGTH,
   readEvents,
   type WireEvent,
 } from '../http/event-reader.ts'
-export { type Computed, type HttpRequest, type HttpServerOptions, postStop, request } from '../http/request.ts'
+export { type Computed, type HttpRequest, type HttpServerOptions, type RawRequest, request } from '../http/request.ts'
 export { RequestError } from '../http/request-error.ts'
 export { ForeignConnection } from './foreign-connection.ts'
 export type { ForeignReply, ForeignRequest, ForeignServer } from './foreign-server.ts'

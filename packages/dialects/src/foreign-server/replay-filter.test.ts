@@ -40,9 +40,9 @@ test('removes what a replay repeats, wherever the reply was cut and however it i
       const before = first.slice(0, at % (first.length + 1))
       const received = new ReceivedChunks()
       received.add(before.map(chunk => ({ chunk })))
-      const news = new ReplayFilter(received).take(piecesOf(parts, others).map(chunk => ({ chunk })))
-      expect(news).toBeDefined()
-      expect(contentOf([...before, ...(news ?? []).map(({ chunk }) => chunk)])).toEqual(contentOf(first))
+      const newChunks = new ReplayFilter(received).take(piecesOf(parts, others).map(chunk => ({ chunk })))
+      expect(newChunks).toBeDefined()
+      expect(contentOf([...before, ...(newChunks ?? []).map(({ chunk }) => chunk)])).toEqual(contentOf(first))
     }),
     { numRuns: runs },
   )

@@ -69,13 +69,13 @@ export class ReplayFilter {
 
   /** Returns the new chunks. Undefined if the reply differs from the chunks received before. */
   take(chunks: readonly DecodedChunk[]): readonly DecodedChunk[] | undefined {
-    const news: DecodedChunk[] = []
+    const newChunks: DecodedChunk[] = []
     for (const one of chunks) {
       const rest = this.#withoutRepeat(one)
       if (rest === undefined) return undefined
-      if (rest) news.push(rest)
+      if (rest) newChunks.push(rest)
     }
-    return news
+    return newChunks
   }
 
   /** A chunk without what it repeats. False if all of it is a repeat, undefined if it differs. */
@@ -93,7 +93,7 @@ export class ReplayFilter {
     }
     const delta = this.#text.take(chunk.delta)
     if (delta === '') return false
-    // Only the last text received can go on.
+    // Only the last received text can continue.
     if (delta === undefined || this.#next()) return undefined
     return { ...decoded, chunk: { ...chunk, delta } as Chunk }
   }

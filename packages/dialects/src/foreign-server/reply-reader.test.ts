@@ -8,19 +8,22 @@ import { tanstack } from '../tanstack/server.ts'
 import type { ForeignConnection } from './foreign-connection.ts'
 
 beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
+afterEach(() => {
+  vi.useRealTimers()
+  vi.restoreAllMocks()
+})
 
 type Serve = (request: Request, nth: number) => Response
 
 /** A `fetch` that records its requests. */
 function serving(serve: Serve) {
-  const asked: string[] = []
+  const requests: string[] = []
   const fetch: typeof globalThis.fetch = async (url, init) => {
     const request = new Request(url as string, init)
-    asked.push(`${request.method} ${new URL(request.url).pathname}`)
-    return serve(request, asked.length)
+    requests.push(`${request.method} ${new URL(request.url).pathname}`)
+    return serve(request, requests.length)
   }
-  return { asked, options: { api: 'http://peer.test/api', fetch } }
+  return { requests, options: { api: 'http://peer.test/api', fetch } }
 }
 
 const sse = (...events: readonly (object | string)[]): Response =>
@@ -56,33 +59,33 @@ const helixDelta = (delta: string, sequence?: number) => ({
 })
 
 test('Helix: does not resume without a sequence, since that would start another run', async () => {
-  const { asked, options } = serving(() => sse(helixDelta('x')))
+  const { requests, options } = serving(() => sse(helixDelta('x')))
   expect(endOf(await viewAfter(helix(options)))).toEqual({ ...LOST, text: 'x' })
-  expect(asked).toEqual(['POST /api/start'])
+  expect(requests).toEqual(['POST /api/start'])
 })
 
 test('Helix: does not resume a reply without events', async () => {
-  const { asked, options } = serving(() => sse())
+  const { requests, options } = serving(() => sse())
   expect(endOf(await viewAfter(helix(options)))).toEqual({ ...LOST, text: '' })
-  expect(asked).toEqual(['POST /api/start'])
+  expect(requests).toEqual(['POST /api/start'])
 })
 
 test('Helix: resumes after the sequence of the last event', async () => {
   const sequences: (string | null)[] = []
-  const { asked, options } = serving(({ headers }, nth) => {
+  const { requests, options } = serving(({ headers }, nth) => {
     sequences.push(headers.get('x-resume-from-sequence'))
     return nth === 1 ? sse(helixDelta('one ', 1)) : sse(helixDelta('two', 2), { type: 'end' })
   })
   expect(endOf(await viewAfter(helix(options)))).toMatchObject({ status: 'completed', text: 'one two' })
-  expect(asked).toEqual(['POST /api/start', 'GET /api/sse'])
+  expect(requests).toEqual(['POST /api/start', 'GET /api/sse'])
   expect(sequences).toEqual([null, '1'])
 })
 
 test('Helix: gives up on a server that restarts each time, and shows its text once', async () => {
-  const { asked, options } = serving(() => sse(helixDelta('one '), helixDelta('two', 1)))
+  const { requests, options } = serving(() => sse(helixDelta('one '), helixDelta('two', 1)))
   expect(endOf(await viewAfter(helix(options)))).toEqual({ ...LOST, text: 'one two' })
-  expect(asked.length).toBeLessThan(12)
-  expect(asked.filter(one => one.startsWith('POST'))).toHaveLength(1)
+  expect(requests.length).toBeLessThan(12)
+  expect(requests.filter(one => one.startsWith('POST'))).toHaveLength(1)
 })
 
 /** AG-UI events up to a text, each with an id. */
@@ -96,9 +99,9 @@ const agUiEvents = (words: string, id: (i: number) => string): string =>
     .join('')
 
 test('TanStack AI: does not resume without ids', async () => {
-  const { asked, options } = serving(() => sse(agUiEvents('x', () => '')))
+  const { requests, options } = serving(() => sse(agUiEvents('x', () => '')))
   expect(endOf(await viewAfter(tanstack(options)))).toEqual({ ...LOST, text: 'x' })
-  expect(asked).toHaveLength(1)
+  expect(requests).toHaveLength(1)
 })
 
 test.each([
@@ -108,39 +111,46 @@ test.each([
 ])(
   'TanStack AI: reconnects once to a server that restarts with %s, and shows no text twice',
   async (_, words, id, text) => {
-    const { asked, options } = serving((_, nth) => sse(agUiEvents(words(nth), i => id(i, nth))))
+    const { requests, options } = serving((_, nth) => sse(agUiEvents(words(nth), i => id(i, nth))))
     expect(endOf(await viewAfter(tanstack(options)))).toEqual({ ...LOST, text })
-    expect(asked).toHaveLength(2)
+    expect(requests).toHaveLength(2)
   },
 )
 
 test('TanStack AI: shows events once that the server repeats before the position', async () => {
   const all = agUiEvents('one two three', i => `id: a${i}\n`).split(/(?<=\n\n)/)
   const end = `id: z\ndata: ${JSON.stringify({ type: 'RUN_FINISHED', threadId: 't', runId: 'r' })}\n\n`
-  const { asked, options } = serving((_, nth) => sse(...(nth === 1 ? all.slice(0, 4) : [...all.slice(2), end])))
+  const { requests, options } = serving((_, nth) => sse(...(nth === 1 ? all.slice(0, 4) : [...all.slice(2), end])))
   expect(endOf(await viewAfter(tanstack(options)))).toMatchObject({ status: 'completed', text: 'one two three' })
-  expect(asked).toHaveLength(2)
+  expect(requests).toHaveLength(2)
 })
 
 test('AI SDK: gives up on a server that sends another text each time', async () => {
-  const { asked, options } = serving((_, nth) =>
+  const { requests, options } = serving((_, nth) =>
     sse({ type: 'start' }, { type: 'text-start', id: '0' }, { type: 'text-delta', id: '0', delta: `try ${nth}` }),
   )
   expect(endOf(await viewAfter(aiSdk({ ...options, resume: true })))).toMatchObject(LOST)
-  expect(asked.filter(one => one.startsWith('POST'))).toHaveLength(1)
-  expect(asked.length).toBeLessThan(25)
+  expect(requests.filter(one => one.startsWith('POST'))).toHaveLength(1)
+  expect(requests.length).toBeLessThan(25)
 })
 
-test('AI SDK: reconnects with delays to a server that sends one word more each time', async () => {
-  const { asked, options } = serving((_, nth) =>
-    sse(
-      { type: 'start' },
-      { type: 'text-start', id: '0' },
-      ...Array.from({ length: nth }, (_, i) => ({ type: 'text-delta', id: '0', delta: `${i} ` })),
-    ),
-  )
-  const view = await viewAfter(aiSdk({ ...options, resume: true }), 10_000)
-  expect(asked.length).toBeGreaterThan(8)
-  expect(asked.length).toBeLessThan(32)
-  expect(endOf(view).text).toBe(Array.from({ length: asked.length }, (_, i) => `${i} `).join(''))
-})
+// Delays of 250, 500, 1,000 and then 2,000 ms each, as a server that makes progress gets them; jitter halves them at most.
+test.each([
+  { jitter: 'the longest', random: 1, count: 8 },
+  { jitter: 'the shortest', random: 0, count: 13 },
+])(
+  'AI SDK: reconnects after $jitter delays to a server that sends one word more each time',
+  async ({ random, count }) => {
+    vi.spyOn(Math, 'random').mockReturnValue(random)
+    const { requests, options } = serving((_, nth) =>
+      sse(
+        { type: 'start' },
+        { type: 'text-start', id: '0' },
+        ...Array.from({ length: nth }, (_, i) => ({ type: 'text-delta', id: '0', delta: `${i} ` })),
+      ),
+    )
+    const view = await viewAfter(aiSdk({ ...options, resume: true }), 10_000)
+    expect(requests).toHaveLength(count)
+    expect(endOf(view).text).toBe(Array.from({ length: count }, (_, i) => `${i} `).join(''))
+  },
+)

@@ -107,32 +107,32 @@ export class ReplyReader {
     let repeated: DecodedChunk[] = []
     for await (const chunks of reply) {
       if (signal.aborted) return
-      let news: readonly DecodedChunk[] | undefined = chunks
+      let newChunks: readonly DecodedChunk[] | undefined = chunks
       // Known only after the first event.
       if (isFirst && reply.isReplay) replay = new ReplayFilter(this.#received)
       isFirst = false
       if (replay) {
         repeated.push(...chunks)
-        news = replay.take(chunks)
-        if (news === undefined) {
+        newChunks = replay.take(chunks)
+        if (newChunks === undefined) {
           this.#listener.restarted()
           this.#received.clear()
-          news = repeated
+          newChunks = repeated
         }
         // The reply differs, or is past the point where the connection dropped.
-        if (news.length > 0) {
+        if (newChunks.length > 0) {
           replay = undefined
           repeated = []
         }
       }
-      if (news.length === 0) continue
-      if (this.#server.resume) this.#receive(news)
-      yield news
+      if (newChunks.length === 0) continue
+      if (this.#server.resume) this.#receive(newChunks)
+      yield newChunks
     }
   }
 
-  #receive(news: readonly DecodedChunk[]): void {
-    this.#received.add(news)
+  #receive(newChunks: readonly DecodedChunk[]): void {
+    this.#received.add(newChunks)
     if (this.#received.size <= this.#furthest) return
     this.#furthest = this.#received.size
     this.#delay.progressed()
@@ -141,6 +141,6 @@ export class ReplyReader {
 
 const LOST = new RequestError({
   code: 'connection_lost',
-  message: 'The connection was lost before the server said how the run ends.',
+  message: 'The connection was lost before the server reported how the run ended: read the session again.',
   retryable: true,
 })

@@ -54,7 +54,7 @@ export class RunIds {
   }
 
   /** A chunk of an agent of the run, with unique ids. */
-  own(chunk: Chunk, agentId: string): Chunk {
+  withUniqueIds(chunk: Chunk, agentId: string): Chunk {
     if ('toolCallId' in chunk && typeof chunk.toolCallId === 'string') return this.#call(chunk, 'toolCallId')
     if (chunk.type === 'interrupt' || chunk.type === 'interrupt-response') return this.#call(chunk, 'interruptId')
     const text = /^(text|reasoning)-(start|delta|end)$/.exec(chunk.type)
@@ -63,26 +63,26 @@ export class RunIds {
 
   #call(chunk: Chunk, field: 'toolCallId' | 'interruptId'): Chunk {
     const foreign = (chunk as { [K in typeof field]?: string })[field] as string
-    let own = this.#calls.get(foreign)
-    if (own === undefined) {
-      own = this.#taken.has(foreign) ? distinctId(foreign, this.#runId) : foreign
-      this.#calls.set(foreign, own)
-      this.#taken.add(own)
+    let uniqueId = this.#calls.get(foreign)
+    if (uniqueId === undefined) {
+      uniqueId = this.#taken.has(foreign) ? distinctId(foreign, this.#runId) : foreign
+      this.#calls.set(foreign, uniqueId)
+      this.#taken.add(uniqueId)
     }
-    return own === foreign ? chunk : { ...chunk, [field]: own }
+    return uniqueId === foreign ? chunk : { ...chunk, [field]: uniqueId }
   }
 
   #text(chunk: Chunk & { id: string }, kind: string, verb: string): Chunk {
     const { id } = chunk
     const key = `${kind} ${id}`
-    let own = this.#texts.get(key)
-    // A text that has ended does not go on: its id now names another text. So does the id of an open text that starts again.
-    if (own === undefined || verb === 'start') {
-      own = this.#used.has(key) ? distinctId(id, this.#used.size) : id
-      this.#used.add(`${kind} ${own}`)
-      this.#texts.set(key, own)
+    let uniqueId = this.#texts.get(key)
+    // An id whose text has ended or starts again names a new text.
+    if (uniqueId === undefined || verb === 'start') {
+      uniqueId = this.#used.has(key) ? distinctId(id, this.#used.size) : id
+      this.#used.add(`${kind} ${uniqueId}`)
+      this.#texts.set(key, uniqueId)
     }
     if (verb === 'end') this.#texts.delete(key)
-    return own === id ? chunk : ({ ...chunk, id: own } as Chunk)
+    return uniqueId === id ? chunk : ({ ...chunk, id: uniqueId } as Chunk)
   }
 }

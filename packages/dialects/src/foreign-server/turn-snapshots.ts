@@ -1,6 +1,6 @@
 import type { StructuredObject, View } from '@millrace/protocol'
 
-/** The content of a session, which a rewind takes back. Requests, answers and ended runs are never taken back. */
+/** The content of a session that a rewind removes. Requests, answers and ended runs are never removed. */
 export type SessionContent = Pick<View, 'messages' | 'structured' | 'state' | 'output'>
 
 /** The content before a turn. */
@@ -38,7 +38,7 @@ export class TurnSnapshots {
     return content
   }
 
-  /** Takes the objects back from after a turn to before it. */
+  /** Restores the objects to their state before a turn. */
   #undo(turn: number): void {
     const { objects, changed } = this.#turns[turn] as TurnSnapshot
     const before = this.#objects.slice(0, objects)

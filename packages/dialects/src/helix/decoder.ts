@@ -9,9 +9,16 @@ import {
   expectString,
   validated,
 } from '../dialect/validate.ts'
-import type { RunPausedChunk, StreamChunk, StreamMessage, StreamResyncChunk, SuspensionMarkerChunk } from './chunk.ts'
-import type { StreamChunkEvent, StreamEvent } from './event.ts'
 import { EXTENSION, plainOf } from './translate.ts'
+import type {
+  RunPausedChunk,
+  StreamChunk,
+  StreamChunkEvent,
+  StreamEvent,
+  StreamMessage,
+  StreamResyncChunk,
+  SuspensionMarkerChunk,
+} from './types.ts'
 
 /** The open block of an agent. Helix does not send part ids. */
 interface HelixBlock {
@@ -81,7 +88,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
       case 'truncated':
         // Chunks after the last read position were never received here.
         if (typeof event.atSequence === 'number' && event.atSequence <= this.#sequence) return []
-        throw new ProtocolError('stream-cut', 'stream: some of it was taken back or is gone: take a snapshot')
+        throw new ProtocolError('stream-cut', 'stream: entries were retracted or trimmed: read a snapshot')
       default:
         return this.#decodeEvent({ type: 'chunk', chunk: event })
     }
@@ -96,22 +103,22 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     const isChild = (origin !== undefined && origin.guest === undefined) || this.#isChild(chunk)
     const chunks =
       millrace === undefined ? this.#decodePlain(chunk).map(validated) : one(applySupplement(plainOf(chunk), millrace))
-    const told = chunks.map(one => this.#decodedChunk(one, event, isChild))
+    const decodedChunks = chunks.map(one => this.#decodedChunk(one, event, isChild))
     if (sequence !== undefined) this.#sequence = sequence
     this.#isWaiting = false
     for (const one of chunks) this.#trackState(one, isChild)
-    return told
+    return decodedChunks
   }
 
   #decodedChunk(chunk: Chunk, event: StreamChunkEvent, isChild: boolean): DecodedChunk {
     const { sequence } = event
     const { timestamp } = event.chunk
-    const told: { -readonly [K in keyof DecodedChunk]: DecodedChunk[K] } = { chunk }
-    if (sequence !== undefined) told.sequence = sequence
-    if (timestamp !== undefined) told.timestamp = timestamp
-    if (event.origin !== undefined) told.origin = event.origin
-    else if (isChild) told.origin = this.#originOf(event.chunk)
-    return told
+    const decoded: { -readonly [K in keyof DecodedChunk]: DecodedChunk[K] } = { chunk }
+    if (sequence !== undefined) decoded.sequence = sequence
+    if (timestamp !== undefined) decoded.timestamp = timestamp
+    if (event.origin !== undefined) decoded.origin = event.origin
+    else if (isChild) decoded.origin = this.#originOf(event.chunk)
+    return decoded
   }
 
   #isChild({ agentId }: StreamChunk): boolean {
@@ -208,16 +215,16 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     const ids = expectArray(toolCallIds, 'chunk suspension_marker.payload.toolCallIds')
     const children = expectArray(waited, 'chunk suspension_marker.payload.children')
     const awaits = this.#awaits(
-      ids.map(said => calledBy(expectString(said, 'chunk suspension_marker.payload.toolCallIds'))),
+      ids.map(id => calledBy(expectString(id, 'chunk suspension_marker.payload.toolCallIds'))),
     )
     if (children.length > 0) awaits.push({ kind: 'children', id: kind, agentIds: children.flatMap(childIn) })
     return [{ type: 'run-paused', reason: kind, awaits }]
   }
 
   /** The requests of the chunk, and all other calls without a result. */
-  #awaits(said: readonly PendingRef[]): PendingRef[] {
+  #awaits(awaits: readonly PendingRef[]): PendingRef[] {
     const found = new Map(this.#waiting)
-    for (const pending of said) {
+    for (const pending of awaits) {
       const id = 'toolCallId' in pending ? pending.toolCallId : pending.id
       if (!found.has(id)) found.set(id, pending)
     }

@@ -1,11 +1,10 @@
-import { type Chunk, type ChunkOf, DraftTracker, isWord, type Json, type LaneId } from '@millrace/protocol'
-import { isSameLane, laneKeyOf } from '@millrace/protocol/internal'
+import { type Chunk, type ChunkOf, isWord, type Json } from '@millrace/protocol'
+import { DraftTracker, isSameLane, type LaneId, laneKeyOf } from '@millrace/protocol/internal'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import { laneOf } from '../dialect/lane.ts'
 import { type Supplement, supplementOf } from '../dialect/supplement.ts'
-import type { BaseChunk, ResyncReason, StreamChunk } from './chunk.ts'
-import type { StreamChunkEvent, StreamEvent } from './event.ts'
 import { type About, EXTENSION, helixOf, plainOf } from './translate.ts'
+import type { BaseChunk, ResyncReason, StreamChunk, StreamChunkEvent, StreamEvent } from './types.ts'
 
 /** The state of a session at a position, which Helix sends with a resync. */
 export interface ResyncPosition {
@@ -15,10 +14,11 @@ export interface ResyncPosition {
   readonly fromSequence: number
 }
 
+/** Options of an encoder for Helix Agents. */
 export interface HelixEncoderOptions {
-  /** Run id for chunks without an origin. */
+  /** Run id for chunks without an origin. @default '' */
   readonly runId?: string
-  /** Agent type for chunks without an origin. */
+  /** Agent type for chunks without an origin. @default '' */
   readonly agentType?: string
   /** Reads from the log where the discard or rewind at a sequence leads to. Without it, the encoder uses the chunks it has seen. */
   readonly placeOf?: (sequence: number) => Partial<ResyncPosition> | undefined
@@ -73,9 +73,9 @@ export class HelixEncoder implements Encoder<StreamEvent> {
     this.#agent = { agentId: runId, agentType, step: 0 }
   }
 
-  encode(told: DecodedChunk): readonly StreamEvent[] {
-    const { chunk, origin } = told
-    const base = this.#base(told)
+  encode(decoded: DecodedChunk): readonly StreamEvent[] {
+    const { chunk, origin } = decoded
+    const base = this.#base(decoded)
     const isGuests = origin?.guest !== undefined
     const isChild = origin !== undefined && !isGuests && origin.agentId !== origin.runId
     const about: About = {
@@ -84,9 +84,9 @@ export class HelixEncoder implements Encoder<StreamEvent> {
       stepId: this.#stepIds.get(base.agentId) ?? String(base.step),
       call: 'toolCallId' in chunk ? this.#calls.get(chunk.toolCallId) : undefined,
     }
-    const events = this.#encodeChunk(chunk, about, told) as Mutable[]
+    const events = this.#encodeChunk(chunk, about, decoded) as Mutable[]
     const last = events[events.length - 1] as Mutable
-    if (told.sequence !== undefined) last.sequence = told.sequence
+    if (decoded.sequence !== undefined) last.sequence = decoded.sequence
     if (isChild || isGuests) for (const event of events) event.origin = origin
     return events
   }
@@ -118,8 +118,8 @@ export class HelixEncoder implements Encoder<StreamEvent> {
     return { agentId, agentType, timestamp, step }
   }
 
-  #encodeChunk(chunk: Chunk, about: About, told: DecodedChunk): readonly StreamChunkEvent[] {
-    const lane = laneOf(told.origin)
+  #encodeChunk(chunk: Chunk, about: About, decoded: DecodedChunk): readonly StreamChunkEvent[] {
+    const lane = laneOf(decoded.origin)
     const { base } = about
     // The start of a message cannot be discarded.
     if (chunk.type !== 'start' && isWord(chunk)) this.#drafts.open(lane)
@@ -133,63 +133,63 @@ export class HelixEncoder implements Encoder<StreamEvent> {
         const thought = this.#openReasoning.get(key) ?? { id: chunk.id, base, lane, pieces: [] }
         thought.pieces.push(chunk.delta)
         this.#openReasoning.set(key, thought)
-        return [said(chunk, about)]
+        return [customEvent(chunk, about)]
       }
       case 'reasoning-end': {
         const key = thoughtOf(base, chunk.id)
         const { pieces = [] } = this.#openReasoning.get(key) ?? {}
         this.#openReasoning.delete(key)
-        return [beside(chunk, whole(pieces, base))]
+        return [withChunk(chunk, whole(pieces, base))]
       }
       case 'tool-input-start':
         this.#calls.set(chunk.toolCallId, { ...callOf(chunk), isStreaming: true })
-        return [said(chunk, about)]
+        return [customEvent(chunk, about)]
       case 'tool-input-available': {
-        const events = [...this.#endInput(chunk.toolCallId, base), said(chunk, about)]
+        const events = [...this.#endInput(chunk.toolCallId, base), customEvent(chunk, about)]
         this.#calls.set(chunk.toolCallId, { ...callOf(chunk), isStreaming: false })
         return events
       }
       case 'tool-input-error':
-        return [...this.#endInput(chunk.toolCallId, base), said(chunk, about)]
+        return [...this.#endInput(chunk.toolCallId, base), customEvent(chunk, about)]
       case 'step-start':
         if (chunk.stepId !== undefined) this.#stepIds.set(base.agentId, chunk.stepId)
-        return [said(chunk, about)]
+        return [customEvent(chunk, about)]
       case 'message':
       case 'start':
         this.#messages++
         return [extension(chunk, base)]
       case 'checkpoint-created':
-        return this.#commit(chunk, about, lane, told)
+        return this.#commit(chunk, about, lane, decoded)
       case 'step-discarded':
-        return this.#discard(chunk, about, lane, told)
+        return this.#discard(chunk, about, lane, decoded)
       case 'executor-superseded':
         this.#isSuperseded = true
-        return [said(chunk, about)]
+        return [customEvent(chunk, about)]
       case 'rewind':
-        return this.#rewind(chunk, about, told)
+        return this.#rewind(chunk, about, decoded)
       case 'subagent-start':
         this.#messages++
-        return [said(chunk, about)]
+        return [customEvent(chunk, about)]
       case 'subagent-end': {
         const thoughts = this.#completeBlocks(({ base: { agentId } }) => agentId === chunk.agentId)
         this.#stepIds.delete(chunk.agentId)
-        return [...thoughts, said(chunk, about)]
+        return [...thoughts, customEvent(chunk, about)]
       }
       case 'output':
         if (base.agentId === this.#runId) this.#output = chunk.output
-        return [said(chunk, about)]
+        return [customEvent(chunk, about)]
       case 'error':
         this.#error = chunk.message
-        return [said(chunk, about)]
+        return [customEvent(chunk, about)]
       case 'stop-requested':
         if (chunk.runId === this.#runId) this.#stopReason = chunk.reason
         return [extension(chunk, base)]
       case 'run-started':
-        return this.#begin(chunk, about, told)
+        return this.#begin(chunk, about, decoded)
       case 'run-finished':
         return this.#finish(chunk, about)
       default:
-        return [said(chunk, about)]
+        return [customEvent(chunk, about)]
     }
   }
 
@@ -204,7 +204,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
   #finish(chunk: ChunkOf<'run-finished'>, about: About): readonly StreamChunkEvent[] {
     const { reason = this.#stopReason } = chunk
     const helix = helixOf(reason === undefined ? chunk : { ...chunk, reason }, about)
-    const event = helix === undefined ? extension(chunk, about.base) : beside(chunk, helix)
+    const event = helix === undefined ? extension(chunk, about.base) : withChunk(chunk, helix)
     const events = [...this.#completeBlocks(() => true), event]
     this.#calls.clear()
     this.#stepIds.clear()
@@ -247,7 +247,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
       messageCount: this.#messages,
       fromSequence: sequence,
     })
-    const event = said(chunk, about)
+    const event = customEvent(chunk, about)
     if (!closesStep) return [event]
     return [event, derived({ type: 'step_committed', runId, stepId, checkpointId, ...base })]
   }
@@ -260,18 +260,20 @@ export class HelixEncoder implements Encoder<StreamEvent> {
   ): readonly StreamChunkEvent[] {
     for (const [key, thought] of this.#openReasoning)
       if (isSameLane(thought.lane, lane)) this.#openReasoning.delete(key)
-    const place = { ...(this.#commits.get(laneKeyOf(lane)) ?? this.#start), ...this.#options.placeOf?.(sequence) }
-    this.#messages = place.messageCount
+    const position = { ...(this.#commits.get(laneKeyOf(lane)) ?? this.#start), ...this.#options.placeOf?.(sequence) }
+    this.#messages = position.messageCount
     const reason = this.#isSuperseded ? 'crash_recovery' : 'retry'
-    const event = said(chunk, about)
+    const event = customEvent(chunk, about)
     // A client that received nothing has nothing to reload (law 3).
-    return this.#drafts.end({ chunk, origin: lane }).length > 0 ? [event, resync(place, reason, about.base)] : [event]
+    return this.#drafts.end({ chunk, origin: lane }).length > 0
+      ? [event, resync(position, reason, about.base)]
+      : [event]
   }
 
   #rewind(chunk: ChunkOf<'rewind'>, { base }: About, { sequence = 0 }: DecodedChunk): readonly StreamChunkEvent[] {
-    const place = { ...LOG_START, fromSequence: chunk.toSequence, ...this.#options.placeOf?.(sequence) }
-    this.#messages = place.messageCount
-    return [extension(chunk, base), resync(place, RESYNCS[chunk.reason] ?? 'rollback', base)]
+    const position = { ...LOG_START, fromSequence: chunk.toSequence, ...this.#options.placeOf?.(sequence) }
+    this.#messages = position.messageCount
+    return [extension(chunk, base), resync(position, RESYNCS[chunk.reason] ?? 'rollback', base)]
   }
 }
 
@@ -292,10 +294,10 @@ const whole = (pieces: readonly string[], base: BaseChunk): StreamChunk => ({
   ...base,
 })
 
-const resync = (place: ResyncPosition, reason: ResyncReason, base: BaseChunk): StreamChunkEvent =>
-  derived({ type: 'stream_resync', ...place, reason, ...base })
+const resync = (position: ResyncPosition, reason: ResyncReason, base: BaseChunk): StreamChunkEvent =>
+  derived({ type: 'stream_resync', ...position, reason, ...base })
 
-/** Marks an event that stands for no chunk of its own. */
+/** Marks an event that represents no chunk. */
 const derived = (chunk: StreamChunk): StreamChunkEvent => ({
   type: 'chunk',
   chunk,
@@ -309,12 +311,12 @@ const extension = (chunk: Chunk, base: BaseChunk): StreamChunkEvent => ({
 })
 
 /** Encodes a chunk with its supplement. */
-function beside(chunk: Chunk, helix: StreamChunk): StreamChunkEvent {
+function withChunk(chunk: Chunk, helix: StreamChunk): StreamChunkEvent {
   const aside = supplementOf(chunk, plainOf(helix))
   return aside === undefined ? { type: 'chunk', chunk: helix } : { type: 'chunk', chunk: helix, millrace: aside }
 }
 
-function said(chunk: Chunk, about: About): StreamChunkEvent {
+function customEvent(chunk: Chunk, about: About): StreamChunkEvent {
   const helix = helixOf(chunk, about)
-  return helix === undefined ? extension(chunk, about.base) : beside(chunk, helix)
+  return helix === undefined ? extension(chunk, about.base) : withChunk(chunk, helix)
 }

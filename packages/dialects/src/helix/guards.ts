@@ -1,6 +1,6 @@
 // A guard for every chunk type, with the names of the documentation. The guards for approvals are additions.
 
-import type { StreamMessage } from './chunk.ts'
+import type { StreamMessage } from './types.ts'
 
 type MessageOf<Type extends StreamMessage['type']> = Extract<StreamMessage, { readonly type: Type }>
 

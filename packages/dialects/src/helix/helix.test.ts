@@ -11,7 +11,7 @@ const { helixDialect } = helix
 const base = { agentId: 'run-123', agentType: 'assistant', timestamp: 1, step: 1 }
 
 /** Decodes messages. */
-function heard(messages: readonly (StreamMessage | StreamEvent)[]): Chunk[] {
+function decodeAll(messages: readonly (StreamMessage | StreamEvent)[]): Chunk[] {
   const decoder = helixDialect.decoder()
   return messages.flatMap(message => decoder.decode(message).map(({ chunk }) => chunk))
 }
@@ -38,7 +38,7 @@ describe('documented chunks', () => {
     expect(helix.isToolApprovalResponseChunk({ type: 'tool_approval_response' })).toBe(true)
   })
 
-  it('fits its schemas just as it is, and the types are those of the schemas', () => {
+  it('matches its schemas, and the types equal those of the schemas', () => {
     for (const message of page) {
       expect(StreamMessageSchema.parse(message)).toEqual(message)
       expect(StreamChunkSchema.safeParse(message).success).toBe(message.type !== 'stream_end')
@@ -52,7 +52,7 @@ describe('documented chunks', () => {
   })
 
   it('is understood, one after another', () => {
-    const chunks = heard(page)
+    const chunks = decodeAll(page)
     expect(chunks.map(({ type }) => type)).toEqual([
       'step-start',
       'reasoning-delta',
@@ -97,7 +97,7 @@ describe('documented chunks', () => {
 })
 
 describe('documented examples', () => {
-  it('Writing: a chunk as a writer is given it', () => {
+  it('Writing: a chunk as it is passed to a writer', () => {
     const written = {
       type: 'text_delta',
       delta: 'Hello',
@@ -125,8 +125,8 @@ data: {"type":"end"}
     const decoder = helixDialect.decoder()
     const wire = new EventReader('sse').push(text)
     expect(wire.map(({ id }) => id)).toEqual(['1', '2', '3'])
-    const told = wire.flatMap(({ data }) => decoder.decode(JSON.parse(data)))
-    expect(told).toEqual([
+    const decodedChunks = wire.flatMap(({ data }) => decoder.decode(JSON.parse(data)))
+    expect(decodedChunks).toEqual([
       { chunk: { type: 'text-delta', id: 'text-1', delta: 'Hello' }, sequence: 1 },
       { chunk: { type: 'text-delta', id: 'text-1', delta: ' world' }, sequence: 2 },
       { chunk: { type: 'text-end', id: 'text-1' } },
@@ -162,8 +162,8 @@ data: {"type":"end"}
     const chunks = page.filter((message): message is StreamChunk => message.type !== 'stream_end')
     const stream = () => helix.filterWith(from(chunks), () => true)
     const typesOf = async (some: AsyncIterable<StreamChunk>) => (await helix.collectAll(some)).map(({ type }) => type)
-    const own = await helix.collectAll(helix.filterByAgentId(stream(), 'run-123'))
-    expect(own).toHaveLength(chunks.length - 1)
+    const runChunks = await helix.collectAll(helix.filterByAgentId(stream(), 'run-123'))
+    expect(runChunks).toHaveLength(chunks.length - 1)
     expect(await typesOf(helix.filterByAgentType(stream(), 'researcher'))).toEqual(['text_delta'])
     expect(new Set(await typesOf(helix.filterByType(stream(), ['text_delta'])))).toEqual(new Set(['text_delta']))
     expect(await typesOf(helix.excludeTypes(stream(), ['thinking']))).not.toContain('thinking')
@@ -188,18 +188,18 @@ describe('decoder', () => {
   it('a whole block of thinking that had no pieces is the block, one after its pieces is only its end', () => {
     const thinking = (content: string, isComplete: boolean) =>
       ({ type: 'thinking', content, isComplete, ...base }) as const
-    expect(heard([thinking('All of it.', true)])).toEqual([
+    expect(decodeAll([thinking('All of it.', true)])).toEqual([
       { type: 'reasoning-delta', id: 'reasoning-1', delta: 'All of it.' },
       { type: 'reasoning-end', id: 'reasoning-1' },
     ])
-    expect(heard([thinking('All', false), thinking('All of it.', true), thinking('More.', false)])).toEqual([
+    expect(decodeAll([thinking('All', false), thinking('All of it.', true), thinking('More.', false)])).toEqual([
       { type: 'reasoning-delta', id: 'reasoning-1', delta: 'All' },
       { type: 'reasoning-end', id: 'reasoning-1' },
       { type: 'reasoning-delta', id: 'reasoning-2', delta: 'More.' },
     ])
   })
 
-  it('a failed tool counts once, in whichever of the two ways or both it is said', () => {
+  it('decodes a tool failure once, from either of its two chunks or both', () => {
     const call = { toolCallId: 'c', toolName: 't', ...base }
     const end = {
       type: 'tool_end',
@@ -210,25 +210,25 @@ describe('decoder', () => {
       ...call,
     } as const
     const error = { type: 'tool_output_error', error: 'down', ...call } as const
-    const told = { type: 'tool-output-error', toolCallId: 'c', errorText: 'down', code: 'x', executor: 'server' }
-    expect(heard([end])).toEqual([told])
-    expect(heard([end, error])).toEqual([told])
-    expect(heard([error, end])).toEqual([{ type: 'tool-output-error', toolCallId: 'c', errorText: 'down' }])
+    const toolError = { type: 'tool-output-error', toolCallId: 'c', errorText: 'down', code: 'x', executor: 'server' }
+    expect(decodeAll([end])).toEqual([toolError])
+    expect(decodeAll([end, error])).toEqual([toolError])
+    expect(decodeAll([error, end])).toEqual([{ type: 'tool-output-error', toolCallId: 'c', errorText: 'down' }])
   })
 
   it('a tool without providerExecuted was run by a client', () => {
     const end = { type: 'tool_end', toolCallId: 'c', toolName: 't', result: 1, ...base } as const
-    expect(heard([end])).toMatchObject([{ executor: 'client' }])
-    expect(heard([{ ...end, providerExecuted: false }])).toMatchObject([{ executor: 'client' }])
-    expect(heard([{ ...end, providerExecuted: true }])).toMatchObject([{ executor: 'server' }])
+    expect(decodeAll([end])).toMatchObject([{ executor: 'client' }])
+    expect(decodeAll([{ ...end, providerExecuted: false }])).toMatchObject([{ executor: 'client' }])
+    expect(decodeAll([{ ...end, providerExecuted: true }])).toMatchObject([{ executor: 'server' }])
   })
 
   it('gives chunks of a sub-agent their own origin', () => {
     const decoder = helixDialect.decoder()
-    const told = page.flatMap(message => decoder.decode(message))
-    const own = told.filter(({ origin }) => origin)
-    expect(own.map(({ chunk }) => chunk.type)).toEqual(['text-delta'])
-    expect(own[0]?.origin).toEqual({
+    const decodedChunks = page.flatMap(message => decoder.decode(message))
+    const withOrigin = decodedChunks.filter(({ origin }) => origin)
+    expect(withOrigin.map(({ chunk }) => chunk.type)).toEqual(['text-delta'])
+    expect(withOrigin[0]?.origin).toEqual({
       runId: 'run-123',
       lane: 'sub-1',
       agentId: 'sub-1',
@@ -237,10 +237,10 @@ describe('decoder', () => {
     })
   })
 
-  it('a suspension marker says what is waited for, unless that was said', () => {
+  it('decodes a suspension marker only if no earlier chunk named the pendings', () => {
     const marker = (kind: string, payload: object) =>
       ({ type: 'suspension_marker', kind, payload, ...base }) as StreamMessage
-    expect(heard([marker('suspended_step_partial', { toolCallIds: ['a', 'b'], stepId: 's' })])).toEqual([
+    expect(decodeAll([marker('suspended_step_partial', { toolCallIds: ['a', 'b'], stepId: 's' })])).toEqual([
       {
         type: 'run-paused',
         reason: 'suspended_step_partial',
@@ -250,14 +250,14 @@ describe('decoder', () => {
         ],
       },
     ])
-    expect(heard([marker('suspended_awaiting_children', { children: [{ subSessionId: 'x' }] })])).toMatchObject([
+    expect(decodeAll([marker('suspended_awaiting_children', { children: [{ subSessionId: 'x' }] })])).toMatchObject([
       { awaits: [{ kind: 'children', agentIds: ['x'] }] },
     ])
     const paused = { type: 'run_paused', runId: 'r', reason: 'why', ...base } as const
-    expect(heard([paused, marker('suspended_client_tool', { toolCallIds: ['a'] })])).toHaveLength(1)
+    expect(decodeAll([paused, marker('suspended_client_tool', { toolCallIds: ['a'] })])).toHaveLength(1)
   })
 
-  it('a resync is a discard of what was never kept, or a rewind', () => {
+  it('decodes a resync as a discard of uncommitted content or as a rewind', () => {
     const resync = {
       type: 'stream_resync',
       checkpointId: 'c',
@@ -266,11 +266,11 @@ describe('decoder', () => {
       fromSequence: 9,
       ...base,
     } as const
-    expect(heard([{ ...resync, reason: 'crash_recovery' }])).toEqual([
+    expect(decodeAll([{ ...resync, reason: 'crash_recovery' }])).toEqual([
       { type: 'step-discarded', reason: 'crash_recovery' },
     ])
     for (const reason of ['rollback', 'branch', 'retry'] as const) {
-      expect(heard([{ ...resync, reason }])).toEqual([{ type: 'rewind', toSequence: 9, reason }])
+      expect(decodeAll([{ ...resync, reason }])).toEqual([{ type: 'rewind', toSequence: 9, reason }])
     }
   })
 
@@ -287,36 +287,36 @@ describe('decoder', () => {
     see({ type: 'run_interrupted', runId: 'r', checkpointId: 'c', ...base })
     see({ type: 'end' })
     expect(statuses).toEqual([undefined, 'paused', undefined, 'interrupted', 'interrupted'])
-    expect(heard([{ type: 'fail', error: 'Something went wrong' }])).toEqual([
+    expect(decodeAll([{ type: 'fail', error: 'Something went wrong' }])).toEqual([
       { type: 'error', message: 'Something went wrong' },
     ])
-    expect(heard([{ type: 'stream_end', streamId: 's', timestamp: 1, finalOutput: 2 }])).toEqual([
+    expect(decodeAll([{ type: 'stream_end', streamId: 's', timestamp: 1, finalOutput: 2 }])).toEqual([
       { type: 'output', output: 2 },
     ])
   })
 
   it('decodes a truncation only if it affects the reader', () => {
     const read: StreamEvent = { type: 'chunk', chunk: { type: 'text_delta', delta: 'x', ...base }, sequence: 5 }
-    expect(() => heard([read, { type: 'truncated', truncatedAtStep: 1, atSequence: 5 }])).not.toThrow()
-    expect(() => heard([read, { type: 'truncated', truncatedAtStep: 1, atSequence: 6 }])).toThrow('snapshot')
-    expect(() => heard([read, { type: 'truncated', truncatedAtStep: 1 }])).toThrow('snapshot')
+    expect(() => decodeAll([read, { type: 'truncated', truncatedAtStep: 1, atSequence: 5 }])).not.toThrow()
+    expect(() => decodeAll([read, { type: 'truncated', truncatedAtStep: 1, atSequence: 6 }])).toThrow('snapshot')
+    expect(() => decodeAll([read, { type: 'truncated', truncatedAtStep: 1 }])).toThrow('snapshot')
   })
 
   it('rejects an invalid event and skips an unknown chunk', () => {
-    expect(() => heard([{} as never])).toThrow('expected an object with a type')
-    expect(() => heard([{ type: 'chunk' } as never])).toThrow('expected a chunk')
-    expect(() => heard([{ type: 'custom', eventName: 'millrace', data: 1, ...base }])).toThrow('expected { chunk }')
-    expect(heard([{ type: 'of_tomorrow', ...base } as never])).toEqual([])
+    expect(() => decodeAll([{} as never])).toThrow('expected an object with a type')
+    expect(() => decodeAll([{ type: 'chunk' } as never])).toThrow('expected a chunk')
+    expect(() => decodeAll([{ type: 'custom', eventName: 'millrace', data: 1, ...base }])).toThrow('expected { chunk }')
+    expect(decodeAll([{ type: 'of_tomorrow', ...base } as never])).toEqual([])
   })
 })
 
 describe('encoder', () => {
-  it('of what goes by several chunks only the last has the sequence', () => {
+  it('puts the sequence on the last of several chunks for one entry', () => {
     const encoder = helixDialect.encoder()
-    const said = (chunk: Chunk, sequence: number) => encoder.encode({ chunk, sequence, timestamp: 1 })
+    const encode = (chunk: Chunk, sequence: number) => encoder.encode({ chunk, sequence, timestamp: 1 })
     const start = { type: 'tool-input-start', toolCallId: 'c', toolName: 't' } as const
-    expect(said(start, 1)).toHaveLength(1)
-    const events = said({ ...start, type: 'tool-input-available', input: {} }, 2)
+    expect(encode(start, 1)).toHaveLength(1)
+    const events = encode({ ...start, type: 'tool-input-available', input: {} }, 2)
     expect(events).toMatchObject([
       { chunk: { type: 'tool_arg_stream_end' } },
       { chunk: { type: 'tool_start' }, sequence: 2 },
@@ -324,7 +324,7 @@ describe('encoder', () => {
     expect(events[0]).not.toHaveProperty('sequence')
   })
 
-  it('a takeover takes back by crash_recovery, to the last commit of that lane', () => {
+  it('a takeover resyncs with crash_recovery to the last commit of the lane', () => {
     const encoder = helixDialect.encoder()
     const origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'a', step: 2 }
     const chunks: Chunk[] = [
@@ -349,7 +349,7 @@ describe('encoder', () => {
     })
   })
 
-  it('never is a suspension marker, nor a second way to say that a tool failed', () => {
+  it('never encodes a suspension marker or a second chunk for a tool failure', () => {
     const encoder = helixDialect.encoder()
     const failed: Chunk[] = [
       { type: 'run-paused', awaits: [{ kind: 'client-tool', id: 'c', toolCallId: 'c' }] },

@@ -1,6 +1,6 @@
 // One chunk of every documented type.
 
-import type { StreamMessage } from './chunk.ts'
+import type { StreamMessage } from './types.ts'
 
 const base = { agentId: 'run-123', agentType: 'assistant', timestamp: 1_700_000_000_000, step: 1 }
 const call = { toolCallId: 'call-1', toolName: 'search' }

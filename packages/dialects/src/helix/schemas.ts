@@ -229,7 +229,7 @@ export const SubmitToolResultSchema = z.discriminatedUnion('kind', [
     ...inSession,
     kind: z.literal('interrupt-response'),
     interruptId: named(LONGEST.approvalId),
-    value: anyJson,
+    response: anyJson,
   }),
 ])
 

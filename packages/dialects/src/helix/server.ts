@@ -8,7 +8,7 @@ import type { ForeignReply, ForeignRequest, ForeignServer } from '../foreign-ser
 import { readEvents, type WireEvent } from '../http/event-reader.ts'
 import { type HttpServerOptions, request } from '../http/request.ts'
 import { HelixDecoder } from './decoder.ts'
-import type { StreamEvent } from './event.ts'
+import type { StreamEvent } from './types.ts'
 
 /** URL of the server. `start`, `sse`, `submit-tool-result` and so on are below `api`. */
 export type HelixOptions = HttpServerOptions
@@ -22,11 +22,11 @@ class HelixReply implements ForeignReply {
   /** The position to resume after, until it is reached. Events before it are repeats. */
   #resumeAfter: number | undefined
 
-  constructor(response: Response, decoder: HelixDecoder, place: string | undefined, isMore = false) {
+  constructor(response: Response, decoder: HelixDecoder, lastEventId: string | undefined, isMore = false) {
     this.#response = response
     this.decoder = decoder
-    this.position = place
-    if (isMore) this.#resumeAfter = Number(place)
+    this.position = lastEventId
+    if (isMore) this.#resumeAfter = Number(lastEventId)
   }
 
   get status(): EndStatus | undefined {
@@ -51,10 +51,10 @@ class HelixReply implements ForeignReply {
           }
           this.#resumeAfter = undefined
         }
-        const told = held.flatMap(one => this.decoder.decode(one))
+        const decodedChunks = held.flatMap(one => this.decoder.decode(one))
         held = []
         this.position = wire.id ?? sequence?.toString() ?? this.position
-        if (told.length > 0) yield told
+        if (decodedChunks.length > 0) yield decodedChunks
       }
       // The stream of a session stays open during a pause, but the reply is complete.
       if (this.decoder.isWaiting) return
@@ -89,8 +89,8 @@ class HelixServer implements ForeignServer {
       return this.#follow(sessionId, known, signal)
     }
     const last = messages.at(-1)
-    const said = { sessionId, message: textOf(last), messageId: last?.id, ...(data !== undefined && { data }) }
-    const [path, body] = kind === 'regenerate' ? (['retry', { sessionId }] as const) : (['start', said] as const)
+    const payload = { sessionId, message: textOf(last), messageId: last?.id, ...(data !== undefined && { data }) }
+    const [path, body] = kind === 'regenerate' ? (['retry', { sessionId }] as const) : (['start', payload] as const)
     const response = await this.#post(path, body, signal)
     return this.#rememberReply(sessionId, new HelixReply(response, new HelixDecoder(), known?.position))
   }
@@ -143,7 +143,7 @@ function submissionOf(sessionId: string, answer: ClientAnswer): object {
       return { sessionId, kind: 'client-tool-result', toolCallId: answer.id, ...result }
     }
     default:
-      return { sessionId, kind: 'interrupt-response', interruptId: answer.id, value: answer.response }
+      return { sessionId, kind: 'interrupt-response', interruptId: answer.id, response: answer.response }
   }
 }
 

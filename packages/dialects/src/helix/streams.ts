@@ -1,8 +1,8 @@
 // The stream helpers of the documentation for its chunks. Helpers that do not read chunks are those of the protocol package.
 
 import { filterWith, type StreamOptions } from '@millrace/protocol'
-import type { BaseChunk } from './chunk.ts'
 import { isTextDeltaChunk } from './guards.ts'
+import type { BaseChunk } from './types.ts'
 
 export { collectAll, combineStreams, excludeTypes, filterByType, filterWith, skip, take } from '@millrace/protocol'
 

@@ -11,7 +11,7 @@ import type {
   StepEndChunk,
   StreamChunk,
   ToolEndChunk,
-} from './chunk.ts'
+} from './types.ts'
 
 /** The name of custom events for chunks that Helix has no type for. `data` is `{ chunk }`. */
 export const EXTENSION = 'millrace'
@@ -86,8 +86,8 @@ export function plainOf(chunk: StreamChunk): Chunk | undefined {
     case 'step_start':
       return defined({ type: 'step-start', stepId: chunk.stepId }) as Chunk
     case 'step_end': {
-      const { stepId, usage, finishReason: said } = chunk
-      const finishReason = finishReasonOf(said)
+      const { stepId, usage, finishReason: helixReason } = chunk
+      const finishReason = finishReasonOf(helixReason)
       return defined({ type: 'step-finish', stepId, usage: usage as Usage | undefined, finishReason }) as Chunk
     }
     case 'file': {
@@ -100,8 +100,8 @@ export function plainOf(chunk: StreamChunk): Chunk | undefined {
       return defined({ type: 'run-finished', ...ended }) as Chunk
     }
     case 'run_resumed': {
-      const { fromCheckpointId, fromStepCount, mode: said } = chunk
-      const mode = typeof said === 'string' ? said.replaceAll('_', '-') : said
+      const { fromCheckpointId, fromStepCount, mode: helixMode } = chunk
+      const mode = typeof helixMode === 'string' ? helixMode.replaceAll('_', '-') : helixMode
       const resumed = { mode: MODES.has(mode) ? mode : 'continue', fromCheckpointId: fromCheckpointId ?? undefined }
       return defined({ type: 'run-resumed', ...resumed, fromStepCount }) as Chunk
     }

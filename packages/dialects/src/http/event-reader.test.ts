@@ -8,9 +8,9 @@ const runs = multiplied(100)
 /** The events of a body that is split at these positions. */
 function read(bytes: Uint8Array, cuts: readonly number[], format: 'sse' | 'ndjson' = 'sse'): WireEvent[] {
   const reader = new EventReader(format)
-  const places = [...cuts.map(cut => cut % (bytes.length + 1)), bytes.length].sort((a, b) => a - b)
+  const ends = [...cuts.map(cut => cut % (bytes.length + 1)), bytes.length].sort((a, b) => a - b)
   let from = 0
-  const events = places.flatMap(to => {
+  const events = ends.flatMap(to => {
     const piece = bytes.subarray(from, to)
     from = to
     return reader.push(piece)

@@ -15,7 +15,7 @@ export interface WireEvent {
 export type EventFormat = 'sse' | 'ndjson'
 
 /** Default bound of one event, in characters. */
-export const MAX_EVENT_LENGTH = 16 * 1024 * 1024
+const MAX_EVENT_LENGTH = 16 * 1024 * 1024
 
 /** Parses the bytes of one body, split anywhere, into events. */
 export class EventReader {

@@ -29,8 +29,10 @@ const isFailure = (error: unknown): error is Failure & { readonly status?: numbe
 function messageOf(error: unknown): string {
   const { message, status } = Object(error) as { readonly message?: unknown; readonly status?: unknown }
   if (typeof message === 'string') return message
-  if (status !== undefined) return `The reply has the status ${status}.`
-  return Object(error) === error ? `It threw an object with the keys ${Object.keys(error as object)}.` : String(error)
+  if (status !== undefined) return `The server answered with status ${status}.`
+  return Object(error) === error
+    ? `Expected an error, found an object: ${Object.keys(error as object)}.`
+    : String(error)
 }
 
 /** Turns any thrown value into a `RequestError`. A value without a code of its own gets `code`. */

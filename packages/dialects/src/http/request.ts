@@ -10,10 +10,11 @@ export type Computed<T> = T | (() => T | Promise<T>)
 export interface HttpServerOptions {
   /** URL of the server. */
   readonly api: string
+  /** Headers of each request, or a function that computes them. */
   readonly headers?: Computed<HeadersInit> | undefined
-  /** @default 'same-origin' */
+  /** Credentials mode of each request, or a function that computes it. @default 'same-origin' */
   readonly credentials?: Computed<RequestCredentials> | undefined
-  /** @default globalThis.fetch */
+  /** Function to use instead of `fetch`. @default globalThis.fetch */
   readonly fetch?: typeof fetch | undefined
 }
 
@@ -65,7 +66,11 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefin
  * @throws a `RequestError` without a successful response.
  */
 export function send(
-  { fetch = globalThis.fetch, headers: own = {}, credentials = 'same-origin' }: Omit<HttpServerOptions, 'api'>,
+  {
+    fetch = globalThis.fetch,
+    headers: customHeaders = {},
+    credentials = 'same-origin',
+  }: Omit<HttpServerOptions, 'api'>,
   { url, headers: more, ...init }: RawRequest,
   errorOf: (reply: Response) => Promise<RequestError>,
 ): Promise<Response> {
@@ -74,7 +79,7 @@ export function send(
     let code = 'headers_failed'
     let reply: Response
     try {
-      const headers = new Headers(await computed(own))
+      const headers = new Headers(await computed(customHeaders))
       for (const name in more) headers.set(name, more[name] as string)
       const sent = { ...init, headers, credentials: await computed(credentials), cache: 'no-store' }
       code = 'network_error'
@@ -87,7 +92,7 @@ export function send(
     if (canRetry && reply.status === UNAUTHORIZED) return attempt(false)
     throw error
   }
-  return unlessAborted(attempt(typeof own === 'function'), init.signal)
+  return unlessAborted(attempt(typeof customHeaders === 'function'), init.signal)
 }
 
 /**

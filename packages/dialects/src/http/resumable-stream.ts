@@ -6,9 +6,9 @@ import { EventReader, type WireEvent } from './event-reader.ts'
 const ATTEMPTS = 8
 
 /** How a dropped connection is retried, here and with foreign servers. */
-export const RECONNECT: RetryOptions = { first: 100, longest: 10_000, attempts: ATTEMPTS, stableMs: 5_000 }
+export const RECONNECT: RetryOptions = { attempts: ATTEMPTS, stableMs: 5_000 }
 
-/** The marks that a stream has passed. A mark that comes again ends a repetition: the server did not resume where it was asked to. */
+/** The marks that a stream has passed. A repeated mark means that the server did not resume at the requested position. */
 export class StreamMarks {
   readonly #passed = new Set<string>()
   /** The last new mark. */

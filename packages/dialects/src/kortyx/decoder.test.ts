@@ -55,7 +55,7 @@ test('decodes a message to a text unless its node has streamed it', () => {
 test('decodes calls, interrupts, checkpoints and traces, and keeps the tokens', () => {
   const decoder = new KortyxDecoder()
   const call = { tool: 'weigh', toolCallId: 'c' }
-  const said: StreamChunk[] = [
+  const chunks: StreamChunk[] = [
     { type: 'tool-call-start', ...call },
     { type: 'tool-call-result', ...call, content: 'no', isError: true },
     { type: 'tool-call-error', ...call, message: 'stuck' },
@@ -69,7 +69,7 @@ test('decodes calls, interrupts, checkpoints and traces, and keeps the tokens', 
       input: { kind: 'text', multiple: false, question: 'Why?', schemaId: 'x', meta: { a: 1 } },
     },
   ]
-  expect(said.flatMap(event => decoder.decode(event).map(({ chunk }) => chunk))).toEqual([
+  expect(chunks.flatMap(event => decoder.decode(event).map(({ chunk }) => chunk))).toEqual([
     { type: 'tool-input-available', toolCallId: 'c', toolName: 'weigh', input: {} },
     { type: 'tool-output-error', toolCallId: 'c', errorText: 'no' },
     { type: 'tool-output-error', toolCallId: 'c', errorText: 'stuck' },

@@ -1,5 +1,5 @@
-import { DraftTracker, type LaneEntry, type LaneId } from '@millrace/protocol'
-import type { KortyxChunk, StructuredDataChunk } from './chunk.ts'
+import { DraftTracker, type LaneEntry, type LaneId } from '@millrace/protocol/internal'
+import type { KortyxChunk, StructuredDataChunk } from './types.ts'
 
 type StructuredEvent = StructuredDataChunk | Extract<KortyxChunk, { type: 'structured-data-invalidated' }>
 

@@ -11,8 +11,8 @@ const seen = (events: readonly StreamChunk[]) =>
 
 function encoderOf(options = {}) {
   const encoder = kortyxDialect.encoder(options)
-  const say = (chunk: Chunk, origin = main) => seen(encoder.encode({ chunk, origin }))
-  return { encoder, say }
+  const encode = (chunk: Chunk, origin = main) => seen(encoder.encode({ chunk, origin }))
+  return { encoder, encode }
 }
 
 const set: Chunk = { type: 'structured-data', streamId: 's', dataType: 'd', kind: 'set', path: 'a', value: 1 }
@@ -25,48 +25,48 @@ const question: Chunk = { type: 'interrupt', interruptId: 'q1', input: { kind: '
 
 describe('a discard', () => {
   test('invalidates a structured object and repeats its committed part', () => {
-    const { say } = encoderOf()
-    say(set)
-    say(checkpoint)
-    say(more)
-    expect(say(discard)).toEqual([{ type: 'structured-data-invalidated', streamId: 's', checkpointId: 'cp' }, set])
-    expect(say(discard)).toEqual([])
+    const { encode } = encoderOf()
+    encode(set)
+    encode(checkpoint)
+    encode(more)
+    expect(encode(discard)).toEqual([{ type: 'structured-data-invalidated', streamId: 's', checkpointId: 'cp' }, set])
+    expect(encode(discard)).toEqual([])
   })
 
   test('only invalidates an object without a committed part', () => {
-    const { say, encoder } = encoderOf()
-    say(set)
-    expect(say(discard)).toEqual([{ type: 'structured-data-invalidated', streamId: 's', checkpointId: '' }])
+    const { encode, encoder } = encoderOf()
+    encode(set)
+    expect(encode(discard)).toEqual([{ type: 'structured-data-invalidated', streamId: 's', checkpointId: '' }])
     expect(encoder.resume()).toEqual([])
   })
 
   test('closes texts, gives their ids to new texts, and fails the calls', () => {
-    const { say } = encoderOf()
-    say({ type: 'text-delta', id: 't', delta: 'er' })
-    say(call)
-    expect(say(discard)).toEqual([
+    const { encode } = encoderOf()
+    encode({ type: 'text-delta', id: 't', delta: 'er' })
+    encode(call)
+    expect(encode(discard)).toEqual([
       { type: 'text-end', segmentId: 't' },
       { type: 'tool-call-error', tool: 'sell', toolCallId: 'c1', message: 'The attempt was taken back.' },
     ])
-    const [start, delta] = say({ type: 'text-delta', id: 't', delta: 'Well' })
+    const [start, delta] = encode({ type: 'text-delta', id: 't', delta: 'Well' })
     expect(start).toMatchObject({ type: 'text-start', segmentId: 't~1' })
     expect(delta).toMatchObject({ type: 'text-delta', segmentId: 't~1', delta: 'Well' })
   })
 
   test('leaves other lanes unchanged', () => {
-    const { say } = encoderOf()
-    say(set, { ...main, lane: 'other' })
-    expect(say(discard)).toEqual([])
+    const { encode } = encoderOf()
+    encode(set, { ...main, lane: 'other' })
+    expect(encode(discard)).toEqual([])
   })
 })
 
 describe('pendings', () => {
   test('are all sent with a token when the run pauses, including those of sub-agents', () => {
-    const { say, encoder } = encoderOf({ sessionId: 's', turnIndex: 2, tokenOf: (id: string) => `t-${id}` })
-    say(checkpoint)
-    say(question)
-    say(call, child)
-    say(approval, child)
+    const { encode, encoder } = encoderOf({ sessionId: 's', turnIndex: 2, tokenOf: (id: string) => `t-${id}` })
+    encode(checkpoint)
+    encode(question)
+    encode(call, child)
+    encode(approval, child)
     const ended = seen(encoder.end('paused'))
     expect(ended.map(({ type }) => type)).toEqual(['interrupt', 'interrupt', 'checkpoint', 'done'])
     expect(ended).toMatchObject([
@@ -78,34 +78,34 @@ describe('pendings', () => {
   })
 
   test('are repeated until they are settled', () => {
-    const { encoder, say } = encoderOf({ sessionId: 's' })
-    say(question)
-    say(call)
-    say(approval)
+    const { encoder, encode } = encoderOf({ sessionId: 's' })
+    encode(question)
+    encode(call)
+    encode(approval)
     encoder.end('paused')
-    say({ type: 'interrupt-response', interruptId: 'q1', response: {} }, { guest: 'ann' })
+    encode({ type: 'interrupt-response', interruptId: 'q1', response: {} }, { guest: 'ann' })
     expect(seen(encoder.resume())).toEqual([{ type: 'session', sessionId: 's' }])
     expect(seen(encoder.end('paused'))).toMatchObject([{ type: 'interrupt', requestId: 'a1' }, { type: 'done' }])
   })
 
   test('include approved client tool calls, and none of sub-agents that have ended', () => {
-    const { encoder, say } = encoderOf()
-    say({ ...call, executor: 'client' } as Chunk, child)
-    say(approval, child)
-    say({ type: 'tool-approval-response', toolCallId: 'c1', approvalId: 'a1', approved: true }, { guest: 'ann' })
+    const { encoder, encode } = encoderOf()
+    encode({ ...call, executor: 'client' } as Chunk, child)
+    encode(approval, child)
+    encode({ type: 'tool-approval-response', toolCallId: 'c1', approvalId: 'a1', approved: true }, { guest: 'ann' })
     expect(seen(encoder.end('paused'))).toMatchObject([{ requestId: 'c1', input: { kind: 'text' } }, { type: 'done' }])
     encoder.resume()
-    say({ type: 'subagent-end', agentId: 'child', agentType: 'w', toolCallId: 'p', status: 'failed' }, child)
+    encode({ type: 'subagent-end', agentId: 'child', agentType: 'w', toolCallId: 'p', status: 'failed' }, child)
     expect(seen(encoder.end('paused'))).toMatchObject([{ type: 'done' }])
   })
 })
 
 test('resends only incomplete structured objects on resume', () => {
-  const { encoder, say } = encoderOf()
-  say(set)
-  say({ type: 'structured-data', streamId: 'done', dataType: 'd', kind: 'final', data: 1 })
-  say(checkpoint)
-  say(more)
+  const { encoder, encode } = encoderOf()
+  encode(set)
+  encode({ type: 'structured-data', streamId: 'done', dataType: 'd', kind: 'final', data: 1 })
+  encode(checkpoint)
+  encode(more)
   encoder.end('paused')
   expect(seen(encoder.resume())).toEqual([set, more])
 })
@@ -116,10 +116,10 @@ test('closes texts at the end, reports a stopped or failed run before done, and 
     ['interrupted', 'The run was stopped.'],
     ['aborted', 'The run was stopped.'],
   ] as const) {
-    const { encoder, say } = encoderOf({ sessionId: 's', turnIndex: 1 })
-    say(checkpoint)
-    say({ type: 'text-start', id: 't' })
-    expect(say({ type: 'error', message: 'no more' })).toEqual([])
+    const { encoder, encode } = encoderOf({ sessionId: 's', turnIndex: 1 })
+    encode(checkpoint)
+    encode({ type: 'text-start', id: 't' })
+    expect(encode({ type: 'error', message: 'no more' })).toEqual([])
     expect(seen(encoder.end(status))).toEqual([
       { type: 'text-end', segmentId: 't' },
       { type: 'error', message },
@@ -132,9 +132,9 @@ test('closes texts at the end, reports a stopped or failed run before done, and 
 
 test('sends outputs as text and as structured content', () => {
   const output = (value: Chunk) => {
-    const { say } = encoderOf()
-    say(call)
-    return say(value)[0]
+    const { encode } = encoderOf()
+    encode(call)
+    return encode(value)[0]
   }
   expect(output({ type: 'tool-output-available', toolCallId: 'c1', output: { kilos: 4 } })).toEqual({
     type: 'tool-call-result',

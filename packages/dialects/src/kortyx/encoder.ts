@@ -1,13 +1,15 @@
-import type { Chunk, LaneEntry, LaneId, Origin } from '@millrace/protocol'
+import type { Chunk, Origin } from '@millrace/protocol'
+import type { LaneEntry, LaneId } from '@millrace/protocol/internal'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import { laneOf } from '../dialect/lane.ts'
 import { type Supplement, supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
 import { isToolResult } from '../dialect/tool-result.ts'
-import { type DoneData, EXTENSION, eventToChunk, type KortyxChunk, type KortyxExtension, textOf } from './chunk.ts'
 import { Drafts } from './drafts.ts'
 import { interruptOf } from './interrupt.ts'
 import { PendingRequests } from './pendings.ts'
+import { type DoneData, EXTENSION, eventToChunk, type KortyxChunk, type KortyxExtension, textOf } from './types.ts'
 
+/** Options of an encoder for Kortyx. */
 export interface KortyxEncoderOptions {
   /** The session id, if clients should get it. */
   readonly sessionId?: string | undefined
@@ -231,7 +233,7 @@ function withSupplement(event: KortyxChunk, chunk: Chunk): KortyxChunk {
   return supplement === undefined ? event : { ...event, millrace: supplement }
 }
 
-/** Marks an event that stands for no chunk of its own. */
+/** Marks an event that represents no chunk. */
 const derived = (event: KortyxChunk): KortyxChunk => ({ ...event, millrace: null satisfies Supplement })
 
 /** Wraps a chunk that Kortyx has no type for. */

@@ -1,19 +1,18 @@
 import type { Dialect } from '../dialect/dialect.ts'
-import type { KortyxChunk } from './chunk.ts'
 import { KortyxDecoder } from './decoder.ts'
 import { KortyxEncoder, type KortyxEncoderOptions } from './encoder.ts'
+import type { KortyxChunk } from './types.ts'
 
-export {
-  EXTENSION,
-  type InterruptInput,
-  type KortyxChunk as StreamChunk,
-  type KortyxExtension as Extension,
-  type StructuredDataChunk,
-} from './chunk.ts'
 export type { KortyxEncoderOptions } from './encoder.ts'
 export { type AnsweredRequest, answerFromSelection } from './interrupt.ts'
 export { type KortyxOptions, kortyx } from './server.ts'
 export { type BufferedStreamResult, summarizeStreamChunks } from './summarize-stream-chunks.ts'
+export type {
+  InterruptInput,
+  KortyxChunk as StreamChunk,
+  KortyxExtension as Extension,
+  StructuredDataChunk,
+} from './types.ts'
 
 /** The chunk stream of Kortyx. */
 export const kortyxDialect: Dialect<KortyxChunk, KortyxEncoderOptions> = {

@@ -2,7 +2,7 @@
 
 import type { ChunkOf, Json, JsonObject, Question } from '@millrace/protocol'
 import type { ClientAnswer } from '../dialect/client-request.ts'
-import type { InterruptChunk, InterruptInput } from './chunk.ts'
+import type { InterruptChunk, InterruptInput } from './types.ts'
 
 /** A request that waits for a person. */
 export type KortyxPending = {

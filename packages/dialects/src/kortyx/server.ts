@@ -8,10 +8,11 @@ import type { ForeignReply, ForeignRequest, ForeignServer } from '../foreign-ser
 import { HttpReply } from '../foreign-server/http-reply.ts'
 import { type HttpServerOptions, request } from '../http/request.ts'
 import { RequestError } from '../http/request-error.ts'
-import type { KortyxChunk } from './chunk.ts'
 import { KortyxDecoder } from './decoder.ts'
 import { selectionOf } from './interrupt.ts'
+import type { KortyxChunk } from './types.ts'
 
+/** Options of a connection to a Kortyx server. */
 export interface KortyxOptions extends HttpServerOptions {
   /** Id of the workflow. @default the default workflow of the server */
   readonly workflowId?: string | undefined

@@ -1,5 +1,5 @@
-import type { KortyxChunk, StructuredDataChunk } from './chunk.ts'
-import { textIdOf } from './chunk.ts'
+import type { KortyxChunk, StructuredDataChunk } from './types.ts'
+import { textIdOf } from './types.ts'
 
 /** A complete stream as one value. */
 export interface BufferedStreamResult {

@@ -17,12 +17,13 @@ import type {
   ChatThreadMessage,
 } from './types.ts'
 
+/** Options of `createMuiAdapter`. */
 export interface MuiAdapterOptions extends Omit<HttpServerOptions, 'api'> {
   /** URL of the agent: `/api/mui/<agent>`. */
   readonly url: string
   /** The conversation of a page without a conversation list. @default a new id */
   readonly conversationId?: string
-  /** Delays before a dropped connection is retried. */
+  /** Delays before a dropped connection is retried, in ms. @default { first: 100, longest: 10_000 } */
   readonly backoff?: Partial<Backoff>
 }
 

@@ -10,7 +10,7 @@ import type { ChatDataChunk, ChatMessageChunk } from './types.ts'
 export const EXTENSION = 'data-millrace'
 
 /** The type of all other chunks without an equivalent. The runtime ignores it, while it keeps data parts even if they are transient. */
-export const PASSED = 'millrace'
+export const HIDDEN_EXTENSION = 'millrace'
 
 /** The data of an extension. */
 export interface MuiExtension {
@@ -18,23 +18,19 @@ export interface MuiExtension {
 }
 
 /** The origin of a chunk, unless it is the main lane of the run. */
-export type WireOrigin =
-  | Origin
-  | GuestOrigin
-  | { readonly lane: string; readonly guest?: never; readonly runId?: never }
+export type MuiOrigin = Origin | GuestOrigin | { readonly lane: string; readonly guest?: never; readonly runId?: never }
 
 interface MuiSupplement {
   /** The fields of our chunk that this one cannot express. */
   readonly millrace?: Supplement
-  readonly origin?: WireOrigin
+  readonly origin?: MuiOrigin
 }
 
 /** A chunk on the wire: one of MUI X Chat or an extension. */
-export type MuiEvent = MuiSupplement &
-  (ChatMessageChunk | { readonly type: typeof PASSED; readonly data: MuiExtension })
+export type MuiEvent = MuiSupplement & (ChatMessageChunk | { readonly type: 'millrace'; readonly data: MuiExtension })
 
-export const isExtension = (event: MuiEvent): event is MuiSupplement & { type: typeof PASSED; data: MuiExtension } =>
-  event.type === PASSED || event.type === EXTENSION
+export const isExtension = (event: MuiEvent): event is MuiSupplement & { type: 'millrace'; data: MuiExtension } =>
+  event.type === HIDDEN_EXTENSION || event.type === EXTENSION
 
 const isDataChunk = (event: MuiEvent): event is MuiSupplement & ChatDataChunk => event.type.startsWith('data-')
 

@@ -4,7 +4,7 @@ import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { statusAfter } from '../dialect/status-after.ts'
 import { applySupplement } from '../dialect/supplement.ts'
 import { expectObject, expectOrigin, expectString, validated } from '../dialect/validate.ts'
-import { eventToChunk, isExtension, type MuiEvent, type MuiExtension, type WireOrigin } from './chunk.ts'
+import { eventToChunk, isExtension, type MuiEvent, type MuiExtension, type MuiOrigin } from './chunk.ts'
 import type { ChatStreamEnvelope } from './types.ts'
 
 const NONE: readonly DecodedChunk[] = []
@@ -32,7 +32,7 @@ export class MuiDecoder implements Decoder<MuiEvent | ChatStreamEnvelope> {
     return decoded
   }
 
-  #decodedChunk(chunk: Chunk, wireOrigin: WireOrigin | undefined): DecodedChunk {
+  #decodedChunk(chunk: Chunk, wireOrigin: MuiOrigin | undefined): DecodedChunk {
     const origin = wireOrigin === undefined ? undefined : originOf(expectObject(wireOrigin, 'chunk.origin'))
     if (origin) return { chunk, origin }
     return this.#messageId === undefined ? { chunk } : { chunk, messageId: this.#messageId }

@@ -1,15 +1,22 @@
 import { type Chunk, messageIdOf, type Origin } from '@millrace/protocol'
+import { MAIN_LANE } from '@millrace/protocol/internal'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import { type Supplement, supplementOf } from '../dialect/supplement.ts'
-import { EXTENSION, eventOf, eventToChunk, extensionIdOf, type MuiEvent, PASSED, type WireOrigin } from './chunk.ts'
+import {
+  EXTENSION,
+  eventOf,
+  eventToChunk,
+  extensionIdOf,
+  HIDDEN_EXTENSION,
+  type MuiEvent,
+  type MuiOrigin,
+} from './chunk.ts'
 
+/** Options of an encoder for MUI X Chat. */
 export interface MuiEncoderOptions {
   /** The id of the run, if it is known before its first chunk. */
   readonly runId?: string
 }
-
-/** The lane of the main agent of a run. It is not sent. */
-export const MAIN_LANE = 'main'
 
 const NONE: readonly MuiEvent[] = []
 
@@ -92,7 +99,7 @@ export class MuiEncoder implements Encoder<MuiEvent> {
     return [this.#start(), ...events]
   }
 
-  #events(chunk: Chunk, wireOrigin: WireOrigin | undefined): readonly MuiEvent[] {
+  #events(chunk: Chunk, wireOrigin: MuiOrigin | undefined): readonly MuiEvent[] {
     const event = eventOf(chunk, this.#messageId, this.#names)
     if (event === undefined) return this.#extension(chunk, wireOrigin)
     const encoded = withSupplement(event, chunk, wireOrigin)
@@ -104,7 +111,7 @@ export class MuiEncoder implements Encoder<MuiEvent> {
     return this.#withStart(first ? [first, encoded] : [encoded])
   }
 
-  #extension(chunk: Chunk, wireOrigin: WireOrigin | undefined): readonly MuiEvent[] {
+  #extension(chunk: Chunk, wireOrigin: MuiOrigin | undefined): readonly MuiEvent[] {
     const event = extension(chunk, wireOrigin)
     return event.type === EXTENSION ? this.#withStart([event]) : [event]
   }
@@ -112,7 +119,7 @@ export class MuiEncoder implements Encoder<MuiEvent> {
   /** The end of the message is sent with the end of the run, so that a client that has one has both. */
   #messageEnd(
     chunk: Extract<Chunk, { type: 'finish' | 'abort' }>,
-    wireOrigin: WireOrigin | undefined,
+    wireOrigin: MuiOrigin | undefined,
   ): readonly MuiEvent[] {
     if (chunk.type === 'abort') return [extension(chunk, wireOrigin)]
     const { finishReason, metadata } = chunk
@@ -143,28 +150,28 @@ export class MuiEncoder implements Encoder<MuiEvent> {
 }
 
 /** The origin to send. Undefined for the main lane. */
-function wireOriginOf(origin: Origin | undefined): WireOrigin | undefined {
+function wireOriginOf(origin: Origin | undefined): MuiOrigin | undefined {
   if (origin === undefined || origin.guest !== undefined) return origin
   return origin.lane === MAIN_LANE ? undefined : { lane: origin.lane }
 }
 
-const originField = (wireOrigin: WireOrigin | undefined): { origin?: WireOrigin } =>
+const originField = (wireOrigin: MuiOrigin | undefined): { origin?: MuiOrigin } =>
   wireOrigin === undefined ? {} : { origin: wireOrigin }
 
 /** Adds the supplement and the origin to an event. */
-function withSupplement(event: MuiEvent, chunk: Chunk, wireOrigin: WireOrigin | undefined): MuiEvent {
+function withSupplement(event: MuiEvent, chunk: Chunk, wireOrigin: MuiOrigin | undefined): MuiEvent {
   const supplement = supplementOf(chunk, eventToChunk(event))
   if (supplement === undefined && wireOrigin === undefined) return event
   return { ...event, ...(supplement !== undefined && { millrace: supplement }), ...originField(wireOrigin) }
 }
 
-/** Marks an event that stands for no chunk of its own. */
+/** Marks an event that represents no chunk. */
 const derived = (event: MuiEvent): MuiEvent => ({ ...event, millrace: null satisfies Supplement })
 
 /** Wraps a chunk that MUI X Chat has no type for. */
-function extension(chunk: Chunk, wireOrigin: WireOrigin | undefined): MuiEvent {
+function extension(chunk: Chunk, wireOrigin: MuiOrigin | undefined): MuiEvent {
   const id = extensionIdOf(chunk, wireOrigin !== undefined && 'agentId' in wireOrigin)
   return id === undefined
-    ? { type: PASSED, data: { chunk }, ...originField(wireOrigin) }
+    ? { type: HIDDEN_EXTENSION, data: { chunk }, ...originField(wireOrigin) }
     : { type: EXTENSION, id, data: { chunk }, ...originField(wireOrigin) }
 }

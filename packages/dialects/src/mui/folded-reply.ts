@@ -1,9 +1,9 @@
 import { type Chunk, type Entry, Fold, type Message, messageIdOf, type Origin } from '@millrace/protocol'
+import { MAIN_LANE } from '@millrace/protocol/internal'
 import type { EndStatus } from '../dialect/dialect.ts'
 import { chatMessageOf, extensionPartsOf, type PositionedPart, positionedPartsOf } from './chat-message.ts'
-import type { MuiEvent, WireOrigin } from './chunk.ts'
+import type { MuiEvent, MuiOrigin } from './chunk.ts'
 import { MuiDecoder } from './decoder.ts'
-import { MAIN_LANE } from './encoder.ts'
 import type { ChatMessage } from './types.ts'
 
 /** A reply folded from its events, as the page should show it. The runtime of MUI X Chat may show it differently. */
@@ -63,7 +63,7 @@ export class FoldedReply {
     return message && chatMessageOf(message, this.parts)
   }
 
-  #originOf(wireOrigin: WireOrigin | undefined): Origin {
+  #originOf(wireOrigin: MuiOrigin | undefined): Origin {
     if (wireOrigin === undefined) return this.#origin
     return wireOrigin.guest !== undefined || 'agentId' in wireOrigin
       ? (wireOrigin as Origin)

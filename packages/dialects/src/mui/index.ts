@@ -5,8 +5,8 @@ import { MuiEncoder, type MuiEncoderOptions } from './encoder.ts'
 import type { ChatStreamEnvelope } from './types.ts'
 
 export { createMuiAdapter, type MuiAdapter, type MuiAdapterOptions } from './adapter.ts'
-export { chatMessagesOf, chatPartOf } from './chat-message.ts'
-export { EXTENSION, type MuiEvent, type MuiExtension as Extension, PASSED, type WireOrigin } from './chunk.ts'
+export { chatMessagesOf } from './chat-message.ts'
+export type { MuiEvent, MuiExtension as Extension, MuiOrigin } from './chunk.ts'
 export type { MuiEncoderOptions } from './encoder.ts'
 export type * from './types.ts'
 

@@ -4,15 +4,15 @@ import { type ChatMessageChunk, type MuiEvent, muiDialect } from './index.ts'
 import { ChatMessageChunkSchema, ChatRequestSchema, ChatStreamEnvelopeSchema, clientRequestOf } from './schemas.ts'
 
 const origin: Origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'writer', step: 1 }
-const said = (...chunks: readonly Chunk[]): MuiEvent[] => {
+const encode = (...chunks: readonly Chunk[]): MuiEvent[] => {
   const encoder = muiDialect.encoder({ runId: 'r' })
   return chunks.flatMap(chunk => encoder.encode({ chunk, origin })) as MuiEvent[]
 }
 
 describe('encoder', () => {
   test('starts the message with the first text', () => {
-    expect(said({ type: 'run-started', program: 'agent:writer@1' }).map(({ type }) => type)).toEqual(['millrace'])
-    expect(said({ type: 'text-delta', id: 't', delta: 'a' })).toEqual([
+    expect(encode({ type: 'run-started', program: 'agent:writer@1' }).map(({ type }) => type)).toEqual(['millrace'])
+    expect(encode({ type: 'text-delta', id: 't', delta: 'a' })).toEqual([
       { type: 'start', messageId: 'r::r', millrace: null },
       { type: 'text-delta', id: 't', delta: 'a' },
     ])
@@ -20,16 +20,16 @@ describe('encoder', () => {
 
   test('sends transient data as an extension', () => {
     const chunk = { type: 'data-creak', data: 1, transient: true } as const
-    expect(said({ type: 'start' }, chunk).slice(1)).toEqual([{ type: 'millrace', data: { chunk } }])
+    expect(encode({ type: 'start' }, chunk).slice(1)).toEqual([{ type: 'millrace', data: { chunk } }])
   })
 
   test('sends the metadata of start and finish separately', () => {
-    const events = said({ type: 'start', metadata: { a: 1 } }, { type: 'finish', metadata: { b: 2 } })
+    const events = encode({ type: 'start', metadata: { a: 1 } }, { type: 'finish', metadata: { b: 2 } })
     expect(events.map(({ type }) => type)).toEqual(['start', 'message-metadata', 'millrace', 'message-metadata'])
   })
 
   test('sends the end of a message and the results of open calls with the end of the run', () => {
-    const events = said(
+    const events = encode(
       { type: 'start' },
       { type: 'tool-input-start', toolCallId: 'c', toolName: 'x' },
       { type: 'finish', finishReason: 'length' },
@@ -41,7 +41,7 @@ describe('encoder', () => {
   })
 
   test('law 7: ends a failed run with an error and without finish', () => {
-    const events = said(
+    const events = encode(
       { type: 'start' },
       { type: 'error', message: 'no more' },
       { type: 'finish', finishReason: 'error' },
@@ -56,7 +56,7 @@ describe('encoder', () => {
     ['completed', { type: 'finish' }],
     ['interrupted', { type: 'abort' }],
     ['aborted', { type: 'abort' }],
-  ] as const)('a run that ends %s says so once', (status, end) => {
+  ] as const)('reports the end of a run once: %s', (status, end) => {
     const encoder = muiDialect.encoder({ runId: 'r' })
     encoder.encode({ chunk: { type: 'start' }, origin })
     expect(encoder.end(status)).toEqual([{ ...end, messageId: 'r::r', millrace: null }])
@@ -65,16 +65,16 @@ describe('encoder', () => {
   })
 
   test('introduces the call of an invalid input, and sends requests of sub-agents as parts', () => {
-    const events = said({ type: 'tool-input-error', toolCallId: 'c', toolName: 'x', errorText: 'no' })
+    const events = encode({ type: 'tool-input-error', toolCallId: 'c', toolName: 'x', errorText: 'no' })
     expect(events.map(({ type }) => type)).toEqual(['start', 'tool-input-start', 'tool-input-error'])
     const encoder = muiDialect.encoder({ runId: 'r' })
     const chunk = { type: 'tool-approval-request', toolCallId: 'c', approvalId: 'a', input: 1 } as const
-    const [, asked] = encoder.encode({ chunk, origin: { ...origin, agentId: 'child', lane: 'child' } })
-    expect(asked).toMatchObject({ type: 'data-millrace', id: 'approval:a', data: { chunk } })
+    const [, approvalEvent] = encoder.encode({ chunk, origin: { ...origin, agentId: 'child', lane: 'child' } })
+    expect(approvalEvent).toMatchObject({ type: 'data-millrace', id: 'approval:a', data: { chunk } })
   })
 
   test('sends only chunks of MUI X Chat and extensions', () => {
-    const events = said(
+    const events = encode(
       { type: 'start' },
       { type: 'step-start' },
       { type: 'source-document', sourceId: 's', mediaType: 'text/plain', filename: 'n.txt' },
@@ -96,14 +96,14 @@ describe('encoder', () => {
 })
 
 describe('decoder', () => {
-  const heard = (...events: readonly ChatMessageChunk[]) => {
+  const decode = (...events: readonly ChatMessageChunk[]) => {
     const decoder = muiDialect.decoder()
     return { chunks: events.flatMap(event => decoder.decode(event)).map(({ chunk }) => chunk), decoder }
   }
 
   test('decodes the documented reply, raw and in envelopes', () => {
     const decoder = muiDialect.decoder()
-    const told = [
+    const decodedChunks = [
       { eventId: '1', sequence: 1, chunk: { type: 'start', messageId: 'm1' } } as const,
       { type: 'start-step' } as const,
       { type: 'text-delta', id: 't', delta: 'Hi' } as const,
@@ -112,7 +112,7 @@ describe('decoder', () => {
       { type: 'tool-output-denied', toolCallId: 'c', reason: 'no' } as const,
       { type: 'finish', messageId: 'm1', finishReason: 'done' } as const,
     ].flatMap(event => decoder.decode(event))
-    expect(told.map(({ chunk }) => chunk)).toEqual([
+    expect(decodedChunks.map(({ chunk }) => chunk)).toEqual([
       { type: 'start' },
       { type: 'step-start' },
       { type: 'text-delta', id: 't', delta: 'Hi' },
@@ -121,28 +121,28 @@ describe('decoder', () => {
       { type: 'tool-output-denied', toolCallId: 'c', reason: 'no' },
       { type: 'finish', finishReason: 'other' },
     ])
-    expect(new Set(told.map(({ messageId }) => messageId))).toEqual(new Set(['m1']))
+    expect(new Set(decodedChunks.map(({ messageId }) => messageId))).toEqual(new Set(['m1']))
     expect(decoder.status).toBe('completed')
   })
 
   test('reports no status before the end (law 7), and paused with a pending approval', () => {
-    expect(heard({ type: 'start' }).decoder.status).toBeUndefined()
-    expect(heard({ type: 'start' }, { type: 'abort' }).decoder.status).toBe('interrupted')
-    const asked = { type: 'tool-approval-request', toolCallId: 'c', toolName: 'x', input: 1 } as const
-    expect(heard(asked, { type: 'finish' }).decoder.status).toBe('paused')
-    const { chunks, decoder } = heard({ type: 'error', errorText: 'no' })
+    expect(decode({ type: 'start' }).decoder.status).toBeUndefined()
+    expect(decode({ type: 'start' }, { type: 'abort' }).decoder.status).toBe('interrupted')
+    const approvalRequest = { type: 'tool-approval-request', toolCallId: 'c', toolName: 'x', input: 1 } as const
+    expect(decode(approvalRequest, { type: 'finish' }).decoder.status).toBe('paused')
+    const { chunks, decoder } = decode({ type: 'error', errorText: 'no' })
     expect([chunks, decoder.status]).toEqual([[{ type: 'error', message: 'no' }], 'failed'])
   })
 
   test.each([[null], [{}], ['text'], [{ chunk: null }], [{ type: 'data-millrace', data: {} }]])(
-    'what is no chunk is refused: %j',
+    'rejects a value that is not a chunk: %j',
     value => {
       expect(() => muiDialect.decoder().decode(value as never)).toThrow(/^chunk/)
     },
   )
 
   test('skips unknown types', () => {
-    expect(heard({ type: 'presence' } as never, { type: 'millrace' } as never).chunks).toEqual([])
+    expect(decode({ type: 'presence' } as never, { type: 'millrace' } as never).chunks).toEqual([])
   })
 })
 

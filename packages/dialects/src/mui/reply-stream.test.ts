@@ -6,41 +6,41 @@ afterEach(() => void vi.useRealTimers())
 
 const event = (eventId: string, chunk: object): string => `data: ${JSON.stringify({ eventId, chunk })}\n\n`
 const delta = (eventId: string, words: string) => event(eventId, { type: 'text-delta', id: '0', delta: words })
-const mark = (place: string) => event(place, { type: 'millrace' })
+const mark = (id: string) => event(id, { type: 'millrace' })
 
 /** The events that a stream emits in a time, and its requests. */
 async function read(serve: (nth: number) => Response, status: () => string | undefined, ms = 600_000) {
-  const asked: string[] = []
+  const requests: string[] = []
   const fetch: typeof globalThis.fetch = async url => {
     const { pathname, searchParams } = new URL(url as string)
-    asked.push(`${pathname} ${searchParams.get('after') ?? ''}`.trim())
-    return serve(asked.length)
+    requests.push(`${pathname} ${searchParams.get('after') ?? ''}`.trim())
+    return serve(requests.length)
   }
   const server = { api: 'http://peer.test/api/mui/a', root: 'http://peer.test/api', fetch }
   const leaving = new AbortController()
   const line = new ReplyStream({ server, sessionId: 's', runId: 'r', signal: leaving.signal, status })
-  const heard: unknown[] = []
+  const received: unknown[] = []
   const end = (async () => {
     for await (const piece of line.events())
-      heard.push(...piece.map(({ event }) => (event as { delta?: unknown }).delta))
+      received.push(...piece.map(({ event }) => (event as { delta?: unknown }).delta))
     return 'done'
   })().catch((error: unknown) => error)
   await vi.advanceTimersByTimeAsync(ms)
   const found = await Promise.race([end, 'open'])
   leaving.abort()
-  return { asked, heard, end: found }
+  return { requests, received, end: found }
 }
 
 test('gives up on a server that repeats the same mark, and emits its events once', async () => {
-  const said = event('0', { type: 'start', millrace: null }) + delta('5.a.b.0', 'x') + mark('5.a.b')
-  const { asked, heard, end } = await read(
-    () => new Response(said),
+  const stream = event('0', { type: 'start', millrace: null }) + delta('5.a.b.0', 'x') + mark('5.a.b')
+  const { requests, received, end } = await read(
+    () => new Response(stream),
     () => undefined,
   )
   expect(end).toMatchObject({ code: 'dropped', retryable: true })
-  expect(heard.filter(Boolean)).toEqual(['x'])
-  expect(new Set(asked)).toEqual(new Set(['/api/mui/a/s/stream', '/api/mui/a/s/stream 5.a.b']))
-  expect(asked.length).toBeLessThan(12)
+  expect(received.filter(Boolean)).toEqual(['x'])
+  expect(new Set(requests)).toEqual(new Set(['/api/mui/a/s/stream', '/api/mui/a/s/stream 5.a.b']))
+  expect(requests.length).toBeLessThan(12)
 })
 
 test('backs off from a server that resumes and pauses at once', async () => {
@@ -59,14 +59,14 @@ test('backs off from a server that resumes and pauses at once', async () => {
     ]
       .map(frame => `data: ${JSON.stringify(frame)}\n\n`)
       .join('')
-  const { asked, end } = await read(
+  const { requests, end } = await read(
     nth => new Response(nth % 2 === 1 ? mark('1.i.e') : frames(nth)),
     () => 'paused',
     10_000,
   )
   expect(end).toBe('open')
-  expect(asked.filter(one => one.startsWith('/api/sessions/s/stream ')).length).toBeGreaterThan(5)
-  expect(asked.length).toBeLessThan(70)
+  expect(requests.filter(one => one.startsWith('/api/sessions/s/stream ')).length).toBeGreaterThan(5)
+  expect(requests.length).toBeLessThan(70)
 })
 
 const ENTRY = (sequence: number) => ({

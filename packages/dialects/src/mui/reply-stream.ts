@@ -7,7 +7,7 @@ import { type HttpServerOptions, request } from '../http/request.ts'
 import { RequestError } from '../http/request-error.ts'
 import { RECONNECT, StreamMarks } from '../http/resumable-stream.ts'
 import type { MuiEvent } from './chunk.ts'
-import { PASSED } from './chunk.ts'
+import { HIDDEN_EXTENSION } from './chunk.ts'
 
 export interface MuiServer extends HttpServerOptions {
   /** Base URL of the Millrace routes. */
@@ -105,7 +105,7 @@ export class ReplyStream {
       const complete: PositionedEvent[] = []
       for (const wire of wireEvents) {
         const { eventId, event } = parseEvent(wire)
-        if (event.type === PASSED && event.data === undefined) {
+        if (event.type === HIDDEN_EXTENSION && event.data === undefined) {
           // A mark completes the held events. They are new if the mark is.
           if (this.#passMark(eventId)) complete.push(...held)
           held = []
@@ -145,7 +145,7 @@ export class ReplyStream {
 const connectionLost = (): RequestError =>
   new RequestError({
     code: 'dropped',
-    message: 'The connection was lost and could not be reopened.',
+    message: 'The connection was lost and could not be reopened: read the session again.',
     retryable: true,
   })
 

@@ -5,7 +5,7 @@
 import type { Chunk } from '@millrace/protocol'
 import { RequestError } from '../http/request-error.ts'
 import type { PositionedPart } from './chat-message.ts'
-import { isExtension, type MuiEvent, PASSED } from './chunk.ts'
+import { HIDDEN_EXTENSION, isExtension, type MuiEvent } from './chunk.ts'
 import { FoldedReply } from './folded-reply.ts'
 import { type PositionedEvent, ReplyStream, type ReplyStreamOptions } from './reply-stream.ts'
 import type { ChatRealtimeEvent, ChatReplyChunk } from './types.ts'
@@ -21,7 +21,7 @@ export interface ReplyOptions extends Omit<ReplyStreamOptions, 'signal' | 'statu
 const MAX_TASK_MS = 8
 
 /** An unknown type: the runtime flushes its text and ignores the chunk. */
-const FLUSH = { type: PASSED } as unknown as ChatReplyChunk
+const FLUSH = { type: HIDDEN_EXTENSION } as unknown as ChatReplyChunk
 
 export class Reply {
   readonly sessionId: string
@@ -181,7 +181,7 @@ const isTransient = (chunk: Chunk): boolean =>
 
 /** Whether an event is hidden from the runtime. The end is sent separately, and input deltas have no effect. */
 const isSilent = (event: MuiEvent): boolean =>
-  (isExtension(event) && event.type === PASSED) || /^(finish|abort|error|tool-input-delta)$/.test(event.type)
+  (isExtension(event) && event.type === HIDDEN_EXTENSION) || /^(finish|abort|error|tool-input-delta)$/.test(event.type)
 
 /** A chunk without supplement and origin. */
 function plain({ millrace, origin, ...chunk }: MuiEvent): ChatReplyChunk {

@@ -238,12 +238,17 @@ export interface ChatToolApprovalResponse {
 
 /** Connects a chat to a server. Only `sendMessage` is required. */
 export interface ChatAdapter<Cursor = string> {
+  /** Sends a message and returns the stream of the reply. */
   sendMessage(input: ChatSendMessageInput): Promise<ChatStream>
   /** Resumes a reply. Null if there is nothing to resume. */
   reconnectToStream?(input: ChatReconnectToStreamInput): Promise<ChatStream | null>
+  /** Generates a reply again. */
   regenerate?(input: ChatRegenerateInput): Promise<ChatStream>
+  /** Stops the current reply. */
   stop?(): void | Promise<void>
+  /** Returns a page of the history. */
   listMessages?(input: ChatListMessagesInput<Cursor>): Promise<ChatListMessagesResult<Cursor>>
+  /** Answers an approval. */
   addToolApprovalResponse?(input: ChatToolApprovalResponse): void | Promise<void>
 }
 

@@ -1,13 +1,16 @@
-// TanStack AI since 0.23 speaks AG-UI, with additions of its own beside it. Its client knows no sub-agents, shows what a run made as a part of its message, and only lets people
-// answer interrupts that name the run which they are of.
+// TanStack AI since 0.23 uses AG-UI with extensions. Its client does not support sub-agents, shows the output of a run as a part of its message, and accepts answers only to interrupts that name their run.
 
 import { type Chunk, type Json, type JsonObject, messageIdOf, type Origin } from '@millrace/protocol'
 import { AgUiEncoder, type AgUiEncoderOptions } from '../ag-ui/encoder.ts'
-import { type AgUiEvent, type AgUiInterrupt, derived, type EventOf, extension } from '../ag-ui/event.ts'
+import { type AgUiEvent, type AgUiInterrupt, derived, type EventOf, extension } from '../ag-ui/types.ts'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 
+/** Options of an encoder for TanStack AI with the events of AG-UI. */
 export interface TanstackAgUiEncoderOptions extends Omit<AgUiEncoderOptions, 'clientTools'> {
-  /** How requests are sent: in the outcome of the run, for clients since 0.23, or as custom events before its end. */
+  /**
+   * How requests are sent: in the outcome of the run, for clients since 0.23, or as custom events before its end.
+   * @default 'outcome'
+   */
   readonly asks?: 'outcome' | 'events' | undefined
 }
 
@@ -36,10 +39,10 @@ export class TanstackAgUiEncoder implements Encoder<AgUiEvent> {
     this.#events.setBefore(before)
   }
 
-  encode(told: DecodedChunk): readonly AgUiEvent[] {
-    const { chunk, origin } = told
+  encode(decoded: DecodedChunk): readonly AgUiEvent[] {
+    const { chunk, origin } = decoded
     this.#runId ??= origin?.runId ?? (chunk.type === 'run-requested' ? chunk.runId : undefined)
-    const events = this.#events.encode(told)
+    const events = this.#events.encode(decoded)
     const agentId = agentOf(origin)
     if (agentId !== undefined && !chunk.type.startsWith('subagent-'))
       return this.#adapted([...events.filter(event => !isTagged(event)), extension(chunk, { subagentRunId: agentId })])
@@ -92,18 +95,18 @@ export class TanstackAgUiEncoder implements Encoder<AgUiEvent> {
 
   #finished(event: EventOf<'RUN_FINISHED'>): readonly AgUiEvent[] {
     const { outcome, runId } = event
-    const said = {
+    const finishFields = {
       finishReason: this.#finishReason,
       ...(this.#model !== undefined && { model: this.#model }),
     }
-    if (outcome?.type !== 'interrupt') return [withTanstack(event, said)]
+    if (outcome?.type !== 'interrupt') return [withTanstack(event, finishFields)]
     if (this.#asksByEvents) {
       const pendingToolCallIds = outcome.interrupts.flatMap(({ toolCallId }) => toolCallId ?? [])
-      const ended = withTanstack({ ...event, outcome: { type: 'success', pendingToolCallIds } }, said)
+      const ended = withTanstack({ ...event, outcome: { type: 'success', pendingToolCallIds } }, finishFields)
       return [...outcome.interrupts.flatMap(askedFor), ended]
     }
     const interrupts = outcome.interrupts.map(one => boundTo(this.#interruptedRunId ?? runId, one))
-    return [withTanstack({ ...event, outcome: { type: 'interrupt', interrupts } }, said)]
+    return [withTanstack({ ...event, outcome: { type: 'interrupt', interrupts } }, finishFields)]
   }
 }
 
@@ -125,8 +128,8 @@ const agentOf = (origin: Origin | undefined): string | undefined =>
 const isShown = (message: EventOf<'MESSAGES_SNAPSHOT'>['messages'][number]): boolean =>
   message.subagentRunId === undefined && !(message.role === 'reasoning' && message.content === '')
 
-const withTanstack = (event: AgUiEvent, said: JsonObject): AgUiEvent =>
-  ({ ...event, metadata: { ...event.metadata, tanstack: said } }) as AgUiEvent
+const withTanstack = (event: AgUiEvent, fields: JsonObject): AgUiEvent =>
+  ({ ...event, metadata: { ...event.metadata, tanstack: fields } }) as AgUiEvent
 
 const failed = (event: AgUiEvent): AgUiEvent =>
   event.type === 'TOOL_CALL_RESULT' ? withTanstack(event, { state: 'output-error' }) : event

@@ -1,6 +1,7 @@
 import type { Chunk, ChunkOf, Json } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
-import { type DoneStreamChunk, EXTENSION, type TanstackChunk } from './chunk.ts'
+import { EXTENSION } from './extension.ts'
+import type { DoneStreamChunk, TanstackChunk } from './types.ts'
 
 /** Decodes chunks without their supplement. The encoder uses it, too, to find what the supplement has to hold. */
 export class ChunkReader {

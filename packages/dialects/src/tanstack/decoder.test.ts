@@ -8,14 +8,14 @@ type Bare = TanstackStreamChunk extends infer C
     : never
   : never
 
-/** What is understood of a stream of TanStack AI's own, and how its run stands after each event. */
-function heard(...events: readonly Bare[]) {
+/** Decodes events of TanStack AI. Returns the chunks and the state of the run after each event. */
+function decodeAll(...events: readonly Bare[]) {
   const decoder = tanstackDialect.decoder()
   const states: (string | undefined)[] = []
   const chunks = events.flatMap(event => {
-    const told = decoder.decode({ id: 'reply', model: 'm', timestamp: 1, ...event } as TanstackChunk)
+    const decodedChunks = decoder.decode({ id: 'reply', model: 'm', timestamp: 1, ...event } as TanstackChunk)
     states.push(decoder.status)
-    return told.map(({ chunk }) => chunk)
+    return decodedChunks.map(({ chunk }) => chunk)
   })
   return { chunks, states, status: decoder.status }
 }
@@ -27,7 +27,7 @@ const call = (id: string, name: string, args: string, index = 0): Bare => ({
 })
 
 test('decodes text by its delta or by the growth of its content', () => {
-  const { chunks, states } = heard(
+  const { chunks, states } = decodeAll(
     { type: 'content', delta: 'One', content: 'anything' },
     { type: 'content', delta: ' two', content: '' },
     { type: 'done', finishReason: 'stop' },
@@ -47,7 +47,7 @@ test('decodes text by its delta or by the growth of its content', () => {
 })
 
 test('identifies calls by id and completes them at the end of the turn', () => {
-  const { chunks, states } = heard(
+  const { chunks, states } = decodeAll(
     call('a', 'weigh', '{"k":'),
     call('b', 'weigh', ''),
     call('a', 'weigh', '1}'),
@@ -62,7 +62,7 @@ test('identifies calls by id and completes them at the end of the turn', () => {
       type: 'tool-input-error',
       toolCallId: 'b',
       toolName: 'weigh',
-      errorText: 'The input is no JSON.',
+      errorText: 'The input is not JSON.',
       partialInput: '{',
     },
     { type: 'step-finish', finishReason: 'tool-calls' },
@@ -75,7 +75,7 @@ test('identifies calls by id and completes them at the end of the turn', () => {
 })
 
 test('waits for approvals and client tool calls', () => {
-  const asked = heard(
+  const decodedRequest = decodeAll(
     call('a', 'sell', '{}'),
     { type: 'done', finishReason: 'tool_calls' },
     {
@@ -86,21 +86,21 @@ test('waits for approvals and client tool calls', () => {
       approval: { id: 'approval_a', needsApproval: true },
     },
   )
-  expect(asked.chunks.at(-1)).toEqual({
+  expect(decodedRequest.chunks.at(-1)).toEqual({
     type: 'tool-approval-request',
     toolCallId: 'a',
     toolName: 'sell',
     approvalId: 'approval_a',
     input: {},
   })
-  expect(asked.status).toBe('paused')
-  const client = heard({ type: 'tool-input-available', toolCallId: 'a', toolName: 'locate', input: { far: true } })
+  expect(decodedRequest.status).toBe('paused')
+  const client = decodeAll({ type: 'tool-input-available', toolCallId: 'a', toolName: 'locate', input: { far: true } })
   expect(client.chunks).toMatchObject([{ type: 'tool-input-available', executor: 'client', input: { far: true } }])
   expect(client.status).toBe('paused')
 })
 
 test('law 7: ends with an error and ignores later chunks', () => {
-  const { chunks, status } = heard(
+  const { chunks, status } = decodeAll(
     { type: 'error', error: { message: 'overloaded', code: 'busy' } },
     { type: 'content', delta: 'and yet', content: 'and yet' },
   )

@@ -2,8 +2,9 @@ import { type Chunk, type Json, type Origin, ProtocolError } from '@millrace/pro
 import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { applySupplement } from '../dialect/supplement.ts'
 import { expectObject, expectOrigin, expectString, validated } from '../dialect/validate.ts'
-import { EXTENSION, type MillraceStreamChunk, type TanstackChunk, type TanstackStreamChunk } from './chunk.ts'
 import { ChunkReader } from './chunk-reader.ts'
+import { EXTENSION } from './extension.ts'
+import type { MillraceStreamChunk, TanstackChunk, TanstackStreamChunk } from './types.ts'
 
 const NONE: readonly DecodedChunk[] = []
 
@@ -36,8 +37,8 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
     this.#reader.follow(event, chunk)
     this.#trackState(event, chunk)
     const after = event.millrace === undefined ? this.#chunksAfter(event, chunk) : NONE
-    const told = chunk ? [guest ? { chunk, origin: guest } : { chunk }] : NONE
-    return before === NONE && after === NONE ? told : [...before, ...told, ...after]
+    const decodedChunks = chunk ? [guest ? { chunk, origin: guest } : { chunk }] : NONE
+    return before === NONE && after === NONE ? decodedChunks : [...before, ...decodedChunks, ...after]
   }
 
   #extension(event: MillraceStreamChunk, guest: Origin | undefined): readonly DecodedChunk[] {
@@ -82,11 +83,11 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
   /** Implicit chunks before an event: inputs are complete at the end of their turn. */
   #chunksBefore({ type }: TanstackStreamChunk): readonly DecodedChunk[] {
     if (type !== 'done' || this.#inputs.size === 0) return NONE
-    const told: DecodedChunk[] = []
+    const decodedChunks: DecodedChunk[] = []
     for (const [toolCallId, { toolName, text }] of this.#inputs)
-      told.push({ chunk: inputOf(toolCallId, toolName, text) })
+      decodedChunks.push({ chunk: inputOf(toolCallId, toolName, text) })
     this.#inputs.clear()
-    return told
+    return decodedChunks
   }
 
   /** Implicit chunks after an event: the first event of a call can have a part of its input. */
@@ -158,7 +159,7 @@ function inputOf(toolCallId: string, toolName: string, text: string): Chunk {
     const input = (text.trim() === '' ? {} : JSON.parse(text)) as Json
     return { type: 'tool-input-available', toolCallId, toolName, input }
   } catch {
-    const errorText = 'The input is no JSON.'
+    const errorText = 'The input is not JSON.'
     return { type: 'tool-input-error', toolCallId, toolName, errorText, partialInput: text }
   }
 }

@@ -1,24 +1,25 @@
-import { type Chunk, type ChunkOf, DraftTracker, type Json, type LaneEntry, type Origin } from '@millrace/protocol'
+import type { Chunk, ChunkOf, Json, Origin } from '@millrace/protocol'
+import { DraftTracker, type LaneEntry } from '@millrace/protocol/internal'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import { laneOf } from '../dialect/lane.ts'
 import { supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
-import {
-  type DoneStreamChunk,
-  EXTENSION,
-  type FinishReason,
-  type TanstackChunk,
-  type TanstackStreamChunk,
-} from './chunk.ts'
 import { ChunkReader, jsonOf, resultOf } from './chunk-reader.ts'
+import { EXTENSION } from './extension.ts'
 import { TanstackPendings } from './pendings.ts'
 import { ShownMessage } from './shown-message.ts'
+import type { DoneStreamChunk, FinishReason, TanstackChunk, TanstackStreamChunk } from './types.ts'
 
+/** Options of an encoder for the chunks of TanStack AI. */
 export interface TanstackEncoderOptions {
-  /** Value of `content`: the whole text so far, or nothing for clients that do not need it, so that the size of a long reply stays linear. */
+  /**
+   * Value of `content`: the whole text so far, or nothing for clients that do not need it, so that the size of a long
+   * reply stays linear.
+   * @default 'cumulative'
+   */
   readonly content?: 'cumulative' | 'empty' | undefined
-  /** Value of `model` until a model is known. */
+  /** Value of `model` until a model is known. @default 'unknown' */
   readonly model?: string | undefined
-  /** Calls whose results came from this client. They are not sent back. */
+  /** Calls whose results came from this client. They are not sent back. @default none */
   readonly results?: ReadonlySet<string> | undefined
 }
 
@@ -78,11 +79,11 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     this.#shownMessage = new ShownMessage(this.#isCompact)
   }
 
-  encode(told: DecodedChunk): readonly TanstackChunk[] {
+  encode(decoded: DecodedChunk): readonly TanstackChunk[] {
     // An answer arrives after the pause and closes its request.
-    this.#pendings.follow(told.chunk)
+    this.#pendings.follow(decoded.chunk)
     if (this.#isOver) return NONE
-    const { chunk, origin, sequence = this.#lastSequence + 1, timestamp } = told
+    const { chunk, origin, sequence = this.#lastSequence + 1, timestamp } = decoded
     if (sequence !== this.#lastSequence) this.#eventCount = 0
     this.#lastSequence = sequence
     this.#timestamp = timestamp
@@ -303,7 +304,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     this.#reader.follow(full, chunk)
   }
 
-  /** Adds an event that stands for no chunk of its own. */
+  /** Adds an event that represents no chunk. */
   #sendDerived(event: EventWithoutBase): void {
     const full = this.#withBaseFields(event)
     this.#events.push({ ...full, millrace: null })

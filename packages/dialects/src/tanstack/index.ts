@@ -1,18 +1,18 @@
 import { AgUiDecoder } from '../ag-ui/decoder.ts'
-import type { AgUiEvent } from '../ag-ui/event.ts'
+import type { AgUiEvent } from '../ag-ui/types.ts'
 import type { Dialect } from '../dialect/dialect.ts'
 import { TanstackAgUiEncoder, type TanstackAgUiEncoderOptions } from './ag-ui-encoder.ts'
-import type { TanstackChunk } from './chunk.ts'
 import { TanstackDecoder } from './decoder.ts'
 import { TanstackEncoder, type TanstackEncoderOptions } from './encoder.ts'
+import type { TanstackChunk } from './types.ts'
 
-export { boundTo, TanstackAgUiEncoder, type TanstackAgUiEncoderOptions } from './ag-ui-encoder.ts'
-export type { TanstackStreamChunk as StreamChunk } from './chunk.ts'
-export * from './chunk.ts'
+export { TanstackAgUiEncoder, type TanstackAgUiEncoderOptions } from './ag-ui-encoder.ts'
 export type { TanstackEncoderOptions } from './encoder.ts'
 export { type TanstackMessage, type TanstackPart, tanstackInterruptsOf, tanstackMessagesOf } from './messages.ts'
 export { type TanstackOptions, tanstack } from './server.ts'
 export { type ServedStreamChunk, type StreamChunksOptions, streamChunks } from './stream-chunks.ts'
+export type { TanstackStreamChunk as StreamChunk } from './types.ts'
+export * from './types.ts'
 
 /** The chunks of TanStack AI up to 0.2. */
 export const tanstackDialect: Dialect<TanstackChunk, TanstackEncoderOptions> = {

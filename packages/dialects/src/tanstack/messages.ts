@@ -1,7 +1,7 @@
 import type { Chunk, Json, Message, Pending, ToolPart, View } from '@millrace/protocol'
-import type { AgUiInterrupt } from '../ag-ui/event.ts'
 import { resultText } from '../ag-ui/event-to-chunk.ts'
 import { PendingInterrupts } from '../ag-ui/interrupts.ts'
+import type { AgUiInterrupt } from '../ag-ui/types.ts'
 import { boundTo } from './ag-ui-encoder.ts'
 
 /** A message in the format of TanStack AI clients. */
@@ -75,7 +75,7 @@ const STATES: Readonly<Record<string, string>> = {
 
 function callOf(part: ToolPart): TanstackPart[] {
   const { toolCallId, toolName: name, input, inputText, state, output, errorText, approval } = part
-  const asked = approval && {
+  const approvalFields = approval && {
     approval: {
       id: `approval:${approval.id}`,
       needsApproval: true as const,
@@ -90,7 +90,7 @@ function callOf(part: ToolPart): TanstackPart[] {
     state: STATES[state] ?? 'input-complete',
     ...(input !== undefined && { input }),
     ...(output !== undefined && { output }),
-    ...asked,
+    ...approvalFields,
   }
   const reason = approval?.reason === undefined ? {} : { reason: approval.reason }
   if (state === 'output-available')

@@ -8,7 +8,7 @@ const chat = (body: object) =>
 const input = (body: object) =>
   clientRequestOfInput(RunAgentInputSchema.parse({ threadId: 's', runId: 'r', ...body } satisfies object))
 
-test('takes user messages with their attachments', () => {
+test('reads user messages with their attachments', () => {
   const { userMessages, endsWithUserMessage, regenerate } = chat({
     messages: [
       { role: 'user', content: 'one' },
@@ -36,7 +36,7 @@ test('takes user messages with their attachments', () => {
   expect([endsWithUserMessage, regenerate]).toEqual([true, true])
 })
 
-test('takes results and decisions from both places', () => {
+test('reads results and decisions from the messages and the body', () => {
   const { answers, endsWithUserMessage, regenerate } = chat({
     messages: [
       { role: 'user', content: 'go' },
@@ -54,7 +54,7 @@ test('takes results and decisions from both places', () => {
   expect([endsWithUserMessage, regenerate]).toEqual([false, undefined])
 })
 
-test('accepts the id of an approval as the history gives it', () => {
+test('accepts the approval id that the history contains', () => {
   const part = { type: 'tool', toolCallId: 'c', toolName: 't', state: 'approval-requested', approval: { id: 'a' } }
   const messages = tanstackMessagesOf({ messages: [{ id: 'm', role: 'assistant', parts: [part] }] } as never)
   const [{ approval }] = messages.flatMap(({ parts }) => parts) as never as [{ approval: { id: string } }]
@@ -63,7 +63,7 @@ test('accepts the id of an approval as the history gives it', () => {
   ])
 })
 
-test('takes a decision in place of a result unless it is sent separately', () => {
+test('reads a decision in a tool message, unless `resume` has it', () => {
   const decision = '{"approved":true,"pendingExecution":true,"message":"User approved this action"}'
   const messages = [
     { id: 'u', role: 'user', content: 'go' },

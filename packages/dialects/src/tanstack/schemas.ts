@@ -167,8 +167,8 @@ function partOf(part: z.output<typeof contentPart>): readonly UserPart[] {
   const from = anyObject.safeParse(source).data
   if (known === undefined || typeof from?.['value'] !== 'string') return []
   const { value, mimeType } = from
-  const said = typeof mimeType === 'string' ? mimeType : value.match(/^data:([^;,]+)/)?.[1]
-  const mediaType = said ?? known
+  const declaredType = typeof mimeType === 'string' ? mimeType : value.match(/^data:([^;,]+)/)?.[1]
+  const mediaType = declaredType ?? known
   const url = from['type'] === 'data' && !value.startsWith('data:') ? `data:${mediaType};base64,${value}` : value
   return [{ type: 'file', url, mediaType }]
 }
@@ -213,7 +213,7 @@ const DECISION: ReadonlySet<string> = new Set(['approved', 'pendingExecution', '
 /** Whether a tool message has a decision about a call instead of its result. */
 export function isDecision({ role, content }: RunAgentInput['messages'][number]): boolean {
   if (role !== 'tool' || typeof content !== 'string') return false
-  const said = anyObject.safeParse(jsonOf(content)).data
-  if (typeof said?.['approved'] !== 'boolean' || typeof said['message'] !== 'string') return false
-  return Object.keys(said).every(key => DECISION.has(key))
+  const decision = anyObject.safeParse(jsonOf(content)).data
+  if (typeof decision?.['approved'] !== 'boolean' || typeof decision['message'] !== 'string') return false
+  return Object.keys(decision).every(key => DECISION.has(key))
 }

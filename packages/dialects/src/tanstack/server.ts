@@ -2,19 +2,20 @@
 
 import type { Json, JsonObject, Message, ToolPart } from '@millrace/protocol'
 import type { AgUiDecoder } from '../ag-ui/decoder.ts'
-import type { AgUiEvent } from '../ag-ui/event.ts'
 import { type AgUiOptions, AgUiServer, decoderFor } from '../ag-ui/server.ts'
+import type { AgUiEvent } from '../ag-ui/types.ts'
 import { ForeignConnection } from '../foreign-server/foreign-connection.ts'
 import type { ForeignReply, ForeignRequest, ForeignServer } from '../foreign-server/foreign-server.ts'
 import { HttpReply } from '../foreign-server/http-reply.ts'
 import type { WireEvent } from '../http/event-reader.ts'
 import { jsonEventOf } from '../http/event-reader.ts'
 import { type HttpServerOptions, request } from '../http/request.ts'
-import type { TanstackChunk } from './chunk.ts'
 import { TanstackDecoder } from './decoder.ts'
+import type { TanstackChunk } from './types.ts'
 
+/** Options of a connection to a server with TanStack AI. */
 export interface TanstackOptions extends AgUiOptions {
-  /** The protocol of the server: the events of AG-UI, since 0.3, or its own chunks before. */
+  /** The protocol of the server: the events of AG-UI, since 0.3, or its own chunks before. @default 'ag-ui' */
   readonly protocol?: 'ag-ui' | 'chunks' | undefined
 }
 
@@ -77,35 +78,37 @@ class TanstackServer extends AgUiServer {
   }
 
   async resume({ signal }: ForeignRequest, dropped?: ForeignReply): Promise<ForeignReply | undefined> {
-    const asked = dropped && this.#postedRuns.get(dropped)
+    const postedRun = dropped && this.#postedRuns.get(dropped)
     const lastId = (dropped as HttpReply<AgUiEvent> | undefined)?.lastId
-    return !asked || asked.hasRestarted || lastId === undefined ? undefined : this.#post(asked, signal, lastId)
+    return !postedRun || postedRun.hasRestarted || lastId === undefined
+      ? undefined
+      : this.#post(postedRun, signal, lastId)
   }
 
-  async #post(asked: PostedRun, signal: AbortSignal, lastId?: string): Promise<ForeignReply> {
+  async #post(postedRun: PostedRun, signal: AbortSignal, lastId?: string): Promise<ForeignReply> {
     const headers = {
       accept: 'text/event-stream',
-      'x-run-id': String(asked.body['runId']),
+      'x-run-id': String(postedRun.body['runId']),
       ...(lastId !== undefined && { 'last-event-id': lastId }),
     }
-    const response = await request(this.options, { body: asked.body, headers, signal })
-    asked.connect()
+    const response = await request(this.options, { body: postedRun.body, headers, signal })
+    postedRun.connect()
     const eventOf = (wire: WireEvent): AgUiEvent | undefined => {
       const event = jsonEventOf(wire) as AgUiEvent | undefined
-      const what = asked.receive(wire, event)
-      if (what === 'again') reply.restart(asked.decoder)
-      return what === 'known' ? undefined : this.remembered(event)
+      const novelty = postedRun.receive(wire, event)
+      if (novelty === 'again') reply.restart(postedRun.decoder)
+      return novelty === 'known' ? undefined : this.remembered(event)
     }
-    const reply = new HttpReply<AgUiEvent>(response, asked.decoder, { eventOf })
+    const reply = new HttpReply<AgUiEvent>(response, postedRun.decoder, { eventOf })
     // A connection without events does not change the position.
     reply.lastId = lastId
-    this.#postedRuns.set(reply, asked)
+    this.#postedRuns.set(reply, postedRun)
     return reply
   }
 
   /** A run that ends with calls and without requests is followed by another run in the reply. */
-  protected override remembered(given: AgUiEvent | undefined): AgUiEvent | undefined {
-    const event = super.remembered(given)
+  protected override remembered(lastEvent: AgUiEvent | undefined): AgUiEvent | undefined {
+    const event = super.remembered(lastEvent)
     if (isAccepted(event)) return undefined
     if (event?.type !== 'RUN_FINISHED' || event.outcome) return event
     const { finishReason } = Object(event.metadata?.['tanstack']) as { finishReason?: unknown }
@@ -151,8 +154,8 @@ function modelMessagesOf({ role, parts }: Message): JsonObject[] {
     type: 'function',
     function: { name, arguments: JSON.stringify(input ?? {}) },
   }))
-  const said = { role, content: content === '' ? null : content, toolCalls, parts: calls.map(partOf) }
-  return [said as JsonObject, ...calls.flatMap(resultsOf)]
+  const message = { role, content: content === '' ? null : content, toolCalls, parts: calls.map(partOf) }
+  return [message as JsonObject, ...calls.flatMap(resultsOf)]
 }
 
 function partOf({ toolCallId: id, toolName: name, input = {}, output, approval }: ToolPart): JsonObject {

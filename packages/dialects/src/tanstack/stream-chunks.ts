@@ -1,12 +1,13 @@
 import type { Entry } from '@millrace/protocol'
-import type { ContentStreamChunk, TanstackStreamChunk } from './chunk.ts'
 import { TanstackEncoder, type TanstackEncoderOptions } from './encoder.ts'
+import type { ContentStreamChunk, TanstackStreamChunk } from './types.ts'
 
 /** A chunk with its delta, as clients need it. */
 export type ServedStreamChunk =
   | Exclude<TanstackStreamChunk, ContentStreamChunk>
   | (ContentStreamChunk & { readonly delta: string })
 
+/** Options of a stream of chunks of TanStack AI. */
 export interface StreamChunksOptions extends TanstackEncoderOptions {
   /** Sends only chunks after this position of the log, for a client that has answered a request. */
   readonly after?: number | undefined

@@ -180,16 +180,16 @@ describe('cleanupToStep without a floor', () => {
       const world = new World()
       const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant', lane })
       await writer.commit([], { step: 1, closesStep: true })
-      const own = writer.cursor.sequence
+      const headBefore = writer.cursor.sequence
       await writer.lane({ lane: 'tool', step: 1 }).commit([], { step: 1, closesStep: true })
       if (lane !== 'main') await writer.lane({ lane: 'main', step: 1 }).commit([], { step: 1, closesStep: true })
       await world.manager.endStream(ID)
       await writer.close()
-      for (let to = own + 1; to <= writer.cursor.sequence; to++) {
+      for (let to = headBefore + 1; to <= writer.cursor.sequence; to++) {
         const cut = { toSequence: to, reason: 'other' }
         expect(await world.manager.append(ID, 'ada', request(`x${to}`, { cut }))).toMatchObject({ reason: 'gone' })
       }
-      expect(await world.manager.cleanupToStep(ID, 1)).toMatchObject({ toSequence: own })
+      expect(await world.manager.cleanupToStep(ID, 1)).toMatchObject({ toSequence: headBefore })
     }
   })
 
@@ -198,15 +198,15 @@ describe('cleanupToStep without a floor', () => {
     await run(world, 'r1', 2)
     const writer = await world.writer('r2')
     await writer.commit([], { step: 1, closesStep: true })
-    const own = writer.cursor.sequence
+    const headBefore = writer.cursor.sequence
     await writer.lane({ lane: 'tool', step: 1 }).commit([], { step: 1 })
     await world.manager.endStream(ID)
     const { head } = (await world.manager.getInfo(ID)) as { head: number }
-    expect(await world.manager.trimStream(ID, { maxEntries: head - own + 1 })).toBe(own - 1)
+    expect(await world.manager.trimStream(ID, { maxEntries: head - headBefore + 1 })).toBe(headBefore - 1)
     const cut = (to: number) =>
       world.manager.append(ID, 'ada', request(`x${to}`, { cut: { toSequence: to, reason: 'x' } }))
-    expect(await cut(own + 1)).toMatchObject({ reason: 'gone' })
-    expect(await cut(own)).toMatchObject({ outcome: 'appended' })
+    expect(await cut(headBefore + 1)).toMatchObject({ reason: 'gone' })
+    expect(await cut(headBefore)).toMatchObject({ outcome: 'appended' })
   })
 
   test('is refused while another cut waits', async () => {
@@ -233,20 +233,20 @@ describe('readers and cuts (guarantee G4)', () => {
     await step(writer, 1)
     writer.write(delta('draft', 'd'), { step: 2 })
     await writer.flush()
-    const told = collect(await open(world, { follow: true }))
+    const follower = collect(await open(world, { follow: true }))
     const thrown = collect(await open(world, { follow: true, onCut: 'throw' }))
     const middle = writer.cursor.sequence
     await settled()
-    return { writer, told, thrown, middle }
+    return { writer, follower, thrown, middle }
   }
 
   test('discard: a reader that has read past it gets it, or an error by option; a later reader gets the remaining entries', async () => {
     const world = new World()
-    const { writer, told, thrown, middle } = await watched(world)
+    const { writer, follower, thrown, middle } = await watched(world)
     await world.manager.cleanupToStep(ID, 1, { minSequence: 0 })
     const at = writer.cursor.sequence
     await settled()
-    expect(told.items.map(lineOf).slice(-2)).toEqual(['text-delta d draft', 'step-discarded'])
+    expect(follower.items.map(lineOf).slice(-2)).toEqual(['text-delta d draft', 'step-discarded'])
     const error = await thrown.done.then(
       () => undefined,
       (error: unknown) => error,
@@ -271,13 +271,13 @@ describe('readers and cuts (guarantee G4)', () => {
     await run(world, 'r1', 2)
     await run(world, 'r2', 1)
     const { head } = (await world.manager.getInfo(ID)) as { head: number }
-    const told = collect(await open(world, { follow: true }))
+    const follower = collect(await open(world, { follow: true }))
     const thrown = collect(await open(world, { follow: true, onCut: 'throw' }))
     await settled()
     await world.manager.cleanupToStep(ID, 1, { runId: 'r1', nextRunId: 'r3' })
     const writer = await world.writer('r3')
     await settled()
-    expect(told.items.map(lineOf).slice(-3)).toEqual(['rewind', 'run-started', 'checkpoint-created'])
+    expect(follower.items.map(lineOf).slice(-3)).toEqual(['rewind', 'run-started', 'checkpoint-created'])
     const error = await thrown.done.catch((error: unknown) => error)
     expect(error).toMatchObject({ name: 'StreamTruncatedError', truncatedAtStep: 1, atSequence: head + 2 })
     await step(writer, 1, 'r3 step 1')

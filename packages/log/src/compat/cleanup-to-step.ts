@@ -31,7 +31,7 @@ export async function discardDrafts(
       // Drafts since the last read are unknown, and the discard might remove them too.
       if (writer.cursor.sequence !== sequence) return undefined
       const { run } = ticket
-      // A run that is to stop keeps its shown text.
+      // A run that was asked to stop keeps its shown text.
       const open = run && !mustStop(ticket) ? unsealed.of(run.runId) : []
       const cut = open.filter(({ origin, from }) => isLater(origin) && from > minSequence)
       count = cut.length
@@ -44,7 +44,7 @@ export async function discardDrafts(
   }
   throw new LogError(
     'busy',
-    `more was written to ${writer.streamId} each time it was looked at: write nothing meanwhile`,
+    `${writer.streamId} was written to during every attempt: stop other writes, then try again`,
   )
 }
 
@@ -67,7 +67,7 @@ export async function requestCut(
   const cut = { toSequence, reason: `cleanup to step ${step}` }
   const done = await append({ type: 'run-requested', runId, program, cut })
   if (done.outcome !== 'refused') return { runId, toSequence }
-  throw new LogError('refused', `the cut at ${toSequence} was refused: ${done.reason}`)
+  throw new LogError('refused', `cannot rewind to ${toSequence}: ${done.reason}`)
 }
 
 interface StepEnd {
@@ -107,7 +107,10 @@ async function find(
     }
   })
   if (toSequence === undefined || program === undefined) {
-    throw new LogError('refused', `run ${runId ?? '(none)'} of ${streamId} has no end of step ${step} to go back to`)
+    throw new LogError(
+      'refused',
+      `expected a finished step ${step} in run ${runId ?? '(none)'} of ${streamId}, found none`,
+    )
   }
   return { toSequence, program, head: page.head }
 }

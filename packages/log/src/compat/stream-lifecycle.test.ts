@@ -156,8 +156,8 @@ describe('endStream', () => {
       world.tap.reset()
       await world.manager[end](ID, 'x')
       expect(world.tap.count('append')).toBe(1)
-      const said = end === 'endStream' ? 'output' : 'error x'
-      expect((await world.lines()).slice(1)).toEqual(['run-started', said, 'finish', 'run-finished'])
+      const expectedEnd = end === 'endStream' ? 'output' : 'error x'
+      expect((await world.lines()).slice(1)).toEqual(['run-started', expectedEnd, 'finish', 'run-finished'])
       expect(await world.manager.due(['agent:assistant@1'])).toEqual([])
       expect(await failure(world.manager[end](ID, 'x'))).toBe('refused')
     }
@@ -280,7 +280,7 @@ describe('pauseStream and resumeStream', () => {
     expect((await world.log()).at(-1)?.chunk).toMatchObject({ type: 'run-paused', awaits: [] })
   })
 
-  test('law 5: nor an answer that the writer has not read yet', async () => {
+  test('law 5: or an answer that the writer has not read yet', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([ask('a'), ask('b')])

@@ -2,6 +2,7 @@
 // that is too large is left out and reported, a text that is too long is shortened.
 
 import type { Chunk, Json, WriterOrigin } from '@millrace/protocol'
+import { excerpt } from '@millrace/protocol/internal'
 import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
 import type { Accepted, LogStore } from '../store/log-store.ts'
@@ -59,7 +60,7 @@ export async function failStream(
  * saw open was settled meanwhile.
  */
 export async function pauseStream(claims: Claims, streamId: string, reason: string | undefined): Promise<boolean> {
-  const awaited = claims.own(streamId)?.ticket.pendings.map(pendingKey) ?? []
+  const awaited = claims.ownWriter(streamId)?.ticket.pendings.map(pendingKey) ?? []
   const done = await decide(claims, streamId, ({ run, pendings }) => {
     if (run === null) throw new LogError('refused', `no run of ${streamId} is open: there is nothing to pause`)
     const open = new Set(pendings.map(pendingKey))
@@ -116,22 +117,22 @@ function bytesOf(entry: NewEntry): number {
   try {
     return Buffer.byteLength(JSON.stringify(entry))
   } catch (error) {
-    const found = error instanceof RangeError ? 'one nested too deeply' : 'a cycle or a BigInt'
+    const found = error instanceof RangeError ? 'a value that is nested too deeply' : 'a cycle or a BigInt'
     throw new LogError('invalid', `output: expected JSON, found ${found}`, { cause: error })
   }
 }
 
 /** The chunks that end a run as failed. Takes an `Error` and everything else with a message. */
 function failureOf(failure: string | RunFailure, maxEntryBytes: number): Chunk[] {
-  const said = (typeof failure === 'string' ? { message: failure } : (failure ?? {})) as {
+  const details = (typeof failure === 'string' ? { message: failure } : (failure ?? {})) as {
     [K in keyof RunFailure]: unknown
   }
-  const { message, code, category, retryable, recoverable } = said
+  const { message, code, category, retryable, recoverable } = details
   if (typeof message !== 'string') {
     throw new LogError('invalid', `failStream: expected a message, found ${message === null ? 'null' : typeof message}`)
   }
   // Each text has a share of the entry, of characters with up to six bytes.
-  const cut = (text: string) => shortened(text, Math.floor(maxEntryBytes / 48))
+  const cut = (text: string) => excerpt(text, Math.floor(maxEntryBytes / 48))
   const reason = cut(message)
   const error: Chunk = {
     type: 'error',
@@ -142,10 +143,4 @@ function failureOf(failure: string | RunFailure, maxEntryBytes: number): Chunk[]
     ...(typeof recoverable === 'boolean' && { recoverable }),
   }
   return [error, { type: 'finish' }, { type: 'run-finished', status: 'failed', reason }]
-}
-
-function shortened(text: string, length: number): string {
-  if (text.length <= length) return text
-  // Half a character at the end is none.
-  return `${text.slice(0, length - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }

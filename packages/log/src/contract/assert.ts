@@ -8,37 +8,37 @@ const SHOWN = 400
 export const seen = (message: string): AssertionError => new AssertionError({ message })
 
 /** Fails unless the values are deeply equal. */
-export function same(actual: unknown, expected: unknown, what: string): void {
+export function same(actual: unknown, expected: unknown, label: string): void {
   if (isDeepStrictEqual(actual, expected)) return
-  const message = `${what}: expected ${show(expected)}, saw ${show(actual)}`
+  const message = `${label}: expected ${show(expected)}, saw ${show(actual)}`
   throw new AssertionError({ message, actual, expected, operator: 'same' })
 }
 
 /** Fails unless the condition is true. */
-export function holds(condition: boolean, what: string, actual?: unknown): void {
-  if (!condition) throw seen(actual === undefined ? what : `${what}: saw ${show(actual)}`)
+export function holds(condition: boolean, label: string, actual?: unknown): void {
+  if (!condition) throw seen(actual === undefined ? label : `${label}: saw ${show(actual)}`)
 }
 
 /** Returns the value. Fails if it is missing. */
-export function there<T>(value: T | undefined | null, what: string): T {
-  if (value === undefined || value === null) throw seen(`${what}: saw ${value}`)
+export function there<T>(value: T | undefined | null, label: string): T {
+  if (value === undefined || value === null) throw seen(`${label}: saw ${value}`)
   return value
 }
 
 /** Fails unless the call rejects with this code. */
-export async function rejects(call: Promise<unknown>, code: string, what: string): Promise<void> {
+export async function rejects(call: Promise<unknown>, code: string, label: string): Promise<void> {
   const outcome = await call.then(
     value => `the answer ${show(value)}`,
     error => (codeOf(error) === code ? undefined : `${error}`),
   )
-  if (outcome !== undefined) throw seen(`${what}: expected a rejection with the code '${code}', saw ${outcome}`)
+  if (outcome !== undefined) throw seen(`${label}: expected a rejection with the code '${code}', saw ${outcome}`)
 }
 
 /** The code of an error. */
 export const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)
 
 /** A result in one line: `appended 1..3`, `fenced`. */
-export const told = (result: AppendResult): string =>
+export const describeAppend = (result: AppendResult): string =>
   'first' in result ? `${result.outcome} ${range(result)}` : result.outcome
 
 /** Sequences in one line: `1..3`. */

@@ -34,7 +34,7 @@ export const calls: readonly ContractCase[] = [
         'a place of a fork': () => store.fork(streamId, n, trial.id('fork'), fork),
         'a limit of a list': () => store.list(null, n),
       }
-      for (const [what, call] of Object.entries(wrong)) await rejects(call(), 'invalid', `${what} of ${n}`)
+      for (const [label, call] of Object.entries(wrong)) await rejects(call(), 'invalid', `${label} of ${n}`)
     }
     for (const ttl of NO_COUNTS.filter(n => n !== 0.5)) {
       await rejects(store.claim(streamId, 'me', ttl, true), 'invalid', `a claim for ${ttl} ms`)
@@ -90,8 +90,8 @@ export const calls: readonly ContractCase[] = [
         list: () => store.list(name, 1),
         remove: () => store.remove(name),
       }
-      for (const [what, call] of Object.entries(wrong)) {
-        await rejects(call(), 'invalid', `${what}, of ${JSON.stringify(name)}`)
+      for (const [label, call] of Object.entries(wrong)) {
+        await rejects(call(), 'invalid', `${label}, of ${JSON.stringify(name)}`)
       }
     }
   }),

@@ -16,12 +16,15 @@ export interface StoreUnderTest {
 
 /** One behaviour of every store. Fails with an AssertionError that names the law, the expected and the found value. */
 export interface ContractCase {
+  /** The law that it proves, by number, or `interface`. */
   readonly law: number | 'interface'
+  /** The behaviour. */
   readonly title: string
   /** Whether it affects other logs (the server, the clock, every incarnation). No other case may run at the same time. */
   readonly alone: boolean
   /** Methods of the store under test that it calls. Skip the case if one is missing. */
   readonly needs: readonly ('restart' | 'advance')[]
+  /** Runs the case against a store. */
   run(subject: StoreUnderTest): Promise<void>
 }
 
@@ -69,9 +72,9 @@ async function within(subject: StoreUnderTest, body: (trial: Trial) => Promise<v
 }
 
 function failure(name: string, cause: unknown): AssertionError {
-  const said = cause instanceof Error ? cause.message : String(cause)
+  const reason = cause instanceof Error ? cause.message : String(cause)
   const { actual, expected } = cause instanceof AssertionError ? cause : {}
-  const error = new AssertionError({ message: `${name}: ${said}`, actual, expected, operator: 'contract' })
+  const error = new AssertionError({ message: `${name}: ${reason}`, actual, expected, operator: 'contract' })
   error.cause = cause
   return error
 }

@@ -1,5 +1,5 @@
 import type { Due, LogStore } from '../store/log-store.ts'
-import { holds, same, told } from './assert.ts'
+import { describeAppend, holds, same } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { LONG, SHORT, type Trial } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
@@ -105,7 +105,7 @@ export const due: readonly ContractCase[] = [
     const becomes = async (next: Due) => {
       const { version } = await trial.head(store, streamId)
       const result = await store.append(streamId, batch('x'), guest(), move(version, 's', next))
-      holds(result.outcome === 'appended', 'a move of the ticket is appended', told(result))
+      holds(result.outcome === 'appended', 'a move of the ticket is appended', describeAppend(result))
     }
     await becomes({ at: null, program })
     await scene.finds([], 'a log that is never due any more')
@@ -127,7 +127,11 @@ export const due: readonly ContractCase[] = [
     const { store, program } = scene
     const streamId = await trial.log(store)
     const ticket = move('0.another.0', 's', { at: 'now', program })
-    same(told(await store.append(streamId, batch('a'), guest(), ticket)), 'moved', 'an append on another version')
+    same(
+      describeAppend(await store.append(streamId, batch('a'), guest(), ticket)),
+      'moved',
+      'an append on another version',
+    )
     await scene.finds([], 'what a refused append left')
   }),
 
@@ -188,7 +192,7 @@ export const due: readonly ContractCase[] = [
 async function sceneOf(trial: Trial) {
   const store = await trial.open()
   const program = trial.name('program')
-  const own = trial.name('')
+  const uniqueSuffix = trial.name('')
   /** Creates a log with a ticket that is due at this time. */
   const make = async (label: string, at: Due['at'], to: string | null = program): Promise<string> => {
     const streamId = await trial.log(store, label)
@@ -198,8 +202,8 @@ async function sceneOf(trial: Trial) {
   }
   /** The logs of this trial that are due. */
   const found = async (programs: readonly string[] = [program], from: LogStore = store): Promise<string[]> =>
-    (await from.due(programs, MANY)).filter(id => id.startsWith(own))
-  const finds = async (ids: readonly string[], what: string, from?: LogStore): Promise<void> =>
-    same((await found(undefined, from)).sort(), [...ids].sort(), what)
+    (await from.due(programs, MANY)).filter(id => id.startsWith(uniqueSuffix))
+  const finds = async (ids: readonly string[], label: string, from?: LogStore): Promise<void> =>
+    same((await found(undefined, from)).sort(), [...ids].sort(), label)
   return { store, program, make, found, finds }
 }

@@ -49,10 +49,10 @@ export class Follower {
   }
 
   /** Waits until a read on a wake-up matches. @throws if none does within the timeout */
-  async sees(what: string, shows: (page: Page | undefined) => boolean): Promise<void> {
+  async sees(label: string, shows: (page: Page | undefined) => boolean): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
-      const missed = () => reject(seen(`no wake-up showed ${what}; ${this.wakes} came within ${this.#timeoutMs} ms`))
+      const missed = () => reject(seen(`no wake-up showed ${label}; ${this.wakes} came within ${this.#timeoutMs} ms`))
       // Many short waits: a frozen process has not waited, and pending wake-ups run first.
       const wait = (left: number) => {
         timer = setTimeout(() => (left > 1 ? wait(left - 1) : missed()), this.#timeoutMs / WAITS)

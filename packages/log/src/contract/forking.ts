@@ -1,6 +1,6 @@
 import type { Cursor } from '@millrace/protocol'
 import type { Fork, LogStore, StoredBatch } from '../store/log-store.ts'
-import { holds, range, same, told } from './assert.ts'
+import { describeAppend, holds, range, same } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { LONG, type Trial } from './trial.ts'
 import { batch, guest, move, textsOf } from './writer.ts'
@@ -16,23 +16,23 @@ export const forking: readonly ContractCase[] = [
       const scene = await sceneOf(trial)
       const { store, source, at } = scene
       const { batches: all, clock } = await trial.page(store, source)
-      for (const place of [0, 1, 2, 3, 4, 5, 6]) {
-        const target = trial.id(`fork-${place}`)
-        same(await store.fork(source, place, target, { ...FORK, principal: 'bob' }), 'forked', `a fork at ${place}`)
+      for (const forkAt of [0, 1, 2, 3, 4, 5, 6]) {
+        const target = trial.id(`fork-${forkAt}`)
+        same(await store.fork(source, forkAt, target, { ...FORK, principal: 'bob' }), 'forked', `a fork at ${forkAt}`)
         const page = await trial.page(store, target)
         const { head, mark, floor, version, ticket, principal, lease, incarnation, truncated } = page
-        const { epoch } = at(place)
+        const { epoch } = at(forkAt)
         same(
           { head, mark, floor, version, ticket, principal, lease, truncated },
           {
-            ...{ head: place, mark: epoch, floor: 0, version: `${place}.${incarnation}.${epoch}`, ticket: 'forked' },
+            ...{ head: forkAt, mark: epoch, floor: 0, version: `${forkAt}.${incarnation}.${epoch}`, ticket: 'forked' },
             ...{ principal: 'bob', lease: null, truncated: null },
           },
-          `the head of a fork at ${place}`,
+          `the head of a fork at ${forkAt}`,
         )
-        same(page.batches.map(entriesOf), all.filter(({ first }) => first <= place).map(cutAt(place)), 'its batches')
+        same(page.batches.map(entriesOf), all.filter(({ first }) => first <= forkAt).map(cutAt(forkAt)), 'its batches')
         holds(clock <= page.createdAt && page.createdAt === page.touchedAt, 'it was created and touched now', page)
-        same((await trial.page(store, target, { ...at(place), incarnation })).truncated, null, 'a cursor at its end')
+        same((await trial.page(store, target, { ...at(forkAt), incarnation })).truncated, null, 'a cursor at its end')
       }
     },
   ),
@@ -40,18 +40,22 @@ export const forking: readonly ContractCase[] = [
   define('interface', 'fork: ends with the closing batch, if any, and the ticket follows it', async trial => {
     const { store, source, at } = await sceneOf(trial)
     const { batches: all } = await trial.page(store, source)
-    for (const place of [0, 2, 5, 6]) {
-      const target = trial.id(`fork-${place}`)
+    for (const forkAt of [0, 2, 5, 6]) {
+      const target = trial.id(`fork-${forkAt}`)
       const closing = { batch: batch('closing', 'time'), nonce: 'closer' }
-      same(await store.fork(source, place, target, { ...FORK, closing }), 'forked', `a fork at ${place}`)
+      same(await store.fork(source, forkAt, target, { ...FORK, closing }), 'forked', `a fork at ${forkAt}`)
       const { head, mark, version, ticket, incarnation, batches } = await trial.page(store, target)
       same(
         { head, mark, version, ticket },
-        { head: place + 2, mark: 'closer', version: `${place + 2}.${incarnation}.closer`, ticket: 'forked' },
-        `the head of a closed fork at ${place}`,
+        { head: forkAt + 2, mark: 'closer', version: `${forkAt + 2}.${incarnation}.closer`, ticket: 'forked' },
+        `the head of a closed fork at ${forkAt}`,
       )
-      same(batches.slice(0, -1).map(entriesOf), all.filter(({ first }) => first <= place).map(cutAt(place)), 'the copy')
-      const [end] = (await trial.page(store, target, { ...at(place), incarnation })).batches
+      same(
+        batches.slice(0, -1).map(entriesOf),
+        all.filter(({ first }) => first <= forkAt).map(cutAt(forkAt)),
+        'the copy',
+      )
+      const [end] = (await trial.page(store, target, { ...at(forkAt), incarnation })).batches
       same(
         [range(end), end?.mark, end?.body],
         [range(lastTwo(head)), 'closer', closing.batch.body],
@@ -62,7 +66,11 @@ export const forking: readonly ContractCase[] = [
         'its time is not before that of the copy',
         batches,
       )
-      same(told(await store.append(target, batch('x'), guest())), `appended ${head + 1}..${head + 1}`, 'an append')
+      same(
+        describeAppend(await store.append(target, batch('x'), guest())),
+        `appended ${head + 1}..${head + 1}`,
+        'an append',
+      )
     }
   }),
 
@@ -86,12 +94,20 @@ export const forking: readonly ContractCase[] = [
     const { incarnation } = await trial.head(store, target)
     for (const counter of [writer.counter, writer.counter + 1]) {
       const by = { ...writer.by, counter, lastAcked: { ...writer.lastAcked, incarnation } }
-      same(told(await store.append(target, batch('x'), by)), 'fenced', "an append of the source's writer to the fork")
+      same(
+        describeAppend(await store.append(target, batch('x'), by)),
+        'fenced',
+        "an append of the source's writer to the fork",
+      )
     }
     same(await store.renew(target, writer.epoch, LONG), undefined, "renew of the source's writer on the fork")
-    const own = await trial.writer(store, target)
-    same(told(await own.append(batch('x'))), 'appended 7..7', "an append of the fork's own writer")
-    same(told(await writer.append(batch('y'))), 'appended 7..7', "an append of the source's writer to the source")
+    const forkWriter = await trial.writer(store, target)
+    same(describeAppend(await forkWriter.append(batch('x'))), 'appended 7..7', "an append of the fork's own writer")
+    same(
+      describeAppend(await writer.append(batch('y'))),
+      'appended 7..7',
+      "an append of the source's writer to the source",
+    )
   }),
 
   define('interface', 'fork: continues after its position, and reads cross it', async trial => {
@@ -101,7 +117,7 @@ export const forking: readonly ContractCase[] = [
     const { version, incarnation } = await trial.head(store, target)
     const by = guest()
     same(
-      told(await store.append(target, batch('x'), by, move(version, 'two'))),
+      describeAppend(await store.append(target, batch('x'), by, move(version, 'two'))),
       'appended 6..6',
       'an append to the fork',
     )
@@ -123,8 +139,16 @@ export const forking: readonly ContractCase[] = [
     await store.fork(source, 6, target, FORK)
     same(range(await store.find(target, 'key')), '3..3', 'a key of an entry that was copied')
     same(await store.find(target, 'late'), undefined, 'a key of an entry that was not')
-    same(told(await store.append(target, batch('c'), guest('key'))), 'duplicate 3..3', 'an append under a copied key')
-    same(told(await store.append(target, batch('l'), guest('late'))), 'appended 7..7', 'under one that was not copied')
+    same(
+      describeAppend(await store.append(target, batch('c'), guest('key'))),
+      'duplicate 3..3',
+      'an append under a copied key',
+    )
+    same(
+      describeAppend(await store.append(target, batch('l'), guest('late'))),
+      'appended 7..7',
+      'under one that was not copied',
+    )
     same(await store.getSnapshot(target, Number.MAX_SAFE_INTEGER), snapshotAt(3), 'the newest snapshot of the fork')
     same(await store.getSnapshot(target, 2), snapshotAt(2), 'an older snapshot of the fork')
     same([...((await store.getBlob(target, 'hash')) ?? [])], [1, 2, 3], 'a blob of the fork')
@@ -136,21 +160,25 @@ export const forking: readonly ContractCase[] = [
     await store.trim(source, 3)
     same(await store.fork(source, 2, trial.id('below'), FORK), 'out-of-range', 'a fork below the floor')
     same(await store.read(trial.id('below'), { sequence: 0 }, { batches: 1, bytes: 1 }), undefined, 'its target')
-    for (const place of [3, 5, 7]) {
-      const target = trial.id(`fork-${place}`)
-      same(await store.fork(source, place, target, FORK), 'forked', `a fork at ${place}`)
+    for (const forkAt of [3, 5, 7]) {
+      const target = trial.id(`fork-${forkAt}`)
+      same(await store.fork(source, forkAt, target, FORK), 'forked', `a fork at ${forkAt}`)
       const { head, floor, incarnation } = await trial.head(store, target)
-      same([head, floor], [place, 3], `the head and the floor of a fork at ${place}`)
+      same([head, floor], [forkAt, 3], `the head and the floor of a fork at ${forkAt}`)
       const proven = await trial.page(store, target, { ...at(3), incarnation })
       const [, expected] =
         [
           [3, []],
           [5, ['4..5']],
           [7, ['4..6', '7..7']],
-        ].find(([n]) => n === place) ?? []
+        ].find(([n]) => n === forkAt) ?? []
       same([proven.truncated, proven.batches.map(range)], [null, expected], 'a read at its floor')
       same((await trial.page(store, target)).truncated, 'below-floor', 'a read below its floor')
-      same(told(await store.append(target, batch('x'), guest())), `appended ${place + 1}..${place + 1}`, 'an append')
+      same(
+        describeAppend(await store.append(target, batch('x'), guest())),
+        `appended ${forkAt + 1}..${forkAt + 1}`,
+        'an append',
+      )
     }
   }),
 
@@ -287,7 +315,8 @@ function entriesOf({ first, last, timestamp, mark, body }: StoredBatch) {
   return { first, last, timestamp, mark, texts: textsOf(body).slice(0, last - first + 1) }
 }
 
-const cutAt = (place: number) => (found: StoredBatch) => entriesOf({ ...found, last: Math.min(found.last, place) })
+const cutAt = (sequence: number) => (found: StoredBatch) =>
+  entriesOf({ ...found, last: Math.min(found.last, sequence) })
 
 /** A log of the writer's 1..2, a guest's 3 and the writer's 4..6, under a lease. */
 async function sceneOf(trial: Trial) {

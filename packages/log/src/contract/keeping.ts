@@ -12,9 +12,9 @@ export const keeping: readonly ContractCase[] = [
     const neighbour = await trial.log(store, 'neighbour')
     same(await store.getSnapshot(streamId, 9), undefined, 'a log without a snapshot')
     for (const sequence of [5, 0, 9]) await store.putSnapshot(streamId, snapshotAt(sequence), 9)
-    const given = async (atMost: number) => (await store.getSnapshot(streamId, atMost))?.sequence
-    const asked = [0, 4, 5, 8, 9, 1000, Number.MAX_SAFE_INTEGER]
-    same(await Promise.all(asked.map(given)), [0, 0, 5, 5, 9, 9, 9], `the snapshots at or below ${asked}`)
+    const foundAt = async (atMost: number) => (await store.getSnapshot(streamId, atMost))?.sequence
+    const positions = [0, 4, 5, 8, 9, 1000, Number.MAX_SAFE_INTEGER]
+    same(await Promise.all(positions.map(foundAt)), [0, 0, 5, 5, 9, 9, 9], `the snapshots at or below ${positions}`)
     same(await store.getSnapshot(streamId, 7), snapshotAt(5), 'a snapshot')
     same(await (await trial.open()).getSnapshot(streamId, 7), snapshotAt(5), 'a snapshot, from another handle')
     same(await store.getSnapshot(neighbour, 9), undefined, 'the snapshots of another log')

@@ -1,5 +1,5 @@
 import type { LogStore } from '../store/log-store.ts'
-import { range, same, told } from './assert.ts'
+import { describeAppend, range, same } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { batch, guest, move } from './writer.ts'
 
@@ -20,8 +20,12 @@ export const keys: readonly ContractCase[] = [
       same(await each.find(streamId, writer.epoch), undefined, 'an epoch, which is no key')
       same(await each.find(neighbour, 'key'), undefined, 'the key in another log')
     }
-    same(told(await other.append(neighbour, batch('x'), guest('key'))), 'appended 1..1', 'the same key in another log')
-    same(told(await other.append(streamId, batch('y'), guest('key'))), 'duplicate 2..3', 'the key again')
+    same(
+      describeAppend(await other.append(neighbour, batch('x'), guest('key'))),
+      'appended 1..1',
+      'the same key in another log',
+    )
+    same(describeAppend(await other.append(streamId, batch('y'), guest('key'))), 'duplicate 2..3', 'the key again')
   }),
 
   define(
@@ -36,9 +40,13 @@ export const keys: readonly ContractCase[] = [
         const sends = handles.map((each, i) =>
           each.append(streamId, batch(`${i}`), guest(`key-${round}`), i % 2 ? move(version, `${round}`) : undefined),
         )
-        const place = `${round}..${round}`
-        const results = (await Promise.all(sends)).map(told).sort()
-        same(results, [`appended ${place}`, ...Array(3).fill(`duplicate ${place}`)], 'the appends under one key')
+        const expectedRange = `${round}..${round}`
+        const results = (await Promise.all(sends)).map(describeAppend).sort()
+        same(
+          results,
+          [`appended ${expectedRange}`, ...Array(3).fill(`duplicate ${expectedRange}`)],
+          'the appends under one key',
+        )
       }
       same((await trial.head(store, streamId)).head, 6, 'the head')
     },
@@ -53,9 +61,9 @@ export const keys: readonly ContractCase[] = [
       const { version } = await trial.head(store, streamId)
       const ticket = move(version, `${round}`)
       const sends = [writer.append(batch('x', 'y'), ticket), other.append(streamId, batch('x', 'y'), by, ticket)]
-      const results = (await Promise.all(sends)).map(told).sort()
-      const place = `${2 * round - 1}..${2 * round}`
-      same(results, [`appended ${place}`, `duplicate ${place}`], 'the two sends')
+      const results = (await Promise.all(sends)).map(describeAppend).sort()
+      const expectedRange = `${2 * round - 1}..${2 * round}`
+      same(results, [`appended ${expectedRange}`, `duplicate ${expectedRange}`], 'the two sends')
       writer.counter = by.counter
       writer.lastAcked = { ...by.lastAcked, sequence: 2 * round, epoch: writer.epoch }
     }
@@ -75,8 +83,12 @@ export const keys: readonly ContractCase[] = [
     const due = { at: 'now', program: trial.name('program') } as const
     for (const ifVersion of [version, second, before.version]) {
       const again = move(ifVersion, 'again', due)
-      same(told(await store.append(streamId, batch('a'), guest('key'), again)), 'duplicate 1..1', "a guest's again")
-      same(told(await store.append(streamId, batch('b'), by, again)), 'duplicate 2..2', "a writer's again")
+      same(
+        describeAppend(await store.append(streamId, batch('a'), guest('key'), again)),
+        'duplicate 1..1',
+        "a guest's again",
+      )
+      same(describeAppend(await store.append(streamId, batch('b'), by, again)), 'duplicate 2..2', "a writer's again")
     }
     same({ ...(await trial.page(store, streamId)), clock: 0 }, { ...before, clock: 0 }, 'the log after the duplicates')
     same((await store.due([due.program], 1000)).includes(streamId), false, 'whether the log became due')
@@ -88,13 +100,21 @@ export const keys: readonly ContractCase[] = [
     const writer = await trial.writer(store, streamId)
     const first = writer.by
     await writer.append(batch('a', 'b'))
-    same(told(await store.append(streamId, batch('other'), first)), 'duplicate 1..2', 'the counter with another body')
+    same(
+      describeAppend(await store.append(streamId, batch('other'), first)),
+      'duplicate 1..2',
+      'the counter with another body',
+    )
     await store.append(streamId, batch('c'), guest())
-    same(told(await store.append(streamId, batch('a', 'b'), first)), 'duplicate 1..2', "again, after a guest's append")
+    same(
+      describeAppend(await store.append(streamId, batch('a', 'b'), first)),
+      'duplicate 1..2',
+      "again, after a guest's append",
+    )
     const second = writer.by
     await writer.append(batch('d'))
-    same(told(await store.append(streamId, batch('a', 'b'), first)), 'fenced', 'an append before the last')
-    same(told(await store.append(streamId, batch('d'), second)), 'duplicate 4..4', 'the last')
+    same(describeAppend(await store.append(streamId, batch('a', 'b'), first)), 'fenced', 'an append before the last')
+    same(describeAppend(await store.append(streamId, batch('d'), second)), 'duplicate 4..4', 'the last')
     same((await trial.head(store, streamId)).head, 4, 'the head')
   }),
 ]

@@ -1,5 +1,5 @@
 import type { ClaimResult, LogStore } from '../store/log-store.ts'
-import { holds, same, seen, there, told } from './assert.ts'
+import { describeAppend, holds, same, seen, there } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { LONG, SHORT } from './trial.ts'
 import { batch, move } from './writer.ts'
@@ -27,28 +27,28 @@ export const leases: readonly ContractCase[] = [
     const streamId = await trial.log(store)
     const writer = await trial.writer(store, streamId)
     const owner = trial.name('owner')
-    for (const who of ['other', owner]) {
-      const claim = await other.claim(streamId, who, 1, false)
+    for (const claimant of ['other', owner]) {
+      const claim = await other.claim(streamId, claimant, 1, false)
       const clock = 'clock' in claim ? claim.clock : Number.NaN
-      same(claim, { outcome: 'busy', owner, until: writer.until, clock }, `a claim by ${who}`)
+      same(claim, { outcome: 'busy', owner, until: writer.until, clock }, `a claim by ${claimant}`)
       holds(clock < writer.until, 'the clock of a busy claim', clock)
     }
     same((await trial.head(other, streamId)).lease, { owner, until: writer.until }, 'the lease')
-    same(told(await writer.append(batch('a'))), 'appended 1..1', 'an append of the one that holds the log')
+    same(describeAppend(await writer.append(batch('a'))), 'appended 1..1', 'an append of the one that holds the log')
   }),
 
   define(4, 'a takeover claims a log under a live lease and fences the previous writer', async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     const streamId = await trial.log(store)
     const zombie = await trial.writer(store, streamId)
-    same(told(await zombie.append(batch('a'))), 'appended 1..1', 'an append before the takeover')
+    same(describeAppend(await zombie.append(batch('a'))), 'appended 1..1', 'an append before the takeover')
     const next = await trial.writer(other, streamId, LONG, true)
     holds(next.epoch !== zombie.epoch, 'every claim has another epoch', next.epoch)
-    same(told(await zombie.append(batch('b'))), 'fenced', 'an append of the old writer')
+    same(describeAppend(await zombie.append(batch('b'))), 'fenced', 'an append of the old writer')
     zombie.counter--
-    same(told(await zombie.append(batch('a'))), 'fenced', 'an append that the old writer sends again')
+    same(describeAppend(await zombie.append(batch('a'))), 'fenced', 'an append that the old writer sends again')
     same(await store.renew(streamId, zombie.epoch, LONG), undefined, 'renew of the old writer')
-    same(told(await next.append(batch('c'))), 'appended 2..2', 'the first append of the new writer')
+    same(describeAppend(await next.append(batch('c'))), 'appended 2..2', 'the first append of the new writer')
     same((await trial.head(store, streamId)).lease?.until, next.until, 'the lease')
   }),
 
@@ -59,10 +59,14 @@ export const leases: readonly ContractCase[] = [
     await trial.reach(store, streamId, late.until)
     const { lease } = await trial.head(store, streamId)
     same(lease, { owner: trial.name('owner'), until: late.until }, 'a lease that ran out and that nobody released')
-    same(told(await late.append(batch('a'))), 'appended 1..1', 'an append after the lease, before another claim')
+    same(
+      describeAppend(await late.append(batch('a'))),
+      'appended 1..1',
+      'an append after the lease, before another claim',
+    )
     const next = await trial.writer(other, streamId)
-    same(told(await late.append(batch('b'))), 'fenced', 'an append after the lease and after another claim')
-    same(told(await next.append(batch('c'))), 'appended 2..2', 'an append of the next writer')
+    same(describeAppend(await late.append(batch('b'))), 'fenced', 'an append after the lease and after another claim')
+    same(describeAppend(await next.append(batch('c'))), 'appended 2..2', 'an append of the next writer')
   }),
 
   define(4, 'one of several concurrent claims of a free log succeeds', async trial => {
@@ -80,7 +84,7 @@ export const leases: readonly ContractCase[] = [
     const streamId = await trial.log(handles[0] as LogStore)
     const writers = await Promise.all(handles.map(store => trial.writer(store, streamId, LONG, true)))
     same(new Set(writers.map(({ epoch }) => epoch)).size, 4, 'the number of epochs')
-    const results = (await Promise.all(writers.map(writer => writer.append(batch('x'))))).map(told).sort()
+    const results = (await Promise.all(writers.map(writer => writer.append(batch('x'))))).map(describeAppend).sort()
     same(results, ['appended 1..1', 'fenced', 'fenced', 'fenced'], 'the appends')
   }),
 
@@ -102,7 +106,11 @@ export const leases: readonly ContractCase[] = [
     const takeover = async () => {
       await atWork
       const writer = await trial.writer(other, streamId, LONG, true)
-      same(told(await writer.append(batch('new'))).slice(0, 8), 'appended', 'the first append after the takeover')
+      same(
+        describeAppend(await writer.append(batch('new'))).slice(0, 8),
+        'appended',
+        'the first append after the takeover',
+      )
       return writer
     }
     const [next] = await Promise.all([takeover(), work()])
@@ -127,7 +135,7 @@ export const leases: readonly ContractCase[] = [
       if (ttl === SHORT) await trial.reach(store, streamId, until)
     }
     same((await store.claim(streamId, 'other', LONG, false)).outcome, 'busy', 'a claim after the renew')
-    same(told(await writer.append(batch('a'))), 'appended 1..1', 'an append after the renews')
+    same(describeAppend(await writer.append(batch('a'))), 'appended 1..1', 'an append after the renews')
   }),
 
   define(4, 'release ends the lease and the epoch', async trial => {
@@ -138,12 +146,12 @@ export const leases: readonly ContractCase[] = [
     await store.release(streamId, writer.epoch)
     same((await trial.head(store, streamId)).lease, null, 'the lease')
     same(await store.renew(streamId, writer.epoch, LONG), undefined, 'renew of a released epoch')
-    same(told(await writer.append(batch('b'))), 'fenced', 'an append under a released epoch')
+    same(describeAppend(await writer.append(batch('b'))), 'fenced', 'an append under a released epoch')
     writer.counter--
-    same(told(await writer.append(batch('a'))), 'fenced', 'the last append again, under a released epoch')
+    same(describeAppend(await writer.append(batch('a'))), 'fenced', 'the last append again, under a released epoch')
     await store.release(streamId, writer.epoch)
     const next = await trial.writer(store, streamId)
-    same(told(await next.append(batch('c'))), 'appended 2..2', 'an append of the next writer')
+    same(describeAppend(await next.append(batch('c'))), 'appended 2..2', 'an append of the next writer')
   }),
 
   define(4, 'release of another epoch does nothing', async trial => {
@@ -154,7 +162,7 @@ export const leases: readonly ContractCase[] = [
     for (const epoch of [zombie.epoch, 'another', '']) await store.release(streamId, epoch)
     same((await trial.head(store, streamId)).lease?.until, writer.until, 'the lease')
     same((await store.claim(streamId, 'other', LONG, false)).outcome, 'busy', 'a claim')
-    same(told(await writer.append(batch('a'))), 'appended 1..1', 'an append of the one that holds the log')
+    same(describeAppend(await writer.append(batch('a'))), 'appended 1..1', 'an append of the one that holds the log')
   }),
 
   define(4, 'a log without a lease has no epoch that can be guessed', async trial => {
@@ -166,7 +174,7 @@ export const leases: readonly ContractCase[] = [
       const { incarnation } = await trial.head(store, each)
       for (const epoch of ['', '0', 'null', 'undefined']) {
         const by = { epoch, counter: 1, lastAcked: { sequence: 0, incarnation, epoch: '0' } }
-        same(told(await store.append(each, batch('a'), by)), 'fenced', `an append under the epoch '${epoch}'`)
+        same(describeAppend(await store.append(each, batch('a'), by)), 'fenced', `an append under the epoch '${epoch}'`)
         same(await store.renew(each, epoch, LONG), undefined, `renew of the epoch '${epoch}'`)
       }
     }
@@ -180,7 +188,7 @@ export const leases: readonly ContractCase[] = [
     await first.append(batch('a'), move(version, 's'))
     const second = await trial.writer(store, streamId, LONG, true)
     same(second.by.counter, first.counter, 'the counters of the two')
-    same(told(await second.append(batch('b'))), 'appended 2..2', 'the first append under the next epoch')
+    same(describeAppend(await second.append(batch('b'))), 'appended 2..2', 'the first append under the next epoch')
   }),
 ]
 

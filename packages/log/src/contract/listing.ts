@@ -79,11 +79,11 @@ export const listing: readonly ContractCase[] = [
     same(await idsOf(store, ann), [ofAnn], 'the logs of one')
     same(await idsOf(store, bob), [ofBob], 'the logs of another')
     same(await idsOf(store, trial.name('nobody')), [], 'the logs of one who has none')
-    const own = async (principal: string | null) =>
+    const listAll = async (principal: string | null) =>
       (await idsOf(store, principal)).filter(id => [ofAnn, ofBob, ofNobody, ofEmpty, ofNull].includes(id))
-    same(await own(null), [ofNobody], 'the logs of nobody')
-    same(await own(''), [ofEmpty], 'the logs of the empty name')
-    same(await own('null'), [ofNull], "the logs of the name 'null'")
+    same(await listAll(null), [ofNobody], 'the logs of nobody')
+    same(await listAll(''), [ofEmpty], 'the logs of the empty name')
+    same(await listAll('null'), [ofNull], "the logs of the name 'null'")
     const target = trial.id('fork')
     const ticket = { state: '', due: { at: null, program: null } }
     await store.fork(ofAnn, 0, target, { principal: bob, ticket, closing: null })
@@ -128,7 +128,7 @@ export const listing: readonly ContractCase[] = [
   define('interface', 'list: an invalid or foreign page token shows no logs of others', async trial => {
     const store = await trial.open()
     const [ann, bob] = [trial.name('ann'), trial.name('bob')]
-    const own = [await trial.log(store, 'a', ann), await trial.log(store, 'b', ann)]
+    const annLogs = [await trial.log(store, 'a', ann), await trial.log(store, 'b', ann)]
     for (const label of ['c', 'd', 'e']) await trial.log(store, label, bob)
     const { next } = await store.list(bob, 1)
     const hostile = [
@@ -152,10 +152,10 @@ export const listing: readonly ContractCase[] = [
       const page = await store.list(ann, 10, token).catch(error => {
         if (codeOf(error) !== 'invalid') throw seen(`the token ${JSON.stringify(token)}: saw the rejection ${error}`)
       })
-      const strangers = page?.streams.filter(({ streamId }) => !own.includes(streamId)) ?? []
+      const strangers = page?.streams.filter(({ streamId }) => !annLogs.includes(streamId)) ?? []
       same(strangers, [], `the logs of others that the token ${JSON.stringify(token)} opened`)
     }
-    same((await idsOf(store, ann)).sort(), own.sort(), 'the list after all that')
+    same((await idsOf(store, ann)).sort(), annLogs.sort(), 'the list after all that')
   }),
 ]
 

@@ -14,8 +14,8 @@ import { writers } from './mutants/writers.fixture.ts'
 
 const mutants: readonly Mutant[] = [...writers, ...appends, ...entries, ...readers, ...logs, ...keepers, ...copies]
 
-/** Of the cases that a mutant must pass, `npm test` runs every fourth, and `npm run chaos` all. */
-const EVERY = multiplied(1) > 1 ? 1 : 4
+/** `npm test` runs every fourth case that a mutant must pass, `npm run chaos` runs all. */
+const SAMPLE_INTERVAL = multiplied(1) > 1 ? 1 : 4
 
 /** The errors of the cases that fail, by title. */
 async function failuresOf(subject: StoreUnderTest, cases: readonly ContractCase[]): Promise<Map<string, Error>> {
@@ -37,30 +37,30 @@ describe('the contract detects', () => {
   const useful = new Set<string>()
   let tried = 0
 
-  // A case that fails for no mutant tests nothing. A run of some mutants alone cannot tell.
+  // A case that fails for no mutant tests nothing. Only a run of all mutants can show that.
   afterAll(() => {
     const idle = contract.filter(({ title }) => !useful.has(title)).map(nameOf)
     if (tried === mutants.length) expect(idle).toEqual([])
   })
 
   test.concurrent.each(mutants)('$fault', async mutant => {
-    const about = new Set(mutant.within.flatMap(group => groups[group]).map(({ title }) => title))
-    const others = contract.filter(({ title }) => !about.has(title))
-    const offset = mutants.indexOf(mutant) % EVERY
-    const sample = new Set(others.filter((_, i) => i % EVERY === offset))
-    const cases = contract.filter(each => about.has(each.title) || each.title in mutant.caught || sample.has(each))
+    const targeted = new Set(mutant.within.flatMap(group => groups[group]).map(({ title }) => title))
+    const others = contract.filter(({ title }) => !targeted.has(title))
+    const offset = mutants.indexOf(mutant) % SAMPLE_INTERVAL
+    const sample = new Set(others.filter((_, i) => i % SAMPLE_INTERVAL === offset))
+    const cases = contract.filter(each => targeted.has(each.title) || each.title in mutant.caught || sample.has(each))
     const failures = await failuresOf(subjectOf(mutant), cases)
     tried++
     for (const title of failures.keys()) useful.add(title)
-    for (const [title, says] of Object.entries(mutant.caught)) {
+    for (const [title, expected] of Object.entries(mutant.caught)) {
       const each = contract.find(one => one.title === title)
       expect(each, title).toBeDefined()
       const failure = failures.get(title)
       expect(failure?.name, `${title}: passed`).toBe('AssertionError')
       expect(failure?.message).toContain(nameOf(each as ContractCase))
-      expect(failure?.message).toMatch(says)
+      expect(failure?.message).toMatch(expected)
     }
-    const astray = [...failures].filter(([title]) => !about.has(title))
-    expect(Object.fromEntries(astray.map(([title, { message }]) => [title, message]))).toEqual({})
+    const unexpected = [...failures].filter(([title]) => !targeted.has(title))
+    expect(Object.fromEntries(unexpected.map(([title, { message }]) => [title, message]))).toEqual({})
   })
 })

@@ -1,5 +1,5 @@
 import type { LogStore, StoredBatch } from '../store/log-store.ts'
-import { holds, range, same, told } from './assert.ts'
+import { describeAppend, holds, range, same } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { batch, guest, move, textsOf } from './writer.ts'
 
@@ -32,20 +32,24 @@ export const order: readonly ContractCase[] = [
   define('interface', 'one of several concurrent creates makes the log', async trial => {
     const handles = await trial.opened(HANDLES)
     const streamId = trial.id()
-    const made = await Promise.all(handles.map((store, i) => store.create(streamId, `p${i}`)))
-    same(made.filter(Boolean).length, 1, 'the creates that made the log')
+    const created = await Promise.all(handles.map((store, i) => store.create(streamId, `p${i}`)))
+    same(created.filter(Boolean).length, 1, 'the creates that made the log')
     const { principal } = await trial.head(handles[0] as LogStore, streamId)
-    same(principal, `p${made.indexOf(true)}`, 'the principal is that of the create which made it')
+    same(principal, `p${created.indexOf(true)}`, 'the principal is that of the create which made it')
   }),
 
   define('interface', 'only create and fork make a log; other calls report it as missing', async trial => {
     const store = await trial.open()
     const streamId = trial.id()
     const by = { epoch: 'e', counter: 1, lastAcked: { sequence: 0, incarnation: 'i', epoch: '0' } }
-    same(told(await store.append(streamId, batch('a'), by)), 'fenced', "a writer's append")
-    same(told(await store.append(streamId, batch('a'), guest())), 'moved', "a guest's append")
+    same(describeAppend(await store.append(streamId, batch('a'), by)), 'fenced', "a writer's append")
+    same(describeAppend(await store.append(streamId, batch('a'), guest())), 'moved', "a guest's append")
     const ticket = move('0.i.0', 's')
-    same(told(await store.append(streamId, batch('a'), guest(), ticket)), 'moved', "a guest's append with a ticket")
+    same(
+      describeAppend(await store.append(streamId, batch('a'), guest(), ticket)),
+      'moved',
+      "a guest's append with a ticket",
+    )
     same(await store.claim(streamId, 'me', 1000, true), { outcome: 'absent' }, 'claim')
     same(await store.renew(streamId, 'e', 1000), undefined, 'renew')
     await store.release(streamId, 'e')
@@ -67,9 +71,9 @@ export const order: readonly ContractCase[] = [
     const streamId = await trial.log(store)
     const writer = await trial.writer(store, streamId)
     const nonce = guest()
-    same(told(await writer.append(batch('a', 'b', 'c'))), 'appended 1..3', 'the first append')
-    same(told(await store.append(streamId, batch('d'), nonce)), 'appended 4..4', "a guest's append")
-    same(told(await writer.append(batch('e', 'f'))), 'appended 5..6', 'the next append')
+    same(describeAppend(await writer.append(batch('a', 'b', 'c'))), 'appended 1..3', 'the first append')
+    same(describeAppend(await store.append(streamId, batch('d'), nonce)), 'appended 4..4', "a guest's append")
+    same(describeAppend(await writer.append(batch('e', 'f'))), 'appended 5..6', 'the next append')
     const { batches, head, mark, truncated } = await trial.page(store, streamId)
     same(
       batches.map(({ first, last, mark, body }) => ({ first, last, mark, body })),
@@ -90,9 +94,9 @@ export const order: readonly ContractCase[] = [
     const { batches, head } = await trial.page(handles[0] as LogStore, streamId)
     gapFree(batches, head)
     const stored = batches.map(found => `${range(found)} ${textsOf(found.body).join()}`)
-    const told = acked.map(({ first, last, texts }) => `${range({ first, last })} ${texts.join()}`)
+    const acknowledged = acked.map(({ first, last, texts }) => `${range({ first, last })} ${texts.join()}`)
     const inOrder = (a: string, b: string) => Number.parseInt(a, 10) - Number.parseInt(b, 10)
-    same(stored, told.sort(inOrder), 'what the log holds and what the appenders were told')
+    same(stored, acknowledged.sort(inOrder), 'what the log holds and what the appenders were told')
   }),
 
   define(1, 'a page is a consistent read while other writers append', async trial => {
@@ -147,7 +151,11 @@ export const order: readonly ContractCase[] = [
     const store = await trial.open()
     const ids = await Promise.all(['a', 'b', 'c'].map(label => trial.log(store, label)))
     const results = await Promise.all(ids.flatMap(id => [1, 2].map(() => store.append(id, batch(id), guest()))))
-    same(results.map(told).sort(), [1, 2].flatMap(n => ids.map(() => `appended ${n}..${n}`)).sort(), 'the appends')
+    same(
+      results.map(describeAppend).sort(),
+      [1, 2].flatMap(n => ids.map(() => `appended ${n}..${n}`)).sort(),
+      'the appends',
+    )
     for (const id of ids) {
       const { batches } = await trial.page(store, id)
       same(
@@ -170,7 +178,7 @@ async function appendRounds(store: LogStore, streamId: string, actor: string): P
   for (let round = 0; round < ROUNDS; round++) {
     const texts = Array.from({ length: 1 + (round % 4) }, (_, i) => `${actor}-${round}-${i}`)
     const result = await store.append(streamId, batch(...texts), guest())
-    if (result.outcome !== 'appended') same(told(result), 'appended', 'an append that nothing stands against')
+    if (result.outcome !== 'appended') same(describeAppend(result), 'appended', 'an append that nothing stands against')
     else acked.push({ first: result.first, last: result.last, texts })
   }
   return acked

@@ -2,7 +2,7 @@
 // the first check, and then verifies the state of the log.
 
 import type { AppendResult, Batch, GuestAppend, LogStore, Page, TicketMove, WriterAppend } from '../store/log-store.ts'
-import { holds, same, told } from './assert.ts'
+import { describeAppend, holds, same } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import type { Trial } from './trial.ts'
 import { batch, batchOf, type ContractWriter, guest, move } from './writer.ts'
@@ -125,9 +125,13 @@ async function sceneOf(trial: Trial, store: LogStore, label: string): Promise<Sc
   const streamId = await trial.log(store, label)
   const writer = await trial.writer(store, streamId)
   const { version } = await trial.head(store, streamId)
-  same(told(await writer.append(batch('a'), move(version, 'old'))), 'appended 1..1', 'the first append')
-  same(told(await store.append(streamId, batch('b', 'c'), guest('known'))), 'appended 2..3', "a guest's append")
-  same(told(await writer.append(batch('d', 'e'))), 'appended 4..5', "the writer's last append")
+  same(describeAppend(await writer.append(batch('a'), move(version, 'old'))), 'appended 1..1', 'the first append')
+  same(
+    describeAppend(await store.append(streamId, batch('b', 'c'), guest('known'))),
+    'appended 2..3',
+    "a guest's append",
+  )
+  same(describeAppend(await writer.append(batch('d', 'e'))), 'appended 4..5', "the writer's last append")
   return { store, streamId, writer, before: await trial.page(store, streamId) }
 }
 
@@ -144,7 +148,7 @@ async function tryAppend(
   const version = wrongs.ticket === 'right' ? before.version : `1.${before.incarnation}.another`
   const ticket = wrongs.ticket === 'none' ? undefined : move(version, 'next')
   const result = await store.append(streamId, added, by, ticket)
-  same(told(result), outcome, `an append with ${wrong}`)
+  same(describeAppend(result), outcome, `an append with ${wrong}`)
   const after = await trial.page(store, streamId)
   if (result.outcome === 'appended') wasAppended(before, after, ticket, by, wrong)
   else if (result.outcome === 'regressed') await hasRegressed(scene, after, wrong)
@@ -183,7 +187,7 @@ async function hasRegressed({ store, streamId, writer, before }: Scene, after: P
   same(kept(after), kept(before), `all but the incarnation after an append with ${wrong}`)
   const again = { ...writer.by, lastAcked: { ...writer.lastAcked, incarnation: after.incarnation } }
   same(
-    told(await store.append(streamId, batch('x'), again)),
+    describeAppend(await store.append(streamId, batch('x'), again)),
     'fenced',
     'the next append of a writer that has regressed',
   )
@@ -200,7 +204,7 @@ async function goesOn(
   const repaired = outcome === 'too-large' || outcome === 'moved' ? by : writer.by
   const next = await store.append(streamId, batch('right'), repaired, move(before.version, 'right'))
   same(
-    told(next),
+    describeAppend(next),
     'appended 6..6',
     `an append with nothing wrong after one of ${added.body.length} bytes with ${wrong}`,
   )

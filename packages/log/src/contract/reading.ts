@@ -1,6 +1,6 @@
 import type { Cursor } from '@millrace/protocol'
 import type { LogStore, Page, ReadLimit } from '../store/log-store.ts'
-import { holds, range, same, told } from './assert.ts'
+import { describeAppend, holds, range, same } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { ALL, HEAD_ONLY, type Trial } from './trial.ts'
 import { batch, batchOf, type ContractWriter, guest } from './writer.ts'
@@ -111,16 +111,16 @@ export const reading: readonly ContractCase[] = [
     const store = await trial.open()
     const streamId = await trial.log(store)
     for (let i = 0; i < 8; i++) await store.append(streamId, batchOf(1000), guest())
-    const given = async (bytes: number, sequence = 0, batches = ALL.batches) => {
+    const readSizes = async (bytes: number, sequence = 0, batches = ALL.batches) => {
       const page = await trial.page(store, streamId, { sequence }, { batches, bytes })
       same(page.batches[0]?.first, sequence + 1, `the first batch of a read after ${sequence}`)
       return page.batches.length
     }
-    same([await given(1), await given(1, 7)], [1, 1], 'the batches of a read of one byte')
-    same(await given(100_000), 8, 'the batches of a read of more bytes than there are')
-    const some = await given(4000)
+    same([await readSizes(1), await readSizes(1, 7)], [1, 1], 'the batches of a read of one byte')
+    same(await readSizes(100_000), 8, 'the batches of a read of more bytes than there are')
+    const some = await readSizes(4000)
     holds(some >= 2 && some <= 6, 'a read of 4,000 bytes gives about four batches of 1,000', some)
-    same([await given(100_000, 0, 2), await given(1, 0, 2)], [2, 1], 'the smaller of the two limits counts')
+    same([await readSizes(100_000, 0, 2), await readSizes(1, 0, 2)], [2, 1], 'the smaller of the two limits counts')
   }),
 
   define(2, 'reading page by page returns every batch once', async trial => {
@@ -130,7 +130,7 @@ export const reading: readonly ContractCase[] = [
     for (let i = 0; i < 24; i++) {
       const one = batch(...Array.from({ length: 1 + (i % 3) }, (_, j) => `${i}-${j}`))
       same(
-        told(await (i % 2 ? writer.append(one) : store.append(streamId, one, guest()))).slice(0, 8),
+        describeAppend(await (i % 2 ? writer.append(one) : store.append(streamId, one, guest()))).slice(0, 8),
         'appended',
         'append',
       )

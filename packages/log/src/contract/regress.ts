@@ -1,6 +1,6 @@
 import type { Cursor } from '@millrace/protocol'
 import type { LogStore } from '../store/log-store.ts'
-import { holds, same, told } from './assert.ts'
+import { describeAppend, holds, same } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { LONG, SHORT, type Trial } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
@@ -18,7 +18,7 @@ export const regress: readonly ContractCase[] = [
           await store.trim(scene.streamId, floor)
           const result = await scene.appendAfter(scene.at(sequence))
           same(
-            told(result),
+            describeAppend(result),
             'appended 5..5',
             `an append whose last acknowledged is ${sequence}, with the floor ${floor}`,
           )
@@ -31,7 +31,11 @@ export const regress: readonly ContractCase[] = [
     const store = await trial.open()
     const { streamId, at, appendAfter } = await sceneOf(trial, store, 'log')
     await store.trim(streamId, 4)
-    same(told(await appendAfter(at(2))), 'appended 5..5', 'an append whose last acknowledged entry was trimmed')
+    same(
+      describeAppend(await appendAfter(at(2))),
+      'appended 5..5',
+      'an append whose last acknowledged entry was trimmed',
+    )
   }),
 
   define(4, 'a log without the last acknowledged entry has regressed', async trial => {
@@ -50,7 +54,7 @@ export const regress: readonly ContractCase[] = [
       const { streamId, at, appendAfter } = await sceneOf(trial, store, `log-${i}`)
       const cursor = of(at)
       same(
-        told(await appendAfter(cursor)),
+        describeAppend(await appendAfter(cursor)),
         'regressed',
         `an append with the last acknowledged ${JSON.stringify(cursor)}`,
       )
@@ -78,13 +82,17 @@ export const regress: readonly ContractCase[] = [
     const { version } = await trial.head(store, streamId)
     await appendAfter({ ...at(4), sequence: 9 })
     same(await store.renew(streamId, epoch, LONG), undefined, 'renew of the epoch that regressed')
-    same(told(await appendAfter(at(4))), 'fenced', 'an append of the writer that regressed')
+    same(describeAppend(await appendAfter(at(4))), 'fenced', 'an append of the writer that regressed')
     const next = await trial.writer(store, streamId, LONG, true)
     same((await trial.head(store, streamId)).version, version, 'the version, with the incarnation of its time')
-    same(told(await next.append(batch('e'), move(version, 'two'))), 'appended 5..5', 'an append of the next writer')
+    same(
+      describeAppend(await next.append(batch('e'), move(version, 'two'))),
+      'appended 5..5',
+      'an append of the next writer',
+    )
     const { version: second, incarnation, ticket } = await trial.head(store, streamId)
     same([second, ticket], [`5.${incarnation}.${next.epoch}`, 'two'], 'the ticket')
-    same(told(await store.append(streamId, batch('f'), guest('key'))), 'duplicate 3..3', 'a key from before')
+    same(describeAppend(await store.append(streamId, batch('f'), guest('key'))), 'duplicate 3..3', 'a key from before')
   }),
 
   define(4, 'drivers find a regressed log at the latest when its lease expires', async trial => {
@@ -95,7 +103,7 @@ export const regress: readonly ContractCase[] = [
     const { version } = await trial.head(store, streamId)
     await writer.append(batch('a'), move(version, 's', { at: 'now', program }))
     writer.lastAcked = { ...writer.lastAcked, sequence: 9 }
-    same(told(await writer.append(batch('b'))), 'regressed', 'an append with a lost entry')
+    same(describeAppend(await writer.append(batch('b'))), 'regressed', 'an append with a lost entry')
     await trial.reach(store, streamId, writer.until)
     same(await store.due([program], 1000).then(ids => ids.filter(id => id === streamId)), [streamId], 'what is due')
   }),

@@ -1,5 +1,5 @@
 import type { Fork, LogStore, Page } from '../store/log-store.ts'
-import { codeOf, holds, rejects, same, told } from './assert.ts'
+import { codeOf, describeAppend, holds, rejects, same } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { LONG, type Trial } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
@@ -18,9 +18,17 @@ export const removal: readonly ContractCase[] = [
     same(await store.getSnapshot(streamId, 9), undefined, 'getSnapshot')
     same(await store.getBlob(streamId, 'hash'), undefined, 'getBlob')
     same((await store.list(principal, 9)).streams, [], 'list')
-    same(told(await writer.append(batch('x'))), 'fenced', "its writer's append")
-    same(told(await store.append(streamId, batch('x'), guest('key'))), 'moved', "a guest's append under a known key")
-    same(told(await store.append(streamId, batch('x'), guest(), move(version, 's'))), 'moved', "a guest's append")
+    same(describeAppend(await writer.append(batch('x'))), 'fenced', "its writer's append")
+    same(
+      describeAppend(await store.append(streamId, batch('x'), guest('key'))),
+      'moved',
+      "a guest's append under a known key",
+    )
+    same(
+      describeAppend(await store.append(streamId, batch('x'), guest(), move(version, 's'))),
+      'moved',
+      "a guest's append",
+    )
     same((await store.claim(streamId, 'me', LONG, true)).outcome, 'absent', 'claim')
     same(await store.renew(streamId, writer.epoch, LONG), undefined, 'renew')
     same(await store.fork(streamId, 0, trial.id('fork'), FORK), 'absent', 'fork')
@@ -111,11 +119,19 @@ export const removal: readonly ContractCase[] = [
     same(await store.getSnapshot(streamId, 9), undefined, 'a snapshot of the old log')
     same(await store.getBlob(streamId, 'hash'), undefined, 'a blob of the old log')
 
-    same(told(await writer.append(batch('x'))), 'fenced', "an append of the old log's writer")
+    same(describeAppend(await writer.append(batch('x'))), 'fenced', "an append of the old log's writer")
     same(await store.renew(streamId, writer.epoch, LONG), undefined, 'renew of the old writer')
     const stale = move(before.version, 's')
-    same(told(await store.append(streamId, batch('x'), guest(), stale)), 'moved', 'an append on the old version')
-    same(told(await store.append(streamId, batch('x', 'y', 'z'), guest('key'))), 'appended 1..3', 'under an old key')
+    same(
+      describeAppend(await store.append(streamId, batch('x'), guest(), stale)),
+      'moved',
+      'an append on the old version',
+    )
+    same(
+      describeAppend(await store.append(streamId, batch('x', 'y', 'z'), guest('key'))),
+      'appended 1..3',
+      'under an old key',
+    )
     for (const { last, mark } of before.batches) {
       const cursor = { sequence: last, incarnation: before.incarnation, epoch: mark }
       const page = await trial.page(store, streamId, cursor)
@@ -124,7 +140,7 @@ export const removal: readonly ContractCase[] = [
     const next = await trial.writer(store, streamId)
     holds(next.epoch !== writer.epoch, 'the epoch is new', next.epoch)
     await store.release(streamId, writer.epoch)
-    same(told(await next.append(batch('w'))), 'appended 4..4', 'the new writer, after a release by the old')
+    same(describeAppend(await next.append(batch('w'))), 'appended 4..4', 'the new writer, after a release by the old')
   }),
 
   define(
@@ -160,11 +176,19 @@ export const removal: readonly ContractCase[] = [
         const cursor = { sequence: last, incarnation: before[0]?.incarnation ?? '', epoch: mark }
         same((await trial.page(store, streamId, cursor)).truncated, 'incarnation', `an old cursor at ${last}`)
       }
-      same(told(await writer.append(batch('x'))), 'fenced', "an append of the old epoch's writer")
+      same(describeAppend(await writer.append(batch('x'))), 'fenced', "an append of the old epoch's writer")
       same(await store.renew(streamId, writer.epoch, LONG), undefined, 'renew of the old epoch')
       const next = await trial.writer(store, streamId)
-      same(told(await next.append(batch('e'), move(all[0]?.version ?? '', 's'))), 'appended 5..5', 'the next writer')
-      same(told(await store.append(streamId, batch('x'), guest('key'))), 'duplicate 2..2', 'a key from before')
+      same(
+        describeAppend(await next.append(batch('e'), move(all[0]?.version ?? '', 's'))),
+        'appended 5..5',
+        'the next writer',
+      )
+      same(
+        describeAppend(await store.append(streamId, batch('x'), guest('key'))),
+        'duplicate 2..2',
+        'a key from before',
+      )
 
       await trial.log(store, 'another')
       same(await store.restored(), count + 1, 'how many logs there are, with one more')
@@ -200,19 +224,19 @@ export const removal: readonly ContractCase[] = [
     }
     for (const [name, call] of Object.entries(calls)) await rejects(call(), 'closed', `${name} of a closed handle`)
     same(await store.create(trial.id('new'), null), true, 'what a closed handle was asked to create')
-    same(told(await writer.append(batch('d'))), 'appended 4..4', 'an append by another handle')
+    same(describeAppend(await writer.append(batch('d'))), 'appended 4..4', 'an append by another handle')
   }),
 
   define('interface', 'close: wakes the watchers of this handle, and their reads reject with closed', async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     const ids = [await trial.log(store), trial.id('absent')]
-    const told = new Set<number>()
+    const removedBy = new Set<number>()
     for (const [i, streamId] of [...ids, ...ids].entries()) {
       const look = () => other.read(streamId, { sequence: 0 }, { batches: 0, bytes: 1 })
-      other.watch(streamId, () => void look().catch(error => codeOf(error) === 'closed' && told.add(i)))
+      other.watch(streamId, () => void look().catch(error => codeOf(error) === 'closed' && removedBy.add(i)))
     }
     await trial.close(other)
-    await trial.until('each of 4 watchers got the closed error of its handle', async () => told.size === 4)
+    await trial.until('each of 4 watchers got the closed error of its handle', async () => removedBy.size === 4)
   }),
 
   define('interface', 'close: ends the watches of this handle only', async trial => {

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { AppendResult, Batch, GuestAppend, LogStore, WriterAppend } from '../store/log-store.ts'
-import { range, same, told } from './assert.ts'
+import { describeAppend, range, same } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { LONG, type Trial } from './trial.ts'
 import { batch, guest, move, textsOf } from './writer.ts'
@@ -50,9 +50,9 @@ export const restarts: readonly ContractCase[] = [
 
       const again = { ...writer.by, counter: writer.counter }
       const repeated = await trial.available(() => store.append(streamId, batch('e'), again))
-      same(told(repeated), 'duplicate 5..5', "the writer's last append again")
-      same(told(await writer.append(batch('f'))), 'appended 6..6', "the writer's next append")
-      same(told(await other.append(streamId, batch('c'), guest('key'))), 'duplicate 3..3', 'a key again')
+      same(describeAppend(repeated), 'duplicate 5..5', "the writer's last append again")
+      same(describeAppend(await writer.append(batch('f'))), 'appended 6..6', "the writer's next append")
+      same(describeAppend(await other.append(streamId, batch('c'), guest('key'))), 'duplicate 3..3', 'a key again')
     },
     RESTARTS,
   ),

@@ -1,5 +1,5 @@
 import type { LogStore } from '../store/log-store.ts'
-import { holds, same, told } from './assert.ts'
+import { describeAppend, holds, same } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import type { Trial } from './trial.ts'
 import { batch, batchOf, guest, move, textsOf } from './writer.ts'
@@ -78,10 +78,18 @@ export const texts: readonly ContractCase[] = [
     same(other.maxBatchBytes, max, 'maxBatchBytes of another handle')
     const streamId = await trial.log(store)
     const writer = await trial.writer(store, streamId)
-    same(told(await writer.append(batchOf(max + 1))), 'too-large', 'a batch of a byte more')
-    same(told(await writer.append(batchOf(max))), 'appended 1..1', 'a batch of as many bytes')
-    same(told(await store.append(streamId, batchOf(max + 1), guest())), 'too-large', "a guest's of a byte more")
-    same(told(await store.append(streamId, batchOf(max), guest())), 'appended 2..2', "a guest's of as many bytes")
+    same(describeAppend(await writer.append(batchOf(max + 1))), 'too-large', 'a batch of a byte more')
+    same(describeAppend(await writer.append(batchOf(max))), 'appended 1..1', 'a batch of as many bytes')
+    same(
+      describeAppend(await store.append(streamId, batchOf(max + 1), guest())),
+      'too-large',
+      "a guest's of a byte more",
+    )
+    same(
+      describeAppend(await store.append(streamId, batchOf(max), guest())),
+      'appended 2..2',
+      "a guest's of as many bytes",
+    )
     const { batches } = await trial.page(store, streamId, { sequence: 1 }, { batches: 9, bytes: 1 })
     same(
       batches.map(({ body }) => body === batchOf(max).body),
@@ -96,8 +104,8 @@ export const texts: readonly ContractCase[] = [
     const streamId = await trial.log(store)
     const [fits, over] = [batchOf(max, true), batchOf(max + 1, true)]
     same([Buffer.byteLength(fits.body), Buffer.byteLength(over.body)], [max, max + 1], 'the bytes of the two')
-    same(told(await store.append(streamId, over, guest())), 'too-large', 'few characters of too many bytes')
-    same(told(await store.append(streamId, fits, guest())), 'appended 1..1', 'as many bytes as fit')
+    same(describeAppend(await store.append(streamId, over, guest())), 'too-large', 'few characters of too many bytes')
+    same(describeAppend(await store.append(streamId, fits, guest())), 'appended 1..1', 'as many bytes as fit')
   }),
 
   define(6, 'an append that was too large changes no sequence, key, counter or ticket', async trial => {
@@ -107,12 +115,24 @@ export const texts: readonly ContractCase[] = [
     const writer = await trial.writer(store, streamId)
     const before = await trial.page(store, streamId)
     const large = batchOf(store.maxBatchBytes + 1)
-    same(told(await writer.append(large, move(version, 's'))), 'too-large', "a writer's append")
-    same(told(await store.append(streamId, large, guest('key'), move(version, 's'))), 'too-large', "a guest's append")
+    same(describeAppend(await writer.append(large, move(version, 's'))), 'too-large', "a writer's append")
+    same(
+      describeAppend(await store.append(streamId, large, guest('key'), move(version, 's'))),
+      'too-large',
+      "a guest's append",
+    )
     same({ ...(await trial.page(store, streamId)), clock: 0 }, { ...before, clock: 0 }, 'the log after that')
     same(await store.find(streamId, 'key'), undefined, 'the key')
-    same(told(await store.append(streamId, batch('a'), guest('key'))), 'appended 1..1', 'a smaller batch, same key')
-    same(told(await writer.append(batch('b'), move(version, 's'))), 'appended 2..2', 'a smaller batch, same count')
+    same(
+      describeAppend(await store.append(streamId, batch('a'), guest('key'))),
+      'appended 1..1',
+      'a smaller batch, same key',
+    )
+    same(
+      describeAppend(await writer.append(batch('b'), move(version, 's'))),
+      'appended 2..2',
+      'a smaller batch, same count',
+    )
   }),
 
   define('interface', 'a body is returned unchanged for any JSON text', async trial => {
@@ -144,7 +164,7 @@ export const texts: readonly ContractCase[] = [
 
   define('interface', 'a stream id is any text, and different ids never collide', async trial => {
     const store = await trial.open()
-    for (const name of NAMES) await store.remove(trial.own(name))
+    for (const name of NAMES) await store.remove(trial.removeAtEnd(name))
     for (const name of NAMES) same(await store.create(name, null), true, `create of ${JSON.stringify(name)}`)
     for (const name of NAMES) await store.append(name, batch(name), guest('key'))
     const other = await trial.open()
@@ -156,7 +176,7 @@ export const texts: readonly ContractCase[] = [
         `the entries of ${JSON.stringify(name)}`,
       )
       const writer = await trial.writer(other, name)
-      same(told(await writer.append(batch('x'))), 'appended 2..2', `a writer of ${JSON.stringify(name)}`)
+      same(describeAppend(await writer.append(batch('x'))), 'appended 2..2', `a writer of ${JSON.stringify(name)}`)
     }
     for (const [i, name] of NAMES.entries()) {
       same(await store.remove(name), true, `remove of ${JSON.stringify(name)}`)
@@ -170,13 +190,13 @@ export const texts: readonly ContractCase[] = [
     const streamId = await trial.log(store)
     for (const [i, name] of NAMES.entries()) {
       same(await store.find(streamId, name), undefined, `the key ${JSON.stringify(name)} before its append`)
-      const result = told(await store.append(streamId, batch('x'), guest(name)))
+      const result = describeAppend(await store.append(streamId, batch('x'), guest(name)))
       same(result, `appended ${i + 1}..${i + 1}`, `an append under ${JSON.stringify(name)}`)
     }
     for (const [i, name] of NAMES.entries()) {
-      const place = { first: i + 1, last: i + 1 }
-      same(await store.find(streamId, name), place, `the key ${JSON.stringify(name)}`)
-      const again = told(await store.append(streamId, batch('x'), guest(name)))
+      const range = { first: i + 1, last: i + 1 }
+      same(await store.find(streamId, name), range, `the key ${JSON.stringify(name)}`)
+      const again = describeAppend(await store.append(streamId, batch('x'), guest(name)))
       same(again, `duplicate ${i + 1}..${i + 1}`, `an append under ${JSON.stringify(name)} again`)
     }
   }),

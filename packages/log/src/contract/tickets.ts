@@ -1,5 +1,5 @@
 import type { LogStore, Page } from '../store/log-store.ts'
-import { holds, range, same, seen, told } from './assert.ts'
+import { describeAppend, holds, range, same, seen } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { batch, batchOfChunks, guest, move, textsOf } from './writer.ts'
 
@@ -21,9 +21,9 @@ export const tickets: readonly ContractCase[] = [
     const streamId = await trial.log(store)
     const { incarnation } = await trial.head(store, streamId)
     const writer = await trial.writer(store, streamId)
-    const shows = async (version: string, ticket: string, what: string) => {
+    const shows = async (version: string, ticket: string, label: string) => {
       const page = await trial.head(store, streamId)
-      same({ version: page.version, ticket: page.ticket }, { version, ticket }, `the ticket after ${what}`)
+      same({ version: page.version, ticket: page.ticket }, { version, ticket }, `the ticket after ${label}`)
     }
     await shows(`0.${incarnation}.0`, '', 'a claim')
     await writer.append(batch('a'))
@@ -67,7 +67,11 @@ export const tickets: readonly ContractCase[] = [
     const others = [first, second, '', '2', `2.${incarnation}`, `2.another.${mark}`, `2.${incarnation}.another`]
     const wrong = [...others, `3.${incarnation}.${mark}`, `${before.version}x`, ` ${before.version}`]
     for (const version of wrong) {
-      same(told(await store.append(streamId, batch('x'), guest(), move(version, 'x'))), 'moved', `on '${version}'`)
+      same(
+        describeAppend(await store.append(streamId, batch('x'), guest(), move(version, 'x'))),
+        'moved',
+        `on '${version}'`,
+      )
     }
     same({ ...(await trial.page(store, streamId)), clock: 0 }, { ...before, clock: 0 }, 'the log after them all')
   }),
@@ -81,10 +85,18 @@ export const tickets: readonly ContractCase[] = [
       await writer.append(batch('a'), move(version, 'one'))
       const before = await trial.page(store, streamId)
       const added = batchOfChunks({ type })
-      same(told(await writer.append(added, move(version, 'two'))), 'moved', `a writer's ${type}`)
-      same(told(await store.append(streamId, added, guest(), move(version, 'two'))), 'moved', `a guest's ${type}`)
+      same(describeAppend(await writer.append(added, move(version, 'two'))), 'moved', `a writer's ${type}`)
+      same(
+        describeAppend(await store.append(streamId, added, guest(), move(version, 'two'))),
+        'moved',
+        `a guest's ${type}`,
+      )
       same({ ...(await trial.page(store, streamId)), clock: 0 }, { ...before, clock: 0 }, 'the log after them')
-      same(told(await writer.append(added, move(before.version, 'two'))), 'appended 2..2', 'on the present version')
+      same(
+        describeAppend(await writer.append(added, move(before.version, 'two'))),
+        'appended 2..2',
+        'on the present version',
+      )
     }),
   ),
 
@@ -98,7 +110,7 @@ export const tickets: readonly ContractCase[] = [
         const ticket = move(version, `${round}-${i}`)
         return each.append(streamId, batch(`${round}-${i}`), guest(), ticket)
       })
-      const results = (await Promise.all(tries)).map(told)
+      const results = (await Promise.all(tries)).map(describeAppend)
       const winner = results.indexOf(`appended ${round}..${round}`)
       const expected = handles.map((_, i) => (i === winner ? `appended ${round}..${round}` : 'moved'))
       same(results, expected, 'the appends on one version')
@@ -163,7 +175,7 @@ export const tickets: readonly ContractCase[] = [
       writer.append(end, move(version, 'ended')),
       ...handles.slice(1).map(each => each.append(streamId, end, guest(), move(version, 'ended'))),
     ])
-    same(results.map(told).sort(), ['appended 2..2', 'moved', 'moved', 'moved'], 'the ends')
+    same(results.map(describeAppend).sort(), ['appended 2..2', 'moved', 'moved', 'moved'], 'the ends')
     same((await trial.page(store, streamId)).batches.length, 2, 'the batches of the log')
   }),
 

@@ -41,11 +41,11 @@ export class Trial {
 
   /** A unique stream id. Its log is removed at the end of the trial. */
   id(label = 'log'): string {
-    return this.own(this.name(label))
+    return this.removeAtEnd(this.name(label))
   }
 
   /** A stream id that other trials may use too. Its log is removed at the end of this trial. */
-  own(streamId: string): string {
+  removeAtEnd(streamId: string): string {
     this.#streams.add(streamId)
     return streamId
   }
@@ -108,11 +108,11 @@ export class Trial {
   }
 
   /** Polls until the condition is true. @throws after `timeoutMs` */
-  async until(what: string, holds: () => Promise<boolean>): Promise<void> {
+  async until(label: string, holds: () => Promise<boolean>): Promise<void> {
     const end = performance.now() + this.timeoutMs
     // A frozen machine has not waited, so there is also a minimum number of polls.
-    for (let asked = 1; !(await holds()); asked++) {
-      if (asked >= ENOUGH && performance.now() > end) throw seen(`waited ${this.timeoutMs} ms for: ${what}`)
+    for (let attempt = 1; !(await holds()); attempt++) {
+      if (attempt >= ENOUGH && performance.now() > end) throw seen(`waited ${this.timeoutMs} ms for: ${label}`)
       await pause(POLL)
     }
   }

@@ -1,6 +1,6 @@
 import type { Cursor } from '@millrace/protocol'
 import type { LogStore } from '../store/log-store.ts'
-import { range, same, told } from './assert.ts'
+import { describeAppend, range, same } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import type { Trial } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
@@ -64,8 +64,8 @@ export const trimming: readonly ContractCase[] = [
     await store.trim(streamId, 6)
     const { batches, mark } = await trial.page(store, streamId, at(6))
     same([batches, mark], [[], writer.epoch], 'what is left')
-    same(told(await writer.append(batch('g'))), 'appended 7..7', "the writer's next append")
-    same(told(await store.append(streamId, batch('h'), guest())), 'appended 8..8', "a guest's append")
+    same(describeAppend(await writer.append(batch('g'))), 'appended 7..7', "the writer's next append")
+    same(describeAppend(await store.append(streamId, batch('h'), guest())), 'appended 8..8', "a guest's append")
     same((await trial.page(store, streamId, at(6))).batches.map(range), ['7..7', '8..8'], 'the batches')
   }),
 
@@ -102,7 +102,7 @@ export const trimming: readonly ContractCase[] = [
     for (const [i, name] of names.entries()) {
       const added = name === 'partly' ? batch('x', 'y') : batch('x')
       same(
-        told(await store.append(streamId, added, guest(name, name === 'kept'))).slice(0, 8),
+        describeAppend(await store.append(streamId, added, guest(name, name === 'kept'))).slice(0, 8),
         'appended',
         `append ${i}`,
       )
@@ -112,7 +112,7 @@ export const trimming: readonly ContractCase[] = [
     same(found, ['none', '2..2', '3..4', '5..5'], `the keys ${names.join()}`)
     const again = []
     for (const name of ['kept', 'partly', 'stays', 'gone']) {
-      again.push(told(await store.append(streamId, batch('again'), guest(name))))
+      again.push(describeAppend(await store.append(streamId, batch('again'), guest(name))))
     }
     same(again, ['duplicate 2..2', 'duplicate 3..4', 'duplicate 5..5', 'appended 6..6'], 'the appends again')
     await store.trim(streamId, 6)
@@ -123,7 +123,11 @@ export const trimming: readonly ContractCase[] = [
     const { store, streamId, writer } = await sceneOf(trial)
     const again = { ...writer.by, counter: writer.counter }
     await store.trim(streamId, 6)
-    same(told(await store.append(streamId, batch('d', 'e', 'f'), again)), 'duplicate 4..6', 'the last append again')
+    same(
+      describeAppend(await store.append(streamId, batch('d', 'e', 'f'), again)),
+      'duplicate 4..6',
+      'the last append again',
+    )
   }),
 
   define(12, 'trim: with a version, drops entries only if the ticket still has that version', async trial => {
@@ -156,14 +160,22 @@ export const trimming: readonly ContractCase[] = [
       seen.add(after.version)
       same([after.ticket, after.touchedAt], ['one', before.touchedAt], 'the ticket itself')
       const late = move(before.version, 'late')
-      same(told(await store.append(streamId, batch('x'), guest(), late)), 'moved', "a guest's append from before")
-      same(told(await writer.append(batch('x'), late)), 'moved', "a writer's append from before")
+      same(
+        describeAppend(await store.append(streamId, batch('x'), guest(), late)),
+        'moved',
+        "a guest's append from before",
+      )
+      same(describeAppend(await writer.append(batch('x'), late)), 'moved', "a writer's append from before")
       same(await store.remove(streamId, before.version), false, 'a removal from before')
       await store.trim(streamId, floor)
       same((await trial.head(store, streamId)).version, after.version, 'the version after a trim that raised nothing')
     }
     const { version, incarnation } = await trial.head(store, streamId)
-    same(told(await writer.append(batch('g'), move(version, 'two'))), 'appended 7..7', 'an append on the version')
+    same(
+      describeAppend(await writer.append(batch('g'), move(version, 'two'))),
+      'appended 7..7',
+      'an append on the version',
+    )
     same((await trial.head(store, streamId)).version, `7.${incarnation}.${writer.epoch}`, 'the version after that')
   }),
 
@@ -179,8 +191,8 @@ export const trimming: readonly ContractCase[] = [
 ]
 
 /** A log of the writer's 1..2, a guest's 3 and the writer's 4..6. */
-async function sceneOf(trial: Trial, given?: LogStore, label?: string) {
-  const store = given ?? (await trial.open())
+async function sceneOf(trial: Trial, existingStore?: LogStore, label?: string) {
+  const store = existingStore ?? (await trial.open())
   const streamId = await trial.log(store, label)
   const writer = await trial.writer(store, streamId)
   const { version, incarnation } = await trial.head(store, streamId)

@@ -44,11 +44,11 @@ describe('a fork', () => {
     const { head } = (await world.manager.getInfo(ID)) as { head: number }
     await world.manager.forkStream(ID, head, COPY)
     const closing = (await world.log(COPY)).slice(head)
-    const said = closing.map(({ chunk, origin }) => {
+    const closingChunks = closing.map(({ chunk, origin }) => {
       const { agentId, agentType } = origin as WriterOrigin
       return [chunk.type, 'agentId' in chunk && chunk.agentId, agentId, agentType]
     })
-    expect(said).toEqual([
+    expect(closingChunks).toEqual([
       ['subagent-end', 'deep', 'a', 'type of a'],
       ['subagent-end', 'a', 'r1', 'assistant'],
       ['abort', false, 'r1', 'assistant'],

@@ -8,7 +8,7 @@ import { LogError } from '../store/log-error.ts'
 import type { Fork, LogStore } from '../store/log-store.ts'
 import { randomName } from '../store/names.ts'
 import type { StoreCall } from '../store/retry.ts'
-import { mainLaneOrigin } from '../ticket/main-lane.ts'
+import { mainLaneOrigin } from '../ticket/main-lane-origin.ts'
 import { advance, recordOf, type Ticket } from '../ticket/ticket.ts'
 
 /** Creates a log from the beginning of another, up to a sequence. */
@@ -36,11 +36,11 @@ export async function forkStream(
     case 'exists':
       // On the first try, an existing target is another log.
       if (tries > 1 && (await isSameFork(history, source, at, target, { principal, closing }))) return
-      throw new LogError('exists', `there is a log ${target} already: fork into another`)
+      throw new LogError('exists', `the log ${target} already exists: fork into another id`)
     case 'absent':
       throw new LogError('absent', `there is no log ${source}`)
     case 'out-of-range':
-      throw new LogError('truncated', `the log ${source} does not hold entry ${at}: it was trimmed meanwhile`)
+      throw new LogError('truncated', `the log ${source} no longer has entry ${at}: fork at a later entry`)
   }
 }
 

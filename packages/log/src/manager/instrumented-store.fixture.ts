@@ -104,7 +104,7 @@ export class InstrumentedStore {
 }
 
 function unavailable(): never {
-  throw new LogError('unavailable', 'the store is out of reach, says the test')
+  throw new LogError('unavailable', 'the test makes the store unavailable')
 }
 
 function push(steps: Map<string, Step[]>, method: string, step: Step): void {

@@ -7,7 +7,7 @@ import { type Behaviour, define } from './managers-on-store.fixture.ts'
 import { expectTicketFromEntries } from './writer-behaviours.fixture.ts'
 
 const R1 = { runId: 'r1', agentType: 'assistant' }
-const info = (said: { title?: string; metadata?: JsonObject }): Chunk => ({ type: 'session-info', ...said })
+const info = (fields: { title?: string; metadata?: JsonObject }): Chunk => ({ type: 'session-info', ...fields })
 const says = (text: string) => ({ message: { messageId: 'm', role: 'user', parts: [{ type: 'text', text }] } })
 
 export const listBehaviours: Behaviour[] = [

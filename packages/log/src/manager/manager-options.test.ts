@@ -76,7 +76,9 @@ describe('a manager rejects invalid input and names the expected value', () => {
 
   test('for a root agent with a name other than its run', async () => {
     const { manager } = new World()
-    const made = manager.createWriter(ID, { runId: 'r', agentId: 'b', agentType: 'a' })
-    await expect(made).rejects.toThrow('agentId: expected r or nothing, found b: the root agent has the id of its run')
+    const creating = manager.createWriter(ID, { runId: 'r', agentId: 'b', agentType: 'a' })
+    await expect(creating).rejects.toThrow(
+      'agentId: expected r or nothing, found b: the root agent has the id of its run',
+    )
   })
 })

@@ -7,7 +7,9 @@ import { nameProblem } from '../ticket/name-problem.ts'
 import { MIN_ENTRY_BYTES } from '../write/slot.ts'
 import type { WriterSettings } from '../write/writer.ts'
 
+/** Options of `StreamManager`. */
 export interface StreamManagerOptions {
+  /** The store of the logs. */
   readonly store: LogStore
   /**
    * Name of this process in its leases.
@@ -57,7 +59,7 @@ export interface StreamManagerOptions {
    * @default 1048576
    */
   readonly queueBytes?: number
-  /** Clock and timers; tests pass their own. */
+  /** Clock and timers, for tests. @default systemTimers */
   readonly timers?: Timers
 }
 
@@ -88,10 +90,10 @@ export function settingsOf(options: StreamManagerOptions): WriterSettings {
 }
 
 /** @throws LogError `invalid` if a number is not an integer in its range. */
-export function checkWhole(place: string, value: unknown, min = 0, max = Number.MAX_SAFE_INTEGER): void {
+export function checkWhole(field: string, value: unknown, min = 0, max = Number.MAX_SAFE_INTEGER): void {
   if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) return
   const range = max === Number.MAX_SAFE_INTEGER ? `of ${min} or more` : `from ${min} to ${max}`
-  throw new LogError('invalid', `${place}: expected a whole number ${range}, found ${found(value)}`)
+  throw new LogError('invalid', `${field}: expected a whole number ${range}, found ${found(value)}`)
 }
 
 /**
@@ -100,13 +102,13 @@ export function checkWhole(place: string, value: unknown, min = 0, max = Number.
  * @throws LogError `invalid`
  */
 export function checkNames(names: Readonly<Record<string, unknown>>): void {
-  for (const [place, name] of Object.entries(names)) {
+  for (const [field, name] of Object.entries(names)) {
     if (name === undefined) continue
-    if (typeof name !== 'string') throw new LogError('invalid', `${place}: expected a name, found ${found(name)}`)
-    const problem = nameProblem(place, name)
+    if (typeof name !== 'string') throw new LogError('invalid', `${field}: expected a name, found ${found(name)}`)
+    const problem = nameProblem(field, name)
     if (problem !== undefined) throw new LogError('invalid', problem)
     if (!name.isWellFormed()) {
-      throw new LogError('invalid', `${place}: expected well-formed Unicode, found a lone surrogate`)
+      throw new LogError('invalid', `${field}: expected well-formed Unicode, found a lone surrogate`)
     }
   }
 }

@@ -58,9 +58,9 @@ export function lineOf({ chunk, origin }: Pick<Entry, 'chunk' | 'origin'>): stri
     toolCallId?: string
     message?: unknown
   }
-  const what = [chunk.type, id ?? toolCallId, delta ?? (typeof message === 'string' ? message : undefined)]
-  const who = isGuest(origin) ? `${origin.guest}: ` : origin.lane === 'main' ? '' : `${origin.lane}: `
-  return who + what.filter(word => word !== undefined).join(' ')
+  const details = [chunk.type, id ?? toolCallId, delta ?? (typeof message === 'string' ? message : undefined)]
+  const author = isGuest(origin) ? `${origin.guest}: ` : origin.lane === 'main' ? '' : `${origin.lane}: `
+  return author + details.filter(word => word !== undefined).join(' ')
 }
 
 export const delta = (text: string, id = '1'): Chunk => ({ type: 'text-delta', id, delta: text })

@@ -19,14 +19,14 @@ export const requestBehaviours: Behaviour[] = [
       const id = scene.id(`speaks-${speaks}`)
       const writer = await here.createWriter(id, R1)
       await writer.begin()
-      const heard = Promise.withResolvers<Ticket>()
-      writer.watch(heard.resolve)
+      const nextTicket = Promise.withResolvers<Ticket>()
+      writer.watch(nextTicket.resolve)
       let isOver = false
       const speaking = (async () => {
         while (speaks && !isOver) await writer.write(delta('on ')).appended
       })()
       expect(await there.append(id, 'ada', stop('r1'))).toMatchObject({ outcome: 'appended' })
-      expect(mustStop(await heard.promise)).toBe(true)
+      expect(mustStop(await nextTicket.promise)).toBe(true)
       isOver = true
       await speaking
       expect(await here.endStream(id)).toBe('interrupted')
@@ -58,14 +58,14 @@ export const requestBehaviours: Behaviour[] = [
     const manager = new StreamManager({ store: tap.store })
     const writer = await manager.createWriter(id, R1)
     await writer.begin()
-    const heard: Ticket[] = []
-    writer.watch(ticket => heard.push(ticket))
+    const tickets: Ticket[] = []
+    writer.watch(ticket => tickets.push(ticket))
     tap.reset()
     // None is a delta, so each is appended separately.
     for (let i = 0; i < WORDS; i++) await writer.write({ type: 'data-word', data: i }).appended
     expect(tap.count('append')).toBe(WORDS)
     expect(tap.count('read')).toBeLessThan(WORDS / 10)
-    expect(heard).toEqual([])
+    expect(tickets).toEqual([])
     await manager.close()
     expect(tap.watches).toBe(0)
   }),
@@ -110,9 +110,9 @@ export const requestBehaviours: Behaviour[] = [
       await there.endStream(id)
       await writer.close()
       const log = await entriesOf(there.store, id)
-      const own = log.filter(({ chunk, origin }) => chunk.type === 'run-context' && origin.runId === runId)
-      expect(own).toMatchObject([{ internal: true }])
-      for (const entry of own) expect((await reader.resolve(id, entry)).chunk).toMatchObject({ context })
+      const runContexts = log.filter(({ chunk, origin }) => chunk.type === 'run-context' && origin.runId === runId)
+      expect(runContexts).toMatchObject([{ internal: true }])
+      for (const entry of runContexts) expect((await reader.resolve(id, entry)).chunk).toMatchObject({ context })
       const run = (await reader.view(id)).view.internal?.runs.find(other => other.runId === runId)
       expect(run).toMatchObject(runId === 'r1' ? { context } : { blobs: { '/context': {} } })
     }
@@ -122,21 +122,21 @@ export const requestBehaviours: Behaviour[] = [
     const ends = ['run-context', 'finish', 'run-finished']
     expect(lines).toEqual(['run-started', ...ends, 'run-started', 'run-resumed', ...ends])
     await follower.until(items => items.at(-1)?.sequence === head)
-    const said: unknown[] = [...follower.items]
+    const seen: unknown[] = [...follower.items]
     for (let at = 0; at < head; ) {
-      const piece = await dialect.next()
-      at = piece?.sequence ?? head
-      said.push(piece)
+      const batch = await dialect.next()
+      at = batch?.sequence ?? head
+      seen.push(batch)
     }
     dialect.close()
     await there.forkStream(id, head, copy)
     const forked = new Watcher(await reader.createResumableReader(copy))
     await forked.done
     expect(forked.items).toHaveLength(head - 4)
-    said.push(forked.items)
+    seen.push(forked.items)
     const { internal, ...view } = (await reader.view(copy)).view
     expect(internal?.runs).toHaveLength(2)
-    expect(JSON.stringify([...said, view])).not.toContain(small.tenant)
+    expect(JSON.stringify([...seen, view])).not.toContain(small.tenant)
     await expectTicketFromEntries(there, id)
   }),
 ]

@@ -40,13 +40,13 @@ export const retentionBehaviours: Behaviour[] = [
       writer.write(delta('step 1', '1'), { step: 1 })
       await writer.commit([], { step: 1, closesStep: true })
       await writer.write(delta('draft', '2'), { step: 2 }).appended
-      const told = new Watcher(await there.createResumableReader(id, { follow: true }))
+      const follower = new Watcher(await there.createResumableReader(id, { follow: true }))
       const thrown = new Watcher(await there.createResumableReader(id, { follow: true, onCut: 'throw' }))
       const head = writer.cursor.sequence
       const hasAll = (items: readonly { sequence: number }[]) => items.at(-1)?.sequence === head
-      await Promise.all([told.until(hasAll), thrown.until(hasAll)])
+      await Promise.all([follower.until(hasAll), thrown.until(hasAll)])
       expect(await here.cleanupToStep(id, 1, { minSequence: 0 })).toBe(1)
-      await told.until(items => items.some(({ chunk }) => chunk.type === 'step-discarded'))
+      await follower.until(items => items.some(({ chunk }) => chunk.type === 'step-discarded'))
       const error = await thrown.done.catch((error: unknown) => error)
       expect(error).toBeInstanceOf(StreamTruncatedError)
       expect(error).toMatchObject({ truncatedAtStep: 1, atSequence: head + 1 })
@@ -68,13 +68,13 @@ export const retentionBehaviours: Behaviour[] = [
     await run(here, id, 'r1', 3)
     await run(here, id, 'r2', 1)
     const head = await headOf(here, id)
-    const told = new Watcher(await there.createResumableReader(id, { follow: true }))
+    const follower = new Watcher(await there.createResumableReader(id, { follow: true }))
     const thrown = new Watcher(await there.createResumableReader(id, { follow: true, onCut: 'throw' }))
     const hasAll = (items: readonly { sequence: number }[]) => items.at(-1)?.sequence === head
-    await Promise.all([told.until(hasAll), thrown.until(hasAll)])
+    await Promise.all([follower.until(hasAll), thrown.until(hasAll)])
     expect(await there.cleanupToStep(id, 2, { runId: 'r1', nextRunId: 'r3' })).toMatchObject({ runId: 'r3' })
     await run(here, id, 'r3', 1)
-    await told.until(items => items.some(({ chunk }) => chunk.type === 'rewind'))
+    await follower.until(items => items.some(({ chunk }) => chunk.type === 'rewind'))
     const error = await thrown.done.catch((error: unknown) => error)
     expect(error).toMatchObject({ name: 'StreamTruncatedError', truncatedAtStep: 2, atSequence: head + 2 })
     const left = ['r0 step 1', 'r0 step 2', 'r1 step 1', 'r1 step 2', 'r3 step 1']

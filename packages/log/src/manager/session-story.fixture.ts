@@ -74,8 +74,8 @@ export class SessionStory {
     switch (kind) {
       case 'queue': {
         const resume = n % 4 === 0 ? { resume: { runId: 'r1', mode: 'continue' } } : {}
-        const asked = request(`q${n}`, { whenBusy: n % 2 ? 'queue' : 'interrupt-previous', ...resume })
-        await manager.append(id, 'ada', asked, n % 3 ? { context: { n } } : {})
+        const runRequest = request(`q${n}`, { whenBusy: n % 2 ? 'queue' : 'interrupt-previous', ...resume })
+        await manager.append(id, 'ada', runRequest, n % 3 ? { context: { n } } : {})
         return
       }
       case 'answer':
@@ -182,19 +182,19 @@ export class SessionStory {
 
   /** Requests a cut at a sequence where a run started or committed. */
   async #cut(n: number): Promise<void> {
-    const places: number[] = []
+    const sequences: number[] = []
     const info = await this.#manager.getInfo(this.#streamId)
-    for (let at = info?.floor ?? 0; at < (info?.head ?? 0); at++) places.push(at)
-    const toSequence = places[Math.floor((n / 12) * places.length)]
+    for (let at = info?.floor ?? 0; at < (info?.head ?? 0); at++) sequences.push(at)
+    const toSequence = sequences[Math.floor((n / 12) * sequences.length)]
     if (toSequence === undefined) return
     const runId = `cut${++this.#runs}`
     for (let at = toSequence; at >= 0 && at > toSequence - 8; at--) {
-      const asked = await this.#manager.append(
+      const outcome = await this.#manager.append(
         this.#streamId,
         'ada',
         request(runId, { cut: { toSequence: at, reason: 'edit' } }),
       )
-      if (asked.outcome !== 'refused' || asked.reason !== 'gone') return
+      if (outcome.outcome !== 'refused' || outcome.reason !== 'gone') return
     }
   }
 }

@@ -1,4 +1,5 @@
 import type { Chunk, Cursor, Entry, Json, View, WriterOrigin } from '@millrace/protocol'
+import { MAIN_LANE } from '@millrace/protocol/internal'
 import { type CutRequest, discardDrafts, requestCut } from '../compat/cleanup-to-step.ts'
 import {
   type EndStatus,
@@ -20,7 +21,6 @@ import { LogError } from '../store/log-error.ts'
 import type { Listed, LogHead, LogStore } from '../store/log-store.ts'
 import { randomName } from '../store/names.ts'
 import { retryWhileUnavailable, type StoreCall } from '../store/retry.ts'
-import { MAIN_LANE } from '../ticket/main-lane.ts'
 import { type StreamStatus, statusOf, type Ticket, ticketOf } from '../ticket/ticket.ts'
 import { Claims } from '../write/claims.ts'
 import { appendAsGuest, type GuestOptions, type GuestOutcome, requestKey } from '../write/guest-append.ts'
@@ -42,7 +42,9 @@ export type { EntriesSince, FoldedLog, SnapshotRef } from '../read/folded-log.ts
 export type { ReadEntry, ReadFrom } from '../read/reading.ts'
 export type { StreamManagerOptions } from './manager-options.ts'
 
+/** Options of `createWriter`. */
 export interface CreateWriterOptions {
+  /** Id of the run. */
   readonly runId: string
   /**
    * Must be the run's id, which names the root agent.
@@ -50,6 +52,7 @@ export interface CreateWriterOptions {
    * @default `runId`
    */
   readonly agentId?: string
+  /** Name of the agent, for the origin of the entries. */
   readonly agentType: string
   /**
    * The program that can drive the run, `agent:name@version`.
@@ -57,7 +60,9 @@ export interface CreateWriterOptions {
    * @default version 1 of `agentType`
    */
   readonly program?: string
+  /** Name of the main lane. @default 'main' */
   readonly lane?: string
+  /** Step of the first entries. @default 0 */
   readonly step?: number
   /**
    * Takes the log from a writer whose lease is still valid.
@@ -69,11 +74,12 @@ export interface CreateWriterOptions {
   readonly principal?: string
 }
 
+/** A log without its entries: head, status and ticket. */
 export interface StreamInfo extends Omit<LogHead, 'ticket'> {
   readonly streamId: string
   readonly status: StreamStatus
   readonly ticket: Ticket
-  /** The same as `head`, under the name of the Helix page. */
+  /** Equal to `head`. Named as in the documentation of Helix. */
   readonly latestSequence: number
 }
 
@@ -152,6 +158,8 @@ export class StreamManager {
    * Appends a guest's chunk: an answer, a claim, a request to run or to stop, or session info; checked against the
    * ticket (law 5). `context` is the server's internal context of a requested run (law 10). `ifVersion` is the
    * ticket's version on which the guest decided.
+   *
+   * @throws LogError `invalid` or `too-large` if the chunk can never be appended.
    */
   async append(streamId: string, guest: string, chunk: Chunk, options: GuestOptions = {}): Promise<GuestOutcome> {
     checkId(streamId)
@@ -179,7 +187,7 @@ export class StreamManager {
     const reader = this.#reader(streamId, { ...options, merge: false })
     await reader.readHead()
     const start = typeof after === 'string' && after.includes('.') ? after : undefined
-    return new Reading(reader, (entry, place) => withCursor(entry, place as Cursor), start)
+    return new Reading(reader, (entry, cursor) => withCursor(entry, cursor as Cursor), start)
   }
 
   /** Reads whole batches after a cursor, for servers that forward them. */
@@ -245,6 +253,8 @@ export class StreamManager {
   /**
    * Creates a session from the beginning of another, up to a sequence. Runs that are open there are ended in the
    * copy.
+   *
+   * @throws LogError `absent` without the log, `exists` if the target exists, `truncated` without the entry.
    */
   async forkStream(streamId: string, at: number, target: string, principal?: string): Promise<void> {
     checkId(streamId)
@@ -299,14 +309,14 @@ export class StreamManager {
     return { view: fold.view(), ticket, cursor }
   }
 
-  /** The same as a fold that the caller may continue. */
+  /** Like `view`, but returns a fold that the caller may continue. */
   async fold(streamId: string, at?: number): Promise<FoldedLog> {
     checkId(streamId)
     checkWhole('at', at ?? 0)
     return at === undefined ? FoldedLog.from(await this.#history.current(streamId)) : this.#history.at(streamId, at)
   }
 
-  /** The log as it is now, for a driver to continue. Costs what is new since this process last read the log. */
+  /** The current log, for a driver to continue. Reads only entries that are new since this process last read the log. */
   async takeFold(streamId: string): Promise<FoldedLog> {
     checkId(streamId)
     return this.#history.take(streamId)
@@ -327,7 +337,7 @@ export class StreamManager {
   }
 
   /**
-   * The same up to a sequence.
+   * The entries after a cursor up to a sequence.
    *
    * @throws LogError `truncated` if entries are missing, `regressed` if the log does not hold the cursor.
    */

@@ -68,13 +68,13 @@ export const writerBehaviours: Behaviour[] = [
       code: 'busy',
       message: expect.stringContaining('first'),
     })
-    const heir = await there.createWriter(id, { ...R1, takeover: true })
+    const nextWriter = await there.createWriter(id, { ...R1, takeover: true })
     const late = zombie.write(delta(' a zombie', '2'))
     expect(await failure(late.appended)).toBe('fenced')
     expect(zombie.signal.aborted).toBe(true)
-    await heir.commit([])
+    await nextWriter.commit([])
     await zombie.close()
-    await heir.commit([])
+    await nextWriter.commit([])
     const { view } = await there.view(id)
     expect(view.messages[0]?.parts).toMatchObject([{ text: 'kept' }])
     expect(view.messages[0]?.parts).toHaveLength(1)
@@ -100,7 +100,7 @@ export const writerBehaviours: Behaviour[] = [
       // A dead process renews no lease. Its handle is its only state.
       await manager.store.close()
     }
-    const claimed = (id: string) => failure(there.createWriter(id, R1).then(heir => heir.commit([])))
+    const claimed = (id: string) => failure(there.createWriter(id, R1).then(nextWriter => nextWriter.commit([])))
     expect(await claimed(held)).toBe('busy')
     let code = ''
     await scene.until(async () => {
@@ -216,14 +216,14 @@ export const writerBehaviours: Behaviour[] = [
     const { clock: notifyBy } = (await manager.getInfo(id)) as { clock: number }
     await writer.decide(() => [{ type: 'run-paused', awaits: [], notifyBy }])
     await writer.close()
-    const tellers = ['notify:agent:assistant']
+    const noticePrograms = ['notify:agent:assistant']
     expect(await manager.due(PROGRAMS, 1000)).not.toContain(id)
-    expect(await manager.due(tellers, 1000)).toContain(id)
+    expect(await manager.due(noticePrograms, 1000)).toContain(id)
     const until = notifyBy + 60_000
     const take = { type: 'run-notified', runId: 'r1', notifyBy, until } as const
     const done = await Promise.all(others.map((other, i) => other.append(id, `teller${i}`, take)))
     expect(done.map(({ outcome }) => outcome).sort()).toEqual(['appended', 'refused', 'refused'])
-    expect(await manager.due(tellers, 1000)).not.toContain(id)
+    expect(await manager.due(noticePrograms, 1000)).not.toContain(id)
     await manager.append(id, 'teller', { type: 'run-notified', runId: 'r1', notifyBy: until })
     expect((await manager.getInfo(id))?.ticket).not.toHaveProperty('notices')
     await expectTicketFromEntries(manager, id)
@@ -255,8 +255,8 @@ export const writerBehaviours: Behaviour[] = [
     await manager.endStream(id, JSON.parse('{"__proto__":1,"constructor":{"x":[]}}'))
     const log = await entriesOf(manager.store, id)
     expect(log.flatMap(({ chunk }) => (chunk.type === 'text-delta' ? chunk.delta : []))).toEqual(texts)
-    const said = log.find(({ chunk }) => chunk.type === 'output')?.chunk
-    expect(JSON.stringify(said)).toBe('{"type":"output","output":{"__proto__":1,"constructor":{"x":[]}}}')
+    const outputChunk = log.find(({ chunk }) => chunk.type === 'output')?.chunk
+    expect(JSON.stringify(outputChunk)).toBe('{"type":"output","output":{"__proto__":1,"constructor":{"x":[]}}}')
     expect(log.map(lineOf).at(-1)).toBe('run-finished')
   }),
 ]

@@ -178,8 +178,8 @@ describe('law 2: every entry exactly once', () => {
     const world = new World()
     await ended(world)
     const reading = await open(world)
-    const asked = await Promise.all(Array.from({ length: 12 }, () => reading.next()))
-    expect(asked.map(({ value }) => value?.sequence)).toEqual([
+    const results = await Promise.all(Array.from({ length: 12 }, () => reading.next()))
+    expect(results.map(({ value }) => value?.sequence)).toEqual([
       1,
       2,
       3,

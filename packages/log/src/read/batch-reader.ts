@@ -15,6 +15,7 @@ import { type KnownLog, knownLogOf, type LiveFanout, type LiveSubscriber, PAGE }
 import { type ReadBatch, wholePiece } from './read-batch.ts'
 import { Retractions } from './retractions.ts'
 
+/** Options of a reader. */
 export interface ReaderOptions {
   /**
    * Reads the entries after this cursor, or after a sequence, which is not verified.
@@ -68,6 +69,7 @@ export interface ReaderOptions {
    * @default 1048576
    */
   readonly pageBytes?: number
+  /** Aborts the reader, which throws the signal's reason. */
   readonly signal?: AbortSignal
 }
 
@@ -188,8 +190,8 @@ export class BatchReader {
         this.#cancellation.throwIfCancelled()
         const fanout = this.#join()
         const since = fanout.wakes
-        const piece = await this.#read(fanout, since)
-        if (piece) return piece
+        const batch = await this.#read(fanout, since)
+        if (batch) return batch
         if (this.#hasEnded || this.#isAtEnd()) break
         await this.#waitForChange(fanout, since)
       }
@@ -264,7 +266,7 @@ export class BatchReader {
     }
     const { truncated, head, floor, incarnation } = page
     if (truncated !== null)
-      throw new TruncatedError(truncated, `the log ${streamId} does not hold that cursor`, head, floor)
+      throw new TruncatedError(truncated, `the log ${streamId} no longer has this cursor`, head, floor)
     this.#known = knownLogOf(page)
     const batches = page.batches.map(batch => new DecodedBatch(batch))
     if (this.#attachedAt === undefined) {
@@ -272,13 +274,13 @@ export class BatchReader {
       await this.#collectRetractions(page.floor, batches)
       if (this.#hasEnded) return undefined
     }
-    const piece = this.#take(batches, incarnation)
+    const batch = this.#take(batches, incarnation)
     const here = this.#cursor
     if (here.sequence === head) {
       if (here.incarnation === undefined) this.#cursor = { sequence: head, incarnation, epoch: page.mark }
       fanout.follow(this.#cursor as Cursor, this.#known, since)
     }
-    return piece
+    return batch
   }
 
   #take(batches: readonly DecodedBatch[], incarnation: string): ReadBatch | undefined {
@@ -288,15 +290,15 @@ export class BatchReader {
     this.#batches = batches
     this.#batch = 0
     if (this.#seesAll(batches)) return this.#whole(after, last, incarnation, batches)
-    const taken: Entry[] = []
+    const visible: Entry[] = []
     for (const batch of batches) {
       for (const entry of batch.entries) {
         if (entry.sequence <= after) continue
-        this.#addIfVisible(entry, taken)
-        if (this.#hasEnded) return this.#piece(after, { last: entry.sequence, mark: batch.mark }, incarnation, taken)
+        this.#addIfVisible(entry, visible)
+        if (this.#hasEnded) return this.#piece(after, { last: entry.sequence, mark: batch.mark }, incarnation, visible)
       }
     }
-    return this.#piece(after, last, incarnation, taken)
+    return this.#piece(after, last, incarnation, visible)
   }
 
   /** Whether this reader gets the batches without filtering, so that they need not be decoded here. */
@@ -334,13 +336,13 @@ export class BatchReader {
   }
 
   /** Adds an entry to the piece if this reader gets it. */
-  #addIfVisible(entry: Entry, taken: Entry[]): void {
+  #addIfVisible(entry: Entry, visible: Entry[]): void {
     const { runId } = this.#options
     const { sequence, chunk, origin } = entry
     const isCatchUp = sequence <= (this.#attachedAt as number)
     if (runId !== undefined && origin.runId === runId && chunk.type === 'run-finished') this.#hasEnded = true
-    if (this.#retractions && !this.#isVisible(this.#retractions, entry, isCatchUp, taken)) return
-    if (this.#isSelected(entry)) taken.push(entry)
+    if (this.#retractions && !this.#isVisible(this.#retractions, entry, isCatchUp, visible)) return
+    if (this.#isSelected(entry)) visible.push(entry)
   }
 
   /** Whether the options select an entry, retracted or not. */
@@ -464,4 +466,4 @@ export class BatchReader {
   }
 }
 
-const CLOSED = new LogError('closed', 'the reader was closed')
+const CLOSED = new LogError('closed', 'the reader was closed: create another')

@@ -20,7 +20,7 @@ describe('the current state of a log, read repeatedly', () => {
         const world = new World({ coalesceMs: 0 })
         const other = world.process()
         const story = new SessionStory(world.manager, ID)
-        let seen: { told: object; was: object } | undefined
+        let seen: { received: object; was: object } | undefined
         for (const act of acts) {
           await story.live([act])
           const log = await world.log()
@@ -29,8 +29,8 @@ describe('the current state of a log, read repeatedly', () => {
           expect(ticket).toEqual(advance(EMPTY_TICKET, log))
           expect((await world.tap.store.read(ID, cursor, { batches: 0, bytes: 0 }))?.truncated).toBeNull()
           // Earlier results do not change.
-          expect(seen?.told).toEqual(seen?.was)
-          seen = { told: view, was: plain(view) }
+          expect(seen?.received).toEqual(seen?.was)
+          seen = { received: view, was: plain(view) }
           const { fold } = await other.fold(ID)
           expect(plain(fold.view())).toEqual(plain(view))
         }
@@ -133,15 +133,15 @@ describe('the entries after a cursor', () => {
   test('are returned with their last cursor, up to the head or a sequence', async () => {
     const { world, writer, cursor } = await stage()
     const now = writer.cursor
-    const said = async (after: Cursor) => {
+    const sequencesAfter = async (after: Cursor) => {
       const { entries = [], cursor } = (await world.manager.since(ID, after)) ?? {}
       return [entries.map(({ sequence }) => sequence), cursor]
     }
-    expect(await said(cursor)).toEqual([[now.sequence - 1, now.sequence], now])
-    expect(await said(now)).toEqual([[], now])
+    expect(await sequencesAfter(cursor)).toEqual([[now.sequence - 1, now.sequence], now])
+    expect(await sequencesAfter(now)).toEqual([[], now])
     const half = await world.manager.upTo(ID, cursor, now.sequence - 1)
     expect(half.entries.map(({ sequence }) => sequence)).toEqual([now.sequence - 1])
-    expect(await said(half.cursor)).toEqual([[now.sequence], now])
+    expect(await sequencesAfter(half.cursor)).toEqual([[now.sequence], now])
   })
 
   test('are undefined if the log does not hold the cursor (law 2)', async () => {

@@ -38,7 +38,7 @@ it('the stored JSON equals the JSON of a frame, without repeated origins', () =>
 it.each([
   ['a text that looks like the end of an entry', delta('},{')],
   ['what is nested like entries', { type: 'data-list', data: [{ a: 1 }, { chunk: delta('a') }] }],
-])('%s is left to who parses it', (_, chunk) => {
+])('leaves %s to the parser', (_, chunk) => {
   expect(entriesJson(storedBatches([[{ origin: MAIN, chunk: chunk as Chunk }]]))).toBeUndefined()
 })
 
@@ -90,7 +90,7 @@ const entry = (origins: readonly Origin[]) =>
   ) as fc.Arbitrary<NewEntry>
 
 it('equals the JSON of the entries, or returns nothing, for any content', () => {
-  let said = 0
+  let checkedCount = 0
   const log = fc
     .array(origin, { minLength: 1, maxLength: 2 })
     .chain(origins =>
@@ -99,12 +99,12 @@ it('equals the JSON of the entries, or returns nothing, for any content', () => 
   fc.assert(
     fc.property(log, entries => {
       const batches = storedBatches(entries)
-      const told = entriesJson(batches)
-      if (told === undefined) return
-      said++
-      expect(JSON.parse(told)).toEqual(packed(batches))
+      const json = entriesJson(batches)
+      if (json === undefined) return
+      checkedCount++
+      expect(JSON.parse(json)).toEqual(packed(batches))
     }),
     { numRuns: 1_000 },
   )
-  expect(said).toBeGreaterThan(100)
+  expect(checkedCount).toBeGreaterThan(100)
 })

@@ -6,16 +6,16 @@ import type { StoredBatch } from '../store/log-store.ts'
 import { MAIN, storedBatches } from '../store/stored-batches.fixture.ts'
 import { decodeJoined } from './join-deltas.ts'
 
-const said = (...chunks: readonly object[]): NewEntry[] =>
+const entriesOf = (...chunks: readonly object[]): NewEntry[] =>
   chunks.map(chunk => ({ origin: MAIN, chunk: chunk as unknown as Chunk }))
 const delta = (text: string, more: object = {}) => ({ type: 'text-delta', id: 'text-1', delta: text, ...more })
 
 describe('consecutive deltas', () => {
   it('are joined into one entry, within a batch and across batches', () => {
     const parts = [
-      said({ type: 'text-start', id: 'text-1' }, delta('a')),
-      said(delta('b')),
-      said(delta('"c"\\'), delta('\n')),
+      entriesOf({ type: 'text-start', id: 'text-1' }, delta('a')),
+      entriesOf(delta('b')),
+      entriesOf(delta('"c"\\'), delta('\n')),
     ]
     const joined = decodeJoined(storedBatches(parts))
     expect(joined.map(({ sequence, timestamp, chunk }) => ({ sequence, timestamp, chunk }))).toEqual([
@@ -25,21 +25,27 @@ describe('consecutive deltas', () => {
   })
 
   it.each<[string, readonly (readonly NewEntry[])[]]>([
-    ['to another part', [said(delta('a')), said(delta('b', { id: 'text-2' }))]],
-    ['of another type', [said(delta('a')), said(delta('b', { type: 'reasoning-delta' }))]],
-    ['that say more', [said(delta('a')), said(delta('b', { language: 'en' }), delta('c'))]],
+    ['to another part', [entriesOf(delta('a')), entriesOf(delta('b', { id: 'text-2' }))]],
+    ['of another type', [entriesOf(delta('a')), entriesOf(delta('b', { type: 'reasoning-delta' }))]],
+    ['that say more', [entriesOf(delta('a')), entriesOf(delta('b', { language: 'en' }), delta('c'))]],
     [
       'by another lane',
-      [said(delta('a')), said(delta('b')).map(entry => ({ ...entry, origin: { ...MAIN, lane: 'b' } }))],
+      [entriesOf(delta('a')), entriesOf(delta('b')).map(entry => ({ ...entry, origin: { ...MAIN, lane: 'b' } }))],
     ],
-    ['after a start with the same id', [said(delta('a')), said({ type: 'text-start', id: 'text-1' }, delta('b'))]],
-  ])('%s stay as they are', (_, batches) => {
+    [
+      'after a start with the same id',
+      [entriesOf(delta('a')), entriesOf({ type: 'text-start', id: 'text-1' }, delta('b'))],
+    ],
+  ])('leaves %s unchanged', (_, batches) => {
     const all = storedBatches(batches)
     expect(decodeJoined(all)).toEqual(all.flatMap(decodeBatch))
   })
 
   it('are joined up to the head of the log only', () => {
-    const [one, two] = storedBatches([said(delta('a')), said(delta('b'), delta('c'))]) as [StoredBatch, StoredBatch]
+    const [one, two] = storedBatches([entriesOf(delta('a')), entriesOf(delta('b'), delta('c'))]) as [
+      StoredBatch,
+      StoredBatch,
+    ]
     expect(coalesce(decodeJoined([one, { ...two, last: 2 }]))).toMatchObject([{ chunk: delta('ab') }])
   })
 })

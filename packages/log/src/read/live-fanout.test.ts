@@ -32,8 +32,8 @@ describe('law 2: no wake is missed', () => {
 
   test('by the first reader that catches up, at a cursor that is already outdated', async () => {
     const world = new World()
-    const gone = await open(world)
-    const waiting = gone.next()
+    const closedReader = await open(world)
+    const waiting = closedReader.next()
     await settled()
     await world.manager.createStream(ID)
     const reading = await open(world)
@@ -44,7 +44,7 @@ describe('law 2: no wake is missed', () => {
     const never = world.tap.hold('read')
     await elsewhere(world).append(ID, 'ada', request('r1'))
     await never.arrived
-    await gone.return()
+    await closedReader.return()
     await waiting
     held.open()
     await settled()
@@ -106,8 +106,8 @@ class Subscriber implements LiveSubscriber {
   hasRoom = true
   isDropped = false
 
-  deliver(piece: ReadBatch): boolean {
-    if (this.hasRoom) this.pieces.push(piece)
+  deliver(batch: ReadBatch): boolean {
+    if (this.hasRoom) this.pieces.push(batch)
     return this.hasRoom
   }
 
@@ -140,7 +140,7 @@ describe('subscribers', () => {
     expect(world.tap.count('read')).toBeLessThanOrEqual(3)
     for (const subscriber of subscribers) {
       expect(subscriber.lines).toEqual(['text-delta 1 a', 'text-delta 1 b', 'text-delta 1 c'])
-      expect(subscriber.pieces.every((piece, i) => piece === subscribers[0]?.pieces[i])).toBe(true)
+      expect(subscriber.pieces.every((batch, i) => batch === subscribers[0]?.pieces[i])).toBe(true)
     }
   })
 
@@ -211,12 +211,12 @@ describe('subscribers', () => {
     expect(subscriber.pieces.at(-1)?.sequence).toBe((await world.log()).at(-1)?.sequence)
   })
 
-  test.each(['deleted', 'restored'])('are dropped when their log is %s', async what => {
+  test.each(['deleted', 'restored'])('are dropped when their log is %s', async change => {
     const world = new World({ coalesceMs: 0 })
     await world.writer()
     const subscribers = [new Subscriber(), new Subscriber()]
     for (const subscriber of subscribers) await subscribed(world, subscriber)
-    if (what === 'deleted') await world.manager.deleteStream(ID)
+    if (change === 'deleted') await world.manager.deleteStream(ID)
     else await world.tap.store.restored()
     await settled()
     expect(subscribers.map(({ isDropped }) => isDropped)).toEqual([true, true])
@@ -241,7 +241,7 @@ describe('subscribers', () => {
     ['of one run', { runId: 'r1' }],
     ['of internal entries', { internal: true }],
     ['that throws on a discard', { onCut: 'throw' as const }],
-  ])('cannot replace a reader %s, nor one that is behind', async (_, options) => {
+  ])('cannot replace a reader %s or a reader that is behind', async (_, options) => {
     const world = new World({ coalesceMs: 0 })
     await world.writer()
     const reader = world.manager.readBatches(ID, { after: 0, follow: true, ...options })

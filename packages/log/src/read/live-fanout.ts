@@ -21,7 +21,7 @@ export interface KnownLog {
 /** A reader at the live end that gets each piece pushed. */
 export interface LiveSubscriber {
   /** Takes the next piece. Returns false if it has no room: then it is unsubscribed, and `dropped` is called. */
-  deliver(piece: ReadBatch): boolean
+  deliver(batch: ReadBatch): boolean
   /** No further piece is delivered: the subscriber had no room or threw, or the log changed. It reads on from the last piece that it took. */
   dropped(): void
 }
@@ -113,9 +113,9 @@ export class LiveFanout {
    * An error of one subscriber never reaches another reader: it drops that subscriber, which gets the error again
    * when it reads on.
    */
-  #deliver(subscriber: LiveSubscriber, piece: ReadBatch): void {
+  #deliver(subscriber: LiveSubscriber, batch: ReadBatch): void {
     try {
-      if (subscriber.deliver(piece)) return
+      if (subscriber.deliver(batch)) return
     } catch {}
     this.#unsubscribe(subscriber)
     subscriber.dropped()
@@ -244,9 +244,9 @@ export class LiveFanout {
     }
     if (this.#cursor.sequence < page.head) this.#isDirty = true
     if (added.length === 0 || this.#subscribers.size === 0) return
-    const piece = this.#piece(cursor.sequence, added)
+    const batch = this.#piece(cursor.sequence, added)
     // In the same task as the move of the cursor: a reader that subscribes later begins after this piece.
-    for (const subscriber of this.#subscribers.keys()) this.#deliver(subscriber, piece)
+    for (const subscriber of this.#subscribers.keys()) this.#deliver(subscriber, batch)
   }
 
   #dropOldBatches(): void {

@@ -1,4 +1,5 @@
-import { type Chunk, type Entry, FOLD_VERSION, Fold, foldLog, type View } from '@millrace/protocol'
+import { type Chunk, type Entry, Fold, foldLog, type View } from '@millrace/protocol'
+import { FOLD_VERSION } from '@millrace/protocol/internal'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { delta, failure, ID, lineOf, request, World } from '../manager/manager-world.fixture.ts'
@@ -14,7 +15,7 @@ const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 /** The content of the view that a late reader folds, without the fields that only the server knows. */
 const contentOf = ({ messages, state, output, structured }: View) => plain({ messages, state, output, structured })
 
-async function told(acts: Parameters<SessionStory['live']>[0]): Promise<{ world: World; log: Entry[] }> {
+async function logOf(acts: Parameters<SessionStory['live']>[0]): Promise<{ world: World; log: Entry[] }> {
   const world = new World({ coalesceMs: 0 })
   const story = new SessionStory(world.manager, ID)
   await story.live(acts)
@@ -39,7 +40,7 @@ describe('the history of a log, after any operations', () => {
   test('law 5: its ticket matches its entries', async () => {
     await fc.assert(
       fc.asyncProperty(stories, async acts => {
-        const { world, log } = await told(acts)
+        const { world, log } = await logOf(acts)
         expect((await world.manager.getInfo(ID))?.ticket).toEqual(advance(EMPTY_TICKET, log))
       }),
       { numRuns: runs(30) },
@@ -50,7 +51,7 @@ describe('the history of a log, after any operations', () => {
     let rewinds = 0
     await fc.assert(
       fc.asyncProperty(stories, async acts => {
-        const { world, log } = await told(acts)
+        const { world, log } = await logOf(acts)
         rewinds += log.filter(({ chunk }) => chunk.type === 'rewind').length
         for (let at = 0; at <= log.length; at += Math.ceil(log.length / 12) || 1) {
           const { view, ticket, cursor } = await world.manager.view(ID, at)
@@ -71,7 +72,7 @@ describe('the history of a log, after any operations', () => {
     let cuts = 0
     await fc.assert(
       fc.asyncProperty(stories, async acts => {
-        const { world, log } = await told(acts)
+        const { world, log } = await logOf(acts)
         cuts += log.filter(({ chunk }) => chunk.type === 'rewind' || chunk.type === 'step-discarded').length
         const seen = await late(world, log)
         expect(seen.some(({ chunk }) => chunk.type === 'rewind' || chunk.type === 'step-discarded')).toBe(false)
@@ -86,7 +87,7 @@ describe('the history of a log, after any operations', () => {
     let rewinds = 0
     await fc.assert(
       fc.asyncProperty(stories, async acts => {
-        const { world, log } = await told(acts)
+        const { world, log } = await logOf(acts)
         const isRewind = ({ chunk }: Entry) => chunk.type === 'rewind'
         rewinds += log.filter(isRewind).length
         const seen = await late(world, log, { rewound: true })
@@ -279,8 +280,8 @@ describe('a snapshot', () => {
     }
     const next = await world.writer(`to-${at}`)
     const { view } = await world.manager.view(ID)
-    const asked = view.messages.filter(({ role }) => role === 'user').map(({ id }) => id)
-    expect(asked).toEqual(Array.from({ length: 8 }, (_, i) => `m${i}`))
+    const userMessageIds = view.messages.filter(({ role }) => role === 'user').map(({ id }) => id)
+    expect(userMessageIds).toEqual(Array.from({ length: 8 }, (_, i) => `m${i}`))
     await next.close()
   })
 })

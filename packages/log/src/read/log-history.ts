@@ -4,12 +4,12 @@ import {
   type Cursor,
   type Entry,
   encodeCursor,
-  FOLD_VERSION,
   foldLog,
   isRewind,
   type UnprovenCursor,
   type View,
 } from '@millrace/protocol'
+import { FOLD_VERSION } from '@millrace/protocol/internal'
 import { decodeBatch } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
 import type { LogStore, Page, StoredBatch } from '../store/log-store.ts'
@@ -95,10 +95,7 @@ export class LogHistory {
         const isLost = typeof after !== 'number' && page?.truncated && page.truncated !== 'below-floor'
         throw isLost
           ? new LogError('regressed', `the log ${streamId} lost the entries that were read up to ${at}: read it again`)
-          : new LogError(
-              'truncated',
-              `the log ${streamId} holds nothing after ${at}: it was trimmed or removed meanwhile`,
-            )
+          : new LogError('truncated', `the log ${streamId} was trimmed or removed after ${at}: read it again`)
       }
       for (const batch of page.batches) {
         if (batch.first > to) break
@@ -125,7 +122,7 @@ export class LogHistory {
     return { entries, cursor: sequence === at ? after : { sequence, incarnation, epoch }, bytes }
   }
 
-  /** The log as it is now. Reads only what is new since the last call for this log. */
+  /** The current log. Reads only what is new since the last call for this log. */
   async current(streamId: string): Promise<SharedLogState> {
     return (await this.#fromCache(streamId)) ?? this.#keep(streamId, await this.at(streamId))
   }
@@ -188,13 +185,14 @@ export class LogHistory {
   async #at(streamId: string, page: Page | undefined, sequence?: number): Promise<FoldedLog> {
     if (page === undefined) throw new LogError('absent', `there is no log ${streamId}`)
     const at = sequence ?? page.head
-    if (at > page.head) throw new LogError('invalid', `the log ${streamId} has ${page.head} entries, none at ${at}`)
+    if (at > page.head)
+      throw new LogError('invalid', `expected a sequence from 0 to ${page.head} in the log ${streamId}, found ${at}`)
     for (let bound = at; ; ) {
       const from = await this.#snapshot(streamId, bound)
       if (from === undefined && page.floor > 0) {
         throw new LogError(
           'truncated',
-          `the log ${streamId} is trimmed up to ${page.floor}, and has no snapshot at or below ${bound}`,
+          `the log ${streamId} is trimmed up to ${page.floor} and has no snapshot at or below ${bound}: read a later position`,
         )
       }
       const entries: Entry[] = []

@@ -43,8 +43,8 @@ interface Discarded {
 
 /** The discards of a takeover. */
 async function takenOver(world: World): Promise<Discarded[]> {
-  const heir = await world.process().createWriter(ID, { ...R1, takeover: true })
-  await heir.begin()
+  const nextWriter = await world.process().createWriter(ID, { ...R1, takeover: true })
+  await nextWriter.begin()
   const isDiscard = ({ chunk }: Entry) => chunk.type === 'step-discarded'
   return (await world.log()).filter(isDiscard).map(({ origin, chunk }) => {
     const { lane, step } = origin as { lane?: string; step?: number }
@@ -62,9 +62,9 @@ describe('a takeover', () => {
   test('reads only the entries after the nearest snapshot, and discards all open drafts with their usage', async () => {
     const world = await orphan()
     world.tap.reset()
-    const heir = await world.process().createWriter(ID, { ...R1, takeover: true })
+    const nextWriter = await world.process().createWriter(ID, { ...R1, takeover: true })
     expect(world.tap.entries).toBeLessThan(FEW)
-    await heir.close()
+    await nextWriter.close()
     expect(await takenOver(world)).toEqual(DISCARDED)
     const { view } = await world.manager.view(ID)
     expect(view.runs[0]?.discarded).toEqual({ inputTokens: 5 })

@@ -1,4 +1,5 @@
-import { DraftTracker, type Entry, isGuest, isWord, type Usage, type WriterOrigin } from '@millrace/protocol'
+import { type Entry, isGuest, isWord, type Usage, type WriterOrigin } from '@millrace/protocol'
+import { DraftTracker } from '@millrace/protocol/internal'
 
 /** A lane's words since its last commit. Snapshots contain it. */
 export interface OpenDraft {
@@ -41,8 +42,8 @@ export class OpenDrafts {
   add(entry: Entry): OpenDraft | undefined {
     const { origin, chunk, sequence } = entry
     this.#sequence = sequence
-    const [ended] = this.#tracker.apply(entry)
-    if (chunk.type === 'step-discarded') return ended?.kept
+    const { discarded } = this.#tracker.apply(entry)
+    if (discarded) return discarded.kept
     if (isGuest(origin)) return undefined
     const draft = this.#tracker.get(origin)?.kept
     if (isWord(chunk)) return draft

@@ -34,25 +34,25 @@ export function wholePiece(
 ): ReadBatch {
   const bodies = batches.map(batch => batch.stored)
   let entries: readonly Entry[] | undefined
-  const piece: ReadBatch = {
+  const batch: ReadBatch = {
     ...about,
     get entries() {
       entries ??= merges ? coalesce(decodeJoined(bodies)) : batches.flatMap(batch => batch.entries)
       return entries
     },
   }
-  if (!merges) storedBatches.set(piece, bodies)
-  return piece
+  if (!merges) storedBatches.set(batch, bodies)
+  return batch
 }
 
 /** The entries after a sequence that every live subscriber gets: all but the internal ones (law 10). */
 export function livePiece(
   after: number,
-  place: Cursor,
+  cursor: Cursor,
   batches: readonly DecodedBatch[],
   isCaughtUp: boolean,
 ): ReadBatch {
-  const about = { after, sequence: place.sequence, cursor: encodeCursor(place), isCaughtUp }
+  const about = { after, sequence: cursor.sequence, cursor: encodeCursor(cursor), isCaughtUp }
   const isWhole = (batches[0] as DecodedBatch).stored.first > after
   if (isWhole && batches.every(({ stored }) => isPlain(stored))) return wholePiece(about, batches, false)
   const isPublic = ({ sequence, internal }: Entry) => sequence > after && !internal

@@ -17,12 +17,12 @@ describe('law 2: a cursor', () => {
     const log = await world.lines()
     const reading = await open(world)
     expect(reading.cursor).toBeUndefined()
-    let given = 0
+    let count = 0
     for await (const entry of reading) {
       expect(entry.cursor).toBe(reading.cursor)
-      expect(await read(world, { after: entry.cursor })).toEqual(log.slice(++given))
+      expect(await read(world, { after: entry.cursor })).toEqual(log.slice(++count))
     }
-    expect(given).toBe(log.length)
+    expect(count).toBe(log.length)
     const last = reading.cursor as string
     expect((await open(world, { after: last })).cursor).toBe(last)
   })

@@ -4,7 +4,7 @@ import type { StreamStatus } from '../ticket/ticket.ts'
 import type { BatchReader, ReaderOptions } from './batch-reader.ts'
 import type { ReadBatch } from './read-batch.ts'
 
-/** Where to read from. `fromSequence` is the name on the Helix page; both are exclusive. */
+/** Where to read from. `fromSequence` is the name in the documentation of Helix. Both are exclusive. */
 export interface ReadFrom extends Omit<ReaderOptions, 'after'> {
   /** A cursor token, or a sequence, which is not verified. */
   readonly after?: string | number
@@ -13,25 +13,25 @@ export interface ReadFrom extends Omit<ReaderOptions, 'after'> {
 
 /** An entry with its cursor. */
 export interface ReadEntry extends Pick<Entry, 'sequence' | 'timestamp' | 'origin' | 'chunk' | 'blobs' | 'internal'> {
-  /** The cursor at this entry: pass it as `after` to read on. */
+  /** The cursor at this entry: pass it as `after` to continue there. */
   readonly cursor: string
 }
 
 /** An async iterator over a log's entries. Leaving the loop in any way closes the reader. */
 export class Reading<T> implements AsyncIterableIterator<T> {
   readonly #reader: BatchReader
-  readonly #show: (entry: Entry, cursor: Cursor | undefined) => T
-  #piece: ReadBatch | undefined
+  readonly #map: (entry: Entry, cursor: Cursor | undefined) => T
+  #batch: ReadBatch | undefined
   #index = 0
   #cursor: Cursor | string | undefined
-  #turn: Promise<unknown> = Promise.resolve()
+  #lastCall: Promise<unknown> = Promise.resolve()
 
   /**
-   * `show` gets the cursor at the entry, unless entries are merged. `after` is the token at which the reading begins.
+   * `map` gets the cursor at the entry, unless entries are merged. `after` is the cursor from which it reads.
    */
-  constructor(reader: BatchReader, show: (entry: Entry, cursor: Cursor | undefined) => T, after?: string) {
+  constructor(reader: BatchReader, map: (entry: Entry, cursor: Cursor | undefined) => T, after?: string) {
     this.#reader = reader
-    this.#show = show
+    this.#map = map
     this.#cursor = after
   }
 
@@ -40,7 +40,7 @@ export class Reading<T> implements AsyncIterableIterator<T> {
     return this.#reader.status
   }
 
-  /** The cursor after the last returned entry. Undefined before the first one, unless the reading began at a cursor. */
+  /** The cursor after the last returned entry. Undefined before the first one, unless it reads from a cursor. */
   get cursor(): string | undefined {
     return typeof this.#cursor === 'object' ? encodeCursor(this.#cursor) : this.#cursor
   }
@@ -50,13 +50,13 @@ export class Reading<T> implements AsyncIterableIterator<T> {
   }
 
   next(): Promise<IteratorResult<T, undefined>> {
-    const turn = this.#turn.then(() => this.#next())
-    this.#turn = turn.catch(() => {})
-    return turn
+    const call = this.#lastCall.then(() => this.#next())
+    this.#lastCall = call.catch(() => {})
+    return call
   }
 
   async return(): Promise<IteratorResult<T, undefined>> {
-    this.#piece = undefined
+    this.#batch = undefined
     this.#reader.close()
     return { done: true, value: undefined }
   }
@@ -66,19 +66,19 @@ export class Reading<T> implements AsyncIterableIterator<T> {
   }
 
   async #next(): Promise<IteratorResult<T, undefined>> {
-    if (this.#reader.isAborted) this.#piece = undefined
-    while (this.#piece === undefined || this.#index >= this.#piece.entries.length) {
-      this.#piece = await this.#reader.next()
+    if (this.#reader.isAborted) this.#batch = undefined
+    while (this.#batch === undefined || this.#index >= this.#batch.entries.length) {
+      this.#batch = await this.#reader.next()
       this.#index = 0
-      if (this.#piece === undefined) return { done: true, value: undefined }
+      if (this.#batch === undefined) return { done: true, value: undefined }
     }
-    const { entries, cursor: pieceCursor } = this.#piece
+    const { entries, cursor: batchCursor } = this.#batch
     const entry = entries[this.#index++] as Entry
-    // A merged entry covers several sequences: only the piece's cursor is after all of them.
+    // A merged entry covers several sequences: only the batch's cursor is after all of them.
     const cursor = this.#reader.isMerging ? undefined : this.#reader.cursorAt(entry.sequence)
     if (cursor) this.#cursor = cursor
-    else if (this.#index === entries.length) this.#cursor = pieceCursor
-    return { done: false, value: this.#show(entry, cursor) }
+    else if (this.#index === entries.length) this.#cursor = batchCursor
+    return { done: false, value: this.#map(entry, cursor) }
   }
 }
 
@@ -96,7 +96,7 @@ export function withCursor(entry: Entry, cursor: Cursor): ReadEntry {
 export function parseCursor(cursor: string | number | undefined): Cursor | UnprovenCursor {
   if (cursor === undefined) return { sequence: 0 }
   try {
-    // An argument of another type becomes a text that does not parse.
+    // Passes other types on as a text that fails to parse.
     return decodeCursor(typeof cursor === 'string' || typeof cursor === 'number' ? cursor : `a ${typeof cursor}`)
   } catch (error) {
     throw new LogError('invalid', (error as Error).message, { cause: error })

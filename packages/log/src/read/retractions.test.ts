@@ -8,11 +8,11 @@ import { runs } from '../ticket/ticket-entries.fixture.ts'
 import type { ReaderOptions } from './batch-reader.ts'
 
 /** All entries that a reader gets when it resumes from a cursor. */
-async function given(world: World, after: number, options: Omit<ReaderOptions, 'after'> = {}): Promise<Entry[]> {
+async function readAfter(world: World, after: number, options: Omit<ReaderOptions, 'after'> = {}): Promise<Entry[]> {
   const reader = world.manager.readBatches(ID, { after, follow: true, ...options })
   const entries: Entry[] = []
-  for (let piece = await reader.nextAvailable(); piece; piece = await reader.nextAvailable())
-    entries.push(...piece.entries)
+  for (let batch = await reader.nextAvailable(); batch; batch = await reader.nextAvailable())
+    entries.push(...batch.entries)
   expect(reader.isCaughtUp).toBe(true)
   reader.close()
   return entries
@@ -22,14 +22,14 @@ const isCut = ({ chunk }: Entry) => chunk.type === 'rewind' || chunk.type === 's
 
 /** The entries that survive the retractions: requests do, and a run's end does if some of the run is left. */
 function survivors(log: readonly Entry[]): Entry[] {
-  const taken = retractedSequences(log)
+  const retracted = retractedSequences(log)
   const started = new Map(
     log.flatMap(({ chunk, origin, sequence: at }) => (chunk.type === 'run-started' ? [[origin.runId, at]] : [])),
   )
   return log.filter(({ sequence, chunk, origin, internal }) => {
     if (internal) return false
     if (isGuest(origin) && /^(run|stop)-requested$/.test(chunk.type)) return true
-    return !taken.has(/^(run-finished|error)$/.test(chunk.type) ? (started.get(origin.runId) ?? 0) : sequence)
+    return !retracted.has(/^(run-finished|error)$/.test(chunk.type) ? (started.get(origin.runId) ?? 0) : sequence)
   })
 }
 
@@ -47,7 +47,7 @@ async function foldedOn(world: World, from: number, entries: readonly Entry[], h
 
 describe('a reader that resumes from a cursor', () => {
   test('law 3: gets exactly the surviving entries, and every cut of entries that it had', async () => {
-    let told = 0
+    let retracted = 0
     await fc.assert(
       fc.asyncProperty(stories, async acts => {
         const world = new World({ coalesceMs: 0 })
@@ -58,21 +58,21 @@ describe('a reader that resumes from a cursor', () => {
         const left = survivors(log).filter(entry => !isCut(entry))
         const { internal, ...view } = (await world.manager.view(ID)).view
         for (let from = 0; from < log.length; from++) {
-          const seen = await given(world, from)
+          const seen = await readAfter(world, from)
           expect(seen.filter(entry => !isCut(entry))).toEqual(left.filter(({ sequence }) => sequence > from))
           const cuts = seen.filter(isCut)
           for (const entry of log.slice(from).filter(({ chunk }) => chunk.type === 'rewind')) {
             const { toSequence } = entry.chunk as unknown as { toSequence: number }
             expect(cuts.some(({ sequence }) => sequence === entry.sequence)).toBe(toSequence < from)
           }
-          told += cuts.length
-          const folded = await foldedOn(world, from, await given(world, from, { rewound: true }), log.length)
+          retracted += cuts.length
+          const folded = await foldedOn(world, from, await readAfter(world, from, { rewound: true }), log.length)
           expect(folded).toEqual(view)
         }
       }),
       { numRuns: runs(15) },
     )
-    expect(told).toBeGreaterThan(100)
+    expect(retracted).toBeGreaterThan(100)
   })
 
   test('law 3: inside a draft, gets the discard, whatever was written to the draft since', async () => {
@@ -89,7 +89,7 @@ describe('a reader that resumes from a cursor', () => {
     await writer.write(delta('d')).appended
     await tool.write(delta('e', '2')).appended
     await tool.discard({ reason: 'again' })
-    const lines = async (after: number) => (await given(world, after)).map(lineOf)
+    const lines = async (after: number) => (await readAfter(world, after)).map(lineOf)
     // The last discard retracts nothing here: its lane had discarded since the cursor.
     expect(await lines(between)).toEqual(['step-discarded', 'tool: step-discarded', 'text-delta 1 d'])
     expect((await lines(before)).filter(line => line.startsWith('text'))).toEqual(['text-delta 1 d'])
@@ -105,7 +105,7 @@ describe('a reader that resumes from a cursor', () => {
     await writer.close()
     await world.manager.append(ID, 'ada', request('r2', { cut: { toSequence: 0, reason: 'edit' } }))
     await (await world.writer('r2')).close()
-    const types = (await given(world, head)).map(({ chunk }) => chunk.type)
+    const types = (await readAfter(world, head)).map(({ chunk }) => chunk.type)
     expect(types).toEqual(['run-requested', 'rewind', 'run-started', 'checkpoint-created'])
   })
 })
@@ -132,7 +132,7 @@ describe('law 8: in a long log with retractions', () => {
 
   test('a reader at the head reads no entries, however often it resumes', async () => {
     const { world, head } = await long()
-    for (let i = 0; i < 10; i++) expect(await given(world, head, { rewound: true })).toEqual([])
+    for (let i = 0; i < 10; i++) expect(await readAfter(world, head, { rewound: true })).toEqual([])
     expect(world.tap.entries).toBe(0)
     expect(world.tap.count('read')).toBe(10)
   })
@@ -141,13 +141,13 @@ describe('law 8: in a long log with retractions', () => {
     const { world, head } = await long()
     // Whether the draft began before the cursor is unknown, so the reader gets the discard, which retracts nothing
     // from it.
-    expect((await given(world, head - 3)).map(lineOf)).toEqual(['step-discarded', 'text-delta 1 b'])
+    expect((await readAfter(world, head - 3)).map(lineOf)).toEqual(['step-discarded', 'text-delta 1 b'])
     expect(world.tap.entries).toBe(3)
   })
 
   test('a reader from the start reads its first page once, and the others for their retractions', async () => {
     const { world, head } = await long()
-    const seen = await given(world, 0)
+    const seen = await readAfter(world, 0)
     expect(seen.filter(({ chunk }) => isWord(chunk)).map(lineOf)).toEqual(['text-delta 1 b'])
     expect(world.tap.entries).toBeLessThan(2 * head - head / (2 * PAGES))
   })

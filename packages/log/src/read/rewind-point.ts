@@ -2,9 +2,9 @@
 // pending or other lane was open, and only if no earlier cut retracted that sequence.
 
 import { type Entry, type Fold, isGuest, isRewind, isRunStarted, type View } from '@millrace/protocol'
+import { MAIN_LANE } from '@millrace/protocol/internal'
 import { LogError, type LogErrorCode } from '../store/log-error.ts'
 import type { Page } from '../store/log-store.ts'
-import { MAIN_LANE } from '../ticket/main-lane.ts'
 import type { LogHistory } from './log-history.ts'
 
 const SETTLED = new Set(['output-available', 'output-error', 'output-denied'])
@@ -68,6 +68,6 @@ async function foldAt(history: LogHistory, streamId: string, sequence: number): 
 function isOnlyMainLaneOpen(view: View, runId: string): boolean {
   if (view.pendings.length > 0 || view.drafts.length > 0) return false
   if (view.agents.some(agent => agent.runId === runId && agent.status === undefined)) return false
-  const own = view.messages.filter(message => message.runId === runId)
-  return own.every(({ parts }) => parts.every(part => !('toolCallId' in part) || SETTLED.has(part.state)))
+  const runMessages = view.messages.filter(message => message.runId === runId)
+  return runMessages.every(({ parts }) => parts.every(part => !('toolCallId' in part) || SETTLED.has(part.state)))
 }

@@ -208,8 +208,8 @@ describe('law 12: a trim', () => {
     await writer.close()
     await run(world, 'r4')
     await world.manager.append(ID, 'ada', request('r5'))
-    const { head: asked } = (await world.manager.getInfo(ID)) as { head: number }
-    expect(await world.manager.trimStream(ID, { maxEntries: 0 })).toBe(asked - 1)
+    const { head: headAtRequest } = (await world.manager.getInfo(ID)) as { head: number }
+    expect(await world.manager.trimStream(ID, { maxEntries: 0 })).toBe(headAtRequest - 1)
   })
 
   test('keeps the message of a waiting request', async () => {

@@ -7,10 +7,11 @@ import type { LogStore } from '../store/log-store.ts'
 import type { StoreCall } from '../store/retry.ts'
 import type { Ticket } from '../ticket/ticket.ts'
 
+/** What `trimStream` drops: entries beyond either limit that no open or waiting run needs. */
 export interface Retention {
-  /** Entries older than this may be dropped, by the store's clock, in ms. */
+  /** Age above which entries are dropped, by the store's clock, in ms. @default no limit */
   readonly maxAgeMs?: number
-  /** How many of the last entries are kept. */
+  /** Number of the last entries that are kept. @default no limit */
   readonly maxEntries?: number
 }
 

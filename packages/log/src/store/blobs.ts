@@ -58,7 +58,10 @@ export async function resolveBlobs(store: LogStore, streamId: string, entry: Ent
   for (const [pointer, { hash }] of Object.entries(blobs)) {
     const data = await store.getBlob(streamId, hash)
     if (data === undefined) {
-      throw new LogError('absent', `the blob ${hash} of entry ${entry.sequence} is missing: was the log removed?`)
+      throw new LogError(
+        'absent',
+        `the blob ${hash} of entry ${entry.sequence} is missing: the log was removed, or the store lost data`,
+      )
     }
     chunk[pointer.slice(1)] = JSON.parse(Buffer.from(data).toString())
   }

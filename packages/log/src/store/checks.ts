@@ -6,19 +6,19 @@ import type { Batch, Fork, GuestAppend, TicketMove, TicketRecord, WriterAppend }
 
 /** Rejects a name that is not well-formed Unicode: encoded as UTF-8, a lone surrogate would become another name. */
 export function checkNames(names: Readonly<Record<string, string | null>>): void {
-  for (const what in names) {
-    if (names[what]?.isWellFormed() === false) {
-      throw new LogError('invalid', `${what}: expected well-formed Unicode, found a lone surrogate`)
+  for (const field in names) {
+    if (names[field]?.isWellFormed() === false) {
+      throw new LogError('invalid', `${field}: expected well-formed Unicode, found a lone surrogate`)
     }
   }
 }
 
 /** Rejects a number that is not an integer from 0 to 2^53 - 1. */
 export function checkWhole(numbers: Readonly<Record<string, number>>): void {
-  for (const what in numbers) {
-    const value = numbers[what] as number
+  for (const field in numbers) {
+    const value = numbers[field] as number
     if (!Number.isSafeInteger(value) || value < 0) {
-      throw new LogError('invalid', `${what}: expected a whole number from 0 to 2^53 - 1, found ${value}`)
+      throw new LogError('invalid', `${field}: expected a whole number from 0 to 2^53 - 1, found ${value}`)
     }
   }
 }
@@ -61,7 +61,7 @@ function checkTicket({ due: { at, program } }: TicketRecord): void {
   throw new LogError('invalid', `due.at: expected a time in milliseconds up to 2^53 - 1, found ${at}`)
 }
 
-function checkPositive(what: string, value: number): void {
+function checkPositive(field: string, value: number): void {
   if (Number.isSafeInteger(value) && value > 0) return
-  throw new LogError('invalid', `${what}: expected a whole number from 1 to 2^53 - 1, found ${value}`)
+  throw new LogError('invalid', `${field}: expected a whole number from 1 to 2^53 - 1, found ${value}`)
 }

@@ -17,7 +17,7 @@ export function encodeBatch(entries: readonly NewEntry[]): Batch {
   try {
     return { body: textOf(entries), count: entries.length }
   } catch (error) {
-    const found = error instanceof RangeError ? 'one nested too deep' : 'a cycle or a BigInt'
+    const found = error instanceof RangeError ? 'a value that is nested too deeply' : 'a cycle or a BigInt'
     throw new LogError('invalid', `chunk: expected JSON, found ${found}`, { cause: error })
   }
 }
@@ -31,9 +31,9 @@ function textOf(entries: readonly NewEntry[]): string {
     let text = '{'
     if (entry.origin !== origin) {
       origin = entry.origin
-      const own = JSON.stringify(origin)
-      if (own !== previous) text = `{"origin":${own},`
-      previous = own
+      const originJson = JSON.stringify(origin)
+      if (originJson !== previous) text = `{"origin":${originJson},`
+      previous = originJson
     }
     if (entry.internal) text += '"internal":true,'
     if (entry.blobs) text += `"blobs":${JSON.stringify(entry.blobs)},`
@@ -49,8 +49,8 @@ export function decodeBatch({ first, last, timestamp, body }: StoredBatch): Entr
   const entries: Entry[] = []
   let origin: Origin | undefined
   for (let i = 0; i < count; i++) {
-    const { chunk, internal, blobs, origin: own } = written[i] as (typeof written)[number]
-    if (own !== undefined) origin = own
+    const { chunk, internal, blobs, origin: entryOrigin } = written[i] as (typeof written)[number]
+    if (entryOrigin !== undefined) origin = entryOrigin
     const entry: Entry = { sequence: first + i, timestamp, origin: origin as Origin, chunk }
     if (internal) entry.internal = true
     if (blobs) entry.blobs = blobs

@@ -3,8 +3,8 @@ import type { Truncation } from './log-store.ts'
 /**
  * The reason of a {@link LogError}:
  *
- * - `unavailable`: the store cannot be reached or did not answer in time. The call may have happened or not.
- * - `fenced`: another writer has the log.
+ * - `unavailable`: the store cannot be reached or did not answer in time. The call may have taken effect.
+ * - `fenced`: another writer has claimed the log.
  * - `regressed`: the log lost acknowledged entries.
  * - `moved`: the ticket changed after the decision.
  * - `busy`: another owner holds the log.
@@ -43,7 +43,7 @@ export class LogError extends Error {
   }
 }
 
-/** The cursor is not in the log: take a snapshot and read on from there (law 2). */
+/** The cursor is not in the log: read a snapshot and continue from it (law 2). */
 export class TruncatedError extends LogError {
   override readonly name = 'TruncatedError'
   readonly reason: Truncation
@@ -51,7 +51,7 @@ export class TruncatedError extends LogError {
   readonly floor: number
 
   constructor(reason: Truncation, message: string, head: number, floor: number) {
-    super('truncated', `${message} (${reason}): take a snapshot and read on from there`)
+    super('truncated', `${message} (${reason}): read a snapshot and continue from it`)
     this.reason = reason
     this.head = head
     this.floor = floor

@@ -148,6 +148,7 @@ export interface ReadLimit {
   readonly bytes: number
 }
 
+/** Result of a claim: the claim, or the owner that holds a valid lease. */
 export type ClaimResult =
   | { readonly outcome: 'claimed'; readonly epoch: string; readonly until: number; readonly clock: number }
   | { readonly outcome: 'busy'; readonly owner: string; readonly until: number; readonly clock: number }
@@ -172,6 +173,7 @@ export interface Listed {
   readonly touchedAt: number
 }
 
+/** A page of a list of logs. */
 export interface ListPage {
   readonly streams: readonly Listed[]
   /** The cursor of the next page; null at the end. */
@@ -187,11 +189,12 @@ export interface Fork {
   readonly closing: { readonly batch: Batch; readonly nonce: string } | null
 }
 
+/** Result of a fork. */
 export type ForkResult = 'forked' | 'absent' | 'exists' | 'out-of-range'
 
 /**
  * Storage of logs. Calls may be made at any time and from any number of processes; each is atomic. A call that cannot
- * be answered rejects with a `LogError` of code `unavailable`: it may have happened or not. How durable an answer is
+ * be answered rejects with a `LogError` of code `unavailable`: the call may have taken effect. How durable an answer is
  * depends on the store; see its page.
  */
 export interface LogStore {
@@ -253,6 +256,7 @@ export interface LogStore {
   getSnapshot(streamId: string, atMost: number): Promise<StoredSnapshot | undefined>
   /** Stores bytes under their hash for the life of the log. Does nothing for a missing log. */
   putBlob(streamId: string, hash: string, data: Uint8Array): Promise<void>
+  /** Returns the bytes of a blob, or undefined if the log does not have it. */
   getBlob(streamId: string, hash: string): Promise<Uint8Array | undefined>
 
   /**

@@ -1,8 +1,8 @@
+import { type Backoff, backoffMs } from '@millrace/protocol/retry'
 import { LogError } from './log-error.ts'
 import { type Timers, wait } from './timers.ts'
 
-const FIRST_RETRY_MS = 20
-const LAST_RETRY_MS = 1000
+const BACKOFF: Backoff = { firstMs: 20, longestMs: 1000 }
 
 /** Calls a store, and calls it again while it is unavailable. */
 export type StoreCall = <T>(call: () => Promise<T>) => Promise<T>
@@ -13,11 +13,12 @@ export type StoreCall = <T>(call: () => Promise<T>) => Promise<T>
  */
 export async function retryWhileUnavailable<T>(timers: Timers, timeoutMs: number, call: () => Promise<T>): Promise<T> {
   const deadline = timers.now() + timeoutMs
-  for (let delay = FIRST_RETRY_MS; ; delay = Math.min(delay * 2, LAST_RETRY_MS)) {
+  for (let retries = 0; ; retries++) {
     try {
       return await call()
     } catch (error) {
       const isUnavailable = error instanceof LogError && error.code === 'unavailable'
+      const delay = backoffMs(BACKOFF, retries)
       if (!isUnavailable || timers.now() + delay > deadline) throw error
       await wait(timers, delay)
     }

@@ -22,6 +22,8 @@ export function schemeOf(url: string): (typeof SCHEMES)[number] {
 /**
  * Opens the store of a URL: `memory:`, `sqlite:path`, `redis://…` or `postgres://…`. The driver of a store is loaded
  * on demand.
+ *
+ * @throws LogError `invalid` for an unknown scheme, or if the driver is not installed.
  */
 export async function openStore(url: string): Promise<LogStore> {
   const scheme = schemeOf(url)

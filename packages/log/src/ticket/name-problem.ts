@@ -4,10 +4,10 @@ import type { Chunk } from '@millrace/protocol'
 const MAX_NAME_LENGTH = 512
 
 /** Returns why a name is invalid, or undefined. */
-export function nameProblem(place: string, name: string): string | undefined {
+export function nameProblem(field: string, name: string): string | undefined {
   const { length } = name
   if (length > 0 && length <= MAX_NAME_LENGTH) return undefined
-  return `${place}: expected 1 to ${MAX_NAME_LENGTH} characters, found ${length}`
+  return `${field}: expected 1 to ${MAX_NAME_LENGTH} characters, found ${length}`
 }
 
 const isName = (field: string): boolean => field === 'program' || field === 'by' || field.endsWith('Id')

@@ -2,14 +2,14 @@ import type { Chunk } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { NewEntry } from '../store/entry.ts'
-import { answeredLane, checkGuestChunk, type GuestRefusalReason, guestRefusalReason } from './admission.ts'
 import { batchProblem } from './batch-problem.ts'
+import { answeredLane, checkGuestChunk, type GuestRefusalReason, guestRefusalReason } from './guest-refusal-reason.ts'
 import { noticeAndDeadlineProgram, noticeProgram } from './notice.ts'
 import { advance, dueOf, EMPTY_TICKET, runDueOf, type Ticket } from './ticket.ts'
 import { admittedEntries, appendAttempts, entryBy, runs, writerOf } from './ticket-entries.fixture.ts'
 
 const R1 = writerOf('r1')
-const TELLER = { guest: 'teller' }
+const OBSERVER = { guest: 'observer' }
 const started: Chunk = { type: 'run-started', program: 'agent:a@1' }
 const ask: Chunk = { type: 'tool-approval-request', toolCallId: 'c', approvalId: 'a', input: 1 }
 const paused = (notifyBy: number): Chunk => ({ type: 'run-paused', awaits: [], notifyBy })
@@ -23,10 +23,10 @@ const open = advance(EMPTY_TICKET, [entryBy(R1, started)])
 const then = (ticket: Ticket, ...chunks: Chunk[]): Ticket =>
   advance(
     ticket,
-    chunks.map(chunk => entryBy(chunk.type === 'run-notified' ? TELLER : R1, chunk)),
+    chunks.map(chunk => entryBy(chunk.type === 'run-notified' ? OBSERVER : R1, chunk)),
   )
 const refused = (ticket: Ticket, chunk: Chunk, at: number): GuestRefusalReason | undefined =>
-  guestRefusalReason(ticket, { origin: TELLER, chunk }, at)
+  guestRefusalReason(ticket, { origin: OBSERVER, chunk }, at)
 const PAUSED = { runId: 'r1', program: 'agent:a@1', status: 'paused' }
 
 describe('notices for observers', () => {
@@ -48,20 +48,20 @@ describe('notices for observers', () => {
     expect(then(noticed, notify(9))).not.toHaveProperty('notices')
     for (const other of [notify(8), notify(9, undefined, 'r2')]) expect(then(noticed, other)).toBe(noticed)
     expect(then(noticed, paused(19), notify(9)).notices).toEqual([{ ...PAUSED, notifyBy: 19 }])
-    // Of two equal notices, one is removed at a time.
+    // If two notices are equal, each run-notified removes one.
     expect(then(noticed, paused(9), notify(9)).notices).toEqual([{ ...PAUSED, notifyBy: 9 }])
   })
 
   test('a claim moves notifyBy and counts the try', () => {
     const noticed = then(open, paused(9), paused(19))
-    const taken = then(noticed, notify(9, 50))
-    expect(taken.notices).toEqual([
+    const claimed = then(noticed, notify(9, 50))
+    expect(claimed.notices).toEqual([
       { ...PAUSED, notifyBy: 50, tries: 1, first: 9 },
       { ...PAUSED, notifyBy: 19 },
     ])
-    expect(then(taken, notify(50, 90)).notices?.[0]).toEqual({ ...PAUSED, notifyBy: 90, tries: 2, first: 9 })
-    expect(then(taken, notify(9))).toBe(taken)
-    expect(then(taken, notify(50), notify(19))).not.toHaveProperty('notices')
+    expect(then(claimed, notify(50, 90)).notices?.[0]).toEqual({ ...PAUSED, notifyBy: 90, tries: 2, first: 9 })
+    expect(then(claimed, notify(9))).toBe(claimed)
+    expect(then(claimed, notify(50), notify(19))).not.toHaveProperty('notices')
   })
 
   test('are kept when the next run starts or ends', () => {
@@ -86,7 +86,7 @@ describe('notices for observers', () => {
     expect(dueOf(then(waiting, paused(30), notify(30, 70))).at).toBe(40)
   })
 
-  test('hide neither a run that is due nor its deadline', () => {
+  test('do not hide a run that is due or its deadline', () => {
     const late = then(open, { ...ask, deadline: 60 } as Chunk)
     expect(dueOf(then(late, paused(40)))).toEqual({ at: 40, program: 'late:agent:a' })
     expect(noticeAndDeadlineProgram('agent:a@2')).toBe('late:agent:a')
@@ -96,12 +96,12 @@ describe('notices for observers', () => {
     expect(dueOf(then(late, paused(60)))).toEqual({ at: 60, program: 'agent:a@1' })
     expect(runDueOf(then(late, paused(40)))).toEqual({ at: 60, program: 'agent:a@1' })
     const request: Chunk = { type: 'run-requested', runId: 'r2', program: 'agent:b@1' }
-    const asked = advance(then(open, finished(40)), [entryBy({ guest: 'ada' }, request)])
-    expect(dueOf(asked)).toEqual({ at: 'now', program: 'agent:b@1' })
+    const requested = advance(then(open, finished(40)), [entryBy({ guest: 'ada' }, request)])
+    expect(dueOf(requested)).toEqual({ at: 'now', program: 'agent:b@1' })
     expect(dueOf(then(open, paused(40), { type: 'run-resumed', mode: 'continue' })).at).toBe('now')
   })
 
-  test('of several programs are due for a shared name, so that none hides a notice or a deadline of another', () => {
+  test('of several programs share one due name, so that none hides a notice or a deadline of another', () => {
     const OTHER = writerOf('r2')
     const other = (...chunks: Chunk[]) =>
       advance(
@@ -131,8 +131,8 @@ describe('notices for observers', () => {
     let due = 0
     let tries = 0
     fc.assert(
-      fc.property(appendAttempts, wished => {
-        const { entries, tickets } = admittedEntries(wished)
+      fc.property(appendAttempts, attempts => {
+        const { entries, tickets } = admittedEntries(attempts)
         for (const [i, ticket] of tickets.entries()) {
           const noticed = plainNotices(entries.slice(0, i + 1))
           expect(ticket.notices ?? []).toEqual(noticed)
@@ -170,12 +170,12 @@ describe('run-notified', () => {
     expect(refused(noticed, notify(40, 40), 40)).toBe('late')
     expect(refused(noticed, notify(40, 40 + 86_400_000), 40)).toBeUndefined()
     expect(refused(noticed, notify(40, 41 + 86_400_000), 40)).toBe('late')
-    const taken = then(noticed, notify(40, 100))
-    expect(refused(taken, notify(40, 101), 41)).toBe('already-settled')
-    expect(refused(taken, notify(100, 201), 41)).toBe('claimed')
+    const claimed = then(noticed, notify(40, 100))
+    expect(refused(claimed, notify(40, 101), 41)).toBe('already-settled')
+    expect(refused(claimed, notify(100, 201), 41)).toBe('claimed')
     // A slow claimant has notified, but its claim has expired and the notice has another claimant.
-    expect(refused(taken, notify(40), 41)).toBe('already-settled')
-    expect(refused(taken, notify(100), 41)).toBeUndefined()
+    expect(refused(claimed, notify(40), 41)).toBe('already-settled')
+    expect(refused(claimed, notify(100), 41)).toBeUndefined()
   })
 
   test('belongs to no lane, and its times must be integers', () => {

@@ -34,7 +34,7 @@ const MAX_PROGRAM_LENGTH = 512
 export const noticeProgram = (program?: string): string => nameOf('notify', program)
 
 /**
- * The same for a log whose run also has a pending with a later deadline: drivers of that run look for this name too.
+ * The name for a log whose run also has a pending with a later deadline: drivers of that run look for this name too.
  */
 export const noticeAndDeadlineProgram = (program?: string): string => nameOf('late', program)
 

@@ -2,8 +2,8 @@ import type { Chunk, JsonObject } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { NewEntry } from '../store/entry.ts'
-import { checkGuestChunk, guestRefusalReason } from './admission.ts'
 import { batchProblem } from './batch-problem.ts'
+import { checkGuestChunk, guestRefusalReason } from './guest-refusal-reason.ts'
 import { listFieldProblem, MAX_PREVIEW_LINE, previewLine } from './session-info.ts'
 import { advance, EMPTY_TICKET, recordOf, type Ticket, ticketOf } from './ticket.ts'
 import { admittedEntries, appendAttempts, entryBy, runs, writerOf } from './ticket-entries.fixture.ts'
@@ -59,22 +59,25 @@ describe('preview line', () => {
   test('is that of the last text: of a request, or of the run when it pauses or ends', () => {
     const lines: unknown[] = []
     let ticket: Ticket = EMPTY_TICKET
-    const say = (entry: NewEntry) => {
+    const apply = (entry: NewEntry) => {
       ticket = advance(ticket, [entry])
       lines.push(ticket.line)
     }
-    say(entryBy(ADA, request('r1', 'Where is', 'Ulm?')))
-    say(entryBy(R1, started))
-    say(entryBy(R1, { type: 'run-paused', awaits: [], line: 'May I look?' }))
-    say(entryBy(R1, { type: 'run-resumed', mode: 'continue' }))
-    say(entryBy(R1, finished('By the Danube.')))
+    apply(entryBy(ADA, request('r1', 'Where is', 'Ulm?')))
+    apply(entryBy(R1, started))
+    apply(entryBy(R1, { type: 'run-paused', awaits: [], line: 'May I look?' }))
+    apply(entryBy(R1, { type: 'run-resumed', mode: 'continue' }))
+    apply(entryBy(R1, finished('By the Danube.')))
     expect(lines).toEqual(['Where is Ulm?', 'Where is Ulm?', 'May I look?', 'May I look?', 'By the Danube.'])
     // A chunk without text keeps the preview line.
-    const silent: Chunk = { type: 'run-requested', runId: 'r2', program: 'agent:a@1' }
-    expect(after(ticket, silent).line).toBe('By the Danube.')
+    const requestWithoutInput: Chunk = { type: 'run-requested', runId: 'r2', program: 'agent:a@1' }
+    expect(after(ticket, requestWithoutInput).line).toBe('By the Danube.')
     expect(after(ticket, request('r2', ' '), request('r3')).line).toBe('By the Danube.')
     expect(
-      advance(after(ticket, silent), [entryBy(writerOf('r2'), started), entryBy(writerOf('r2'), finished())]).line,
+      advance(after(ticket, requestWithoutInput), [
+        entryBy(writerOf('r2'), started),
+        entryBy(writerOf('r2'), finished()),
+      ]).line,
     ).toBe('By the Danube.')
   })
 
@@ -164,8 +167,8 @@ describe('law 6: limits of title, metadata and preview line', () => {
 test('law 5: about and line of the ticket match those derived from the entries', () => {
   const seen = new Set<string | undefined>()
   fc.assert(
-    fc.property(appendAttempts, wished => {
-      const { entries, tickets } = admittedEntries(wished)
+    fc.property(appendAttempts, attempts => {
+      const { entries, tickets } = admittedEntries(attempts)
       for (const [i, ticket] of tickets.entries()) {
         const shown = { about: ticket.about, line: ticket.line }
         expect(shown).toEqual(plain(entries.slice(0, i + 1)))

@@ -1,4 +1,4 @@
-// What a list of logs shows beside the status: title, metadata and a preview line of the last text.
+// Fields of a log in a list, in addition to its status: title, metadata and a preview line of the last text.
 
 import type { Chunk, JsonObject } from '@millrace/protocol'
 import type { Ticket } from './ticket.ts'
@@ -60,9 +60,9 @@ export function listFieldProblem(chunk: Chunk): string | undefined {
   return tooLong('session-info.title', title, MAX_TITLE) ?? (wrong && `session-info.metadata: ${wrong}`)
 }
 
-function tooLong(place: string, text: string | undefined, most: number): string | undefined {
-  if (text === undefined || text.length <= most) return undefined
-  return `${place}: expected at most ${most} characters, found ${text.length}`
+function tooLong(field: string, text: string | undefined, max: number): string | undefined {
+  if (text === undefined || text.length <= max) return undefined
+  return `${field}: expected at most ${max} characters, found ${text.length}`
 }
 
 /** Returns why metadata is too large, or undefined. */

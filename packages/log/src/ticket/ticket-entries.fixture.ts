@@ -3,8 +3,8 @@
 import type { Chunk, Origin, WriterOrigin } from '@millrace/protocol'
 import fc from 'fast-check'
 import type { NewEntry } from '../store/entry.ts'
-import { answeredLane, checkGuestChunk, guestRefusalReason } from './admission.ts'
 import { batchProblem } from './batch-problem.ts'
+import { answeredLane, checkGuestChunk, guestRefusalReason } from './guest-refusal-reason.ts'
 import { advance, EMPTY_TICKET, type Ticket } from './ticket.ts'
 
 /** How many runs a property gets. `npm run chaos` multiplies them. */
@@ -103,7 +103,7 @@ const guestsEntry = fc
   .tuple(guests, fc.oneof(...GUESTS))
   .map(([guest, chunk]): NewEntry => ({ origin: { guest }, chunk }))
 
-/** Valid entries in any order, without any admission. */
+/** Valid entries in any order, whether or not a guest may append them. */
 export const anyEntries: fc.Arbitrary<NewEntry[]> = fc.array(
   fc.oneof(
     writersEntry,
@@ -137,16 +137,21 @@ export function admittedEntries(attempts: readonly AppendAttempt[]): { entries: 
   const requested = new Set<string>()
   for (const { entry, at } of attempts) {
     if (entry.chunk.type === 'run-requested' && requested.has(entry.chunk.runId)) continue
-    const own = entry.origin.guest === undefined ? forOpenRun(ticket, entry) : placed(ticket, aimed(ticket, entry, at))
-    if (!isAdmitted(ticket, own, at)) continue
-    ticket = advance(ticket, [own])
-    entries.push(own)
+    const validEntry =
+      entry.origin.guest === undefined ? forOpenRun(ticket, entry) : placed(ticket, aimed(ticket, entry, at))
+    if (!isAdmitted(ticket, validEntry, at)) continue
+    ticket = advance(ticket, [validEntry])
+    entries.push(validEntry)
     tickets.push(ticket)
-    if (own.chunk.type !== 'run-requested') continue
-    requested.add(own.chunk.runId)
+    if (validEntry.chunk.type !== 'run-requested') continue
+    requested.add(validEntry.chunk.runId)
     if (at % 2 === 0) continue
     // The internal context that the server appends with a request.
-    const contextEntry: NewEntry = { origin: own.origin, chunk: { type: 'run-context', context: at }, internal: true }
+    const contextEntry: NewEntry = {
+      origin: validEntry.origin,
+      chunk: { type: 'run-context', context: at },
+      internal: true,
+    }
     ticket = advance(ticket, [contextEntry])
     entries.push(contextEntry)
     tickets.push(ticket)

@@ -156,15 +156,15 @@ describe('the ticket', () => {
   })
 
   test('law 10: the context beside a request does not change the ticket', () => {
-    const asked = after(entryBy(ADA, request('r1', { resume: { runId: 'r0', mode: 'continue' } })))
-    const beside: NewEntry = { ...entryBy(ADA, { type: 'run-context', context: 1 }), internal: true }
-    expect(advance(asked, [beside])).toBe(asked)
-    expect(JSON.stringify(asked)).not.toContain('r0')
+    const requested = after(entryBy(ADA, request('r1', { resume: { runId: 'r0', mode: 'continue' } })))
+    const contextEntry: NewEntry = { ...entryBy(ADA, { type: 'run-context', context: 1 }), internal: true }
+    expect(advance(requested, [contextEntry])).toBe(requested)
+    expect(JSON.stringify(requested)).not.toContain('r0')
     const goesOn = [
       entryBy(R1, { ...started, resumes: 'r0' } as Chunk),
       entryBy(R1, { type: 'run-resumed', mode: 'continue' }),
     ]
-    expect(advance(asked, goesOn)).toEqual(after(entryBy(R1, started)))
+    expect(advance(requested, goesOn)).toEqual(after(entryBy(R1, started)))
   })
 
   test('a stop is due for every driver, a request for its program', () => {
@@ -267,8 +267,8 @@ describe('the ticket', () => {
   test('is due at the time derived from the entries', () => {
     let due = 0
     fc.assert(
-      fc.property(appendAttempts, wished => {
-        const { entries, tickets } = admittedEntries(wished)
+      fc.property(appendAttempts, attempts => {
+        const { entries, tickets } = admittedEntries(attempts)
         for (const [i, ticket] of tickets.entries()) {
           expect({ i, ...runDueOf(ticket) }).toEqual({ i, ...plainDue(entries.slice(0, i + 1)) })
           if (runDueOf(ticket).at !== null) due++
@@ -282,8 +282,8 @@ describe('the ticket', () => {
   test('has the stop status derived from the entries', () => {
     const seen = new Set<string>()
     fc.assert(
-      fc.property(appendAttempts, wished => {
-        const { entries, tickets } = admittedEntries(wished)
+      fc.property(appendAttempts, attempts => {
+        const { entries, tickets } = admittedEntries(attempts)
         for (const [i, ticket] of tickets.entries()) {
           const status = stopStatus(ticket)
           expect({ i, status }).toEqual({ i, status: plainStop(entries.slice(0, i + 1)) })
@@ -310,7 +310,7 @@ function plainStop(entries: readonly NewEntry[]): string {
 /** When a run of a log is due, derived from its entries from the end, without a ticket. */
 function plainDue(entries: readonly NewEntry[]): { at: number | 'now' | null; program: string | null } {
   const start = entries.findLastIndex(({ chunk }) => chunk.type === 'run-started')
-  const own = entries[start]
+  const startEntry = entries[start]
   const isOpen = start >= 0 && !entries.slice(start).some(({ chunk }) => chunk.type === 'run-finished')
   const waiting = entries.flatMap(({ chunk }, i) => {
     if (chunk.type !== 'run-requested') return []
@@ -321,14 +321,16 @@ function plainDue(entries: readonly NewEntry[]): { at: number | 'now' | null; pr
     return isGone ? [] : [chunk]
   })
   const urgent = waiting.filter(({ cut, whenBusy }) => cut !== undefined || whenBusy === 'interrupt-previous')
-  if (!isOpen || own?.chunk.type !== 'run-started') {
+  if (!isOpen || startEntry?.chunk.type !== 'run-started') {
     const next = urgent[0] ?? waiting[0]
     return next ? { at: 'now', program: next.program } : { at: null, program: null }
   }
   const since = entries.slice(start + 1)
-  const isStopped = since.some(({ chunk }) => chunk.type === 'stop-requested' && chunk.runId === own.origin.runId)
+  const isStopped = since.some(
+    ({ chunk }) => chunk.type === 'stop-requested' && chunk.runId === startEntry.origin.runId,
+  )
   if (isStopped || urgent.length > 0) return { at: 'now', program: null }
-  const { program } = own.chunk
+  const { program } = startEntry.chunk
   const lastTurn = since.findLastIndex(({ chunk }) => chunk.type === 'run-paused' || chunk.type === 'run-resumed')
   const isPaused = since[lastTurn]?.chunk.type === 'run-paused'
   if (!isPaused) return { at: 'now', program }
@@ -348,13 +350,13 @@ interface Asked {
 
 function asks({ chunk, origin }: NewEntry): Asked | undefined {
   if (origin.guest !== undefined) return undefined
-  const place = { lane: `${origin.lane} of ${origin.agentId}`, agent: origin.agentId }
-  if (chunk.type === 'interrupt') return { key: `interrupt ${chunk.interruptId}`, deadline: chunk.deadline, ...place }
+  const names = { lane: `${origin.lane} of ${origin.agentId}`, agent: origin.agentId }
+  if (chunk.type === 'interrupt') return { key: `interrupt ${chunk.interruptId}`, deadline: chunk.deadline, ...names }
   if (chunk.type === 'tool-approval-request') {
-    return { key: `approval ${chunk.approvalId}`, call: chunk.toolCallId, deadline: chunk.deadline, ...place }
+    return { key: `approval ${chunk.approvalId}`, call: chunk.toolCallId, deadline: chunk.deadline, ...names }
   }
   if (chunk.type !== 'tool-input-available' || chunk.executor !== 'client') return undefined
-  return { key: `client ${chunk.toolCallId}`, call: chunk.toolCallId, deadline: chunk.deadline, ...place }
+  return { key: `client ${chunk.toolCallId}`, call: chunk.toolCallId, deadline: chunk.deadline, ...names }
 }
 
 function isSettledBy({ key, call, agent }: Asked, { chunk }: NewEntry): boolean {
@@ -378,8 +380,8 @@ function isSettledBy({ key, call, agent }: Asked, { chunk }: NewEntry): boolean 
 /** The pendings that are open at the end of a run's entries. */
 const openAt = (entries: readonly NewEntry[]): Asked[] =>
   entries.flatMap((entry, i) => {
-    const asked = asks(entry)
-    return asked && !entries.slice(i + 1).some(later => isSettledBy(asked, later)) ? [asked] : []
+    const question = asks(entry)
+    return question && !entries.slice(i + 1).some(later => isSettledBy(question, later)) ? [question] : []
   })
 
 /** Whether, after the pause, something was settled of a lane that then had no pendings left. */

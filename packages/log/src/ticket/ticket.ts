@@ -19,7 +19,7 @@ import { requestText, type TicketSessionInfo, withPreviewLine, withSessionInfo }
 export interface TicketPending {
   readonly kind: 'approval' | 'client-tool' | 'interrupt'
   readonly id: string
-  /** Of an approval or a client tool. */
+  /** For an approval or a client tool. */
   readonly toolCallId?: string
   readonly lane: string
   readonly agentId: string
@@ -39,7 +39,9 @@ export interface TicketRequest {
   readonly stops?: true
 }
 
+/** The state of a log that decides about appends: open run, pendings, requests and stop. */
 export interface Ticket {
+  /** The open run. */
   readonly run: { readonly runId: string; readonly program: string; readonly paused: boolean } | null
   /** Whether a lane of the open run can continue. */
   readonly ready: boolean
@@ -47,9 +49,11 @@ export interface Ticket {
   readonly stop: boolean
   /** Whether it was asked to abort: it cannot be resumed. */
   readonly abort?: true
+  /** What the open run waits for. */
   readonly pendings: readonly TicketPending[]
   /** The last settled pendings, as `kind:id`, to distinguish a second answer from an unknown one. */
   readonly settled: readonly string[]
+  /** Requested runs in the queue. */
   readonly requests: readonly TicketRequest[]
   /** Status of the last ended run. */
   readonly last: { readonly runId: string; readonly status: RunStatus } | null

@@ -5,7 +5,7 @@ import { LogError } from '../store/log-error.ts'
 import { randomName } from '../store/names.ts'
 import { readHead } from '../store/read-head.ts'
 import type { StoreCall } from '../store/retry.ts'
-import { mainLaneOrigin } from '../ticket/main-lane.ts'
+import { mainLaneOrigin } from '../ticket/main-lane-origin.ts'
 import { type Ticket, ticketOf } from '../ticket/ticket.ts'
 import type { Preamble } from './preamble.ts'
 import { Writer, type WriterSettings } from './writer.ts'
@@ -35,7 +35,7 @@ export class Claims {
   }
 
   /** This process's writer of a log, if it has one. */
-  own(streamId: string): Writer | undefined {
+  ownWriter(streamId: string): Writer | undefined {
     return this.#writers.get(streamId)
   }
 
@@ -61,7 +61,7 @@ export class Claims {
       const remainingMs = claim.until - claim.clock
       throw new LogError(
         'busy',
-        `${claim.owner} has the log ${streamId} for ${remainingMs} ms more: wait, or ask for a takeover`,
+        `${claim.owner} holds the lease of the log ${streamId} for ${remainingMs} ms more: wait, or request a takeover`,
       )
     }
     const { epoch } = claim
@@ -86,8 +86,8 @@ export class Claims {
 
   /** Runs `work` with this process's writer of a log, or with a temporary claim. */
   async with<T>(streamId: string, work: (writer: Writer) => Promise<T>): Promise<T> {
-    const own = this.own(streamId)
-    if (own) return work(own)
+    const ownWriter = this.ownWriter(streamId)
+    if (ownWriter) return work(ownWriter)
     const before = await this.#call(() => readHead(this.#settings.store, streamId))
     if (before === undefined) throw new LogError('absent', `there is no log ${streamId}`)
     const writer = await this.claim(streamId, false, (ticket, { sequence }) => {
@@ -107,7 +107,7 @@ export class Claims {
     }
   }
 
-  /** Closes all writers, and claims no more. */
+  /** Closes all writers. Later claims are rejected. */
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.allSettled(this.#claiming)
@@ -115,6 +115,6 @@ export class Claims {
   }
 
   #mustBeOpen(): void {
-    if (this.#isClosed) throw new LogError('closed', 'the manager was closed: make another one')
+    if (this.#isClosed) throw new LogError('closed', 'the manager was closed: create another')
   }
 }

@@ -56,16 +56,16 @@ describe('a commit', () => {
     const world = new World()
     const writer = await world.writer()
     const lane = writer.lane({ lane: 'hidden' }, { isInternal: true })
-    const own: Chunk[] = [
+    const chunks: Chunk[] = [
       status('a'),
       { type: 'state-snapshot', state: { n: 1 } },
       { type: 'state-patch', patches: [{ op: 'replace', path: '/n', value: 2 }] },
       { type: 'step-finish', finishReason: 'stop' },
     ]
-    await lane.commit(own)
-    const said = (await world.log()).filter(({ origin }) => 'lane' in origin && origin.lane === 'hidden')
-    expect(said.filter(({ internal }) => internal).map(({ chunk }) => chunk.type)).toEqual(['status'])
-    expect(said.map(({ chunk }) => chunk.type)).toContain('checkpoint-created')
+    await lane.commit(chunks)
+    const laneEntries = (await world.log()).filter(({ origin }) => 'lane' in origin && origin.lane === 'hidden')
+    expect(laneEntries.filter(({ internal }) => internal).map(({ chunk }) => chunk.type)).toEqual(['status'])
+    expect(laneEntries.map(({ chunk }) => chunk.type)).toContain('checkpoint-created')
     expect((await world.manager.view(writer.streamId)).view.state).toEqual({ n: 2 })
   })
 

@@ -10,7 +10,7 @@ const SECRET = 'only-the-server-knows'
 const CONTEXT = { tenant: SECRET }
 const hello = { messageId: 'm1', role: 'user', parts: [{ type: 'text', text: 'hello' }] } as const
 
-async function asked(world: World, context: Json = CONTEXT, more: object = {}, runId = 'r1') {
+async function requestRun(world: World, context: Json = CONTEXT, more: object = {}, runId = 'r1') {
   await world.manager.createStream(ID)
   return world.manager.append(ID, 'ada', request(runId, { message: hello, ...more }), { context })
 }
@@ -30,24 +30,24 @@ async function shown(world: World, id = ID): Promise<string> {
   const { manager } = world
   const { view, ticket } = await manager.view(id)
   const { internal, ...open } = view
-  const said: unknown[] = [open, ticket, await manager.getInfo(id), await manager.listStreams(undefined)]
+  const publicValues: unknown[] = [open, ticket, await manager.getInfo(id), await manager.listStreams(undefined)]
   const head = (await manager.getInfo(id))?.head ?? 0
   for (const options of [{}, { whole: true }, { merge: true }, { runId: 'r1' }, { onCut: 'throw' as const }]) {
     const reader = manager.readBatches(id, { ...options, follow: true })
     for (let at = 0; at < head; ) {
-      const piece = await reader.next()
-      at = piece?.sequence ?? head
-      said.push(piece)
+      const batch = await reader.next()
+      at = batch?.sequence ?? head
+      publicValues.push(batch)
     }
     reader.close()
   }
-  return JSON.stringify(said)
+  return JSON.stringify(publicValues)
 }
 
 describe('a context', () => {
   test('is stored with its request, and in the first batch of its run, after the message', async () => {
     const world = new World()
-    expect(await asked(world)).toMatchObject({ outcome: 'appended', first: 1, last: 2 })
+    expect(await requestRun(world)).toMatchObject({ outcome: 'appended', first: 1, last: 2 })
     await begun(world)
     const log = await world.log()
     expect(log.map(lineOf)).toEqual(['ada: run-requested', 'ada: run-context', 'run-started', 'message', 'run-context'])
@@ -60,7 +60,7 @@ describe('a context', () => {
 
   test('law 10: reaches no reader, view, list or fork without `internal`', async () => {
     const world = new World()
-    await asked(world)
+    await requestRun(world)
     expect(await shown(world)).not.toContain(SECRET)
     const writer = await begun(world)
     writer.write(delta('hi'))
@@ -72,7 +72,9 @@ describe('a context', () => {
     await world.manager.endStream(ID)
     await writer.close()
     // Requests survive a rewind, and so does their context.
-    expect(await asked(world, { tenant: 'another' }, { cut: { toSequence: 2, reason: 'retry' } }, 'r2')).toMatchObject({
+    expect(
+      await requestRun(world, { tenant: 'another' }, { cut: { toSequence: 2, reason: 'retry' } }, 'r2'),
+    ).toMatchObject({
       outcome: 'appended',
     })
     await begun(world, 'r2')
@@ -83,7 +85,7 @@ describe('a context', () => {
 
   test('is returned with `internal`, and survives a rewind', async () => {
     const world = new World()
-    await asked(world)
+    await requestRun(world)
     await begun(world)
     await world.manager.endStream(ID)
     await world.manager.close()
@@ -112,29 +114,29 @@ describe('a context', () => {
     const { sequence } = writer.cursor
     await writer.decide(() => [{ type: 'run-finished', status: 'completed' }])
     await writer.close()
-    await asked(world, CONTEXT, { cut: { toSequence: sequence, reason: 'retry' } }, 'r2')
-    const told = await world.manager.createResumableReader(ID, { internal: true, follow: true, onCut: 'throw' })
+    await requestRun(world, CONTEXT, { cut: { toSequence: sequence, reason: 'retry' } }, 'r2')
+    const follower = await world.manager.createResumableReader(ID, { internal: true, follow: true, onCut: 'throw' })
     const seen: string[] = []
-    while (seen.at(-1) !== 'ada: run-context') seen.push(lineOf((await told.next()).value as Entry))
+    while (seen.at(-1) !== 'ada: run-context') seen.push(lineOf((await follower.next()).value as Entry))
     await begun(world, 'r2')
-    expect(lineOf((await told.next()).value as Entry)).toBe('run-started')
-    await told.return()
+    expect(lineOf((await follower.next()).value as Entry)).toBe('run-started')
+    await follower.return()
   })
 
   test('stays with the run after a takeover', async () => {
     const world = new World()
-    await asked(world)
+    await requestRun(world)
     await begun(world)
-    const heir = await world.process().createWriter(ID, { runId: 'r1', agentType: 'assistant', takeover: true })
-    await heir.begin()
+    const nextWriter = await world.process().createWriter(ID, { runId: 'r1', agentType: 'assistant', takeover: true })
+    await nextWriter.begin()
     expect((await world.lines()).filter(line => line.includes('run-context'))).toHaveLength(2)
     expect(await inside(world)).toMatchObject({ context: CONTEXT })
   })
 
   test('is that of the first request for a run', async () => {
     const world = new World()
-    await asked(world)
-    expect(await asked(world, { tenant: 'mallory' })).toMatchObject({ outcome: 'duplicate', first: 1, last: 2 })
+    await requestRun(world)
+    expect(await requestRun(world, { tenant: 'mallory' })).toMatchObject({ outcome: 'duplicate', first: 1, last: 2 })
     await begun(world)
     expect(await inside(world)).toMatchObject({ context: CONTEXT })
   })
@@ -142,14 +144,14 @@ describe('a context', () => {
   test('may be any JSON, also null, and is copied when given', async () => {
     for (const context of [null, false, 0, '', [], JSON.parse('{"__proto__":1}') as Json]) {
       const world = new World()
-      await asked(world, context)
+      await requestRun(world, context)
       await begun(world)
       expect(JSON.stringify((await inside(world))?.context)).toBe(JSON.stringify(context))
     }
     const world = new World()
     const context = { tenant: 'before' }
     const held = world.tap.hold('read')
-    const done = asked(world, context)
+    const done = requestRun(world, context)
     await held.arrived
     context.tenant = 'after'
     held.open()
@@ -164,7 +166,9 @@ describe('a context', () => {
     const cycle: { self?: unknown; secret: string } = { secret: SECRET }
     cycle.self = cycle
     for (const context of [cycle, 1n, () => SECRET, Symbol(SECRET), { toJSON: () => undefined }]) {
-      const error = await asked(world, context as unknown as Json, { whenBusy: 'queue' }).catch((error: Error) => error)
+      const error = await requestRun(world, context as unknown as Json, { whenBusy: 'queue' }).catch(
+        (error: Error) => error,
+      )
       expect(error).toMatchObject({ code: 'invalid' })
       expect(String(error)).not.toContain(SECRET)
     }
@@ -180,12 +184,12 @@ describe('law 6: a context', () => {
   test('that is large is stored as one blob, for the request and for the run', async () => {
     const world = new World({ blobBytes: 1000 })
     const context = { text: '語'.repeat(2000), nul: '\u0000' }
-    await asked(world, context)
+    await requestRun(world, context)
     await begun(world)
     expect(world.tap.count('putBlob')).toBe(1)
-    const [, beside, , , own] = (await world.log()) as [Entry, Entry, Entry, Entry, Entry]
-    expect(own).toMatchObject({ chunk: { context: null }, internal: true, blobs: beside.blobs })
-    for (const entry of [beside, own]) {
+    const [, guestEntry, , , contextEntry] = (await world.log()) as [Entry, Entry, Entry, Entry, Entry]
+    expect(contextEntry).toMatchObject({ chunk: { context: null }, internal: true, blobs: guestEntry.blobs })
+    for (const entry of [guestEntry, contextEntry]) {
       expect((await world.manager.resolve(ID, entry)).chunk).toEqual({ type: 'run-context', context })
     }
     const run = await inside(world)
@@ -194,31 +198,31 @@ describe('law 6: a context', () => {
     expect(await shown(world)).not.toContain(hash)
     await world.manager.forkStream(ID, 5, 'copy')
     await world.manager.deleteStream(ID)
-    expect((await world.manager.resolve('copy', own)).chunk).toMatchObject({ context })
+    expect((await world.manager.resolve('copy', contextEntry)).chunk).toMatchObject({ context })
   })
 
   test('that is too large is rejected before anything is stored', async () => {
     const world = new World({ blobBytes: 1000, maxBlobBytes: 10_000 })
-    await expect(asked(world, 'x'.repeat(20_000))).rejects.toMatchObject({ code: 'too-large' })
+    await expect(requestRun(world, 'x'.repeat(20_000))).rejects.toMatchObject({ code: 'too-large' })
     expect([await world.lines(), world.tap.count('putBlob'), world.tap.count('append')]).toEqual([[], 0, 0])
-    expect(await asked(world, 'x'.repeat(9000))).toMatchObject({ outcome: 'appended' })
+    expect(await requestRun(world, 'x'.repeat(9000))).toMatchObject({ outcome: 'appended' })
   })
 
   test('and its request are measured separately', async () => {
     const world = new World({ maxEntryBytes: 10_000, blobBytes: 8000 })
     const message = { ...hello, parts: [{ type: 'text', text: 'x'.repeat(9000) }] }
-    expect(await asked(world, 'y'.repeat(7000), { message })).toMatchObject({ outcome: 'appended' })
+    expect(await requestRun(world, 'y'.repeat(7000), { message })).toMatchObject({ outcome: 'appended' })
     await begun(world)
     expect(await inside(world)).toMatchObject({ context: 'y'.repeat(7000) })
     const long = { ...hello, parts: [{ type: 'text', text: 'x'.repeat(10_000) }] }
-    expect(await failure(asked(world, 1, { message: long, whenBusy: 'queue' }, 'r2'))).toBe('too-large')
+    expect(await failure(requestRun(world, 1, { message: long, whenBusy: 'queue' }, 'r2'))).toBe('too-large')
   })
 
   test('and its request are rejected if they do not fit the batch that starts the run', async () => {
     const world = new World({ maxEntryBytes: 2 ** 24, blobBytes: 2 ** 24 })
     const half = world.tap.store.maxBatchBytes / 2
-    expect(await failure(asked(world, 'x'.repeat(half)))).toBe('too-large')
-    expect(await asked(world, 'x'.repeat(half - 1000))).toMatchObject({ outcome: 'appended' })
+    expect(await failure(requestRun(world, 'x'.repeat(half)))).toBe('too-large')
+    expect(await requestRun(world, 'x'.repeat(half - 1000))).toMatchObject({ outcome: 'appended' })
     await begun(world)
     expect(await world.lines()).toContain('run-started')
   })
@@ -242,12 +246,12 @@ describe('law 12: a trim', () => {
 
   test('may drop the request of a started run: the run has its own context', async () => {
     const world = new World({ blobBytes: 10 })
-    await asked(world)
+    await requestRun(world)
     await begun(world)
     await world.manager.close()
     expect(await world.process().trimStream(ID, { maxEntries: 0 })).toBe(2)
-    const heir = await world.process().createWriter(ID, { runId: 'r1', agentType: 'assistant' })
-    await heir.begin()
+    const nextWriter = await world.process().createWriter(ID, { runId: 'r1', agentType: 'assistant' })
+    await nextWriter.begin()
     const run = await inside(world)
     const blob = await world.manager.blob(ID, run?.blobs?.['/context']?.hash as string)
     expect(JSON.parse(Buffer.from(blob as Uint8Array).toString())).toEqual(CONTEXT)
@@ -259,7 +263,7 @@ describe('a request that resumes a run', () => {
 
   test('starts a run that names it, with run-resumed in the same batch', async () => {
     const world = new World()
-    await asked(world, CONTEXT, { resume })
+    await requestRun(world, CONTEXT, { resume })
     await begun(world)
     const log = await world.log()
     expect(log.slice(2).map(({ chunk }) => chunk)).toEqual([
@@ -284,7 +288,7 @@ describe('a request that resumes a run', () => {
     expect(await world.manager.endStream(ID)).toBe('interrupted')
     await writer.close()
     const cut = { toSequence: sequence, reason: 'from-checkpoint' }
-    await asked(world, CONTEXT, { resume: { runId: 'r0', mode: 'from-checkpoint' }, cut })
+    await requestRun(world, CONTEXT, { resume: { runId: 'r0', mode: 'from-checkpoint' }, cut })
     await begun(world)
     const { runs } = (await world.manager.view(ID)).view
     const { head } = (await world.manager.getInfo(ID)) as { head: number }
@@ -300,8 +304,8 @@ describe('a request that resumes a run', () => {
   test('is refused without a run', async () => {
     const world = new World()
     for (const runId of ['', 'x'.repeat(513)]) {
-      expect(await failure(asked(world, 1, { resume: { ...resume, runId } }))).toBe('invalid')
+      expect(await failure(requestRun(world, 1, { resume: { ...resume, runId } }))).toBe('invalid')
     }
-    expect(await failure(asked(world, 1, { resume: { ...resume, mode: 'somehow' } }))).toBe('invalid')
+    expect(await failure(requestRun(world, 1, { resume: { ...resume, mode: 'somehow' } }))).toBe('invalid')
   })
 })

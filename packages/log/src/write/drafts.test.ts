@@ -130,12 +130,12 @@ describe('a discard', () => {
     await held.arrived
     const kept = writer.write(delta('kept'))
     const commit = writer.commit([])
-    const gone = writer.write(delta('gone', '2'))
+    const discardedWrite = writer.write(delta('gone', '2'))
     const discarded = writer.main.discard(retry)
     held.open()
     expect(await discarded).toBe(false)
     expect(await commit).toMatchObject({ outcome: 'appended' })
-    expect([(await kept.appended).outcome, (await gone.appended).outcome]).toEqual(['appended', 'dropped'])
+    expect([(await kept.appended).outcome, (await discardedWrite.appended).outcome]).toEqual(['appended', 'dropped'])
     expect((await world.lines()).slice(2)).toEqual(['step-start', 'text-delta 1 kept', 'checkpoint-created'])
   })
 

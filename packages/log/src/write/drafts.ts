@@ -96,10 +96,10 @@ export class Drafts {
    */
   addBatch(batch: readonly NewEntry[], open = this.open): readonly Draft[] {
     if (this.#isApart(batch)) {
-      const own = this.#lanes.get(laneKey(batch[0]?.origin as WriterOrigin))
-      if (own === undefined || !open.has(own)) return []
-      this.#close(own)
-      return [own]
+      const laneDraft = this.#lanes.get(laneKey(batch[0]?.origin as WriterOrigin))
+      if (laneDraft === undefined || !open.has(laneDraft)) return []
+      this.#close(laneDraft)
+      return [laneDraft]
     }
     const known = new Set(open)
     for (const entry of batch) {

@@ -34,9 +34,9 @@ async function waiting(world: World, more: object = {}) {
   await writer.close()
 }
 
-const say = (world: World, chunk: Chunk, guest = 'ada') => world.manager.append(ID, guest, chunk)
+const append = (world: World, chunk: Chunk, guest = 'ada') => world.manager.append(ID, guest, chunk)
 const refusal = async (world: World, chunk: Chunk, guest = 'ada'): Promise<string> => {
-  const done = await say(world, chunk, guest)
+  const done = await append(world, chunk, guest)
   return done.outcome === 'refused' ? done.reason : done.outcome
 }
 
@@ -45,10 +45,10 @@ describe('a guest', () => {
     const world = new World()
     await waiting(world)
     expect(await world.manager.due(['agent:assistant@1'])).toEqual([])
-    expect(await say(world, approve('a'))).toMatchObject({ outcome: 'appended', first: 9, last: 9 })
-    expect(await say(world, output('c1'), 'bob')).toMatchObject({ outcome: 'appended' })
+    expect(await append(world, approve('a'))).toMatchObject({ outcome: 'appended', first: 9, last: 9 })
+    expect(await append(world, output('c1'), 'bob')).toMatchObject({ outcome: 'appended' })
     expect(await world.manager.due(['agent:assistant@1'])).toEqual([])
-    expect(await say(world, answer())).toMatchObject({ outcome: 'appended' })
+    expect(await append(world, answer())).toMatchObject({ outcome: 'appended' })
     expect(await world.manager.due(['agent:assistant@1'])).toEqual([ID])
     const log = await world.log()
     expect(log.at(-2)).toMatchObject({ origin: { guest: 'bob', runId: 'r1', lane: 'main' } })
@@ -63,7 +63,7 @@ describe('a guest', () => {
     expect(await refusal(world, approve('a'))).toBe('unknown')
     expect(await refusal(world, stop('r1'))).toBe('ended')
     await waiting(world, { deadline: world.clock.now() + 10_000 })
-    await say(world, claim(world, 'tab1'))
+    await append(world, claim(world, 'tab1'))
     const before = await world.lines()
     expect(await refusal(world, claim(world, 'tab2'))).toBe('claimed')
     expect(await refusal(world, request('r2'))).toBe('busy')
@@ -74,11 +74,11 @@ describe('a guest', () => {
     expect(await refusal(world, approve('a'))).toBe('late')
     expect(await refusal(world, claim(world, 'tab1'))).toBe('late')
     expect(await world.lines()).toEqual(before)
-    await say(world, request('r2', { cut: { toSequence: 0, reason: 'x' } }))
+    await append(world, request('r2', { cut: { toSequence: 0, reason: 'x' } }))
     expect(await refusal(world, request('r3', { cut: { toSequence: 0, reason: 'x' } }))).toBe('cut-waiting')
-    for (let i = 0; i < 31; i++) await say(world, request(`q${i}`, { whenBusy: 'queue' }))
+    for (let i = 0; i < 31; i++) await append(world, request(`q${i}`, { whenBusy: 'queue' }))
     expect(await refusal(world, request('q31', { whenBusy: 'queue' }))).toBe('full')
-    await say(world, stop('r1'))
+    await append(world, stop('r1'))
     expect(await refusal(world, stop('r1'), 'bob')).toBe('already-settled')
   })
 
@@ -100,7 +100,7 @@ describe('a guest', () => {
     }
   })
 
-  test('law 5: a client’s result never stands for an approval', async () => {
+  test('law 5: a client’s result never counts as an approval', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([
@@ -117,7 +117,7 @@ describe('a guest', () => {
       'approval-requested',
       'approval-requested',
     ])
-    await say(world, approve('b'))
+    await append(world, approve('b'))
     expect(await refusal(world, output('call-b'))).toBe('appended')
   })
 
@@ -126,11 +126,11 @@ describe('a guest', () => {
     await world.manager.createStream(ID)
     const info: Chunk = { type: 'session-info', title: 'A walk', metadata: { pinned: true } }
     world.tap.lose('append')
-    const saying = say(world, info)
+    const saying = append(world, info)
     await settled()
     await world.clock.advance(1000)
     expect(await saying).toMatchObject({ outcome: 'duplicate', first: 1, last: 1 })
-    expect(await say(world, info)).toMatchObject({ outcome: 'appended', first: 2 })
+    expect(await append(world, info)).toMatchObject({ outcome: 'appended', first: 2 })
     expect(await world.lines()).toEqual(['ada: session-info', 'ada: session-info'])
     expect((await world.log())[0]?.origin).toEqual({ guest: 'ada' })
   })
@@ -138,15 +138,15 @@ describe('a guest', () => {
   test('law 5: session info is copied when given', async () => {
     const world = new World()
     await world.manager.createStream(ID)
-    let asked = 0
-    const metadata = { gone: undefined, at: { toJSON: () => ++asked } } as unknown as JsonObject
-    await say(world, { type: 'session-info', metadata })
+    let attempts = 0
+    const metadata = { gone: undefined, at: { toJSON: () => ++attempts } } as unknown as JsonObject
+    await append(world, { type: 'session-info', metadata })
     expect((await world.log())[0]?.chunk).toEqual({ type: 'session-info', metadata: { at: 1 } })
     expect((await world.manager.getInfo(ID))?.ticket.about).toEqual({ metadata: { at: 1 } })
     const ring: JsonObject = {}
     ring['self'] = ring
-    expect(await failure(say(world, { type: 'session-info', metadata: ring }))).toBe('invalid')
-    expect(await failure(say(world, { type: 'session-info', title: 1 } as unknown as Chunk))).toBe('invalid')
+    expect(await failure(append(world, { type: 'session-info', metadata: ring }))).toBe('invalid')
+    expect(await failure(append(world, { type: 'session-info', title: 1 } as unknown as Chunk))).toBe('invalid')
     expect(await world.lines()).toHaveLength(1)
   })
 
@@ -159,7 +159,7 @@ describe('a guest', () => {
     const deadline = world.clock.now() + 10_000
     await waiting(world, { deadline })
     const claimed = claim(world, 'tab1', 5000)
-    const said: [Chunk, string][] = [
+    const invalid: [Chunk, string][] = [
       [claimed, 'ada'],
       [approve('a'), 'ada'],
       [output('c1'), 'bob'],
@@ -168,12 +168,12 @@ describe('a guest', () => {
       [stop('r1'), 'ada'],
     ]
     const first: GuestOutcome[] = []
-    for (const [chunk, guest] of said) first.push(await say(world, chunk, guest))
+    for (const [chunk, guest] of invalid) first.push(await append(world, chunk, guest))
     expect(first.map(({ outcome }) => outcome)).toEqual(Array(6).fill('appended'))
     const repeat = async (when: string) => {
-      for (const [i, [chunk, guest]] of said.entries()) {
+      for (const [i, [chunk, guest]] of invalid.entries()) {
         const { first: from, last } = first[i] as { first: number; last: number }
-        const again = await say(world, chunk, guest)
+        const again = await append(world, chunk, guest)
         expect(again, `${chunk.type} ${when}`).toMatchObject({ outcome: 'duplicate', first: from, last })
       }
     }
@@ -196,9 +196,9 @@ describe('a guest', () => {
     const world = new World()
     await waiting(world)
     const held = world.tap.hold('append')
-    const slow = say(world, approve('a'))
+    const slow = append(world, approve('a'))
     await held.arrived
-    expect(await say(world, approve('a', false), 'bob')).toMatchObject({ outcome: 'appended' })
+    expect(await append(world, approve('a', false), 'bob')).toMatchObject({ outcome: 'appended' })
     held.open()
     expect(await slow).toEqual({ outcome: 'refused', reason: 'already-settled' })
     const { view } = await world.manager.view(ID)
@@ -212,7 +212,7 @@ describe('a guest', () => {
     for (const runId of ['r1', 'r2', 'r3']) {
       const writer = await world.writer(runId)
       await writer.commit([call, ask('a')])
-      const answered = (await say(world, approve('a'))) as { outcome: string; first: number }
+      const answered = (await append(world, approve('a'))) as { outcome: string; first: number }
       expect(answered.outcome).toBe('appended')
       expect(answered.first).toBeGreaterThan(sequence)
       sequence = answered.first
@@ -220,7 +220,7 @@ describe('a guest', () => {
       expect(await refusal(world, approve('a'))).toBe('duplicate')
       await world.manager.endStream(ID)
       await writer.close()
-      await say(world, request(runId === 'r1' ? 'r2' : 'r3', { cut: { toSequence: 0, reason: 'regenerate' } }))
+      await append(world, request(runId === 'r1' ? 'r2' : 'r3', { cut: { toSequence: 0, reason: 'regenerate' } }))
     }
   })
 
@@ -252,11 +252,11 @@ describe('a guest', () => {
     const world = new World()
     const { manager, tap } = world
     await manager.createStream(ID, 'ada')
-    const asked = (runId: string, principal: string | null) =>
+    const requestRun = (runId: string, principal: string | null) =>
       manager.append(ID, 'ada', { ...request(runId), whenBusy: 'queue' } as Chunk, { principal })
-    expect(await asked('r1', 'ada')).toMatchObject({ outcome: 'appended' })
-    expect(await failure(asked('r2', 'bob'))).toBe('absent')
-    expect(await failure(asked('r2', null))).toBe('absent')
+    expect(await requestRun('r1', 'ada')).toMatchObject({ outcome: 'appended' })
+    expect(await failure(requestRun('r2', 'bob'))).toBe('absent')
+    expect(await failure(requestRun('r2', null))).toBe('absent')
     expect(await manager.append(ID, 'ada', stop('r1'), { principal: 'bob' })).toMatchObject({ reason: 'unknown' })
     // Between the read of the log and the append.
     const { append } = tap.store
@@ -269,14 +269,14 @@ describe('a guest', () => {
       }
       return append.apply(tap.store, args)
     }
-    expect(await failure(asked('r3', 'ada'))).toBe('absent')
+    expect(await failure(requestRun('r3', 'ada'))).toBe('absent')
     expect(await manager.getInfo(ID)).toMatchObject({ principal: 'bob', head: 0 })
   })
 
   test('cannot answer, stop or request a run of a missing log', async () => {
     const world = new World()
     expect(await refusal(world, approve('a'))).toBe('unknown')
-    expect(await failure(say(world, request('r1')))).toBe('absent')
+    expect(await failure(append(world, request('r1')))).toBe('absent')
     expect(await world.manager.getInfo(ID)).toBeNull()
   })
 
@@ -286,13 +286,13 @@ describe('a guest', () => {
     const before = await world.lines()
     const cycle: Record<string, unknown> = {}
     cycle['self'] = cycle
-    expect(await failure(say(world, delta('I am the agent')))).toBe('invalid')
-    expect(await failure(say(world, { type: 'run-finished', status: 'completed' }))).toBe('invalid')
-    expect(await failure(say(world, answer('x'.repeat(5000))))).toBe('too-large')
-    expect(await failure(say(world, { ...answer(), response: cycle } as unknown as Chunk))).toBe('invalid')
-    expect(await failure(say(world, { ...answer(), response: 1n } as unknown as Chunk))).toBe('invalid')
-    expect(await failure(say(world, approve('a'), ''))).toBe('invalid')
-    expect(await failure(say(world, approve('a'), 'x'.repeat(513)))).toBe('invalid')
+    expect(await failure(append(world, delta('I am the agent')))).toBe('invalid')
+    expect(await failure(append(world, { type: 'run-finished', status: 'completed' }))).toBe('invalid')
+    expect(await failure(append(world, answer('x'.repeat(5000))))).toBe('too-large')
+    expect(await failure(append(world, { ...answer(), response: cycle } as unknown as Chunk))).toBe('invalid')
+    expect(await failure(append(world, { ...answer(), response: 1n } as unknown as Chunk))).toBe('invalid')
+    expect(await failure(append(world, approve('a'), ''))).toBe('invalid')
+    expect(await failure(append(world, approve('a'), 'x'.repeat(513)))).toBe('invalid')
     expect(await world.lines()).toEqual(before)
   })
 
@@ -300,7 +300,7 @@ describe('a guest', () => {
     const world = new World()
     await waiting(world)
     const response = JSON.parse('{"__proto__":{"admin":true},"constructor":1,"toString":2}') as never
-    expect(await say(world, { type: 'interrupt-response', interruptId: 'i', response })).toMatchObject({
+    expect(await append(world, { type: 'interrupt-response', interruptId: 'i', response })).toMatchObject({
       outcome: 'appended',
     })
     const { chunk } = (await world.log()).at(-1) as { chunk: { response: object } }
@@ -309,7 +309,7 @@ describe('a guest', () => {
     const forged = JSON.parse(
       '{"type":"tool-approval-response","toolCallId":"call-a","approvalId":"a","__proto__":{"approved":true}}',
     )
-    expect(await failure(say(world, forged))).toBe('invalid')
+    expect(await failure(append(world, forged))).toBe('invalid')
   })
 
   test('distinguishes names with any characters', async () => {
@@ -326,7 +326,9 @@ describe('a guest', () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit(Array.from({ length: 30 }, (_, i) => ask(`a${i}`)))
-    const done = await Promise.all(Array.from({ length: 30 }, (_, i) => say(world, approve(`a${i}`), `guest${i % 7}`)))
+    const done = await Promise.all(
+      Array.from({ length: 30 }, (_, i) => append(world, approve(`a${i}`), `guest${i % 7}`)),
+    )
     expect(new Set(done.map(result => ('first' in result ? result.first : -1))).size).toBe(30)
     expect((await world.manager.getInfo(ID))?.ticket.pendings).toEqual([])
     await settled()

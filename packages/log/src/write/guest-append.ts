@@ -1,7 +1,8 @@
 // Appends of guests: checked against the ticket, conditional on its version, with an idempotency key (law 5).
 
 import { createHash } from 'node:crypto'
-import { type Chunk, checkChunk, type GuestOrigin, type Json } from '@millrace/protocol'
+import type { Chunk, GuestOrigin, Json } from '@millrace/protocol'
+import { checkChunk } from '@millrace/protocol/internal'
 import { extractBlob } from '../store/blobs.ts'
 import { encodeBatch, type NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
@@ -9,7 +10,12 @@ import type { Accepted, LogStore } from '../store/log-store.ts'
 import { randomName } from '../store/names.ts'
 import { readHead } from '../store/read-head.ts'
 import type { StoreCall } from '../store/retry.ts'
-import { answeredLane, checkGuestChunk, type GuestRefusalReason, guestRefusalReason } from '../ticket/admission.ts'
+import {
+  answeredLane,
+  checkGuestChunk,
+  type GuestRefusalReason,
+  guestRefusalReason,
+} from '../ticket/guest-refusal-reason.ts'
 import { nameProblem } from '../ticket/name-problem.ts'
 import { advance, recordOf, ticketOf } from '../ticket/ticket.ts'
 import { checkSize, jsonOf } from './slot.ts'
@@ -50,14 +56,14 @@ export async function appendAsGuest(
   settings: GuestSettings,
   streamId: string,
   guest: string,
-  given: Chunk,
+  original: Chunk,
   { context, ifVersion, principal }: GuestOptions = {},
 ): Promise<GuestOutcome> {
   const { store, call: ask, blobBytes, maxEntryBytes, maxBlobBytes } = settings
   const wrong = nameProblem('guest', guest)
   if (wrong !== undefined) throw new LogError('invalid', wrong)
   // The ticket keeps this value, so it must not depend on the caller's object.
-  const chunk = given?.type === 'session-info' ? jsonOf(given) : given
+  const chunk = original?.type === 'session-info' ? jsonOf(original) : original
   checkGuestChunk(chunk)
   const isRequest = chunk.type === 'run-requested'
   const contextChunk = context === undefined ? undefined : contextOf(chunk, context)
@@ -66,7 +72,7 @@ export async function appendAsGuest(
   let earlier: Accepted | undefined
   for (;;) {
     const page = await ask(() => readHead(store, streamId))
-    // The version belongs to this log: another log created meanwhile under the same name has another.
+    // The version belongs to this log: a log that was created later under the same name has another version.
     if (page === undefined || (principal !== undefined && page.principal !== principal)) {
       if (!isRequest) return { outcome: 'refused', reason: 'unknown' }
       throw new LogError('absent', `there is no log ${streamId}: create it first`)
@@ -109,13 +115,15 @@ export async function appendAsGuest(
       key = `${key}.${result.first}`
       continue
     }
-    if (result.outcome !== 'moved') throw new LogError(result.outcome, `the append was answered with ${result.outcome}`)
+    if (result.outcome !== 'moved')
+      throw new LogError(result.outcome, `the store refused the append: ${result.outcome}`)
   }
 }
 
 /** The server's context of a requested run, copied. */
 function contextOf({ type }: Chunk, context: Json): Chunk {
-  if (type !== 'run-requested') throw new LogError('invalid', `chunk ${type}: context goes with a request for a run`)
+  if (type !== 'run-requested')
+    throw new LogError('invalid', `chunk ${type}: context is only allowed with run-requested`)
   const chunk = jsonOf({ type: 'run-context', context })
   const problem = checkChunk(chunk)
   if (problem !== undefined) throw new LogError('invalid', `chunk${problem}`)

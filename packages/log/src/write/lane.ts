@@ -1,11 +1,15 @@
 import type { Chunk, WriterOrigin } from '@millrace/protocol'
+import { BOUNDARY_TYPES } from '@millrace/protocol/internal'
 import type { Accepted } from '../store/log-store.ts'
 import type { Ticket } from '../ticket/ticket.ts'
 
 /** Options of a write. */
 export interface WriteOptions {
+  /** Step of the entry. @default the step of the lane */
   readonly step?: number
+  /** Node of the workflow. @default the node of the lane */
   readonly node?: string
+  /** Model that wrote the text. @default the model of the lane */
   readonly model?: string
   /**
    * Internal entries never leave the server (law 10).
@@ -15,8 +19,9 @@ export interface WriteOptions {
   readonly internal?: boolean
 }
 
+/** Options of a commit. */
 export interface CommitOptions extends WriteOptions {
-  /** Whether the commit closes its step. */
+  /** Whether the commit closes its step. @default false */
   readonly closesStep?: boolean
 }
 
@@ -51,25 +56,11 @@ export interface LaneWriter {
   discard(origin: WriterOrigin, discard: Discard): Promise<boolean>
 }
 
-/** Chunks that open, commit and end lanes and runs are never internal (law 10). */
-export const PUBLIC_TYPES: ReadonlySet<string> = new Set([
-  'checkpoint-created',
-  'step-discarded',
-  'rewind',
-  'subagent-start',
-  'subagent-end',
-  'run-started',
-  'run-paused',
-  'run-resumed',
-  'run-finished',
-  'executor-superseded',
-])
-
 /** Chunks that count for the run or the session, so they are public even on an internal lane. */
 const COUNTED_TYPES: ReadonlySet<string> = new Set(['step-finish', 'state-snapshot', 'state-patch'])
 
 /** Whether a chunk is internal on an internal lane. */
-export const isHidden = ({ type }: Chunk): boolean => !PUBLIC_TYPES.has(type) && !COUNTED_TYPES.has(type)
+export const isHidden = ({ type }: Chunk): boolean => !BOUNDARY_TYPES.has(type) && !COUNTED_TYPES.has(type)
 
 /** A line of work of a writer. Entries written here have its origin. */
 export class Lane {

@@ -120,11 +120,11 @@ describe('a lease', () => {
   test('is certain only for its duration, counted from before the request, on the process’s clock', async () => {
     const world = new World()
     const held = world.tap.hold('claim', 'after')
-    const made = world.manager.createWriter(ID, R1)
+    const creating = world.manager.createWriter(ID, R1)
     await held.arrived
     await world.clock.advance(10_000)
     held.open()
-    const writer = await made
+    const writer = await creating
     world.tap.isDown = true
     await world.clock.advance(LEASE - 10_001)
     expect(writer.isSure).toBe(true)
@@ -161,8 +161,8 @@ describe('a lease', () => {
     world.tap.isDown = true
     await world.clock.advance(LEASE)
     world.tap.isDown = false
-    const heir = await world.process().createWriter(ID, R1)
-    await heir.commit([])
+    const nextWriter = await world.process().createWriter(ID, R1)
+    await nextWriter.commit([])
     expect(writer.isSure).toBe(false)
     expect(await failure(writer.write(delta('zombie')).appended)).toBe('fenced')
     expect((await world.lines()).join()).not.toContain('zombie')
@@ -171,9 +171,9 @@ describe('a lease', () => {
   test('a claim whose answer was lost is recognised by its retry', async () => {
     const world = new World()
     world.tap.lose('claim')
-    const made = world.manager.createWriter(ID, R1)
+    const creating = world.manager.createWriter(ID, R1)
     await world.clock.advance(1000)
-    const writer = await made
+    const writer = await creating
     await writer.commit([])
     expect(await failure(world.process().createWriter(ID, R1))).toBe('busy')
   })
@@ -182,9 +182,9 @@ describe('a lease', () => {
     const world = new World({ patienceMs: 100 })
     await world.manager.createStream(ID)
     world.tap.fail('read', 10)
-    const made = failure(world.manager.createWriter(ID, R1))
+    const creating = failure(world.manager.createWriter(ID, R1))
     await world.clock.advance(1000)
-    expect(await made).toBe('unavailable')
+    expect(await creating).toBe('unavailable')
     expect(world.memory.logs.get(ID)?.lease).toBeNull()
   })
 })
@@ -288,9 +288,9 @@ describe('waiting for a certain lease', () => {
       world.tap.isDown = false
       if (end === 'closed') await writer.close()
       else {
-        const heir = await world.process().createWriter(ID, { ...R1, takeover: true })
+        const nextWriter = await world.process().createWriter(ID, { ...R1, takeover: true })
         await world.clock.advance(LEASE / 10)
-        await heir.close()
+        await nextWriter.close()
       }
       expect(await waits).toBe(end)
       expect(await failure(writer.sure())).toBe(end)

@@ -17,10 +17,10 @@ async function ended(world: World, runId = 'r1'): Promise<number> {
   return notifyBy
 }
 
-const told = (notifyBy: number, until?: number): Chunk => {
+const notified = (notifyBy: number, until?: number): Chunk => {
   return { type: 'run-notified', runId: 'r1', notifyBy, ...(until !== undefined && { until }) }
 }
-const say = async (world: World, chunk: Chunk, guest = 'teller') => {
+const append = async (world: World, chunk: Chunk, guest = 'teller') => {
   const done = await world.manager.append(ID, guest, chunk)
   return done.outcome === 'refused' ? done.reason : done.outcome
 }
@@ -34,7 +34,7 @@ describe('notices for observers', () => {
     await world.clock.advance(AFTER_MS)
     expect(await world.manager.due(TELLERS)).toEqual([ID])
     expect(await world.manager.due(RUNS)).toEqual([])
-    expect(await say(world, told(notifyBy))).toBe('appended')
+    expect(await append(world, notified(notifyBy))).toBe('appended')
     expect(await world.manager.due(TELLERS)).toEqual([])
     expect(await noticesOf(world)).toBeUndefined()
   })
@@ -42,11 +42,11 @@ describe('notices for observers', () => {
   test('law 5: one process claims a notice, and the next only after that claim has expired', async () => {
     const world = new World()
     const notifyBy = await ended(world)
-    expect(await say(world, told(notifyBy, notifyBy + 1000))).toBe('claimed')
+    expect(await append(world, notified(notifyBy, notifyBy + 1000))).toBe('claimed')
     await world.clock.advance(AFTER_MS)
-    const tellers = ['a', 'b', 'c', 'd']
+    const noticePrograms = ['a', 'b', 'c', 'd']
     const until = world.clock.now() + AFTER_MS
-    const done = await Promise.all(tellers.map(guest => say(world, told(notifyBy, until), guest)))
+    const done = await Promise.all(noticePrograms.map(guest => append(world, notified(notifyBy, until), guest)))
     expect(done.sort()).toEqual(['already-settled', 'already-settled', 'already-settled', 'appended'])
     expect(await world.manager.due(TELLERS)).toEqual([])
     await world.clock.advance(AFTER_MS)
@@ -57,10 +57,10 @@ describe('notices for observers', () => {
   test('law 5: a repeated confirmation is a duplicate, a second one is already settled', async () => {
     const world = new World()
     const notifyBy = await ended(world)
-    expect(await say(world, told(notifyBy))).toBe('appended')
-    expect(await say(world, told(notifyBy))).toBe('duplicate')
-    expect(await say(world, told(notifyBy), 'another')).toBe('already-settled')
-    expect(await say(world, told(notifyBy + 1))).toBe('already-settled')
+    expect(await append(world, notified(notifyBy))).toBe('appended')
+    expect(await append(world, notified(notifyBy))).toBe('duplicate')
+    expect(await append(world, notified(notifyBy), 'another')).toBe('already-settled')
+    expect(await append(world, notified(notifyBy + 1))).toBe('already-settled')
   })
 
   test('law 10: run-notified is internal and shows nowhere', async () => {
@@ -69,7 +69,7 @@ describe('notices for observers', () => {
     const before = await world.manager.view(ID)
     const reader = await world.manager.createResumableReader(ID, { follow: true, after: before.cursor.sequence })
     const next = reader.next()
-    await say(world, told(notifyBy))
+    await append(world, notified(notifyBy))
     expect((await world.log()).at(-1)).toMatchObject({ internal: true, origin: { guest: 'teller' } })
     const after = await world.manager.view(ID)
     expect({ ...after.view, head: before.view.head }).toEqual(before.view)
@@ -83,13 +83,13 @@ describe('notices for observers', () => {
     const notifyBy = await ended(world)
     const writer = await world.writer('r2')
     expect(await noticesOf(world)).toHaveLength(1)
-    await say(world, told(notifyBy))
+    await append(world, notified(notifyBy))
     // As for every change of the ticket: earlier decisions are made again.
     expect(await writer.commit([clientCall('c1')])).toMatchObject({ outcome: 'moved' })
     expect(await writer.commit([clientCall('c1')])).toMatchObject({ outcome: 'appended' })
     await world.manager.pauseStream(ID)
     await writer.close()
-    await say(world, output('c1'))
+    await append(world, output('c1'))
     const log = await world.log()
     expect((await world.manager.getInfo(ID))?.ticket).toEqual(advance(EMPTY_TICKET, log))
     expect(await world.manager.due(RUNS)).toEqual([ID])
@@ -105,7 +105,7 @@ describe('notices for observers', () => {
     const { view, ticket } = await world.manager.view(ID)
     expect(ticket.notices).toMatchObject([{ runId: 'r1', status: 'completed' }])
     expect(view.runs).toMatchObject([{ runId: 'r1', status: 'completed' }])
-    expect(await say(world, told(notifyBy))).toBe('appended')
+    expect(await append(world, notified(notifyBy))).toBe('appended')
   })
 
   test('are not copied to a fork', async () => {
@@ -117,7 +117,7 @@ describe('notices for observers', () => {
     expect(await noticesOf(world)).toMatchObject([{ notifyBy }])
     expect((await world.manager.getInfo('copy'))?.ticket).toEqual(advance(EMPTY_TICKET, await world.log('copy')))
     // Also if the source is confirmed after the copy.
-    await say(world, told(notifyBy))
+    await append(world, notified(notifyBy))
     await world.manager.forkStream(ID, head, 'later')
     expect(await noticesOf(world, 'later')).toBeUndefined()
     await world.clock.advance(AFTER_MS)

@@ -14,7 +14,7 @@ export type Preamble = (ticket: Ticket) => readonly NewEntry[]
 const BEGIN_TYPES = new Set(['run-started', 'executor-superseded', 'run-resumed'])
 
 /** Whether a batch itself starts or continues the run. */
-export const begins = (entries: readonly NewEntry[]): boolean =>
+export const startsRun = (entries: readonly NewEntry[]): boolean =>
   entries.some(({ chunk }) => BEGIN_TYPES.has(chunk.type))
 
 /** State at the creation of the writer, constant while it has the log. */
@@ -40,8 +40,8 @@ export function preambleOf(options: PreambleOptions): Preamble {
     // If the run must stop, the reply shown so far is kept: the run's end commits the drafts.
     const drafts = mustStop(ticket) ? [] : options.drafts
     const discards = drafts.map(
-      ({ origin: own, usage }): NewEntry => ({
-        origin: own,
+      ({ origin: entryOrigin, usage }): NewEntry => ({
+        origin: entryOrigin,
         chunk: { type: 'step-discarded', reason: 'superseded', ...(usage && { usage }) },
       }),
     )
@@ -60,24 +60,26 @@ function start(
   const request = requests.find(({ runId }) => runId === origin.runId)
   if ((requestEntries === undefined) !== (request === undefined)) {
     // The request's message was not read, or is no longer needed.
-    const what = request ? 'was requested meanwhile: create another writer' : 'is not requested any more'
-    throw new LogError('refused', `run ${origin.runId} ${what}`)
+    const problem = request
+      ? 'was requested meanwhile: create another writer'
+      : 'is no longer requested: request it again'
+    throw new LogError('refused', `run ${origin.runId} ${problem}`)
   }
   const cutting = requests.find(other => other === request || other.cut)
   if (cutting && cutting !== request) {
-    throw new LogError('refused', `run ${cutting.runId} cuts the session and goes first: start that`)
+    throw new LogError('refused', `run ${cutting.runId} rewinds the session and goes first: start that run`)
   }
   const cut = request?.cut
   const { message, resume } = requestEntries?.map(({ chunk }) => chunk).find(isRunRequested) ?? {}
-  const begins: NewEntry[] = [entry({ type: 'run-started', program, ...(resume && { resumes: resume.runId }) })]
-  if (cut && cut.toSequence < head) begins.unshift(entry({ type: 'rewind', ...cut }))
-  if (message) begins.push(entry({ type: 'message', ...message }))
+  const firstEntries: NewEntry[] = [entry({ type: 'run-started', program, ...(resume && { resumes: resume.runId }) })]
+  if (cut && cut.toSequence < head) firstEntries.unshift(entry({ type: 'rewind', ...cut }))
+  if (message) firstEntries.push(entry({ type: 'message', ...message }))
   if (resume) {
     const { runId, ...how } = resume
-    begins.push(entry({ type: 'run-resumed', ...how }))
+    firstEntries.push(entry({ type: 'run-resumed', ...how }))
   }
   const context = requestEntries?.find(({ chunk }) => isRunContext(chunk))
   if (context)
-    begins.push({ origin, chunk: context.chunk, internal: true, ...(context.blobs && { blobs: context.blobs }) })
-  return begins
+    firstEntries.push({ origin, chunk: context.chunk, internal: true, ...(context.blobs && { blobs: context.blobs }) })
+  return firstEntries
 }

@@ -2,9 +2,9 @@ import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { ID, request, stop, World } from '../manager/manager-world.fixture.ts'
 
-const say = (world: World, chunk: Chunk, guest = 'ada') => world.manager.append(ID, guest, chunk)
+const append = (world: World, chunk: Chunk, guest = 'ada') => world.manager.append(ID, guest, chunk)
 const refusal = async (world: World, chunk: Chunk, guest = 'ada'): Promise<string> => {
-  const done = await say(world, chunk, guest)
+  const done = await append(world, chunk, guest)
   return done.outcome === 'refused' ? done.reason : done.outcome
 }
 
@@ -12,14 +12,14 @@ describe('a request', () => {
   test('law 5: is identified by its run, whatever else it contains, trimmed or not', async () => {
     const world = new World()
     await world.manager.createStream(ID)
-    const { first } = (await say(world, request('r1'))) as { first: number }
+    const { first } = (await append(world, request('r1'))) as { first: number }
     const writer = await world.writer()
     await writer.commit([])
     await world.manager.endStream(ID)
     await writer.close()
     await world.manager.trimStream(ID, { maxEntries: 1 })
     expect((await world.manager.getInfo(ID))?.floor).toBeGreaterThan(first)
-    const again = await say(world, request('r1', { program: 'agent:other@1' }), 'bob')
+    const again = await append(world, request('r1', { program: 'agent:other@1' }), 'bob')
     expect(again).toMatchObject({ outcome: 'duplicate', first })
   })
 
@@ -27,9 +27,9 @@ describe('a request', () => {
     const world = new World()
     await world.manager.createStream(ID)
     const held = world.tap.hold('append')
-    const first = say(world, request('r1'))
+    const first = append(world, request('r1'))
     await held.arrived
-    const second = await say(world, request('r2'), 'bob')
+    const second = await append(world, request('r2'), 'bob')
     held.open()
     expect([(await first).outcome, second.outcome]).toEqual(['refused', 'appended'])
     expect(await world.lines()).toEqual(['bob: run-requested'])
@@ -41,7 +41,7 @@ describe('a request', () => {
     await world.manager.endStream(ID)
     await writer.close()
     const held = world.tap.hold('append')
-    const stale = say(world, request('retry'))
+    const stale = append(world, request('retry'))
     await held.arrived
     const next = await world.process().createWriter(ID, { runId: 'r2', agentType: 'assistant' })
     const started = next.commit([])
@@ -60,7 +60,7 @@ describe('a request', () => {
     const held = world.tap.hold('append')
     const first = ask('r1', before)
     await held.arrived
-    expect(await say(world, request('r2'), 'bob')).toMatchObject({ outcome: 'appended' })
+    expect(await append(world, request('r2'), 'bob')).toMatchObject({ outcome: 'appended' })
     held.open()
     expect(await first).toEqual({ outcome: 'refused', reason: 'moved' })
     expect(await ask('r1', await version())).toMatchObject({ outcome: 'appended' })
@@ -71,7 +71,7 @@ describe('a request', () => {
   test('with queue, waits in order', async () => {
     const world = new World()
     await world.writer()
-    for (const runId of ['q1', 'q2']) await say(world, request(runId, { whenBusy: 'queue' }))
+    for (const runId of ['q1', 'q2']) await append(world, request(runId, { whenBusy: 'queue' }))
     expect(await world.manager.due(['agent:assistant@1'])).toEqual([])
     await world.manager.endStream(ID)
     await world.manager.close()
@@ -82,8 +82,8 @@ describe('a request', () => {
   test('that interrupts stops the open run as interrupted, and goes first', async () => {
     const world = new World()
     await world.writer()
-    await say(world, request('q1', { whenBusy: 'queue' }))
-    await say(world, request('now', { whenBusy: 'interrupt-previous' }))
+    await append(world, request('q1', { whenBusy: 'queue' }))
+    await append(world, request('now', { whenBusy: 'interrupt-previous' }))
     expect(await world.manager.endStream(ID)).toBe('interrupted')
     expect((await world.manager.getInfo(ID))?.ticket.requests.map(({ runId }) => runId)).toEqual(['now', 'q1'])
   })
@@ -91,7 +91,7 @@ describe('a request', () => {
   test('that was withdrawn is gone, and its run id is used up', async () => {
     const world = new World()
     await world.writer()
-    await say(world, request('q1', { whenBusy: 'queue' }))
+    await append(world, request('q1', { whenBusy: 'queue' }))
     expect(await refusal(world, stop('q1'), 'bob')).toBe('appended')
     expect(await refusal(world, stop('q1'), 'eve')).toBe('ended')
     expect((await world.manager.getInfo(ID))?.ticket).toMatchObject({ requests: [], stop: false })

@@ -61,8 +61,8 @@ describe('a writer rejects too large values before they get a sequence (law 6)',
   test('a delta of a custom type is not split', async () => {
     const world = new World({ maxEntryBytes: 4096 })
     const writer = await world.writer()
-    const own = { type: 'from-the-future', delta: 'x'.repeat(9000) } as unknown as Chunk
-    expect(thrown(() => writer.write(own))).toBe('too-large')
+    const unknownChunk = { type: 'from-the-future', delta: 'x'.repeat(9000) } as unknown as Chunk
+    expect(thrown(() => writer.write(unknownChunk))).toBe('too-large')
   })
 
   test('lane.fits checks the size of a commit without appending', async () => {
@@ -86,14 +86,14 @@ describe('a writer rejects too large values before they get a sequence (law 6)',
     ]
     // Around the limit, to the byte.
     for (let length = 3700; length < 4096; length++) batches.push([status(length)])
-    const told = batches.map(batch => tool.fits(batch))
+    const results = batches.map(batch => tool.fits(batch))
     expect(await world.lines()).toEqual(['run-started', 'checkpoint-created'])
     const taken: boolean[] = []
     for (const batch of batches) taken.push((await failure(tool.commit(batch))) !== 'too-large')
-    expect(told).toEqual(taken)
-    expect(told.slice(0, 8)).toEqual([true, true, false, true, false, false, true, false])
-    expect(told.at(8)).toBe(true)
-    expect(told.at(-1)).toBe(false)
+    expect(results).toEqual(taken)
+    expect(results.slice(0, 8)).toEqual([true, true, false, true, false, false, true, false])
+    expect(results.at(8)).toBe(true)
+    expect(results.at(-1)).toBe(false)
   })
 
   test('lane.fits rejects an invalid batch like a commit', async () => {

@@ -1,7 +1,8 @@
 // Slots of a writer's queue: entries that are checked and measured, with large values moved to blobs and long deltas
 // split.
 
-import { type Chunk, checkChunk, checkOrigin, isGuest, type WriterOrigin } from '@millrace/protocol'
+import { type Chunk, isGuest, type WriterOrigin } from '@millrace/protocol'
+import { BOUNDARY_TYPES, checkChunk, checkOrigin } from '@millrace/protocol/internal'
 import { extractBlob, type NewBlob } from '../store/blobs.ts'
 import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
@@ -12,7 +13,6 @@ import {
   type CommitOptions,
   type Committed,
   isHidden,
-  PUBLIC_TYPES,
   type WriteOptions,
   type Written,
 } from './lane.ts'
@@ -73,12 +73,12 @@ const SPLIT_LENGTH = 512
  *
  * @throws LogError `invalid`
  */
-export function entryOf(from: WriterOrigin, given: Chunk, options: WriteOptions = {}): NewEntry {
-  const chunk = copyOf(given)
+export function entryOf(from: WriterOrigin, original: Chunk, options: WriteOptions = {}): NewEntry {
+  const chunk = copyOf(original)
   const problem = checkChunk(chunk)
   if (problem !== undefined) throw new LogError('invalid', `chunk${problem}`)
   const { step, node, model, internal } = options
-  if (internal && PUBLIC_TYPES.has(chunk.type)) {
+  if (internal && BOUNDARY_TYPES.has(chunk.type)) {
     throw new LogError('invalid', `chunk ${chunk.type}: cannot be internal, every reader of the lane must see it`)
   }
   const isAsLane = step === undefined && node === undefined && model === undefined
@@ -88,14 +88,15 @@ export function entryOf(from: WriterOrigin, given: Chunk, options: WriteOptions 
 
 /** @throws LogError `invalid` if an origin is not a writer's. */
 export function originOf(origin: WriterOrigin): WriterOrigin {
-  const problem = checkOrigin(origin) ?? (isGuest(origin) ? '.guest: a writer is none' : undefined)
+  const problem =
+    checkOrigin(origin) ?? (isGuest(origin) ? ': expected the origin of a writer, found a guest' : undefined)
   if (problem !== undefined) throw new LogError('invalid', `origin${problem}`)
   return origin
 }
 
 /** A copy of the chunk, so that the stored value is the checked one. */
-function copyOf(given: Chunk): Chunk {
-  const copy = { ...given } as Record<string, unknown>
+function copyOf(original: Chunk): Chunk {
+  const copy = { ...original } as Record<string, unknown>
   for (const key in copy) if (!isScalar(copy[key])) return jsonOf(copy)
   return copy as unknown as Chunk
 }
@@ -113,7 +114,7 @@ export function jsonOf(value: object): Chunk {
   try {
     text = JSON.stringify(value)
   } catch (error) {
-    const found = error instanceof RangeError ? 'one nested too deep' : 'a cycle or a BigInt'
+    const found = error instanceof RangeError ? 'a value that is nested too deeply' : 'a cycle or a BigInt'
     throw new LogError('invalid', `chunk: expected JSON, found ${found}`, { cause: error })
   }
   if (text === undefined) throw new LogError('invalid', 'chunk: expected JSON, found nothing')
@@ -124,9 +125,9 @@ export function jsonOf(value: object): Chunk {
 export function entriesOf(from: WriterOrigin, batch: BatchLike, options?: WriteOptions): NewEntry[] {
   return batch.map(item => {
     if ('type' in item) return entryOf(from, item, options)
-    const { chunk, lane, ...own } = item satisfies BatchItem
+    const { chunk, lane, ...details } = item satisfies BatchItem
     const hidden = lane?.isInternal && isHidden(chunk) ? { internal: true } : {}
-    return entryOf(lane?.origin ?? from, chunk, { ...options, ...hidden, ...own })
+    return entryOf(lane?.origin ?? from, chunk, { ...options, ...hidden, ...details })
   })
 }
 
@@ -189,7 +190,10 @@ function contentOf(
     bytes += size
   }
   if (bytes > maxBatchBytes) {
-    throw new LogError('too-large', `a batch of ${bytes} bytes: at most ${maxBatchBytes} fit`)
+    throw new LogError(
+      'too-large',
+      `batch: expected at most ${maxBatchBytes} bytes, found ${bytes}: write fewer chunks at once`,
+    )
   }
   return { entries: slim.map(({ entry }) => entry), blobs: slim.flatMap(({ blob }) => blob ?? []), bytes }
 }
@@ -197,15 +201,18 @@ function contentOf(
 /** @throws LogError `too-large` */
 export function checkSize({ type }: Chunk, bytes: number, bound: number): void {
   if (bytes <= bound) return
-  throw new LogError('too-large', `chunk ${type}: ${bytes} bytes, at most ${bound} fit; split it or store it elsewhere`)
+  throw new LogError(
+    'too-large',
+    `chunk ${type}: expected at most ${bound} bytes, found ${bytes}: split it, or store it elsewhere`,
+  )
 }
 
 /** The entry, split if its delta exceeds the size of an entry. */
 function splitDelta(entry: NewEntry, { maxEntryBytes }: Bounds): NewEntry[] {
   const delta = deltaOf(entry.chunk)
   if (delta === undefined || delta.length <= SPLIT_LENGTH) return [entry]
-  const beside = sizeOf({ ...entry, chunk: { ...entry.chunk, delta: '' } as Chunk }, 0)
-  const room = Math.floor((maxEntryBytes - beside) / CHARACTER_BYTES)
+  const overhead = sizeOf({ ...entry, chunk: { ...entry.chunk, delta: '' } as Chunk }, 0)
+  const room = Math.floor((maxEntryBytes - overhead) / CHARACTER_BYTES)
   // The rest of the entry is too large itself, and so would be each piece.
   if (room < 2 || delta.length <= room) return [entry]
   const found: NewEntry[] = []

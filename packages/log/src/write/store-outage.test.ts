@@ -21,16 +21,16 @@ describe('a store that is unavailable for a while', () => {
     const world = new World()
     const writer = await world.writer()
     const texts: string[] = []
-    const say = (text: string) => {
+    const write = (text: string) => {
       texts.push(text)
       writer.write(delta(text))
     }
     for (let i = 0; i < 40; i++) {
       if (i % 3 === 0) world.tap.fail('append', (i % 4) + 1)
       if (i % 3 === 1) world.tap.lose('append', (i % 4) + 1)
-      say(`${i}a `)
+      write(`${i}a `)
       await world.clock.advance(30)
-      say(`${i}b `)
+      write(`${i}b `)
       await world.clock.advance(5000)
     }
     await writer.flush()
@@ -54,10 +54,10 @@ describe('a store that is unavailable for a while', () => {
   test('a decision whose answer was lost is not made twice, although the ticket has changed since', async () => {
     const world = new World()
     const writer = await world.writer()
-    let asked = 0
+    let attempts = 0
     world.tap.lose('append')
     const decided = writer.decide(() => {
-      asked++
+      attempts++
       return [ask('a')]
     })
     await settled()
@@ -65,7 +65,7 @@ describe('a store that is unavailable for a while', () => {
     await world.manager.append(ID, 'ada', approve('a'))
     await world.clock.advance(1000)
     expect(await decided).toMatchObject({ outcome: 'duplicate' })
-    expect(asked).toBe(1)
+    expect(attempts).toBe(1)
     // The writer assumes the ticket of its own append, and reads it again if the store refuses.
     expect(await writer.decide(({ pendings }) => pendings.map(({ id }) => ask(`next-${id}`)))).toBeUndefined()
   })
@@ -147,8 +147,8 @@ describe('a store that stays unavailable', () => {
     const held = world.tap.hold('append')
     const late = writer.write(delta('late'))
     await held.arrived
-    const heir = await world.process().createWriter(ID, { ...R1, takeover: true })
-    await heir.commit([])
+    const nextWriter = await world.process().createWriter(ID, { ...R1, takeover: true })
+    await nextWriter.commit([])
     held.open()
     expect(await failure(late.appended)).toBe('fenced')
     expect(await textOf(world)).toBe('')
@@ -160,7 +160,7 @@ describe('a store that stays unavailable', () => {
     const waiting = (await world.manager.createResumableReader(ID, { after: 2 })).next()
     await settled()
     world.tap.isDown = true
-    const asked = [
+    const pending = [
       world.manager.getInfo(ID),
       world.manager.append(ID, 'ada', request('r2', { whenBusy: 'queue' })),
       world.manager.view(ID),
@@ -172,7 +172,7 @@ describe('a store that stays unavailable', () => {
       world.manager.createResumableReader(ID).then(reader => reader.next()),
     ].map(failure)
     await world.clock.advance(10_000)
-    expect(new Set(await Promise.all(asked))).toEqual(new Set(['unavailable']))
+    expect(new Set(await Promise.all(pending))).toEqual(new Set(['unavailable']))
     world.tap.isDown = false
     await world.manager.append(ID, 'ada', request('r2', { whenBusy: 'queue' }))
     expect((await waiting).value).toMatchObject({ chunk: { type: 'run-requested' } })

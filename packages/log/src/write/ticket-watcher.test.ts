@@ -10,11 +10,11 @@ const R1 = { runId: 'r1', agentType: 'assistant' }
 /** A writer that watches and has been idle for long, and the tickets that it got. */
 async function watching(world: World) {
   const writer = await world.writer()
-  const heard: Ticket[] = []
-  writer.watch(ticket => heard.push(ticket))
+  const tickets: Ticket[] = []
+  writer.watch(ticket => tickets.push(ticket))
   await world.clock.advance(1000)
   world.tap.reset()
-  return { writer, heard }
+  return { writer, tickets }
 }
 
 /** A process with its own connection to the same store. */
@@ -28,46 +28,46 @@ const appended = async (world: World, chunk = stop('r1')) => {
 describe('a watching writer gets the decisions of guests', () => {
   test('at once, while it is idle', async () => {
     const world = new World()
-    const { writer, heard } = await watching(world)
+    const { writer, tickets } = await watching(world)
     await appended(world)
     await settled()
-    expect(heard.map(mustStop)).toEqual([true])
-    expect(writer.ticket).toBe(heard[0])
+    expect(tickets.map(mustStop)).toEqual([true])
+    expect(writer.ticket).toBe(tickets[0])
     expect(world.tap.count('read')).toBe(1)
   })
 
   test('with its own next append, while it writes', async () => {
     const world = new World()
-    const { writer, heard } = await watching(world)
+    const { writer, tickets } = await watching(world)
     await writer.write(delta('a')).appended
     await appended(world)
     await settled()
     // It attributes the wake to its own append, until the next append shows otherwise.
-    expect(heard).toEqual([])
+    expect(tickets).toEqual([])
     writer.write(delta('b'))
     await world.clock.advance(16)
-    expect(heard.map(mustStop)).toEqual([true])
+    expect(tickets.map(mustStop)).toEqual([true])
   })
 
   test('soon, if it stops writing just before', async () => {
     const world = new World()
-    const { writer, heard } = await watching(world)
+    const { writer, tickets } = await watching(world)
     await writer.write(delta('a')).appended
     await appended(world)
     await world.clock.advance(200)
-    expect(heard.map(mustStop)).toEqual([true])
+    expect(tickets.map(mustStop)).toEqual([true])
   })
 
   test('one after the other', async () => {
     const world = new World()
-    const { writer, heard } = await watching(world)
+    const { writer, tickets } = await watching(world)
     await writer.commit([ask('a'), ask('b')])
     await world.clock.advance(1000)
     for (const chunk of [approve('a'), approve('b'), stop('r1')]) {
       await appended(world, chunk)
       await settled()
     }
-    expect(heard.map(({ pendings, stop: isStopped }) => [pendings.length, isStopped])).toEqual([
+    expect(tickets.map(({ pendings, stop: isStopped }) => [pendings.length, isStopped])).toEqual([
       [1, false],
       [0, false],
       [0, true],
@@ -76,80 +76,80 @@ describe('a watching writer gets the decisions of guests', () => {
 
   test('and none of its own', async () => {
     const world = new World()
-    const { writer, heard } = await watching(world)
+    const { writer, tickets } = await watching(world)
     await writer.commit([ask('a')])
     await writer.decide(() => [{ type: 'tool-output-denied', toolCallId: 'call-a' }])
     await world.clock.advance(1000)
-    expect(heard).toEqual([])
+    expect(tickets).toEqual([])
   })
 
   test('also those between its claim and the watch', async () => {
     const world = new World()
     const writer = await world.writer()
     await appended(world)
-    const heard: Ticket[] = []
-    writer.watch(ticket => heard.push(ticket))
+    const tickets: Ticket[] = []
+    writer.watch(ticket => tickets.push(ticket))
     await world.clock.advance(200)
-    expect(heard.map(mustStop)).toEqual([true])
+    expect(tickets.map(mustStop)).toEqual([true])
   })
 
   test('also those that arrive during a read of the ticket', async () => {
     const world = new World()
-    const { heard } = await watching(world)
+    const { tickets } = await watching(world)
     const held = world.tap.hold('read', 'after')
     await appended(world, request('q', { whenBusy: 'queue' }))
     await held.arrived
     await appended(world)
     held.open()
     await settled()
-    expect(heard.map(mustStop)).toEqual([false, true])
+    expect(tickets.map(mustStop)).toEqual([false, true])
     expect(world.tap.count('read')).toBe(2)
   })
 
   test('also those between a read and the timer for the next', async () => {
     const world = new World()
-    const { writer, heard } = await watching(world)
+    const { writer, tickets } = await watching(world)
     await writer.write(delta('a')).appended
     const held = world.tap.hold('read', 'after')
     await world.clock.advance(200)
     await held.arrived
     await appended(world)
     await world.clock.advance(1000)
-    expect(heard).toEqual([])
+    expect(tickets).toEqual([])
     held.open()
     await settled()
-    expect(heard.map(mustStop)).toEqual([true])
+    expect(tickets.map(mustStop)).toEqual([true])
   })
 
   test('also those from while the store was unavailable for longer than patienceMs', async () => {
     const world = new World({ patienceMs: 500 })
-    const { writer, heard } = await watching(world)
+    const { writer, tickets } = await watching(world)
     world.tap.isDown = true
     await appended(world)
     await world.clock.advance(5000)
     expect(world.tap.count('read')).toBeGreaterThan(1)
-    expect(heard).toEqual([])
+    expect(tickets).toEqual([])
     world.tap.isDown = false
     await world.clock.advance(2000)
-    expect(heard.map(mustStop)).toEqual([true])
+    expect(tickets.map(mustStop)).toEqual([true])
     expect(writer.signal.aborted).toBe(false)
   })
 
   test('also for a run that was taken from it', async () => {
     const world = new World()
-    const { heard } = await watching(world)
-    const heir = await elsewhere(world).createWriter(ID, { ...R1, takeover: true })
-    await heir.begin()
+    const { tickets } = await watching(world)
+    const nextWriter = await elsewhere(world).createWriter(ID, { ...R1, takeover: true })
+    await nextWriter.begin()
     await elsewhere(world).append(ID, 'ada', stop('r1'))
     await settled()
-    expect(mustStop(heard.at(-1) as Ticket)).toBe(true)
+    expect(mustStop(tickets.at(-1) as Ticket)).toBe(true)
   })
 })
 
 describe('watching', () => {
   test('costs a stream of words no reads at any pace, and one when it pauses', async () => {
     const world = new World()
-    const { writer, heard } = await watching(world)
+    const { writer, tickets } = await watching(world)
     for (const pace of [4, 20, 100]) {
       world.tap.reset()
       for (let i = 0; i < 1000; i++) {
@@ -161,7 +161,7 @@ describe('watching', () => {
       await world.clock.advance(10_000)
       expect(world.tap.count('read')).toBe(1)
     }
-    expect(heard).toEqual([])
+    expect(tickets).toEqual([])
   })
 
   test('costs no reads with a slow store either', async () => {
@@ -181,19 +181,19 @@ describe('watching', () => {
 
   test('costs a stream with one guest one more read', async () => {
     const world = new World()
-    const { writer, heard } = await watching(world)
+    const { writer, tickets } = await watching(world)
     for (let i = 0; i < 200; i++) {
       if (i === 100) await appended(world, request('q', { whenBusy: 'queue' }))
       writer.write(delta(`${i} `))
       await world.clock.advance(20)
     }
-    expect(heard).toHaveLength(1)
+    expect(tickets).toHaveLength(1)
     expect(world.tap.count('read')).toBe(1)
   })
 
   test('costs one read for many concurrent guests, and one for those that arrive meanwhile', async () => {
     const world = new World()
-    const { writer, heard } = await watching(world)
+    const { writer, tickets } = await watching(world)
     await writer.commit(Array.from({ length: 20 }, (_, i) => ask(`${i}`)))
     await world.clock.advance(1000)
     world.tap.reset()
@@ -201,25 +201,25 @@ describe('watching', () => {
     for (let i = 0; i < 20; i++) await appended(world, approve(`${i}`))
     held.open()
     await world.clock.advance(1000)
-    expect(heard.at(-1)?.pendings).toEqual([])
+    expect(tickets.at(-1)?.pendings).toEqual([])
     expect(world.tap.count('read')).toBe(2)
   })
 
   test('supports two listeners', async () => {
     const world = new World()
-    const { writer, heard } = await watching(world)
+    const { writer, tickets } = await watching(world)
     const also: Ticket[] = []
     writer.watch(ticket => also.push(ticket))
     await appended(world)
     await settled()
-    expect(also).toEqual(heard)
-    expect(heard).toHaveLength(1)
+    expect(also).toEqual(tickets)
+    expect(tickets).toHaveLength(1)
     expect(world.tap.watches).toBe(1)
   })
 
   test('isolates a throwing listener: the append continues, others are called, and the error surfaces', async () => {
     const world = new World()
-    const { writer, heard } = await watching(world)
+    const { writer, tickets } = await watching(world)
     writer.watch(() => {
       throw new Error('mine')
     })
@@ -231,14 +231,14 @@ describe('watching', () => {
     const done = writer.decide(() => [ask('a')])
     await expect(world.clock.advance(0)).rejects.toThrow('mine')
     expect(await done).toMatchObject({ outcome: 'appended' })
-    expect([heard.length, last.length]).toEqual([1, 1])
+    expect([tickets.length, last.length]).toEqual([1, 1])
     expect(writer.signal.aborted).toBe(false)
     expect(await writer.commit([])).toMatchObject({ outcome: 'appended' })
   })
 
   test('ends with its writer, and a read in flight calls no listener', async () => {
     const world = new World()
-    const { writer, heard } = await watching(world)
+    const { writer, tickets } = await watching(world)
     const held = world.tap.hold('read', 'after')
     await appended(world)
     await held.arrived
@@ -248,7 +248,7 @@ describe('watching', () => {
     expect(writer.signal.reason).toMatchObject({ code: 'fenced' })
     held.open()
     await world.clock.advance(1000)
-    expect(heard).toEqual([])
+    expect(tickets).toEqual([])
     expect(world.tap.watches).toBe(0)
     expect(thrown(() => writer.watch(() => {}))).toBe('fenced')
   })
@@ -264,22 +264,22 @@ describe('watching', () => {
 
   test('law 4: detects at once that its log was removed, and stops', async () => {
     const world = new World()
-    const { writer, heard } = await watching(world)
+    const { writer, tickets } = await watching(world)
     await elsewhere(world).deleteStream(ID)
     await settled()
     expect(writer.signal.reason).toMatchObject({ code: 'fenced' })
     await world.clock.advance(15_000)
     expect(world.tap.count('read')).toBe(1)
-    expect(heard).toEqual([])
+    expect(tickets).toEqual([])
     expect(await failure(writer.refresh())).toBe('fenced')
   })
 
   test('law 4: ignores a new log of the same name', async () => {
     const world = new World()
-    const { writer, heard } = await watching(world)
+    const { writer, tickets } = await watching(world)
     await elsewhere(world).deleteStream(ID)
     await elsewhere(world).createStream(ID, 'bob')
     await settled()
-    expect([writer.signal.reason, heard]).toMatchObject([{ code: 'fenced' }, []])
+    expect([writer.signal.reason, tickets]).toMatchObject([{ code: 'fenced' }, []])
   })
 })

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { delta, failure, ID, thrown, World } from '../manager/manager-world.fixture.ts'
 
 describe('a writer does not trust its input', () => {
-  test('stores a chunk as it was checked, whatever becomes of the object', async () => {
+  test('stores a chunk as it was checked, even if the object changes later', async () => {
     const world = new World()
     const writer = await world.writer()
     const held = world.tap.hold('append')
@@ -39,8 +39,8 @@ describe('a writer does not trust its input', () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([{ type: 'status', message: 'x' }], { internal: true })
-    const [said, seal] = (await world.log()).slice(-2)
-    expect([said?.internal, seal?.chunk.type, seal?.internal]).toEqual([true, 'checkpoint-created', undefined])
+    const [wordEntry, seal] = (await world.log()).slice(-2)
+    expect([wordEntry?.internal, seal?.chunk.type, seal?.internal]).toEqual([true, 'checkpoint-created', undefined])
     const start: Chunk = { type: 'subagent-start', agentId: 'a', agentType: 'b', toolCallId: 'c' }
     expect(thrown(() => writer.write(start, { internal: true }))).toBe('invalid')
   })

@@ -14,9 +14,10 @@ export function checkBatch(ticket: Ticket, entries: readonly NewEntry[]): void {
 
 /** The error of a writer that lost its log. */
 export function lostError(outcome: 'fenced' | 'regressed', streamId: string): LogError {
-  if (outcome === 'fenced') return new LogError('fenced', `another writer has the log ${streamId}`)
-  const what = `the log ${streamId} lost entries that were acknowledged`
-  return new LogError('regressed', `${what}: claim it again and read it`)
+  if (outcome === 'fenced')
+    return new LogError('fenced', `another writer has claimed the log ${streamId}: claim it again to write`)
+  const loss = `the log ${streamId} lost entries that were acknowledged`
+  return new LogError('regressed', `${loss}: claim it again and read it`)
 }
 
 /** Whether an append was rejected for its content: nothing of it is in the log, and the writer can continue. */

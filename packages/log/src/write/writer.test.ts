@@ -91,8 +91,8 @@ describe('a writer coalesces', () => {
     const world = new World()
     const writer = await quiet(world)
     const writes = ['a', 'b', 'c'].map(text => writer.write(delta(text)))
-    const told = await Promise.all(writes.map(write => write.appended))
-    expect(told).toEqual(Array(3).fill({ outcome: 'appended', first: 3, last: 3, clock: world.clock.now() }))
+    const appended = await Promise.all(writes.map(write => write.appended))
+    expect(appended).toEqual(Array(3).fill({ outcome: 'appended', first: 3, last: 3, clock: world.clock.now() }))
   })
 
   test('leaves no timers behind', async () => {

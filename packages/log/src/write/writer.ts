@@ -16,7 +16,7 @@ import type { Write, WriteOptions } from './lane.ts'
 import { type BatchLike, type CommitOptions, type Committed, type Discard, Lane, type LaneWriter } from './lane.ts'
 import { Lease } from './lease.ts'
 import { PendingWrite } from './pending-write.ts'
-import { begins, type Preamble } from './preamble.ts'
+import { type Preamble, startsRun } from './preamble.ts'
 import { type AppendContent, appendContent } from './queue.ts'
 import {
   type BatchSlot,
@@ -47,6 +47,7 @@ export interface WriterSettings {
   readonly queueBytes: number
 }
 
+/** The one producer of a log, under one epoch. Another claim fences it. */
 export class Writer {
   readonly streamId: string
   readonly epoch: string
@@ -122,7 +123,7 @@ export class Writer {
     return this.#appender.cursor
   }
 
-  /** Aborted, with the reason, once this writer can write no more: fenced, regressed, unavailable or closed. */
+  /** Aborted, with the reason, once this writer can no longer write: fenced, regressed, unavailable or closed. */
   get signal(): AbortSignal {
     return this.#closed.signal
   }
@@ -135,7 +136,7 @@ export class Writer {
   /**
    * Waits until the lease is certainly valid, before work that no other process may do at the same time.
    *
-   * @throws the signal's reason if this writer can write no more.
+   * @throws the signal's reason if this writer can no longer write.
    */
   async sure(): Promise<void> {
     await this.#lease.whenValid()
@@ -335,8 +336,7 @@ export class Writer {
   }
 
   /**
-   * The slots that still belong to the open run: nothing follows its end (law 7), and a stopped run gets no more
-   * text.
+   * The slots that still belong to the open run: nothing follows its end (law 7), and a stopped run gets no further text.
    */
   async #slotsOfOpenRun(load: AppendContent): Promise<AppendContent> {
     const isStopping = await this.#mustStop()
@@ -376,7 +376,7 @@ export class Writer {
     }
     try {
       // The preamble is sent first if both together could exceed the store's limit.
-      const isLarge = bytes > this.#bounds.maxBatchBytes / 2 && !begins(entries)
+      const isLarge = bytes > this.#bounds.maxBatchBytes / 2 && !startsRun(entries)
       if (isLarge) await this.#begin()
       for (;;) {
         const isDecision = advance(this.ticket, entries) !== this.ticket
@@ -393,7 +393,7 @@ export class Writer {
   /** Appends a batch on the ticket as last read. Undefined if it has changed; then it was read again. */
   async #tryAppend(entries: readonly NewEntry[], blobs: readonly NewBlob[]): Promise<Accepted | undefined> {
     const { ticket } = this
-    const all = this.#preamble && !begins(entries) ? [...this.#preamble(ticket), ...entries] : entries
+    const all = this.#preamble && !startsRun(entries) ? [...this.#preamble(ticket), ...entries] : entries
     checkBatch(ticket, all)
     const next = advance(ticket, all)
     const result = await this.#send(all, blobs, next === ticket ? undefined : next)
@@ -405,7 +405,7 @@ export class Writer {
       this.#preamble = undefined
       return result
     }
-    throw new LogError(result.outcome, `the append was answered with ${result.outcome}`)
+    throw new LogError(result.outcome, `the store refused the append: ${result.outcome}`)
   }
 
   async #send(entries: readonly NewEntry[], blobs: readonly NewBlob[], next?: Ticket): Promise<AppendResult> {

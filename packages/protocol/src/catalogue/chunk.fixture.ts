@@ -90,8 +90,8 @@ export const arbitraryOrigin = (): fc.Arbitrary<Origin> =>
 
 /** A valid entry with a chunk of any type. */
 export function arbitraryEntry(): fc.Arbitrary<Entry> {
-  const { origin, chunk, ...place } = entryFields
-  return arbitraryFields(place, { origin: arbitraryOrigin(), chunk: arbitraryChunk() }) as fc.Arbitrary<Entry>
+  const { origin, chunk, ...position } = entryFields
+  return arbitraryFields(position, { origin: arbitraryOrigin(), chunk: arbitraryChunk() }) as fc.Arbitrary<Entry>
 }
 
 /** A valid frame of any type. Its entries are valid one by one, but not as part of one log. */

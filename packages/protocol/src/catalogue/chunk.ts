@@ -67,13 +67,23 @@ export type DataChunk = RowOf<`data-${string}`, typeof dataRow>
 /** A chunk: one typed event. Newer writers may send types that are not listed here, so a `switch` over `type` needs a default. */
 export type Chunk = { [Type in ChunkType]: ChunkOf<Type> }[ChunkType] | DataChunk
 
+/** One part of a complete message. Kinds that are not listed are kept unchanged. */
 export type Content = TypeOf<'content'>
+/** Where a tool runs. */
 export type Executor = TypeOf<'executor'>
+/** Why a model stopped. */
 export type FinishReason = TypeOf<'finishReason'>
+/** The first message of a requested run. */
 export type Input = TypeOf<'input'>
+/** One operation of a JSON Patch (RFC 6902). */
 export type Operation = TypeOf<'operation'>
+/** A question to a user. */
 export type Question = TypeOf<'question'>
+/** The author of a message. */
 export type Role = TypeOf<'role'>
+/** How a run or a sub-agent ended. */
 export type RunStatus = TypeOf<'runStatus'>
+/** The token usage of a model call. A count that the provider does not report is missing. */
 export type Usage = TypeOf<'usage'>
+/** Something that a lane waits for. */
 export type PendingRef = TypeOf<'awaited'>

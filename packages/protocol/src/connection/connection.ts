@@ -31,6 +31,7 @@ export interface Subscriber {
   snapshot(snapshot: Snapshot): void
   /** All entries between its position and `through`. A returned promise applies backpressure until it settles. */
   entries(entries: readonly Entry[], through: number): void | Promise<void>
+  /** The connection of the session changed. */
   status?(status: ConnectionStatus, reason: string): void
   /** The subscription failed. A `retryable` failure is retried after a delay, any other on `wake`. */
   fail?(failure: Failure): void

@@ -15,7 +15,7 @@ const append = (path: string, ...items: number[]): Chunk => ({
   path,
   items,
 })
-const told = (entries: readonly Entry[]) =>
+const summary = (entries: readonly Entry[]) =>
   coalesce(entries).map(({ sequence, chunk }) => {
     const { delta, items } = chunk as { delta?: string; items?: number[] }
     return `${sequence} ${delta ?? items?.join() ?? chunk.type}`
@@ -36,13 +36,13 @@ describe('coalesce', () => {
       path: 'p',
       delta,
     })
-    expect(told(log([input('a')], [input('b')]))).toEqual(['1 ab'])
-    expect(told(log([words('a')], [words('b')]))).toEqual(['1 ab'])
-    expect(told(log([append('l', 1)], [append('l', 2, 3)]))).toEqual(['1 1,2,3'])
+    expect(summary(log([input('a')], [input('b')]))).toEqual(['1 ab'])
+    expect(summary(log([words('a')], [words('b')]))).toEqual(['1 ab'])
+    expect(summary(log([append('l', 1)], [append('l', 2, 3)]))).toEqual(['1 1,2,3'])
   })
 
   test('merges within each of several interleaved lanes', () => {
-    expect(told(log([text('a')], [text('x'), CHILD], [text('b')], [text('y'), CHILD]))).toEqual(['1 ab', '2 xy'])
+    expect(summary(log([text('a')], [text('x'), CHILD], [text('b')], [text('y'), CHILD]))).toEqual(['1 ab', '2 xy'])
   })
 
   test.each([
@@ -90,30 +90,30 @@ describe('coalesce', () => {
     ],
     ['a takeover', log([text('a')], [{ type: 'executor-superseded' }, TOOL], [text('b')])],
   ])('never crosses %s', (_, entries) => {
-    expect(told(entries)).toHaveLength(3)
+    expect(summary(entries)).toHaveLength(3)
   })
 
   test('merges across an entry of a guest, unless it writes to that part', () => {
     const stop: Chunk = { type: 'stop-requested', runId: 'r1' }
-    expect(told(log([text('a')], [stop, ADA], [text('b')]))).toEqual(['1 ab', '2 stop-requested'])
+    expect(summary(log([text('a')], [stop, ADA], [text('b')]))).toEqual(['1 ab', '2 stop-requested'])
     const input = (delta: string): Chunk => ({ type: 'tool-input-delta', toolCallId: 'c', delta })
     const claim: Chunk = { type: 'tool-claimed', toolCallId: 'c', until: 1 }
-    expect(told(log([input('a')], [claim, ADA], [input('b')]))).toHaveLength(3)
+    expect(summary(log([input('a')], [claim, ADA], [input('b')]))).toHaveLength(3)
   })
 
   test('joins only deltas that are equal in all other fields', () => {
-    expect(told(log([text('a')], [text('b'), { ...MAIN, step: 2 }]))).toHaveLength(2)
-    expect(told(log([append('l', 1)], [append('m', 2)]))).toHaveLength(2)
-    expect(told(log([text('a')], [{ ...text('b'), providerMetadata: { k: 1 } } as Chunk]))).toHaveLength(2)
-    expect(told(log([text('a')], [text('b'), MAIN, { internal: true }]))).toHaveLength(2)
-    expect(told(log([text('a')], [text('b'), MAIN, { blobs: {} }]))).toHaveLength(2)
+    expect(summary(log([text('a')], [text('b'), { ...MAIN, step: 2 }]))).toHaveLength(2)
+    expect(summary(log([append('l', 1)], [append('m', 2)]))).toHaveLength(2)
+    expect(summary(log([text('a')], [{ ...text('b'), providerMetadata: { k: 1 } } as Chunk]))).toHaveLength(2)
+    expect(summary(log([text('a')], [text('b'), MAIN, { internal: true }]))).toHaveLength(2)
+    expect(summary(log([text('a')], [text('b'), MAIN, { blobs: {} }]))).toHaveLength(2)
   })
 
   test('joins only the delta field of the type, with any other fields', () => {
     const more = (chunk: Chunk, extra: object) => ({ ...chunk, ...extra }) as Chunk
     const [items] = coalesce(log([more(append('l', 1), { delta: 'x' })], [more(append('l', 2), { delta: 'x' })]))
     expect(items?.chunk).toEqual(more(append('l', 1, 2), { delta: 'x' }))
-    expect(told(log([more(text('a'), { items: [1] })], [more(text('b'), { items: [2] })]))).toHaveLength(2)
+    expect(summary(log([more(text('a'), { items: [1] })], [more(text('b'), { items: [2] })]))).toHaveLength(2)
   })
 
   test('does not change its input', () => {

@@ -1,20 +1,7 @@
 import type { Chunk } from '../catalogue/chunk.ts'
 import type { Json } from '../json/json.ts'
+import { BOUNDARY_TYPES } from './boundary.ts'
 import { type Entry, isGuest, sameFields, type WriterOrigin } from './entry.ts'
-
-/** Chunks that no merge may cross, in any lane: they change which writes are accepted. */
-const BARRIERS = new Set([
-  'checkpoint-created',
-  'step-discarded',
-  'subagent-start',
-  'subagent-end',
-  'run-started',
-  'run-paused',
-  'run-resumed',
-  'run-finished',
-  'executor-superseded',
-  'rewind',
-])
 
 /** The part, tool call or structured object that a chunk writes to, as a key that is unique in the session. */
 export function targetOf(chunk: Chunk, { runId, agentId }: Partial<WriterOrigin>): string | undefined {
@@ -61,7 +48,7 @@ export function coalesce(entries: readonly Entry[]): Entry[] {
 
   const close = (lane: string): void => {
     const open = byLane.get(lane)
-    if (open === undefined) return
+    if (!open) return
     byLane.delete(lane)
     const { entry, field, added } = open
     if (added.length === 1) return
@@ -73,17 +60,17 @@ export function coalesce(entries: readonly Entry[]): Entry[] {
     const { chunk, origin } = entry
     const lane = isGuest(origin) ? undefined : `${origin.runId} ${origin.lane}`
     const target = targetOf(chunk, origin as Partial<WriterOrigin>)
-    const field = lane === undefined || entry.internal || entry.blobs ? undefined : deltaFieldOf(chunk)
+    const field = !lane || entry.internal || entry.blobs ? undefined : deltaFieldOf(chunk)
 
-    const other = target === undefined ? undefined : laneOf.get(target)
-    if (other !== undefined && other !== lane) close(other)
-    if (BARRIERS.has(chunk.type)) for (const key of byLane.keys()) close(key)
+    const other = target && laneOf.get(target)
+    if (other && other !== lane) close(other)
+    if (BOUNDARY_TYPES.has(chunk.type)) for (const key of byLane.keys()) close(key)
 
-    if (lane !== undefined) {
+    if (lane) {
       const open = byLane.get(lane)
       if (
-        open !== undefined &&
-        field !== undefined &&
+        open &&
+        field &&
         open.target === target &&
         sameFields(open.entry.origin, origin) &&
         sameFields(open.entry.chunk, chunk, [open.field])
@@ -92,9 +79,9 @@ export function coalesce(entries: readonly Entry[]): Entry[] {
         continue
       }
       close(lane)
-      if (target !== undefined) {
+      if (target) {
         laneOf.set(target, lane)
-        if (field !== undefined) {
+        if (field) {
           const added = [(chunk as unknown as DeltaFields)[field]]
           byLane.set(lane, { index: merged.length, target, entry, field, added })
         }

@@ -46,6 +46,7 @@ export interface GuestOrigin {
   lane?: string
 }
 
+/** The author of an entry: the writer of a run, or a guest. */
 export type Origin = WriterOrigin | GuestOrigin
 
 /** A reference to a large value that is stored as a blob. The chunk has `null` in its place. */

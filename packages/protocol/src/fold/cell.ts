@@ -1,5 +1,5 @@
 import type { LaneDraft } from '../lane/draft-tracker.ts'
-import type { Undo } from './view.ts'
+import type { DraftUndo } from './view.ts'
 
 /** The draft of a lane: the cells that it wrote to. */
 export type CellDraft = LaneDraft<Cell[]>
@@ -15,13 +15,13 @@ export abstract class Cell {
 
   /** Called before a lane writes a word. The first word since the last commit saves the inverse. */
   draft(by: CellDraft): void {
-    if (this.owner !== undefined) return
+    if (this.owner) return
     this.save()
-    this.own(by)
+    this.addTo(by)
   }
 
   /** Adds the cell to a draft. */
-  own(draft: CellDraft): void {
+  addTo(draft: CellDraft): void {
     this.owner = draft
     draft.kept.push(this)
   }
@@ -35,5 +35,5 @@ export abstract class Cell {
   /** Reverts the draft. */
   abstract undo(): void
   /** The data that `undo` needs, as part of the view. */
-  abstract inverse(): Undo
+  abstract inverse(): DraftUndo
 }

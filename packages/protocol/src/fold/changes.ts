@@ -31,7 +31,7 @@ export class Changes {
   /** Records that a message changed, and the part with that key. */
   note(id: string, key?: string): void {
     let keys = this.#messages.get(id)
-    if (keys === undefined) {
+    if (!keys) {
       keys = new Set()
       this.#messages.set(id, keys)
     }

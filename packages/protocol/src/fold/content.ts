@@ -17,7 +17,7 @@ import { MessageCell } from './message-cell.ts'
 import { deltaOf, isCall, keyOf, nextPart } from './next-part.ts'
 import { isSettled, type ToolChunk } from './next-tool.ts'
 import { ObjectCell } from './object-cell.ts'
-import { type AnyPart, isText, isTool, PartCell } from './part-cell.ts'
+import { type AnyPart, isText, isTool, type PartCell } from './part-cell.ts'
 import type { Draft, Message, Pending, StructuredObject, ToolPart, View } from './view.ts'
 
 /** Why a write was dropped. */
@@ -33,6 +33,9 @@ interface MessageOrder {
   readonly cells: readonly MessageCell[]
   readonly ids: readonly string[]
 }
+
+/** The cells that a draft holds. */
+type AnyCell = PartCell | ObjectCell
 
 type ContentView = Pick<View, 'messages' | 'structured' | 'drafts' | 'state' | 'output'>
 
@@ -64,13 +67,12 @@ export class FoldContent {
 
   /** Applies a chunk of a writer, or a tool chunk of a guest. Returns a refusal if it is not valid in the current state. */
   write(entry: Entry, chunk: Chunk, writer: Writer | undefined): DropReason | undefined {
-    for (const draft of this.#drafts.apply(entry)) {
-      if (chunk.type === 'step-discarded') this.#discard(draft)
-      else this.#commit(draft)
-    }
+    const { sealed, discarded } = this.#drafts.apply(entry)
+    for (const draft of sealed) this.#commit(draft)
+    if (discarded) this.#discard(discarded)
     const draft = writer && this.#drafts.get(writer.origin)
     if (isCall(chunk)) return this.#writeCall(entry, chunk, writer, draft)
-    if (writer === undefined) return undefined
+    if (!writer) return undefined
     const { origin } = writer
     switch (chunk.type) {
       case 'message':
@@ -134,12 +136,12 @@ export class FoldContent {
     const old = delta === undefined || 'providerMetadata' in chunk ? known?.read() : known?.part
     const part = nextPart(old, entry, key)
     if (known?.owner && !isWord(chunk)) known.revise(before => nextPart(before, entry, key))
-    if (part === undefined) return 'out-of-order'
+    if (!part) return 'out-of-order'
     const cell = known ?? (writer && this.#add(part, writer))
-    if (cell === undefined) return 'refused'
+    if (!cell) return 'refused'
     if (draft && isWord(chunk)) {
       if (known) cell.draft(draft)
-      else cell.own(draft)
+      else cell.addTo(draft)
     }
     if (part !== old && known) cell.set(part)
     if (delta !== undefined) {
@@ -245,20 +247,20 @@ export class FoldContent {
   }
 
   #commit({ kept }: CellDraft): void {
-    for (const cell of kept) {
+    for (const cell of kept as AnyCell[]) {
       cell.commit()
       if (cell instanceof ObjectCell) this.#objectChanged(cell)
       // A committed tool call may now be pending.
-      else if (cell instanceof PartCell && isTool(cell.part)) cell.message.changed(cell)
+      else if (isTool(cell.part)) cell.message.changed(cell)
     }
   }
 
   #discard({ kept }: CellDraft): void {
     const messages = new Set<MessageCell>()
-    for (const cell of kept.reverse()) {
+    for (const cell of kept.reverse() as AnyCell[]) {
       cell.undo()
       if (cell instanceof ObjectCell) this.#objectChanged(cell)
-      else if (cell instanceof PartCell) {
+      else {
         messages.add(cell.message)
         if (isTool(cell.part)) this.#track(cell)
       }

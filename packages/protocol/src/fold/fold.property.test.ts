@@ -65,10 +65,10 @@ describe('the fold', () => {
         for (const entry of log) {
           fold.apply([entry])
           const { messages, order } = fold.takeChanges()
-          const told = new Set([...messages].flatMap(([id, keys]) => [...keys].map(key => `${id} ${key}`)))
+          const changedKeys = new Set([...messages].flatMap(([id, keys]) => [...keys].map(key => `${id} ${key}`)))
           const now = parts()
           for (const [key, part] of now) {
-            if (before.get(key) !== part) expect(told).toContain(key)
+            if (before.get(key) !== part) expect(changedKeys).toContain(key)
             if (before.has(key) && texts.get(key) !== JSON.stringify(part)) expect(before.get(key)).not.toBe(part)
           }
           for (const id of fold.messageIds) expect(fold.message(id)).toBe(fold.message(id))

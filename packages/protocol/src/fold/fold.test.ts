@@ -7,14 +7,14 @@ import type { ToolPart, View } from './view.ts'
 
 describe('drafts', () => {
   test('law 3: a discard reverts only the words of its own lane', () => {
-    const { say, fold, parts } = writing()
-    say({ type: 'text-delta', id: '1', delta: 'kept' })
-    say(commit)
-    say({ type: 'text-delta', id: '1', delta: ' gone' })
-    say({ type: 'message-metadata', metadata: { draft: true } })
-    say({ type: 'structured-data', streamId: 's', dataType: 'd', kind: 'append', path: 'rows', items: [1] })
-    say({ type: 'data-x', id: 'x', data: 'other lane' }, TOOL)
-    say(discard)
+    const { write, fold, parts } = writing()
+    write({ type: 'text-delta', id: '1', delta: 'kept' })
+    write(commit)
+    write({ type: 'text-delta', id: '1', delta: ' gone' })
+    write({ type: 'message-metadata', metadata: { draft: true } })
+    write({ type: 'structured-data', streamId: 's', dataType: 'd', kind: 'append', path: 'rows', items: [1] })
+    write({ type: 'data-x', id: 'x', data: 'other lane' }, TOOL)
+    write(discard)
     expect(parts()).toMatchObject([{ text: 'kept', state: 'streaming' }, { data: 'other lane' }])
     expect(fold.message('r1::r1')?.metadata).toBeUndefined()
     expect(fold.view().structured).toEqual([])
@@ -22,43 +22,43 @@ describe('drafts', () => {
   })
 
   test('a value with a draft belongs to its lane until the commit', () => {
-    const { say, parts, reports } = writing()
-    say({ type: 'data-x', id: 'x', data: 1 })
-    say({ type: 'data-x', id: 'x', data: 2 }, TOOL)
+    const { write, parts, reports } = writing()
+    write({ type: 'data-x', id: 'x', data: 1 })
+    write({ type: 'data-x', id: 'x', data: 2 }, TOOL)
     expect(reports).toEqual(['foreign-draft'])
-    say(commit)
-    say({ type: 'data-x', id: 'x', data: 3 }, TOOL)
+    write(commit)
+    write({ type: 'data-x', id: 'x', data: 3 }, TOOL)
     expect(parts()).toMatchObject([{ data: 3 }])
   })
 
   test('a preliminary output is progress, and a discard reverts it', () => {
-    const { say, parts } = writing()
-    say({ type: 'tool-input-available', toolCallId: 'c1', toolName: 't', input: {} })
-    say(commit)
-    say({ type: 'tool-output-available', toolCallId: 'c1', output: '10%', preliminary: true }, TOOL)
+    const { write, parts } = writing()
+    write({ type: 'tool-input-available', toolCallId: 'c1', toolName: 't', input: {} })
+    write(commit)
+    write({ type: 'tool-output-available', toolCallId: 'c1', output: '10%', preliminary: true }, TOOL)
     expect(parts()).toMatchObject([{ state: 'input-available', progress: '10%' }])
     expect(parts()[0]).not.toHaveProperty('output')
-    say(discard, TOOL)
+    write(discard, TOOL)
     expect(parts()[0]).not.toHaveProperty('progress')
-    say({ type: 'tool-output-available', toolCallId: 'c1', output: 'done' }, TOOL)
-    say(commit, TOOL)
+    write({ type: 'tool-output-available', toolCallId: 'c1', output: 'done' }, TOOL)
+    write(commit, TOOL)
     expect(parts()).toMatchObject([{ state: 'output-available', output: 'done' }])
   })
 
   test('the inverse of a text is a length, never a copy', () => {
-    const { say, fold } = writing()
-    say({ type: 'text-delta', id: '1', delta: 'a long text' })
-    say(commit)
-    say({ type: 'text-delta', id: '1', delta: ' and more' })
+    const { write, fold } = writing()
+    write({ type: 'text-delta', id: '1', delta: 'a long text' })
+    write(commit)
+    write({ type: 'text-delta', id: '1', delta: ' and more' })
     expect(fold.view().drafts).toMatchObject([{ undo: [{ message: 'r1::r1', key: 'text:1', length: 11 }] }])
     expect(JSON.stringify(fold.view().drafts)).not.toContain('a long text')
   })
 
   test('usage never decreases: discarded attempts are counted, also separately', () => {
-    const { say, fold } = writing()
-    say({ type: 'step-finish', usage: { inputTokens: 10, outputTokens: 2 } })
-    say({ type: 'step-discarded', reason: 'retry', usage: { inputTokens: 10, outputTokens: 2 } })
-    say({ type: 'step-finish', usage: { inputTokens: 10, outputTokens: 5, cachedTokens: 8 } })
+    const { write, fold } = writing()
+    write({ type: 'step-finish', usage: { inputTokens: 10, outputTokens: 2 } })
+    write({ type: 'step-discarded', reason: 'retry', usage: { inputTokens: 10, outputTokens: 2 } })
+    write({ type: 'step-finish', usage: { inputTokens: 10, outputTokens: 5, cachedTokens: 8 } })
     const { runs, usage } = fold.view()
     expect(usage).toEqual({ inputTokens: 20, outputTokens: 7, cachedTokens: 8 })
     expect(runs).toMatchObject([{ usage, discarded: { inputTokens: 10, outputTokens: 2 } }])
@@ -67,35 +67,41 @@ describe('drafts', () => {
 
 describe('pendings', () => {
   test('a client tool is pending once it is committed, an approval once it is requested; answers settle them', () => {
-    const { say, fold } = writing()
+    const { write, fold } = writing()
     const kinds = () => fold.pendings.map(pending => `${pending.kind} ${pending.id}`)
-    say({ type: 'tool-input-available', toolCallId: 'c1', toolName: 'pick', input: {}, executor: 'client' })
-    say({ type: 'tool-input-available', toolCallId: 'c2', toolName: 'send', input: { to: 'bob' }, executor: 'server' })
+    write({ type: 'tool-input-available', toolCallId: 'c1', toolName: 'pick', input: {}, executor: 'client' })
+    write({
+      type: 'tool-input-available',
+      toolCallId: 'c2',
+      toolName: 'send',
+      input: { to: 'bob' },
+      executor: 'server',
+    })
     expect(kinds()).toEqual([])
-    say({ type: 'tool-approval-request', toolCallId: 'c2', approvalId: 'r1::c2', input: { to: 'bob' } })
-    say({ type: 'interrupt', interruptId: 'i1', input: { kind: 'text', question: 'Why?' } })
-    say(commit)
+    write({ type: 'tool-approval-request', toolCallId: 'c2', approvalId: 'r1::c2', input: { to: 'bob' } })
+    write({ type: 'interrupt', interruptId: 'i1', input: { kind: 'text', question: 'Why?' } })
+    write(commit)
     expect(kinds()).toEqual(['client-tool c1', 'approval r1::c2', 'interrupt i1'])
-    say({ type: 'tool-output-available', toolCallId: 'c1', output: 1 }, ADA)
-    say({ type: 'tool-approval-response', toolCallId: 'c2', approvalId: 'r1::c2', approved: true }, ADA)
-    say({ type: 'interrupt-response', interruptId: 'i1', response: 'because' }, ADA)
+    write({ type: 'tool-output-available', toolCallId: 'c1', output: 1 }, ADA)
+    write({ type: 'tool-approval-response', toolCallId: 'c2', approvalId: 'r1::c2', approved: true }, ADA)
+    write({ type: 'interrupt-response', interruptId: 'i1', response: 'because' }, ADA)
     expect(kinds()).toEqual([])
     expect(fold.view().interrupts).toMatchObject([{ status: 'answered', response: 'because' }])
   })
 
   test('drops a second answer', () => {
-    const { say, fold, reports } = writing()
-    say({ type: 'interrupt', interruptId: 'i1', input: { kind: 'text' } })
-    say({ type: 'interrupt-response', interruptId: 'i1', response: 1 }, ADA)
-    say({ type: 'interrupt-response', interruptId: 'i1', response: 2 }, ADA)
+    const { write, fold, reports } = writing()
+    write({ type: 'interrupt', interruptId: 'i1', input: { kind: 'text' } })
+    write({ type: 'interrupt-response', interruptId: 'i1', response: 1 }, ADA)
+    write({ type: 'interrupt-response', interruptId: 'i1', response: 2 }, ADA)
     expect(reports).toEqual(['refused'])
     expect(fold.view().interrupts).toMatchObject([{ response: 1 }])
   })
 
   test('the end of the run voids open pendings', () => {
-    const { say, fold } = writing()
-    say({ type: 'interrupt', interruptId: 'i1', input: { kind: 'text' } })
-    say({ type: 'run-finished', status: 'aborted' })
+    const { write, fold } = writing()
+    write({ type: 'interrupt', interruptId: 'i1', input: { kind: 'text' } })
+    write({ type: 'run-finished', status: 'aborted' })
     expect(fold.pendings).toEqual([])
     expect(fold.view().interrupts).toMatchObject([{ status: 'void' }])
   })
@@ -103,26 +109,26 @@ describe('pendings', () => {
 
 describe('runs and requests', () => {
   test('a request waits until its run starts; a stop withdraws a waiting request and marks an open run', () => {
-    const { say, fold, reports } = writing()
-    say({ type: 'run-requested', runId: 'r1', program: 'agent:a@1' }, { guest: 'ada' })
-    say({ type: 'run-requested', runId: 'r2', program: 'agent:a@1' }, { guest: 'ada' })
+    const { write, fold, reports } = writing()
+    write({ type: 'run-requested', runId: 'r1', program: 'agent:a@1' }, { guest: 'ada' })
+    write({ type: 'run-requested', runId: 'r2', program: 'agent:a@1' }, { guest: 'ada' })
     expect(fold.view().requests.map(request => request.status)).toEqual(['waiting', 'waiting'])
-    say({ type: 'run-started', program: 'agent:a@1' })
-    say({ type: 'stop-requested', runId: 'r2' }, { guest: 'ada' })
-    say({ type: 'stop-requested', runId: 'r1' }, { guest: 'ada' })
-    say({ type: 'stop-requested', runId: 'r9' }, { guest: 'ada' })
+    write({ type: 'run-started', program: 'agent:a@1' })
+    write({ type: 'stop-requested', runId: 'r2' }, { guest: 'ada' })
+    write({ type: 'stop-requested', runId: 'r1' }, { guest: 'ada' })
+    write({ type: 'stop-requested', runId: 'r9' }, { guest: 'ada' })
     expect(fold.view().requests.map(request => request.status)).toEqual(['started', 'removed'])
     expect(fold.view().runs).toMatchObject([{ runId: 'r1', program: 'agent:a@1', stopRequested: true }])
     expect(reports).toEqual(['refused'])
   })
 
   test('a paused run has `awaits` until it continues', () => {
-    const { say, fold } = writing()
-    say({ type: 'run-paused', reason: 'people', awaits: [{ kind: 'interrupt', id: 'i1' }] })
+    const { write, fold } = writing()
+    write({ type: 'run-paused', reason: 'people', awaits: [{ kind: 'interrupt', id: 'i1' }] })
     expect(fold.view().runs).toMatchObject([{ status: 'paused', awaits: [{ id: 'i1' }] }])
-    say({ type: 'stop-requested', runId: 'r1' }, ADA)
+    write({ type: 'stop-requested', runId: 'r1' }, ADA)
     expect(fold.view().runs).toMatchObject([{ reason: 'people', awaits: [{ id: 'i1' }], stopRequested: true }])
-    say({ type: 'run-resumed', mode: 'continue' })
+    write({ type: 'run-resumed', mode: 'continue' })
     expect(fold.view().runs[0]).toMatchObject({ status: 'running' })
     expect(fold.view().runs[0]).not.toHaveProperty('awaits')
     expect(fold.view().runs[0]).not.toHaveProperty('reason')
@@ -151,9 +157,9 @@ describe('views', () => {
   })
 
   test('state: patches apply completely or not at all', () => {
-    const { say, fold, reports } = writing()
-    say({ type: 'state-patch', patches: [{ op: 'add', path: '/n', value: 1 }] })
-    say({
+    const { write, fold, reports } = writing()
+    write({ type: 'state-patch', patches: [{ op: 'add', path: '/n', value: 1 }] })
+    write({
       type: 'state-patch',
       patches: [
         { op: 'add', path: '/m', value: 2 },
@@ -162,14 +168,14 @@ describe('views', () => {
     })
     expect(fold.view().state).toEqual({ n: 1 })
     expect(reports).toEqual(['refused'])
-    say({ type: 'state-snapshot', state: { fresh: true } })
-    say({ type: 'output', output: 42 })
+    write({ type: 'state-snapshot', state: { fresh: true } })
+    write({ type: 'output', output: 42 })
     expect(fold.view()).toMatchObject({ state: { fresh: true }, output: 42 })
   })
 
   test('blob references are kept on the object with the value', () => {
-    const { say, fold, log } = writing()
-    say({ type: 'tool-input-available', toolCallId: 'c1', toolName: 't', input: {} })
+    const { write, fold, log } = writing()
+    write({ type: 'tool-input-available', toolCallId: 'c1', toolName: 't', input: {} })
     const blobs = { '/output': { hash: 'sha256-x', bytes: 9 } }
     const origin = MAIN
     const more: Entry[] = [
@@ -200,34 +206,34 @@ describe('views', () => {
   })
 
   test('law 10: internal entries fold only into view.internal, and discards apply to them', () => {
-    const { say, fold } = writing()
-    say({ type: 'run-context', context: { tenant: 't1' } }, MAIN, true)
-    say({ type: 'hook-completed', hookId: 'h1', hook: 'useStep', result: 1 }, MAIN, true)
-    say({ type: 'text-delta', id: '1', delta: 'secret' }, MAIN, true)
+    const { write, fold } = writing()
+    write({ type: 'run-context', context: { tenant: 't1' } }, MAIN, true)
+    write({ type: 'hook-completed', hookId: 'h1', hook: 'useStep', result: 1 }, MAIN, true)
+    write({ type: 'text-delta', id: '1', delta: 'secret' }, MAIN, true)
     const { internal, ...open } = fold.view()
     expect(JSON.stringify(open)).not.toMatch(/t1|h1|secret/)
     expect(internal?.runs).toMatchObject([{ context: { tenant: 't1' } }])
     expect(internal?.hooks).toMatchObject([{ runId: 'r1', hookId: 'h1', result: 1 }])
     expect(internal?.messages).toMatchObject([{ parts: [{ text: 'secret' }] }])
-    say(discard)
+    write(discard)
     expect(fold.view().internal?.messages).toEqual([])
   })
 
   test('law 10: internal entries of guests change nothing and are not reported', () => {
-    const { say, fold, reports } = writing()
-    say({ type: 'run-requested', runId: 'r1', program: 'agent:a@1', resume: { runId: 'r0', mode: 'continue' } }, ADA)
-    const asked = fold.view()
-    expect(asked.requests).toMatchObject([{ runId: 'r1', resume: { runId: 'r0' }, status: 'waiting' }])
-    say({ type: 'run-context', context: { tenant: 't1' } }, ADA, true)
-    expect({ ...fold.view(), head: 1 }).toEqual(asked)
+    const { write, fold, reports } = writing()
+    write({ type: 'run-requested', runId: 'r1', program: 'agent:a@1', resume: { runId: 'r0', mode: 'continue' } }, ADA)
+    const before = fold.view()
+    expect(before.requests).toMatchObject([{ runId: 'r1', resume: { runId: 'r0' }, status: 'waiting' }])
+    write({ type: 'run-context', context: { tenant: 't1' } }, ADA, true)
+    expect({ ...fold.view(), head: 1 }).toEqual(before)
     expect(reports).toEqual([])
     // As a public entry it is refused.
-    say({ type: 'run-context', context: { tenant: 'mallory' } }, ADA)
-    expect({ ...fold.view(), head: 1 }).toEqual(asked)
+    write({ type: 'run-context', context: { tenant: 'mallory' } }, ADA)
+    expect({ ...fold.view(), head: 1 }).toEqual(before)
     expect(reports).toEqual(['refused'])
-    say({ type: 'run-started', program: 'agent:a@1', resumes: 'r0' })
-    say({ type: 'run-resumed', mode: 'continue', fromCheckpointId: 'cp', fromStepCount: 1 })
-    say({ type: 'run-context', context: { tenant: 't1' } }, MAIN, true)
+    write({ type: 'run-started', program: 'agent:a@1', resumes: 'r0' })
+    write({ type: 'run-resumed', mode: 'continue', fromCheckpointId: 'cp', fromStepCount: 1 })
+    write({ type: 'run-context', context: { tenant: 't1' } }, MAIN, true)
     const { internal, ...open } = fold.view()
     expect(open.runs).toMatchObject([{ runId: 'r1', resumes: 'r0', status: 'running', at: 4 }])
     expect(JSON.stringify(open)).not.toContain('t1')
@@ -238,14 +244,14 @@ describe('views', () => {
   test('run-notified changes nothing and is not reported', () => {
     const notified = { type: 'run-notified', runId: 'r1', notifyBy: 9 } as const
     const shown = [true, false].map(isTold => {
-      const { say, fold, reports } = writing()
-      say({ type: 'run-started', program: 'agent:a@1' })
-      say({ type: 'run-paused', awaits: [], notifyBy: 9 })
-      if (isTold) for (const internal of [true, undefined] as const) say(notified, ADA, internal)
+      const { write, fold, reports } = writing()
+      write({ type: 'run-started', program: 'agent:a@1' })
+      write({ type: 'run-paused', awaits: [], notifyBy: 9 })
+      if (isTold) for (const internal of [true, undefined] as const) write(notified, ADA, internal)
       expect(fold.view()).not.toHaveProperty('internal')
       fold.takeChanges()
-      say({ type: 'run-finished', status: 'completed', notifyBy: 19 })
-      if (isTold) say({ ...notified, notifyBy: 19, until: 29 }, ADA, true)
+      write({ type: 'run-finished', status: 'completed', notifyBy: 19 })
+      if (isTold) write({ ...notified, notifyBy: 19, until: 29 }, ADA, true)
       expect(reports).toEqual([])
       const { head, runs, ...rest } = fold.view()
       return { ...rest, runs: runs.map(({ finishedAt, ...run }) => run) }
@@ -255,15 +261,15 @@ describe('views', () => {
 
   test('session info and last lines are not part of the view', () => {
     const shown = [true, false].map(isSaid => {
-      const { say, fold, reports } = writing()
+      const { write, fold, reports } = writing()
       const line = isSaid && { line: 'So it is.' }
-      say({ type: 'run-started', program: 'agent:a@1' })
-      if (isSaid) say({ type: 'session-info', title: 'A walk', metadata: { pinned: true } }, ADA)
-      say({ type: 'run-paused', awaits: [], ...line })
+      write({ type: 'run-started', program: 'agent:a@1' })
+      if (isSaid) write({ type: 'session-info', title: 'A walk', metadata: { pinned: true } }, ADA)
+      write({ type: 'run-paused', awaits: [], ...line })
       fold.takeChanges()
-      if (isSaid) say({ type: 'session-info', title: 'A long walk' }, ADA)
+      if (isSaid) write({ type: 'session-info', title: 'A long walk' }, ADA)
       expect(fold.takeChanges().ledger).toBe(false)
-      say({ type: 'run-finished', status: 'completed', ...line })
+      write({ type: 'run-finished', status: 'completed', ...line })
       expect(reports).toEqual([])
       const { head, runs, ...rest } = fold.view()
       return { ...rest, runs: runs.map(({ finishedAt, ...run }) => run) }
@@ -272,39 +278,39 @@ describe('views', () => {
   })
 
   test('counts takeovers since the last commit of any lane, and reports the change', () => {
-    const { say, fold } = writing()
+    const { write, fold } = writing()
     const takeovers = () => {
       const { ledger } = fold.takeChanges()
       expect(Fold.from(fold.view()).view()).toEqual(fold.view())
       return [fold.view().runs[0]?.takeovers, ledger]
     }
-    say({ type: 'run-started', program: 'agent:a@1' })
-    say(commit)
+    write({ type: 'run-started', program: 'agent:a@1' })
+    write(commit)
     fold.takeChanges()
-    say({ type: 'executor-superseded' })
+    write({ type: 'executor-superseded' })
     expect(takeovers()).toEqual([1, true])
-    say({ type: 'text-delta', id: '1', delta: 'a' })
+    write({ type: 'text-delta', id: '1', delta: 'a' })
     expect(takeovers()).toEqual([1, false])
-    say(discard)
-    say({ type: 'executor-superseded' })
+    write(discard)
+    write({ type: 'executor-superseded' })
     expect(takeovers()).toEqual([2, true])
-    say(commit, TOOL)
+    write(commit, TOOL)
     expect(takeovers()).toEqual([undefined, true])
     expect(fold.view().runs[0]).not.toHaveProperty('takeovers')
-    say(commit)
+    write(commit)
     expect(takeovers()).toEqual([undefined, false])
-    say({ type: 'executor-superseded' })
-    say({ type: 'run-finished', status: 'failed' })
+    write({ type: 'executor-superseded' })
+    write({ type: 'run-finished', status: 'failed' })
     expect(takeovers()).toEqual([1, true])
   })
 
   test('the position of a run is its `run-started`, regardless of the start of its batch', () => {
-    const { say, log } = writing()
-    say({ type: 'run-started', program: 'agent:a@1' })
-    say({ type: 'run-finished', status: 'completed' })
+    const { write, log } = writing()
+    write({ type: 'run-started', program: 'agent:a@1' })
+    write({ type: 'run-finished', status: 'completed' })
     const next = { ...MAIN, runId: 'r2', agentId: 'r2' }
-    say({ type: 'rewind', toSequence: 0, reason: 'retry' }, next)
-    say({ type: 'run-started', program: 'agent:a@1' }, next)
+    write({ type: 'rewind', toSequence: 0, reason: 'retry' }, next)
+    write({ type: 'run-started', program: 'agent:a@1' }, next)
     expect(foldLog(log).view().runs).toMatchObject([
       { runId: 'r1', at: 1 },
       { runId: 'r2', at: 4, startedAt: 1003 },
@@ -312,26 +318,26 @@ describe('views', () => {
   })
 
   test('partial tool input: complete values are shared between reads, never copied', () => {
-    const { say, fold } = writing()
-    say({ type: 'tool-input-start', toolCallId: 'c1', toolName: 't' })
-    say({ type: 'tool-input-delta', toolCallId: 'c1', delta: '{"rows":[{"a":1},{"b"' })
+    const { write, fold } = writing()
+    write({ type: 'tool-input-start', toolCallId: 'c1', toolName: 't' })
+    write({ type: 'tool-input-delta', toolCallId: 'c1', delta: '{"rows":[{"a":1},{"b"' })
     const input = () => (fold.part('r1::r1', 'tool:c1') as ToolPart).input as { rows: unknown[] }
     const first = input()
     expect(first).toEqual({ rows: [{ a: 1 }, {}] })
-    say({ type: 'tool-input-delta', toolCallId: 'c1', delta: ':2}' })
+    write({ type: 'tool-input-delta', toolCallId: 'c1', delta: ':2}' })
     expect(input()).toEqual({ rows: [{ a: 1 }, { b: 2 }] })
     expect(first).toEqual({ rows: [{ a: 1 }, {}] })
     expect(input().rows[0]).toBe(first.rows[0])
   })
 
   test('at a rewind the fold stops, returns a refold, and continues from it', () => {
-    const { say, log } = writing()
-    say({ type: 'run-started', program: 'agent:a@1' })
-    say({ type: 'text-delta', id: '1', delta: 'first try' })
-    say({ type: 'run-finished', status: 'completed' })
+    const { write, log } = writing()
+    write({ type: 'run-started', program: 'agent:a@1' })
+    write({ type: 'text-delta', id: '1', delta: 'first try' })
+    write({ type: 'run-finished', status: 'completed' })
     const next = { ...MAIN, runId: 'r2', agentId: 'r2' }
-    say({ type: 'rewind', toSequence: 1, reason: 'regenerate' }, next)
-    say({ type: 'text-delta', id: '1', delta: 'second try' }, next)
+    write({ type: 'rewind', toSequence: 1, reason: 'regenerate' }, next)
+    write({ type: 'text-delta', id: '1', delta: 'second try' }, next)
     const fold = new Fold()
     const refold = fold.apply(log, 9)
     expect(refold).toEqual({ toSequence: 1, rest: [log[4]], through: 9 })

@@ -1,5 +1,5 @@
 import { catalogue, isGuestChunk } from '../catalogue/catalogue.ts'
-import type { Chunk, DataChunk } from '../catalogue/chunk.ts'
+import type { DataChunk } from '../catalogue/chunk.ts'
 import { isData } from '../catalogue/guards.ts'
 import { type Entry, isGuest, type Origin } from '../entry/entry.ts'
 import { mismatch } from '../error/protocol-error.ts'
@@ -26,14 +26,15 @@ import {
  * ended. `foreign-draft`: another lane has a draft on its target. `out-of-order`: its target does not exist or is not in a state for it.
  * `refused`: it is not valid for its target or author.
  */
-export interface Report {
+export interface FoldReport {
   readonly code: 'repeated' | 'after-end' | DropReason
   readonly entry: Entry
 }
 
+/** Options of a fold. */
 export interface FoldOptions {
   /** Called with every entry that broke the protocol and was dropped. */
-  onReport?(report: Report): void
+  onReport?(report: FoldReport): void
   /** Called with transient data, which is not part of the view. */
   onTransient?(entry: Entry<DataChunk>): void
 }
@@ -113,7 +114,7 @@ export class Fold {
       if (!this.#advance(entry)) continue
       const { growing } = this.#content
       // The hot path: the writer of the last entry appends to the same part.
-      if (growing !== undefined && chunk.type === growing.deltaType && this.#isNextDelta(entry, growing)) {
+      if (chunk.type === growing?.deltaType && this.#isNextDelta(entry, growing)) {
         growing.push((chunk as { delta: string }).delta)
         continue
       }
@@ -122,7 +123,7 @@ export class Fold {
         this.#changes.ledger = true
         return { toSequence, rest: entries.slice(i + 1), through }
       }
-      this.#fold(entry, chunk, true)
+      this.#fold(entry, true)
     }
     if (through > this.#head) this.#head = through
     const thrown = this.#thrown
@@ -149,7 +150,7 @@ export class Fold {
 
   #isWriter(origin: Origin): boolean {
     const last = this.#writer?.origin
-    return last !== undefined && !isGuest(origin) && isSameLane(origin, last)
+    return !!last && !isGuest(origin) && isSameLane(origin, last)
   }
 
   /** Replaces the content with that of a fold of an earlier part of the log, which must not be used after that. Keeps the ledger. */
@@ -169,16 +170,16 @@ export class Fold {
     this.#writer = undefined
     this.#internal?.skip([])
     for (const entry of entries) {
-      if (this.#advance(entry)) this.#fold(entry, entry.chunk, false)
+      if (this.#advance(entry)) this.#fold(entry, false)
     }
     // The remaining messages show how their runs ended.
     for (const message of open) message.changed()
     this.#changes.all = true
   }
 
-  #fold(entry: Entry, chunk: Chunk, withContent: boolean): undefined {
+  #fold(entry: Entry, withContent: boolean): undefined {
     const { internal, ...open } = entry
-    const { origin } = entry
+    const { origin, chunk } = entry
     let writer: Writer | undefined
     if (isGuest(origin)) {
       // Internal entries of guests are the server's own records and not part of the view.
@@ -215,7 +216,7 @@ export class Fold {
   }
 
   #foldInternal(internal: Fold, entry: Entry, withContent: boolean): void {
-    internal.#fold(entry, entry.chunk, withContent)
+    internal.#fold(entry, withContent)
     // `apply` is never called on the internal fold, so its handler errors are thrown here.
     this.#thrown ??= internal.#thrown
     internal.#thrown = undefined
@@ -229,7 +230,7 @@ export class Fold {
     }
   }
 
-  #report(entry: Entry, code: Report['code']): undefined {
+  #report(entry: Entry, code: FoldReport['code']): undefined {
     this.#callHandler(() => this.#options.onReport?.({ code, entry }))
   }
 

@@ -13,34 +13,34 @@ const call: Chunk = { type: 'tool-input-available', toolCallId: 'c1', toolName: 
 
 describe('fields that are not in the table', () => {
   test('a `delta` field counts only in delta chunks', () => {
-    const { say, parts, reports } = writing()
-    say(odd({ type: 'data-x', data: 1, delta: 'no' }))
-    say(odd({ type: 'text-start', id: '1', delta: {} }))
-    say(odd({ ...call, delta: 'no' }))
-    say(odd({ type: 'message-metadata', metadata: {}, delta: 'no' }))
-    say(odd({ type: 'file', url: '', mediaType: 'a/b', delta: 'no' }))
+    const { write, parts, reports } = writing()
+    write(odd({ type: 'data-x', data: 1, delta: 'no' }))
+    write(odd({ type: 'text-start', id: '1', delta: {} }))
+    write(odd({ ...call, delta: 'no' }))
+    write(odd({ type: 'message-metadata', metadata: {}, delta: 'no' }))
+    write(odd({ type: 'file', url: '', mediaType: 'a/b', delta: 'no' }))
     expect(reports).toEqual([])
     expect(parts().map(part => part.type)).toEqual(['data-x', 'text', 'tool', 'file'])
     expect(parts()[1]).toMatchObject({ text: '' })
   })
 
   test('a tool call is identified only by its own id field', () => {
-    const { say, parts } = writing()
+    const { write, parts } = writing()
     const input = (toolCallId: string, delta: string, id?: string): Chunk =>
       odd({ type: 'tool-input-delta', toolCallId, delta, id })
-    say(input('c1', '[1'))
-    say(input('c2', '[2', 'c1'))
-    say(input('c2', ',3', 'c1'))
+    write(input('c1', '[1'))
+    write(input('c2', '[2', 'c1'))
+    write(input('c2', ',3', 'c1'))
     expect(parts()).toMatchObject([{ inputText: '[1' }, { inputText: '[2,3' }])
   })
 
   test('are ignored for runs and agents', () => {
-    const { say, fold } = writing()
-    say(odd({ type: 'run-started', program: 'p', runId: 'other', status: 'completed', usage: 3, agents: null }))
-    say(
+    const { write, fold } = writing()
+    write(odd({ type: 'run-started', program: 'p', runId: 'other', status: 'completed', usage: 3, agents: null }))
+    write(
       odd({ type: 'subagent-start', agentId: 'sub', agentType: 's', toolCallId: 'c', status: 'failed', parentId: 'x' }),
     )
-    say({ type: 'text-delta', id: '1', delta: 'a' }, CHILD)
+    write({ type: 'text-delta', id: '1', delta: 'a' }, CHILD)
     const { runs, agents } = fold.view()
     expect(runs).toEqual([
       { runId: 'r1', program: 'p', status: 'running', at: 1, startedAt: 1001, usage: {}, discarded: {} },
@@ -51,12 +51,12 @@ describe('fields that are not in the table', () => {
   })
 
   test('are ignored for requests, interrupts, messages and calls', () => {
-    const { say, fold, parts } = writing()
-    say(odd({ type: 'run-requested', runId: 'r9', program: 'p', status: 'started', reply: 1 }), ADA)
-    say(odd({ type: 'interrupt', interruptId: 'i', input: { kind: 'text' }, response: 'forged', status: 'answered' }))
-    say(odd({ type: 'message-metadata', metadata: { a: 1 }, finishReason: {}, aborted: true }))
-    say(odd({ type: 'file', url: '', mediaType: 'a/b', state: 'input-streaming' }))
-    say(odd({ type: 'tool-input-error', toolCallId: 'c', errorText: 'x', executor: 5, title: 6 }))
+    const { write, fold, parts } = writing()
+    write(odd({ type: 'run-requested', runId: 'r9', program: 'p', status: 'started', reply: 1 }), ADA)
+    write(odd({ type: 'interrupt', interruptId: 'i', input: { kind: 'text' }, response: 'forged', status: 'answered' }))
+    write(odd({ type: 'message-metadata', metadata: { a: 1 }, finishReason: {}, aborted: true }))
+    write(odd({ type: 'file', url: '', mediaType: 'a/b', state: 'input-streaming' }))
+    write(odd({ type: 'tool-input-error', toolCallId: 'c', errorText: 'x', executor: 5, title: 6 }))
     const { requests, interrupts, messages } = fold.view()
     expect(requests).toEqual([{ runId: 'r9', program: 'p', status: 'waiting', at: 1 }])
     expect(interrupts[0]).not.toHaveProperty('response')
@@ -67,7 +67,7 @@ describe('fields that are not in the table', () => {
   })
 
   test('law 9: values nested too deep are refused or kept whole, without other effects', () => {
-    const { say, parts, fold } = writing()
+    const { write, parts, fold } = writing()
     const deep = (n: number, open: string, inner: string, close: string) =>
       JSON.parse(open.repeat(n) + inner + close.repeat(n)) as Json
     const list = deep(20_000, '[', '', ']')
@@ -86,20 +86,20 @@ describe('fields that are not in the table', () => {
     fold.apply(chunks.map((chunk, i): Entry => ({ sequence: i + 1, timestamp: 0, origin: MAIN, chunk })))
     expect(fold.head).toBe(5)
     expect(parts()).toMatchObject([{ text: 'xy' }])
-    expect(say({ type: 'text-delta', id: '1', delta: '' }).view().state).toBeUndefined()
+    expect(write({ type: 'text-delta', id: '1', delta: '' }).view().state).toBeUndefined()
   })
 
   test('only usage counts in the table are summed', () => {
-    const { say, fold } = writing()
-    say(odd({ type: 'step-finish', usage: { inputTokens: 1, moonTokens: {} } }))
-    say(odd({ type: 'step-finish', usage: { inputTokens: 2, __proto__: 1 } }))
+    const { write, fold } = writing()
+    write(odd({ type: 'step-finish', usage: { inputTokens: 1, moonTokens: {} } }))
+    write(odd({ type: 'step-finish', usage: { inputTokens: 2, __proto__: 1 } }))
     expect(fold.view().usage).toEqual({ inputTokens: 3 })
   })
 
   test('only an entry has blob references, and only for its current value', () => {
-    const { say, fold, parts } = writing()
+    const { write, fold, parts } = writing()
     const forged = { '/url': { hash: 'SECRET', bytes: 1 } }
-    say(
+    write(
       odd({
         type: 'message',
         messageId: 'u',
@@ -107,8 +107,8 @@ describe('fields that are not in the table', () => {
         parts: [{ type: 'file', url: '', mediaType: 'a/b', blobs: forged }],
       }),
     )
-    say(odd({ type: 'data-x', data: 1, blobs: forged }))
-    say(call)
+    write(odd({ type: 'data-x', data: 1, blobs: forged }))
+    write(call)
     expect(JSON.stringify(fold.view())).not.toContain('SECRET')
     const put = (sequence: number, chunk: Chunk, hash?: string): Entry => ({
       sequence,
@@ -137,17 +137,17 @@ describe('guests', () => {
   } as unknown as Origin
 
   test('never write as an agent, for any origin', () => {
-    const { say, parts, reports } = writing()
-    say({ type: 'text-delta', id: '1', delta: 'a' })
-    say({ type: 'text-delta', id: '1', delta: 'FORGED' }, GUEST)
+    const { write, parts, reports } = writing()
+    write({ type: 'text-delta', id: '1', delta: 'a' })
+    write({ type: 'text-delta', id: '1', delta: 'FORGED' }, GUEST)
     expect(parts()).toMatchObject([{ text: 'a' }])
     expect(reports).toEqual(['refused'])
   })
 
   test('have all other chunks refused and reported', () => {
-    const { say, fold, parts, reports } = writing()
-    say(call)
-    say(commit)
+    const { write, fold, parts, reports } = writing()
+    write(call)
+    write(commit)
     const chunks: Chunk[] = [
       { type: 'tool-approval-request', toolCallId: 'c1', approvalId: 'a', input: { forged: true } },
       { type: 'state-snapshot', state: 1 },
@@ -156,27 +156,27 @@ describe('guests', () => {
       { type: 'checkpoint-created', checkpointId: 'x' },
       { type: 'interrupt', interruptId: 'i', input: { kind: 'text' } },
     ]
-    for (const chunk of chunks) say(chunk, GUEST)
+    for (const chunk of chunks) write(chunk, GUEST)
     expect(reports).toEqual(chunks.map(() => 'refused'))
     expect(parts()).toMatchObject([{ state: 'input-available', input: {} }])
     expect(fold.view()).toMatchObject({ interrupts: [], runs: [{ status: 'running' }] })
   })
 
   test('claim only client tools', () => {
-    const { say, parts, reports } = writing()
-    say({ ...call, executor: 'server' } as Chunk)
-    say(commit)
-    say({ type: 'tool-claimed', toolCallId: 'c1', until: 9 }, ADA)
+    const { write, parts, reports } = writing()
+    write({ ...call, executor: 'server' } as Chunk)
+    write(commit)
+    write({ type: 'tool-claimed', toolCallId: 'c1', until: 9 }, ADA)
     expect(reports).toEqual(['out-of-order'])
     expect(parts()[0]).not.toHaveProperty('claim')
   })
 
   test('an approved call cannot be denied', () => {
-    const { say, parts, reports } = writing()
-    say(call)
-    say({ type: 'tool-approval-request', toolCallId: 'c1', approvalId: 'a', input: {} })
-    say({ type: 'tool-approval-response', toolCallId: 'c1', approvalId: 'a', approved: true })
-    say({ type: 'tool-output-denied', toolCallId: 'c1' })
+    const { write, parts, reports } = writing()
+    write(call)
+    write({ type: 'tool-approval-request', toolCallId: 'c1', approvalId: 'a', input: {} })
+    write({ type: 'tool-approval-response', toolCallId: 'c1', approvalId: 'a', approved: true })
+    write({ type: 'tool-output-denied', toolCallId: 'c1' })
     expect(reports).toEqual(['out-of-order'])
     expect(parts()).toMatchObject([{ state: 'approval-responded' }])
   })
@@ -184,33 +184,33 @@ describe('guests', () => {
 
 describe('law 10: internal entries', () => {
   test('do not use the fast path of a public text', () => {
-    const { say, parts, fold } = writing()
-    say({ type: 'text-delta', id: '1', delta: 'a' })
-    say({ type: 'text-delta', id: '1', delta: 'SECRET' }, MAIN, true)
-    say({ type: 'text-delta', id: '1', delta: 'b' })
+    const { write, parts, fold } = writing()
+    write({ type: 'text-delta', id: '1', delta: 'a' })
+    write({ type: 'text-delta', id: '1', delta: 'SECRET' }, MAIN, true)
+    write({ type: 'text-delta', id: '1', delta: 'b' })
     expect(parts()).toMatchObject([{ text: 'ab' }])
     expect(fold.view().internal?.messages).toMatchObject([{ parts: [{ text: 'SECRET' }] }])
   })
 
   test('end with their run, and are never rewinds', () => {
-    const { say, fold, reports } = writing()
-    say({ type: 'text-delta', id: '1', delta: 'a' })
-    say({ type: 'rewind', toSequence: 0, reason: 'x' }, MAIN, true)
-    say({ type: 'run-finished', status: 'completed' })
-    say({ type: 'run-context', context: 1 }, MAIN, true)
+    const { write, fold, reports } = writing()
+    write({ type: 'text-delta', id: '1', delta: 'a' })
+    write({ type: 'rewind', toSequence: 0, reason: 'x' }, MAIN, true)
+    write({ type: 'run-finished', status: 'completed' })
+    write({ type: 'run-context', context: 1 }, MAIN, true)
     expect(reports).toEqual(['after-end'])
     expect(fold.message('r1::r1')?.parts).toHaveLength(1)
     expect(fold.view().internal?.runs ?? []).not.toContainEqual(expect.objectContaining({ status: 'running' }))
   })
 
   test('are rewound like public entries, in one pass or step by step', () => {
-    const { say, log } = writing()
-    say({ type: 'text-delta', id: '1', delta: 'kept' }, MAIN, true)
-    say(commit)
-    say({ type: 'text-delta', id: '2', delta: 'cut' }, MAIN, true)
-    say({ type: 'run-context', context: { tenant: 't1' } }, MAIN, true)
-    say({ type: 'run-finished', status: 'completed' })
-    say({ type: 'rewind', toSequence: 2, reason: 'x' }, { ...MAIN, runId: 'r2', agentId: 'r2' })
+    const { write, log } = writing()
+    write({ type: 'text-delta', id: '1', delta: 'kept' }, MAIN, true)
+    write(commit)
+    write({ type: 'text-delta', id: '2', delta: 'cut' }, MAIN, true)
+    write({ type: 'run-context', context: { tenant: 't1' } }, MAIN, true)
+    write({ type: 'run-finished', status: 'completed' })
+    write({ type: 'rewind', toSequence: 2, reason: 'x' }, { ...MAIN, runId: 'r2', agentId: 'r2' })
     const whole = foldLog(log).view()
     expect(whole.internal?.messages).toMatchObject([{ parts: [{ text: 'kept' }] }])
     expect(whole.internal?.runs).toMatchObject([{ runId: 'r1', context: { tenant: 't1' } }])
@@ -223,27 +223,27 @@ describe('law 10: internal entries', () => {
 
 describe('runs and their agents', () => {
   test('the root agent cannot end as a child, and no agent is its own parent', () => {
-    const { say, fold, reports } = writing()
+    const { write, fold, reports } = writing()
     const child = { agentId: 'r1', agentType: 'a', toolCallId: 'c' }
-    say({ type: 'subagent-start', ...child })
-    say({ type: 'subagent-end', ...child, status: 'completed' })
-    say({ type: 'subagent-start', agentId: 'sub', agentType: 's', toolCallId: 'c' }, CHILD)
+    write({ type: 'subagent-start', ...child })
+    write({ type: 'subagent-end', ...child, status: 'completed' })
+    write({ type: 'subagent-start', agentId: 'sub', agentType: 's', toolCallId: 'c' }, CHILD)
     expect(reports).toEqual(['refused', 'refused', 'refused'])
-    say({ type: 'subagent-end', agentId: 'sub', agentType: 's', toolCallId: 'c', status: 'completed' }, CHILD)
+    write({ type: 'subagent-end', agentId: 'sub', agentType: 's', toolCallId: 'c', status: 'completed' }, CHILD)
     expect(fold.view().agents).toMatchObject([{ agentId: 'sub', parentId: 'r1' }])
-    say({ type: 'run-finished', status: 'completed' })
+    write({ type: 'run-finished', status: 'completed' })
     expect(fold.view().runs).toMatchObject([{ status: 'completed' }])
   })
 
   test('drops a second start or end of an agent and a second interrupt with the same id', () => {
-    const { say, fold, reports } = writing()
+    const { write, fold, reports } = writing()
     const child = { agentId: 'sub', agentType: 's', toolCallId: 'c' }
-    say({ type: 'subagent-start', ...child })
-    say({ type: 'subagent-start', ...child, toolCallId: 'other' })
-    say({ type: 'subagent-end', ...child, status: 'completed' })
-    say({ type: 'subagent-end', ...child, status: 'failed' })
-    say({ type: 'interrupt', interruptId: 'i', input: { kind: 'text', question: 'first' } })
-    say({ type: 'interrupt', interruptId: 'i', input: { kind: 'text', question: 'second' } })
+    write({ type: 'subagent-start', ...child })
+    write({ type: 'subagent-start', ...child, toolCallId: 'other' })
+    write({ type: 'subagent-end', ...child, status: 'completed' })
+    write({ type: 'subagent-end', ...child, status: 'failed' })
+    write({ type: 'interrupt', interruptId: 'i', input: { kind: 'text', question: 'first' } })
+    write({ type: 'interrupt', interruptId: 'i', input: { kind: 'text', question: 'second' } })
     expect(reports).toEqual(['refused', 'refused', 'refused'])
     expect(fold.view()).toMatchObject({
       agents: [{ toolCallId: 'c', status: 'completed' }],
@@ -252,10 +252,10 @@ describe('runs and their agents', () => {
   })
 
   test('two agents with lanes of the same name have separate drafts', () => {
-    const { say, fold } = writing()
-    say({ type: 'text-delta', id: '1', delta: 'a' })
-    say({ type: 'text-delta', id: '1', delta: 'b' }, { ...CHILD, lane: MAIN.lane })
-    say(discard)
+    const { write, fold } = writing()
+    write({ type: 'text-delta', id: '1', delta: 'a' })
+    write({ type: 'text-delta', id: '1', delta: 'b' }, { ...CHILD, lane: MAIN.lane })
+    write(discard)
     expect(fold.messageIds).toEqual(['r1::sub'])
     const again = Fold.from(JSON.parse(JSON.stringify(fold.view())))
     again.apply([{ sequence: 9, timestamp: 0, origin: { ...CHILD, lane: MAIN.lane }, chunk: discard }])
@@ -263,17 +263,17 @@ describe('runs and their agents', () => {
   })
 
   test('an empty run id is a valid run id, and no user message belongs to it', () => {
-    const { say, fold } = writing()
-    say({ type: 'message', messageId: 'u', role: 'user', parts: [] })
-    say({ type: 'text-delta', id: '1', delta: 'a' }, { ...MAIN, runId: '' })
+    const { write, fold } = writing()
+    write({ type: 'message', messageId: 'u', role: 'user', parts: [] })
+    write({ type: 'text-delta', id: '1', delta: 'a' }, { ...MAIN, runId: '' })
     expect(fold.message('u')?.status).toBe('sent')
     expect(Fold.from(fold.view()).message('u')?.status).toBe('sent')
   })
 
   test('names that would be equal when joined are distinct', () => {
-    const { say, parts } = writing()
-    say({ type: 'data-a', id: 'b:c', data: 1 })
-    say({ type: 'data-a:b', id: 'c', data: 2 })
+    const { write, parts } = writing()
+    write({ type: 'data-a', id: 'b:c', data: 1 })
+    write({ type: 'data-a:b', id: 'c', data: 2 })
     expect(parts()).toMatchObject([{ data: 1 }, { data: 2 }])
   })
 })
@@ -290,10 +290,10 @@ describe('rewinds', () => {
     ['one to its own place', ...cut('r2', 3)],
     ['one to the future', ...cut('r2', 9)],
   ])('of %s remove nothing, in one pass or step by step', (_, chunk, origin) => {
-    const { say, log } = writing()
-    say({ type: 'text-delta', id: '1', delta: 'a' })
-    say({ type: 'run-finished', status: 'completed' })
-    say(chunk, origin)
+    const { write, log } = writing()
+    write({ type: 'text-delta', id: '1', delta: 'a' })
+    write({ type: 'run-finished', status: 'completed' })
+    write(chunk, origin)
     const fold = new Fold()
     expect(fold.apply(log)).toBeUndefined()
     expect(fold.messageIds).toEqual(['r1::r1'])
@@ -301,12 +301,12 @@ describe('rewinds', () => {
   })
 
   test('a log continues from a view, unless a rewind goes to before it', () => {
-    const { say, log } = writing()
-    say({ type: 'text-delta', id: '1', delta: 'a' })
-    say({ type: 'run-finished', status: 'completed' })
-    say({ type: 'text-delta', id: '1', delta: 'b' }, { ...MAIN, runId: 'r2', agentId: 'r2' })
-    say({ type: 'run-finished', status: 'completed' }, { ...MAIN, runId: 'r2', agentId: 'r2' })
-    say(...cut('r3', 2))
+    const { write, log } = writing()
+    write({ type: 'text-delta', id: '1', delta: 'a' })
+    write({ type: 'run-finished', status: 'completed' })
+    write({ type: 'text-delta', id: '1', delta: 'b' }, { ...MAIN, runId: 'r2', agentId: 'r2' })
+    write({ type: 'run-finished', status: 'completed' }, { ...MAIN, runId: 'r2', agentId: 'r2' })
+    write(...cut('r3', 2))
     const past = (n: number) => foldLog(log.slice(0, n)).view()
     expect(foldLog(log.slice(2), {}, past(2)).view()).toEqual(foldLog(log).view())
     expect(() => foldLog(log.slice(3), {}, past(3))).toThrow(
@@ -352,26 +352,26 @@ describe('handlers of internal entries', () => {
 
 describe('changes', () => {
   test('each kind of change is reported once', () => {
-    const { say, fold } = writing()
-    const told = (chunk: Chunk, origin?: Origin) => {
-      say(chunk, origin)
+    const { write, fold } = writing()
+    const apply = (chunk: Chunk, origin?: Origin) => {
+      write(chunk, origin)
       const { messages, structured, ...flags } = fold.takeChanges()
       const on = Object.entries(flags).flatMap(([name, is]) => (is ? [name] : []))
       return [...on, ...structured, ...messages.keys()]
     }
-    expect(told({ type: 'state-snapshot', state: 1 })).toEqual(['state', 'ledger'])
-    expect(told({ type: 'output', output: 1 })).toEqual(['output'])
-    expect(told({ type: 'status', message: 'x' })).toEqual(['ledger'])
-    expect(told({ type: 'structured-data', streamId: 's', dataType: 'd', kind: 'set', path: 'a', value: 1 })).toEqual([
+    expect(apply({ type: 'state-snapshot', state: 1 })).toEqual(['state', 'ledger'])
+    expect(apply({ type: 'output', output: 1 })).toEqual(['output'])
+    expect(apply({ type: 'status', message: 'x' })).toEqual(['ledger'])
+    expect(apply({ type: 'structured-data', streamId: 's', dataType: 'd', kind: 'set', path: 'a', value: 1 })).toEqual([
       's',
     ])
-    expect(told(discard)).toEqual(['ledger', 's'])
-    expect(told(call)).toEqual(['order', 'r1::r1'])
-    expect(told(commit)).toEqual(['r1::r1'])
+    expect(apply(discard)).toEqual(['ledger', 's'])
+    expect(apply(call)).toEqual(['order', 'r1::r1'])
+    expect(apply(commit)).toEqual(['r1::r1'])
     expect(fold.pendings).toHaveLength(1)
-    expect(told({ type: 'text-delta', id: '1', delta: 'a' }, TOOL)).toEqual(['r1::r1'])
-    expect(told({ type: 'text-delta', id: '1', delta: 'b' }, TOOL)).toEqual(['r1::r1'])
-    expect(told({ type: 'text-delta', id: '1', delta: '' }, TOOL)).toEqual([])
+    expect(apply({ type: 'text-delta', id: '1', delta: 'a' }, TOOL)).toEqual(['r1::r1'])
+    expect(apply({ type: 'text-delta', id: '1', delta: 'b' }, TOOL)).toEqual(['r1::r1'])
+    expect(apply({ type: 'text-delta', id: '1', delta: '' }, TOOL)).toEqual([])
     fold.adopt(new Fold())
     expect(fold.takeChanges().all).toBe(true)
     expect(fold.takeChanges().all).toBe(false)
@@ -384,9 +384,9 @@ describe('changes', () => {
   })
 
   test('a delta keeps its provider metadata, also in the middle of a text', () => {
-    const { say, parts } = writing()
-    say({ type: 'text-delta', id: '1', delta: 'a' })
-    say({ type: 'text-delta', id: '1', delta: 'b', providerMetadata: { p: 1 } })
+    const { write, parts } = writing()
+    write({ type: 'text-delta', id: '1', delta: 'a' })
+    write({ type: 'text-delta', id: '1', delta: 'b', providerMetadata: { p: 1 } })
     expect(parts()).toMatchObject([{ text: 'ab', providerMetadata: { p: 1 } }])
   })
 })

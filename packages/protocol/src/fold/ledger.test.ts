@@ -17,98 +17,98 @@ const shown = (view: View | undefined) => view?.hooks.map(({ runId, hookId, resu
 
 describe('hooks', () => {
   test('a later one with the same run and id replaces the earlier', () => {
-    const { say, fold } = writing()
-    say(hook('a', 1))
-    say(hook('b', 2))
-    say(hook('a', 3))
-    say(hook('b/x', 4))
-    say(hook('b/y', 5))
-    say(hook('b/x', 6))
-    say(hook('a', 7), OTHER)
+    const { write, fold } = writing()
+    write(hook('a', 1))
+    write(hook('b', 2))
+    write(hook('a', 3))
+    write(hook('b/x', 4))
+    write(hook('b/y', 5))
+    write(hook('b/x', 6))
+    write(hook('a', 7), OTHER)
     expect(shown(fold.view())).toEqual(['r1 a 3', 'r1 b 2', 'r1 b/x 6', 'r1 b/y 5', 'r2 a 7'])
   })
 
   test('one without a slash replaces all below it in its run', () => {
-    const { say, fold } = writing()
-    say(hook('a/1', 1))
-    say(hook('a/1/2', 2))
-    say(hook('ab/1', 3))
-    say(hook('a/1', 4), OTHER)
-    say(hook('a', 5))
+    const { write, fold } = writing()
+    write(hook('a/1', 1))
+    write(hook('a/1/2', 2))
+    write(hook('ab/1', 3))
+    write(hook('a/1', 4), OTHER)
+    write(hook('a', 5))
     expect(shown(fold.view())).toEqual(['r1 a 5', 'r1 ab/1 3', 'r2 a/1 4'])
     // Later hooks below it are kept beside it, until it is written again.
-    say(hook('a/2', 6))
+    write(hook('a/2', 6))
     expect(shown(fold.view())).toEqual(['r1 a 5', 'r1 a/2 6', 'r1 ab/1 3', 'r2 a/1 4'])
-    say(hook('a', 7))
+    write(hook('a', 7))
     expect(shown(fold.view())).toEqual(['r1 a 7', 'r1 ab/1 3', 'r2 a/1 4'])
   })
 
   test('one without a slash and without a result removes all below it and itself', () => {
-    const { say, fold } = writing()
-    say(hook('a/1', 1))
-    say(hook('a', 2))
-    say(hook('b/1', 3))
-    say(hook('a/1', 4), OTHER)
-    say(over('a'))
+    const { write, fold } = writing()
+    write(hook('a/1', 1))
+    write(hook('a', 2))
+    write(hook('b/1', 3))
+    write(hook('a/1', 4), OTHER)
+    write(over('a'))
     expect(shown(fold.view())).toEqual(['r1 b/1 3', 'r2 a/1 4'])
-    say(over('b'))
-    say(over('c'))
+    write(over('b'))
+    write(over('c'))
     expect(shown(fold.view())).toEqual(['r2 a/1 4'])
     // With a slash it is kept.
-    say(over('d/1'))
+    write(over('d/1'))
     expect(shown(fold.view())).toEqual(['r2 a/1 4', 'r1 d/1 undefined'])
   })
 
   test('one with a slash replaces only itself', () => {
-    const { say, fold } = writing()
-    say(hook('a/1/2', 1))
-    say(hook('a/1', 2))
-    say(hook('a/', 3))
+    const { write, fold } = writing()
+    write(hook('a/1/2', 1))
+    write(hook('a/1', 2))
+    write(hook('a/', 3))
     expect(shown(fold.view())).toEqual(['r1 a/1/2 1', 'r1 a/1 2', 'r1 a/ 3'])
   })
 
   test('are removed at the end of their run', () => {
-    const { say, fold, reports } = writing()
-    say(hook('a', 1))
-    say(hook('b/1', 2))
-    say(hook('a', 3), OTHER)
-    say(end)
+    const { write, fold, reports } = writing()
+    write(hook('a', 1))
+    write(hook('b/1', 2))
+    write(hook('a', 3), OTHER)
+    write(end)
     expect(shown(fold.view())).toEqual(['r2 a 3'])
-    say(hook('a', 4))
+    write(hook('a', 4))
     expect(shown(fold.view())).toEqual(['r2 a 3'])
     expect(reports).toEqual(['after-end'])
   })
 
   test('law 10: internal ones are removed at the public end of their run', () => {
-    const { say, fold } = writing()
-    say(hook('a/1', 1), MAIN, true)
-    say(hook('a', 2), MAIN, true)
-    say(hook('a', 3), OTHER, true)
-    say(hook('a', 4))
+    const { write, fold } = writing()
+    write(hook('a/1', 1), MAIN, true)
+    write(hook('a', 2), MAIN, true)
+    write(hook('a', 3), OTHER, true)
+    write(hook('a', 4))
     expect(shown(fold.view().internal)).toEqual(['r1 a 2', 'r2 a 3'])
-    say(end)
+    write(end)
     expect(shown(fold.view())).toEqual([])
     expect(shown(fold.view().internal)).toEqual(['r2 a 3'])
   })
 
   test('law 10: internal ones of a restored view are removed at the end of their run', () => {
-    const { say, fold, log } = writing()
-    say(hook('a/1', 1), MAIN, true)
+    const { write, fold, log } = writing()
+    write(hook('a/1', 1), MAIN, true)
     const restored = Fold.from(clone(fold.view()))
-    say(end)
+    write(end)
     restored.apply(log.slice(1))
     expect(shown(restored.view().internal)).toEqual([])
     expect(restored.view()).toEqual(fold.view())
   })
 
   test('do not change in an earlier view', () => {
-    const { say, fold } = writing()
-    say(hook('a/1', 1))
+    const { write, fold } = writing()
+    write(hook('a/1', 1))
     const before = fold.view()
     const text = JSON.stringify(before)
-    say(hook('a/1', 2))
-    say(hook('a', 3))
-    say(end)
+    write(hook('a/1', 2))
+    write(hook('a', 3))
+    write(end)
     expect(JSON.stringify(before)).toBe(text)
   })
 
@@ -138,7 +138,7 @@ describe('hooks of any log', () => {
     '__proto__',
     '__proto__/1',
   )
-  const said = fc.record({
+  const arbitraryEntry = fc.record({
     from: fc.constantFrom(0, 1, 3),
     chunk: fc.oneof(
       { weight: 12, arbitrary: fc.tuple(hookId, fc.nat(9)).map(([id, result]) => hook(id, result)) },
@@ -147,7 +147,7 @@ describe('hooks of any log', () => {
     ),
     internal: fc.boolean(),
   })
-  const logs = fc.array(said, { maxLength: 40, size: 'max' }).map(list =>
+  const logs = fc.array(arbitraryEntry, { maxLength: 40, size: 'max' }).map(list =>
     list.map(({ from, chunk, internal }, i): Entry => {
       const isHidden = internal && chunk.type === 'hook-completed'
       return { sequence: i + 1, timestamp: i, origin: WRITERS[from], chunk, ...(isHidden && { internal: true }) }

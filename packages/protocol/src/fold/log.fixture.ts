@@ -205,7 +205,7 @@ const guests = fc.oneof(
 
 type Item = readonly [from: number | 'guest', chunk: Chunk]
 
-const place = (items: readonly Item[]): Entry[] =>
+const numbered = (items: readonly Item[]): Entry[] =>
   items.map(([from, chunk], i) => ({
     sequence: i + 1,
     timestamp: 1000 + i,
@@ -244,7 +244,7 @@ export const anyLog: fc.Arbitrary<Entry[]> = fc
     items([...FAMILIES.toolWords, ...FAMILIES.toolFacts], 2, 40),
     items(FAMILIES.text, 3, 30, 12),
   )
-  .map(list => place([...START, ...list]))
+  .map(list => numbered([...START, ...list]))
 
 /** A commit: one batch of facts of a lane, ended by a checkpoint. */
 const batch = (facts: fc.Arbitrary<Chunk>[], from: fc.Arbitrary<number>): fc.Arbitrary<Item[]> =>
@@ -284,7 +284,7 @@ export const writtenLog: fc.Arbitrary<Entry[]> = fc
     committed(['text', 'content', 'meta', 'metaFacts'], 3),
   )
   .map(list => {
-    const entries = place([...START, ...list])
+    const entries = numbered([...START, ...list])
     const refused = new Set<number>()
     new Fold({ onReport: ({ code, entry }) => code === 'foreign-draft' && refused.add(entry.sequence) }).apply(entries)
     return entries.filter(entry => !refused.has(entry.sequence))

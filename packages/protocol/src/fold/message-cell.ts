@@ -1,7 +1,7 @@
 import type { Changes } from './changes.ts'
 import { type Ledger, messageIdOf } from './ledger.ts'
 import { type AnyPart, PartCell } from './part-cell.ts'
-import type { Message, MessageStatus, Meta, Part, Run } from './view.ts'
+import type { Message, MessageMeta, MessageStatus, Part, Run } from './view.ts'
 
 const STATUS: { readonly [Status in Run['status']]: MessageStatus } = {
   running: 'streaming',
@@ -20,7 +20,7 @@ export type Author = Pick<Message, 'id' | 'role' | 'runId' | 'agentId' | 'agentT
 export class MessageCell {
   readonly author: Author
   readonly parts = new Map<string, PartCell>()
-  /** Its position among the messages, once it has one. */
+  /** Its position in the list of messages. Undefined until it is listed. */
   placedAt: number | undefined
   /** The last round of changes that contains it. */
   round = 0
@@ -75,10 +75,10 @@ export class MessageCell {
     const { author } = this
     const { runId, id } = author
     const parts: Part[] = []
-    let meta: Meta | undefined
+    let meta: MessageMeta | undefined
     for (const cell of this.parts.values()) {
       const part = cell.read()
-      if (part.type === 'meta') meta = part as Meta
+      if (part.type === 'meta') meta = part as MessageMeta
       else parts.push(part as Part)
     }
     const run = ledger.runs.get(runId as string)

@@ -6,7 +6,7 @@ import { MAX_JSON_DEPTH } from '../json/json-parser.ts'
 import { blobsOf, bodyOf, joinNames, pick } from './fields.ts'
 import { nextTool, type ToolChunk } from './next-tool.ts'
 import type { AnyPart } from './part-cell.ts'
-import type { Meta, PartBase, TextPart, ToolPart } from './view.ts'
+import type { MessageMeta, PartBase, TextPart, ToolPart } from './view.ts'
 
 /** Whether a chunk is about a tool call. Unknown types of later versions are not. */
 export const isCall = (chunk: Chunk): chunk is ToolChunk =>
@@ -30,7 +30,7 @@ export function nextPart(part: AnyPart | undefined, entry: Entry, key: string): 
   const base = { key, at: part?.at ?? sequence }
   const next =
     key === 'meta'
-      ? nextMeta(part as Meta, chunk as MetaChunk, base)
+      ? nextMeta(part as MessageMeta, chunk as MetaChunk, base)
       : isCall(chunk)
         ? nextTool(part as ToolPart, chunk, base)
         : /^(text|reasoning)-/.test(chunk.type)
@@ -77,7 +77,7 @@ function merge(into: JsonObject | undefined, from: JsonObject, depth = 0): JsonO
 type MetaChunk = Extract<Chunk, { type: 'start' | 'finish' | 'abort' | 'message-metadata' }>
 
 /** The metadata of a message after a chunk. */
-function nextMeta(meta: Meta | undefined, chunk: MetaChunk, base: PartBase): Meta {
+function nextMeta(meta: MessageMeta | undefined, chunk: MetaChunk, base: PartBase): MessageMeta {
   const metadata = chunk.type === 'abort' ? undefined : chunk.metadata
   return {
     type: 'meta',

@@ -28,8 +28,8 @@ const WAYS: ToolState[][] = [
 
 function walk(states: readonly ToolState[]) {
   const log = writing()
-  for (const state of states) for (const chunk of STEPS[state]) log.say(chunk)
-  log.say(commit)
+  for (const state of states) for (const chunk of STEPS[state]) log.write(chunk)
+  log.write(commit)
   const part = () => log.parts()[0] as ToolPart
   return { ...log, part }
 }
@@ -42,42 +42,42 @@ describe('the states of a tool call', () => {
   })
 
   test.each(['output-available', 'output-error', 'output-denied'] as const)('nothing moves a call from %s', last => {
-    const { part, reports, say } = walk(
+    const { part, reports, write } = walk(
       last === 'output-denied' ? ['input-available', 'approval-requested', last] : ['input-available', last],
     )
     const before = part()
     const chunks = Object.values(STEPS).flat()
-    for (const chunk of [...chunks, { type: 'tool-input-delta', toolCallId, delta: '{' } as Chunk]) say(chunk)
+    for (const chunk of [...chunks, { type: 'tool-input-delta', toolCallId, delta: '{' } as Chunk]) write(chunk)
     expect(part()).toBe(before)
     expect(reports).toEqual(Array(8).fill('out-of-order'))
   })
 
   test('a late delta or start does not reset or rename a call', () => {
-    const { part, say, reports } = walk(['input-streaming', 'input-available'])
-    say({ type: 'tool-input-delta', toolCallId, delta: 'x' })
-    say({ type: 'tool-input-start', toolCallId, toolName: 'other' })
+    const { part, write, reports } = walk(['input-streaming', 'input-available'])
+    write({ type: 'tool-input-delta', toolCallId, delta: 'x' })
+    write({ type: 'tool-input-start', toolCallId, toolName: 'other' })
     expect(part()).toMatchObject({ state: 'input-available', toolName: 't', input: { q: 1 } })
     expect(reports).toEqual(['out-of-order', 'out-of-order'])
   })
 
   test('an output for an unknown call is dropped', () => {
-    const { parts, say, reports } = writing()
-    say({ type: 'tool-output-available', toolCallId: 'nobody', output: 1 })
-    say({ type: 'tool-output-error', toolCallId: 'nobody', errorText: 'x' }, ADA)
-    say({ type: 'tool-approval-request', toolCallId: 'nobody', approvalId: 'a', input: {} })
+    const { parts, write, reports } = writing()
+    write({ type: 'tool-output-available', toolCallId: 'nobody', output: 1 })
+    write({ type: 'tool-output-error', toolCallId: 'nobody', errorText: 'x' }, ADA)
+    write({ type: 'tool-approval-request', toolCallId: 'nobody', approvalId: 'a', input: {} })
     expect(parts()).toEqual([])
     expect(reports).toEqual(['out-of-order', 'out-of-order', 'out-of-order'])
   })
 
   test('an output can neither answer an approval request nor settle a denied call', () => {
-    const { part, say, reports } = walk(['input-available', 'approval-requested'])
-    say({ type: 'tool-output-available', toolCallId, output: 1 }, ADA)
-    say({ type: 'tool-approval-response', toolCallId, approvalId: 'another', approved: true }, ADA)
+    const { part, write, reports } = walk(['input-available', 'approval-requested'])
+    write({ type: 'tool-output-available', toolCallId, output: 1 }, ADA)
+    write({ type: 'tool-approval-response', toolCallId, approvalId: 'another', approved: true }, ADA)
     expect(part().state).toBe('approval-requested')
-    say({ type: 'tool-approval-response', toolCallId, approvalId: 'a1', approved: false, reason: 'too dear' }, ADA)
-    say({ type: 'tool-output-available', toolCallId, output: 1 }, ADA)
+    write({ type: 'tool-approval-response', toolCallId, approvalId: 'a1', approved: false, reason: 'too dear' }, ADA)
+    write({ type: 'tool-output-available', toolCallId, output: 1 }, ADA)
     expect(reports).toEqual(['out-of-order', 'out-of-order', 'out-of-order'])
-    say({ type: 'tool-output-denied', toolCallId })
+    write({ type: 'tool-output-denied', toolCallId })
     expect(part()).toMatchObject({
       state: 'output-denied',
       approval: { id: 'a1', approved: false, reason: 'too dear' },
@@ -86,37 +86,37 @@ describe('the states of a tool call', () => {
 
   test('the input of the approval request becomes the input of the call', () => {
     const { part } = walk(['input-available'])
-    const { part: asked, say } = walk(['input-available'])
-    say({ type: 'tool-approval-request', toolCallId, approvalId: 'a1', input: { q: 2 }, deadline: 99 })
+    const { part: askedPart, write } = walk(['input-available'])
+    write({ type: 'tool-approval-request', toolCallId, approvalId: 'a1', input: { q: 2 }, deadline: 99 })
     expect(part().input).toEqual({ q: 1 })
-    expect(asked()).toMatchObject({ input: { q: 2 }, approval: { id: 'a1', deadline: 99 } })
+    expect(askedPart()).toMatchObject({ input: { q: 2 }, approval: { id: 'a1', deadline: 99 } })
   })
 
   test('an input error ends in output-error and keeps the partial input', () => {
-    const { part, say } = walk(['input-streaming'])
-    say({ type: 'tool-input-delta', toolCallId, delta: '{"q":[1,2' })
-    say({ type: 'tool-input-error', toolCallId, errorText: 'cut off' })
+    const { part, write } = walk(['input-streaming'])
+    write({ type: 'tool-input-delta', toolCallId, delta: '{"q":[1,2' })
+    write({ type: 'tool-input-error', toolCallId, errorText: 'cut off' })
     expect(part()).toMatchObject({ state: 'output-error', errorText: 'cut off', input: { q: [1] } })
     expect(part()).not.toHaveProperty('inputText')
   })
 
   test('a client claims a call; its outcome ends the claim', () => {
-    const { part, say } = walk(['input-available'])
-    say({ type: 'tool-claimed', toolCallId, until: 50, by: 'tab 1' }, ADA)
+    const { part, write } = walk(['input-available'])
+    write({ type: 'tool-claimed', toolCallId, until: 50, by: 'tab 1' }, ADA)
     expect(part().claim).toEqual({ until: 50, by: 'tab 1' })
-    say({ type: 'tool-output-available', toolCallId, output: 1 }, ADA)
+    write({ type: 'tool-output-available', toolCallId, output: 1 }, ADA)
     expect(part()).not.toHaveProperty('claim')
   })
 
   test('a client call has its deadline', () => {
-    const { say, parts } = writing()
-    say({ type: 'tool-input-available', toolCallId, toolName: 't', input: {}, executor: 'client', deadline: 99 })
+    const { write, parts } = writing()
+    write({ type: 'tool-input-available', toolCallId, toolName: 't', input: {}, executor: 'client', deadline: 99 })
     expect(parts()).toMatchObject([{ state: 'input-available', deadline: 99 }])
   })
 
   test('a dynamic tool has its own part type', () => {
-    const { say, parts } = writing()
-    say({ type: 'tool-input-start', toolCallId, toolName: 'mcp', dynamic: true, title: 'Search' })
+    const { write, parts } = writing()
+    write({ type: 'tool-input-start', toolCallId, toolName: 'mcp', dynamic: true, title: 'Search' })
     expect(parts()).toMatchObject([{ type: 'dynamic-tool', title: 'Search' }])
   })
 })

@@ -1,6 +1,6 @@
 import type { StructuredAccumulator, StructuredDraft, StructuredState } from '../structured/structured-accumulator.ts'
 import { Cell, type CellDraft } from './cell.ts'
-import type { StructuredObject, Undo } from './view.ts'
+import type { DraftUndo, StructuredObject } from './view.ts'
 
 /** A structured object of the view. Its accumulator keeps the inverses of a draft, the cell keeps the old position. */
 export class ObjectCell extends Cell {
@@ -39,7 +39,7 @@ export class ObjectCell extends Cell {
     this.at = this.#oldAt
   }
 
-  override inverse(): Undo {
+  override inverse(): DraftUndo {
     const at = this.#oldAt
     return {
       streamId: this.streamId,
@@ -50,7 +50,7 @@ export class ObjectCell extends Cell {
 
   /** Restores a draft of a view. */
   resume(draft: CellDraft, at: number | undefined): void {
-    this.own(draft)
+    this.addTo(draft)
     this.#oldAt = at
   }
 

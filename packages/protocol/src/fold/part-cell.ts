@@ -4,9 +4,9 @@ import { pick } from './fields.ts'
 import { GrowingText, type TextMark } from './growing-text.ts'
 import type { MessageCell } from './message-cell.ts'
 import { interrupted, isSettled } from './next-tool.ts'
-import type { Meta, Part, TextPart, ToolPart, Undo } from './view.ts'
+import type { DraftUndo, MessageMeta, Part, TextPart, ToolPart } from './view.ts'
 
-export type AnyPart = Part | Meta
+export type AnyPart = Part | MessageMeta
 
 export const isText = (part: { readonly type: string }): part is TextPart =>
   part.type === 'text' || part.type === 'reasoning'
@@ -128,13 +128,13 @@ export class PartCell extends Cell {
     if (moved) this.message.sort()
   }
 
-  override inverse(): Undo {
+  override inverse(): DraftUndo {
     return { message: this.message.id, key: this.part.key, ...this.#old }
   }
 
   /** Restores a draft of a view. */
   resume(draft: CellDraft, old: PartBefore): void {
-    this.own(draft)
+    this.addTo(draft)
     this.#old = pick(old, 'part', 'length')
   }
 }

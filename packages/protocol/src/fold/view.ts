@@ -7,8 +7,9 @@ import type { Json, JsonObject } from '../json/json.ts'
 import type { StructuredDraft, StructuredState } from '../structured/structured-accumulator.ts'
 
 /** The version of the fold that made a view. Another version must fold the log again (law 12). */
-export const FOLD_VERSION = 1
+export const FOLD_VERSION: View['version'] = 1
 
+/** Fields of all parts. */
 export interface PartBase {
   /** Unique in its message and constant for the lifetime of the part. */
   readonly key: string
@@ -27,6 +28,7 @@ export interface TextPart extends PartBase {
   readonly providerMetadata?: JsonObject
 }
 
+/** State of a tool call. */
 export type ToolState =
   | 'input-streaming'
   | 'input-available'
@@ -73,19 +75,23 @@ export type ContentPart = PartBase & { readonly id?: string } & (
     | { readonly type: 'step-start'; readonly stepId?: string; readonly attempt?: number }
   )
 
+/** A part of a message: text, a tool call, or other content. */
 export type Part = TextPart | ToolPart | ContentPart
 
+/** Status of a message. `sending` is a message of a client that the server has not confirmed. */
 export type MessageStatus = 'sending' | 'streaming' | 'sent' | 'cancelled' | 'error'
 
 /** The fields of an `error` chunk. */
 export type ErrorInfo = Readonly<Omit<ErrorChunk, 'type'>>
 
+/** A message of the view. */
 export interface Message {
   readonly id: string
   readonly role: Role
   readonly status: MessageStatus
   /** The sequence of its first surviving write. */
   readonly at: number
+  /** Time of its first write, in ms since 1970. */
   readonly createdAt: number
   readonly parts: readonly Part[]
   readonly metadata?: JsonObject
@@ -99,6 +105,7 @@ export interface Message {
   readonly parent?: { readonly messageId: string; readonly toolCallId: string }
   /** The sequence of the first write of its metadata. */
   readonly metaAt?: number
+  /** Whether the reply was aborted. */
   readonly aborted?: true
 }
 
@@ -118,13 +125,16 @@ export interface Agent {
   readonly reason?: string
 }
 
+/** A run of the view. */
 export interface Run {
   readonly runId: string
   readonly program?: string
   readonly status: 'running' | 'paused' | RunStatus
   /** The sequence of its `run-started`. */
   readonly at: number
+  /** Time of its start, in ms since 1970. */
   readonly startedAt: number
+  /** Time of its end, in ms since 1970. */
   readonly finishedAt?: number
   readonly reason?: string
   readonly checkpointId?: string
@@ -182,7 +192,7 @@ export type Pending =
 export type StructuredObject = StructuredState & { readonly at: number }
 
 /** The metadata of a message. The fold handles it as one more part. */
-export interface Meta extends PartBase {
+export interface MessageMeta extends PartBase {
   readonly type: 'meta'
   readonly metadata?: JsonObject
   readonly finishReason?: FinishReason
@@ -190,8 +200,8 @@ export interface Meta extends PartBase {
 }
 
 /** The inverse of a draft on one value: a length or an old value, or neither if the draft created the value. */
-export type Undo =
-  | { readonly message: string; readonly key: string; readonly part?: Part | Meta; readonly length?: number }
+export type DraftUndo =
+  | { readonly message: string; readonly key: string; readonly part?: Part | MessageMeta; readonly length?: number }
   | { readonly streamId: string; readonly draft: StructuredDraft; readonly at?: number }
 
 /** The open draft of a lane, as the inverses that revert it. */
@@ -199,12 +209,12 @@ export interface Draft {
   readonly runId: string
   readonly lane: string
   readonly agentId: string
-  readonly undo: readonly Undo[]
+  readonly undo: readonly DraftUndo[]
 }
 
 /** The fold of a session. */
 export interface View {
-  readonly version: typeof FOLD_VERSION
+  readonly version: 1
   readonly head: number
   readonly messages: readonly Message[]
   readonly state?: Json

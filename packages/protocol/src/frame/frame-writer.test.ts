@@ -116,14 +116,12 @@ describe.each<[string, (...frames: Frame[]) => void]>([
   ],
 ])('the sessions of a connection, for the %s', (_side, take) => {
   const notOpen = (type: string, session: string) =>
-    invalid(`frame ${type}.sessionId: expected one that is open, found ${session}`)
+    invalid(`frame ${type}.sessionId: expected the id of an open session, found ${session}`)
 
   it.each(all.filter(({ type }) => type !== 'fail').map(frame => [frame.type, frame]))(
     'need a name in every frame once there are two, closed ones too: %s',
     (type, frame) => {
-      const nameless = invalid(
-        `frame ${type}.sessionId: expected one where several share a connection, found undefined`,
-      )
+      const nameless = invalid(`frame ${type}.sessionId: expected the id of a session, found undefined`)
       expect(() => take(open('a'), frame)).not.toThrow()
       expect(() => take(open('a'), open('b'), named(frame, 'a'), named(frame, 'b'))).not.toThrow()
       expect(() => take(open('a'), open('b'), frame)).toThrow(nameless)
@@ -262,7 +260,7 @@ describe('continuity', () => {
     const cuts = fc.array(fc.record({ size: fc.integer({ min: 0, max: 4 }), fault }), { minLength: 1, maxLength: 20 })
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 30 }), cuts, (head, plan) => {
-        const got: number[] = []
+        const sizes: number[] = []
         const steps = plan.values()
         let position = 0
         let connections = 0
@@ -289,13 +287,13 @@ describe('continuity', () => {
               const continuity = continuityOf(read, position)
               healthy &&= continuity === 'next' || continuity === 'duplicate'
               if (continuity !== 'next') continue
-              got.push(...read.entries.map(({ sequence }) => sequence))
+              sizes.push(...read.entries.map(({ sequence }) => sequence))
               position = read.sequence
             }
             healthy &&= fault !== 'cut'
           }
         }
-        expect(got).toEqual(Array.from({ length: head }, (_, i) => i + 1))
+        expect(sizes).toEqual(Array.from({ length: head }, (_, i) => i + 1))
       }),
       { numRuns: runs(200) },
     )

@@ -44,7 +44,7 @@ class SessionPositions {
         for (const known of sequences.keys()) sequences.set(known, undefined)
         return undefined
       }
-      if (sequences.size > 1) reject(`${type}.sessionId`, 'one where several share a connection', sessionId)
+      if (sequences.size > 1) reject(`${type}.sessionId`, 'the id of a session', sessionId)
       ;[sessionId] = sequences.keys()
     }
     const last = sequences.get(sessionId)
@@ -52,7 +52,8 @@ class SessionPositions {
     if (type === 'open') {
       sequences.delete(undefined) // The session of a `truncated` without a `sessionId`.
       sequences.set(sessionId, null)
-    } else if (last === undefined && !isOnlyFrame) reject(`${type}.sessionId`, 'one that is open', show(sessionId))
+    } else if (last === undefined && !isOnlyFrame)
+      reject(`${type}.sessionId`, 'the id of an open session', show(sessionId))
     else if (type === 'entries') sequences.set(sessionId, frame.sequence)
     else if (type !== 'caught-up' && type !== 'status') sequences.set(sessionId, undefined)
     return last
@@ -63,6 +64,7 @@ class SessionPositions {
 export class FrameWriter {
   readonly #sessions = new SessionPositions()
 
+  /** Compresses a frame. @throws ProtocolError if its session is not open. */
   write(frame: Frame): WireFrame {
     return packFrame(frame, this.#sessions.move(frame))
   }
@@ -86,7 +88,7 @@ export class FrameReader {
       if (entry.sequence <= after || entry.sequence > sequence)
         reject(`entries.entries[${i}].sequence`, `${after + 1} to ${sequence}`, entry.sequence)
       after = entry.sequence
-      // The same object, so that origins can be compared by identity.
+      // Reuses the object, so that origins can be compared by identity.
       origin = entry.origin ??= origin
     }
     return frame as Frame

@@ -4,7 +4,7 @@ import { getOwn, isContainer, type Json, type JsonContainer, putOwn } from './js
 export function kindOf(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (typeof value !== 'object') return typeof value
-  return value === null ? 'null' : Array.isArray(value) ? 'array' : isContainer(value) ? 'object' : 'no plain object'
+  return value === null ? 'null' : Array.isArray(value) ? 'array' : isContainer(value) ? 'object' : 'class instance'
 }
 
 /** Whether a key is an array index: digits without a leading zero. */

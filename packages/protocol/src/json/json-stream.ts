@@ -18,6 +18,7 @@ import { ANYTHING, END, JsonParser, type JsonSegment, MAX_JSON_DEPTH, MORE_VALUE
 // Outside strict mode, a bracket that fails to parse before anything in it was reported was prose: the value is dropped,
 // and the search continues at the position of the failure. So 1, 2, 3 and 7 hold from the first report on.
 
+/** Whether a document is incomplete, complete, or invalid. */
 export type JsonStatus = 'partial' | 'done' | 'failed'
 
 /** The path of a value in the document. The stream mutates the array: copy it to keep it. */
@@ -34,6 +35,7 @@ export interface JsonHandler {
   onComplete?(value: Json, path: JsonPath, repeated: boolean): void
 }
 
+/** Options of a JSON stream. */
 export interface JsonStreamOptions extends JsonHandler {
   /**
    * Requires the text to be exactly one JSON document, as `JSON.parse` does. Otherwise the document is an object or an

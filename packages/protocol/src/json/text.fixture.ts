@@ -100,8 +100,8 @@ export const corruptedText = (text: fc.Arbitrary<string>): fc.Arbitrary<string> 
     .tuple(text, edits)
     .map(([good, list]) =>
       list.reduce((now, [at, remove, add]) => {
-        const place = at % (now.length + 1)
-        return now.slice(0, place) + add + now.slice(place + remove)
+        const index = at % (now.length + 1)
+        return now.slice(0, index) + add + now.slice(index + remove)
       }, good),
     )
     .filter(isSafe)

@@ -4,7 +4,7 @@ import { isWord } from '../catalogue/catalogue.ts'
 import type { Chunk } from '../catalogue/chunk.ts'
 import { isGuest, type Origin, type WriterOrigin } from '../entry/entry.ts'
 import { runs } from '../property-runs.fixture.ts'
-import { DraftTracker, type LaneDraft } from './draft-tracker.ts'
+import { DraftTracker, type EndedDrafts, type LaneDraft } from './draft-tracker.ts'
 
 interface Written {
   readonly origin: Origin
@@ -37,11 +37,15 @@ const endOf = (agentId: string): Chunk => ({
 
 const newTracker = () => new DraftTracker<Count>(() => ({ words: 0 }))
 
+/** All drafts that an entry ended. */
+const allOf = <Kept, Lane>({ sealed, discarded }: EndedDrafts<Kept, Lane>) =>
+  discarded ? [...sealed, discarded] : sealed
+
 /** Applies entries. Returns the lanes of the drafts that the last entry ended. */
 function apply(tracker: DraftTracker<Count>, ...entries: Written[]): string[] {
   let ended: readonly LaneDraft<Count>[] = []
   for (const entry of entries) {
-    ended = tracker.apply(entry)
+    ended = allOf(tracker.apply(entry))
     if (isWord(entry.chunk) && !isGuest(entry.origin)) {
       const draft = tracker.get(entry.origin)
       if (draft) draft.kept.words++
@@ -78,6 +82,22 @@ describe('a draft', () => {
     expect(apply(tracker, { origin: origin('r1', 'a'), chunk })).toEqual(['a'])
     expect(apply(tracker, { origin: origin('r1', 'a'), chunk })).toEqual([])
     expect(open(tracker)).toEqual([['b', 1]])
+  })
+
+  it('is sealed by a commit and taken back by a discard', () => {
+    const tracker = newTracker()
+    for (const lane of ['a', 'b']) apply(tracker, { origin: origin('r1', lane), chunk: word })
+    const [a, b] = tracker.drafts
+    expect(tracker.apply({ origin: origin('r1', 'a'), chunk: commit })).toEqual({ sealed: [a] })
+    expect(tracker.apply({ origin: origin('r1', 'b'), chunk: discard })).toEqual({ sealed: [], discarded: b })
+    expect(tracker.apply({ origin: origin('r1', 'b'), chunk: discard })).toEqual({ sealed: [] })
+  })
+
+  it('costs no allocation for a word or an entry of a guest', () => {
+    const tracker = newTracker()
+    const none = tracker.apply({ origin: origin(), chunk: word })
+    expect(tracker.apply({ origin: origin(), chunk: word })).toBe(none)
+    expect(tracker.apply({ origin: { guest: 'ann' }, chunk: commit })).toBe(none)
   })
 
   it('ends with its agent or its run', () => {
@@ -140,7 +160,9 @@ it('agrees with a model that reads every entry, for any interleaving of lanes', 
       for (const entry of entries) {
         at++
         const ended = tracker.apply(entry)
-        expect(ended.map(({ kept }) => kept.from)).toEqual(
+        const isDiscard = entry.chunk.type === 'step-discarded'
+        expect(isDiscard ? ended.sealed : [ended.discarded]).toEqual(isDiscard ? [] : [undefined])
+        expect(allOf(ended).map(({ kept }) => kept.from)).toEqual(
           model.filter(draft => ends(entry, draft.origin)).map(({ from }) => from),
         )
         model = model.filter(draft => !ends(entry, draft.origin))

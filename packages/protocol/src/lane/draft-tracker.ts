@@ -47,6 +47,14 @@ export interface LaneDraft<Kept, Lane = LaneId> {
   readonly kept: Kept
 }
 
+/** The drafts that an entry ended. */
+export interface EndedDrafts<Kept, Lane = LaneId> {
+  /** Drafts that became permanent. */
+  readonly sealed: readonly LaneDraft<Kept, Lane>[]
+  /** The draft that a `step-discarded` takes back. */
+  readonly discarded?: LaneDraft<Kept, Lane> | undefined
+}
+
 /**
  * The open drafts of a session. The first word of a lane opens its draft, and later words belong to it. A `checkpoint-created`
  * makes the draft of its own lane permanent, a `subagent-end` the drafts of its agent, a `run-finished` the drafts of its run. A
@@ -65,12 +73,13 @@ export class DraftTracker<Kept, Lane extends LaneId = LaneId> {
     this.#keep = keep
   }
 
-  /** Processes the next entry. Returns the drafts that it ended: a `step-discarded` discards them, others make them permanent. */
-  apply(entry: LaneEntry): readonly LaneDraft<Kept, Lane>[] {
-    if (isGuest(entry.origin as Origin)) return NONE
-    if (!isWord(entry.chunk)) return this.end(entry)
-    this.open(entry.origin as Lane)
-    return NONE
+  /** Processes the next entry. Returns the drafts that it ended. */
+  apply(entry: LaneEntry): EndedDrafts<Kept, Lane> {
+    const { origin, chunk } = entry
+    if (isGuest(origin as Origin)) return NO_DRAFTS
+    if (isWord(chunk)) return this.open(origin as Lane) && NO_DRAFTS
+    const sealed = this.end(entry)
+    return chunk.type === 'step-discarded' ? { sealed: [], discarded: sealed[0] } : { sealed }
   }
 
   /** The draft of a lane, if one is open. */
@@ -96,11 +105,10 @@ export class DraftTracker<Kept, Lane extends LaneId = LaneId> {
 
   /** Ends the drafts that an entry ends, or all, and returns them. */
   end(entry?: LaneEntry): readonly LaneDraft<Kept, Lane>[] {
-    const drafts = this.drafts.filter(({ lane }) => !entry || endsDraft(entry, lane))
-    for (const { key } of drafts) this.#drafts.delete(key)
     this.#last = undefined
-    return drafts
+    // `delete` returns true for an open draft.
+    return this.drafts.filter(({ key, lane }) => (!entry || endsDraft(entry, lane)) && this.#drafts.delete(key))
   }
 }
 
-const NONE: readonly never[] = []
+const NO_DRAFTS: EndedDrafts<never, never> = { sealed: [] }

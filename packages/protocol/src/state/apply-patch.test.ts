@@ -250,16 +250,16 @@ describe('the six operations', () => {
 
 describe('prototype keys are ordinary own keys', () => {
   it('are added, changed, moved, copied, tested and removed as such', () => {
-    const made = patch(
+    const patched = patch(
       {},
       add('/__proto__', { x: 1 }),
       add('/__proto__/y', 2),
       add('/constructor', {}),
       add('/constructor/prototype', 3),
     )
-    expect(JSON.stringify(made)).toBe('{"__proto__":{"x":1,"y":2},"constructor":{"prototype":3}}')
-    expect(Object.getPrototypeOf(made)).toBe(Object.prototype)
-    expect((made as Record<string, unknown>)['x']).toBeUndefined()
+    expect(JSON.stringify(patched)).toBe('{"__proto__":{"x":1,"y":2},"constructor":{"prototype":3}}')
+    expect(Object.getPrototypeOf(patched)).toBe(Object.prototype)
+    expect((patched as Record<string, unknown>)['x']).toBeUndefined()
     const document = parse('{"__proto__":{"x":1}}')
     expect(JSON.stringify(patch(document, test('/__proto__/x', 1), replace('/__proto__/x', 2)))).toBe(
       '{"__proto__":{"x":2}}',

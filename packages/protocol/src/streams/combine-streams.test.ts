@@ -8,7 +8,7 @@ import { combineStreams } from './combine-streams.ts'
 import { take } from './slice.ts'
 import { Source } from './source.fixture.ts'
 
-const gone = new Error('gone')
+const goneError = new Error('gone')
 
 describe('combineStreams', () => {
   it('yields all items of all streams, in order within each stream', async () => {
@@ -43,26 +43,26 @@ describe('combineStreams', () => {
 
   it('law 8: buffers at most one item of each stream for a slow consumer', async () => {
     const sources = ['a', 'b', 'c'].map(name => new Source(Array.from({ length: 50 }, (_, i) => name + i)))
-    let got = 0
+    let count = 0
     for await (const _ of combineStreams(sources)) {
-      got++
+      count++
       await new Promise(resolve => setTimeout(resolve))
       const pulls = sources.reduce((sum, source) => sum + source.pulls, 0)
-      expect(pulls).toBeLessThanOrEqual(got + sources.length)
+      expect(pulls).toBeLessThanOrEqual(count + sources.length)
       expect(Math.max(...sources.map(source => source.mostPending))).toBe(1)
-      if (got === 60) break
+      if (count === 60) break
     }
     expect(sources.map(source => source.returns)).toEqual([1, 1, 1])
   })
 
   it('ends the others when one fails, after the items before', async () => {
     const others = [new Source([1], 'silence'), new Source<number>([], 'silence')]
-    const failing = new Source([2], gone)
+    const failing = new Source([2], goneError)
     const seen: number[] = []
     const run = async () => {
       for await (const item of combineStreams([...others, failing])) seen.push(item)
     }
-    await expect(run()).rejects.toBe(gone)
+    await expect(run()).rejects.toBe(goneError)
     expect(seen).toEqual([1, 2])
     expect(others.map(source => source.returns)).toEqual([1, 1])
     expect(failing.returns).toBe(0)
@@ -72,10 +72,10 @@ describe('combineStreams', () => {
     const other = new Source([1], 'silence')
     const locked: AsyncIterable<number> = {
       [Symbol.asyncIterator]() {
-        throw gone
+        throw goneError
       },
     }
-    await expect(collectAll(combineStreams([other, locked]))).rejects.toBe(gone)
+    await expect(collectAll(combineStreams([other, locked]))).rejects.toBe(goneError)
     expect(other.returns).toBe(1)
   })
 
@@ -89,16 +89,16 @@ describe('combineStreams', () => {
       }),
     })
     for (const next of [new Promise<never>(() => {}), Promise.resolve({ done: false, value: 1 })]) {
-      const failing = new Source<number>([], gone)
-      await expect(collectAll(combineStreams([failing, stubborn(next)]))).rejects.toBe(gone)
+      const failing = new Source<number>([], goneError)
+      await expect(collectAll(combineStreams([failing, stubborn(next)]))).rejects.toBe(goneError)
     }
   })
 
   it('releases all streams when aborted', async () => {
     const sources = [new Source([1], 'silence'), new Source([2], 'silence')]
     const controller = new AbortController()
-    setTimeout(() => controller.abort(gone), 5)
-    await expect(collectAll(combineStreams(sources, controller))).rejects.toBe(gone)
+    setTimeout(() => controller.abort(goneError), 5)
+    await expect(collectAll(combineStreams(sources, controller))).rejects.toBe(goneError)
     expect(sources.map(source => source.returns)).toEqual([1, 1])
   })
 

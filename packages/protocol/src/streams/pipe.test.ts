@@ -33,7 +33,7 @@ const helpers: [string, Helper][] = [
   ['a chain', (stream, options) => take(filterByType(combineStreams([skip(stream, 0)]), ['text-delta']), 9, options)],
 ]
 
-const gone = new Error('gone')
+const goneError = new Error('gone')
 
 describe.each(helpers)('%s', (_, helper) => {
   it('passes on all items and the end, and does not release an ended source', async () => {
@@ -66,9 +66,9 @@ describe.each(helpers)('%s', (_, helper) => {
   it('releases the source when the consumer throws', async () => {
     const source = new Source(three, 'silence')
     const run = async () => {
-      for await (const _ of helper(source)) throw gone
+      for await (const _ of helper(source)) throw goneError
     }
-    await expect(run()).rejects.toBe(gone)
+    await expect(run()).rejects.toBe(goneError)
     expect(source.returns).toBe(1)
   })
 
@@ -90,10 +90,10 @@ describe.each(helpers)('%s', (_, helper) => {
   })
 
   it('passes on an error once and then ends', async () => {
-    const source = new Source(three.slice(0, 1), gone)
+    const source = new Source(three.slice(0, 1), goneError)
     const stream = helper(source)
     expect(await stream.next()).toEqual({ done: false, value: three[0] })
-    await expect(stream.next()).rejects.toBe(gone)
+    await expect(stream.next()).rejects.toBe(goneError)
     expect(await stream.next()).toEqual({ done: true, value: undefined })
     expect(source).toMatchObject({ pulls: 2, returns: 0 })
   })
@@ -106,8 +106,8 @@ describe.each(helpers)('%s', (_, helper) => {
       for await (const item of helper(source, controller)) seen.push(item)
     }
     const done = run()
-    setTimeout(() => controller.abort(gone), 5)
-    await expect(done).rejects.toBe(gone)
+    setTimeout(() => controller.abort(goneError), 5)
+    await expect(done).rejects.toBe(goneError)
     expect(seen).toEqual(three)
     expect(source.returns).toBe(1)
   })
@@ -117,16 +117,16 @@ describe.each(helpers)('%s', (_, helper) => {
     const controller = new AbortController()
     const stream = helper(source, controller)
     await stream.next()
-    controller.abort(gone)
+    controller.abort(goneError)
     expect(source.returns).toBe(1)
-    await expect(stream.next()).rejects.toBe(gone)
+    await expect(stream.next()).rejects.toBe(goneError)
     expect(await stream.next()).toEqual({ done: true, value: undefined })
     expect(source.returns).toBe(1)
   })
 
   it('throws the reason and requests nothing when aborted before the start', async () => {
     const source = new Source(three)
-    await expect(helper(source, { signal: AbortSignal.abort(gone) }).next()).rejects.toBe(gone)
+    await expect(helper(source, { signal: AbortSignal.abort(goneError) }).next()).rejects.toBe(goneError)
     expect(source).toMatchObject({ pulls: 0, returns: 1 })
   })
 
@@ -135,7 +135,7 @@ describe.each(helpers)('%s', (_, helper) => {
     const controller = new AbortController()
     const stream = helper(source, controller)
     for await (const _ of stream);
-    controller.abort(gone)
+    controller.abort(goneError)
     expect(await stream.next()).toEqual({ done: true, value: undefined })
     expect(source.returns).toBe(0)
   })
@@ -178,13 +178,13 @@ describe('the release of the source', () => {
         yield* three
       } finally {
         // biome-ignore lint/correctness/noUnsafeFinally: what the source does on release
-        throw gone
+        throw goneError
       }
     }
     const leave = async () => {
       for await (const _ of skip(stubborn(), 0)) break
     }
-    await expect(leave()).rejects.toBe(gone)
+    await expect(leave()).rejects.toBe(goneError)
   })
 
   it('is not awaited for a generator that never settles', async () => {
@@ -203,17 +203,17 @@ describe('the release of the source', () => {
     const source = {
       [Symbol.asyncIterator]: () => ({
         next: () => {
-          throw gone
+          throw goneError
         },
       }),
     }
-    await expect(collectAll(take(source, 1))).rejects.toBe(gone)
+    await expect(collectAll(take(source, 1))).rejects.toBe(goneError)
     const locked = {
       [Symbol.asyncIterator]: () => {
-        throw gone
+        throw goneError
       },
     }
-    await expect(collectAll(take(locked, 1))).rejects.toBe(gone)
+    await expect(collectAll(take(locked, 1))).rejects.toBe(goneError)
   })
 
   it('does not need a `return` of the source', async () => {
@@ -232,12 +232,12 @@ describe.each(collectors)('%s', (_, collect) => {
     const source = new Source(three, 'silence')
     const controller = new AbortController()
     const done = collect(source, controller)
-    setTimeout(() => controller.abort(gone), 5)
-    await expect(done).rejects.toBe(gone)
+    setTimeout(() => controller.abort(goneError), 5)
+    await expect(done).rejects.toBe(goneError)
     expect(source.returns).toBe(1)
   })
 
   it('passes on an error', async () => {
-    await expect(collect(new Source(three, gone))).rejects.toBe(gone)
+    await expect(collect(new Source(three, goneError))).rejects.toBe(goneError)
   })
 })

@@ -7,12 +7,12 @@ export const MAX_DEPTH = 64
 export const MAX_GAP = 1024
 
 /** Splits a dotted path or field. Rejects it if it has no segments or too many, or if it matches `wrong`. */
-export function segmentsOf(path: string, what: 'path' | 'field', wrong: RegExp): string[] {
+export function segmentsOf(path: string, kind: 'path' | 'field', wrong: RegExp): string[] {
   const segments = typeof path === 'string' ? path.split('.') : []
   const bad = wrong.exec(path)
   if (bad || segments.length === 0 || segments.length > MAX_DEPTH) {
     const found = bad ? `'${bad[0]}'` : segments.length
-    throw mismatch(`invalid-${what}`, `${what} '${path}'`, `1 to ${MAX_DEPTH} names joined by dots`, found)
+    throw mismatch(`invalid-${kind}`, `${kind} '${path}'`, `1 to ${MAX_DEPTH} names joined by dots`, found)
   }
   return segments
 }

@@ -229,7 +229,7 @@ describe('values that are not JSON', () => {
       expect(data(held)).toEqual({ a: value })
       expect(refusal(held, set('a.b', 1))).toMatchObject({
         code: 'path-conflict',
-        message: 'state.data.a.b: expected object at state.data.a, found no plain object',
+        message: 'state.data.a.b: expected object at state.data.a, found class instance',
       })
       expect(refusal(held, set('a.0', 1)).code).toBe('path-conflict')
     }
@@ -312,13 +312,13 @@ describe('applyStructuredChunk is pure', () => {
               return error instanceof ProtocolError ? error.code : (error as string)
             }
           }
-          const got = attempt(applyStructuredChunk)
+          const actual = attempt(applyStructuredChunk)
           const wanted = attempt(applyNaively)
-          expect(got).toEqual(wanted)
-          if (typeof got === 'string') continue
+          expect(actual).toEqual(wanted)
+          if (typeof actual === 'string') continue
           // The order of the keys too.
-          expect(JSON.stringify(got.data)).toBe(JSON.stringify((wanted as StructuredState).data))
-          state = freeze(got)
+          expect(JSON.stringify(actual.data)).toBe(JSON.stringify((wanted as StructuredState).data))
+          state = freeze(actual)
         }
       }),
       { numRuns: runs(500) },

@@ -65,19 +65,19 @@ function follow(events: readonly Event[]): void {
 
   for (const event of events) {
     if (typeof event === 'object') {
-      let got: string | undefined
+      let actual: string | undefined
       let wanted: string | undefined
       try {
         accumulator.write(event)
       } catch (error) {
-        got = error instanceof ProtocolError ? error.code : String(error)
+        actual = error instanceof ProtocolError ? error.code : String(error)
       }
       try {
         now = applyNaively(now, event)
       } catch (error) {
         wanted = String(error)
       }
-      expect(got).toBe(wanted)
+      expect(actual).toBe(wanted)
     } else if (event === 'commit') {
       accumulator.commit()
       committed = now
@@ -98,8 +98,8 @@ function follow(events: readonly Event[]): void {
   check()
   // No path has two inverses of one kind, and none is below one that already restores it.
   const kept = accumulator.snapshot().draft ?? []
-  const places = kept.map(({ path, length }) => `${length === undefined ? 'whole' : 'cut'} ${path}`)
-  expect(new Set(places).size).toBe(places.length)
+  const changedPaths = kept.map(({ path, length }) => `${length === undefined ? 'whole' : 'cut'} ${path}`)
+  expect(new Set(changedPaths).size).toBe(changedPaths.length)
   for (const [i, { path }] of kept.entries()) {
     const above = kept.slice(0, i).filter(one => one.length === undefined)
     expect(above.some(one => one.path === '' || `${path}.`.startsWith(`${one.path}.`))).toBe(false)

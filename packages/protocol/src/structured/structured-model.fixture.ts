@@ -19,13 +19,13 @@ const numeric = (segment: string) => /^(0|[1-9][0-9]*)$/.test(segment)
 type Place = { read(): Json | undefined; write(value: Json): void }
 
 function placeOf(root: Place, segments: string[]): Place {
-  let place = root
+  let target = root
   let gap = 0
   for (const segment of segments) {
-    let node = place.read()
+    let node = target.read()
     if (node === undefined) {
       node = numeric(segment) ? [] : {}
-      place.write(node)
+      target.write(node)
     }
     if (typeof node !== 'object' || node === null) throw 'path-conflict'
     if (Array.isArray(node)) {
@@ -33,7 +33,7 @@ function placeOf(root: Place, segments: string[]): Place {
       const index = Number(segment)
       gap += Math.max(0, index - array.length)
       if (!numeric(segment) || gap > 1024) throw 'path-conflict'
-      place = {
+      target = {
         read: () => array[index],
         write: value => {
           while (array.length < index) array.push(null)
@@ -42,14 +42,14 @@ function placeOf(root: Place, segments: string[]): Place {
       }
     } else {
       const object = node
-      place = {
+      target = {
         read: () => Object.entries(object).find(([key]) => key === segment)?.[1],
         write: value =>
           Object.defineProperty(object, segment, { value, enumerable: true, writable: true, configurable: true }),
       }
     }
   }
-  return place
+  return target
 }
 
 /** The state after a chunk. Throws the error code. */
@@ -72,15 +72,15 @@ export function applyNaively(current: StructuredState | undefined, chunk: Struct
       holder.data = value
     },
   }
-  const place = placeOf(root, segments)
-  const old = place.read()
-  if (chunk.kind === 'set') place.write(clone(chunk.value))
+  const target = placeOf(root, segments)
+  const old = target.read()
+  if (chunk.kind === 'set') target.write(clone(chunk.value))
   else if (chunk.kind === 'append') {
     if (old !== undefined && !Array.isArray(old)) throw 'path-conflict'
-    place.write([...(old ?? []), ...clone(chunk.items)])
+    target.write([...(old ?? []), ...clone(chunk.items)])
   } else {
     if (old !== undefined && typeof old !== 'string') throw 'path-conflict'
-    place.write((old ?? '') + chunk.delta)
+    target.write((old ?? '') + chunk.delta)
   }
   return { streamId, dataType, ...metadata, status: 'streaming', data: holder.data as Json }
 }

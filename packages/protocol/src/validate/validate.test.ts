@@ -240,7 +240,7 @@ describe('the handwritten checks', () => {
     [' entries.entries[0]', entryFields, frame => frame.entries[0] as object],
     [' entries.entries[0].origin', origins.writer, frame => frame.entries[0]?.origin as object],
     [' entries.entries[1].origin', origins.guest, frame => frame.entries[1]?.origin as object],
-  ])('agree with the table:%s', (place, fields, at) => {
+  ])('agree with the table:%s', (label, fields, at) => {
     const tableCheck = fieldsCheck(fields)
     let refused = 0
     for (const name of Object.keys(fields)) {
@@ -252,12 +252,12 @@ describe('the handwritten checks', () => {
         // An origin without `guest` is a writer's, and these three have stricter checks than the table.
         if (problem === undefined || (name === 'guest' && value === undefined)) continue
         refused++
-        expect(checkFrame(changed), `${name}: ${String(value)}`).toBe(place + problem)
+        expect(checkFrame(changed), `${name}: ${String(value)}`).toBe(label + problem)
       }
       const missing = full()
       delete (at(missing) as { [key: string]: unknown })[name]
       const problem = tableCheck(at(missing))
-      if (problem !== undefined && name !== 'guest') expect(checkFrame(missing)).toBe(place + problem)
+      if (problem !== undefined && name !== 'guest') expect(checkFrame(missing)).toBe(label + problem)
     }
     expect(refused).toBeGreaterThan(8)
     expect(checkFrame(full())).toBe(undefined)

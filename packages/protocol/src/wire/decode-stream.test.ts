@@ -10,7 +10,7 @@ import { decodeNdjsonStream, decodeSseStream } from './decode-stream.ts'
 import { encodeNdjson, NDJSON_HEARTBEAT } from './ndjson.ts'
 import { encodeSse, SSE_HEARTBEAT } from './sse.ts'
 
-const gone = new Error('gone')
+const goneError = new Error('gone')
 const utf8 = new TextEncoder()
 
 /** A body of the given pieces that then ends or stays silent. Records how it was read. */
@@ -107,8 +107,8 @@ describe.each(formats)('$name', ({ decode, encode, heartbeat, bad }) => {
   it('throws the reason and cancels the body when aborted while it is silent', async () => {
     const { stream, seen } = body([text('a')], 'silence')
     const controller = new AbortController()
-    setTimeout(() => controller.abort(gone), 5)
-    await expect(collectAll(decode(stream, controller))).rejects.toBe(gone)
+    setTimeout(() => controller.abort(goneError), 5)
+    await expect(collectAll(decode(stream, controller))).rejects.toBe(goneError)
     expect(seen.cancelled).toBeDefined()
   })
 
@@ -117,8 +117,8 @@ describe.each(formats)('$name', ({ decode, encode, heartbeat, bad }) => {
     const controller = new AbortController()
     const frames = decode(stream, controller)
     expect((await frames.next()).value).toEqual(open('a'))
-    controller.abort(gone)
-    await expect(frames.next()).rejects.toBe(gone)
+    controller.abort(goneError)
+    await expect(frames.next()).rejects.toBe(goneError)
     expect(seen.cancelled).toBeDefined()
   })
 
@@ -136,10 +136,10 @@ describe.each(formats)('$name', ({ decode, encode, heartbeat, bad }) => {
   it('passes on an error of the body', async () => {
     const stream = new ReadableStream<Uint8Array>({
       start(controller) {
-        controller.error(gone)
+        controller.error(goneError)
       },
     })
-    await expect(collectAll(decode(stream))).rejects.toBe(gone)
+    await expect(collectAll(decode(stream))).rejects.toBe(goneError)
   })
 
   it('passes options to the decoder', async () => {

@@ -6,6 +6,7 @@ import type { DecoderOptions, FrameDecoder } from './frame-decoder.ts'
 import { NdjsonDecoder } from './ndjson.ts'
 import { SseDecoder } from './sse.ts'
 
+/** Options of a decoded stream. */
 export type DecodeOptions = StreamOptions & Omit<DecoderOptions, 'onFrame'>
 
 /** A body as an async iterable. Uses a reader, because not every browser can iterate over a body. */

@@ -31,8 +31,8 @@ const first = open('a')
 const utf8 = new TextEncoder()
 
 /** Splits bytes at the given positions, modulo their length. */
-function split(bytes: Uint8Array, places: number[]): Uint8Array[] {
-  const cuts = [...new Set(places.map(place => place % (bytes.length + 1)))].sort((a, b) => a - b)
+function split(bytes: Uint8Array, offsets: number[]): Uint8Array[] {
+  const cuts = [...new Set(offsets.map(cut => cut % (bytes.length + 1)))].sort((a, b) => a - b)
   return [...cuts, bytes.length].map((end, i) => bytes.slice(i === 0 ? 0 : cuts[i - 1], end))
 }
 
@@ -57,11 +57,11 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
   }
 
   it('decodes the encoded frames, for any split, line ends and heartbeats', () => {
-    const places = fc.array(fc.nat(), { maxLength: 12 })
+    const offsets = fc.array(fc.nat(), { maxLength: 12 })
     fc.assert(
       fc.property(
         arbitraryConnection(),
-        places,
+        offsets,
         fc.boolean(),
         fc.boolean(),
         fc.boolean(),
@@ -260,9 +260,9 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
 
   it('returns the same for any split of damaged bytes', () => {
     fc.assert(
-      fc.property(arbitraryConnection(), fc.array(fc.nat()), fc.nat(), fc.nat(255), (frames, cuts, place, byte) => {
+      fc.property(arbitraryConnection(), fc.array(fc.nat()), fc.nat(), fc.nat(255), (frames, cuts, index, byte) => {
         const bytes = utf8.encode(write(frames))
-        bytes[place % bytes.length] = byte
+        bytes[index % bytes.length] = byte
         const whole = decode([bytes])
         const pieces = decode(split(bytes, cuts))
         expect(pieces.frames).toEqual(whole.frames)

@@ -10,10 +10,11 @@ import { LineSplitter } from './line-splitter.ts'
 /** The default maximum length of a frame, in characters: twice the maximum batch of a store. */
 const MAX_FRAME_LENGTH = 16 * 1024 * 1024
 
+/** Options of a frame decoder. */
 export interface DecoderOptions {
   /** Called with every frame when it is complete, also with those before an error. */
   onFrame: (frame: Frame) => void
-  /** Called on a heartbeat of the server. */
+  /** Called on a heartbeat of the server. @default ignores heartbeats */
   onHeartbeat?: (() => void) | undefined
   /** The maximum length of a frame, in characters, and so the memory limit of the decoder. @default 16 Mi */
   maxLength?: number | undefined

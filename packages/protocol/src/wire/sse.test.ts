@@ -119,8 +119,8 @@ describe('SSE on the wire', () => {
     it('at any split', () => {
       let events = 0
       fc.assert(
-        fc.property(stream, fc.array(fc.nat(), { maxLength: 10 }), (text, places) => {
-          const cuts = [...places.map(place => place % (text.length + 1)), 0, text.length].sort((a, b) => a - b)
+        fc.property(stream, fc.array(fc.nat(), { maxLength: 10 }), (text, offsets) => {
+          const cuts = [...offsets.map(cut => cut % (text.length + 1)), 0, text.length].sort((a, b) => a - b)
           const { ours, theirs } = both(cuts.slice(1).map((end, i) => text.slice(cuts[i], end)))
           expect(ours).toEqual(theirs)
           events += ours.texts.length

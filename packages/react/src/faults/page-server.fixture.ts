@@ -2,7 +2,7 @@
 
 import { agent, scriptedModel } from '@millrace/runtime'
 import { millrace } from '@millrace/server'
-import { messages, tell } from '../../../../scripts/faults/process.ts'
+import { messages, reportEvent } from '../../../../scripts/faults/process.ts'
 import { ANSWER } from './answer.fixture.ts'
 
 interface ServeOrder {
@@ -26,5 +26,5 @@ for await (const { store, folder, port } of messages<ServeOrder>()) {
   const listening = await app.listen({ port })
   // A browser may send its next request on an idle connection that a schedule has stalled, and would wait for 15 s.
   listening.server.keepAliveTimeout = 100
-  await tell('ready', { port: listening.port })
+  await reportEvent('ready', { port: listening.port })
 }

@@ -10,6 +10,7 @@ import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'reac
 import { useOptionalChat } from '../context/chat-context.ts'
 import { useTopic } from './use-topic.ts'
 
+/** Result of `useStructuredStreams`. */
 export interface StructuredHook extends StructuredItems {
   /** An object by its id. */
   get(streamId: string): StructuredState | undefined
@@ -31,7 +32,7 @@ export const useStructured = <A = unknown>(streamId: string): StructuredOf<A> | 
 /** Structured objects in the order of their start: those of the chat, and those from `apply` or `consume`. Works without a chat, too. */
 export function useStructuredStreams(): StructuredHook {
   const held = useOptionalChat()
-  const [own] = useState(() => new StructuredStreams())
+  const [streams] = useState(() => new StructuredStreams())
   const store = held?.chat.store
   const mountedSignal = useRef<AbortSignal>(undefined)
   useEffect(() => {
@@ -39,7 +40,7 @@ export function useStructuredStreams(): StructuredHook {
     mountedSignal.current = unmount.signal
     return () => unmount.abort()
   }, [])
-  const merged = useMemo(() => new MergedStreams(own, store, () => mountedSignal.current), [own, store])
+  const merged = useMemo(() => new MergedStreams(streams, store, () => mountedSignal.current), [streams, store])
   const value = useSyncExternalStore(
     merged.subscribe,
     () => merged.value(store),
@@ -56,8 +57,8 @@ class MergedStreams {
   #cleared: ReadonlySet<string> = new Set()
   #last: StructuredItems = itemsOf([])
 
-  constructor(own: StructuredStreams, store: Store | undefined, mountedSignal: () => AbortSignal | undefined) {
-    this.#own = own
+  constructor(streams: StructuredStreams, store: Store | undefined, mountedSignal: () => AbortSignal | undefined) {
+    this.#own = streams
     this.#store = store
     this.actions = {
       get: streamId => {
@@ -67,11 +68,11 @@ class MergedStreams {
       clear: () => {
         this.#cleared = new Set(store?.structuredIds)
         // This notifies the listeners about the hidden objects, too.
-        own.clear()
+        streams.clear()
       },
-      apply: own.apply,
+      apply: streams.apply,
       consume: (stream, signal) =>
-        own.consume(stream, AbortSignal.any([mountedSignal(), signal].filter(one => one !== undefined))),
+        streams.consume(stream, AbortSignal.any([mountedSignal(), signal].filter(one => one !== undefined))),
     }
   }
 

@@ -59,7 +59,7 @@ describe('a provider with an existing chat', () => {
   })
 })
 
-let tell: ((messages: readonly Message[]) => void) | undefined
+let notifyMessages: ((messages: readonly Message[]) => void) | undefined
 const Parent = ({ chat, isKept }: { chat: Chat; isKept: (message: Message) => boolean }) => {
   const [messages, setMessages] = useState<readonly Message[]>([])
   renders.count('parent')
@@ -68,7 +68,7 @@ const Parent = ({ chat, isKept }: { chat: Chat; isKept: (message: Message) => bo
       chat={chat}
       messages={messages}
       onMessagesChange={next => {
-        tell?.(next)
+        notifyMessages?.(next)
         setMessages(next.filter(isKept))
       }}
     >
@@ -82,7 +82,7 @@ describe('controlled messages', () => {
   test('are shown, and each change is reported once without a loop', async () => {
     const { chat, turn, write } = scriptedChat({ streamFlushInterval: 0 })
     const reported: number[] = []
-    tell = messages => reported.push(messages.length)
+    notifyMessages = messages => reported.push(messages.length)
     const shown = mount(<Parent chat={chat} isKept={({ role }) => role === 'assistant'} />)
     expect(shown.text).toBe('0')
     flushSync(() => turn(1))
@@ -95,7 +95,7 @@ describe('controlled messages', () => {
     // Not a change of the messages.
     expect(reported).toEqual([2, 3])
     expect(renders.of('parent')).toBe(3)
-    tell = undefined
+    notifyMessages = undefined
   })
 
   test('are shown until the prop is removed', () => {

@@ -43,7 +43,11 @@ type AdapterProps<A> = Omit<AdapterChatOptions<unknown>, keyof ChatCallbacks> &
 type ChatProps = { readonly chat: Chat } & ControlledMessages<Message, readonly Message[]> &
   Without<HttpName | AdapterName>
 
-/** `A` is `typeof app`, for the types of its agents, workflows and tools. */
+/**
+ * Props of `ChatProvider`. A chat over a server has those of {@link ChatOptions}, a chat over an adapter those of
+ * {@link AdapterChatOptions}, and an existing chat is given as `chat`. Each may have `messages` and `onMessagesChange`.
+ * `A` is `typeof app`, for the types of its agents, workflows and tools.
+ */
 export type ChatProviderProps<A = unknown> = (ServerProps<A> | AdapterProps<A> | ChatProps) & {
   readonly children?: ReactNode
 }

@@ -52,7 +52,7 @@ const Sender = () => {
 }
 
 /** A session with a question and its answer. */
-async function spoken({ api, fetch }: Served): Promise<Snapshot> {
+async function serverSnapshot({ api, fetch }: Served): Promise<Snapshot> {
   const page = mount(
     <ChatProvider api={api} fetch={fetch} agent="echo" session="s">
       <Everything />
@@ -67,7 +67,7 @@ async function spoken({ api, fetch }: Served): Promise<Snapshot> {
 
 test('hydrates a rendered snapshot and continues without reading it again', async () => {
   const served = serve(echo)
-  const snapshot = await spoken(served)
+  const snapshot = await serverSnapshot(served)
   served.requests.length = 0
   const { api, fetch } = served
   const app = (
@@ -107,7 +107,7 @@ const Late = lazy(() => loaded)
 
 test('hydrates a late part of the page as rendered, and then updates it', async () => {
   const served = serve(echo)
-  const snapshot = await spoken(served)
+  const snapshot = await serverSnapshot(served)
   const { api, fetch } = served
   const app = (inner: React.ReactNode) => (
     <ChatProvider api={api} fetch={fetch} agent="echo" session="s" snapshot={snapshot}>

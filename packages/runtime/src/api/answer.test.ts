@@ -16,8 +16,8 @@ const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
 /** A run that waits for approval of `c1` and for the result of `c2`. */
 async function waiting(start: object = {}, options: object = {}) {
   const pay = counted('pay', true)
-  const { agent: own } = caller([pay.tool, locate], [call('pay', 'c1', { n: 1 }), call('locate', 'c2')])
-  const begun = await startRun(own, options, start)
+  const { agent: testAgent } = caller([pay.tool, locate], [call('pay', 'c1', { n: 1 }), call('locate', 'c2')])
+  const begun = await startRun(testAgent, options, start)
   await begun.run.result()
   return { ...begun, ran: pay.ran }
 }
@@ -109,12 +109,12 @@ describe('an answer is bound', () => {
 
   test('also if ids contain the separator', async () => {
     const pay = counted('pay', true)
-    const { agent: own } = caller([pay.tool], [call('pay', 'a::c1', { n: 1 })])
-    const { runtime } = await startRun(own)
+    const { agent: testAgent } = caller([pay.tool], [call('pay', 'a::c1', { n: 1 })])
+    const { runtime } = await startRun(testAgent)
     await runtime.run('s', 'r').result()
     await approve(runtime, 'a::c1', false)
     await runtime.run('s', 'r').result()
-    const run = await runtime.start({ agent: own, input: 'again', session: 's', runId: 'r::a' })
+    const run = await runtime.start({ agent: testAgent, input: 'again', session: 's', runId: 'r::a' })
     const { pendings } = await run.result()
     expect(pendings).toHaveLength(1)
     const [{ id } = { id: '' }] = pendings
@@ -208,11 +208,11 @@ describe('the first answer counts', () => {
 
   test('returns the same sequence for a repeated answer, and executes nothing twice', async () => {
     const { runtime, run, ran } = await waiting()
-    const places = await Promise.all([1, 2, 3].map(() => approve(runtime, 'c1')))
-    expect(new Set(places.map(({ sequence }) => sequence)).size).toBe(1)
+    const answered = await Promise.all([1, 2, 3].map(() => approve(runtime, 'c1')))
+    expect(new Set(answered.map(({ sequence }) => sequence)).size).toBe(1)
     await sendResult(runtime, 'c2')
     await run.result()
-    expect(await approve(runtime, 'c1')).toEqual(places[0])
+    expect(await approve(runtime, 'c1')).toEqual(answered[0])
     expect(ran).toEqual([1])
   })
 
@@ -236,7 +236,7 @@ describe('an interrupt', () => {
   ]
 
   /** A session with a run that waits for a response. */
-  async function asked(input: Extract<Chunk, { type: 'interrupt' }>['input']): Promise<Runtime> {
+  async function runtimeWithQuestion(input: Extract<Chunk, { type: 'interrupt' }>['input']): Promise<Runtime> {
     const runtime = testRuntime({ engine: false })
     await runtime.start({ agent: echo, input: 'go', session: 's', runId: 'r' })
     const writer = await runtime.manager.createWriter('s', { runId: 'r', program: echo.program, agentType: 'echo' })
@@ -250,7 +250,7 @@ describe('an interrupt', () => {
     codeOf(runtime.answer('s', { kind: 'interrupt', id: 'i1', response }))
 
   test('accepts one of the offered options', async () => {
-    const runtime = await asked({ kind: 'choice', question, options: OPTIONS })
+    const runtime = await runtimeWithQuestion({ kind: 'choice', question, options: OPTIONS })
     expect(await runtime.run('s', 'r').result()).toMatchObject({
       status: 'paused',
       suspended: { kind: 'suspended_interrupt', interruptIds: ['i1'] },
@@ -267,7 +267,7 @@ describe('an interrupt', () => {
     [{ kind: 'multi-choice', question, options: OPTIONS }],
     [{ kind: 'choice', question, multiple: true, options: OPTIONS }],
   ] as const)('of which several may be chosen is answered by some: %o', async input => {
-    const runtime = await asked(input as never)
+    const runtime = await runtimeWithQuestion(input as never)
     for (const wrong of ['a', ['a', 'c'], ['a', 'a'], [null], { 0: 'a' }, null]) {
       expect(await respond(runtime, wrong as Json)).toBe('answer_invalid')
     }
@@ -276,14 +276,14 @@ describe('an interrupt', () => {
   })
 
   test('with text accepts a string', async () => {
-    const runtime = await asked({ kind: 'text' })
+    const runtime = await runtimeWithQuestion({ kind: 'text' })
     for (const wrong of [7, null, ['x'], {}]) expect(await respond(runtime, wrong as Json)).toBe('answer_invalid')
     expect(await respond(runtime, '')).toBe('none')
   })
 
   test('with a form accepts a response that fits its schema, with paths in errors', async () => {
     const schema = { type: 'object', properties: { pin: { type: 'integer', minimum: 1000 } }, required: ['pin'] }
-    const runtime = await asked({ kind: 'form', schema })
+    const runtime = await runtimeWithQuestion({ kind: 'form', schema })
     for (const wrong of [null, 'x', [], {}, { pin: 'x' }, { pin: 1.5 }]) {
       expect(await respond(runtime, wrong)).toBe('answer_invalid')
     }
@@ -297,16 +297,16 @@ describe('an interrupt', () => {
 
   test('with a form whose schema cannot be checked is rejected without delay', async () => {
     const self = { properties: { a: { $ref: '#/$defs/a' } }, $defs: { a: { allOf: [{ $ref: '#/$defs/a' }] } } }
-    expect(await respond(await asked({ kind: 'form', schema: self }), { a: 1 })).toBe('answer_invalid')
+    expect(await respond(await runtimeWithQuestion({ kind: 'form', schema: self }), { a: 1 })).toBe('answer_invalid')
     const evil = { properties: { a: { pattern: '^(a+)+$' } } }
-    const runtime = await asked({ kind: 'form', schema: evil })
+    const runtime = await runtimeWithQuestion({ kind: 'form', schema: evil })
     expect(await respond(runtime, { a: `${'a'.repeat(60)}!` })).toBe('answer_invalid')
     expect(await respond(runtime, { a: 'aaa' })).toBe('none')
-    expect(await respond(await asked({ kind: 'form', schema: { pattern: '(' } }), 'x')).toBe('none')
+    expect(await respond(await runtimeWithQuestion({ kind: 'form', schema: { pattern: '(' } }), 'x')).toBe('none')
   })
 
   test('accepts no other kind of answer', async () => {
-    const runtime = await asked({ kind: 'text' })
+    const runtime = await runtimeWithQuestion({ kind: 'text' })
     expect(await refused(runtime, { kind: 'approval', id: 'i1', approved: true })).toBe('answer_wrong_kind')
     expect(await refused(runtime, { kind: 'tool-result', id: 'i1', output: 'x' })).toBe('answer_wrong_kind')
     expect(await codeOf(runtime.claim('s', 'i1', { forMs: 1 }))).toBe('answer_wrong_kind')

@@ -4,10 +4,10 @@
 import type { StreamManager, Ticket, TicketPending } from '@millrace/log'
 import type { GuestRefusalReason } from '@millrace/log/internal'
 import type { Chunk, Interrupt, Json, Part, ToolPart, View } from '@millrace/protocol'
+import { excerpt } from '@millrace/protocol/internal'
 import { checkObject, describeType } from '../error/check-object.ts'
 import { RunError, ValidationError } from '../error/error.ts'
 import type { ErrorCode } from '../error/error-codes.ts'
-import { excerpt } from '../error/excerpt.ts'
 import { formResponseProblem } from '../schema/form-response.ts'
 import { type Schema, validate } from '../schema/schema.ts'
 import { largeValue } from '../session/large-value.ts'
@@ -57,18 +57,18 @@ const KINDS = { approval: 'approval', 'tool-result': 'client-tool', interrupt: '
  * Validates an answer and returns a copy. Each field is read once, so that the checked value is the logged one.
  * @throws {ValidationError} if it is malformed.
  */
-export function validatedAnswer(given: Answer): Answer {
-  checkObject('answer', given)
-  const { kind, id } = given
+export function validatedAnswer(answer: Answer): Answer {
+  checkObject('answer', answer)
+  const { kind, id } = answer
   if (typeof kind !== 'string' || !Object.hasOwn(KINDS, kind)) {
     const found = typeof kind === 'string' ? excerpt(kind, MAX_KIND_LENGTH) : describeType(kind)
     throw new ValidationError(`answer.kind: expected approval, tool-result or interrupt, found ${found}`)
   }
   if (typeof id !== 'string' || id === '')
     throw new ValidationError(`answer.id: expected text, found ${describeType(id)}`)
-  switch (given.kind) {
+  switch (answer.kind) {
     case 'approval': {
-      const { approved, reason, input } = given
+      const { approved, reason, input } = answer
       if (typeof approved !== 'boolean') {
         throw new ValidationError(`answer.approved: expected true or false, found ${describeType(approved)}`)
       }
@@ -81,8 +81,8 @@ export function validatedAnswer(given: Answer): Answer {
       }
     }
     case 'tool-result': {
-      if (!('error' in given)) return { kind: 'tool-result', id, output: jsonField('output', given.output) }
-      const { error, code = 'client_tool_failed' } = given
+      if (!('error' in answer)) return { kind: 'tool-result', id, output: jsonField('output', answer.output) }
+      const { error, code = 'client_tool_failed' } = answer
       const text = textOf('error', error)
       if (typeof code === 'string' && CODE.test(code)) return { kind: 'tool-result', id, error: text, code }
       throw new ValidationError(
@@ -90,7 +90,7 @@ export function validatedAnswer(given: Answer): Answer {
       )
     }
     case 'interrupt':
-      return { kind: 'interrupt', id, response: jsonField('response', given.response) }
+      return { kind: 'interrupt', id, response: jsonField('response', answer.response) }
   }
 }
 
@@ -124,25 +124,25 @@ export function answerChunk(answer: Answer, toolCallId?: string): Chunk {
   }
 }
 
-function textOf(what: string, text: unknown): string {
-  if (typeof text !== 'string') throw new ValidationError(`answer.${what}: expected text, found ${describeType(text)}`)
+function textOf(field: string, text: unknown): string {
+  if (typeof text !== 'string') throw new ValidationError(`answer.${field}: expected text, found ${describeType(text)}`)
   if (text.length <= MAX_ANSWER_TEXT_LENGTH) return text
   throw new ValidationError(
-    `answer.${what}: expected at most ${MAX_ANSWER_TEXT_LENGTH} characters, found ${text.length}`,
+    `answer.${field}: expected at most ${MAX_ANSWER_TEXT_LENGTH} characters, found ${text.length}`,
   )
 }
 
 /** A JSON copy of a value. @throws {ValidationError} if it is not JSON. */
-function jsonField(what: string, value: unknown): Json {
+function jsonField(field: string, value: unknown): Json {
   let copy: Json | undefined
   try {
     copy = copyOf(value)
   } catch (cause) {
     const found = 'a value that is circular, nested too deep or unreadable'
-    throw new ValidationError(`answer.${what}: expected JSON, found ${found}`, { cause })
+    throw new ValidationError(`answer.${field}: expected JSON, found ${found}`, { cause })
   }
   if (copy !== undefined) return copy
-  throw new ValidationError(`answer.${what}: expected JSON, found ${describeType(value)} that is not JSON`)
+  throw new ValidationError(`answer.${field}: expected JSON, found ${describeType(value)} that is not JSON`)
 }
 
 /**
@@ -158,8 +158,8 @@ function copyOf(value: unknown): Json | undefined {
   }
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== null && Object.getPrototypeOf(prototype) !== null) return undefined
-  const own = Object.entries(value).filter(([, held]) => held !== undefined)
-  const copies = own.map(([name, held]) => [name, copyOf(held)] as const)
+  const definedEntries = Object.entries(value).filter(([, held]) => held !== undefined)
+  const copies = definedEntries.map(([name, held]) => [name, copyOf(held)] as const)
   return copies.some(([, held]) => held === undefined) ? undefined : (Object.fromEntries(copies) as Json)
 }
 
@@ -250,8 +250,8 @@ function responseProblem({ input }: Interrupt, response: Json): string | undefin
 
 const REFUSALS: Partial<Record<GuestRefusalReason, readonly [ErrorCode, string]>> = {
   'already-settled': ['answer_already_settled', 'it was already answered, or the run has ended: read the session'],
-  late: ['answer_late', 'its deadline has passed'],
-  unknown: ['answer_unknown', 'no pending with this id in the session'],
+  late: ['answer_late', 'its deadline has passed: read the session'],
+  unknown: ['answer_unknown', 'no pending request has this id: read the session'],
   unapproved: ['answer_unapproved', 'the call waits for approval: answer that first'],
   claimed: ['answer_claimed', 'another client has claimed it: wait until the claim expires'],
 }

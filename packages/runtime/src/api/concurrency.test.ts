@@ -84,7 +84,7 @@ test('requests a run only in a session of the given owner', async () => {
 })
 
 describe('law 5: the same run id is one run', () => {
-  const told = async (runtime: ReturnType<typeof testRuntime>) =>
+  const statuses = async (runtime: ReturnType<typeof testRuntime>) =>
     typesOf(await logOf(runtime, 's')).filter(type => type === 'run-requested' || type === 'run-started')
 
   test('requested twice, while it runs and after its end', async () => {
@@ -99,7 +99,7 @@ describe('law 5: the same run id is one run', () => {
     expect(await second.result()).toEqual(await first.result())
     const third = await ask()
     expect(await third.result()).toEqual(await first.result())
-    expect(await told(runtime)).toEqual(['run-requested', 'run-started'])
+    expect(await statuses(runtime)).toEqual(['run-requested', 'run-started'])
   })
 
   test('without a session: the session has the id of the run', async () => {
@@ -120,7 +120,7 @@ describe('law 5: the same run id is one run', () => {
     )
     const results = await Promise.all(runs.map(run => run.result()))
     expect(new Set(results.map(({ text }) => text))).toEqual(new Set(['0: a']))
-    expect(await told(runtimes[0] as ReturnType<typeof testRuntime>)).toEqual(['run-requested', 'run-started'])
+    expect(await statuses(runtimes[0] as ReturnType<typeof testRuntime>)).toEqual(['run-requested', 'run-started'])
   })
 
   test('stays cancelled', async () => {

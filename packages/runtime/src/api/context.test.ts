@@ -11,7 +11,7 @@ const SECRET = 'tenant-47'
 /** An agent that records the context of its runs. */
 function watched() {
   const seen: (readonly [string, Json | undefined, Json | undefined])[] = []
-  const own = agent({
+  const testAgent = agent({
     name: 'watched',
     model: scriptedModel(({ lastText }) => ({ text: `you said ${lastText}` })),
     instructions: ({ runId, context, data }) => {
@@ -19,7 +19,7 @@ function watched() {
       return 'Be brief.'
     },
   })
-  return { own, seen }
+  return { testAgent, seen }
 }
 
 /** Everything that a client can read of a session. */
@@ -38,10 +38,18 @@ async function shownOf(runtime: Runtime, sessionId: string, runIds: readonly str
 
 test('law 10: retry, edit and resume keep the context, and no reader sees it', async () => {
   for (const context of [{ tenant: SECRET }, { tenant: SECRET, large: 'x'.repeat(100_000) }]) {
-    const { own, seen } = watched()
-    const runtime = testRuntime({ agents: [own] })
-    const asked = { agent: own, input: 'a', session: 's', runId: 'r1', messageId: 'm1', context, data: { tab: 1 } }
-    await (await runtime.start(asked)).result()
+    const { testAgent, seen } = watched()
+    const runtime = testRuntime({ agents: [testAgent] })
+    const request = {
+      agent: testAgent,
+      input: 'a',
+      session: 's',
+      runId: 'r1',
+      messageId: 'm1',
+      context,
+      data: { tab: 1 },
+    }
+    await (await runtime.start(request)).result()
     await (await runtime.retry('s', 'r1', { runId: 'r2' })).result()
     await (await runtime.edit('s', 'm1', 'b', { runId: 'r3', data: { tab: 2 } })).result()
     const options = { mode: 'from-checkpoint', checkpointId: 'r3/main/1', runId: 'r4' } as const
@@ -52,7 +60,7 @@ test('law 10: retry, edit and resume keep the context, and no reader sees it', a
     await runtime.manager.trimStream('s', { maxEntries: view.head - at + 1 })
     expect((await runtime.manager.getInfo('s'))?.floor).toBe(at - 1)
     await (await runtime.retry('s', 'r4', { runId: 'r5', context: { tenant: 'other' } })).result()
-    await (await runtime.start({ agent: own, input: 'c', session: 's', runId: 'r6' })).result()
+    await (await runtime.start({ agent: testAgent, input: 'c', session: 's', runId: 'r6' })).result()
     expect(seen).toEqual([
       ['r1', context, { tab: 1 }],
       ['r2', context, { tab: 1 }],
@@ -68,10 +76,12 @@ test('law 10: retry, edit and resume keep the context, and no reader sees it', a
 })
 
 test('law 10: readers, views and results do not contain the context', async () => {
-  const { own } = watched()
-  const runtime = testRuntime({ agents: [own] })
+  const { testAgent } = watched()
+  const runtime = testRuntime({ agents: [testAgent] })
   const context = { tenant: SECRET }
-  await (await runtime.start({ agent: own, input: 'a', session: 's', runId: 'r1', messageId: 'm1', context })).result()
+  await (
+    await runtime.start({ agent: testAgent, input: 'a', session: 's', runId: 'r1', messageId: 'm1', context })
+  ).result()
   await (await runtime.retry('s', 'r1', { runId: 'r2' })).result()
   const shown = await shownOf(runtime, 's', ['r1', 'r2'])
   expect(shown).toContain('you said a')
@@ -86,7 +96,7 @@ test('a resumed run keeps the context of the interrupted one', async () => {
   const held = gate()
   const slow = patient(held)
   const seen: (Json | undefined)[] = []
-  const own = agent({
+  const testAgent = agent({
     name: 'slow',
     model: slow.model,
     instructions: ({ context }) => {
@@ -94,8 +104,8 @@ test('a resumed run keeps the context of the interrupted one', async () => {
       return undefined
     },
   })
-  const runtime = testRuntime({ agents: [own] })
-  const run = await runtime.start({ agent: own, input: 'a', session: 's', context: { tenant: SECRET } })
+  const runtime = testRuntime({ agents: [testAgent] })
+  const run = await runtime.start({ agent: testAgent, input: 'a', session: 's', context: { tenant: SECRET } })
   await until(run, 'text-delta')
   await run.stop()
   await run.result()
@@ -105,12 +115,12 @@ test('a resumed run keeps the context of the interrupted one', async () => {
 })
 
 test('a missing context is an error: nothing is repeated without it', async () => {
-  const { own, seen } = watched()
+  const { testAgent, seen } = watched()
   const memory = new Memory()
-  const runtime = testRuntime({ agents: [own], store: memoryStore(undefined, memory) })
+  const runtime = testRuntime({ agents: [testAgent], store: memoryStore(undefined, memory) })
   const context = { tenant: SECRET, large: 'x'.repeat(100_000) }
-  const asked = { agent: own, input: 'a', session: 's', runId: 'r1', messageId: 'm1', context }
-  await (await runtime.start(asked)).result()
+  const request = { agent: testAgent, input: 'a', session: 's', runId: 'r1', messageId: 'm1', context }
+  await (await runtime.start(request)).result()
   memory.logs.get('s')?.blobs.clear()
   expect(await codeOf(runtime.retry('s', 'r1'))).toBe('internal_error')
   expect(await codeOf(runtime.edit('s', 'm1', 'b'))).toBe('internal_error')

@@ -8,6 +8,7 @@ import { sessionUnknown } from '../session/log-errors.ts'
 
 /** New title and metadata of a session. Absent fields stay unchanged. */
 export interface DescribeOptions {
+  /** New title. */
   readonly title?: string
   /** Replaces all metadata. */
   readonly metadata?: JsonObject

@@ -1,5 +1,6 @@
 import { LogError } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
+import { isUnavailable } from '../session/log-errors.ts'
 import { KeyedQueue } from './keyed-queue.ts'
 import { gate } from './test-runtime.fixture.ts'
 
@@ -8,7 +9,7 @@ describe('turns', () => {
     const turns = new KeyedQueue()
     const held = gate()
     const did: string[] = []
-    const own = [1, 2, 3].map(n =>
+    const tasks = [1, 2, 3].map(n =>
       turns.run('a', async () => {
         did.push(`a${n} begins`)
         await held.opened
@@ -19,7 +20,7 @@ describe('turns', () => {
     await turns.run('b', async () => did.push('b'))
     expect(did).toEqual(['a1 begins', 'b'])
     held.open()
-    expect(await Promise.all(own)).toEqual([1, 2, 3])
+    expect(await Promise.all(tasks)).toEqual([1, 2, 3])
     expect(did.slice(2)).toEqual(['a1 ends', 'a2 begins', 'a2 ends', 'a3 begins', 'a3 ends'])
     expect(turns.size).toBe(0)
   })
@@ -33,16 +34,16 @@ describe('turns', () => {
     expect(turns.size).toBe(0)
   })
 
-  test('fail together if the store is unavailable', async () => {
-    const turns = new KeyedQueue()
-    let asked = 0
+  test('fail together after a shared error', async () => {
+    const turns = new KeyedQueue(isUnavailable)
+    let calls = 0
     const ask = () => {
-      asked++
+      calls++
       return Promise.reject(new LogError('unavailable', 'gone'))
     }
     const all = await Promise.allSettled([1, 2, 3].map(() => turns.run('a', ask)))
     expect(all.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
-    expect(asked).toBe(1)
+    expect(calls).toBe(1)
     expect(turns.size).toBe(0)
     expect(await turns.run('a', async () => 'back')).toBe('back')
   })

@@ -1,15 +1,18 @@
-import { LogError } from '@millrace/log'
-
 /** Runs tasks with the same key one after the other. Keeps nothing for a key without tasks. */
 export class KeyedQueue {
   readonly #last = new Map<string, Promise<unknown>>()
+  readonly #isShared: (error: unknown) => boolean
 
-  /** Runs a task after all earlier tasks of the key. Fails at once if the task before it failed because the store is unavailable. */
+  /** `isShared`: whether an error of a task also fails the tasks that wait behind it. @default none does */
+  constructor(isShared: (error: unknown) => boolean = () => false) {
+    this.#isShared = isShared
+  }
+
+  /** Runs a task after all earlier tasks of the key. Fails at once if the task before it failed with a shared error. */
   async run<T>(name: string, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(name) ?? Promise.resolve()
     const turn = before.then(work, error => {
-      // A task behind one that timed out has waited as long, so it fails, too.
-      if (error instanceof LogError && error.code === 'unavailable') throw error
+      if (this.#isShared(error)) throw error
       return work()
     })
     this.#last.set(name, turn)

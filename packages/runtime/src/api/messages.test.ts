@@ -3,21 +3,21 @@ import type { MillraceError } from '../error/error.ts'
 import { codeOf, echo, gate, patient, testRuntime, textsOf, until } from './test-runtime.fixture.ts'
 
 describe('message ids are unique', () => {
-  const asked = { agent: echo, session: 's', messageId: 'm1' }
+  const request = { agent: echo, session: 's', messageId: 'm1' }
 
   test('a start with a used id is rejected and changes nothing', async () => {
     const runtime = testRuntime({ agents: [echo] })
-    await (await runtime.start({ ...asked, input: 'first', runId: 'r1' })).result()
+    await (await runtime.start({ ...request, input: 'first', runId: 'r1' })).result()
     const before = await runtime.view('s')
-    expect(await codeOf(runtime.start({ ...asked, input: 'SECOND' }))).toBe('validation_failed')
-    expect(await codeOf(runtime.start({ ...asked, input: 'SECOND', whenBusy: 'queue' }))).toBe('validation_failed')
+    expect(await codeOf(runtime.start({ ...request, input: 'SECOND' }))).toBe('validation_failed')
+    expect(await codeOf(runtime.start({ ...request, input: 'SECOND', whenBusy: 'queue' }))).toBe('validation_failed')
     expect(await runtime.view('s')).toEqual(before)
     // A repeated request has the same message.
-    expect((await (await runtime.start({ ...asked, input: 'first', runId: 'r1' })).result()).text).toBe('0: first')
-    await (await runtime.start({ ...asked, input: 'second', messageId: 'm2' })).result()
+    expect((await (await runtime.start({ ...request, input: 'first', runId: 'r1' })).result()).text).toBe('0: first')
+    await (await runtime.start({ ...request, input: 'second', messageId: 'm2' })).result()
     // A fork has it, too.
     const session = await runtime.fork('s')
-    expect(await codeOf(runtime.start({ ...asked, session, input: 'x' }))).toBe('validation_failed')
+    expect(await codeOf(runtime.start({ ...request, session, input: 'x' }))).toBe('validation_failed')
     expect(await textsOf(runtime, 's')).toEqual(['first', '0: first', 'second', '1: second'])
   })
 
@@ -26,7 +26,7 @@ describe('message ids are unique', () => {
     const slow = patient(held)
     const runtime = testRuntime({ agents: [slow, echo] })
     await until(await runtime.start({ agent: slow, session: 's', input: 'x' }), 'text-delta')
-    const queued = { ...asked, whenBusy: 'queue' } as const
+    const queued = { ...request, whenBusy: 'queue' } as const
     const both = await Promise.all(['a', 'b'].map(input => codeOf(runtime.start({ ...queued, input, runId: input }))))
     expect(both.toSorted()).toEqual(['none', 'validation_failed'])
     expect(await codeOf(runtime.start({ ...queued, input: 'c' }))).toBe('validation_failed')
@@ -40,8 +40,8 @@ describe('message ids are unique', () => {
 
   test('an edit may keep the id of the replaced message, but use no other', async () => {
     const runtime = testRuntime({ agents: [echo] })
-    await (await runtime.start({ ...asked, input: 'one' })).result()
-    await (await runtime.start({ ...asked, input: 'two', messageId: 'm2' })).result()
+    await (await runtime.start({ ...request, input: 'one' })).result()
+    await (await runtime.start({ ...request, input: 'two', messageId: 'm2' })).result()
     expect(await codeOf(runtime.edit('s', 'm2', 'x', { newMessageId: 'm1' }))).toBe('validation_failed')
     await (await runtime.edit('s', 'm2', 'TWO', { newMessageId: 'm2' })).result()
     expect(await textsOf(runtime, 's')).toEqual(['one', '0: one', 'TWO', '1: TWO'])

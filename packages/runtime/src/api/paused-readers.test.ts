@@ -20,8 +20,8 @@ const all = async (run: Run, options: StreamOptions = {}) => {
 
 /** A run that waits for the results of `c1` and `c2`. */
 async function waiting() {
-  const { agent: own } = caller([locate], [call('locate', 'c1'), call('locate', 'c2')])
-  const begun = await startRun(own)
+  const { agent: testAgent } = caller([locate], [call('locate', 'c1'), call('locate', 'c2')])
+  const begun = await startRun(testAgent)
   const entries = await all(begun.run)
   expect(typesOf(entries).at(-1)).toBe('run-paused')
   return { ...begun, entries, cursor: entries.at(-1)?.cursor ?? '' }
@@ -73,15 +73,15 @@ describe('a run that waits', () => {
   test('keeps streaming after an answer, even without a driver', async () => {
     const memory = new Memory()
     const pay = counted('pay', true)
-    const { agent: own } = caller([pay.tool], [call('pay', 'c1', { n: 1 })])
-    const first = await startRun(own, { store: memoryStore(undefined, memory) })
+    const { agent: testAgent } = caller([pay.tool], [call('pay', 'c1', { n: 1 })])
+    const first = await startRun(testAgent, { store: memoryStore(undefined, memory) })
     const cursor = (await all(first.run)).at(-1)?.cursor ?? ''
     await first.runtime.close()
-    const desk = testRuntime({ store: memoryStore(undefined, memory), engine: false })
-    await approve(desk, 'c1')
-    const seen = [all(desk.run('s', 'r'), { after: cursor }), all(desk.run('s', 'r'))]
-    const result = desk.run('s', 'r').result()
-    testRuntime({ store: memoryStore(undefined, memory), agents: [own] })
+    const apiRuntime = testRuntime({ store: memoryStore(undefined, memory), engine: false })
+    await approve(apiRuntime, 'c1')
+    const seen = [all(apiRuntime.run('s', 'r'), { after: cursor }), all(apiRuntime.run('s', 'r'))]
+    const result = apiRuntime.run('s', 'r').result()
+    testRuntime({ store: memoryStore(undefined, memory), agents: [testAgent] })
     for (const entries of await Promise.all(seen)) expect(typesOf(entries).at(-1)).toBe('run-finished')
     expect((await result).status).toBe('completed')
   })
@@ -94,12 +94,15 @@ test('the reads of a run do not grow with the square of its pauses', async () =>
   const store = memoryStore()
   let reads = 0
   const read = store.read.bind(store)
-  store.read = (...asked) => {
+  store.read = (...args) => {
     reads++
-    return read(...asked)
+    return read(...args)
   }
-  const own = scripted('stepper', [...answers, { text: 'Done.' }], { tools: [pay.tool], maxSteps: pauses + 1 })
-  const { runtime, run } = await startRun(own.agent, { store, engine: { pollMs: 60_000, graceMs: 0 } })
+  const scriptedAgent = scripted('stepper', [...answers, { text: 'Done.' }], {
+    tools: [pay.tool],
+    maxSteps: pauses + 1,
+  })
+  const { runtime, run } = await startRun(scriptedAgent.agent, { store, engine: { pollMs: 60_000, graceMs: 0 } })
   for (let n = 0; n < pauses; n++) {
     expect((await run.result()).status).toBe('paused')
     reads = 0

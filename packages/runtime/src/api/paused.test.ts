@@ -26,7 +26,7 @@ async function open() {
   const child = scripted('child', [{ text: 'Paying. ', calls: [call('pay', 'k1', { n: 9 })] }, { text: 'paid' }], {
     tools: [pay.tool],
   })
-  const own = scripted(
+  const testAgent = scripted(
     'parent',
     [
       {
@@ -42,10 +42,10 @@ async function open() {
     ],
     { tools: [free.tool, pay.tool, locate], subAgents: [child.agent] },
   )
-  const begun = await startRun(own.agent, { agents: [own.agent, echo] }, { messageId: 'm1' })
+  const begun = await startRun(testAgent.agent, { agents: [testAgent.agent, echo] }, { messageId: 'm1' })
   const paused = await begun.run.result()
   expect(paused.status).toBe('paused')
-  return { ...begun, own, free, pay, paused }
+  return { ...begun, testAgent, free, pay, paused }
 }
 
 /** Expects that no pending of the run can be answered. */
@@ -123,7 +123,7 @@ describe('a paused run', () => {
   })
 
   test('is replaced by a retry with the same message and new calls', async () => {
-    const { runtime, run, pay, own } = await open()
+    const { runtime, run, pay, testAgent } = await open()
     const again = await runtime.retry('s', 'r', { runId: 'r2' })
     const paused = await again.result()
     expect(paused).toMatchObject({ status: 'paused', suspended: { kind: 'suspended_step_partial' } })
@@ -142,7 +142,7 @@ describe('a paused run', () => {
     await validLog(runtime)
     expect(await textsOf(runtime, 's')).toEqual(['Go.', 'Let me see.Done.', 'Paying. paid'])
     // Its prompt does not contain the first answer.
-    expect(own.prompts.at(-2)).not.toContain('ended before')
+    expect(testAgent.prompts.at(-2)).not.toContain('ended before')
   })
 
   test('is replaced by an edit', async () => {
@@ -178,12 +178,12 @@ describe('a paused run', () => {
   })
 
   test('when stopped is resumed by another run that gets the interrupted calls', async () => {
-    const { runtime, run, own, pay } = await open()
+    const { runtime, run, testAgent, pay } = await open()
     await run.stop()
     await run.result()
     const next = await runtime.resume('s', 'r', { runId: 'r2', mode: 'with-message', input: 'Never mind.' })
     await next.result()
-    const sent = JSON.parse(own.prompts.at(-1) as string) as { role: string; content: { type: string }[] }[]
+    const sent = JSON.parse(testAgent.prompts.at(-1) as string) as { role: string; content: { type: string }[] }[]
     const parts = sent.flatMap(({ content }) => content)
     // Each call has its outcome.
     expect(parts.filter(({ type }) => type === 'tool-call')).toHaveLength(4)
@@ -260,12 +260,12 @@ describe('several pauses', () => {
   const steps = () => {
     const { tool: pay, ran } = counted('pay', true)
     const answers = [1, 2, 3].map(n => ({ text: `step ${n}. `, calls: [call('pay', `c${n}`, { n })] }))
-    return { ran, own: scripted('stepper', [...answers, { text: 'Done.' }], { tools: [pay] }).agent }
+    return { ran, testAgent: scripted('stepper', [...answers, { text: 'Done.' }], { tools: [pay] }).agent }
   }
 
   test('result() returns each pause and then the end', async () => {
-    const { own } = steps()
-    const { runtime, run } = await startRun(own)
+    const { testAgent } = steps()
+    const { runtime, run } = await startRun(testAgent)
     for (const n of [1, 2, 3]) {
       const paused = await run.result()
       expect(paused).toMatchObject({
@@ -288,8 +288,8 @@ describe('several pauses', () => {
   })
 
   test('stream() ends at each pause and continues after a cursor, with every entry once', async () => {
-    const { own } = steps()
-    const { runtime, run } = await startRun(own)
+    const { testAgent } = steps()
+    const { runtime, run } = await startRun(testAgent)
     const read: number[] = []
     let after: string | undefined
     for (const n of [1, 2, 3, 4]) {
@@ -310,8 +310,8 @@ describe('several pauses', () => {
   })
 
   test('a permanent reader also gets the answers and misses nothing', async () => {
-    const { own } = steps()
-    const { runtime, run } = await startRun(own)
+    const { testAgent } = steps()
+    const { runtime, run } = await startRun(testAgent)
     const seen: string[] = []
     const reader = await runtime.manager.createResumableReader('s', { after: 0, follow: true })
     for await (const { chunk } of reader) {

@@ -29,13 +29,13 @@ export interface StartedRun {
 
 /** Starts a run of an agent. */
 export async function startRun(
-  own: Agent,
+  testAgent: Agent,
   options: Partial<RuntimeOptions> = {},
   start: Partial<StartOptions> = {},
 ): Promise<StartedRun> {
   const { logger, logged } = recordingLogger()
-  const runtime = testRuntime({ agents: [own], logger, ...options })
-  const run = await runtime.start({ session: SESSION, runId: RUN, input: 'Go.', ...start, agent: own })
+  const runtime = testRuntime({ agents: [testAgent], logger, ...options })
+  const run = await runtime.start({ session: SESSION, runId: RUN, input: 'Go.', ...start, agent: testAgent })
   return { runtime, run, logged }
 }
 
@@ -69,7 +69,7 @@ export const sendResult = (runtime: Runtime, toolCallId: string, output: Json = 
 /** A tool that counts its executions and returns its input. */
 export function counted(name: string, approval?: Approval<{ n: number }>) {
   const ran: number[] = []
-  const own = tool({
+  const testTool = tool({
     name,
     inputSchema: z.object({ n: z.number() }),
     ...(approval !== undefined && { approval }),
@@ -78,7 +78,7 @@ export function counted(name: string, approval?: Approval<{ n: number }>) {
       return `${name} ${n}`
     },
   })
-  return { ran, tool: own }
+  return { ran, tool: testTool }
 }
 
 /** An agent with scripted answers, one per step. */

@@ -63,22 +63,22 @@ describe('approvals', () => {
   test.each([
     ['answered', 'completed'],
     ['asked to stop', 'interrupted'],
-  ] as const)('a paused run that is %s waits no more, though nobody has come to drive it yet', async (what, status) => {
+  ] as const)('result() of a paused run that was %s waits for the next driver', async (action, status) => {
     const memory = new Memory()
-    const own = () => memoryStore(undefined, memory)
-    const first = testRuntime({ agents: [payer], store: own() })
+    const openStore = () => memoryStore(undefined, memory)
+    const first = testRuntime({ agents: [payer], store: openStore() })
     await (await first.start({ agent: payer, input: 'go', session: 's', runId: 'r' })).result()
     await first.close()
-    const server = testRuntime({ agents: [payer], store: own(), engine: false })
-    if (what === 'answered') await server.answer('s', { kind: 'approval', id: 'r::c1', approved: true })
+    const server = testRuntime({ agents: [payer], store: openStore(), engine: false })
+    if (action === 'answered') await server.answer('s', { kind: 'approval', id: 'r::c1', approved: true })
     else expect(await server.stop('s', 'r')).toBe(true)
     const result = server.run('s', 'r').result()
     // It has read everything and waits.
     const view = await server.view('s')
     expect(await Promise.race([result, settled().then(() => view.ticket.run?.paused)])).toBe(true)
-    testRuntime({ agents: [payer], store: own() })
+    testRuntime({ agents: [payer], store: openStore() })
     expect(await result).toMatchObject({ status, pendings: [] })
-    expect(ran.splice(0)).toEqual(what === 'answered' ? ['pay 5'] : [])
+    expect(ran.splice(0)).toEqual(action === 'answered' ? ['pay 5'] : [])
   })
 
   test('a denied call does not run, and the model gets the denial', async () => {

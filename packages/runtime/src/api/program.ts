@@ -10,9 +10,9 @@ interface ProgramChoice {
 
 /** The version of a program that this process has: the same one, or else any, or else the name unchanged. */
 export function availableVersionOf(programs: ReadonlyMap<string, Program>, program: string): string {
-  const unversioned = (own: string) => own.slice(0, own.lastIndexOf('@') + 1)
-  const others = [...programs.values()].map(own => own.program)
-  const other = others.find(own => unversioned(own) === unversioned(program))
+  const unversioned = (name: string) => name.slice(0, name.lastIndexOf('@') + 1)
+  const others = [...programs.values()].map(registered => registered.program)
+  const other = others.find(name => unversioned(name) === unversioned(program))
   return programs.get(program)?.program ?? other ?? program
 }
 
@@ -25,15 +25,15 @@ export function programOf(programs: ReadonlyMap<string, Program>, { agent, workf
     throw new ValidationError('start: expected an agent or a workflow, found both')
   }
   const kind = workflow === undefined ? 'agent' : 'workflow'
-  const given = workflow ?? agent
-  if (typeof given !== 'string') {
-    const { kind: found, program } = Object(given) as Partial<Program>
+  const definition = workflow ?? agent
+  if (typeof definition !== 'string') {
+    const { kind: found, program } = Object(definition) as Partial<Program>
     if (found === kind && program !== undefined) return program
-    throw new ValidationError(`${kind}: expected the result of ${kind}() or a name, found ${describeType(given)}`)
+    throw new ValidationError(`${kind}: expected the result of ${kind}() or a name, found ${describeType(definition)}`)
   }
-  const own = new Set([...programs.values()].filter(program => program.kind === kind))
-  for (const { name, program } of own) if (name === given) return program
-  if (new RegExp(`^${kind}:.+@.+$`).test(given)) return given
-  const known = [...own].map(({ name }) => name).join(', ')
-  throw new RunError('program_unknown', `unknown ${kind} ${given}, expected one of: ${known || 'none'}`)
+  const sameKind = new Set([...programs.values()].filter(program => program.kind === kind))
+  for (const { name, program } of sameKind) if (name === definition) return program
+  if (new RegExp(`^${kind}:.+@.+$`).test(definition)) return definition
+  const known = [...sameKind].map(({ name }) => name).join(', ')
+  throw new RunError('program_unknown', `unknown ${kind} ${definition}, expected one of: ${known || 'none'}`)
 }

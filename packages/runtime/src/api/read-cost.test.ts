@@ -17,13 +17,13 @@ interface Reads {
 function readStore(store: LogStore): { store: LogStore; taken: () => Reads } {
   let reads: Reads = { entries: 0, snapshots: 0 }
   const counting: Partial<LogStore> = {
-    async read(...asked) {
-      const page = await store.read(...asked)
+    async read(...args) {
+      const page = await store.read(...args)
       for (const { first, last } of page?.batches ?? []) reads.entries += last - first + 1
       return page
     },
-    async getSnapshot(...asked) {
-      const found = await store.getSnapshot(...asked)
+    async getSnapshot(...args) {
+      const found = await store.getSnapshot(...args)
       if (found) reads.snapshots++
       return found
     },
@@ -54,26 +54,27 @@ test('the reads of a turn do not grow with earlier turns', async () => {
   const driving = readStore(memoryStore(undefined, memory))
   const server = testRuntime({ store: asking.store, engine: false })
   testRuntime({ store: driving.store, agents: [brief], engine: { pollMs: 1, graceMs: 0 } })
-  const turns: { readonly asked: Reads; readonly drove: Reads; readonly own: number }[] = []
+  const turns: { readonly requestReads: Reads; readonly drove: Reads; readonly entryCount: number }[] = []
   for (let turn = 1; turn <= 250; turn++) {
     const run = await server.start({ session: 's', agent: brief, input: 'hello' })
-    let own = 0
-    for await (const _ of run.stream()) own++
+    let entryCount = 0
+    for await (const _ of run.stream()) entryCount++
     expect((await run.result()).text).toBe('you said hello')
-    turns.push({ asked: asking.taken(), drove: driving.taken(), own })
+    turns.push({ requestReads: asking.taken(), drove: driving.taken(), entryCount })
   }
   for (const turn of [50, 250]) {
-    const { asked, own } = turns[turn - 1] as (typeof turns)[number]
-    expect(asked.snapshots).toBe(0)
-    expect(asked.entries).toBeLessThanOrEqual(3 * own)
+    const { requestReads, entryCount } = turns[turn - 1] as (typeof turns)[number]
+    expect(requestReads.snapshots).toBe(0)
+    expect(requestReads.entries).toBeLessThanOrEqual(3 * entryCount)
   }
   // The driver caches the session. Only turns that take a snapshot read the entries since the last one.
-  const isLarge = ({ drove, own }: (typeof turns)[number]) => drove.snapshots > 0 || drove.entries > 4 * own
+  const isLarge = ({ drove, entryCount }: (typeof turns)[number]) =>
+    drove.snapshots > 0 || drove.entries > 4 * entryCount
   const { head = 0 } = (await server.manager.getInfo('s')) ?? {}
   expect(turns.filter(isLarge).length).toBeLessThanOrEqual(1 + head / SNAPSHOT_MIN_ENTRIES)
-  for (const { drove, own } of turns) {
+  for (const { drove, entryCount } of turns) {
     expect(drove.snapshots).toBeLessThanOrEqual(1)
-    expect(drove.entries).toBeLessThanOrEqual(2 * (SNAPSHOT_MIN_ENTRIES + 4 * own))
+    expect(drove.entries).toBeLessThanOrEqual(2 * (SNAPSHOT_MIN_ENTRIES + 4 * entryCount))
   }
 })
 
@@ -90,8 +91,8 @@ test('the reads of a turn with a message id do not grow with earlier turns', asy
     expect(snapshots).toBe(0)
     reads.push(entries)
   }
-  const most = (from: number, to: number) => Math.max(...reads.slice(from, to))
-  expect(most(80, 100)).toBeLessThanOrEqual(2 * most(5, 25))
+  const maxReads = (from: number, to: number) => Math.max(...reads.slice(from, to))
+  expect(maxReads(80, 100)).toBeLessThanOrEqual(2 * maxReads(5, 25))
   // A used message id is still detected.
   await expect(server.start({ session: 's', agent: brief, input: 'hello', messageId: 'm7' })).rejects.toThrow('m7')
 })

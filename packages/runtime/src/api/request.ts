@@ -2,15 +2,8 @@
 
 import { randomUUID } from 'node:crypto'
 import type { GuestRefusalReason } from '@millrace/log/internal'
-import {
-  type Chunk,
-  type Content,
-  checkChunk,
-  type Input,
-  type Run,
-  type RunRequest,
-  type View,
-} from '@millrace/protocol'
+import type { Chunk, Content, Input, Run, RunRequest, View } from '@millrace/protocol'
+import { checkChunk } from '@millrace/protocol/internal'
 import { describeType } from '../error/check-object.ts'
 import { RunError, ValidationError } from '../error/error.ts'
 import type { ErrorCode } from '../error/error-codes.ts'
@@ -91,17 +84,13 @@ function checkUserParts(message: Input): void {
 export const MAX_RUN_ID_LENGTH = 256
 
 /** The chunk that requests a run. @throws {ValidationError} if the run id is too long. */
-export function requestOf(
-  asked: RunSpec,
-  runId: string,
-  { whenBusy, data = asked.data }: RequestOptions,
-): RequestChunk {
+export function requestOf(spec: RunSpec, runId: string, { whenBusy, data = spec.data }: RequestOptions): RequestChunk {
   if (typeof runId === 'string' && runId.length > MAX_RUN_ID_LENGTH) {
     throw new ValidationError(`runId: expected at most ${MAX_RUN_ID_LENGTH} characters, found ${runId.length}`)
   }
   return {
     type: 'run-requested',
-    ...asked,
+    ...spec,
     runId,
     ...(whenBusy && { whenBusy }),
     ...(data !== undefined && { data }),
@@ -153,7 +142,7 @@ export function checkVisible(view: View, run: Run): void {
 
 const REFUSALS: Partial<Record<GuestRefusalReason, readonly [ErrorCode, string]>> = {
   busy: ['run_busy', 'another run is open or requested: wait, or set whenBusy'],
-  full: ['run_queue_full', 'the queue of the session is full'],
+  full: ['run_queue_full', 'the queue of the session is full: wait for a run to end'],
   'already-settled': ['run_ended', 'the run id is already used: choose another'],
   gone: ['run_cut_refused', 'the session cannot be rewound to that point'],
   'cut-waiting': ['run_busy', 'another request is about to rewind the session: wait for it'],

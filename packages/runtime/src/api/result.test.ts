@@ -80,8 +80,8 @@ test("law 11: the result from the run's entries equals the result from the sessi
     const log = await logOf(runtime, session)
     const at = log.find(({ chunk, origin }) => chunk.type === 'run-finished' && origin.runId === run.runId)?.sequence
     const { view } = await runtime.manager.view(session, at)
-    const said = log.findLast(({ chunk, origin }) => chunk.type === 'output' && origin.runId === run.runId)?.chunk
-    expect(result).toEqual(resultOf(session, view, run.runId, (said as { output?: Json } | undefined)?.output))
+    const output = log.findLast(({ chunk, origin }) => chunk.type === 'output' && origin.runId === run.runId)?.chunk
+    expect(result).toEqual(resultOf(session, view, run.runId, (output as { output?: Json } | undefined)?.output))
     ends.set(run.runId, result)
     return run
   }

@@ -42,14 +42,14 @@ const counter = agent({
 async function interrupted(more: readonly Parameters<typeof testRuntime>[0][] = []) {
   const held = gate()
   const prompts: string[] = []
-  const own = patient(held, prompt => prompts.push(prompt))
-  const runtime = testRuntime({ agents: [own, echo], ...more[0] })
-  const run = await runtime.start({ agent: own, input: 'hi', session: 's', runId: 'r1' })
+  const testAgent = patient(held, prompt => prompts.push(prompt))
+  const runtime = testRuntime({ agents: [testAgent, echo], ...more[0] })
+  const run = await runtime.start({ agent: testAgent, input: 'hi', session: 's', runId: 'r1' })
   await until(run, 'text-delta')
   await run.stop()
   await run.result()
   held.open()
-  return { runtime, run, own, prompts }
+  return { runtime, run, testAgent, prompts }
 }
 
 /** The chunks of the first batch of a run. */
@@ -130,21 +130,21 @@ describe('an interrupted run is resumed by a new run that refers to it', () => {
   test('refers to the last checkpoint and step of the main lane, also if another process ended the run', async () => {
     const runtime = testRuntime({ engine: false })
     const { manager } = runtime
-    const asked = await runtime.start({ agent: counter, input: 'go', session: 's', runId: 'r1' })
+    const interruptedRun = await runtime.start({ agent: counter, input: 'go', session: 's', runId: 'r1' })
     const writer = await manager.createWriter('s', { runId: 'r1', program: counter.program, agentType: 'counter' })
-    const say = (checkpointId: string, stepCount: number): Chunk => ({
+    const confirmation = (checkpointId: string, stepCount: number): Chunk => ({
       type: 'checkpoint-created',
       checkpointId,
       stepCount,
       closesStep: true,
     })
-    await writer.commit([say('one', 1)])
-    await writer.lane({ lane: 'main/c1' }).commit([say('of a tool', 1)])
+    await writer.commit([confirmation('one', 1)])
+    await writer.lane({ lane: 'main/c1' }).commit([confirmation('of a tool', 1)])
     await writer.write({ type: 'text-delta', id: 't', delta: 'more' })
     await writer.close()
-    await asked.stop()
+    await interruptedRun.stop()
     const driver = testRuntime({ store: manager.store, agents: [counter] })
-    await asked.result()
+    await interruptedRun.result()
     await (await driver.resume('s', 'r1', { runId: 'r2' })).result()
     expect((await beginning(driver, 'r2')).at(-1)).toEqual({
       type: 'run-resumed',
@@ -175,25 +175,25 @@ describe('an interrupted run is resumed by a new run that refers to it', () => {
 describe('a resumption is rejected', () => {
   test('if the run is running, has ended or does not exist', async () => {
     const held = gate()
-    const own = patient(held)
-    const runtime = testRuntime({ agents: [own, echo] })
-    const run = await runtime.start({ agent: own, input: 'hi', session: 's', runId: 'r1' })
+    const testAgent = patient(held)
+    const runtime = testRuntime({ agents: [testAgent, echo] })
+    const run = await runtime.start({ agent: testAgent, input: 'hi', session: 's', runId: 'r1' })
     await until(run, 'text-delta')
     expect(await codeOf(runtime.resume('s', 'r1'))).toBe('run_busy')
     held.open()
     await run.result()
     expect(await codeOf(runtime.resume('s', 'r1'))).toBe('run_not_resumable')
     expect(await codeOf(runtime.resume('s', 'r1', { mode: 'with-message', input: 'x' }))).toBe('run_not_resumable')
-    const said = { mode: 'with-confirmation', approved: true } as const
-    expect(await codeOf(runtime.resume('s', 'r1', said))).toBe('run_not_resumable')
+    const confirmation = { mode: 'with-confirmation', approved: true } as const
+    expect(await codeOf(runtime.resume('s', 'r1', confirmation))).toBe('run_not_resumable')
     expect(await codeOf(runtime.resume('s', 'nobody'))).toBe('run_unknown')
     expect(await codeOf(runtime.resume('nowhere', 'r1'))).toBe('session_unknown')
   })
 
   test('if the run was aborted', async () => {
-    const own = patient(gate())
-    const runtime = testRuntime({ agents: [own] })
-    const run = await runtime.start({ agent: own, input: 'hi', session: 's' })
+    const testAgent = patient(gate())
+    const runtime = testRuntime({ agents: [testAgent] })
+    const run = await runtime.start({ agent: testAgent, input: 'hi', session: 's' })
     await until(run, 'text-delta')
     await run.stop({ mode: 'abort' })
     expect((await run.result()).status).toBe('aborted')
@@ -224,10 +224,10 @@ describe('a resumption is rejected', () => {
   })
 
   test('if another run is queued first', async () => {
-    const { runtime, own } = await interrupted([{}])
+    const { runtime, testAgent } = await interrupted([{}])
     const server = testRuntime({ store: runtime.manager.store, engine: false, logger: quiet })
     await runtime.close()
-    await server.start({ agent: own, input: 'next', session: 's' })
+    await server.start({ agent: testAgent, input: 'next', session: 's' })
     expect(await codeOf(server.resume('s', 'r1'))).toBe('run_busy')
     expect(await codeOf(server.resume('s', 'r1', { whenBusy: 'queue' }))).toBe('run_busy')
   })
@@ -248,7 +248,9 @@ describe('a resumption is rejected', () => {
     const cut = await runtime.resume('s', 'r2', { mode: 'from-checkpoint', checkpointId: 'r2/main/1' }).catch(e => e)
     expect(cut).toMatchObject({ code: 'run_cut_refused', message: expect.stringContaining('r4') })
     await runtime.manager.trimStream('s', { maxEntries: 0 })
-    const gone = await runtime.resume('s', 'r1', { mode: 'from-checkpoint', checkpointId: 'r1/main/1' }).catch(e => e)
-    expect(gone).toMatchObject({ code: 'run_cut_refused', message: expect.stringContaining('trimmed') })
+    const resumeError = await runtime
+      .resume('s', 'r1', { mode: 'from-checkpoint', checkpointId: 'r1/main/1' })
+      .catch(e => e)
+    expect(resumeError).toMatchObject({ code: 'run_cut_refused', message: expect.stringContaining('trimmed') })
   })
 })

@@ -55,7 +55,7 @@ export async function resumeSpec(
     ...((from || checkpointId === undefined) && { fromStepCount: from?.stepCount ?? 0 }),
   }
   const data = requestFor(view, runId)?.data
-  const asked: RunSpec = { program, resume, ...(data !== undefined && { data }) }
+  const spec: RunSpec = { program, resume, ...(data !== undefined && { data }) }
   switch (options.mode) {
     case 'from-checkpoint': {
       if (from === undefined) {
@@ -64,25 +64,25 @@ export async function resumeSpec(
       }
       // If nothing follows the checkpoint, there is nothing to rewind (law 3).
       const isLast = !from.isFollowed && view.runs.at(-1)?.runId === runId
-      return { ...asked, ...(!isLast && { cut: { toSequence: from.sequence, reason: 'from-checkpoint' } }) }
+      return { ...spec, ...(!isLast && { cut: { toSequence: from.sequence, reason: 'from-checkpoint' } }) }
     }
     case 'with-message': {
       const message = messageOf(options.input, options.messageId)
       checkNewMessageId(view, message.messageId)
-      return { ...asked, message }
+      return { ...spec, message }
     }
     case 'with-confirmation':
-      return { ...asked, message: confirmation(options.approved, options.reason) }
+      return { ...spec, message: confirmation(options.approved, options.reason) }
     default:
-      return asked
+      return spec
   }
 }
 
 /** @throws {RunError} if the run was not interrupted, or if another run follows it. */
 function checkResumable(view: View, ticket: Ticket, { runId, status }: Run, whenBusy: string | undefined): void {
   if (status !== 'interrupted') {
-    const what = `run ${runId} is ${status}: only an interrupted run can be resumed`
-    throw new RunError('run_not_resumable', `${what}: retry it, or resume it from a checkpoint`)
+    const problem = `run ${runId} is ${status}: only an interrupted run can be resumed`
+    throw new RunError('run_not_resumable', `${problem}: retry it, or resume it from a checkpoint`)
   }
   const next = view.runs.at(-1)?.runId
   if (next !== runId) {

@@ -38,9 +38,9 @@ describe('a retry', () => {
   })
 
   test('of a running turn stops it first', async () => {
-    const own = patient(gate())
-    const runtime = testRuntime({ agents: [own, echo] })
-    const run = await runtime.start({ agent: own, input: 'hi', session: 's' })
+    const testAgent = patient(gate())
+    const runtime = testRuntime({ agents: [testAgent, echo] })
+    const run = await runtime.start({ agent: testAgent, input: 'hi', session: 's' })
     await until(run, 'text-delta')
     const again = await runtime.retry('s')
     expect((await run.result()).status).toBe('interrupted')
@@ -112,9 +112,9 @@ describe('a retry', () => {
   })
 
   test('of a resumption refers to the same resumed run', async () => {
-    const own = patient(gate())
-    const runtime = testRuntime({ agents: [own] })
-    const first = await runtime.start({ agent: own, input: 'hi', session: 's', runId: 'r1' })
+    const testAgent = patient(gate())
+    const runtime = testRuntime({ agents: [testAgent] })
+    const first = await runtime.start({ agent: testAgent, input: 'hi', session: 's', runId: 'r1' })
     await until(first, 'text-delta')
     await first.stop()
     await first.result()
@@ -155,13 +155,13 @@ describe('a retry', () => {
   })
 
   test('keeps the data of its turn; an edit does not', async () => {
-    const given: unknown[] = []
-    const own = workflow({
+    const inputs: unknown[] = []
+    const testWorkflow = workflow({
       id: 'own',
       inputSchema: z.union([z.string(), z.object({ to: z.string() })]),
       nodes: {
         node: async ({ input, data }: NodeContext<unknown>) => {
-          given.push([input, data])
+          inputs.push([input, data])
           return {}
         },
       },
@@ -170,14 +170,14 @@ describe('a retry', () => {
         ['node', 'end'],
       ],
     })
-    const runtime = testRuntime({ workflows: [own] })
+    const runtime = testRuntime({ workflows: [testWorkflow] })
     const data = { to: 'Ann' }
-    await (await runtime.start({ workflow: own, input: 'a', data, session: 's', messageId: 'm1' })).result()
+    await (await runtime.start({ workflow: testWorkflow, input: 'a', data, session: 's', messageId: 'm1' })).result()
     await (await runtime.retry('s')).result()
     await (await runtime.edit('s', 'm1', 'b', { newMessageId: 'm2' })).result()
     await (await runtime.edit('s', 'm2', 'c', { newMessageId: 'm3', data: { to: 'Bob' } })).result()
     await (await runtime.retry('s')).result()
-    expect(given).toEqual([
+    expect(inputs).toEqual([
       [data, data],
       [data, data],
       ['b', undefined],

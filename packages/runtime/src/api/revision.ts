@@ -35,10 +35,10 @@ export function retrySpec(programs: Programs, view: View, run: Run): RunSpec {
  * @throws {RunError} if there is none.
  */
 export function runOfMessage(view: View, messageId: string): Run {
-  const asked = view.requests.findLast(
+  const lastRequest = view.requests.findLast(
     ({ message, status }) => message?.messageId === messageId && status === 'started',
   )
-  if (asked) return runOf(view, asked.runId)
+  if (lastRequest) return runOf(view, lastRequest.runId)
   const waits = view.requests.some(({ message, status }) => message?.messageId === messageId && status === 'waiting')
   const why = waits
     ? 'its run has not started: stop that, and start another'
@@ -48,9 +48,9 @@ export function runOfMessage(view: View, messageId: string): Run {
 
 /** The request that replaces the message of a turn, its data and its answer. */
 export function editSpec(programs: Programs, view: View, run: Run, input: UserInput, newId?: string): RunSpec {
-  const { data, ...asked } = retrySpec(programs, view, run)
+  const { data, ...spec } = retrySpec(programs, view, run)
   const toSequence = run.at - 1
   const message = messageOf(input, newId)
   checkNewMessageId(view, message.messageId, toSequence)
-  return { ...asked, cut: { toSequence, reason: 'edit' }, message }
+  return { ...spec, cut: { toSequence, reason: 'edit' }, message }
 }

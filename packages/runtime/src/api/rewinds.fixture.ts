@@ -23,7 +23,7 @@ const nameOf = ({ runId, agentId, lane }: WriterOrigin): string => JSON.stringif
 /** A discard or rewind: the last visible sequence before it, and the number of removed entries. */
 interface Removal {
   readonly entry: Entry
-  readonly place: number
+  readonly index: number
   readonly taken: number
 }
 
@@ -41,36 +41,36 @@ export function removalsIn(log: readonly Entry[]): Removal[] {
         const left = after.messages.find(other => other.id === id)
         return left === undefined || left.parts.length < parts.length
       })
-      cuts.push({ entry, place: toSequence, taken: taken.length })
+      cuts.push({ entry, index: toSequence, taken: taken.length })
       continue
     }
     if (isGuest(origin)) continue
-    const own = drafts.get(nameOf(origin)) ?? []
-    if (isWord(chunk)) drafts.set(nameOf(origin), [...own, entry])
+    const draftEntries = drafts.get(nameOf(origin)) ?? []
+    if (isWord(chunk)) drafts.set(nameOf(origin), [...draftEntries, entry])
     if (chunk.type === 'checkpoint-created') drafts.delete(nameOf(origin))
     if (chunk.type === 'run-finished') drafts.clear()
     if (chunk.type !== 'step-discarded') continue
     drafts.delete(nameOf(origin))
-    cuts.push({ entry, place: (own[0]?.sequence ?? sequence) - 1, taken: own.length })
+    cuts.push({ entry, index: (draftEntries[0]?.sequence ?? sequence) - 1, taken: draftEntries.length })
   }
   return cuts
 }
 
 /** The `stream_resync` of each. */
 export function resyncsOf(log: readonly Entry[]): Resync[] {
-  return removalsIn(log).map(({ entry, place }) => {
+  return removalsIn(log).map(({ entry, index }) => {
     const { reason } = entry.chunk as { reason: string }
     const checkpoint = log.findLast(
       ({ chunk, origin, sequence }) =>
-        sequence <= place && chunk.type === 'checkpoint-created' && !isGuest(origin) && origin.lane === 'main',
+        sequence <= index && chunk.type === 'checkpoint-created' && !isGuest(origin) && origin.lane === 'main',
     )
-    const said = checkpoint?.chunk as { checkpointId: string; stepCount?: number } | undefined
+    const checkpointChunk = checkpoint?.chunk as { checkpointId: string; stepCount?: number } | undefined
     return {
-      checkpointId: said?.checkpointId,
-      stepCount: said?.stepCount ?? 0,
-      messageCount: foldLog(log.filter(({ sequence }) => sequence <= (checkpoint?.sequence ?? place))).view().messages
+      checkpointId: checkpointChunk?.checkpointId,
+      stepCount: checkpointChunk?.stepCount ?? 0,
+      messageCount: foldLog(log.filter(({ sequence }) => sequence <= (checkpoint?.sequence ?? index))).view().messages
         .length,
-      fromSequence: checkpoint?.sequence ?? place,
+      fromSequence: checkpoint?.sequence ?? index,
       reason: REASONS[reason] ?? 'retry',
     }
   })

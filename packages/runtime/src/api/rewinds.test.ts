@@ -38,8 +38,8 @@ function resyncs(log: readonly Entry[]) {
 
 describe('nothing is removed', () => {
   test('by consecutive turns, tools, state, queues, stops and resumptions', async () => {
-    const own = patient(gate())
-    const runtime = testRuntime({ agents: [looker(), echo, own] })
+    const testAgent = patient(gate())
+    const runtime = testRuntime({ agents: [looker(), echo, testAgent] })
     const turn = { session: 's', input: 'x' }
     for (let i = 0; i < 3; i++) await (await runtime.start({ ...turn, agent: 'looker' })).result()
     const first = await runtime.start({ ...turn, agent: 'patient', runId: 'p1' })
@@ -62,27 +62,27 @@ describe('nothing is removed', () => {
   })
 
   test('by a takeover of a run without uncommitted entries', async () => {
-    const asked = gate()
-    const agents = [looker(() => new Promise(() => asked.open()))]
+    const modelCalled = gate()
+    const agents = [looker(() => new Promise(() => modelCalled.open()))]
     const runtime = testRuntime({ agents })
     await runtime.start({ agent: 'looker', input: 'x', session: 's', runId: 'r' })
-    await asked.opened
+    await modelCalled.opened
     await runtime.close()
-    const heir = testRuntime({ store: runtime.manager.store, agents: [looker()] })
-    expect((await heir.run('s', 'r').result()).text).toBe('Let me look. I saw it.')
-    const types = typesOf(await logOf(heir, 's'))
+    const nextRuntime = testRuntime({ store: runtime.manager.store, agents: [looker()] })
+    expect((await nextRuntime.run('s', 'r').result()).text).toBe('Let me look. I saw it.')
+    const types = typesOf(await logOf(nextRuntime, 's'))
     expect(types).toContain('executor-superseded')
     expect(types).not.toContain('step-discarded')
   })
 
   test('by an attempt that failed before its first delta', async () => {
     let calls = 0
-    const own = looker(() => {
+    const testAgent = looker(() => {
       if (calls++ === 0) throw overloaded()
       return { text: 'I saw it.' }
     })
-    const runtime = testRuntime({ agents: [own] })
-    const run = await runtime.start({ agent: own, input: 'x', session: 's' })
+    const runtime = testRuntime({ agents: [testAgent] })
+    const run = await runtime.start({ agent: testAgent, input: 'x', session: 's' })
     expect((await run.result()).status).toBe('completed')
     expect(calls).toBe(2)
     expect(typesOf(await logOf(runtime, 's'))).not.toContain('step-discarded')
@@ -92,17 +92,17 @@ describe('nothing is removed', () => {
 describe('removed entries are known from the log alone', () => {
   test('after a crash: everything since the last commit', async () => {
     const held = gate()
-    const own = patient(held)
-    const model = ({ step }: AgentContext) => (step === 1 ? looker().model : own.model) as Model
+    const testAgent = patient(held)
+    const model = ({ step }: AgentContext) => (step === 1 ? looker().model : testAgent.model) as Model
     const agents = [agent({ name: 'looker', tools: [look], model })]
     const runtime = testRuntime({ agents })
     const run = await runtime.start({ agent: 'looker', input: 'x', session: 's', runId: 'r' })
     for await (const { chunk } of run.stream()) if (chunk.type === 'text-delta' && chunk.delta === 'one ') break
     await runtime.close()
     held.open()
-    const heir = testRuntime({ store: runtime.manager.store, agents })
-    expect((await heir.run('s', 'r').result()).text).toBe('Let me look. one two')
-    const log = await logOf(heir, 's')
+    const nextRuntime = testRuntime({ store: runtime.manager.store, agents })
+    expect((await nextRuntime.run('s', 'r').result()).text).toBe('Let me look. one two')
+    const log = await logOf(nextRuntime, 's')
     expect(resyncs(log)).toEqual([
       {
         checkpointId: 'r/main/1',
@@ -173,9 +173,9 @@ describe('removed entries are known from the log alone', () => {
 
   test('after an attempt that failed while it streamed', async () => {
     let calls = 0
-    const own = looker(() => (calls++ === 0 ? { text: 'I s', error: overloaded() } : { text: 'I saw it.' }))
-    const runtime = testRuntime({ agents: [own] })
-    await (await runtime.start({ agent: own, input: 'x', session: 's', runId: 'r' })).result()
+    const testAgent = looker(() => (calls++ === 0 ? { text: 'I s', error: overloaded() } : { text: 'I saw it.' }))
+    const runtime = testRuntime({ agents: [testAgent] })
+    await (await runtime.start({ agent: testAgent, input: 'x', session: 's', runId: 'r' })).result()
     const log = await logOf(runtime, 's')
     const fromSequence = checkpoint(log, 'r/main/1')
     expect(resyncs(log)).toEqual([

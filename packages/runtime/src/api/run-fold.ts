@@ -1,7 +1,6 @@
 // Folds the entries of one run. The cost does not depend on the rest of the session.
 
-import type { StreamManager } from '@millrace/log'
-import type { ReadEntry } from '@millrace/log/internal'
+import type { ReadEntry, StreamManager } from '@millrace/log'
 import { type Entry, Fold, isGuest, type Json, type View } from '@millrace/protocol'
 
 /** Number of entries to read at a time. */

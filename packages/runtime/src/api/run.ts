@@ -6,9 +6,11 @@ import { RunFold, runEntriesTo } from './run-fold.ts'
 import { isLive, locateRun, type RunLocation } from './run-location.ts'
 import { type PieceOptions, piecesOf, type RunPiece, RunStream, type StreamOptions } from './stream.ts'
 
+/** Options of a stop. */
 export interface StopOptions {
   /** `interrupt` allows to resume the run later; `abort` ends it. @default 'interrupt' */
   readonly mode?: 'interrupt' | 'abort'
+  /** Reason, stored in the log. */
   readonly reason?: string
 }
 
@@ -20,7 +22,9 @@ export interface RunHost {
 
 /** A handle of a run. Any number of handles, in any process, refer to the same run. */
 export class Run<Output = unknown> {
+  /** Id of the session. */
   readonly sessionId: string
+  /** Id of the run. */
   readonly runId: string
   readonly #host: RunHost
   /** Sequence of its request, if it was requested by this handle. */
@@ -53,7 +57,7 @@ export class Run<Output = unknown> {
     return piecesOf(source, options)
   }
 
-  /** @throws {RunError} if it was never requested, or its request was cancelled. */
+  /** Checks that the run exists. @throws {RunError} if it was never requested, or its request was cancelled. */
   async ensureExists(): Promise<void> {
     await withLog(this.sessionId, () => this.#locate())
   }
@@ -97,7 +101,7 @@ export class Run<Output = unknown> {
         return await this.#result(location, options)
       } catch (error) {
         const now = isTruncated(error) ? await this.#locate() : undefined
-        // Entries were trimmed meanwhile: uses those that are left.
+        // Entries were trimmed during the read: uses the remaining ones.
         if (now === undefined || now.floor <= location.floor) throw error
         location = now
       }
@@ -110,9 +114,9 @@ export class Run<Output = unknown> {
     const { from, floor, head, isEnded } = location
     const source = { manager, sessionId, runId, locate: async () => location, whole: true }
     const after = Math.max(from, floor)
-    const own = isEnded ? runEntriesTo(manager, sessionId, runId, after, head) : new RunStream(source, options)
+    const stream = isEnded ? runEntriesTo(manager, sessionId, runId, after, head) : new RunStream(source, options)
     const fold = new RunFold(runId)
-    for await (const entry of own) fold.add(entry)
+    for await (const entry of stream) fold.add(entry)
     if (from >= floor) return resultOf<Output>(sessionId, fold.view, runId, fold.output)
     // If the start is trimmed, uses the view at the end of the run, or else the first view that is left.
     const { view } = await manager.view(sessionId, fold.last || floor)

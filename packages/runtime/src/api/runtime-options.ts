@@ -1,5 +1,6 @@
 import type { LogStore, StreamManagerOptions, Timers } from '@millrace/log'
 import type { Json } from '@millrace/protocol'
+import type { Backoff } from '@millrace/protocol/retry'
 import type { Agent } from '../define/agent.ts'
 import { type Program, programsOf } from '../define/program.ts'
 import type { Workflow } from '../define/workflow.ts'
@@ -7,37 +8,44 @@ import type { Engine, InProcessOptions } from '../drive/engine.ts'
 import type { Observer } from '../drive/notices.ts'
 import { checkObject, describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
-import type { RetryBackoff } from '../model/backoff.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { TelemetryOptions } from '../telemetry/telemetry-options.ts'
 
+/** Options of `createRuntime`. */
 export interface RuntimeOptions {
   /** The store of the logs, such as `await openStore(url)`. */
   readonly store: LogStore
+  /** Agents that this process can start and drive. @default [] */
   readonly agents?: readonly Agent[]
+  /** Workflows that this process can start and drive. @default [] */
   readonly workflows?: readonly Workflow[]
   /**
    * Drives runs: a custom engine, options of the engine in this process, or `false` if only workers drive. @default {}
    */
   readonly engine?: Engine | InProcessOptions | false
+  /** Options of the log, such as `leaseMs`. @default the defaults of `StreamManagerOptions` */
   readonly log?: Omit<StreamManagerOptions, 'store' | 'timers'>
   /** Adds values that must not be stored, such as clients and secrets, at each drive of a run. */
   readonly resolveContext?: (
     context: Json | undefined,
     run: { readonly sessionId: string; readonly runId: string },
   ) => unknown
-  readonly backoff?: Partial<RetryBackoff>
+  /** Delays between retries of model calls and nodes, in ms. @default { firstMs: 1_000, longestMs: 60_000 } */
+  readonly backoff?: Partial<Backoff>
   /** Maximum number of takeovers of a run without progress before it fails. @default 5 */
   readonly maxTakeovers?: number
   /** Time without a driver after which a session with due work is reported as blocked, in ms. @default 10_000 */
   readonly blockedAfterMs?: number
+  /** Receives warnings and the causes of errors. @default consoleLogger */
   readonly logger?: Logger
   /** OpenTelemetry providers and content. @default the providers that are registered globally */
   readonly telemetry?: TelemetryOptions
   /**
    * Notified of pauses and ends of runs, at least once each, including notices that other processes did not deliver.
+   * @default []
    */
   readonly observers?: readonly Observer[]
+  /** Clock and timers, for tests. @default systemTimers */
   readonly timers?: Timers
 }
 
@@ -87,10 +95,10 @@ function checkTelemetry(telemetry: TelemetryOptions | undefined): void {
   if (telemetry === undefined) return
   checkObject('telemetry', telemetry)
   const { tracerProvider, meterProvider, content, attributes } = telemetry
-  const must = (what: string, expected: string, isFine: boolean, found: unknown) => {
-    if (!isFine) throw new ValidationError(`telemetry.${what}: expected ${expected}, found ${describeType(found)}`)
+  const must = (option: string, expected: string, isFine: boolean, found: unknown) => {
+    if (!isFine) throw new ValidationError(`telemetry.${option}: expected ${expected}, found ${describeType(found)}`)
   }
-  const isProvider = (given: object | undefined, verb: string) => given === undefined || verb in Object(given)
+  const isProvider = (provider: object | undefined, verb: string) => provider === undefined || verb in Object(provider)
   must('tracerProvider', 'a provider of OpenTelemetry', isProvider(tracerProvider, 'getTracer'), tracerProvider)
   must('meterProvider', 'a provider of OpenTelemetry', isProvider(meterProvider, 'getMeter'), meterProvider)
   must('content', 'true or false', content === undefined || typeof content === 'boolean', content)
@@ -103,14 +111,14 @@ function checkObservers(observers: readonly Observer[] = []): void {
   for (const observer of observers) {
     checkObject('observers', observer)
     for (const name of ['onPaused', 'onFinished'] as const) {
-      const given: unknown = observer[name]
-      if (given === undefined || typeof given === 'function') continue
-      throw new ValidationError(`observers: ${name}: expected a function, found ${describeType(given)}`)
+      const callback: unknown = observer[name]
+      if (callback === undefined || typeof callback === 'function') continue
+      throw new ValidationError(`observers: ${name}: expected a function, found ${describeType(callback)}`)
     }
   }
 }
 
-function checkWhole(what: string, value: number, least = 0): void {
+function checkWhole(option: string, value: number, least = 0): void {
   if (Number.isSafeInteger(value) && value >= least) return
-  throw new ValidationError(`${what}: expected a whole number of at least ${least}, found ${value}`)
+  throw new ValidationError(`${option}: expected a whole number of at least ${least}, found ${value}`)
 }

@@ -86,9 +86,9 @@ describe('rejects invalid options with their name', () => {
     ['engine.concurrency', { engine: { concurrency: 0 } }],
     ['engine.graceMs', { engine: { graceMs: 1.5 } }],
   ]
-  test.each(wrong)('%s', (what, options) => {
+  test.each(wrong)('%s', (name, options) => {
     const make = () => createRuntime({ store, engine: false, ...options } as RuntimeOptions)
-    expect(make).toThrow(expect.objectContaining({ code: 'validation_failed', message: expect.stringContaining(what) }))
+    expect(make).toThrow(expect.objectContaining({ code: 'validation_failed', message: expect.stringContaining(name) }))
   })
 })
 
@@ -106,7 +106,7 @@ describe('an agent', () => {
 
   test('rejects an invalid request without creating a session', async () => {
     const runtime = testRuntime({ agents: [echo] })
-    const asked = { agent: echo, input: 'a', session: 's' }
+    const request = { agent: echo, input: 'a', session: 's' }
     const wrong: readonly object[] = [
       { whenBusy: 'sometimes' },
       { runId: '' },
@@ -115,7 +115,7 @@ describe('an agent', () => {
       { session: '' },
     ]
     for (const more of wrong) {
-      expect([more, await codeOf(runtime.start({ ...asked, ...more }))]).toEqual([more, 'validation_failed'])
+      expect([more, await codeOf(runtime.start({ ...request, ...more }))]).toEqual([more, 'validation_failed'])
     }
     expect(await codeOf(runtime.view('s'))).toBe('session_unknown')
   })
@@ -135,13 +135,13 @@ describe('a session', () => {
 
   test('returns its state', async () => {
     const held = gate()
-    const own = patient(held)
+    const testAgent = patient(held)
     const store = memoryStore()
     const server = testRuntime({ store, engine: false })
     expect(await codeOf(server.status('s'))).toBe('session_unknown')
-    const run = await server.start({ agent: own, input: 'a', session: 's' })
+    const run = await server.start({ agent: testAgent, input: 'a', session: 's' })
     expect(await server.status('s')).toEqual({ status: 'waiting' })
-    const driver = testRuntime({ store, agents: [own] })
+    const driver = testRuntime({ store, agents: [testAgent] })
     await until(run, 'text-delta')
     expect(await server.status('s')).toEqual({ status: 'running' })
     held.open()
@@ -158,7 +158,7 @@ describe('a session', () => {
 })
 
 describe('closing a runtime', () => {
-  const agents = (own: Agent): readonly Agent[] => [own, echo]
+  const agents = (testAgent: Agent): readonly Agent[] => [testAgent, echo]
 
   test('can be repeated, and releases all watches', async () => {
     const { store, watches } = countedStore()
@@ -172,16 +172,16 @@ describe('closing a runtime', () => {
 
   test('hands over an active run, and readers see its end', async () => {
     const held = gate()
-    const own = patient(held)
-    const runtime = testRuntime({ agents: agents(own), engine: { graceMs: 0 } })
-    const run = await runtime.start({ agent: own, input: 'a', session: 's' })
+    const testAgent = patient(held)
+    const runtime = testRuntime({ agents: agents(testAgent), engine: { graceMs: 0 } })
+    const run = await runtime.start({ agent: testAgent, input: 'a', session: 's' })
     await until(run, 'text-delta')
     const result = run.result()
     await Promise.all([runtime.close(), runtime.close()])
     expect((await runtime.manager.getInfo('s'))?.lease).toBeNull()
     expect((await runtime.view('s')).ticket.run).toMatchObject({ runId: run.runId })
     held.open()
-    testRuntime({ store: runtime.manager.store, agents: agents(own) })
+    testRuntime({ store: runtime.manager.store, agents: agents(testAgent) })
     expect(await result).toMatchObject({ status: 'completed', text: 'one two' })
     expect(typesOf(await logOf(runtime, 's')).filter(type => type === 'run-finished')).toHaveLength(1)
   })
@@ -191,9 +191,9 @@ describe('closing a runtime', () => {
       const runtime = testRuntime({ store: memoryStore(), agents: [echo], engine })
       const waits = await runtime.start({ agent: 'agent:elsewhere@1', input: 'a', session: 's', messageId: 'm' })
       await runtime.close()
-      const asked = { agent: echo, input: 'a', whenBusy: 'queue' } as const
+      const request = { agent: echo, input: 'a', whenBusy: 'queue' } as const
       for (const more of [{}, { session: 's' }, { session: 'new', messageId: 'n' }]) {
-        const error = await runtime.start({ ...asked, ...more }).catch(error => error)
+        const error = await runtime.start({ ...request, ...more }).catch(error => error)
         expect(error).toMatchObject({ code: 'runtime_closed' })
       }
       expect(await codeOf(runtime.view('new'))).toBe('session_unknown')

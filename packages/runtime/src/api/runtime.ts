@@ -10,7 +10,7 @@ import { Notices } from '../drive/notices.ts'
 import { checkObject } from '../error/check-object.ts'
 import { RunError } from '../error/error.ts'
 import { DEFAULT_BACKOFF } from '../model/backoff.ts'
-import { isSessionUnknown, sessionUnknown, withLog } from '../session/log-errors.ts'
+import { isSessionUnknown, isUnavailable, sessionUnknown, withLog } from '../session/log-errors.ts'
 import { contextOf } from '../session/run-context.ts'
 import { readUpload, type StoredUpload, storeUpload, type UploadInput } from '../session/upload.ts'
 import { consoleLogger, safeLogger } from '../telemetry/logger.ts'
@@ -42,14 +42,19 @@ import { type Answered, type AnswerTarget, type ClaimOptions, claimCall, submitA
 interface CommonStartOptions extends RequestOptions {
   /** Id of the session. @default a new session, with the run's id if given */
   readonly session?: string
+  /** The user's message: text, or parts. */
   readonly input?: UserInput
+  /** Id of the message. @default a random UUID */
   readonly messageId?: string
 }
 
+/** Options of `runtime.start` for an agent. */
 export interface StartOptions<A extends Agent | string = Agent | string> extends CommonStartOptions {
+  /** An agent, or its name. */
   readonly agent: A
 }
 
+/** Options of `runtime.start` for a workflow. */
 export interface StartWorkflowOptions<W extends Workflow | string = Workflow | string> extends CommonStartOptions {
   /** A workflow, or its id. */
   readonly workflow: W
@@ -79,7 +84,8 @@ export class Runtime implements RunHost {
   readonly #blockedAfterMs: number
   readonly #telemetry: Telemetry
   readonly #notices: Notices
-  readonly #answerQueue = new KeyedQueue()
+  // An answer behind one that timed out has waited as long, so it fails, too.
+  readonly #answerQueue = new KeyedQueue(isUnavailable)
   #isClosed = false
 
   constructor(options: RuntimeOptions) {
@@ -124,10 +130,10 @@ export class Runtime implements RunHost {
     const { runId = randomUUID(), session = options.runId ?? randomUUID(), input, messageId, principal } = options
     const program = programOf(this.#programs, options)
     const message = input === undefined ? undefined : messageOf(input, messageId)
-    const asked = { program, ...(message && { message }) }
+    const spec = { program, ...(message && { message }) }
     // A random id is unique, so the session need not be read for it.
     const isNamed = message !== undefined && messageId !== undefined
-    const ask = () => this.#requestNew(session, asked, runId, options, isNamed)
+    const ask = () => this.#requestNew(session, spec, runId, options, isNamed)
     try {
       return await ask()
     } catch (error) {
@@ -146,7 +152,7 @@ export class Runtime implements RunHost {
   /**
    * Resumes an interrupted run, or an ended run from a checkpoint, by a new run. A paused run with `with-confirmation`
    * continues itself.
-   * @throws {RunError} if the run cannot be resumed.
+   * @throws {RunError} `run_unknown`, `run_not_resumable`, `run_cut_refused` or `run_busy` if it cannot be resumed.
    */
   async resume(sessionId: string, runId: string, options: ResumeOptions & RequestOptions = {}): Promise<Run> {
     if (options?.mode === 'with-confirmation' && (await this.#confirm(sessionId, runId, options))) {
@@ -169,9 +175,9 @@ export class Runtime implements RunHost {
     { approved, reason, guest, principal }: Extract<ResumeOptions, { mode: 'with-confirmation' }> & RequestOptions,
   ): Promise<boolean> {
     const { run, pendings } = (await this.#info(sessionId)).ticket
-    const asked = run?.runId === runId && run.paused ? pendings.filter(({ kind }) => kind === 'approval') : []
+    const children = run?.runId === runId && run.paused ? pendings.filter(({ kind }) => kind === 'approval') : []
     const rejections: RunError[] = []
-    for (const { id } of asked) {
+    for (const { id } of children) {
       const answer = { kind: 'approval', id, approved, ...(reason !== undefined && { reason }) } as const
       try {
         await this.answer(sessionId, answer, { ...(guest !== undefined && { guest }), ...(principal && { principal }) })
@@ -182,13 +188,13 @@ export class Runtime implements RunHost {
       }
     }
     // If another user answered all of them, this answer did not count.
-    if (rejections[0] && rejections.length === asked.length) throw rejections[0]
-    return asked.length > 0
+    if (rejections[0] && rejections.length === children.length) throw rejections[0]
+    return children.length > 0
   }
 
   /**
    * Repeats a turn with the same message, replacing its answer. @default the latest turn
-   * @throws {RunError} if there is no such run or it was removed.
+   * @throws {RunError} `run_unknown` if there is no such run, `run_cut_refused` if it was removed, or a code of `start`.
    */
   retry(sessionId: string, runId?: string, options: RequestOptions = {}): Promise<Run> {
     // Fixed at the first attempt: concurrent requests mean the same turn.
@@ -203,7 +209,7 @@ export class Runtime implements RunHost {
 
   /**
    * Replaces a user message, its data and everything after it.
-   * @throws {RunError} if the message started no run.
+   * @throws {RunError} `run_unknown` if the message started no run, or a code of `start`.
    */
   edit(
     sessionId: string,
@@ -229,13 +235,19 @@ export class Runtime implements RunHost {
     return session
   }
 
-  /** Sets title and metadata of a session. Returns the sequence of the entry. */
+  /**
+   * Sets title and metadata of a session. Returns the sequence of the entry.
+   * @throws {RunError} `session_unknown` if the session does not exist.
+   */
   async describe(sessionId: string, options: DescribeOptions): Promise<{ readonly sequence: number }> {
     this.#checkOpen('describe')
     return withLog(sessionId, () => describeSession(this.manager, sessionId, options))
   }
 
-  /** Stores a file in a session, for as long as the session exists. Messages refer to it by the returned URL. */
+  /**
+   * Stores a file in a session, for as long as the session exists. Messages refer to it by the returned URL.
+   * @throws {RunError} `session_unknown` if the session does not exist.
+   */
   upload(sessionId: string, upload: UploadInput): Promise<StoredUpload> {
     checkObject('upload', upload)
     return withLog(sessionId, () => storeUpload(this.manager, sessionId, upload))
@@ -248,7 +260,7 @@ export class Runtime implements RunHost {
 
   /**
    * Requests a stop of a run, or cancels its request. Returns false if the run has ended or was already stopped.
-   * @throws {RunError} if the run or the session does not exist.
+   * @throws {RunError} `run_unknown` or `session_unknown` if it does not exist.
    */
   async stop(
     sessionId: string,
@@ -273,13 +285,14 @@ export class Runtime implements RunHost {
 
   /**
    * Answers a pending of a run: an approval, a client tool call or an interrupt. The first answer counts.
-   * @throws {RunError} with the reason if the answer is rejected.
+   * @throws {ValidationError} if the answer is malformed.
+   * @throws {RunError} with a code that begins with `answer_` if the answer is rejected.
    */
   async answer(sessionId: string, answer: Answer, options: AnswerOptions = {}): Promise<Answered> {
     this.#checkOpen('answer')
-    const given = await withLog(sessionId, () => submitAnswer(this.#answerTarget, sessionId, answer, options))
-    const { runId, ...done } = given
-    if (runId !== undefined) this.#telemetry.asked(runId)
+    const accepted = await withLog(sessionId, () => submitAnswer(this.#answerTarget, sessionId, answer, options))
+    const { runId, ...done } = accepted
+    if (runId !== undefined) this.#telemetry.onRequest(runId)
     this.#engine?.wake(sessionId)
     return done
   }
@@ -287,7 +300,7 @@ export class Runtime implements RunHost {
   /**
    * Claims a client tool call for a limited time, so that no other client executes it. Returns the end of the claim, in
    * ms by the store's clock.
-   * @throws {RunError} if it cannot be claimed.
+   * @throws {RunError} such as `answer_claimed` if it cannot be claimed.
    */
   async claim(sessionId: string, toolCallId: string, options: ClaimOptions): Promise<{ readonly until: number }> {
     this.#checkOpen('claim')
@@ -334,22 +347,22 @@ export class Runtime implements RunHost {
   /** Requests a new run. With a given message id, checks that it is new in the session. */
   async #requestNew<Output>(
     sessionId: string,
-    asked: RunSpec,
+    spec: RunSpec,
     runId: string,
     options: RequestOptions,
     isNamed: boolean,
   ): Promise<Run<Output>> {
     for (;;) {
       let version: string | undefined
-      if (isNamed && asked.message) {
+      if (isNamed && spec.message) {
         const info = await withLog(sessionId, () => this.manager.getInfo(sessionId))
         const { view } = info ? await this.#view(sessionId) : {}
         // A repeated request has the same message.
-        if (view && requestFor(view, runId) === undefined) checkNewMessageId(view, asked.message.messageId)
-        // An empty version stands for a missing session: if it is created meanwhile, the check is repeated.
+        if (view && requestFor(view, runId) === undefined) checkNewMessageId(view, spec.message.messageId)
+        // An empty version means that the session is missing. If it is created in between, the check is repeated.
         version = info?.version ?? ''
       }
-      const run = await this.#request<Output>(sessionId, asked, runId, options, version)
+      const run = await this.#request<Output>(sessionId, spec, runId, options, version)
       if (run) return run
     }
   }
@@ -374,7 +387,7 @@ export class Runtime implements RunHost {
         if (repeats(known)) return new Run(this, sessionId, runId, known.at)
         throw requestRefusal('already-settled', runId)
       }
-      const { of, spec: asked } = await withLog(sessionId, async () => decide({ view, ticket, floor }))
+      const { of, spec: runSpec } = await withLog(sessionId, async () => decide({ view, ticket, floor }))
       const now = view.runs.at(-1)?.runId
       // The caller did not see that run, and might remove it or continue from an old end.
       if (tries > 1 && now !== latest) throw overtakenError(runId, now)
@@ -383,7 +396,7 @@ export class Runtime implements RunHost {
         options.context ?? (await withLog(sessionId, () => contextOf(this.manager, sessionId, view, of.runId)))
       const run = await this.#request(
         sessionId,
-        asked,
+        runSpec,
         runId,
         { ...options, ...(context !== undefined && { context }) },
         version,
@@ -395,7 +408,7 @@ export class Runtime implements RunHost {
   /** Requests a run. Returns undefined if the session changed since `ifVersion`. */
   async #request<Output>(
     sessionId: string,
-    asked: RunSpec,
+    spec: RunSpec,
     runId: string,
     options: RequestOptions,
     ifVersion?: string,
@@ -408,19 +421,19 @@ export class Runtime implements RunHost {
       ...(ifVersion !== undefined && { ifVersion }),
       ...(principal !== undefined && { principal }),
     }
-    const request = requestOf(asked, runId, options)
+    const request = requestOf(spec, runId, options)
     const done = await withLog(sessionId, () => this.manager.append(sessionId, guest, request, appendOptions))
     if (done.outcome === 'refused') {
       if (done.reason === 'moved') return undefined
       throw requestRefusal(done.reason, runId)
     }
-    this.#telemetry.asked(runId)
+    this.#telemetry.onRequest(runId)
     this.#engine?.wake(sessionId)
     return new Run<Output>(this, sessionId, runId, done.first)
   }
 
-  #checkOpen(what: string): void {
-    if (this.#isClosed) throw new RunError('runtime_closed', `${what}: the runtime is closed: create another`)
+  #checkOpen(method: string): void {
+    if (this.#isClosed) throw new RunError('runtime_closed', `${method}: the runtime is closed: create another`)
   }
 }
 

@@ -23,9 +23,9 @@ const shown = async (runtime: Runtime) => {
 
 /** The lines in pauses and ends of the session. */
 async function linesOf(runtime: Runtime): Promise<(string | undefined)[]> {
-  const said = (await logOf(runtime, 's')).map(({ chunk }) => chunk)
+  const chunks = (await logOf(runtime, 's')).map(({ chunk }) => chunk)
   const isEnd = (chunk: Chunk) => chunk.type === 'run-paused' || chunk.type === 'run-finished'
-  return said.filter(isEnd).map(chunk => (chunk as { line?: string }).line)
+  return chunks.filter(isEnd).map(chunk => (chunk as { line?: string }).line)
 }
 
 const single = (node: (context: NodeContext<string>) => Promise<object>) =>
@@ -44,9 +44,13 @@ describe('the last line of a run', () => {
     const calls = [{ name: 'look', input: {} }]
     const texts = ['First.\n\n  Then  this. \n', ' ']
     for (const [i, text] of texts.entries()) {
-      const own = agent({ name: 'own', tools: [look], model: scriptedModel([{ text: 'I look.', calls }, { text }]) })
-      const runtime = testRuntime({ agents: [own] })
-      const run = await runtime.start({ agent: own, input: ' Look \n there. ', session: 's' })
+      const testAgent = agent({
+        name: 'own',
+        tools: [look],
+        model: scriptedModel([{ text: 'I look.', calls }, { text }]),
+      })
+      const runtime = testRuntime({ agents: [testAgent] })
+      const run = await runtime.start({ agent: testAgent, input: ' Look \n there. ', session: 's' })
       await run.result()
       expect(await linesOf(runtime)).toEqual([['Then this.', 'I look.'][i]])
       expect(await shown(runtime)).toEqual([undefined, ['Then this.', 'I look.'][i], 'ended'])
@@ -60,9 +64,9 @@ describe('the last line of a run', () => {
       { type: 'text-delta', id: 'b', delta: 'part.' },
       { type: 'text-end', id: 'b' },
     ] as const
-    const own = agent({ name: 'own', model: scriptedModel([{ text: 'First part.', parts: [...parts] }]) })
-    const runtime = testRuntime({ agents: [own] })
-    const { message } = await (await runtime.start({ agent: own, input: 'go', session: 's' })).result()
+    const testAgent = agent({ name: 'own', model: scriptedModel([{ text: 'First part.', parts: [...parts] }]) })
+    const runtime = testRuntime({ agents: [testAgent] })
+    const { message } = await (await runtime.start({ agent: testAgent, input: 'go', session: 's' })).result()
     const texts = message?.parts.flatMap(part => (part.type === 'text' && 'text' in part ? [part.text] : []))
     expect(texts).toHaveLength(2)
     expect(await linesOf(runtime)).toEqual([texts?.[1]])
@@ -70,17 +74,17 @@ describe('the last line of a run', () => {
 
   test('is absent without text', async () => {
     const output = z.object({ answer: z.string() })
-    const own = agent({ name: 'own', outputSchema: output, model: scriptedModel([{ text: '{"answer":"yes"}' }]) })
-    const runtime = testRuntime({ agents: [own] })
-    await (await runtime.start({ agent: own, input: 'Is it so?', session: 's' })).result()
+    const testAgent = agent({ name: 'own', outputSchema: output, model: scriptedModel([{ text: '{"answer":"yes"}' }]) })
+    const runtime = testRuntime({ agents: [testAgent] })
+    await (await runtime.start({ agent: testAgent, input: 'Is it so?', session: 's' })).result()
     expect(await linesOf(runtime)).toEqual([undefined])
     expect(await shown(runtime)).toEqual([undefined, 'Is it so?', 'ended'])
   })
 
   test('of a stopped run comes from the shown text', async () => {
-    const own = patient(gate())
-    const runtime = testRuntime({ agents: [own] })
-    const run = await runtime.start({ agent: own, input: 'go', session: 's' })
+    const testAgent = patient(gate())
+    const runtime = testRuntime({ agents: [testAgent] })
+    const run = await runtime.start({ agent: testAgent, input: 'go', session: 's' })
     await until(run, 'text-delta')
     await run.stop()
     expect(await run.result()).toMatchObject({ status: 'interrupted', text: 'one ' })
@@ -93,9 +97,9 @@ describe('the last line of a run', () => {
       { text: 'I look.', calls: [{ name: 'look', input: {} }] },
       { text: 'Broken', error: new Error('no') },
     ])
-    const own = agent({ name: 'own', tools: [look], model, maxRetries: 0 })
-    const runtime = testRuntime({ agents: [own] })
-    expect(await (await runtime.start({ agent: own, input: 'go', session: 's' })).result()).toMatchObject({
+    const testAgent = agent({ name: 'own', tools: [look], model, maxRetries: 0 })
+    const runtime = testRuntime({ agents: [testAgent] })
+    expect(await (await runtime.start({ agent: testAgent, input: 'go', session: 's' })).result()).toMatchObject({
       status: 'failed',
     })
     expect(await linesOf(runtime)).toEqual(['I look.'])
@@ -104,13 +108,13 @@ describe('the last line of a run', () => {
   test('of a waiting run comes from before the request', async () => {
     const pay = tool({ name: 'pay', inputSchema: z.object({}), approval: true, execute: () => 'paid' })
     const calls = [{ name: 'pay', input: {}, id: 'c' }]
-    const own = agent({
+    const testAgent = agent({
       name: 'own',
       tools: [pay],
       model: scriptedModel([{ text: 'May I?', calls }, { text: 'Done.' }]),
     })
-    const runtime = testRuntime({ agents: [own] })
-    const run = await runtime.start({ agent: own, input: 'Pay.', session: 's', runId: 'r' })
+    const runtime = testRuntime({ agents: [testAgent] })
+    const run = await runtime.start({ agent: testAgent, input: 'Pay.', session: 's', runId: 'r' })
     await run.result()
     expect(await shown(runtime)).toEqual([undefined, 'May I?', 'paused'])
     await runtime.answer('s', { kind: 'approval', id: 'r::c', approved: true })
@@ -121,20 +125,20 @@ describe('the last line of a run', () => {
   test('comes from the root agent, not from sub-agents', async () => {
     const child = agent({ name: 'child', model: scriptedModel([{ text: 'I am the child.' }]) })
     const calls = [{ name: 'child', input: { prompt: 'go' } }]
-    const own = agent({ name: 'own', subAgents: [child], model: scriptedModel([{ text: 'I ask.', calls }, {}]) })
-    const runtime = testRuntime({ agents: [own] })
-    await (await runtime.start({ agent: own, input: 'go', session: 's' })).result()
+    const testAgent = agent({ name: 'own', subAgents: [child], model: scriptedModel([{ text: 'I ask.', calls }, {}]) })
+    const runtime = testRuntime({ agents: [testAgent] })
+    await (await runtime.start({ agent: testAgent, input: 'go', session: 's' })).result()
     expect(await linesOf(runtime)).toEqual(['I ask.'])
   })
 
   test('of a workflow comes from the text of its nodes before the pause or end', async () => {
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       await useReason({ model: scriptedModel([{ text: 'A draft.' }]), input: 'write' })
       await useInterrupt({ request: { kind: 'text', question: 'Good?' } })
       return { data: 'kept', ui: { message: 'It is\nsent.' } }
     })
-    const runtime = testRuntime({ workflows: [own] })
-    const run = await runtime.start({ workflow: own, input: 'go', session: 's' })
+    const runtime = testRuntime({ workflows: [testWorkflow] })
+    const run = await runtime.start({ workflow: testWorkflow, input: 'go', session: 's' })
     const [question] = (await run.result()).pendings
     expect(await shown(runtime)).toEqual([undefined, 'A draft.', 'paused'])
     await runtime.answer('s', { kind: 'interrupt', id: question?.id ?? '', response: 'yes' })
@@ -143,12 +147,12 @@ describe('the last line of a run', () => {
   })
 
   test('law 10: does not contain internal text', async () => {
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       const { text } = await useReason({ model: scriptedModel([{ text: 'A secret.' }]), input: 'think', emit: false })
       return { data: text.length }
     })
-    const runtime = testRuntime({ workflows: [own] })
-    expect(await (await runtime.start({ workflow: own, input: 'Go.', session: 's' })).result()).toMatchObject({
+    const runtime = testRuntime({ workflows: [testWorkflow] })
+    expect(await (await runtime.start({ workflow: testWorkflow, input: 'Go.', session: 's' })).result()).toMatchObject({
       output: 'A secret.'.length,
     })
     expect(await linesOf(runtime)).toEqual([undefined])
@@ -162,9 +166,9 @@ describe('the last line of a run', () => {
         { text: words(count), calls: [{ name: 'nothing', input: {} }] },
         { error: new ProviderError('provider_error', words(600)) },
       ])
-      const own = agent({ name: 'own', model, maxRetries: 0 })
-      const runtime = testRuntime({ agents: [own], log: { maxEntryBytes: 4096 } })
-      const run = await runtime.start({ agent: own, input: 'go', session: 's', runId: 'r' })
+      const testAgent = agent({ name: 'own', model, maxRetries: 0 })
+      const runtime = testRuntime({ agents: [testAgent], log: { maxEntryBytes: 4096 } })
+      const run = await runtime.start({ agent: testAgent, input: 'go', session: 's', runId: 'r' })
       expect(await run.result()).toMatchObject({ status: 'failed' })
       expect(await linesOf(runtime)).toEqual([count === 10 ? words(10) : undefined])
     }
@@ -174,9 +178,9 @@ describe('the last line of a run', () => {
 describe('title and metadata of a session', () => {
   test('appear in the list, with or without an open run, and absent fields stay', async () => {
     const wait = gate()
-    const own = patient(wait)
-    const runtime = testRuntime({ agents: [own] })
-    const run = await runtime.start({ agent: own, input: 'go', session: 's' })
+    const testAgent = patient(wait)
+    const runtime = testRuntime({ agents: [testAgent] })
+    const run = await runtime.start({ agent: testAgent, input: 'go', session: 's' })
     await until(run, 'text-delta')
     await runtime.describe('s', { title: 'A walk', metadata: { pinned: true } })
     expect(await shown(runtime)).toEqual(['A walk', 'go', 'active'])

@@ -111,7 +111,7 @@ describe('a run is streamed', () => {
     await pausedRun(['a'])
     const run = runtime.run('s', 'r')
     const look = manager.getInfo.bind(manager)
-    const again = vi.spyOn(manager, 'readBatches').mockImplementationOnce((...asked) => {
+    const again = vi.spyOn(manager, 'readBatches').mockImplementationOnce((...args) => {
       again.mockRestore()
       vi.spyOn(manager, 'getInfo').mockImplementationOnce(async sessionId => {
         const before = await look(sessionId)
@@ -119,7 +119,7 @@ describe('a run is streamed', () => {
         await pausedRun(['b', 'c', 'd'])
         return before
       })
-      return manager.readBatches(...asked)
+      return manager.readBatches(...args)
     })
     const entries = await all(run.stream())
     const { incarnation } = (await look('s')) ?? {}
@@ -137,8 +137,8 @@ describe('a run is streamed', () => {
       const options = isFromStart ? {} : { after: entries[2]?.cursor ?? '' }
       const open = manager.readBatches.bind(manager)
       // As with a slow store.
-      const late = vi.spyOn(manager, 'readBatches').mockImplementationOnce((...asked) => {
-        const reader = open(...asked)
+      const late = vi.spyOn(manager, 'readBatches').mockImplementationOnce((...args) => {
+        const reader = open(...args)
         vi.spyOn(reader, 'next').mockImplementationOnce(async () => {
           const again = await runtime.retry('s', last)
           await again.result()
@@ -178,9 +178,9 @@ describe('reports to a reader of a run that never starts', () => {
     await until(first, 'text-delta')
     const second = await runtime.start({ agent, input: 'b', session: 's', runId: 'b', whenBusy: 'queue' })
     const other = runtime.run('s', 'b')
-    const told = [second.result(), all(second.stream()), other.result(), all(other.stream())].map(codeOf)
+    const outcomes = [second.result(), all(second.stream()), other.result(), all(other.stream())].map(codeOf)
     expect(await second.stop()).toBe(true)
-    expect(await Promise.all(told)).toEqual(Array(4).fill('run_taken_back'))
+    expect(await Promise.all(outcomes)).toEqual(Array(4).fill('run_taken_back'))
     expect(await codeOf(runtime.run('s', 'b').result())).toBe('run_taken_back')
     // A repeated stop succeeds. A stop of another user is too late.
     expect(await second.stop()).toBe(true)

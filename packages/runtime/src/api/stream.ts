@@ -1,14 +1,16 @@
-import type { StreamInfo, StreamManager } from '@millrace/log'
-import { mustStop, type ReadEntry } from '@millrace/log/internal'
+import type { ReadEntry, StreamInfo, StreamManager } from '@millrace/log'
+import { mustStop } from '@millrace/log/internal'
 import { decodeCursor, type Entry, encodeCursor } from '@millrace/protocol'
 import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
 import { checkObject } from '../error/check-object.ts'
 import { withLog } from '../session/log-errors.ts'
 import { cancelledError, type RunLocation } from './run-location.ts'
 
+/** Options of `run.stream`. */
 export interface StreamOptions {
   /** Starts after this position: a cursor or a sequence. @default the start of the run */
   readonly after?: string | number
+  /** Aborts the stream. */
   readonly signal?: AbortSignal
 }
 
@@ -121,14 +123,14 @@ export async function* piecesOf(
       // Looked up once, not at each pause on the way.
       let pause = await pauseOf(manager, sessionId, runId)
       if (pause && isHead(after, pause)) return
-      for (let piece = await reader.next(); piece; piece = await reader.next()) {
+      for (let batch = await reader.next(); batch; batch = await reader.next()) {
         // The session may have been deleted and created again: the pause of another incarnation is not valid.
-        if (pause && decodeCursor(piece.cursor).incarnation !== pause.incarnation) pause = undefined
+        if (pause && decodeCursor(batch.cursor).incarnation !== pause.incarnation) pause = undefined
         const shown: Entry[] = []
-        let { sequence, cursor } = piece
+        let { sequence, cursor } = batch
         let isOver = false
         let isTakenBack = false
-        for (const entry of piece.entries) {
+        for (const entry of batch.entries) {
           const { chunk, origin } = entry
           if (pause && entry.sequence > pause.head) {
             ;({ sequence, cursor } = positionOf(pause))
@@ -154,8 +156,8 @@ export async function* piecesOf(
         }
         if (isTakenBack) throw cancelledError(runId)
         if (isOver) return
-        if (!pause && isPaused && piece.isCaughtUp) pause = await pauseOf(manager, sessionId, runId)
-        if (pause && piece.sequence >= pause.head) return
+        if (!pause && isPaused && batch.isCaughtUp) pause = await pauseOf(manager, sessionId, runId)
+        if (pause && batch.sequence >= pause.head) return
       }
     } finally {
       reader.close()

@@ -17,10 +17,10 @@ const approval = (id: string, approved = true) => ({ kind: 'approval', id, appro
 async function clients(count: number, options: object = {}) {
   const pay = counted('pay', true)
   const calls = Array.from({ length: count }, (_, n) => call('pay', `c${n}`, { n }))
-  const { agent: own } = caller([pay.tool], calls)
-  const begun = await startRun(own, options)
+  const { agent: testAgent } = caller([pay.tool], calls)
+  const begun = await startRun(testAgent, options)
   expect((await begun.run.result()).status).toBe('paused')
-  return { ...begun, own, ran: pay.ran }
+  return { ...begun, testAgent, ran: pay.ran }
 }
 
 /** The result of a run without pendings. */
@@ -53,38 +53,38 @@ describe('a confirmation of all approvals', () => {
       execute: () => 'x',
     })
     const pay = counted('pay', true)
-    const { agent: own } = caller([brief, pay.tool], [call('brief', 'c1'), call('pay', 'c2', { n: 2 })])
-    const { runtime, run } = await startRun(own, { store: store() })
+    const { agent: testAgent } = caller([brief, pay.tool], [call('brief', 'c1'), call('pay', 'c2', { n: 2 })])
+    const { runtime, run } = await startRun(testAgent, { store: store() })
     await run.result()
     await runtime.close()
     now += 1000
-    const desk = testRuntime({ store: store(), engine: false })
-    const confirm = () => codeOf(desk.resume('s', 'r', { mode: 'with-confirmation', approved: true }))
+    const apiRuntime = testRuntime({ store: store(), engine: false })
+    const confirm = () => codeOf(apiRuntime.resume('s', 'r', { mode: 'with-confirmation', approved: true }))
     expect(await confirm()).toBe('none')
-    expect((await desk.view('s')).view.pendings.map(({ id }) => id)).toEqual(['r::c1'])
+    expect((await apiRuntime.view('s')).view.pendings.map(({ id }) => id)).toEqual(['r::c1'])
     expect(await confirm()).toBe('answer_late')
-    testRuntime({ store: store(), agents: [own] })
-    expect((await desk.run('s', 'r').result()).status).toBe('completed')
-    expect(await callsIn(desk)).toMatchObject({ c1: { state: 'output-denied' }, c2: { output: 'pay 2' } })
+    testRuntime({ store: store(), agents: [testAgent] })
+    expect((await apiRuntime.run('s', 'r').result()).status).toBe('completed')
+    expect(await callsIn(apiRuntime)).toMatchObject({ c1: { state: 'output-denied' }, c2: { output: 'pay 2' } })
   })
 })
 
 test('concurrent answers and claims cost one append each', async () => {
   const memory = new Memory()
-  const { runtime, own } = await clients(40, { store: memoryStore(undefined, memory) })
+  const { runtime, testAgent } = await clients(40, { store: memoryStore(undefined, memory) })
   await runtime.close()
   const store = memoryStore(undefined, memory)
   let appends = 0
   const append = store.append.bind(store)
-  store.append = (...asked) => {
+  store.append = (...args) => {
     appends++
-    return append(...asked)
+    return append(...args)
   }
-  const desk = testRuntime({ store, engine: false })
-  await Promise.all(Array.from({ length: 40 }, (_, n) => approve(desk, `c${n}`)))
+  const apiRuntime = testRuntime({ store, engine: false })
+  await Promise.all(Array.from({ length: 40 }, (_, n) => approve(apiRuntime, `c${n}`)))
   expect(appends).toBe(40)
-  testRuntime({ store, agents: [own] })
-  expect((await desk.run('s', 'r').result()).status).toBe('completed')
+  testRuntime({ store, agents: [testAgent] })
+  expect((await apiRuntime.run('s', 'r').result()).status).toBe('completed')
 })
 
 describe('an answer', () => {
@@ -95,8 +95,8 @@ describe('an answer', () => {
       outputSchema: z.object({ city: z.string() }),
       client: true,
     })
-    const { agent: own } = caller([city], [call('city', 'c1')])
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent } = caller([city], [call('city', 'c1')])
+    const { runtime, run } = await startRun(testAgent)
     await run.result()
     let reads = 0
     const output = {
@@ -111,8 +111,8 @@ describe('an answer', () => {
   })
 
   test('rejects sparse arrays', async () => {
-    const { agent: own } = caller([locate], [call('locate', 'c1')])
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent } = caller([locate], [call('locate', 'c1')])
+    const { runtime, run } = await startRun(testAgent)
     await run.result()
     // biome-ignore lint/suspicious/noSparseArray: what is refused.
     expect(await codeOf(sendResult(runtime, 'c1', [, 1] as unknown as Json))).toBe('validation_failed')
@@ -135,10 +135,10 @@ describe('an answer', () => {
 
   test('when repeated is recognized if its run id is a prefix of another', async () => {
     const begun = await clients(1)
-    const { runtime, own } = begun
+    const { runtime, testAgent } = begun
     await approve(runtime, 'c0')
     await ended(begun)
-    const run = await runtime.start({ agent: own, input: 'again', session: 's', runId: 'r::b' })
+    const run = await runtime.start({ agent: testAgent, input: 'again', session: 's', runId: 'r::b' })
     const [{ id } = { id: '' }] = (await run.result()).pendings
     expect(id).toMatch(/^r::b::/)
     const first = await runtime.answer('s', approval(id))
@@ -156,8 +156,8 @@ describe('an answer', () => {
     })
     const pay = counted('pay', true)
     const calls = Array.from({ length: 40 }, (_, n) => call('pay', `c${n}`, { n }))
-    const { agent: own } = caller([slow, pay.tool], [call('slow', 'first'), ...calls])
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent } = caller([slow, pay.tool], [call('slow', 'first'), ...calls])
+    const { runtime, run } = await startRun(testAgent)
     await run.result()
     await approve(runtime, 'first')
     for (const { id } of calls) await approve(runtime, id)
@@ -176,12 +176,12 @@ describe('an answer', () => {
     const store = memoryStore(undefined, memory)
     let batches = 0
     const read = store.read.bind(store)
-    store.read = async (...asked) => {
-      const page = await read(...asked)
+    store.read = async (...args) => {
+      const page = await read(...args)
       batches += page?.batches.length ?? 0
       return page
     }
-    const desk = testRuntime({ store, agents: [echo], engine: false })
+    const apiRuntime = testRuntime({ store, agents: [echo], engine: false })
     const answers: Answer[] = [
       approval('x::y'),
       approval('x::y::z'),
@@ -189,8 +189,8 @@ describe('an answer', () => {
       { kind: 'tool-result', id: 'x', output: 1 },
       { kind: 'interrupt', id: 'x', response: 1 },
     ]
-    for (const answer of answers) expect(await codeOf(desk.answer('s', answer))).toBe('answer_unknown')
-    expect(await codeOf(desk.claim('s', 'x', { forMs: 10 }))).toBe('answer_unknown')
+    for (const answer of answers) expect(await codeOf(apiRuntime.answer('s', answer))).toBe('answer_unknown')
+    expect(await codeOf(apiRuntime.claim('s', 'x', { forMs: 10 }))).toBe('answer_unknown')
     expect(batches).toBe(0)
   })
 
@@ -213,8 +213,8 @@ describe('an answer', () => {
 })
 
 test('rejects invalid claims', async () => {
-  const { agent: own } = caller([locate], [call('locate', 'c1')])
-  const { runtime, run } = await startRun(own)
+  const { agent: testAgent } = caller([locate], [call('locate', 'c1')])
+  const { runtime, run } = await startRun(testAgent)
   await run.result()
   for (const forMs of [0, -1, 1.5, Number.NaN, '5', null, undefined, 10n, Symbol('x'), {}]) {
     expect(await codeOf(runtime.claim('s', 'c1', { forMs: forMs as number }))).toBe('validation_failed')

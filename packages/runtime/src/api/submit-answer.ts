@@ -26,6 +26,7 @@ export interface Answered {
   readonly sequence: number
 }
 
+/** Options of `runtime.claim`. */
 export interface ClaimOptions extends AnswerOptions {
   /** Duration of the claim, in ms. After it another client may claim the call. */
   readonly forMs: number

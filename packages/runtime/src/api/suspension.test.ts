@@ -18,11 +18,11 @@ async function suspended(...calls: ScriptedCall[]) {
   const payer = scripted('child', [{ calls: [call('pay', 'c1', { n: 2 })] }, { text: 'ok' }], {
     tools: [counted('pay', true).tool],
   })
-  const own = scripted('own', [{ calls }, { text: 'Done.' }], {
+  const scriptedAgent = scripted('own', [{ calls }, { text: 'Done.' }], {
     tools: [counted('pay', true).tool, counted('free').tool, locate],
     subAgents: [payer.agent],
   })
-  const begun = await startRun(own.agent)
+  const begun = await startRun(scriptedAgent.agent)
   return { ...begun, result: await begun.run.result() }
 }
 
@@ -68,12 +68,12 @@ describe('the reason of a pause', () => {
   })
 
   test('refers to the latest step', async () => {
-    const own = agent({
+    const testAgent = agent({
       name: 'own',
       tools: [counted('pay', true).tool, locate],
       model: scriptedModel([{ calls: [pay()] }, { calls: [where(), pay()] }, { text: 'Done.' }]),
     })
-    const { runtime, run } = await startRun(own)
+    const { runtime, run } = await startRun(testAgent)
     await run.result()
     await approve(runtime, 'p1')
     const { suspended, pendings } = await run.result()

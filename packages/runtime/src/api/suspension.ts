@@ -1,6 +1,7 @@
 // Why a paused run waits.
 
 import { messageIdOf, type Pending, type View } from '@millrace/protocol'
+import { MAIN_LANE } from '@millrace/protocol/internal'
 import { positionOf } from '../execute/agent-position.ts'
 import { checkpointId } from '../execute/program-execution.ts'
 
@@ -31,10 +32,10 @@ export type PauseReason =
 
 /** The pause reason of a run, from the view. */
 export function suspensionOf(view: View, runId: string): PauseReason {
-  const own = view.pendings.filter(pending => agentOf(view, pending) === runId)
-  const waiting = own.flatMap(pending => (pending.kind === 'interrupt' ? [] : pending.part.toolCallId))
+  const mainPendings = view.pendings.filter(pending => agentOf(view, pending) === runId)
+  const waiting = mainPendings.flatMap(pending => (pending.kind === 'interrupt' ? [] : pending.part.toolCallId))
   const toolCallIds = [...new Set(waiting)]
-  const interruptIds = own.flatMap(({ kind, id }) => (kind === 'interrupt' ? id : []))
+  const interruptIds = mainPendings.flatMap(({ kind, id }) => (kind === 'interrupt' ? id : []))
   const isWorkflow = view.runs.find(run => run.runId === runId)?.program?.startsWith('workflow:') === true
   // The steps of a workflow's models are parallel, so there is no last step.
   return (
@@ -48,7 +49,7 @@ function stepReason({ messages }: View, runId: string, waiting: readonly string[
   if (waiting.length === 0) return undefined
   const { calls, open, steps } = positionOf(messages.find(({ id }) => id === messageIdOf(runId, runId)))
   if (waiting.length === calls.length) return { kind: 'suspended_client_tool', toolCallIds: waiting }
-  const stepId = checkpointId({ runId, lane: 'main' }, steps, true)
+  const stepId = checkpointId({ runId, lane: MAIN_LANE }, steps, true)
   return { kind: 'suspended_step_partial', toolCallIds: open.map(({ toolCallId }) => toolCallId), stepId }
 }
 

@@ -33,7 +33,7 @@ export function testRuntime(options: Partial<RuntimeOptions> = {}): Runtime {
   const runtime = createRuntime({
     store: memoryStore(),
     engine: { pollMs: 10, graceMs: 0 },
-    backoff: { first: 1, longest: 1 },
+    backoff: { firstMs: 1, longestMs: 1 },
     logger: quiet,
     ...options,
   })
@@ -88,7 +88,7 @@ async function* partsOf(opened: Promise<void>): AsyncGenerator<LanguageModelV4St
 /** Waits for a chunk of a run and returns its entry. */
 export async function until<T extends Chunk['type']>(run: Run, type: T): Promise<Entry & { cursor: string }> {
   for await (const entry of run.stream()) if (entry.chunk.type === type) return entry
-  throw new Error(`run ${run.runId} never said ${type}`)
+  throw new Error(`run ${run.runId} never wrote ${type}`)
 }
 
 /** All entries of a session. */

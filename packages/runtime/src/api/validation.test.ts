@@ -10,41 +10,44 @@ const all = async (stream: RunStream) => {
 }
 
 /** Calls without compile-time types. */
-type Loose = Record<'start' | 'resume' | 'retry' | 'edit' | 'fork' | 'stop' | 'run', (...given: unknown[]) => unknown>
+type Loose = Record<'start' | 'resume' | 'retry' | 'edit' | 'fork' | 'stop' | 'run', (...args: unknown[]) => unknown>
 
 const cyclic: { self?: unknown } = {}
 cyclic.self = cyclic
 
 describe('throws typed errors', () => {
-  const asked = { agent: echo, input: 'x', session: 's', whenBusy: 'queue' }
+  const request = { agent: echo, input: 'x', session: 's', whenBusy: 'queue' }
   const wrong: readonly [string, (runtime: Loose) => unknown][] = [
     ['nothing', runtime => runtime.start()],
     ['null', runtime => runtime.start(null)],
     ['a text', runtime => runtime.start('echo')],
     ...[undefined, null, 5, {}, [], { kind: 'agent' }].map((agent): [string, (runtime: Loose) => unknown] => [
       `the agent ${JSON.stringify(agent)}`,
-      runtime => runtime.start({ ...asked, agent }),
+      runtime => runtime.start({ ...request, agent }),
     ]),
     ...[null, 5, true, {}, [], { parts: 5 }, { parts: null }, { parts: [null] }, { parts: [5] }, { parts: ['x'] }].map(
       (input): [string, (runtime: Loose) => unknown] => [
         `the input ${JSON.stringify(input)}`,
-        runtime => runtime.start({ ...asked, input }),
+        runtime => runtime.start({ ...request, input }),
       ],
     ),
-    ['parts that are no JSON', runtime => runtime.start({ ...asked, input: { parts: [{ type: 'text', text: 1n }] } })],
-    ['metadata that is none', runtime => runtime.start({ ...asked, input: { parts: [], metadata: 5 } })],
+    [
+      'parts that are no JSON',
+      runtime => runtime.start({ ...request, input: { parts: [{ type: 'text', text: 1n }] } }),
+    ],
+    ['metadata that is none', runtime => runtime.start({ ...request, input: { parts: [], metadata: 5 } })],
     ...[null, 5, {}].flatMap((id): [string, (runtime: Loose) => unknown][] => [
-      [`the messageId ${id}`, runtime => runtime.start({ ...asked, messageId: id })],
+      [`the messageId ${id}`, runtime => runtime.start({ ...request, messageId: id })],
       [`the newMessageId ${id}`, runtime => runtime.edit('s', 'm', 'x', { newMessageId: id })],
-      [`the runId ${id}`, runtime => runtime.start({ ...asked, runId: id })],
-      [`the session ${id}`, runtime => runtime.start({ ...asked, session: id })],
-      [`the guest ${id}`, runtime => runtime.start({ ...asked, guest: id })],
+      [`the runId ${id}`, runtime => runtime.start({ ...request, runId: id })],
+      [`the session ${id}`, runtime => runtime.start({ ...request, session: id })],
+      [`the guest ${id}`, runtime => runtime.start({ ...request, guest: id })],
     ]),
-    ['a principal that is none', runtime => runtime.start({ ...asked, session: 'new', principal: 5 })],
-    ['data that are cyclic', runtime => runtime.start({ ...asked, data: cyclic })],
-    ['data that are no JSON', runtime => runtime.start({ ...asked, data: { n: 1n } })],
-    ['a context that is cyclic', runtime => runtime.start({ ...asked, context: cyclic })],
-    ['a context that is no JSON', runtime => runtime.start({ ...asked, context: { n: 1n } })],
+    ['a principal that is none', runtime => runtime.start({ ...request, session: 'new', principal: 5 })],
+    ['data that are cyclic', runtime => runtime.start({ ...request, data: cyclic })],
+    ['data that are no JSON', runtime => runtime.start({ ...request, data: { n: 1n } })],
+    ['a context that is cyclic', runtime => runtime.start({ ...request, context: cyclic })],
+    ['a context that is no JSON', runtime => runtime.start({ ...request, context: { n: 1n } })],
     ['an edit without input', runtime => runtime.edit('s', 'm')],
     ['an edit of null', runtime => runtime.edit('s', 'm', null)],
     ['options of an edit', runtime => runtime.edit('s', 'm', 'x', null)],

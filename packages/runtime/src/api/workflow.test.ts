@@ -179,10 +179,10 @@ describe('the output of a workflow', () => {
 })
 
 test('a workflow that runs for an agent waits as a sub-agent', async () => {
-  const own = single(async () => ({ data: await question('a') }))
+  const testWorkflow = single(async () => ({ data: await question('a') }))
   const model = scriptedModel([{ calls: [subAgentCall('own', 'k1')] }, { text: 'Done.' }])
-  const parent = agent({ name: 'parent', model, subAgents: [own] })
-  const runtime = testRuntime({ agents: [parent], workflows: [own] })
+  const parent = agent({ name: 'parent', model, subAgents: [testWorkflow] })
+  const runtime = testRuntime({ agents: [parent], workflows: [testWorkflow] })
   const run = await runtime.start({ agent: parent, input: 'go', session: 's', runId: 'r' })
   const { suspended: why, pendings } = await run.result()
   expect(why).toMatchObject({
@@ -195,9 +195,11 @@ test('a workflow that runs for an agent waits as a sub-agent', async () => {
 
 test('a form response is validated by a process without the workflow', async () => {
   const responseSchema = z.object({ tone: z.string().regex(/^[a-z]+-[a-z]+$/), lines: z.number().int().max(9) })
-  const own = single(async () => ({ data: await useInterrupt({ request: { kind: 'form' }, responseSchema, id: 'f' }) }))
+  const testWorkflow = single(async () => ({
+    data: await useInterrupt({ request: { kind: 'form' }, responseSchema, id: 'f' }),
+  }))
   const store = memoryStore()
-  const play = await Play.of(own, { open: () => store })
+  const play = await Play.of(testWorkflow, { open: () => store })
   await play.result()
   const front = testRuntime({ store, engine: false })
   const id = 'r::1.node.1/useInterrupt:f.1'
@@ -247,16 +249,18 @@ test('rejects a form that cannot be answered', async () => {
 
 describe('the state of a workflow run', () => {
   test('is reported to observers: pendings and end', async () => {
-    const ear = new RecordingObserver()
-    const own = single(async () => void (await Promise.all([question('a'), reason('b', call('pay', 'p1', { n: 1 }))])))
-    const play = await Play.of(own, { options: { observers: [ear] } })
+    const observer = new RecordingObserver()
+    const testWorkflow = single(
+      async () => void (await Promise.all([question('a'), reason('b', call('pay', 'p1', { n: 1 }))])),
+    )
+    const play = await Play.of(testWorkflow, { options: { observers: [observer] } })
     await play.result()
     await approve(play.runtime, 'p1')
     await play.result()
     await play.answer('1.node.1/useInterrupt:a.1', 'x')
     await play.result()
     await play.runtime.close()
-    const [both, one] = ear.paused
+    const [both, one] = observer.paused
     expect(both).toMatchObject({
       status: 'paused',
       runId: 'r',
@@ -268,15 +272,15 @@ describe('the state of a workflow run', () => {
     })
     expect(both?.awaits).toHaveLength(2)
     expect(one?.awaits).toEqual([{ kind: 'interrupt', id: 'r::1.node.1/useInterrupt:a.1' }])
-    expect(ear.finished).toMatchObject([{ status: 'completed', program: 'workflow:own@1' }])
+    expect(observer.finished).toMatchObject([{ status: 'completed', program: 'workflow:own@1' }])
   })
 
   test('is visible by node status, ticket and session status, without private data', async () => {
-    const own = sequence({
+    const testWorkflow = sequence({
       secret: () => ({ data: { password: 'hush' } }),
       wait: { title: 'Waiting for Ann', run: async () => void (await question('a')) },
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     await play.result()
     const { view, ticket } = await play.runtime.view('s')
     expect(view.runs).toMatchObject([{ status: 'paused', note: 'Waiting for Ann', program: 'workflow:own@1' }])

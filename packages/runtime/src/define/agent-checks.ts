@@ -3,16 +3,16 @@
 import type { JsonObject } from '@millrace/protocol'
 import { describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
-import { checkSchema, type JsonSchema, type Schema, validateSync } from '../schema/schema.ts'
+import { checkSchema, type JsonSchema, jsonSchemaOf, type Schema, validateSync } from '../schema/schema.ts'
 import type { Callable } from './tool.ts'
 
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/
 
 /** @throws {ValidationError} if a name, or a part of one, is not valid. */
-export function checkName(kind: 'agent' | 'workflow', name: unknown, what: string, value: unknown): void {
+export function checkName(kind: 'agent' | 'workflow', name: unknown, field: string, value: unknown): void {
   if (typeof value === 'string' && NAME.test(value)) return
   throw new ValidationError(
-    `${kind} ${typeof name === 'string' ? name : nameOf(name)}: ${what}: expected 1 to 64 letters, digits, _, . and -, found ${nameOf(value)}`,
+    `${kind} ${typeof name === 'string' ? name : nameOf(name)}: ${field}: expected 1 to 64 letters, digits, _, . and -, found ${nameOf(value)}`,
   )
 }
 
@@ -41,16 +41,16 @@ export function checkTools(name: string, tools: readonly Callable[]): void {
 
 /** @throws {ValidationError} if a value is set but not a function. */
 export function checkFunctions(name: string, functions: Readonly<Record<string, unknown>>): void {
-  for (const [what, value] of Object.entries(functions)) {
+  for (const [field, value] of Object.entries(functions)) {
     if (value === undefined || typeof value === 'function') continue
-    throw new ValidationError(`agent ${name}: ${what}: expected a function, found ${typeof value}`)
+    throw new ValidationError(`agent ${name}: ${field}: expected a function, found ${typeof value}`)
   }
 }
 
 /** @throws {ValidationError} if a value is not an integer of at least `least`. */
-export function checkCount(name: string, what: string, value: number, least: number): void {
+export function checkCount(name: string, field: string, value: number, least: number): void {
   if (Number.isSafeInteger(value) && value >= least) return
-  throw new ValidationError(`agent ${name}: ${what}: expected a whole number of at least ${least}, found ${value}`)
+  throw new ValidationError(`agent ${name}: ${field}: expected a whole number of at least ${least}, found ${value}`)
 }
 
 /**
@@ -64,10 +64,14 @@ export function checkState(name: string, state: Schema | undefined, initialState
   throw new ValidationError(`agent ${name}: initialState: it does not fit stateSchema: ${checked.problem}`)
 }
 
-/** @throws {ValidationError} if the output is a primitive: only objects and arrays can be found in surrounding text. */
-export function checkOutput(name: string, schema: Schema, jsonSchema: JsonSchema) {
+/**
+ * The JSON Schema of an agent's output.
+ * @throws {ValidationError} if the output is a primitive: only objects and arrays can be found in surrounding text.
+ */
+export function outputJsonSchemaOf(name: string, schema: Schema, given: JsonSchema | undefined): JsonSchema {
+  const jsonSchema = jsonSchemaOf(schema, `agent ${name}: outputSchema`, given)
   const { type } = jsonSchema
-  if (type === undefined || type === 'object' || type === 'array') return { schema, jsonSchema }
+  if (type === undefined || type === 'object' || type === 'array') return jsonSchema
   throw new ValidationError(
     `agent ${name}: outputSchema: expected a schema of an object or an array, found one of ${JSON.stringify(type)}: wrap it in an object`,
   )

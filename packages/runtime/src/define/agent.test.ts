@@ -32,7 +32,7 @@ test('has defaults, and exports them', () => {
     DEFAULT_BUDGET: { steps: 50, tokens: 2_000_000, time: 3_600_000 },
     DEFAULT_PARALLEL_CALLS: 8,
     DEFAULT_MAX_RETRIES: 3,
-    DEFAULT_BACKOFF: { first: 1000, longest: 60_000 },
+    DEFAULT_BACKOFF: { firstMs: 1000, longestMs: 60_000 },
   })
 })
 
@@ -114,8 +114,8 @@ test.each<[string, Record<string, unknown>, RegExp]>([
 
 test('accepts a JSON Schema next to an output schema that cannot be converted', () => {
   const jsonSchema = { type: 'object', properties: { n: { type: 'number' } } }
-  const { output } = agent({ name: 'helper', model, outputSchema: v.object({ n: v.number() }), jsonSchema })
-  expect(output?.jsonSchema).toBe(jsonSchema)
+  const made = agent({ name: 'helper', model, outputSchema: v.object({ n: v.number() }), jsonSchema })
+  expect(made.jsonSchema).toBe(jsonSchema)
 })
 
 test.each<[string, () => unknown, RegExp]>([

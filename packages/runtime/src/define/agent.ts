@@ -3,15 +3,15 @@ import { checkKeys } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
 import { asV4, type Model, type ModelSettings } from '../model/model.ts'
 import type { Jsonified } from '../schema/json.ts'
-import { type InputOf, type JsonSchema, jsonSchemaOf, type OutputOf, type Schema } from '../schema/schema.ts'
+import type { InputOf, JsonSchema, OutputOf, Schema } from '../schema/schema.ts'
 import {
   checkCount,
   checkFunctions,
   checkName,
-  checkOutput,
   checkState,
   checkToolList,
   checkTools,
+  outputJsonSchemaOf,
 } from './agent-checks.ts'
 import { type Budget, budgetOf } from './budget.ts'
 import type { Program } from './program.ts'
@@ -55,6 +55,7 @@ export interface FinishedStep<ToolName extends string = string, State = Json | u
 /** The state that a schema describes: its input type, before any transform. */
 export type StateOf<S extends Schema | undefined> = S extends Schema ? InputOf<S> | undefined : Json | undefined
 
+/** Options of `agent`. */
 export interface AgentDefinition<
   Name extends string,
   Tools extends readonly AnyTool[],
@@ -64,22 +65,27 @@ export interface AgentDefinition<
   Context = Json | undefined,
   Subs extends readonly (Program | SubAgent)[] = readonly (Program | SubAgent)[],
 > {
+  /** Name by which runs and clients name the agent. */
   readonly name: Name
   /** Version of the program. A worker takes only runs of a version that it has. @default '1' */
   readonly version?: string
+  /** The model, or a function that selects one for each step. */
   readonly model: Computed<Model, State, Context>
+  /** Settings of the model calls, such as `temperature`. @default {} */
   readonly settings?: ModelSettings
+  /** System prompt, or a function that computes it for each step. @default none */
   readonly instructions?: Computed<string | undefined, State, Context>
+  /** Tools that the model may call, or a function that computes them for each step. @default [] */
   readonly tools?: Computed<Tools, State, Context>
-  /** Agents and workflows that the model may call like tools, either directly or wrapped by `subAgent()`. */
+  /** Agents and workflows that the model may call like tools, either directly or wrapped by `subAgent()`. @default [] */
   readonly subAgents?: Subs
-  /** Schema of the run's output. With it the model answers in JSON. */
+  /** Schema of the run's output. With it the model answers in JSON. @default the answer is text */
   readonly outputSchema?: O
   /** JSON Schema of the output, for schemas that cannot be converted. */
   readonly jsonSchema?: JsonSchema
-  /** Schema of the session's state. */
+  /** Schema of the session's state. @default any JSON */
   readonly stateSchema?: S
-  /** Initial state of a new session. */
+  /** Initial state of a new session. @default no state */
   readonly initialState?: S extends Schema ? InputOf<S> : JsonObject
   /** Ends the run after a step if it returns true, even if the model would continue. */
   readonly stopWhen?: (step: FinishedStep<Tools[number]['name'], State, Context>) => boolean | PromiseLike<boolean>
@@ -134,7 +140,9 @@ export interface Agent<
   readonly instructions: Computed<string | undefined>
   readonly tools: Computed<Tools>
   readonly subAgents: readonly SubAgent[]
-  readonly output: { readonly schema: Schema; readonly jsonSchema: JsonSchema } | undefined
+  readonly outputSchema: Schema | undefined
+  /** JSON Schema of the output. */
+  readonly jsonSchema: JsonSchema | undefined
   readonly stateSchema: Schema | undefined
   readonly initialState: JsonObject | undefined
   readonly stopWhen: ((step: FinishedStep) => boolean | PromiseLike<boolean>) | undefined
@@ -147,7 +155,7 @@ export interface Agent<
 }
 
 /** Types that clients see of an agent besides its tools: the state, and the programs that it calls. */
-export interface AgentShown<S extends Schema | undefined, Called> {
+export interface AgentClientTypes<S extends Schema | undefined, Called> {
   readonly state: S extends Schema ? Jsonified<InputOf<S>> : unknown
   readonly called: Called
 }
@@ -187,7 +195,7 @@ export function agent<
   const Subs extends readonly (Program | SubAgent)[] = readonly [],
 >(
   definition: AgentDefinition<Name, Tools, O, S, State, Context, Subs>,
-): Agent<Name, Tools, AgentOutput<O, Tools>, AgentShown<S, Subs[number]>> {
+): Agent<Name, Tools, AgentOutput<O, Tools>, AgentClientTypes<S, Subs[number]>> {
   const { name, version = '1', tools = [], outputSchema } = definition
   // The types of state and context are known only to the agent's own code.
   const { model, instructions, stateSchema, initialState, stopWhen, trimHistory } = definition as unknown as Agent
@@ -211,9 +219,8 @@ export function agent<
     instructions,
     tools: tools as Computed<Tools>,
     subAgents,
-    output:
-      outputSchema &&
-      checkOutput(name, outputSchema, jsonSchemaOf(outputSchema, `agent ${name}: outputSchema`, definition.jsonSchema)),
+    outputSchema,
+    jsonSchema: outputSchema && outputJsonSchemaOf(name, outputSchema, definition.jsonSchema),
     stateSchema,
     initialState,
     stopWhen,

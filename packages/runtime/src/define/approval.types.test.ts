@@ -29,9 +29,9 @@ describe('a client tool', () => {
     expectTypeOf<ToolOutput<typeof open>>().toEqualTypeOf<Json>()
     // The output is stored as the client sends it.
     expectTypeOf<ToolOutput<typeof typed>>().toEqualTypeOf<{ at: string }>()
-    const own = agent({ name: 'own', model, tools: [open, typed] })
-    expectTypeOf<ToolNames<typeof own>>().toEqualTypeOf<'open' | 'typed'>()
-    expectTypeOf<OutputOfAgent<typeof own>>().toEqualTypeOf<undefined>()
+    const testAgent = agent({ name: 'own', model, tools: [open, typed] })
+    expectTypeOf<ToolNames<typeof testAgent>>().toEqualTypeOf<'open' | 'typed'>()
+    expectTypeOf<OutputOfAgent<typeof testAgent>>().toEqualTypeOf<undefined>()
     expect([open.executor, typed.executor]).toEqual(['client', 'client'])
   })
 
@@ -53,13 +53,13 @@ describe('a client tool', () => {
 
 describe('an approval', () => {
   test('gets the parsed input of its tool', () => {
-    const own = tool({
+    const testTool = tool({
       name: 'own',
       inputSchema: input,
-      approval(given, context) {
-        expectTypeOf(given).toEqualTypeOf<{ city: string; days: number }>()
+      approval(callInput, context) {
+        expectTypeOf(callInput).toEqualTypeOf<{ city: string; days: number }>()
         expectTypeOf(context).toEqualTypeOf<ApprovalContext>()
-        return given.days > 3
+        return callInput.days > 3
       },
       execute: ({ days }) => days,
     })
@@ -70,9 +70,9 @@ describe('an approval', () => {
       approval: { rule: async ({ days }) => ({ approved: days < 3, reason: 'short' }), timeout: 1000 },
     })
     subAgent(agent({ name: 'child', model }), { inputSchema: input, approval: ({ days }) => days > 3 })
-    expectTypeOf(own).toExtend<Tool<'own'>>()
+    expectTypeOf(testTool).toExtend<Tool<'own'>>()
     expectTypeOf<ApprovalDecision>().toEqualTypeOf<boolean | { readonly approved: boolean; readonly reason?: string }>()
-    expect(typeof own.approval).toBe('function')
+    expect(typeof testTool.approval).toBe('function')
   })
 
   test('accepts only valid rules and timeouts', () => {
@@ -102,9 +102,9 @@ describe('a sub-agent', () => {
     expectTypeOf(sub).toEqualTypeOf<SubAgent<'expert', { city: string; days: string }, typeof child>>()
     agent({ name: 'parent', model, subAgents: [child, sub] })
     subAgent(child, {
-      prompt(given) {
-        expectTypeOf(given).toEqualTypeOf<{ prompt: string }>()
-        return given.prompt
+      prompt(callInput) {
+        expectTypeOf(callInput).toEqualTypeOf<{ prompt: string }>()
+        return callInput.prompt
       },
     })
     const choose = tool({ name: 'x', inputSchema: input, client: true })

@@ -20,12 +20,12 @@ export const DEFAULT_BUDGET: Budget = { steps: 50, tokens: 2_000_000, time: 3_60
  * @throws {ValidationError} if a limit is unknown or not above 0.
  */
 export function budgetOf(owner: string, limits: Partial<Budget>): Budget {
-  for (const [what, value] of Object.entries(limits)) {
-    if (!Object.hasOwn(DEFAULT_BUDGET, what)) {
-      throw new ValidationError(`${owner}: budget: expected steps, tokens and time, found ${what}`)
+  for (const [limit, value] of Object.entries(limits)) {
+    if (!Object.hasOwn(DEFAULT_BUDGET, limit)) {
+      throw new ValidationError(`${owner}: budget: expected steps, tokens and time, found ${limit}`)
     }
     if (typeof value === 'number' && value > 0) continue
-    throw new ValidationError(`${owner}: budget: ${what}: expected a number above 0, found ${value}`)
+    throw new ValidationError(`${owner}: budget: ${limit}: expected a number above 0, found ${value}`)
   }
   return { ...DEFAULT_BUDGET, ...limits }
 }

@@ -12,8 +12,11 @@ export interface EdgeOptions {
 
 /** Options of a fork: when it is taken, and the node that joins its branches. */
 export interface ForkEdgeOptions<Name extends string = string> {
+  /** The node that gets the results of all branches. */
   readonly join: Name
+  /** The condition that the node must return. */
   readonly when?: string
+  /** Takes the fork if the node returned no condition, or one that no other edge has. */
   readonly otherwise?: true
 }
 

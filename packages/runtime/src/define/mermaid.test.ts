@@ -96,7 +96,7 @@ test('prints only lines that match the flowchart grammar', () => {
 
 test('escapes any title and condition as a label', () => {
   const text = fc.oneof(
-    fc.string({ unit: 'binary' }).filter(said => said.trim() !== ''),
+    fc.string({ unit: 'binary' }).filter(label => label.trim() !== ''),
     fc.constantFrom(
       'end',
       '"]; click n1 callback',
@@ -123,7 +123,7 @@ test('escapes any title and condition as a label', () => {
         ],
       }).toMermaid()
       const labels = readLabels(diagram)
-      const words = (said: string) => said.trim().replace(/\s+/gu, ' ')
+      const words = (label: string) => label.trim().replace(/\s+/gu, ' ')
       expect(labels).toContain(title === 'a' ? 'a' : `a<br/>${words(title)}`)
       expect(labels).toContain(words(when))
     }),

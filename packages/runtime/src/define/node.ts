@@ -1,5 +1,5 @@
 import type { Json, Message, Usage } from '@millrace/protocol'
-import type { RetryBackoff } from '../model/backoff.ts'
+import type { Backoff } from '@millrace/protocol/retry'
 import type { Agent } from './agent.ts'
 import type { VoidReturn } from './tool.ts'
 import { checkNode, jsonOption } from './workflow-checks.ts'
@@ -67,7 +67,8 @@ export interface NodeFailure {
 export interface NodeRetry {
   /** Maximum number of attempts, including the first. */
   readonly attempts: number
-  readonly backoff?: Partial<RetryBackoff>
+  /** Delays between attempts. @default the `backoff` of the runtime */
+  readonly backoff?: Partial<Backoff>
   /** Whether to retry after this error. @default always */
   readonly when?: (error: unknown) => boolean
 }
@@ -83,9 +84,11 @@ type Returned = NodeResult<unknown, Literal> | VoidReturn | undefined
 /** The code of a node: a plain function. */
 export type NodeFunction = (context: NodeContext<never, never>) => Returned | PromiseLike<Returned>
 
+/** Options of all nodes. */
 export interface NodeOptions {
   /** Title that users see while the node runs. @default the node's id */
   readonly title?: string
+  /** Retries of the node when it fails. @default no retries */
   readonly retry?: NodeRetry
   /** What happens when the node fails. @default 'stop' */
   readonly onError?: ErrorPolicy
@@ -93,19 +96,23 @@ export interface NodeOptions {
 
 /** A node that runs a function. */
 export interface FunctionNodeDefinition extends NodeOptions {
+  /** The code of the node. */
   readonly run: NodeFunction
+  /** Value that the code gets as `params`. @default undefined */
   readonly params?: unknown
   readonly agent?: undefined
 }
 
 /** A node that runs an agent. */
 export interface AgentNodeDefinition extends NodeOptions {
+  /** The agent to run. */
   readonly agent: Agent
   /** Builds the agent's message from the input. Must be deterministic. @default the input as text or JSON */
   readonly prompt?: (input: never) => string
   readonly run?: undefined
 }
 
+/** A node of a workflow: a function, an agent, or one of them with options. */
 export type NodeDefinition = NodeFunction | FunctionNodeDefinition | Agent | AgentNodeDefinition
 
 interface Common {
@@ -118,7 +125,7 @@ interface Common {
 /** `NodeRetry` with defaults. */
 interface Retry {
   readonly attempts: number
-  readonly backoff: Partial<RetryBackoff>
+  readonly backoff: Partial<Backoff>
   readonly when: (error: unknown) => boolean
 }
 

@@ -10,6 +10,7 @@ import type { Program } from './program.ts'
 import { checkToolName } from './tool.ts'
 import type { Workflow, WorkflowCallInput, WorkflowInput } from './workflow.ts'
 
+/** Options of `subAgent`. */
 export interface SubAgentOptions<I extends Schema, Told = string, Name extends string = string> {
   /** Name by which the parent calls it. @default the name of the program */
   readonly name?: Name
@@ -106,8 +107,8 @@ export function subAgent(program: Program, options: SubAgentOptions<Schema, unkn
   if (prompt !== undefined && typeof prompt !== 'function') {
     throw new ValidationError(`tool ${name}: prompt: expected a function, found ${typeof prompt}`)
   }
-  const takes = program.kind === 'workflow' ? program.input : undefined
-  const input = options.inputSchema ?? takes?.schema
+  const takes = program.kind === 'workflow' && program.inputSchema ? program : undefined
+  const input = options.inputSchema ?? takes?.inputSchema
   return {
     executor: 'agent',
     name,
@@ -132,10 +133,10 @@ export function subAgent(program: Program, options: SubAgentOptions<Schema, unkn
  * Normalizes a sub-agent. `path` names it in error messages.
  * @throws {ValidationError} if it is not a program or a sub-agent.
  */
-export function subAgentOf(path: string, given: Program | SubAgent): SubAgent {
-  const { executor, kind } = Object(given) as { executor?: unknown; kind?: unknown }
-  if (executor === 'agent') return given as SubAgent
-  if (kind === 'agent' || kind === 'workflow') return subAgent(given as Agent)
+export function subAgentOf(path: string, value: Program | SubAgent): SubAgent {
+  const { executor, kind } = Object(value) as { executor?: unknown; kind?: unknown }
+  if (executor === 'agent') return value as SubAgent
+  if (kind === 'agent' || kind === 'workflow') return subAgent(value as Agent)
   throw new ValidationError(`${path}: expected the result of agent(), workflow() or subAgent()`)
 }
 

@@ -77,12 +77,15 @@ type FinalOutput<Yielded, Last> = [Last] extends [VoidReturn] ? Yielded : Last
 /** The return type of a function without a result. `void` itself is not allowed in a union. */
 export type VoidReturn = ReturnType<() => void>
 
+/** Options of all tools. */
 interface ToolBase<Name extends string, I extends Schema> {
+  /** Name by which the model calls it. */
   readonly name: Name
   /** Description for the model. */
   readonly description?: string
   /** Title for users. */
   readonly title?: string
+  /** Schema of the input. The model gets it as JSON Schema. */
   readonly inputSchema: I
   /** JSON Schema of the input, for schemas that cannot be converted. */
   readonly jsonSchema?: JsonSchema
@@ -95,10 +98,13 @@ interface ToolBase<Name extends string, I extends Schema> {
   readonly approval?: Approval<OutputOf<I>>
   /** Asks the provider to enforce the schema, if it can. */
   readonly strict?: boolean
+  /** Options for the provider of the model, by its name. */
   readonly providerOptions?: Readonly<Record<string, JsonObject>>
 }
 
+/** Options of tools that the server executes. */
 interface ServerToolBase<Name extends string, I extends Schema, Finish extends boolean> extends ToolBase<Name, I> {
+  /** Whether a client executes the tool. @default false */
   readonly client?: false
   /** Whether the tool's output is the output of the run and ends it. @default false */
   readonly finish?: Finish
@@ -114,7 +120,9 @@ export interface CheckedToolDefinition<
   Context,
   Data = unknown,
 > extends ServerToolBase<Name, I, Finish> {
+  /** Schema of the output. An output that does not match fails the call with `tool_output_invalid`. */
   readonly outputSchema: O
+  /** Executes a call with the validated input. Returns the output, or a generator that yields progress. */
   execute(input: OutputOf<I>, context: ToolContext<State, Context, Data>): Execution<InputOf<O>>
 }
 
@@ -129,13 +137,16 @@ export interface ToolDefinition<
   Data = unknown,
 > extends ServerToolBase<Name, I, Finish> {
   readonly outputSchema?: undefined
+  /** Executes a call with the validated input. Returns the output, or a generator that yields progress. */
   execute(input: OutputOf<I>, context: ToolContext<State, Context, Data>): Returned
 }
 
 /** A tool that a client executes, such as a browser. The output that the client sends is validated. */
 export interface ClientToolDefinition<Name extends string, I extends Schema, O extends Schema | undefined>
   extends ToolBase<Name, I> {
+  /** A client executes the tool. */
   readonly client: true
+  /** Schema of the output that the client sends. @default any JSON */
   readonly outputSchema?: O
 }
 
@@ -150,6 +161,7 @@ export interface Tool<
   readonly executor: 'server'
   readonly jsonSchema: JsonSchema
   readonly outputSchema?: Schema | undefined
+  /** Executes a call. */
   execute(input: unknown, context: ToolContext): unknown
   /** Never set. Carries the types of input, output and emitted data. */
   readonly types?: { readonly input: Input; readonly output: Output; readonly data: Data }
@@ -174,6 +186,7 @@ export interface ProviderTool<Name extends string = string> {
   readonly args: Readonly<Record<string, unknown>>
 }
 
+/** A tool that the server, a client or the provider executes. */
 export type AnyTool = Tool | ClientTool | ProviderTool
 
 /** Anything that a model may call: tools and sub-agents. */
@@ -223,9 +236,9 @@ export function tool(definition: AnyDefinition): Tool | ClientTool {
   checkToolName(name)
   checkKeys(`tool ${name}`, definition, TOOL_OPTIONS)
   if (client && (execute !== undefined || rest.finish)) {
-    const what = execute === undefined ? 'finish' : 'execute'
+    const option = execute === undefined ? 'finish' : 'execute'
     throw new ValidationError(
-      `tool ${name}: ${what}: not allowed with client: true, because a client executes the tool`,
+      `tool ${name}: ${option}: not allowed with client: true, because a client executes the tool`,
     )
   }
   if (!client && typeof execute !== 'function') {
@@ -240,8 +253,8 @@ export function tool(definition: AnyDefinition): Tool | ClientTool {
   checkApproval(name, approval)
   if (outputSchema !== undefined) checkSchema(outputSchema, `tool ${name}: outputSchema`)
   const jsonSchema = jsonSchemaOf(inputSchema, `tool ${name}: inputSchema`, definition.jsonSchema)
-  const { client: _, ...own } = definition
-  return { ...own, executor: client ? 'client' : 'server', jsonSchema } as Tool | ClientTool
+  const { client: _, ...options } = definition
+  return { ...options, executor: client ? 'client' : 'server', jsonSchema } as Tool | ClientTool
 }
 
 const TOOL_OPTIONS: readonly (keyof Tool | keyof ClientToolDefinition<string, Schema, Schema>)[] = [

@@ -62,10 +62,10 @@ function checkStart(path: string, edges: readonly Edge[]): void {
 /** Checks one node: it needs an outgoing edge, and at most one per condition. */
 function checkNode(path: string, nodes: Nodes, edges: readonly Edge[], { id, agent, onError }: Node): void {
   const here = `${path}: node ${id}`
-  const own = edges.filter(({ from }) => from === id)
-  const [unconditional, second] = own.filter(({ when }) => when === undefined)
-  const conditions = own.flatMap(({ when }) => (when === undefined ? [] : [when]))
-  if (own.length === 0) fail(here, `it has no outgoing edge: add ['${id}', 'end']`)
+  const outgoing = edges.filter(({ from }) => from === id)
+  const [unconditional, second] = outgoing.filter(({ when }) => when === undefined)
+  const conditions = outgoing.flatMap(({ when }) => (when === undefined ? [] : [when]))
+  if (outgoing.length === 0) fail(here, `it has no outgoing edge: add ['${id}', 'end']`)
   if (unconditional && second) {
     fail(
       here,

@@ -60,12 +60,12 @@ describe('rejects invalid definitions', () => {
     ['retry.attempts: expected a whole number of at least 1, found undefined', { run: go, retry: {} }],
     ['retry.when: expected a function, found true', { run: go, retry: { attempts: 1, when: true } }],
     [
-      'retry.backoff: expected first, longest, found "firstMs"',
-      { run: go, retry: { attempts: 1, backoff: { firstMs: 1 } } },
+      'retry.backoff: expected firstMs, longestMs, found "first"',
+      { run: go, retry: { attempts: 1, backoff: { first: 1 } } },
     ],
     [
-      'retry.backoff.longest: expected milliseconds of at least 0, found Infinity',
-      { run: go, retry: { attempts: 1, backoff: { longest: Number.POSITIVE_INFINITY } } },
+      'retry.backoff.longestMs: expected milliseconds of at least 0, found Infinity',
+      { run: go, retry: { attempts: 1, backoff: { longestMs: Number.POSITIVE_INFINITY } } },
     ],
     ["onError: expected 'stop', { continue: data } or { route: 'node' }, found \"go\"", { run: go, onError: 'go' }],
     ["onError: expected 'stop', { continue: data } or { route: 'node' }, found neither", { run: go, onError: {} }],

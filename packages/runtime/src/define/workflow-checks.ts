@@ -42,12 +42,12 @@ function checkRetry(path: string, retry: unknown): void {
   must(when === undefined || typeof when === 'function', `${path}.when`, 'a function', when)
   if (backoff === undefined) return
   if (!isObject(backoff))
-    fail(`${path}.backoff`, `expected an object with first and longest, found ${describeType(backoff)}`)
-  checkKeys(`${path}.backoff`, backoff, ['first', 'longest'])
-  for (const [what, ms] of Object.entries(backoff)) {
+    fail(`${path}.backoff`, `expected an object with firstMs and longestMs, found ${describeType(backoff)}`)
+  checkKeys(`${path}.backoff`, backoff, ['firstMs', 'longestMs'])
+  for (const [field, ms] of Object.entries(backoff)) {
     must(
       typeof ms === 'number' && ms >= 0 && ms < Infinity,
-      `${path}.backoff.${what}`,
+      `${path}.backoff.${field}`,
       'milliseconds of at least 0',
       ms,
     )
@@ -109,8 +109,8 @@ function checkBranches(path: string, heads: readonly unknown[], options: unknown
 }
 
 /** @throws {ValidationError} always, with the path in its message. */
-export function fail(path: string, what: string): never {
-  throw new ValidationError(`${path}: ${what}`)
+export function fail(path: string, problem: string): never {
+  throw new ValidationError(`${path}: ${problem}`)
 }
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value.trim() !== ''

@@ -13,14 +13,19 @@ describe('a workflow', () => {
   const prompt = (text: string) => `About ${text}`
   const migration = () => undefined
   const params = { max: 3 }
-  const made = workflow({
+  const emailWorkflow = workflow({
     id: 'email-draft',
     version: '2',
     inputSchema: input,
     nodes: {
       draft: { run: draft, params, title: 'Writing', retry: { attempts: 3, when }, onError: { route: 'apology' } },
       talk: talker,
-      again: { agent: talker, prompt, retry: { attempts: 1, backoff: { first: 5 } }, onError: { continue: 'nothing' } },
+      again: {
+        agent: talker,
+        prompt,
+        retry: { attempts: 1, backoff: { firstMs: 5 } },
+        onError: { continue: 'nothing' },
+      },
       apology: ({ input: { message } }: NodeContext<NodeFailure>) => ({ ui: { message } }),
     },
     edges: [
@@ -36,20 +41,20 @@ describe('a workflow', () => {
   })
 
   test('has a name, a program, bounds and migrations', () => {
-    expect(made).toMatchObject({
+    expect(emailWorkflow).toMatchObject({
       kind: 'workflow',
       name: 'email-draft',
       version: '2',
       program: 'workflow:email-draft@2',
     })
-    expect(made.budget).toEqual({ ...DEFAULT_BUDGET, steps: 7, time: 1000 })
-    expect([...made.migrations]).toEqual([['1', migration]])
-    expect(made.input?.schema).toBe(input)
-    expect(made.input?.jsonSchema).toMatchObject({ type: 'object', required: ['tone'] })
+    expect(emailWorkflow.budget).toEqual({ ...DEFAULT_BUDGET, steps: 7, time: 1000 })
+    expect([...emailWorkflow.migrations]).toEqual([['1', migration]])
+    expect(emailWorkflow.inputSchema).toBe(input)
+    expect(emailWorkflow.jsonSchema).toMatchObject({ type: 'object', required: ['tone'] })
   })
 
   test('normalizes nodes with defaults', () => {
-    const nodes = [...made.nodes.values()]
+    const nodes = [...emailWorkflow.nodes.values()]
     expect(nodes.map(({ id, title }) => [id, title])).toEqual([
       ['draft', 'Writing'],
       ['talk', 'talk'],
@@ -61,13 +66,13 @@ describe('a workflow', () => {
     expect(first?.onError).toEqual({ mode: 'route', to: 'apology' })
     expect(talk).toMatchObject({ agent: talker, retry: undefined, onError: { mode: 'stop' } })
     expect(again).toMatchObject({ agent: talker, prompt, onError: { mode: 'continue', data: 'nothing' } })
-    expect(again?.retry).toMatchObject({ attempts: 1, backoff: { first: 5 } })
+    expect(again?.retry).toMatchObject({ attempts: 1, backoff: { firstMs: 5 } })
     expect(again?.retry?.when(new Error('any'))).toBe(true)
     expect(apology).toMatchObject({ run: expect.any(Function), params: undefined })
   })
 
   test('passes a string to an agent unchanged, and any other value as JSON', () => {
-    const talk = made.nodes.get('talk')
+    const talk = emailWorkflow.nodes.get('talk')
     expect(talk?.agent && talk.prompt('Hello')).toBe('Hello')
     expect(talk?.agent && talk.prompt({ a: 1 })).toBe('{"a":1}')
   })
@@ -81,12 +86,12 @@ describe('a workflow', () => {
         ['go', 'end'],
       ],
     })
-    expect(least).toMatchObject({ program: 'workflow:least@1', input: undefined, budget: DEFAULT_BUDGET })
+    expect(least).toMatchObject({ program: 'workflow:least@1', inputSchema: undefined, budget: DEFAULT_BUDGET })
     expect(least.migrations.size).toBe(0)
   })
 
   test('accepts an input schema without a JSON Schema, and a given JSON Schema', () => {
-    const given = (more: object) =>
+    const workflowWith = (more: object) =>
       workflow({
         id: 'w',
         inputSchema: v.string(),
@@ -97,8 +102,8 @@ describe('a workflow', () => {
         ],
         ...more,
       })
-    expect(given({}).input).toMatchObject({ jsonSchema: undefined })
-    expect(given({ jsonSchema: { type: 'string' } }).input).toMatchObject({ jsonSchema: { type: 'string' } })
+    expect(workflowWith({}).jsonSchema).toBeUndefined()
+    expect(workflowWith({ jsonSchema: { type: 'string' } }).jsonSchema).toEqual({ type: 'string' })
   })
 
   test('stores the data of onError.continue as JSON', () => {

@@ -33,12 +33,14 @@ export type NodeDefinitions = Readonly<Record<string, NodeDefinition>>
 
 type NameOf<Nodes> = keyof Nodes & string
 
+/** Options of `workflow`. */
 export interface WorkflowDefinition<
   Id extends string,
   Nodes extends NodeDefinitions,
   Edges extends readonly EdgeDefinition<NameOf<Nodes>>[],
   I extends Schema | undefined,
 > {
+  /** Id by which runs and clients name the workflow. */
   readonly id: Id
   /** Version of the program. A worker takes only runs of a version that it has or can migrate. @default '1' */
   readonly version?: string
@@ -46,7 +48,9 @@ export interface WorkflowDefinition<
   readonly inputSchema?: I
   /** JSON Schema of the input, for schemas that cannot be converted. */
   readonly jsonSchema?: JsonSchema
+  /** Nodes by id. */
   readonly nodes: Nodes
+  /** Edges between the nodes, from `'start'` to `'end'`. */
   readonly edges: Edges & NoInfer<CheckedEdges<Nodes, Edges, I>>
   /** Maximum number of node executions in a run. @default 50 */
   readonly maxSteps?: number
@@ -76,7 +80,9 @@ export interface Workflow<Id extends string = string, Input = unknown, Output = 
   /** `workflow:id@version`. */
   readonly program: string
   readonly version: string
-  readonly input: { readonly schema: Schema; readonly jsonSchema: JsonSchema | undefined } | undefined
+  readonly inputSchema: Schema | undefined
+  /** JSON Schema of the input. Undefined if `inputSchema` cannot be converted. */
+  readonly jsonSchema: JsonSchema | undefined
   readonly nodes: ReadonlyMap<string, Node>
   readonly graph: Graph
   readonly budget: Budget
@@ -88,7 +94,7 @@ export interface Workflow<Id extends string = string, Input = unknown, Output = 
 }
 
 /** Types that clients see of a workflow: the input of a call, and the agents among its nodes. */
-export interface WorkflowShown<Nodes, I extends Schema | undefined> {
+export interface WorkflowClientTypes<Nodes, I extends Schema | undefined> {
   readonly callInput: I extends Schema ? Jsonified<InputOf<I>> : { readonly prompt: string }
   readonly called: AgentOf<Nodes[keyof Nodes]>
 }
@@ -115,7 +121,7 @@ export function workflow<
   I extends Schema | undefined = undefined,
 >(
   definition: WorkflowDefinition<Id, Nodes, Edges, I>,
-): Workflow<Id, FirstNodeInput<I>, WorkflowOutputFrom<Nodes, Edges>, WorkflowShown<Nodes, I>> {
+): Workflow<Id, FirstNodeInput<I>, WorkflowOutputFrom<Nodes, Edges>, WorkflowClientTypes<Nodes, I>> {
   checkObject('workflow', definition)
   const { id, version = '1', maxSteps } = definition
   checkName('workflow', id, 'id', id)
@@ -130,7 +136,8 @@ export function workflow<
     name: id,
     program: `workflow:${id}@${version}`,
     version,
-    input: inputOf(path, definition.inputSchema, definition.jsonSchema),
+    inputSchema: definition.inputSchema,
+    jsonSchema: inputJsonSchemaOf(path, definition.inputSchema, definition.jsonSchema),
     nodes,
     graph: new Graph(edges),
     budget: budgetOf(path, { ...definition.budget, ...(maxSteps !== undefined && { steps: maxSteps }) }),
@@ -162,18 +169,20 @@ function edgesOf(path: string, value: readonly EdgeDefinition[]): readonly Edge[
   return value.map((definition, index) => edgeOf(`${path}: edges.${index}`, definition))
 }
 
-function inputOf(path: string, schema: Schema | undefined, jsonSchema: JsonSchema | undefined): Workflow['input'] {
+function inputJsonSchemaOf(
+  path: string,
+  schema: Schema | undefined,
+  given: JsonSchema | undefined,
+): JsonSchema | undefined {
   const here = `${path}: inputSchema`
   if (schema !== undefined) checkSchema(schema, here)
-  else if (jsonSchema !== undefined) fail(`${path}: jsonSchema`, 'requires inputSchema')
-  if (schema === undefined || jsonSchema !== undefined) {
-    return schema && { schema, jsonSchema: jsonSchemaOf(schema, here, jsonSchema) }
-  }
+  else if (given !== undefined) fail(`${path}: jsonSchema`, 'requires inputSchema')
+  if (schema === undefined || given !== undefined) return schema && jsonSchemaOf(schema, here, given)
   try {
-    return { schema, jsonSchema: jsonSchemaOf(schema, here) }
+    return jsonSchemaOf(schema, here)
   } catch {
     // Only models need the JSON Schema: `subAgent()` reports a missing one.
-    return { schema, jsonSchema: undefined }
+    return undefined
   }
 }
 

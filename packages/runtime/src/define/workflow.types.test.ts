@@ -306,9 +306,9 @@ test('rejects nodes and edges that do not fit at compile time', () => {
     // @ts-expect-error no bound by that name
     workflow({ id: 'w', nodes: { one: text }, edges: [start, end], budget: { cost: 1 } })
     const base = { id: 'w', nodes: { one: text }, edges: [start, end] } as const
-    // @ts-expect-error runs go on at a node that is there
+    // @ts-expect-error runs must continue at an existing node
     workflow({ ...base, migrate: { '0': () => ({ node: 'two', input: 1 }) } })
-    // The same workflow without a mistake.
+    // The workflow without a mistake.
     workflow({ ...base, migrate: { '0': () => ({ node: 'one', input: 1 }) } })
   }
   expectTypeOf(define).toBeFunction()

@@ -49,15 +49,15 @@ test('fences a driver that was frozen past its lease: aborts its calls and write
   const owner = ring.process()
   await stage.seen(SESSION, ({ chunk, origin }) => chunk.type === 'tool-output-available' && isStep(origin, 1))
   owner.freeze()
-  const heir = ring.process()
+  const nextProcess = ring.process()
   const { sequence } = await stage.seen(SESSION, ({ chunk }) => chunk.type === 'executor-superseded')
   owner.thaw()
   await ring.expectWhole()
   // The first of its calls ended before it could know. Its outcome is not in the log.
   expect(ring.of(owner).aborted).toContain('c2')
   expect(ring.of(owner).models).toEqual([`${SESSION}/${RUN}/${RUN}/1`])
-  expect(ring.of(heir).tools.sort()).toEqual(['c1', 'c2'])
-  expect(ring.of(heir).models).toEqual([`${SESSION}/${RUN}/${RUN}/2`])
+  expect(ring.of(nextProcess).tools.sort()).toEqual(['c1', 'c2'])
+  expect(ring.of(nextProcess).models).toEqual([`${SESSION}/${RUN}/${RUN}/2`])
   expect(owner.logged).toMatchObject([{ level: 'warn', cause: { code: 'fenced' } }])
   // The thawed process wrote nothing: the log has only the entries of its successor.
   const after = (await stage.entries(SESSION)).filter(entry => entry.sequence > sequence)
@@ -93,14 +93,14 @@ test('many processes that compete for one run call nothing twice', async () => {
   expect(models).toEqual([`${SESSION}/${RUN}/${RUN}/1`, `${SESSION}/${RUN}/${RUN}/2`])
   expect(all.flatMap(process => ring.of(process).tools).sort()).toEqual(['c1', 'c2'])
   expect((await ring.stage.entries(SESSION)).map(({ chunk }) => chunk.type)).not.toContain('executor-superseded')
-  expect(all.flatMap(({ logged: said }) => said)).toEqual([])
+  expect(all.flatMap(({ logged }) => logged)).toEqual([])
 })
 
 /** The entries at which the store becomes unavailable. */
 const MOMENTS = ['run-started', 'text-delta', 'step-finish', 'tool-output-available', 'state-patch']
 
 test.each(MOMENTS)(
-  'a store out of reach for longer than the lease, but not than there is patience: the run goes on, once (from %s on)',
+  'a store that is unavailable for longer than the lease but not than patienceMs: the run continues, once (from %s on)',
   async moment => {
     const ring = await Ring.open()
     const { stage } = ring
@@ -117,7 +117,7 @@ test.each(MOMENTS)(
 )
 
 test.each(MOMENTS)(
-  'a store out of reach for longer than there is patience: the run goes on when it is back, once (from %s on)',
+  'a store that is unavailable for longer than patienceMs: the run continues when it is back, once (from %s on)',
   async moment => {
     const ring = await Ring.open()
     const { stage } = ring
@@ -158,7 +158,7 @@ test('continues a run once through repeated outages of the store', async () => {
 })
 
 test.each(MOMENTS)(
-  'a store that answers no reads for longer than there is patience: the run goes on, once (from %s on)',
+  'a store that answers no reads for longer than patienceMs: the run continues, once (from %s on)',
   async moment => {
     const ring = await Ring.open()
     const { stage } = ring

@@ -3,6 +3,7 @@
 import { LogError, type StreamManager, type Ticket, type Timers, type Writer } from '@millrace/log'
 import { type BatchLike, mustStop, stopStatus } from '@millrace/log/internal'
 import type { Chunk, Json } from '@millrace/protocol'
+import type { Backoff } from '@millrace/protocol/retry'
 import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
 import { Signal } from '../async/signal.ts'
 import { unlessAborted } from '../async/unless-aborted.ts'
@@ -18,8 +19,8 @@ import { programAt } from '../execute/replay/journal.ts'
 import { completedEnd, failedEnd, failureOf, stoppedEnd, subAgentEnds } from '../execute/run-end.ts'
 import { workflowOfProgram } from '../execute/workflow/migration.ts'
 import { runWorkflow } from '../execute/workflow/run-workflow.ts'
-import type { RetryBackoff } from '../model/backoff.ts'
 import { deepCopy } from '../schema/deep-copy.ts'
+import { CommitLock } from '../session/commit-lock.ts'
 import { lastLineIn, withLastLine } from '../session/last-line.ts'
 import { Session } from '../session/session.ts'
 import { SNAPSHOT_INTERVAL, type Snapshots } from '../session/snapshots.ts'
@@ -35,7 +36,7 @@ export interface DriveSettings {
   readonly programs: ReadonlyMap<string, Program>
   readonly timers: Timers
   readonly logger: Logger
-  readonly backoff: RetryBackoff
+  readonly backoff: Backoff
   readonly telemetry: Telemetry
   readonly notices: Notices
   /** Maximum number of takeovers of a run without progress. */
@@ -56,7 +57,7 @@ export interface DriveOptions {
   readonly definition: Program | undefined
   readonly snapshots: Snapshots
   readonly clock: StoreClock
-  /** Aborted when the run is to be handed over at its next commit. */
+  /** Aborted when the run must be handed over at its next commit. */
   readonly handover: AbortSignal
 }
 
@@ -91,8 +92,7 @@ export class Drive {
   }
 
   /**
-   * Drives the run until it ends. Returns whether to look for the next one; false if another process is to continue
-   * this run.
+   * Drives the run until it ends. Returns whether to look for the next one; false if another process continues this run.
    */
   async run(): Promise<boolean> {
     const { signal } = this.#writer
@@ -200,7 +200,7 @@ export class Drive {
     const { maxTakeovers } = this.#settings
     const { takeovers = 0 } = session.run(this.#runId) ?? {}
     if (takeovers >= maxTakeovers) {
-      return new MillraceError('run_crashed', `the run was taken over ${maxTakeovers} times and got no further`)
+      return new MillraceError('run_crashed', `the run was taken over ${maxTakeovers} times without progress`)
     }
     return (await this.#timeLeft(definition, session)) > 0 ? undefined : timeBudgetError(definition)
   }
@@ -249,7 +249,7 @@ export class Drive {
     const writer = this.#writer
     const runId = this.#runId
     this.#controller.signal.throwIfAborted()
-    await session.refresh()
+    await session.current()
     const context = await this.#context(session)
     this.#controller.signal.throwIfAborted()
     if (session.message(runId, runId) === undefined) await writer.write({ type: 'start' })
@@ -271,7 +271,7 @@ export class Drive {
       telemetry: this.#telemetry.agent,
       ticketChanged: this.#ticketChanged,
       clock: this.#options.clock.now,
-      withCommitLock: commitLock(),
+      commitLock: new CommitLock(session),
       executor,
       lane: (step, model) =>
         writer.lane({ lane: writer.main.origin.lane, step, ...(model !== undefined && { model }) }),
@@ -314,10 +314,10 @@ export class Drive {
   }
 
   /** Flushes the writer and folds all entries of the run. */
-  async #refresh(session: Session): Promise<void> {
+  async #readAll(session: Session): Promise<void> {
     // A failed write rejects for its own caller.
     await this.#writer.flush().catch(() => {})
-    await session.refresh()
+    await session.current()
   }
 
   /** The last public line of the root agent, as far as it was read. */
@@ -349,7 +349,7 @@ export class Drive {
     const { facts, finishReason, line } = ended
     const checkpointId = this.#work?.checkpointId
     // An agent returns its last line, so that its last step need not be read.
-    if (this.#options.definition?.kind === 'workflow') await this.#refresh(session)
+    if (this.#options.definition?.kind === 'workflow') await this.#readAll(session)
     await this.#decide(ticket => {
       if (ticket.run?.runId !== this.#runId) return undefined
       const end = mustStop(ticket) ? stoppedEnd(ticket, checkpointId) : completedEnd(finishReason, checkpointId)
@@ -359,7 +359,7 @@ export class Drive {
 
   /** Commits the pause if the run still waits. Returns false if it can continue. */
   async #pause({ on }: Extract<ExecutionResult, { outcome: 'waiting' }>, session: Session): Promise<boolean> {
-    await this.#refresh(session)
+    await this.#readAll(session)
     const now = await session.clock()
     let isStopped = false
     const done = await this.#decide(ticket => {
@@ -383,7 +383,7 @@ export class Drive {
     const checkpointId = this.#work?.checkpointId ?? (await session.lastCheckpoint(this.#runId))
     const failure = error === STOPPED ? undefined : failureOf(error)
     // Includes sub-agents that started just now.
-    await this.#refresh(session)
+    await this.#readAll(session)
     let isFailed = false
     await this.#decide(ticket => {
       isFailed = false
@@ -406,13 +406,3 @@ export class Drive {
 
 const timeBudgetError = ({ budget: { time } }: Program): BudgetError =>
   new BudgetError('budget_time', `the run has taken longer than ${time} ms`)
-
-/** Runs functions one after the other, even if one fails. */
-function commitLock(): ProgramExecution['withCommitLock'] {
-  let last: Promise<unknown> = Promise.resolve()
-  return work => {
-    const done = last.then(work)
-    last = done.catch(() => {})
-    return done
-  }
-}

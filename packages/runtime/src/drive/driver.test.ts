@@ -11,10 +11,10 @@ const SESSION = 's'
 const RUN = 'r1'
 
 /** An agent that streams a few words and then hangs. */
-const silent = (timers: ProcessTimers): Agent =>
+const silentAgent = (timers: ProcessTimers): Agent =>
   agent({ name: 'silent', model: scriptedModel([{ text: 'one two three four' }], { paceMs: 200, timers }) })
 
-async function asked(stage: VirtualCluster, of: string, options: { context?: Json } = {}): Promise<void> {
+async function requestRun(stage: VirtualCluster, of: string, options: { context?: Json } = {}): Promise<void> {
   const server = stage.process(() => [], { engine: false })
   await server.runtime.start({ session: SESSION, runId: RUN, agent: `agent:${of}@1`, input: 'Hello', ...options })
 }
@@ -25,11 +25,11 @@ const typesOf = async (stage: VirtualCluster): Promise<string[]> =>
 test('law 4: takes over the run of a dead owner after its lease, discards its draft and keeps its commits', async () => {
   const stage = new VirtualCluster()
   const calls = new Calls()
-  await asked(stage, 'helper')
+  await requestRun(stage, 'helper')
   const owner = stage.process(timers => [program(timers, calls)])
-  const heir = stage.process(timers => [program(timers, calls)])
+  const nextProcess = stage.process(timers => [program(timers, calls)])
   await stage.seen(SESSION, ({ chunk, origin }) => chunk.type === 'text-delta' && isStep(origin, 2))
-  const [dead, alive] = owner.connection.watches > 0 ? [owner, heir] : [heir, owner]
+  const [dead, alive] = owner.connection.watches > 0 ? [owner, nextProcess] : [nextProcess, owner]
   dead.kill()
   const from = stage.clock.now()
   expect(await stage.ended(SESSION, RUN)).toBe('completed')
@@ -49,10 +49,10 @@ test('law 4: takes over the run of a dead owner after its lease, discards its dr
 
 test('fails a run that keeps crashing its process, and keeps the shown content', async () => {
   const stage = new VirtualCluster()
-  await asked(stage, 'silent')
+  await requestRun(stage, 'silent')
   let deaths = 0
   const die = async () => {
-    const process = stage.process(timers => [silent(timers)], { maxTakeovers: 3 })
+    const process = stage.process(timers => [silentAgent(timers)], { maxTakeovers: 3 })
     const { head } = (await stage.manager.getInfo(SESSION)) ?? { head: 0 }
     const next = await stage.seen(
       SESSION,
@@ -74,7 +74,7 @@ test('fails a run that keeps crashing its process, and keeps the shown content',
 
 test('never gives up a run that commits between takeovers', async () => {
   const stage = new VirtualCluster()
-  await asked(stage, 'walker')
+  await requestRun(stage, 'walker')
   const calls: string[] = []
   const walker = (timers: ProcessTimers): Agent =>
     agent({
@@ -104,7 +104,7 @@ test('never gives up a run that commits between takeovers', async () => {
 test('on shutdown commits the model call and tools in flight, starts nothing new, and another process continues at once', async () => {
   const stage = new VirtualCluster()
   const calls = new Calls()
-  await asked(stage, 'helper')
+  await requestRun(stage, 'helper')
   const owner = stage.process(timers => [program(timers, calls)])
   await stage.seen(SESSION, ({ chunk }) => chunk.type === 'text-delta')
   await stage.clock.until(owner.runtime.close())
@@ -143,9 +143,9 @@ const deafModel = agent({ name: 'deaf', model: { ...scriptedModel([]), doStream:
 test.each([
   ['a tool', deafTool],
   ['a model', deafModel],
-])('a shutdown that lasts too long lets go of %s that heeds no signal', async (_, deaf) => {
+])('a shutdown that takes too long abandons %s that ignores the signal', async (_, deaf) => {
   const stage = new VirtualCluster()
-  await asked(stage, 'deaf')
+  await requestRun(stage, 'deaf')
   const owner = stage.process(() => [deaf], { engine: { graceMs: 5000 } })
   await stage.seen(SESSION, ({ chunk }) => chunk.type === 'start')
   await stage.clock.advance(100)
@@ -160,7 +160,7 @@ test.each([
 
 test('stops without waiting for a model that ignores its signal', async () => {
   const stage = new VirtualCluster()
-  await asked(stage, 'deaf')
+  await requestRun(stage, 'deaf')
   stage.process(() => [deafModel])
   await stage.seen(SESSION, ({ chunk }) => chunk.type === 'start')
   await stage.manager.append(SESSION, 'ann', { type: 'stop-requested', runId: RUN, mode: 'abort' })
@@ -169,15 +169,15 @@ test('stops without waiting for a model that ignores its signal', async () => {
 
 test('a stop during a takeover is not missed, even with a silent model', async () => {
   const stage = new VirtualCluster()
-  await asked(stage, 'deaf')
+  await requestRun(stage, 'deaf')
   const deaf = { ...deafModel, initialState: {} }
   const owner = stage.process(() => [deaf])
   await stage.seen(SESSION, ({ chunk }) => chunk.type === 'checkpoint-created')
   owner.kill()
-  const heir = stage.process(() => [deaf])
-  heir.connection.after = async ({ method }) => {
+  const nextProcess = stage.process(() => [deaf])
+  nextProcess.connection.after = async ({ method }) => {
     if (method !== 'append') return
-    heir.connection.after = undefined
+    nextProcess.connection.after = undefined
     await stage.manager.append(SESSION, 'ann', { type: 'stop-requested', runId: RUN })
   }
   expect(await stage.ended(SESSION, RUN)).toBe('interrupted')
@@ -186,7 +186,7 @@ test('a stop during a takeover is not missed, even with a silent model', async (
 test('resolves the context at each drive, and fails the run if that fails', async () => {
   const stage = new VirtualCluster()
   const calls = new Calls()
-  await asked(stage, 'helper', { context: { tenant: 'mill' } })
+  await requestRun(stage, 'helper', { context: { tenant: 'mill' } })
   const resolved: unknown[] = []
   const resolveContext = (context: Json | undefined, run: object) => {
     resolved.push([context, run])
@@ -216,8 +216,8 @@ test('resolves the context at each drive, and fails the run if that fails', asyn
 
 test('shows a typed error of resolveContext', async () => {
   const stage = new VirtualCluster()
-  await asked(stage, 'silent')
-  stage.process(timers => [silent(timers)], {
+  await requestRun(stage, 'silent')
+  stage.process(timers => [silentAgent(timers)], {
     async resolveContext() {
       throw new MillraceError('validation_failed', `the tenant is gone ${'x'.repeat(10_000)}`)
     },
@@ -231,9 +231,9 @@ test('shows a typed error of resolveContext', async () => {
 
 test("counts the time of a run by the store's clock, across drivers", async () => {
   const stage = new VirtualCluster()
-  await asked(stage, 'silent')
+  await requestRun(stage, 'silent')
   const limited = (timers: ProcessTimers): Agent => ({
-    ...silent(timers),
+    ...silentAgent(timers),
     budget: { steps: 5, tokens: 1000, time: 2000 },
   })
   const owner = stage.process(timers => [limited(timers)])
@@ -252,9 +252,9 @@ test("counts the time of a run by the store's clock, across drivers", async () =
 
 test('ends a run at once if its time is over, and keeps the shown content', async () => {
   const stage = new VirtualCluster()
-  await asked(stage, 'silent')
+  await requestRun(stage, 'silent')
   const limited = (timers: ProcessTimers): Agent => ({
-    ...silent(timers),
+    ...silentAgent(timers),
     budget: { steps: 5, tokens: 1000, time: 2000 },
   })
   const owner = stage.process(timers => [limited(timers)])
@@ -271,13 +271,13 @@ test('ends a run at once if its time is over, and keeps the shown content', asyn
 
 test('hands over at once between two attempts of a model call, and another process makes the next', async () => {
   const stage = new VirtualCluster()
-  await asked(stage, 'flaky')
+  await requestRun(stage, 'flaky')
   let attempts = 0
   const flaky = (timers: ProcessTimers): Agent => {
     const answers = () => (++attempts === 1 ? { text: 'Hal', error: new Error('overloaded') } : { text: 'Hello.' })
     return agent({ name: 'flaky', model: scriptedModel(answers, { timers, paceMs: 10 }) })
   }
-  const owner = stage.process(timers => [flaky(timers)], { backoff: { first: 20_000 } })
+  const owner = stage.process(timers => [flaky(timers)], { backoff: { firstMs: 20_000 } })
   await stage.seen(SESSION, ({ chunk }) => chunk.type === 'text-delta')
   const from = stage.clock.now()
   await stage.clock.until(owner.runtime.close())
@@ -292,13 +292,13 @@ test.each(['before it is found', 'while its context is resolved'])(
   'the end of a run that is stopped as it is taken over, %s, names its latest checkpoint',
   async when => {
     const stage = new VirtualCluster()
-    await asked(stage, 'helper')
+    await requestRun(stage, 'helper')
     const owner = stage.process(timers => [program(timers, new Calls())])
     await stage.seen(SESSION, ({ chunk, origin }) => chunk.type === 'text-delta' && isStep(origin, 2))
     owner.kill()
     const stop = () => stage.manager.append(SESSION, 'ann', { type: 'stop-requested', runId: RUN })
     if (when === 'before it is found') await stop()
-    const heir = stage.process(timers => [program(timers, new Calls())], {
+    const nextProcess = stage.process(timers => [program(timers, new Calls())], {
       async resolveContext(context, { runId }) {
         if (runId !== RUN) return context
         await stop()
@@ -307,14 +307,14 @@ test.each(['before it is found', 'while its context is resolved'])(
     })
     expect(await stage.ended(SESSION, RUN)).toBe('interrupted')
     expect((await stage.view(SESSION)).runs[0]?.checkpointId).toBe(`${RUN}/main/1`)
-    const resumed = await heir.runtime.resume(SESSION, RUN, { runId: 'r2' })
+    const resumed = await nextProcess.runtime.resume(SESSION, RUN, { runId: 'r2' })
     expect(await stage.clock.until(resumed.result())).toMatchObject({ status: 'completed' })
   },
 )
 
 test('logs an error outside of the run, and retries the run later', async () => {
   const stage = new VirtualCluster()
-  await asked(stage, 'helper')
+  await requestRun(stage, 'helper')
   const calls = new Calls()
   const owner = stage.process(timers => [program(timers, calls)])
   const cause = new TypeError('a bug')
@@ -341,7 +341,7 @@ test('logs once that due sessions cannot be queried, until they can again', asyn
 
 test('law 6: fails the run if an answer exceeds the size limit of the log', async () => {
   const stage = new VirtualCluster()
-  await asked(stage, 'wordy')
+  await requestRun(stage, 'wordy')
   const wordy = agent({
     name: 'wordy',
     model: scriptedModel([{ text: JSON.stringify({ words: 'x'.repeat(20_000) }) }]),

@@ -64,7 +64,7 @@ class Field implements EngineDriver {
   readonly begun: string[] = []
   /** Sessions whose drive rejects. */
   readonly broken = new Set<string>()
-  most = 0
+  maxActive = 0
   left = 0
   abandoned = 0
 
@@ -81,7 +81,7 @@ class Field implements EngineDriver {
     if (this.#driven.has(sessionId)) throw new Error(`${sessionId} is driven twice at a time`)
     const driven = Promise.withResolvers<void>()
     this.#driven.set(sessionId, driven)
-    this.most = Math.max(this.most, this.#driven.size)
+    this.maxActive = Math.max(this.maxActive, this.#driven.size)
     for (const watcher of this.#watchers) watcher()
     if (this.broken.has(sessionId)) driven.reject(new Error('broken'))
     await driven.promise.finally(() => this.#driven.delete(sessionId))
@@ -237,7 +237,7 @@ export function engineSuite(name: string, make: MakeEngine): void {
         field.end(field.begun[n] as string)
       }
       expect(field.begun.toSorted()).toEqual(sessions)
-      expect(field.most).toBe(2)
+      expect(field.maxActive).toBe(2)
       await engine.stop()
     })
 
@@ -251,7 +251,7 @@ export function engineSuite(name: string, make: MakeEngine): void {
       engine.wake('a')
       field.end('a')
       await field.until(2)
-      expect(field.most).toBe(1)
+      expect(field.maxActive).toBe(1)
       field.end('a')
       await engine.stop()
     })

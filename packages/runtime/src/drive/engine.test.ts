@@ -6,12 +6,12 @@ import { type EngineDriver, FIRST_BACKOFF_MS, inProcessEngine, MAX_BACKOFF_MS, P
 engineSuite('the engine in this process', options => inProcessEngine({ pollMs: 10, ...options }))
 
 /** An engine driver with defaults. */
-const driving = (own: Partial<EngineDriver> = {}): EngineDriver => ({
+const driving = (overrides: Partial<EngineDriver> = {}): EngineDriver => ({
   due: async () => [],
   drive: async () => {},
   handOver() {},
   abandon() {},
-  ...own,
+  ...overrides,
 })
 
 test('polls four times a second, also while the store is unavailable', async () => {
@@ -88,14 +88,14 @@ test('aborts after the grace period, and leaves no timer', async () => {
   const timers = clock.timers()
   const engine = inProcessEngine({ timers, graceMs: 4000 })
   const driven = Promise.withResolvers<void>()
-  const said: string[] = []
+  const warnings: string[] = []
   engine.start(
     driving({
       due: async () => ['s'],
       drive: () => driven.promise,
-      handOver: () => said.push('leave'),
+      handOver: () => warnings.push('leave'),
       abandon() {
-        said.push('abandon')
+        warnings.push('abandon')
         driven.resolve()
       },
     }),
@@ -103,7 +103,7 @@ test('aborts after the grace period, and leaves no timer', async () => {
   await clock.advance(100)
   const from = clock.now()
   await clock.until(engine.stop())
-  expect([said, clock.now() - from]).toEqual([['leave', 'abandon'], 4000])
+  expect([warnings, clock.now() - from]).toEqual([['leave', 'abandon'], 4000])
   expect(timers.alarms).toEqual([])
 })
 

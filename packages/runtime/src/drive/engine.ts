@@ -36,6 +36,7 @@ export interface Engine {
   stop(): Promise<void>
 }
 
+/** Options of `inProcessEngine`. */
 export interface InProcessOptions {
   /** Interval of polling for due sessions, in ms. @default 250 */
   readonly pollMs?: number

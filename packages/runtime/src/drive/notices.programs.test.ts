@@ -25,7 +25,7 @@ const talker =
     names.map(name => agent({ name, model: scriptedModel([{ text: 'Hi.' }]) }))
 
 /** A session in which one process of each agent crashed before it notified observers of the end. */
-async function untold(...names: string[]): Promise<VirtualCluster> {
+async function withUnsentNotices(...names: string[]): Promise<VirtualCluster> {
   const stage = new VirtualCluster()
   for (const name of names) {
     const process = stage.process(talker(name), { observers: [{ onFinished: () => process.kill() }] })
@@ -40,7 +40,7 @@ async function untold(...names: string[]): Promise<VirtualCluster> {
 describe('observers are notified of', () => {
   test('an end written by a process without the agent and without observers, at once', async () => {
     for (const observers of [[], [new RecordingObserver()]]) {
-      const { stage, ear, process, start } = setUp()
+      const { stage, observer, process, start } = setUp()
       await start('pay')
       await stage.seen(SESSION, isPause)
       process.freeze()
@@ -49,15 +49,15 @@ describe('observers are notified of', () => {
       expect(await stage.ended(SESSION, RUN)).toBe('interrupted')
       process.thaw()
       await stage.clock.advance(1000)
-      expect(ear.finished).toMatchObject([{ runId: RUN, status: 'interrupted', program: 'agent:clerk@1' }])
+      expect(observer.finished).toMatchObject([{ runId: RUN, status: 'interrupted', program: 'agent:clerk@1' }])
       for (const other of observers) expect(other.count).toBe(0)
       expect(await noticesIn(stage)).toEqual([])
     }
   })
 
   test('runs of their own agents only, with any later driver', async () => {
-    const stage = await untold('alice')
-    const [own, other] = [new RecordingObserver(), new RecordingObserver()]
+    const stage = await withUnsentNotices('alice')
+    const [observer, other] = [new RecordingObserver(), new RecordingObserver()]
     const bob = stage.process(talker('bob'), { observers: [other] })
     await stage.clock.advance(2 * NOTIFY_AFTER_MS)
     await bob.runtime.start({ session: SESSION, runId: 'bob', agent: 'bob', input: 'Hello' })
@@ -65,9 +65,9 @@ describe('observers are notified of', () => {
     await stage.clock.advance(NOTIFY_AFTER_MS)
     expect(other.finished.map(({ runId }) => runId)).toEqual(['bob'])
     expect(await noticesIn(stage)).toMatchObject([{ runId: 'alice' }])
-    stage.process(talker('alice'), { observers: [own] })
+    stage.process(talker('alice'), { observers: [observer] })
     await stage.clock.advance(1000)
-    expect(own.finished.map(({ runId }) => runId)).toEqual(['alice'])
+    expect(observer.finished.map(({ runId }) => runId)).toEqual(['alice'])
     expect([other.count, await noticesIn(stage)]).toEqual([1, []])
   })
 
@@ -77,24 +77,24 @@ describe('observers are notified of', () => {
       const process = stage.process(clerk('1', timeout), { observers: [{ onPaused: () => process.kill() }] })
       await process.runtime.start({ session: SESSION, runId: RUN, agent: 'clerk', input: 'pay' })
       await stage.seen(SESSION, isPause)
-      const ear = new RecordingObserver()
-      stage.process(clerk('2', timeout), { observers: [ear] })
+      const observer = new RecordingObserver()
+      stage.process(clerk('2', timeout), { observers: [observer] })
       await stage.clock.advance(2 * NOTIFY_AFTER_MS)
-      expect(ear.paused).toMatchObject([{ program: 'agent:clerk@1', awaits: [{ id: 'r1::c1' }] }])
+      expect(observer.paused).toMatchObject([{ program: 'agent:clerk@1', awaits: [{ id: 'r1::c1' }] }])
       expect(await noticesIn(stage)).toEqual([])
     }
   })
 
   test('a notice behind one that this process cannot deliver', async () => {
-    const stage = await untold('alice', 'bob')
-    const ear = new RecordingObserver()
-    const { connection: wire } = stage.process(talker('bob'), { observers: [ear] })
+    const stage = await withUnsentNotices('alice', 'bob')
+    const observer = new RecordingObserver()
+    const { connection: wire } = stage.process(talker('bob'), { observers: [observer] })
     const stranger = stage.process(talker('carol'), { observers: [new RecordingObserver()] })
     const looks: string[] = []
     for (const other of [wire, stranger.connection])
       other.before = ({ method }) => method !== 'due' && looks.push(method)
     await stage.clock.advance(2 * NOTIFY_AFTER_MS)
-    expect(ear.finished.map(({ runId }) => runId)).toEqual(['bob'])
+    expect(observer.finished.map(({ runId }) => runId)).toEqual(['bob'])
     expect(await noticesIn(stage)).toMatchObject([{ runId: 'alice' }])
     // A process without deliverable notices does not poll them again and again.
     looks.length = 0
@@ -103,24 +103,24 @@ describe('observers are notified of', () => {
   })
 
   test('an end after a request without a driver is cancelled', async () => {
-    const stage = await untold('alice')
+    const stage = await withUnsentNotices('alice')
     const server = stage.process(() => [], { engine: false }).runtime
     await server.start({ session: SESSION, runId: 'gone', agent: 'agent:gone@1', input: 'Hello' })
-    const ear = new RecordingObserver()
-    stage.process(talker('alice'), { observers: [ear] })
+    const observer = new RecordingObserver()
+    stage.process(talker('alice'), { observers: [observer] })
     await stage.clock.advance(2 * NOTIFY_AFTER_MS)
-    expect([ear.count, (await server.status(SESSION)).status]).toEqual([0, 'blocked'])
+    expect([observer.count, (await server.status(SESSION)).status]).toEqual([0, 'blocked'])
     await server.stop(SESSION, 'gone')
     await stage.clock.advance(1000)
-    expect(ear.finished).toMatchObject([{ runId: 'alice' }])
+    expect(observer.finished).toMatchObject([{ runId: 'alice' }])
   })
 
   test('a burst of ends as fast as they respond', async () => {
-    const { stage, ear, process } = setUp({ engine: { concurrency: 4000 } })
-    let most = 0
+    const { stage, observer, process } = setUp({ engine: { concurrency: 4000 } })
+    let max = 0
     let open = 0
-    ear.does = async () => {
-      most = Math.max(most, ++open)
+    observer.does = async () => {
+      max = Math.max(max, ++open)
       await new Promise<void>(resolve => stage.clock.timers().after(20, resolve))
       open--
     }
@@ -129,8 +129,8 @@ describe('observers are notified of', () => {
     await stage.ended('s1499', RUN)
     await stage.clock.advance(NOTIFY_AFTER_MS / 2)
     expect(sessions.length).toBeLessThan(MAX_QUEUED_NOTICES)
-    expect(new Set(ear.finished.map(({ sessionId }) => sessionId)).size).toBe(sessions.length)
-    expect([ear.count, most]).toEqual([sessions.length, 32])
+    expect(new Set(observer.finished.map(({ sessionId }) => sessionId)).size).toBe(sessions.length)
+    expect([observer.count, max]).toEqual([sessions.length, 32])
   })
 })
 
@@ -167,10 +167,10 @@ describe('more due notices than one query returns', () => {
     await stage.clock.advance(NOTIFY_AFTER_MS + 10_000)
     expect(looks.length).toBeLessThan(2.5 * MANY)
     for (const runId of ['first', 'second']) {
-      const asked = stage.clock.now()
+      const requestedAt = stage.clock.now()
       await server.start({ session: 'new', runId, agent: 'agent:clerk@1', input: 'Hi' })
       expect(await stage.ended('new', runId)).toBe('completed')
-      expect(stage.clock.now() - asked).toBeLessThan(2000)
+      expect(stage.clock.now() - requestedAt).toBeLessThan(2000)
     }
     expect(await stage.ended(SESSION, RUN)).toBe('completed')
     expect(stage.clock.now() - from).toBeGreaterThan(89_000)
@@ -182,15 +182,15 @@ describe('more due notices than one query returns', () => {
   test('a runtime with hanging observers drives runs', async () => {
     const stage = new VirtualCluster()
     await paused(stage, MANY)
-    const ear = new RecordingObserver()
-    ear.does = never
-    stage.process(clerk(), { observers: [ear] })
+    const observer = new RecordingObserver()
+    observer.does = never
+    stage.process(clerk(), { observers: [observer] })
     const server = stage.process(() => [], { engine: false }).runtime
     await stage.clock.advance(5000)
-    const asked = stage.clock.now()
+    const requestedAt = stage.clock.now()
     await server.start({ session: 'new', runId: RUN, agent: 'agent:clerk@1', input: 'Hi' })
     await stage.seen('new', isEndOf(RUN))
-    expect(stage.clock.now() - asked).toBeLessThan(2000)
-    expect(ear.count).toBe(32)
+    expect(stage.clock.now() - requestedAt).toBeLessThan(2000)
+    expect(observer.count).toBe(32)
   })
 })

@@ -16,7 +16,7 @@ import { isEndOf, type Process, VirtualCluster } from './virtual-processes.fixtu
 
 describe('a notice that was not delivered', () => {
   test('because the process crashed before its end was confirmed is delivered by another', async () => {
-    const { stage, ear, process, start } = setUp()
+    const { stage, observer, process, start } = setUp()
     const { connection: wire } = process
     await start()
     let appends = 0
@@ -25,64 +25,64 @@ describe('a notice that was not delivered', () => {
     }
     await stage.ended(SESSION, RUN)
     expect(appends).toBeGreaterThan(0)
-    const heir = new RecordingObserver()
-    const other = stage.process(clerk(), { observers: [heir] })
+    const nextObserver = new RecordingObserver()
+    const other = stage.process(clerk(), { observers: [nextObserver] })
     await stage.clock.advance(NOTIFY_AFTER_MS / 2)
-    expect([ear.count, heir.count]).toEqual([0, 0])
+    expect([observer.count, nextObserver.count]).toEqual([0, 0])
     await stage.clock.advance(NOTIFY_AFTER_MS)
-    expect(heir.finished).toMatchObject([
+    expect(nextObserver.finished).toMatchObject([
       { sessionId: SESSION, runId: RUN, program: 'agent:clerk@1', status: 'completed', principal: 'ada' },
     ])
     await stage.clock.advance(10 * NOTIFY_AFTER_MS)
-    expect([ear.count, heir.count]).toEqual([0, 1])
+    expect([observer.count, nextObserver.count]).toEqual([0, 1])
     expect(await noticesIn(stage)).toEqual([])
     expect(other.logged).toEqual([])
   })
 
   test('because the process crashed during delivery is repeated with the same id', async () => {
-    const { stage, ear, process, start } = setUp()
-    ear.does = () => {
+    const { stage, observer, process, start } = setUp()
+    observer.does = () => {
       process.kill()
       return never()
     }
     await start('pay')
     await stage.seen(SESSION, isPause)
     await settled()
-    expect(ear.count).toBe(1)
-    const heir = new RecordingObserver()
-    stage.process(clerk(), { observers: [heir] })
+    expect(observer.count).toBe(1)
+    const nextObserver = new RecordingObserver()
+    stage.process(clerk(), { observers: [nextObserver] })
     await stage.clock.advance(2 * NOTIFY_AFTER_MS)
-    expect(heir.paused).toEqual(ear.paused)
+    expect(nextObserver.paused).toEqual(observer.paused)
     expect(await noticesIn(stage)).toEqual([])
     expect(await stage.manager.due(['agent:clerk@1', 'notify:agent:clerk'])).toEqual([])
   })
 
   test('is delivered by one of many processes, with any version of the program', async () => {
-    const { stage, ear, process, start } = setUp()
-    ear.does = () => process.kill()
+    const { stage, observer, process, start } = setUp()
+    observer.does = () => process.kill()
     await start()
     await stage.ended(SESSION, RUN)
     await settled()
-    const ears = Array.from({ length: 5 }, () => new RecordingObserver())
-    for (const other of ears) stage.process(clerk('2'), { observers: [other] })
+    const observers = Array.from({ length: 5 }, () => new RecordingObserver())
+    for (const other of observers) stage.process(clerk('2'), { observers: [other] })
     await stage.clock.advance(10 * NOTIFY_AFTER_MS)
-    expect(ears.map(({ count }) => count).sort()).toEqual([0, 0, 0, 0, 1])
+    expect(observers.map(({ count }) => count).sort()).toEqual([0, 0, 0, 0, 1])
     expect(await noticesIn(stage)).toEqual([])
   })
 
   test('of a pause that is over is delivered with the current pendings', async () => {
-    const { stage, ear, process, start } = setUp()
-    ear.does = () => process.kill()
+    const { stage, observer, process, start } = setUp()
+    observer.does = () => process.kill()
     await start('pay')
     await stage.seen(SESSION, isPause)
     await settled()
-    const heir = new RecordingObserver()
-    const other = stage.process(clerk(), { observers: [heir] })
+    const nextObserver = new RecordingObserver()
+    const other = stage.process(clerk(), { observers: [nextObserver] })
     await other.runtime.answer(SESSION, { kind: 'approval', id: 'r1::c1', approved: true })
     await stage.ended(SESSION, RUN)
     await stage.clock.advance(2 * NOTIFY_AFTER_MS)
-    expect(heir.paused).toMatchObject([{ id: ear.paused[0]?.id, status: 'paused', awaits: [] }])
-    expect(heir.finished).toMatchObject([{ status: 'completed' }])
+    expect(nextObserver.paused).toMatchObject([{ id: observer.paused[0]?.id, status: 'paused', awaits: [] }])
+    expect(nextObserver.finished).toMatchObject([{ status: 'completed' }])
     expect(await noticesIn(stage)).toEqual([])
   })
 })
@@ -94,30 +94,30 @@ describe('delivery at least once', () => {
     n: number,
   ): Promise<{ isDead: boolean; isTwice: boolean; isLate: boolean }> {
     const stage = new VirtualCluster()
-    const ears = [new RecordingObserver(), new RecordingObserver()] as const
+    const observers = [new RecordingObserver(), new RecordingObserver()] as const
     let isDead = false
     const server = stage.process(() => [], { engine: false }).runtime
     await server.start({ session: SESSION, runId: RUN, agent: 'agent:clerk@1', input: 'pay' })
-    const first = stage.process(clerk(), { observers: [ears[0]] })
-    first.connection[when] = asked => {
-      if (asked.n !== n) return
+    const first = stage.process(clerk(), { observers: [observers[0]] })
+    first.connection[when] = call => {
+      if (call.n !== n) return
       isDead = true
       first.kill()
     }
-    const heir = stage.process(clerk(), { observers: [ears[1]] })
+    const nextProcess = stage.process(clerk(), { observers: [observers[1]] })
     await stage.seen(SESSION, isPause)
     await server.answer(SESSION, { kind: 'approval', id: 'r1::c1', approved: true })
     expect(await stage.ended(SESSION, RUN)).toBe('completed')
     await stage.clock.advance(20 * NOTIFY_AFTER_MS)
-    const ids = (kind: 'paused' | 'finished') => ears.flatMap(ear => ear[kind].map(({ id }) => id))
-    for (const told of [ids('paused'), ids('finished')]) {
-      expect({ when, n, count: told.length }).toMatchObject({
+    const ids = (kind: 'paused' | 'finished') => observers.flatMap(observer => observer[kind].map(({ id }) => id))
+    for (const noticeIds of [ids('paused'), ids('finished')]) {
+      expect({ when, n, count: noticeIds.length }).toMatchObject({
         count: expect.toSatisfy(count => count >= 1 && count <= 2),
       })
-      expect(new Set(told).size).toBe(1)
+      expect(new Set(noticeIds).size).toBe(1)
     }
     expect(await noticesIn(stage)).toEqual([])
-    expect(heir.logged).toEqual([])
+    expect(nextProcess.logged).toEqual([])
     const isTwice = ids('paused').length + ids('finished').length > 2
     return { isDead, isTwice, isLate: (await acknowledgementsIn(stage)).some(({ chunk }) => 'until' in chunk) }
   }
@@ -136,7 +136,7 @@ describe('a runtime without observers', () => {
   const DAY = 24 * 3_600_000
 
   /** A session whose process crashed before it delivered its pause, with or without a deadline. */
-  async function untold(timeout?: number): Promise<VirtualCluster> {
+  async function withUnsentNotices(timeout?: number): Promise<VirtualCluster> {
     const stage = new VirtualCluster()
     const process: Process = stage.process(clerk('1', timeout), { observers: [{ onPaused: () => process.kill() }] })
     await process.runtime.start({ session: SESSION, runId: RUN, agent: 'clerk', input: 'pay' })
@@ -147,8 +147,8 @@ describe('a runtime without observers', () => {
 
   test('leaves notices to others, does not report such a session as blocked, and polls it rarely', async () => {
     for (const timeout of [undefined, DAY]) {
-      const stage = await untold(timeout)
-      const { runtime, connection: wire, logged: said } = stage.process(clerk('1', timeout))
+      const stage = await withUnsentNotices(timeout)
+      const { runtime, connection: wire, logged } = stage.process(clerk('1', timeout))
       await stage.clock.advance(2 * NOTIFY_AFTER_MS)
       const looks: string[] = []
       wire.before = ({ method }) => method !== 'due' && looks.push(method)
@@ -157,17 +157,17 @@ describe('a runtime without observers', () => {
       expect(looks.length).toBeLessThanOrEqual(timeout === undefined ? 0 : 12)
       expect(await noticesIn(stage)).toMatchObject([{ status: 'paused' }])
       expect(await runtime.status(SESSION)).toEqual({ status: 'paused' })
-      const ear = new RecordingObserver()
-      stage.process(clerk('1', timeout), { observers: [ear] })
+      const observer = new RecordingObserver()
+      stage.process(clerk('1', timeout), { observers: [observer] })
       await stage.clock.advance(1000)
-      expect(ear.paused).toMatchObject([{ status: 'paused', awaits: [{ id: 'r1::c1' }] }])
+      expect(observer.paused).toMatchObject([{ status: 'paused', awaits: [{ id: 'r1::c1' }] }])
       expect(await noticesIn(stage)).toEqual([])
-      expect(said).toEqual([])
+      expect(logged).toEqual([])
     }
   })
 
   test('settles deadlines and accepts answers and requests', async () => {
-    const stage = await untold(120_000)
+    const stage = await withUnsentNotices(120_000)
     const { runtime } = stage.process(clerk('1', 120_000))
     await stage.clock.advance(100_000)
     expect(await runtime.status(SESSION)).toEqual({ status: 'paused' })

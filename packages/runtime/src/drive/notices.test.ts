@@ -23,7 +23,7 @@ describe('observers', () => {
       aborted: 'long',
     } as const
     for (const [status, input] of Object.entries(ends)) {
-      const { stage, ear, process, start } = setUp()
+      const { stage, observer, process, start } = setUp()
       await start(input)
       if (input === 'long') {
         await stage.seen(SESSION, ({ chunk }) => chunk.type === 'text-delta')
@@ -32,7 +32,7 @@ describe('observers', () => {
       expect(await stage.ended(SESSION, RUN)).toBe(status)
       await stage.clock.advance(10 * NOTIFY_AFTER_MS)
       const reason = status === 'failed' ? { reason: expect.any(String) } : {}
-      expect(ear.finished).toEqual([
+      expect(observer.finished).toEqual([
         {
           id: expect.stringMatching(/^r1:\d+$/),
           sessionId: SESSION,
@@ -43,27 +43,27 @@ describe('observers', () => {
           ...reason,
         },
       ])
-      expect(ear.paused).toEqual([])
+      expect(observer.paused).toEqual([])
       expect(await noticesIn(stage)).toEqual([])
-      const told = await acknowledgementsIn(stage)
-      expect(told).toMatchObject([{ internal: true }])
+      const acknowledgements = await acknowledgementsIn(stage)
+      expect(acknowledgements).toMatchObject([{ internal: true }])
     }
   })
 
   test('are notified of each pause with its pendings, and of the end', async () => {
-    const { stage, ear, process, start } = setUp()
+    const { stage, observer, process, start } = setUp()
     await start('pay')
     await stage.seen(SESSION, isPause)
     await settled()
-    expect(ear.paused).toMatchObject([
+    expect(observer.paused).toMatchObject([
       { status: 'paused', awaits: [{ kind: 'approval', id: 'r1::c1', toolCallId: 'c1', toolName: 'pay' }] },
     ])
     expect(await process.runtime.status(SESSION)).toEqual({ status: 'paused' })
     await process.runtime.answer(SESSION, { kind: 'approval', id: 'r1::c1', approved: true })
     await stage.ended(SESSION, RUN)
     await settled()
-    expect(ear.finished).toMatchObject([{ status: 'completed', runId: RUN }])
-    expect(ear.finished[0]?.id).not.toBe(ear.paused[0]?.id)
+    expect(observer.finished).toMatchObject([{ status: 'completed', runId: RUN }])
+    expect(observer.finished[0]?.id).not.toBe(observer.paused[0]?.id)
     expect(await noticesIn(stage)).toEqual([])
     expect(process.logged).toEqual([])
   })
@@ -75,11 +75,11 @@ describe('observers', () => {
         Object.assign(run, { status: 'spoiled' })
       },
     }
-    const { stage, ear, start } = setUp({ observers: [spoiler, {}, second] })
+    const { stage, observer, start } = setUp({ observers: [spoiler, {}, second] })
     await start()
     await stage.ended(SESSION, RUN)
     await settled()
-    expect([ear.count, second.finished]).toMatchObject([0, [{ status: 'completed' }]])
+    expect([observer.count, second.finished]).toMatchObject([0, [{ status: 'completed' }]])
     expect(await noticesIn(stage)).toEqual([])
   })
 
@@ -102,9 +102,9 @@ describe('observers', () => {
 
 describe('an observer that', () => {
   test('throws does not affect the run, and is retried with a growing delay until it is given up', async () => {
-    const { stage, ear, process, start } = setUp()
+    const { stage, observer, process, start } = setUp()
     const at: number[] = []
-    ear.does = () => {
+    observer.does = () => {
       at.push(stage.clock.now())
       throw new Error('broken')
     }
@@ -115,7 +115,7 @@ describe('an observer that', () => {
     expect(at).toHaveLength(1 + MAX_NOTIFY_TRIES)
     const waits = at.slice(1).map((time, i) => Math.round((time - (at[i] as number)) / 1000))
     expect(waits).toEqual([30, 60, 120, 240, 480, 960, 1920, 3600, 3600, 3600, 3600, 3600])
-    expect(new Set(ear.finished.map(({ id }) => id)).size).toBe(1)
+    expect(new Set(observer.finished.map(({ id }) => id)).size).toBe(1)
     expect(process.logged.filter(({ level }) => level === 'warn')).toHaveLength(1 + MAX_NOTIFY_TRIES)
     expect(process.logged.filter(({ level }) => level === 'error')).toMatchObject([
       { message: expect.stringContaining('giving up') },
@@ -125,18 +125,18 @@ describe('an observer that', () => {
   })
 
   test('succeeds after retries is not called again', async () => {
-    const { stage, ear, start } = setUp()
-    ear.does = () => (ear.count < 3 ? Promise.reject(new Error('not yet')) : undefined)
+    const { stage, observer, start } = setUp()
+    observer.does = () => (observer.count < 3 ? Promise.reject(new Error('not yet')) : undefined)
     await start()
     await stage.ended(SESSION, RUN)
     await stage.clock.advance(3_600_000)
-    expect(ear.count).toBe(3)
+    expect(observer.count).toBe(3)
     expect(await noticesIn(stage)).toEqual([])
   })
 
   test('hangs delays neither runs nor closing, and is retried', async () => {
-    const { stage, ear, process, start } = setUp()
-    ear.does = never
+    const { stage, observer, process, start } = setUp()
+    observer.does = never
     await start()
     await stage.ended(SESSION, RUN)
     const from = stage.clock.now()
@@ -145,23 +145,23 @@ describe('an observer that', () => {
       expect(await stage.ended(SESSION, runId)).toBe('completed')
     }
     expect(stage.clock.now() - from).toBeLessThan(OBSERVER_TIMEOUT_MS / 2)
-    expect(ear.count).toBe(3)
+    expect(observer.count).toBe(3)
     await stage.clock.advance(OBSERVER_TIMEOUT_MS)
     expect(process.logged).toHaveLength(3)
-    ear.does = () => {}
+    observer.does = () => {}
     await stage.clock.advance(2 * NOTIFY_AFTER_MS)
-    expect(ear.count).toBe(6)
+    expect(observer.count).toBe(6)
     expect(await noticesIn(stage)).toEqual([])
-    ear.does = never
+    observer.does = never
     await start('Hi', 'r4')
     await stage.ended(SESSION, 'r4')
     await stage.clock.until(process.runtime.close(), 2 * OBSERVER_TIMEOUT_MS)
   })
 
   test('is slow is awaited by close', async () => {
-    const { stage, ear, process, start } = setUp()
+    const { stage, observer, process, start } = setUp()
     const { promise, resolve } = Promise.withResolvers<void>()
-    ear.does = () => promise
+    observer.does = () => promise
     await start()
     await stage.ended(SESSION, RUN)
     let isClosed = false
@@ -178,43 +178,43 @@ describe('an observer that', () => {
   test('fails does not prevent others, and all are called again until it succeeds', async () => {
     const broken: Observer = {
       onFinished() {
-        if (ear.count < 3) throw new Error('broken')
+        if (observer.count < 3) throw new Error('broken')
       },
     }
-    const ear = new RecordingObserver()
-    const { stage, start } = setUp({ observers: [broken, ear] })
+    const observer = new RecordingObserver()
+    const { stage, start } = setUp({ observers: [broken, observer] })
     await start()
     await stage.ended(SESSION, RUN)
     await stage.clock.advance(3_600_000)
-    expect(ear.count).toBe(4)
+    expect(observer.count).toBe(4)
     expect(await noticesIn(stage)).toEqual([])
   })
 
   test('hangs is called with limited concurrency, in time or by the process that took the notice', async () => {
-    const { stage, ear, process } = setUp()
-    const told = new Map<string, number[]>()
-    ear.does = () => {
-      const { sessionId } = ear.finished.at(-1) as { sessionId: string }
-      told.set(sessionId, [...(told.get(sessionId) ?? []), stage.clock.now()])
+    const { stage, observer, process } = setUp()
+    const notifiedAt = new Map<string, number[]>()
+    observer.does = () => {
+      const { sessionId } = observer.finished.at(-1) as { sessionId: string }
+      notifiedAt.set(sessionId, [...(notifiedAt.get(sessionId) ?? []), stage.clock.now()])
       return never()
     }
     const sessions = Array.from({ length: 150 }, (_, n) => `s${n}`)
     for (const session of sessions) await process.runtime.start({ session, runId: RUN, agent: 'clerk', input: 'Hi' })
     for (const session of sessions) expect(await stage.ended(session, RUN)).toBe('completed')
     await settled()
-    expect(ear.count).toBe(32)
+    expect(observer.count).toBe(32)
     // All overdue notices were taken once, and most were delivered since.
     await stage.clock.advance(NOTIFY_AFTER_MS + 5.5 * OBSERVER_TIMEOUT_MS)
     for (const session of sessions) {
       const chunks = (await stage.entries(session)).map(({ chunk }) => chunk)
       const { notifyBy = 0 } = chunks.find(({ type }) => type === 'run-finished') as { notifyBy?: number }
-      const late = (told.get(session) ?? []).filter(time => time >= notifyBy)
+      const late = (notifiedAt.get(session) ?? []).filter(time => time >= notifyBy)
       expect(late.length).toBeLessThanOrEqual(chunks.filter(({ type }) => type === 'run-notified').length)
     }
     // Notices beyond the queue limit are delivered when they are found on the ticket.
-    ear.does = () => {}
+    observer.does = () => {}
     await stage.clock.advance(20 * NOTIFY_AFTER_MS)
-    expect(new Set(ear.finished.map(({ sessionId }) => sessionId)).size).toBe(sessions.length)
+    expect(new Set(observer.finished.map(({ sessionId }) => sessionId)).size).toBe(sessions.length)
     for (const session of sessions) {
       expect((await stage.manager.getInfo(session))?.ticket).not.toHaveProperty('notices')
     }

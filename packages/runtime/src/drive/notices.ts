@@ -5,6 +5,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { StreamInfo, StreamManager, Timers } from '@millrace/log'
 import { type BatchLike, noticeAndDeadlineProgram, noticeProgram, type TicketNotice } from '@millrace/log/internal'
 import type { Chunk, PendingRef, RunStatus } from '@millrace/protocol'
+import { backoffMs } from '@millrace/protocol/retry'
 import type { Logger } from '../telemetry/logger.ts'
 
 /** Fields of a notification. */
@@ -33,7 +34,9 @@ export interface FinishedRun extends ObservedRun {
 
 /** Notified of pauses and ends of runs, at least once each. Errors do not affect the run. */
 export interface Observer {
+  /** Called when a run pauses. */
   onPaused?(run: PausedRun): unknown
+  /** Called when a run ends. */
   onFinished?(run: FinishedRun): unknown
 }
 
@@ -160,21 +163,21 @@ export class Notices {
    */
   async takeDue({ streamId, ticket, clock, principal }: StreamInfo): Promise<boolean> {
     const due = (ticket.notices ?? []).filter(({ notifyBy }) => notifyBy <= clock)
-    const own = due.filter(({ program }) => this.#observes(program))
-    for (const notice of own) {
+    const observedNotices = due.filter(({ program }) => this.#observes(program))
+    for (const notice of observedNotices) {
       if (!this.hasRoom) return true
       const { runId, notifyBy, tries = 0 } = notice
       if (tries >= MAX_NOTIFY_TRIES) {
         if (await this.#acknowledge(streamId, runId, notifyBy)) this.#giveUp(streamId, notice)
         continue
       }
-      const waitMs = Math.min(NOTIFY_AFTER_MS * 2 ** (tries + 1), MAX_NOTIFY_DELAY_MS)
+      const waitMs = backoffMs({ firstMs: NOTIFY_AFTER_MS, longestMs: MAX_NOTIFY_DELAY_MS }, tries + 1)
       const startBy = this.#startBy(waitMs)
       if (!(await this.#acknowledge(streamId, runId, notifyBy, clock + waitMs))) continue
       const read = () => this.#readRun(streamId, principal, notice)
       this.#enqueue({ sessionId: streamId, runId, notifyBy: clock + waitMs, startBy, read })
     }
-    return own.length < due.length
+    return observedNotices.length < due.length
   }
 
   /**
@@ -273,7 +276,7 @@ export class Notices {
       const chunk: Chunk = { type: 'run-notified', runId, notifyBy, ...pick({ until }) }
       return (await manager.append(sessionId, manager.owner, chunk)).outcome !== 'refused'
     } catch (error) {
-      logger.warn('failed to acknowledge a notice', { sessionId, runId, cause: error })
+      logger.warn('failed to acknowledge a notice: observers may get it again', { sessionId, runId, cause: error })
       return false
     }
   }

@@ -3,7 +3,7 @@
 import { memoryStore, systemTimers, type Timers } from '@millrace/log'
 import { agent, createRuntime, type Observer, type Runtime, scriptedModel } from '../index.ts'
 
-const [, , what] = process.argv
+const [, , scenario] = process.argv
 
 /** Fast timers. */
 const timers: Timers = {
@@ -25,7 +25,7 @@ const observers: Record<string, Observer[]> = {
 const clerk = agent({ name: 'clerk', model: scriptedModel([{ text: 'Done.' }]) })
 const store = memoryStore()
 const logger = { warn: () => {}, error: () => {} }
-runtime = createRuntime({ store, agents: [clerk], timers, logger, observers: observers[what ?? ''] ?? [] })
+runtime = createRuntime({ store, agents: [clerk], timers, logger, observers: observers[scenario ?? ''] ?? [] })
 const first = await runtime.start({ session: 's', agent: clerk, input: 'Hello' })
 await first.result()
 await runtime.close()

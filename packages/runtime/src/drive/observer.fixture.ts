@@ -60,20 +60,20 @@ export class RecordingObserver implements Observer {
 
 export interface SetUp {
   readonly stage: VirtualCluster
-  readonly ear: RecordingObserver
+  readonly observer: RecordingObserver
   readonly process: Process
   start(input?: string, runId?: string): Promise<void>
 }
 
 export function setUp(options: Parameters<VirtualCluster['process']>[1] = {}): SetUp {
   const stage = new VirtualCluster()
-  const ear = new RecordingObserver()
-  const process = stage.process(clerk(), { observers: [ear], ...options })
+  const observer = new RecordingObserver()
+  const process = stage.process(clerk(), { observers: [observer], ...options })
   const start = async (input = 'Hi', runId = RUN) => {
     const to = { session: SESSION, principal: 'ada', runId, agent: 'clerk', input }
     await process.runtime.start(to)
   }
-  return { stage, ear, process, start }
+  return { stage, observer, process, start }
 }
 
 export const isPause = ({ chunk }: Entry): boolean => chunk.type === 'run-paused'

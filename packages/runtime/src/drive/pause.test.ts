@@ -21,14 +21,14 @@ function beforePause({ manager }: Runtime, happen: () => Promise<unknown>): void
 
 test('law 5: an answer just before the pause is not missed', async () => {
   const pay = counted('pay', true)
-  const { agent: own } = caller([pay.tool], [call('pay', 'c1', { n: 1 })])
-  const runtime = testRuntime({ agents: [own] })
+  const { agent: testAgent } = caller([pay.tool], [call('pay', 'c1', { n: 1 })])
+  const runtime = testRuntime({ agents: [testAgent] })
   const answered: Promise<unknown>[] = []
   beforePause(runtime, async () => {
     answered.push(approve(runtime, 'c1'))
     await answered[0]
   })
-  const run = await runtime.start({ agent: own, input: 'Go.', session: 's', runId: 'r' })
+  const run = await runtime.start({ agent: testAgent, input: 'Go.', session: 's', runId: 'r' })
   expect(await run.result()).toMatchObject({ status: 'completed' })
   expect(answered).toHaveLength(1)
   expect(pay.ran).toEqual([1])
@@ -38,10 +38,10 @@ test('law 5: an answer just before the pause is not missed', async () => {
 
 test('law 5: a stop just before the pause ends the run', async () => {
   const pay = counted('pay', true)
-  const { agent: own } = caller([pay.tool], [call('pay', 'c1', { n: 1 })])
-  const runtime = testRuntime({ agents: [own] })
+  const { agent: testAgent } = caller([pay.tool], [call('pay', 'c1', { n: 1 })])
+  const runtime = testRuntime({ agents: [testAgent] })
   beforePause(runtime, () => runtime.stop('s', 'r'))
-  const run = await runtime.start({ agent: own, input: 'Go.', session: 's', runId: 'r' })
+  const run = await runtime.start({ agent: testAgent, input: 'Go.', session: 's', runId: 'r' })
   expect(await run.result()).toMatchObject({ status: 'interrupted' })
   expect(chunksOf(await validLog(runtime), 'run-paused')).toEqual([])
 })
@@ -49,10 +49,10 @@ test('law 5: a stop just before the pause ends the run', async () => {
 test('law 5: counts one answer before and one after the pause', async () => {
   const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
   const pay = counted('pay', true)
-  const { agent: own } = caller([pay.tool, locate], [call('pay', 'c1', { n: 1 }), call('locate', 'c2')])
-  const runtime = testRuntime({ agents: [own] })
+  const { agent: testAgent } = caller([pay.tool, locate], [call('pay', 'c1', { n: 1 }), call('locate', 'c2')])
+  const runtime = testRuntime({ agents: [testAgent] })
   beforePause(runtime, () => approve(runtime, 'c1'))
-  const run = await runtime.start({ agent: own, input: 'Go.', session: 's', runId: 'r' })
+  const run = await runtime.start({ agent: testAgent, input: 'Go.', session: 's', runId: 'r' })
   expect(await run.result()).toMatchObject({ status: 'paused', pendings: [{ id: 'c2' }] })
   expect(pay.ran).toEqual([1])
   await sendResult(runtime, 'c2')
@@ -73,12 +73,12 @@ test('lists the pendings and their deadlines in the pause', async () => {
 test('law 6: truncates a pause that exceeds the entry size, and all pendings can be answered', async () => {
   const pay = counted('pay', true)
   const ids = Array.from({ length: 60 }, (_, n) => `c${n}`)
-  const { agent: own } = caller(
+  const { agent: testAgent } = caller(
     [pay.tool],
     ids.map((id, n) => call('pay', id, { n })),
   )
   const observers = [{ onPaused() {} }]
-  const { runtime, run } = await startRun(own, { log: { maxEntryBytes: 4096 }, observers })
+  const { runtime, run } = await startRun(testAgent, { log: { maxEntryBytes: 4096 }, observers })
   expect(await run.result()).toMatchObject({ status: 'paused', pendings: ids.map(id => ({ id: `r::${id}` })) })
   const [paused] = chunksOf(await validLog(runtime), 'run-paused')
   const listed = paused?.awaits ?? []

@@ -58,14 +58,14 @@ function opened({ runtime }: Process): { writers: WeakRef<object>[]; sessions: W
   const { manager } = runtime
   const [writers, sessions]: WeakRef<object>[][] = [[], []]
   const { createWriter } = manager
-  manager.createWriter = async (...given) => {
-    const writer = await createWriter.apply(manager, given)
+  manager.createWriter = async (...args) => {
+    const writer = await createWriter.apply(manager, args)
     writers?.push(new WeakRef(writer))
     return writer
   }
   const { open } = Session
-  Session.open = async (...given) => {
-    const session = await open.apply(Session, given)
+  Session.open = async (...args) => {
+    const session = await open.apply(Session, args)
     sessions?.push(new WeakRef(session))
     return session
   }

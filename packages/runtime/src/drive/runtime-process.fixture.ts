@@ -4,7 +4,7 @@ import { sqliteStore } from '@millrace/log/sqlite'
 import { z } from 'zod'
 import { agent, createRuntime, createWorker, scriptedModel, tool } from '../index.ts'
 
-const [, , what, path = ''] = process.argv
+const [, , scenario, path = ''] = process.argv
 
 const clerk = agent({
   name: 'clerk',
@@ -15,8 +15,8 @@ const clerk = agent({
 })
 
 const options = { store: sqliteStore({ path }), agents: [clerk] }
-if (what === 'runtime') createRuntime(options)
-else if (what === 'waiter') {
+if (scenario === 'runtime') createRuntime(options)
+else if (scenario === 'waiter') {
   const run = await createRuntime({ ...options, engine: false }).start({ session: 'w', agent: clerk, input: 'Hello' })
   run.result().then(({ status }) => console.log(status))
 } else {

@@ -31,8 +31,8 @@ class Scene {
   ): Promise<Process> {
     const driver = this.driver()
     const done = Promise.withResolvers<void>()
-    driver.connection[when] = async asked => {
-      if (asked.n !== n) return
+    driver.connection[when] = async call => {
+      if (call.n !== n) return
       await happens(driver)
       done.resolve()
     }
@@ -225,7 +225,7 @@ test('a stop that is withdrawn at any call ends the run or lets it complete', as
         await interrupting(scene)
         const takeBack = () => scene.server.runtime.stop(SESSION, NEXT)
         if (later === 0) await takeBack()
-        else wire.before = async asked => void (asked.n === n + later && (await takeBack()))
+        else wire.before = async call => void (call.n === n + later && (await takeBack()))
       })
       if (!isOpen) continue
       statuses.add(await expectWholeOrStopped(scene, `call ${n}, ${later} later`))
@@ -238,19 +238,19 @@ test('a stop that is withdrawn at any call ends the run or lets it complete', as
 test('law 4: a stop that is withdrawn during a takeover leaves no drafts', async () => {
   const statuses = new Set<string>()
   for (const draft of ['text-delta', 'tool-output-available']) {
-    for (const [come, gone] of everyNth(moments(14, 5), STEP)) {
+    for (const [come, leaveAt] of everyNth(moments(14, 5), STEP)) {
       const scene = await Scene.open()
       const owner = scene.driver()
       await scene.stage.seen(SESSION, ({ chunk }) => chunk.type === draft)
       owner.kill()
-      const heir = scene.driver()
+      const nextProcess = scene.driver()
       let calls = 0
-      heir.connection.before = async ({ method }) => {
+      nextProcess.connection.before = async ({ method }) => {
         if (method === 'due') return
         if (++calls === come && (await scene.stage.manager.getInfo(SESSION))?.ticket.run) await interrupting(scene)
-        if (calls === gone) await scene.server.runtime.stop(SESSION, NEXT).catch(() => false)
+        if (calls === leaveAt) await scene.server.runtime.stop(SESSION, NEXT).catch(() => false)
       }
-      statuses.add(await expectWholeOrStopped(scene, `${draft}, from call ${come} to ${gone}`))
+      statuses.add(await expectWholeOrStopped(scene, `${draft}, from call ${come} to ${leaveAt}`))
     }
   }
   expect([...statuses].sort()).toEqual(['completed', 'interrupted'])

@@ -15,9 +15,9 @@ export class StoreConnection {
   /** Whether calls fail. */
   isCut = false
   /** Called before each call, which waits for it. */
-  before: ((asked: StoreCall) => unknown) | undefined
+  before: ((call: StoreCall) => unknown) | undefined
   /** Called after the store has executed a call, before the process gets the result. */
-  after: ((asked: StoreCall) => unknown) | undefined
+  after: ((call: StoreCall) => unknown) | undefined
   #stopped: PromiseWithResolvers<void> | undefined
   #isDead = false
   readonly store: LogStore

@@ -36,12 +36,12 @@ export class VirtualCluster {
   ): Process {
     const wire = new StoreConnection(memoryStore(undefined, this.memory))
     const timers = this.clock.timers()
-    const said: Process['logged'] = []
-    const take = (level: 'warn' | 'error') => (message: string, fields: Readonly<Record<string, unknown>>) => {
-      said.push({ level, message, cause: fields['cause'] })
+    const logged: Process['logged'] = []
+    const record = (level: 'warn' | 'error') => (message: string, fields: Readonly<Record<string, unknown>>) => {
+      logged.push({ level, message, cause: fields['cause'] })
     }
     const runtime = createRuntime({
-      logger: { warn: take('warn'), error: take('error') },
+      logger: { warn: record('warn'), error: record('error') },
       ...options,
       agents: agents(timers),
       store: wire.store,
@@ -52,7 +52,7 @@ export class VirtualCluster {
       connection: wire,
       timers,
       runtime,
-      logged: said,
+      logged: logged,
       kill() {
         wire.kill()
         timers.isFrozen = true
@@ -129,8 +129,8 @@ export async function expectOneEnd(stage: VirtualCluster, session: string, runId
   const entries = await stage.entries(session)
   const ends = entries.filter(isEndOf(runId))
   expect(ends).toHaveLength(1)
-  const own = entries.filter(({ origin }) => origin.runId === runId && origin.guest === undefined)
-  expect(own.at(-1)).toBe(ends[0])
+  const runEntries = entries.filter(({ origin }) => origin.runId === runId && origin.guest === undefined)
+  expect(runEntries.at(-1)).toBe(ends[0])
   const open = callsOf(await stage.view(session), runId).filter(({ state }) => !SETTLED.has(state))
   expect(open).toEqual([])
 }

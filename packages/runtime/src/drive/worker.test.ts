@@ -22,9 +22,9 @@ afterAll(async () => {
 })
 
 /** Starts a process and waits until it is ready. */
-async function begun(what: 'runtime' | 'waiter' | 'worker', path: string): Promise<ChildProcess> {
+async function begun(scenario: 'runtime' | 'waiter' | 'worker', path: string): Promise<ChildProcess> {
   const program = fileURLToPath(new URL('runtime-process.fixture.ts', import.meta.url))
-  const child = spawn(process.execPath, ['--conditions=@millrace/source', program, what, path], {
+  const child = spawn(process.execPath, ['--conditions=@millrace/source', program, scenario, path], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: cachedEnv(),
   })
@@ -75,12 +75,12 @@ test('a worker drives runs that a server requests on the same file, and exits wh
 test('waiting for a run keeps the process alive until it ends, with any driver', async () => {
   const path = join(folder, 'waited.db')
   const waiter = await begun('waiter', path)
-  const said: string[] = []
-  waiter.stdout?.on('data', data => said.push(String(data).trim()))
+  const warnings: string[] = []
+  waiter.stdout?.on('data', data => warnings.push(String(data).trim()))
   const closed = once(waiter, 'close')
   const worker = await begun('worker', path)
   await closed
-  expect([waiter.exitCode, said]).toEqual([0, ['completed']])
+  expect([waiter.exitCode, warnings]).toEqual([0, ['completed']])
   worker.kill('SIGTERM')
   await exited(worker)
 })

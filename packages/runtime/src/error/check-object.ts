@@ -1,9 +1,9 @@
 import { ValidationError } from './error.ts'
 
 /** @throws {ValidationError} if `value` is not an object. `what` names the option or argument in the message. */
-export function checkObject(what: string, value: unknown): void {
+export function checkObject(label: string, value: unknown): void {
   if (typeof value === 'object' && value !== null) return
-  throw new ValidationError(`${what}: expected an object, found ${describeType(value)}`)
+  throw new ValidationError(`${label}: expected an object, found ${describeType(value)}`)
 }
 
 /**
@@ -11,10 +11,10 @@ export function checkObject(what: string, value: unknown): void {
  *
  * @throws ValidationError that lists the known keys.
  */
-export function checkKeys(what: string, value: object, known: readonly string[]): void {
+export function checkKeys(label: string, value: object, known: readonly string[]): void {
   const unknown = Object.keys(value).find(key => !known.includes(key))
   if (unknown === undefined) return
-  throw new ValidationError(`${what}: expected ${known.join(', ')}, found ${JSON.stringify(unknown)}`)
+  throw new ValidationError(`${label}: expected ${known.join(', ')}, found ${JSON.stringify(unknown)}`)
 }
 
 /** The type of a value for an error message, such as `an array` or `a string`. Never shows the value, which may be secret. */

@@ -234,34 +234,34 @@ describe('converts any thrown value to a ProviderError', () => {
 })
 
 describe('retryAfterMs', () => {
-  const asked = (headers: Record<string, string>) =>
+  const retryAfterOf = (headers: Record<string, string>) =>
     (classifyProviderError(reply(429, {}, headers)) as ProviderError).retryAfterMs
   const DAY = 86_400_000
 
   test('reads seconds and milliseconds, and prefers milliseconds', () => {
-    expect(asked({ 'retry-after': '3' })).toBe(3000)
-    expect(asked({ 'retry-after': '0.5' })).toBe(500)
-    expect(asked({ 'retry-after': '0' })).toBe(0)
-    expect(asked({ 'retry-after-ms': '250' })).toBe(250)
-    expect(asked({ 'retry-after-ms': '250', 'retry-after': '3' })).toBe(250)
+    expect(retryAfterOf({ 'retry-after': '3' })).toBe(3000)
+    expect(retryAfterOf({ 'retry-after': '0.5' })).toBe(500)
+    expect(retryAfterOf({ 'retry-after': '0' })).toBe(0)
+    expect(retryAfterOf({ 'retry-after-ms': '250' })).toBe(250)
+    expect(retryAfterOf({ 'retry-after-ms': '250', 'retry-after': '3' })).toBe(250)
   })
 
   test('reads a date, and a past date as 0', () => {
-    const soon = asked({ 'retry-after': new Date(Date.now() + 60_000).toUTCString() }) ?? 0
+    const soon = retryAfterOf({ 'retry-after': new Date(Date.now() + 60_000).toUTCString() }) ?? 0
     expect(soon).toBeGreaterThan(50_000)
     expect(soon).toBeLessThanOrEqual(60_000)
-    expect(asked({ 'retry-after': 'Wed, 21 Oct 2015 07:28:00 GMT' })).toBe(0)
+    expect(retryAfterOf({ 'retry-after': 'Wed, 21 Oct 2015 07:28:00 GMT' })).toBe(0)
   })
 
   test('has an upper limit', () => {
-    expect(asked({ 'retry-after': '1e12' })).toBe(DAY)
-    expect(asked({ 'retry-after': 'Infinity' })).toBe(DAY)
-    expect(asked({ 'retry-after': 'Fri, 31 Dec 9999 23:59:59 GMT' })).toBe(DAY)
+    expect(retryAfterOf({ 'retry-after': '1e12' })).toBe(DAY)
+    expect(retryAfterOf({ 'retry-after': 'Infinity' })).toBe(DAY)
+    expect(retryAfterOf({ 'retry-after': 'Fri, 31 Dec 9999 23:59:59 GMT' })).toBe(DAY)
   })
 
   test('ignores malformed values', () => {
     for (const text of ['', ' ', '-5', 'soon', '5s', 'NaN'])
-      expect(asked({ 'retry-after': text }), text).toBeUndefined()
-    expect(asked({})).toBeUndefined()
+      expect(retryAfterOf({ 'retry-after': text }), text).toBeUndefined()
+    expect(retryAfterOf({})).toBeUndefined()
   })
 })

@@ -18,7 +18,7 @@ const OVERLOADED: ProviderFailure = {
 }
 const RATE_LIMITED: ProviderFailure = {
   code: 'provider_rate_limited',
-  message: 'the provider’s rate limit is exceeded',
+  message: 'the provider’s rate limit is exceeded: try again later',
   retryable: true,
 }
 const USED_UP: ProviderFailure = {
@@ -28,12 +28,12 @@ const USED_UP: ProviderFailure = {
 }
 const UNREACHABLE: ProviderFailure = {
   code: 'provider_unreachable',
-  message: 'the provider could not be reached',
+  message: 'the provider could not be reached: check the network and the base URL',
   retryable: true,
 }
 const TIMEOUT: ProviderFailure = {
   code: 'provider_timeout',
-  message: 'the provider did not answer in time',
+  message: 'the provider did not answer in time: try again later',
   retryable: true,
 }
 const UNAUTHORIZED: ProviderFailure = {

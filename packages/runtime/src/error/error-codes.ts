@@ -126,7 +126,7 @@ export const errorCodes = {
   workflowChanged: 'workflow_changed',
   /** The state of a workflow exceeds the size limit. */
   workflowStateTooLarge: 'workflow_state_too_large',
-  /** A hook failed and the node continued without it. */
+  /** The code of a step, or other code that a hook calls, threw an error, which is the `cause`. The node fails unless it catches the error. */
   hookFailed: 'hook_failed',
   /** The node aborted a hook that it had called. */
   hookAborted: 'hook_aborted',
@@ -142,6 +142,7 @@ export const errorCodes = {
   internalError: 'internal_error',
 } as const
 
+/** The code of an error: a value of `errorCodes`. */
 export type ErrorCode = (typeof errorCodes)[keyof typeof errorCodes]
 
 /** The codes of failed calls of client tools. */

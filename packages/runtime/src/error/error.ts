@@ -2,16 +2,21 @@ import { categoryOf, type ErrorCode } from './error-codes.ts'
 
 const MARK = Symbol.for('millrace.error')
 
+/** Options of an error. */
 export interface ErrorOptions {
   /** Whether a retry may succeed. @default false */
   readonly retryable?: boolean
+  /** The error behind it, only for the logger. */
   readonly cause?: unknown
 }
 
 /** Base class of all errors. The message is safe to show to users; the cause is only for the logger. */
 export class MillraceError extends Error {
+  /** Error code, for programs. */
   readonly code: ErrorCode
+  /** The part of the code before the first underscore. */
   readonly category: string
+  /** Whether a retry may succeed. */
   readonly retryable: boolean
   readonly [MARK] = true
 
@@ -38,6 +43,7 @@ export class MillraceError extends Error {
 
 /** A model call failed. */
 export class ProviderError extends MillraceError {
+  /** HTTP status of the reply of the provider, if there was one. */
   readonly statusCode: number | undefined
   /** The delay that the provider asks for before a retry, in ms. */
   readonly retryAfterMs: number | undefined

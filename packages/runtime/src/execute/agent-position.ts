@@ -2,6 +2,7 @@
 
 import type { Message, ToolPart } from '@millrace/protocol'
 import type { Callable } from '../define/tool.ts'
+import type { AgentExecution } from './program-execution.ts'
 
 export interface AgentPosition {
   /** Number of steps whose model call was committed. */
@@ -21,6 +22,12 @@ export function positionOf(message: Message | undefined): AgentPosition {
     .slice(last + 1)
     .filter((part): part is ToolPart => 'toolCallId' in part && part.executor !== 'provider')
   return { steps, calls, open: calls.filter(isOpen) }
+}
+
+/** The position of an agent after everything that its run has appended. */
+export async function currentPosition(work: AgentExecution): Promise<AgentPosition> {
+  await work.session.current()
+  return positionOf(work.message())
 }
 
 /** Whether a call has complete input and no outcome. */

@@ -56,16 +56,17 @@ export interface AnswerSink {
 
 /** Creates the output stream of a step, if the agent has an output. */
 export function agentOutput(
-  { name, output }: Agent,
+  { name, outputSchema, jsonSchema }: Agent,
   runId: string,
   agentId: string,
 ): (step: number) => OutputStream | undefined {
   return step =>
-    output &&
+    outputSchema &&
+    jsonSchema &&
     new OutputStream({
-      schema: output.schema,
+      schema: outputSchema,
       identity: { streamId: outputStreamId(runId, agentId), dataType: name },
-      fields: Object.fromEntries(outputFields(output.jsonSchema)),
+      fields: Object.fromEntries(outputFields(jsonSchema)),
       sideTextId: `${step}.aside`,
     })
 }

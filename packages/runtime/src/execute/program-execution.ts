@@ -3,16 +3,17 @@
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import type { BatchItem, Lane, Timers, Writer } from '@millrace/log'
 import type { Chunk, FinishReason, Json, Message, Usage } from '@millrace/protocol'
+import type { Backoff } from '@millrace/protocol/retry'
 import type { Signal } from '../async/signal.ts'
 import type { Agent, AgentContext } from '../define/agent.ts'
 import { approvalIdOf } from '../define/approval.ts'
 import type { Program } from '../define/program.ts'
 import type { Callable } from '../define/tool.ts'
 import type { Workflow } from '../define/workflow.ts'
-import type { RetryBackoff } from '../model/backoff.ts'
 import type { ModelAnswer } from '../model/model-answer.ts'
 import type { RequestedCall } from '../model/tool-calls.ts'
 import { deepCopy } from '../schema/deep-copy.ts'
+import type { CommitLock } from '../session/commit-lock.ts'
 import type { Session } from '../session/session.ts'
 import type { AgentTelemetry } from '../telemetry/agent-span.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -38,15 +39,15 @@ export interface ProgramExecution {
   readonly context: Json | undefined
   readonly data: Json | undefined
   readonly timers: Timers
-  readonly backoff: RetryBackoff
+  readonly backoff: Backoff
   readonly logger: Logger
   readonly telemetry: AgentTelemetry
   /** Notified when another process changed the ticket: there may be an answer. */
   readonly ticketChanged: Signal
   /** The current time of the store's clock, in ms. */
   clock(): number
-  /** Serializes the commits of the run, so that each state is based on the previous one. */
-  withCommitLock<T>(commit: () => Promise<T>): Promise<T>
+  /** Serializes the commits of the run. */
+  readonly commitLock: CommitLock
   /** The agent's lane in a step. */
   lane(step: number, model?: string): Lane
   /** Runs the agents and workflows that this one calls. */
@@ -71,7 +72,7 @@ export interface AgentExecution extends ProgramExecution {
   /** Response format of the call, if it differs from that of the output. */
   readonly responseFormat?: LanguageModelV4CallOptions['responseFormat']
   /** Called with each completed model call. If it has tool calls, the returned items are added to its commit. */
-  onModelCall?(spoken: CompletedModelCall): readonly BatchItem[]
+  onModelCall?(completedCall: CompletedModelCall): readonly BatchItem[]
   /** Called when the commit of a model call with tool calls is in the log. */
   onCommitted?(): void
 }

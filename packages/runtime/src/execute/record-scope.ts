@@ -20,9 +20,9 @@ export function recordScope({ runId, agentId }: RecordOwner): string {
 /** The ends of all records of a workflow that ran for a call. They are not needed any more. */
 export function recordEnds(session: Session, work: RecordOwner, lane: Lane): BatchItem[] {
   const scope = recordScope(work)
-  const own = session.view.internal?.hooks.filter(
+  const hooks = session.view.internal?.hooks.filter(
     ({ runId, hookId }) => runId === work.runId && hookId.startsWith(scope),
   )
-  const heads = new Set(own?.map(({ hookId }) => hookId.split('/', 1)[0] as string))
+  const heads = new Set(hooks?.map(({ hookId }) => hookId.split('/', 1)[0] as string))
   return [...heads].map(hookId => ({ chunk: { type: 'hook-completed', hookId, hook: 'ended' }, lane, internal: true }))
 }

@@ -3,8 +3,8 @@
 import { type BatchItem, LogError, type Ticket, type Writer } from '@millrace/log'
 import { stopStatus } from '@millrace/log/internal'
 import type { Agent, Chunk, FinishReason, RunStatus } from '@millrace/protocol'
+import { excerpt } from '@millrace/protocol/internal'
 import { MillraceError } from '../error/error.ts'
-import { excerpt } from '../error/excerpt.ts'
 import type { Session } from '../session/session.ts'
 
 /** Maximum length of a reason, in characters: it fits the smallest entry size that a log can be configured with. */

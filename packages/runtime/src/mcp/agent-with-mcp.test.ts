@@ -100,7 +100,7 @@ test('a server that is killed during a call: the model gets an error, and the ne
     { state: 'output-available', output: { sum: 21 } },
   ])
   expect(resultsIn(modelCalls[1] as never)).toMatchObject({
-    1: { type: 'error-text', value: expect.stringMatching(/it may have done the call/) },
+    1: { type: 'error-text', value: expect.stringMatching(/the call may have taken effect/) },
   })
 })
 

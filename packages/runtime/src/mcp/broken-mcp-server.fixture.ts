@@ -3,8 +3,8 @@
 import { createInterface } from 'node:readline'
 
 const [, , how] = process.argv
-const say = (message: unknown): void => void process.stdout.write(`${JSON.stringify(message)}\n`)
-const answer = (id: unknown, result: unknown) => say({ jsonrpc: '2.0', id, result })
+const send = (message: unknown): void => void process.stdout.write(`${JSON.stringify(message)}\n`)
+const answer = (id: unknown, result: unknown) => send({ jsonrpc: '2.0', id, result })
 const words = (text: string) => ({ content: [{ type: 'text', text }] })
 const anything = { type: 'object' }
 
@@ -62,13 +62,13 @@ const CALLS: ReadonlyMap<string, Call> = new Map<string, Call>([
   ],
   ['liar', id => answer(id, { content: [], structuredContent: { n: 'many' } })],
   ['silent', () => {}],
-  ['refuse', id => say({ jsonrpc: '2.0', id, error: { code: -32000, message: `no ${'!'.repeat(5000)}` } })],
+  ['refuse', id => send({ jsonrpc: '2.0', id, error: { code: -32000, message: `no ${'!'.repeat(5000)}` } })],
   ['odd', id => answer(id, { content: 'odd' })],
   [
     'chatty',
     id => {
       process.stdout.write('this is no JSON\n{"neither": "is this"}\n')
-      say({ jsonrpc: '2.0', method: 'notifications/unheard', params: {} })
+      send({ jsonrpc: '2.0', method: 'notifications/unheard', params: {} })
       answer(4711, {})
       answer(id, words('chatted'))
     },
@@ -88,9 +88,9 @@ const CALLS: ReadonlyMap<string, Call> = new Map<string, Call>([
 ])
 
 function call(id: unknown, params: { name: string; arguments: unknown; _meta: { progressToken: unknown } }): void {
-  const own = CALLS.get(params.name)
-  if (own === undefined) answer(id, words(`${params.name} ${JSON.stringify(params.arguments)}`))
-  else own(id, params._meta.progressToken)
+  const toolCall = CALLS.get(params.name)
+  if (toolCall === undefined) answer(id, words(`${params.name} ${JSON.stringify(params.arguments)}`))
+  else toolCall(id, params._meta.progressToken)
 }
 
 createInterface({ input: process.stdin }).on('line', line => {

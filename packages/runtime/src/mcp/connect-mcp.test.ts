@@ -199,7 +199,7 @@ test.each<[string, object, RegExp]>([
   ['two at once', { command: 'node', url: 'http://localhost' }, /expected one of/],
   ['no program', { command: '' }, /command/],
   ['an address of another kind', { url: 'ftp://localhost' }, /url: expected/],
-  ['a password in the address', { url: 'http://ann:hunter2@localhost/mcp' }, /give them as headers/],
+  ['a password in the address', { url: 'http://ann:hunter2@localhost/mcp' }, /pass them as headers/],
   ['no transport', { transport: 5 }, /transport/],
   ['no time', { command: 'node', timeoutMs: 0 }, /timeoutMs/],
   ['no number', { command: 'node', connectTimeoutMs: 'x' }, /connectTimeoutMs/],

@@ -12,12 +12,13 @@ import type { McpApproval } from './mcp-approval.ts'
 import { connectTimeoutError } from './mcp-error.ts'
 import { mcpTool } from './mcp-tool.ts'
 
-export type McpOptions = McpServer & {
+/** Options of a connection besides the server. */
+interface ConnectionOptions {
   /** The tools to use, by their names at the server or by a predicate. @default all */
   readonly include?: readonly string[] | ((tool: McpToolInfo) => boolean)
   /** Prefix of tool names for the model, so that two servers may have tools with the same name. @default '' */
   readonly prefix?: string
-  /** Whether calls need approval. A rule also gets the server's description of the tool. */
+  /** Whether calls need approval. A rule also gets the server's description of the tool. @default false */
   readonly approval?: McpApproval
   /** Timeout of a call, in ms. @default 60_000 */
   readonly timeoutMs?: number
@@ -25,8 +26,12 @@ export type McpOptions = McpServer & {
   readonly connectTimeoutMs?: number
   /** The SDK's option for negotiating the protocol version. */
   readonly versionNegotiation?: VersionNegotiationOptions
+  /** Receives warnings and the causes of errors. @default consoleLogger */
   readonly logger?: Logger
 }
+
+/** Options of `connectMcp`: one server, and how to use its tools. */
+export type McpOptions = McpServer & ConnectionOptions
 
 /** The tools of a server and their connection. */
 export interface Mcp extends AsyncDisposable {
@@ -51,7 +56,7 @@ const PREFIX = new RegExp(`^[A-Za-z0-9_-]{0,${MAX_PREFIX_LENGTH}}$`)
 export async function connectMcp(options: McpOptions): Promise<Mcp> {
   const server = endpointOf(options)
   const { include, prefix = '', timeoutMs = CALL_TIMEOUT_MS, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options
-  const { approval, logger: given = consoleLogger } = options
+  const { approval, logger: baseLogger = consoleLogger } = options
   checkTime('timeoutMs', timeoutMs)
   checkTime('connectTimeoutMs', connectTimeoutMs)
   if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {
@@ -60,7 +65,7 @@ export async function connectMcp(options: McpOptions): Promise<Mcp> {
   if (include !== undefined && typeof include !== 'function' && !Array.isArray(include)) {
     throw new ValidationError(`connectMcp: include: expected names or a function, found ${describeType(include)}`)
   }
-  const logger = safeLogger(given)
+  const logger = safeLogger(baseLogger)
   const connection = new Connection({ server, connectTimeoutMs, versionNegotiation: options.versionNegotiation })
   let current: Pick<Mcp, 'tools' | 'skipped'> = { tools: [], skipped: [] }
   // Includes the time of opening a connection.
@@ -127,7 +132,7 @@ function selectTools({ listed, skipped }: ToolList, include: McpOptions['include
   }
 }
 
-function checkTime(what: string, value: unknown): void {
+function checkTime(option: string, value: unknown): void {
   if (typeof value === 'number' && value > 0 && value <= MAX_TIMER_MS) return
-  throw new ValidationError(`connectMcp: ${what}: expected milliseconds above 0 and at most ${MAX_TIMER_MS}`)
+  throw new ValidationError(`connectMcp: ${option}: expected milliseconds above 0 and at most ${MAX_TIMER_MS}`)
 }

@@ -28,7 +28,7 @@ interface ClientSession {
   readonly client: Client
   readonly transport: Transport
   /** The last error of the connection. */
-  readonly complaint: { last: Error | undefined }
+  readonly clientError: { last: Error | undefined }
   /** Aborted when the session is unusable, although it is not closed yet. */
   readonly broken: AbortController
   /** Number of requests in flight. */
@@ -84,7 +84,7 @@ export class Connection {
     const { label } = this.#settings.server
     for (let attempt = 1; ; attempt++) {
       const session = await unlessAborted(this.#open(), signal)
-      const { client, complaint, broken } = session
+      const { client, clientError, broken } = session
       session.waiting++
       try {
         return await unlessAborted(unlessAborted(request(client, signal), signal), broken.signal)
@@ -93,7 +93,7 @@ export class Connection {
         const isGone = await this.#isGone(session, error, signal)
         // The session stays open for other calls in flight.
         if (isGone) this.#lose(session)
-        if (!isGone || attempt > 1) throw toMcpError(error, label, complaint.last)
+        if (!isGone || attempt > 1) throw toMcpError(error, label, clientError.last)
       } finally {
         session.waiting--
       }
@@ -153,18 +153,18 @@ export class Connection {
     this.#closed.signal.addEventListener('abort', giveUp, { once: true })
     if (this.#closed.signal.aborted) giveUp()
     const client = this.#client()
-    const complaint: ClientSession['complaint'] = { last: undefined }
+    const clientError: ClientSession['clientError'] = { last: undefined }
     const broken = new AbortController()
     let session: ClientSession | undefined
     client.onerror = error => {
-      complaint.last = error
+      clientError.last = error
       const isShared = session !== undefined && !(session.transport instanceof HttpTransport)
       if (isShared && isTooLarge(error) && !broken.signal.aborted) this.#break(session as ClientSession, error)
     }
     try {
       const opened: ClientSession = {
         client,
-        complaint,
+        clientError,
         broken,
         waiting: 0,
         transport: await openTransport(server, late.signal),
@@ -180,8 +180,8 @@ export class Connection {
       if (session !== undefined && !broken.signal.aborted) this.#end(session)
       if (this.#closed.signal.aborted) throw this.#closed.signal.reason
       throw late.signal.aborted
-        ? connectTimeoutError(server.label, connectTimeoutMs, complaint.last)
-        : toConnectError(error, server.label, complaint.last)
+        ? connectTimeoutError(server.label, connectTimeoutMs, clientError.last)
+        : toConnectError(error, server.label, clientError.last)
     } finally {
       clearTimeout(timer)
       this.#closed.signal.removeEventListener('abort', giveUp)

@@ -1,4 +1,4 @@
-// The server that the options name, and how to open transports to it.
+// The MCP server of `connectMcp`, and its transports.
 
 import type { Transport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
@@ -9,10 +9,13 @@ import { MAX_MESSAGE_BYTES } from './mcp-error.ts'
 
 /** A server that runs as a child process, with stdio as the transport. */
 export interface McpStdio {
+  /** The program to start. */
   readonly command: string
+  /** Arguments of the program. @default [] */
   readonly args?: readonly string[]
   /** Environment variables, in addition to those that the SDK passes on, such as PATH and HOME. */
   readonly env?: Readonly<Record<string, string>>
+  /** Working directory of the program. @default that of this process */
   readonly cwd?: string
   /** Target of its standard error. @default 'inherit' */
   readonly stderr?: 'inherit' | 'ignore'
@@ -20,6 +23,7 @@ export interface McpStdio {
 
 /** A server with the streamable HTTP transport. */
 export interface McpHttp {
+  /** URL of the server. */
   readonly url: string | URL
   /** Headers of each request. A function is called for each one. */
   readonly headers?: McpHeaders
@@ -27,6 +31,7 @@ export interface McpHttp {
 
 /** A server with a custom transport. Only a function can reopen a lost connection. */
 export interface McpTransport {
+  /** A transport, or a function that opens one. */
   readonly transport: Transport | (() => Transport | PromiseLike<Transport>)
 }
 
@@ -34,6 +39,7 @@ type KeyOf<T> = T extends unknown ? keyof T : never
 /** The fields of one kind, and none of the others. */
 type Only<Own, Others> = Own & { readonly [Key in Exclude<KeyOf<Others>, keyof Own>]?: never }
 
+/** The server of `connectMcp`: a command, a URL or a transport. */
 export type McpServer =
   | Only<McpStdio, McpHttp | McpTransport>
   | Only<McpHttp, McpStdio | McpTransport>
@@ -45,11 +51,11 @@ export interface McpEndpoint {
   open(): Transport | PromiseLike<Transport>
 }
 
-/** The endpoint that the options name. @throws {ValidationError} if they do not name exactly one. */
+/** Returns the endpoint of a server. @throws {ValidationError} if `options` have not exactly one of command, url and transport. */
 export function endpointOf(options: McpServer): McpEndpoint {
   checkObject('connectMcp', options)
   const { command, url, transport } = options as Partial<McpStdio & McpHttp & McpTransport>
-  if ([command, url, transport].filter(given => given !== undefined).length !== 1) {
+  if ([command, url, transport].filter(option => option !== undefined).length !== 1) {
     throw new ValidationError('connectMcp: expected one of command, url and transport')
   }
   if (url !== undefined) return httpEndpoint(options as McpHttp)
@@ -59,7 +65,7 @@ export function endpointOf(options: McpServer): McpEndpoint {
 
 function stdioEndpoint({ command, args = [], env, cwd, stderr = 'inherit' }: McpStdio): McpEndpoint {
   if (typeof command !== 'string' || command === '')
-    throw new ValidationError('connectMcp: command: expected a program')
+    throw new ValidationError('connectMcp: command: expected the name or path of a program')
   if (!Array.isArray(args))
     throw new ValidationError(`connectMcp: args: expected an array, found ${describeType(args)}`)
   return {
@@ -79,10 +85,10 @@ function stdioEndpoint({ command, args = [], env, cwd, stderr = 'inherit' }: Mcp
 function httpEndpoint({ url, headers }: McpHttp): McpEndpoint {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) {
-    throw new ValidationError('connectMcp: url: expected an address of http or https')
+    throw new ValidationError('connectMcp: url: expected an http or https URL')
   }
   if (parsed.username !== '' || parsed.password !== '') {
-    throw new ValidationError('connectMcp: url: credentials do not belong there: give them as headers')
+    throw new ValidationError('connectMcp: url: expected no credentials: pass them as headers')
   }
   return { label: `the MCP server at ${parsed.host}`, open: () => new HttpTransport(parsed, headers) }
 }
@@ -91,7 +97,9 @@ function transportEndpoint({ transport }: McpTransport): McpEndpoint {
   const label = 'the MCP server'
   if (typeof transport === 'function') return { label, open: transport }
   if (typeof transport?.start !== 'function') {
-    throw new ValidationError(`connectMcp: transport: expected one of the SDK, found ${describeType(transport)}`)
+    throw new ValidationError(
+      `connectMcp: transport: expected a transport of the MCP SDK, found ${describeType(transport)}`,
+    )
   }
   let isUsed = false
   return {
@@ -102,7 +110,7 @@ function transportEndpoint({ transport }: McpTransport): McpEndpoint {
         return transport
       }
       throw new ToolError(
-        'the connection to the MCP server was lost: only a function could make it another transport',
+        'the connection to the MCP server was lost: pass transport as a function, so that it can reconnect',
         {
           code: 'mcp_connection_lost',
         },

@@ -11,12 +11,12 @@ export interface Asked {
 }
 
 /** Answers a request in its own way, and says that it has; else it is answered as it should be. */
-export type Behaviour = (asked: Asked, response: ServerResponse, request: IncomingMessage) => boolean
+export type Behaviour = (message: Asked, response: ServerResponse, request: IncomingMessage) => boolean
 
 export interface Wire {
   readonly url: string
   /** The methods that were asked, in order. */
-  readonly asked: readonly string[]
+  readonly methods: readonly string[]
   /** Resolves when no request is open. */
   idle(): Promise<void>
 }
@@ -39,7 +39,7 @@ export const result = (response: ServerResponse, { id }: Asked, value: unknown):
 
 /** A server that behaves so, until the test is over. */
 export async function wire(behave: Behaviour): Promise<Wire> {
-  const asked: string[] = []
+  const methods: string[] = []
   const open = new Set<ServerResponse>()
   const waiters = new Set<() => void>()
   const settle = () => {
@@ -57,7 +57,7 @@ export async function wire(behave: Behaviour): Promise<Wire> {
     const chunks: Uint8Array[] = []
     for await (const chunk of request) chunks.push(chunk)
     const message: Asked = JSON.parse(Buffer.concat(chunks).toString())
-    asked.push(message.method)
+    methods.push(message.method)
     if (!behave(message, response, request)) answer(message, response)
   })
   await new Promise<void>(resolve => http.listen(0, '127.0.0.1', resolve))
@@ -68,7 +68,7 @@ export async function wire(behave: Behaviour): Promise<Wire> {
   const { port } = http.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}/mcp`,
-    asked,
+    methods,
     idle: () =>
       new Promise(resolve => {
         waiters.add(resolve)
@@ -77,14 +77,14 @@ export async function wire(behave: Behaviour): Promise<Wire> {
   }
 }
 
-function answer(asked: Asked, response: ServerResponse): void {
-  const { id, method, params } = asked
+function answer(message: Asked, response: ServerResponse): void {
+  const { id, method, params } = message
   if (id === undefined) return void response.writeHead(202).end()
   if (method === 'initialize') {
     const serverInfo = { name: 'wire', version: '1' }
     const welcome = { protocolVersion: params?.['protocolVersion'], capabilities: { tools: {} }, serverInfo }
     json(response, { jsonrpc: '2.0', id, result: welcome }, 200, { 'mcp-session-id': 'secret-session' })
-  } else if (method === 'tools/list') result(response, asked, { tools: [{ name: 'work', inputSchema: ANYTHING }] })
-  else if (method === 'ping') result(response, asked, {})
-  else result(response, asked, { content: [{ type: 'text', text: 'done' }] })
+  } else if (method === 'tools/list') result(response, message, { tools: [{ name: 'work', inputSchema: ANYTHING }] })
+  else if (method === 'ping') result(response, message, {})
+  else result(response, message, { content: [{ type: 'text', text: 'done' }] })
 }

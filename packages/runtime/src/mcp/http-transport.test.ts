@@ -8,8 +8,8 @@ import { call, connect, failure } from './mcp-connections.fixture.ts'
 
 const onCall =
   (behave: Behaviour): Behaviour =>
-  (asked, response, request) =>
-    asked.method === 'tools/call' && behave(asked, response, request)
+  (message, response, request) =>
+    message.method === 'tools/call' && behave(message, response, request)
 
 const refusal = (id: unknown, message: string, code = -32602) => ({ jsonrpc: '2.0', id, error: { code, message } })
 
@@ -24,7 +24,7 @@ test.each([400, 404, 500])(
       code: 'mcp_protocol_error',
       message: expect.stringMatching(/refused: .*half done, then refused$/),
     })
-    expect(server.asked.filter(method => method === 'tools/call')).toHaveLength(1)
+    expect(server.methods.filter(method => method === 'tools/call')).toHaveLength(1)
   },
 )
 
@@ -39,7 +39,7 @@ test.each([
   const error = await failure(call(mcp, 'work').output)
   expect(error).toMatchObject({ code, message: expect.stringContaining(`answered with status ${status}`) })
   expect(error.message).not.toMatch(/secret|database/)
-  expect(server.asked.filter(method => method === 'tools/call')).toHaveLength(1)
+  expect(server.methods.filter(method => method === 'tools/call')).toHaveLength(1)
 })
 
 test.each([
@@ -70,9 +70,9 @@ test('a connection that breaks before the answer means that the call may have be
   const mcp = await connect({ url: server.url })
   expect(await failure(call(mcp, 'work').output)).toMatchObject({
     code: 'mcp_connection_lost',
-    message: expect.stringMatching(/it may have done the call/),
+    message: expect.stringMatching(/the call may have taken effect/),
   })
-  expect(server.asked.filter(method => method === 'tools/call')).toHaveLength(1)
+  expect(server.methods.filter(method => method === 'tools/call')).toHaveLength(1)
 })
 
 test('the same for one that breaks during the answer', async () => {
@@ -98,13 +98,14 @@ test.each<[string, string, string]>([
   const error = await failure(call(await connect({ url: server.url }), 'work').output)
   expect(error).toMatchObject({
     code: 'mcp_protocol_error',
-    message: expect.stringMatching(/did not answer as the protocol says$/),
+    message: expect.stringMatching(/sent an answer that violates the protocol$/),
   })
 })
 
 test('reports an endless list of tools as a connection error', async () => {
   const server = await wire(
-    (asked, response) => asked.method === 'tools/list' && result(response, asked, { tools: Array(1_500_000).fill(0) }),
+    (message, response) =>
+      message.method === 'tools/list' && result(response, message, { tools: Array(1_500_000).fill(0) }),
   )
   expect(await failure(connectMcp({ url: server.url }))).toMatchObject({
     code: 'mcp_protocol_error',
@@ -117,17 +118,17 @@ test.each<[string, Behaviour]>([
   ['fails', (_asked, response) => Boolean(response.writeHead(500).end())],
 ])('an aborted call holds no connection, even if its cancellation %s', async (_, cancelled) => {
   const begun = Promise.withResolvers<void>()
-  const server = await wire((asked, response, request) => {
-    if (asked.method === 'notifications/cancelled') return cancelled(asked, response, request)
-    if (asked.method === 'tools/call') begun.resolve()
-    return asked.method === 'tools/call'
+  const server = await wire((message, response, request) => {
+    if (message.method === 'notifications/cancelled') return cancelled(message, response, request)
+    if (message.method === 'tools/call') begun.resolve()
+    return message.method === 'tools/call'
   })
   const mcp = await connect({ url: server.url })
   const stop = new AbortController()
-  const given = call(mcp, 'work', {}, { abortSignal: stop.signal })
+  const running = call(mcp, 'work', {}, { abortSignal: stop.signal })
   await begun.promise
   stop.abort(new Error('stopped'))
-  expect((await failure(given.output)).message).toBe('stopped')
+  expect((await failure(running.output)).message).toBe('stopped')
   await server.idle()
 })
 

@@ -106,14 +106,14 @@ export class HttpTransport implements Transport {
 async function boundedFetch(
   input: string | URL,
   init: RequestInit = {},
-  given: McpHeaders,
+  configured: McpHeaders,
   grown: (id: RequestId) => void,
 ): Promise<Response> {
   const headers = new Headers(init.headers)
   // Refuses the optional GET stream for unsolicited messages, which would hold a connection open.
   if (init.method === 'GET' && !headers.has('last-event-id')) return new Response(null, { status: 405 })
-  const own = typeof given === 'function' ? await given() : given
-  for (const [name, value] of Object.entries(own)) headers.set(name, value)
+  const customHeaders = typeof configured === 'function' ? await configured() : configured
+  for (const [name, value] of Object.entries(customHeaders)) headers.set(name, value)
   const response = await fetch(input, { ...init, headers })
   if (response.body === null) return response
   let bytes = 0

@@ -34,15 +34,15 @@ test('converts names uniquely and independent of their order', () => {
   )
   fc.assert(
     fc.property(fc.uniqueArray(name, { maxLength: 12 }), fc.nat(2), (some, rounds) => {
-      let given = some
+      let known = some
       // The converted name of another tool.
       for (let round = 0; round < rounds; round++) {
-        given = [...new Set([...given, ...[...legalToolNames(given, 'p_').values()].map(each => each.slice(2))])]
+        known = [...new Set([...known, ...[...legalToolNames(known, 'p_').values()].map(each => each.slice(2))])]
       }
-      const names = legalToolNames(given, 'p_')
-      expect(new Set(names.values()).size).toBe(given.length)
+      const names = legalToolNames(known, 'p_')
+      expect(new Set(names.values()).size).toBe(known.length)
       for (const legal of names.values()) expect(legal).toMatch(/^[A-Za-z0-9_-]{1,64}$/)
-      expect(new Map(legalToolNames(given.toReversed(), 'p_'))).toEqual(new Map(names))
+      expect(new Map(legalToolNames(known.toReversed(), 'p_'))).toEqual(new Map(names))
     }),
     { numRuns: multiplied(300) },
   )

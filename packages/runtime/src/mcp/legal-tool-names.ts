@@ -11,26 +11,28 @@ export function legalToolNames(names: Iterable<string>, prefix: string): Readonl
   const wanted = new Map([...new Set(names)].map(name => [name, toLegalName(`${prefix}${name}`)]))
   const times = new Map<string, number>()
   for (const name of wanted.values()) times.set(name, (times.get(name) ?? 0) + 1)
-  const isKept = (name: string, own: string) => own === `${prefix}${name}` || times.get(own) === 1
-  const taken = new Set([...wanted].filter(([name, own]) => isKept(name, own)).map(([, own]) => own))
+  const isKept = (name: string, legalName: string) => legalName === `${prefix}${name}` || times.get(legalName) === 1
+  const taken = new Set(
+    [...wanted].filter(([name, legalName]) => isKept(name, legalName)).map(([, legalName]) => legalName),
+  )
   const marked = new Map<string, string>()
-  for (const [name, own] of [...wanted].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
-    if (isKept(name, own)) continue
+  for (const [name, legalName] of [...wanted].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    if (isKept(name, legalName)) continue
     // Another tool may already have the name with the hash.
-    let mark = own
-    for (let turn = 0; taken.has(mark) || turn === 0; turn++) mark = withHash(own, name, turn)
+    let mark = legalName
+    for (let turn = 0; taken.has(mark) || turn === 0; turn++) mark = withHash(legalName, name, turn)
     taken.add(mark)
     marked.set(name, mark)
   }
-  return new Map([...wanted].map(([name, own]) => [name, marked.get(name) ?? own]))
+  return new Map([...wanted].map(([name, legalName]) => [name, marked.get(name) ?? legalName]))
 }
 
-function withHash(own: string, name: string, turn: number): string {
+function withHash(legalName: string, name: string, turn: number): string {
   const hash = createHash('sha256')
     .update(turn === 0 ? name : `${turn} ${name}`)
     .digest('hex')
     .slice(0, 8)
-  return `${own.slice(0, MAX_NAME_LENGTH - hash.length - 1)}_${hash}`
+  return `${legalName.slice(0, MAX_NAME_LENGTH - hash.length - 1)}_${hash}`
 }
 
 const toLegalName = (name: string): string => name.replace(ILLEGAL, '_').slice(0, MAX_NAME_LENGTH)

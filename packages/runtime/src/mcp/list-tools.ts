@@ -91,7 +91,7 @@ export async function listTools(client: Client, signal: AbortSignal): Promise<To
     signal.throwIfAborted()
     const name = nameOf(tool)
     try {
-      if (listed.has(name)) throw new ToolError('there is another by its name')
+      if (listed.has(name)) throw new ToolError('another tool has the same name')
       listed.set(name, toListedTool(name, Object(tool) as RawTool))
     } catch (error) {
       skipped.push({ name: name.slice(0, 100), reason: (error as Error).message.slice(0, 200) })
@@ -100,8 +100,8 @@ export async function listTools(client: Client, signal: AbortSignal): Promise<To
   return { listed: [...listed.values()], skipped }
 }
 
-const tooManyError = (what: string) =>
-  new ToolError(`the server’s list of tools has more than ${what}`, { code: 'mcp_protocol_error' })
+const tooManyError = (items: string) =>
+  new ToolError(`the server’s list of tools has more than ${items}`, { code: 'mcp_protocol_error' })
 
 interface RawTool {
   readonly title?: unknown
@@ -121,14 +121,14 @@ function toListedTool(
   { title, description, inputSchema = {}, outputSchema, annotations }: RawTool,
 ): ListedTool {
   if (name === '') throw new ToolError('it has no name')
-  if (description !== undefined && typeof description !== 'string') throw new ToolError('its description is no text')
+  if (description !== undefined && typeof description !== 'string') throw new ToolError('its description is not text')
   if (description !== undefined && description.length > MAX_DESCRIPTION_LENGTH) {
     throw new ToolError('its description is too long')
   }
-  const given = objectOf(inputSchema, 'its input schema')
-  const { type = 'object' } = given
-  if (type !== 'object') throw new ToolError('its input is no object')
-  const jsonSchema = { type, ...given }
+  const declared = objectOf(inputSchema, 'its input schema')
+  const { type = 'object' } = declared
+  if (type !== 'object') throw new ToolError('its input schema is not of type object')
+  const jsonSchema = { type, ...declared }
   const hints = hintsOf(annotations)
   const shown = typeof title === 'string' ? title : hints.title
   return {
@@ -147,25 +147,25 @@ function toListedTool(
   }
 }
 
-function objectOf(value: unknown, what: string): JsonSchema {
+function objectOf(value: unknown, label: string): JsonSchema {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonSchema
-  throw new ToolError(`${what} is no object`)
+  throw new ToolError(`${label} is not an object`)
 }
 
-function compiled(jsonSchema: JsonSchema, what: string): Schema {
+function compiled(jsonSchema: JsonSchema, label: string): Schema {
   try {
     return serverSchema(jsonSchema)
   } catch (error) {
-    throw new ToolError(`${what} cannot be used: ${(error as Error).message}`)
+    throw new ToolError(`${label} cannot be used: ${(error as Error).message}`)
   }
 }
 
 const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const
 
 function hintsOf(annotations: unknown): McpAnnotations {
-  const given = Object(annotations) as Readonly<Record<string, unknown>>
+  const fields = Object(annotations) as Readonly<Record<string, unknown>>
   const hints: Record<string, unknown> = {}
-  for (const hint of HINTS) if (typeof given[hint] === 'boolean') hints[hint] = given[hint]
-  const { title } = given as { readonly title?: unknown }
+  for (const hint of HINTS) if (typeof fields[hint] === 'boolean') hints[hint] = fields[hint]
+  const { title } = fields as { readonly title?: unknown }
   return typeof title === 'string' ? { ...hints, title } : hints
 }

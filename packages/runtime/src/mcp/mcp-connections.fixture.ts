@@ -52,7 +52,7 @@ export async function connect(options: McpOptions): Promise<Mcp> {
 
 export interface HttpServer {
   readonly url: string
-  /** The same under the newer protocol, which has no sessions. */
+  /** A server with the newer protocol, which has no sessions. */
   readonly modern: string
   /** Kills it with -9, and waits until it is gone. */
   kill(): Promise<void>
@@ -105,8 +105,8 @@ export function call(mcp: Mcp, name: string, input: unknown = {}, context: Parti
   const { promise: begun, resolve } = Promise.withResolvers<void>()
   const progress: unknown[] = []
   const run = async () => {
-    const given = { abortSignal: new AbortController().signal, idempotencyKey: 'key', ...context } as ToolContext
-    const execution = tool.execute(input, given) as AsyncGenerator
+    const defaults = { abortSignal: new AbortController().signal, idempotencyKey: 'key', ...context } as ToolContext
+    const execution = tool.execute(input, defaults) as AsyncGenerator
     for (;;) {
       const { done, value } = await execution.next()
       if (done) return value

@@ -29,7 +29,7 @@ test('a server that is killed during a call fails the call, and the next call re
   process.kill(pid, 'SIGKILL')
   expect(await failure(held.output)).toMatchObject({
     code: 'mcp_connection_lost',
-    message: 'the connection to the MCP server node was lost: it may have done the call',
+    message: 'the connection to the MCP server node was lost: the call may have taken effect',
   })
   // Concurrent calls share one new process.
   const pids = await Promise.all([1, 2, 3].map(() => call(mcp, 'pid').output))
@@ -75,7 +75,7 @@ test('closing ends the process, also an unwilling one', async () => {
   await expect.poll(() => isAlive(other)).toBe(false)
 })
 
-test.each(['mute', 'unlisted'])('does not wait for a server that is %s, nor for its end', async how => {
+test.each(['mute', 'unlisted'])('does not wait for a server that is %s or for its exit', async how => {
   const processes = startedProcesses()
   expect(await failure(connectMcp({ ...brokenServer(how), connectTimeoutMs: 700 }))).toMatchObject({
     code: 'mcp_unreachable',
@@ -103,8 +103,8 @@ test('does not wait for an address that accepts connections and never answers', 
 test('reports servers that cannot be started or found, without arguments, paths or bodies', async () => {
   const nowhere = await failure(connectMcp({ command: '/opt/nowhere/tool', args: ['--key', 'hunter2'] }))
   expect(nowhere).toMatchObject({ code: 'mcp_unreachable', message: 'the MCP server tool could not be reached' })
-  const gone = await failure(connectMcp({ command: process.execPath, args: ['-e', '0'] }))
-  expect(gone).toMatchObject({
+  const exitError = await failure(connectMcp({ command: process.execPath, args: ['-e', '0'] }))
+  expect(exitError).toMatchObject({
     code: 'mcp_unreachable',
     message: 'the MCP server node could not be started or reached',
   })
@@ -118,14 +118,14 @@ test('reports servers that cannot be started or found, without arguments, paths 
 
 test.each([
   ['endless', 'mcp_protocol_error', /more than 64 pages/],
-  ['listless', 'mcp_protocol_error', /did not answer as the protocol says/],
+  ['listless', 'mcp_protocol_error', /sent an answer that violates the protocol/],
 ])('reports a list of tools that is %s as a connection error', async (how, code, message) => {
   expect(await failure(connectMcp(brokenServer(how)))).toMatchObject({ code, message: expect.stringMatching(message) })
 })
 
 test('skips and lists unusable tools, and the others work with any name', async () => {
-  const told: unknown[] = []
-  const logger = { warn: (_: string, fields: object) => void told.push(fields), error() {} }
+  const reported: unknown[] = []
+  const logger = { warn: (_: string, fields: object) => void reported.push(fields), error() {} }
   const mcp = await connect({ ...brokenServer(), logger })
   const names = mcp.tools.map(({ name }) => name)
   expect(names).toEqual([
@@ -150,12 +150,12 @@ test('skips and lists unusable tools, and the others work with any name', async 
     'evil',
   ])
   expect(mcp.skipped).toMatchObject([
-    { name: 'twice', reason: 'there is another by its name' },
+    { name: 'twice', reason: 'another tool has the same name' },
     { name: '', reason: 'it has no name' },
     { name: '', reason: 'it has no name' },
     { name: 'unresolved', reason: expect.stringMatching(/its input schema cannot be used: can't resolve/) },
-    { name: 'mistyped', reason: 'its input is no object' },
-    { name: 'listed', reason: 'its input is no object' },
+    { name: 'mistyped', reason: 'its input schema is not of type object' },
+    { name: 'listed', reason: 'its input schema is not of type object' },
     { name: 'later', reason: 'its input schema cannot be used: $async is not allowed' },
     {
       name: 'vast',
@@ -164,15 +164,15 @@ test('skips and lists unusable tools, and the others work with any name', async 
       ),
     },
   ])
-  expect(told).toEqual(mcp.skipped)
-  for (const [name, own] of [
+  expect(reported).toEqual(mcp.skipped)
+  for (const [name, value] of [
     ['bare', 'bare'],
     ['__proto__', '__proto__'],
     ['constructor', 'constructor'],
     ['read_file_1214148e', 'read file'],
     ['_ber', 'über'],
   ] as const) {
-    expect(await call(mcp, name, { a: 1 }).output).toBe(`${own} {"a":1}`)
+    expect(await call(mcp, name, { a: 1 }).output).toBe(`${value} {"a":1}`)
   }
 })
 
@@ -193,11 +193,11 @@ test('malformed answers fail the call with a typed error, and the connection sta
   expect(refused.message).toMatch(/^the MCP server node refused: .*no !{900,1000}.*…$/)
   expect(await failure(call(mcp, 'odd').output)).toMatchObject({
     code: 'mcp_protocol_error',
-    message: 'the MCP server node did not answer as the protocol says',
+    message: 'the MCP server node sent an answer that violates the protocol',
   })
   expect(await failure(call(mcp, 'liar').output)).toMatchObject({
     code: 'tool_output_invalid',
-    message: expect.stringMatching(/^the output does not fit what the server promised: .*number/),
+    message: expect.stringMatching(/^the output does not match the schema that the server declared: .*number/),
   })
   expect(await call(mcp, 'twice').output).toBe('first')
   expect(await call(mcp, 'chatty').output).toBe('chatted')
@@ -237,10 +237,10 @@ test('an endless message fails all concurrent calls with the reason', async () =
   for (const { output } of [silent, huge]) {
     expect(await failure(output)).toMatchObject({
       code: 'mcp_connection_lost',
-      message: expect.stringMatching(/sent more than 10485760 bytes .*: it may have done the call$/),
+      message: expect.stringMatching(/sent more than 10485760 bytes .*: the call may have taken effect$/),
     })
   }
-  // The unwilling process is still there, but gets no more calls.
+  // The process that does not exit gets no further calls.
   expect(isAlive(Number(pid))).toBe(true)
   const other = await call(mcp, 'pid').output
   expect(other).not.toBe(pid)

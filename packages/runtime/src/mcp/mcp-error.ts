@@ -64,9 +64,9 @@ function failureOfStatus(error: SdkHttpError, server: string): MillraceError {
   if (status === 401 || status === 403) return mcpError('mcp_unauthorized', unauthorizedMessage(server), error)
   const { answered } = parseErrorBody(error)
   if (answered !== undefined) return refusedError(server, answered, error)
-  const said = `${server} answered with status ${status}`
-  if (status >= 500) return lostError(said, error)
-  return mcpError(BUSY_STATUSES.has(status) ? 'mcp_unreachable' : 'mcp_protocol_error', said, error)
+  const message = `${server} answered with status ${status}`
+  if (status >= 500) return lostError(message, error)
+  return mcpError(BUSY_STATUSES.has(status) ? 'mcp_unreachable' : 'mcp_protocol_error', message, error)
 }
 
 /** Converts an error of connecting. Without a call, a lost connection is an unreachable server. */
@@ -83,7 +83,7 @@ export function toConnectError(error: unknown, server: string, lastError?: Error
 /** The error of all calls in flight after an oversized message whose call is unknown. */
 export const lostWithOthersError = (server: string, cause: unknown): MillraceError =>
   lostError(
-    `${server} sent more than ${MAX_MESSAGE_BYTES} bytes to this call or to one beside it, and the connection was lost`,
+    `${server} sent more than ${MAX_MESSAGE_BYTES} bytes to this or a concurrent call, and the connection was lost`,
     cause,
   )
 
@@ -91,16 +91,16 @@ export const lostWithOthersError = (server: string, cause: unknown): MillraceErr
 export const connectTimeoutError = (server: string, ms: number, cause?: unknown): MillraceError =>
   mcpError('mcp_unreachable', `${server} did not answer within ${ms} ms`, cause)
 
-const lostError = (what: string, cause: unknown) =>
-  mcpError('mcp_connection_lost', `${what}: it may have done the call`, cause)
+const lostError = (label: string, cause: unknown) =>
+  mcpError('mcp_connection_lost', `${label}: the call may have taken effect`, cause)
 
 const refusedError = (server: string, words: string, cause: unknown) =>
   mcpError('mcp_protocol_error', `${server} refused: ${truncateText(words)}`, cause)
 
 const invalidReply = (server: string, cause: unknown) =>
-  mcpError('mcp_protocol_error', `${server} did not answer as the protocol says`, cause)
+  mcpError('mcp_protocol_error', `${server} sent an answer that violates the protocol`, cause)
 
-const unauthorizedMessage = (server: string): string => `${server} did not accept the credentials: look at the headers`
+const unauthorizedMessage = (server: string): string => `${server} rejected the credentials: check the headers`
 
 /** Whether an error says that the session no longer exists. */
 export function isSessionGone(error: unknown, sessionId: string | undefined): boolean {
@@ -133,7 +133,7 @@ function parseErrorBody({ data }: SdkHttpError): ErrorBody {
   if (jsonrpc === undefined) return { answered: undefined, isOfSession: /session/i.test(body) }
   if (typeof id !== 'number') return { answered: undefined, isOfSession: true }
   const { message } = Object(error) as { message?: unknown }
-  return { answered: typeof message === 'string' ? message : 'no reason was given', isOfSession: false }
+  return { answered: typeof message === 'string' ? message : 'no reason given', isOfSession: false }
 }
 
 /** Codes of `fetch` errors before the request was sent. With any other the server may have received it. */

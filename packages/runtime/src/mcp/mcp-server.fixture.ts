@@ -20,7 +20,7 @@ const look = () => {
   for (const watcher of watchers) watcher()
 }
 
-const text = (said: string) => ({ content: [{ type: 'text' as const, text: said }] })
+const text = (content: string) => ({ content: [{ type: 'text' as const, text: content }] })
 
 /** Waits for something that a look may find. */
 function until(isSo: () => boolean): Promise<void> {
@@ -66,7 +66,7 @@ function toolServer(): McpServer {
   )
   server.registerTool('big', { inputSchema: z.object({ bytes: z.number() }) }, ({ bytes }) => text('x'.repeat(bytes)))
   server.registerTool('meta', {}, context => text(JSON.stringify(context.mcpReq._meta ?? {})))
-  // Tells its progress, and waits until it is let go or given up.
+  // Reports progress, and waits until it is released or aborted.
   server.registerTool('hold', { inputSchema: z.object({ id: z.string() }) }, async ({ id }, { mcpReq }) => {
     const progressToken = mcpReq._meta?.progressToken
     const { promise, resolve } = Promise.withResolvers<void>()

@@ -36,10 +36,10 @@ export function mcpTool({ connection, name, timeoutMs, approval }: McpToolSettin
     jsonSchema,
     timeout: timeoutMs,
     ...(approval !== undefined && { approval: approvalFor(info, approval) }),
-    async *execute(given, { abortSignal, idempotencyKey }) {
+    async *execute(args, { abortSignal, idempotencyKey }) {
       const params = {
         name: info.name,
-        arguments: given as Record<string, unknown>,
+        arguments: args as Record<string, unknown>,
         _meta: { [IDEMPOTENCY_KEY]: idempotencyKey },
       }
       const result = yield* withProgress(onprogress =>
@@ -60,8 +60,8 @@ async function outputOf(result: CallToolResult, schema: Schema | undefined): Pro
   if (schema !== undefined) {
     const checked = await validate(schema, structuredContent)
     if ('problem' in checked) {
-      const problem = structuredContent === undefined ? 'there is none' : checked.problem
-      throw new ToolError(`the output does not fit what the server promised: ${problem}`, {
+      const problem = structuredContent === undefined ? 'it has no structured content' : checked.problem
+      throw new ToolError(`the output does not match the schema that the server declared: ${problem}`, {
         code: 'tool_output_invalid',
       })
     }
@@ -75,4 +75,4 @@ const textOf = (content: CallToolResult['content']): string =>
   content.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('\n')
 
 const failureText = (structured: unknown): string =>
-  structured === undefined ? 'the tool failed without a word' : JSON.stringify(structured)
+  structured === undefined ? 'the tool failed without a message' : JSON.stringify(structured)

@@ -8,21 +8,21 @@ export interface McpProgress {
   readonly message?: string
 }
 
-/** Minimum interval between progress outputs, in ms. Of the updates in between, the latest is used. */
+/** Minimum interval between progress outputs, in ms. Only the latest update within an interval is sent. */
 export const PROGRESS_INTERVAL_MS = 100
 
 /** Runs a call and yields its progress: the first update at once, later ones throttled, the last one always. */
 export async function* withProgress<T>(
-  start: (tell: (progress: Progress) => void) => Promise<T>,
+  start: (onProgress: (progress: Progress) => void) => Promise<T>,
 ): AsyncGenerator<McpProgress, T, void> {
   let latest: McpProgress | undefined
   let isDone = false
   let wake = () => {}
-  const tell = (progress: Progress) => {
+  const onProgress = (progress: Progress) => {
     latest = toProgress(progress)
     wake()
   }
-  const running = start(tell).finally(() => {
+  const running = start(onProgress).finally(() => {
     isDone = true
     wake()
   })

@@ -38,7 +38,7 @@ function oldModel(...answers: readonly LanguageModelV3StreamPart[][]) {
   return { model, calls }
 }
 
-async function heard(model: LanguageModelV3, options: Partial<LanguageModelV4CallOptions>) {
+async function streamParts(model: LanguageModelV3, options: Partial<LanguageModelV4CallOptions>) {
   const { stream } = await asV4(model).doStream({ prompt: [], ...options })
   const parts: LanguageModelV4StreamPart[] = []
   const reader = stream.getReader()
@@ -90,7 +90,7 @@ test('converts all kinds of files', async () => {
     toolName: 't',
     output: { type: 'content', value } as never,
   })
-  const parts = await heard(model, {
+  const parts = await streamParts(model, {
     prompt: [
       { role: 'system', content: 'Be brief.' },
       {
@@ -164,12 +164,12 @@ test('converts all kinds of files', async () => {
 
 test('warns about unsupported options and drops them', async () => {
   const { model, calls } = oldModel([end()], [end()])
-  expect(await heard(model, { reasoning: 'high', seed: 3 })).toMatchObject([
+  expect(await streamParts(model, { reasoning: 'high', seed: 3 })).toMatchObject([
     { type: 'stream-start', warnings: [{ type: 'unsupported', feature: 'reasoning' }] },
     { type: 'finish' },
   ])
   expect(calls[0]).toEqual({ prompt: [], seed: 3 })
-  expect(await heard(model, { reasoning: 'provider-default' })).toMatchObject([{ type: 'finish' }])
+  expect(await streamParts(model, { reasoning: 'provider-default' })).toMatchObject([{ type: 'finish' }])
 })
 
 test('returns a v4 model unchanged', () => {

@@ -11,7 +11,7 @@ import { MillraceError } from '../error/error.ts'
 import { anthropicProvider, openaiProvider } from '../test/providers/providers.fixture.ts'
 import { anthropic, openaiWire, rawServer } from '../test/providers/raw-server.fixture.ts'
 import { generateAsStream } from './generate-result.ts'
-import { hear } from './model-answer.fixture.ts'
+import { readAnswer } from './model-answer.fixture.ts'
 
 const usage = {
   inputTokens: { total: 9, noCache: 5, cacheRead: 4, cacheWrite: 0 },
@@ -116,9 +116,9 @@ test('replaces all text by the structured output if JSON is requested', async ()
   }
   const textOf = (parts: LanguageModelV4StreamPart[]) =>
     parts.flatMap(part => (part.type === 'text-delta' ? part.delta : []))
-  const asked = await partsOf(result, { responseFormat: { type: 'json' } })
-  expect(textOf(asked)).toEqual(['{"a":1}'])
-  expect(asked).toContainEqual({ type: 'reasoning-delta', id: '1', delta: 'No.' })
+  const parts = await partsOf(result, { responseFormat: { type: 'json' } })
+  expect(textOf(parts)).toEqual(['{"a":1}'])
+  expect(parts).toContainEqual({ type: 'reasoning-delta', id: '1', delta: 'No.' })
   expect(textOf(await partsOf({ ...result, structuredOutputText: '' }, { responseFormat: { type: 'json' } }))).toEqual(
     [],
   )
@@ -173,7 +173,7 @@ test('adapts a v3 model and warns about unsupported options', async () => {
     prompt: [{ role: 'user', content: [{ type: 'file', mediaType: 'image/png', data }] }],
     reasoning: 'high',
   })
-  const { answer, chunks } = await hear(await read(stream))
+  const { answer, chunks } = await readAnswer(await read(stream))
   expect(answer.text).toBe('Here.')
   expect(answer.isWhole).toBe(true)
   expect(answer.warnings).toEqual([
@@ -224,22 +224,22 @@ test('gives the same answer as streaming, with the packages of providers', async
   for (const { provider, stream, whole } of wholes) {
     const server = await rawServer({ body: stream }, { body: JSON.stringify(whole) })
     const model = provider.model(server.url)
-    const streamed = await hear(await read((await model.doStream({ prompt })).stream))
-    const given = await hear(await read((await generateAsStream(model, { prompt })).stream))
-    const told = ({ answer }: typeof given) => ({
+    const streamed = await readAnswer(await read((await model.doStream({ prompt })).stream))
+    const generated = await readAnswer(await read((await generateAsStream(model, { prompt })).stream))
+    const summary = ({ answer }: typeof generated) => ({
       text: answer.text,
       usage: answer.usage,
       finishReason: answer.finishReason,
       warnings: answer.warnings,
       requestedCalls: answer.requestedCalls.map(({ toolCallId, input }) => ({ toolCallId, input })),
     })
-    expect(told(given)).toEqual(told(streamed))
-    expect(given.answer.text).toBe('Let me see.')
-    expect(given.chunks).toContainEqual({
+    expect(summary(generated)).toEqual(summary(streamed))
+    expect(generated.answer.text).toBe('Let me see.')
+    expect(generated.chunks).toContainEqual({
       type: 'message-metadata',
       metadata: { response: expect.objectContaining({ id: 'x', modelId: 'm' }) },
     })
-    expect(server.asked.map(({ body }) => body['stream'] ?? false)).toEqual([true, false])
+    expect(server.requests.map(({ body }) => body['stream'] ?? false)).toEqual([true, false])
     await server.close()
   }
 })

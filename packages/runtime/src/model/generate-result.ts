@@ -32,13 +32,13 @@ export async function generateAsStream(
 /** Non-streaming models by their originals, so that what is learned about one applies to all its calls. */
 const nonStreamingModels = new WeakMap<Model, Model>()
 
-/** The same model, called by `doGenerate` instead of `doStream`. */
+/** Wraps a model so that `doGenerate` is called instead of `doStream`. */
 export function nonStreamingModel(model: Model): Model {
   const known = nonStreamingModels.get(model)
   if (known) return known
   const { provider, modelId, supportedUrls } = asV4(model)
   const { supportsStructuredOutputs } = model as { readonly supportsStructuredOutputs?: unknown }
-  const made: LanguageModelV4 = {
+  const wrapped: LanguageModelV4 = {
     specificationVersion: 'v4',
     provider,
     modelId,
@@ -48,8 +48,8 @@ export function nonStreamingModel(model: Model): Model {
     // Not part of the interface, but read by `jsonFormatOf`.
     ...(supportsStructuredOutputs !== undefined && { supportsStructuredOutputs }),
   }
-  nonStreamingModels.set(model, made)
-  return made
+  nonStreamingModels.set(model, wrapped)
+  return wrapped
 }
 
 /** A v3 model whose `doStream` uses `doGenerate`, so that `fromV3` can adapt it. */

@@ -8,7 +8,7 @@ import { jsonFormatOf, learnFromWarnings } from './json-format.ts'
 const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 const request = { schema, name: 'draft' }
 const refused: SharedV4Warning = { type: 'unsupported', feature: 'responseFormat' }
-/** Asks as is known by now, and hears these warnings. */
+/** Calls with the format that is known so far, and returns these warnings. */
 const ask = (model: object, ...warnings: readonly unknown[]) => {
   const format = jsonFormatOf(model, request)
   return { format, isNews: learnFromWarnings(model, warnings, format) }
@@ -105,10 +105,10 @@ test('converts the name to what every provider accepts', () => {
 describe('the packages', () => {
   const prompt: LanguageModelV4CallOptions['prompt'] = [{ role: 'user', content: [{ type: 'text', text: 'Where?' }] }]
   /** Calls a model several times. Returns the requests, and whether each call changed the knowledge about the model. */
-  const asked = async (count: number, body: string, modelOf: (url: string) => LanguageModelV4) => {
+  const callModel = async (count: number, body: string, modelOf: (url: string) => LanguageModelV4) => {
     const server = await rawServer({ body })
     const model = modelOf(server.url)
-    const news: boolean[] = []
+    const isNewFormat: boolean[] = []
     for (let call = 0; call < count; call++) {
       const format = jsonFormatOf(model, request)
       const { instructions, ...options } = format
@@ -117,10 +117,10 @@ describe('the packages', () => {
         ...options,
       })
       const { value } = await stream.getReader().read()
-      news.push(learnFromWarnings(model, value?.type === 'stream-start' ? value.warnings : [], format))
+      isNewFormat.push(learnFromWarnings(model, value?.type === 'stream-start' ? value.warnings : [], format))
     }
     await server.close()
-    return { news, bodies: server.asked.map(({ body }) => body) }
+    return { isNewFormat, bodies: server.requests.map(({ body }) => body) }
   }
   const maker = (url: string) => createOpenAICompatible({ name: 'maker', baseURL: url, apiKey: 'sk-key-of-a-test' })
 
@@ -128,14 +128,14 @@ describe('the packages', () => {
     [anthropicProvider, anthropicWire],
     [openaiProvider, openaiWire],
   ])('$name with schemas gives no warning', async (provider, wire) => {
-    const { news, bodies } = await asked(2, wire.text(['{"city":"Ulm"}']), provider.model)
-    expect(news).toEqual([false, false])
+    const { isNewFormat, bodies } = await callModel(2, wire.text(['{"city":"Ulm"}']), provider.model)
+    expect(isNewFormat).toEqual([false, false])
     expect(JSON.stringify(bodies[1])).toContain('"city"')
   })
 
   test('@ai-sdk/openai-compatible without schemas declares it, so no call is lost', async () => {
-    const { news, bodies } = await asked(1, openaiWire.text(['{}']), url => maker(url)('m'))
-    expect(news).toEqual([false])
+    const { isNewFormat, bodies } = await callModel(1, openaiWire.text(['{}']), url => maker(url)('m'))
+    expect(isNewFormat).toEqual([false])
     expect(bodies[0]).toMatchObject({
       response_format: { type: 'json_object' },
       messages: [{ role: 'system', content: expect.stringContaining('"city"') }, { role: 'user' }],
@@ -150,16 +150,16 @@ describe('the packages', () => {
       const doGenerate = (options: LanguageModelV4CallOptions) => model.doGenerate(options)
       return { specificationVersion, provider, modelId, supportedUrls, doStream, doGenerate }
     }
-    const { news, bodies } = await asked(3, openaiWire.text(['{}']), wrapped)
-    expect(news).toEqual([true, false, false])
+    const { isNewFormat, bodies } = await callModel(3, openaiWire.text(['{}']), wrapped)
+    expect(isNewFormat).toEqual([true, false, false])
     expect(bodies.map(body => JSON.stringify(body).includes('city'))).toEqual([true, true, true])
     expect(bodies[2]).toMatchObject({ response_format: { type: 'json_object' } })
   })
 
   test('a text completion model has no JSON support', async () => {
     const text = `data: ${JSON.stringify({ id: 'x', created: 1, model: 'm', choices: [{ index: 0, text: '{}', finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`
-    const { news, bodies } = await asked(3, text, url => maker(url).completionModel('m'))
-    expect(news).toEqual([true, true, false])
+    const { isNewFormat, bodies } = await callModel(3, text, url => maker(url).completionModel('m'))
+    expect(isNewFormat).toEqual([true, true, false])
     expect(bodies[2]?.['prompt']).toContain('"city"')
   })
 })

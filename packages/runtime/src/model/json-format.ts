@@ -73,8 +73,8 @@ export function learnFromWarnings(
 function isFormatIgnored(warning: unknown): boolean {
   const { type, feature, setting } = Object(warning) as { readonly [name: string]: unknown }
   // Older packages use `unsupported-setting`.
-  const what = type === 'unsupported' ? feature : type === 'unsupported-setting' ? setting : undefined
-  return typeof what === 'string' && /^response[ _-]?format\b/i.test(what)
+  const unsupported = type === 'unsupported' ? feature : type === 'unsupported-setting' ? setting : undefined
+  return typeof unsupported === 'string' && /^response[ _-]?format\b/i.test(unsupported)
 }
 
 /** Some providers accept only letters, digits, _ and -. */

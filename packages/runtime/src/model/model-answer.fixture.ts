@@ -15,7 +15,10 @@ const search = providerTool({ name: 'search', id: 'maker.search' })
 const TOOLS = new Map<string, AnyTool>([look, note, search].map(each => [each.name, each]))
 
 /** What an answer of these parts says, and the answer. */
-export async function hear(parts: readonly LanguageModelV4StreamPart[], options: Partial<ModelAnswerOptions> = {}) {
+export async function readAnswer(
+  parts: readonly LanguageModelV4StreamPart[],
+  options: Partial<ModelAnswerOptions> = {},
+) {
   const chunks: Chunk[] = []
   const answer = new ModelAnswer({
     step: 2,

@@ -2,7 +2,7 @@ import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/pr
 import { LogError } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
-import { hear, signed } from './model-answer.fixture.ts'
+import { readAnswer, signed } from './model-answer.fixture.ts'
 import { finish, words } from './model-run.fixture.ts'
 
 describe('text and reasoning', () => {
@@ -14,7 +14,7 @@ describe('text and reasoning', () => {
       ...words('a'),
       ...words('b'),
     ] satisfies LanguageModelV4StreamPart[]
-    const { chunks, answer } = await hear(parts)
+    const { chunks, answer } = await readAnswer(parts)
     expect(chunks).toEqual([
       { type: 'reasoning-start', id: '2.1' },
       { type: 'reasoning-delta', id: '2.1', delta: 'hm' },
@@ -27,11 +27,11 @@ describe('text and reasoning', () => {
       { type: 'text-end', id: '2.3' },
     ])
     expect(answer.text).toBe('ab')
-    expect((await hear(parts)).chunks).toEqual(chunks)
+    expect((await readAnswer(parts)).chunks).toEqual(chunks)
   })
 
   test('keeps provider metadata of every kind of part', async () => {
-    const { chunks } = await hear([
+    const { chunks } = await readAnswer([
       { type: 'reasoning-start', id: 'r', ...signed('1') },
       { type: 'reasoning-delta', id: 'r', delta: '', ...signed('2') },
       { type: 'reasoning-end', id: 'r', ...signed('3') },
@@ -44,7 +44,7 @@ describe('text and reasoning', () => {
   })
 
   test('supports interleaved parts', async () => {
-    const { chunks } = await hear([
+    const { chunks } = await readAnswer([
       { type: 'text-start', id: 'a' },
       { type: 'text-start', id: 'b' },
       { type: 'text-delta', id: 'a', delta: '1' },
@@ -57,7 +57,7 @@ describe('text and reasoning', () => {
   })
 
   test('opens a part for a delta without a start, and ignores an end without one', async () => {
-    const { chunks } = await hear([
+    const { chunks } = await readAnswer([
       { type: 'text-end', id: 'x' },
       { type: 'text-delta', id: 'a', delta: '1' },
       { type: 'text-start', id: 'a' },
@@ -72,7 +72,7 @@ describe('text and reasoning', () => {
   })
 
   test('ends open parts at the end of the answer', async () => {
-    const { types } = await hear([
+    const { types } = await readAnswer([
       { type: 'text-delta', id: 'a', delta: '1' },
       { type: 'reasoning-start', id: 'a' },
       finish(),
@@ -88,7 +88,7 @@ describe('text and reasoning', () => {
         return [{ type: 'data-x', data: delta } satisfies Chunk]
       },
     }
-    const { types, answer } = await hear(
+    const { types, answer } = await readAnswer(
       [{ type: 'reasoning-delta', id: 'r', delta: 'hm' }, ...words('{}'), finish()],
       { sink },
     )
@@ -102,7 +102,7 @@ describe('other content', () => {
   test('sources once each, including citations', async () => {
     const url = { type: 'source', sourceType: 'url', id: 's', url: 'https://example.org', title: 'Mills' } as const
     const document = { type: 'source', sourceType: 'document', id: 'd', mediaType: 'text/plain', title: 'T' } as const
-    const { chunks } = await hear([
+    const { chunks } = await readAnswer([
       { ...url, ...signed('1') },
       { ...document, filename: 'a.txt' },
       { type: 'text-delta', id: 't', delta: 'so' },
@@ -119,7 +119,7 @@ describe('other content', () => {
 
   test('files by bytes, base64 or URL, including those of reasoning', async () => {
     const mediaType = 'image/png'
-    const { chunks } = await hear([
+    const { chunks } = await readAnswer([
       { type: 'file', mediaType, data: { type: 'data', data: new Uint8Array([1, 2, 3]) } },
       { type: 'file', mediaType, data: { type: 'data', data: 'AQID' }, ...signed('1') },
       { type: 'file', mediaType, data: { type: 'url', url: new URL('https://example.org/a.png') } },
@@ -134,7 +134,7 @@ describe('other content', () => {
   })
 
   test('keeps provider-specific content', async () => {
-    const { chunks } = await hear([{ type: 'custom', kind: 'maker.compaction', ...signed('1') }])
+    const { chunks } = await readAnswer([{ type: 'custom', kind: 'maker.compaction', ...signed('1') }])
     expect(chunks).toEqual([
       { type: 'data-provider-content', id: '2.1', data: { kind: 'maker.compaction', ...signed('1') } },
     ])
@@ -147,7 +147,7 @@ describe('other content', () => {
       kind: 'anthropic.message_start',
       providerMetadata: { anthropic: { usage } },
     } as const
-    const cut = await hear([start, ...words('half')])
+    const cut = await readAnswer([start, ...words('half')])
     expect(cut.answer.usage).toEqual({
       inputTokens: 23,
       outputTokens: 1,
@@ -156,15 +156,15 @@ describe('other content', () => {
       cacheWriteTokens: 3,
     })
     expect(cut.types).toEqual(['text-start', 'text-delta', 'text-end'])
-    expect((await hear([start, finish('interrupted')])).answer.usage).toEqual(cut.answer.usage)
-    expect((await hear([start, finish('stop', [23, 9])])).answer.usage).toMatchObject({ outputTokens: 9 })
+    expect((await readAnswer([start, finish('interrupted')])).answer.usage).toEqual(cut.answer.usage)
+    expect((await readAnswer([start, finish('stop', [23, 9])])).answer.usage).toMatchObject({ outputTokens: 9 })
     const bare = { type: 'custom', kind: 'anthropic.message_start' } as const
-    expect((await hear([bare])).answer.usage).toBeUndefined()
+    expect((await readAnswer([bare])).answer.usage).toBeUndefined()
   })
 
   test('drops metadata that the log rejects, with a warning', async () => {
     const write = () => Promise.reject(new LogError('too-large', 'no'))
-    const { answer } = await hear(
+    const { answer } = await readAnswer(
       [
         { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AQID' } },
         { type: 'source', sourceType: 'url', id: 's', url: 'https://example.org' },
@@ -184,7 +184,7 @@ describe('other content', () => {
   })
 
   test('metadata of the answer', async () => {
-    const { chunks } = await hear([
+    const { chunks } = await readAnswer([
       { type: 'response-metadata' },
       { type: 'response-metadata', id: 'x', modelId: 'm', timestamp: new Date(0) },
     ])
@@ -192,7 +192,7 @@ describe('other content', () => {
   })
 
   test('ignores raw parts, pings and unknown parts', async () => {
-    const { chunks, answer } = await hear([
+    const { chunks, answer } = await readAnswer([
       { type: 'raw', rawValue: {} },
       { type: 'ping' },
       { type: 'of-tomorrow' } as never,
@@ -204,7 +204,7 @@ describe('other content', () => {
 
   test('warnings and unsupported features', async () => {
     const warning = { type: 'unsupported', feature: 'seed' } as const
-    const { answer } = await hear([
+    const { answer } = await readAnswer([
       { type: 'stream-start', warnings: [warning] },
       { type: 'tool-approval-request', approvalId: 'a', toolCallId: 'c' },
     ])
@@ -221,7 +221,7 @@ describe('the end', () => {
       inputTokens: { total: 100, noCache: 30, cacheRead: 60, cacheWrite: 10 },
       outputTokens: { total: 20, text: 15, reasoning: 5 },
     }
-    const { answer } = await hear([
+    const { answer } = await readAnswer([
       { type: 'finish', usage, finishReason: { unified: 'stop', raw: 'end_turn' }, ...signed('1') },
     ])
     expect(answer.usage).toEqual({
@@ -236,16 +236,16 @@ describe('the end', () => {
   })
 
   test('omits missing or invalid usage', async () => {
-    expect((await hear([finish('stop', [undefined, 3])])).answer.usage).toEqual({ outputTokens: 3 })
-    expect((await hear([finish('stop', [Number.NaN, -1])])).answer.usage).toBeUndefined()
-    expect((await hear([finish()])).answer.usage).toBeUndefined()
+    expect((await readAnswer([finish('stop', [undefined, 3])])).answer.usage).toEqual({ outputTokens: 3 })
+    expect((await readAnswer([finish('stop', [Number.NaN, -1])])).answer.usage).toBeUndefined()
+    expect((await readAnswer([finish()])).answer.usage).toBeUndefined()
   })
 
   test('all finish reasons', async () => {
     for (const reason of ['stop', 'length', 'content-filter', 'tool-calls', 'other'] as const) {
-      expect((await hear([finish(reason)])).answer.finishReason).toBe(reason)
+      expect((await readAnswer([finish(reason)])).answer.finishReason).toBe(reason)
     }
-    expect((await hear([finish('of-tomorrow' as never)])).answer.finishReason).toBe('other')
+    expect((await readAnswer([finish('of-tomorrow' as never)])).answer.finishReason).toBe('other')
   })
 
   test('law 7: an interrupted answer has no end, and its usage is known', async () => {
@@ -253,17 +253,17 @@ describe('the end', () => {
       ['interrupted', 'provider_stream_cut'],
       ['error', 'provider_error'],
     ] as const) {
-      const { answer } = await hear([...words('half'), finish(reason, [5, 1])])
+      const { answer } = await readAnswer([...words('half'), finish(reason, [5, 1])])
       expect(answer.isWhole).toBe(false)
       expect(answer.failure).toMatchObject({ code, retryable: true })
       expect(answer.usage).toMatchObject({ inputTokens: 5 })
     }
-    expect((await hear(words('half'))).answer).toMatchObject({ isWhole: false, failure: undefined })
+    expect((await readAnswer(words('half'))).answer).toMatchObject({ isWhole: false, failure: undefined })
   })
 
   test('ignores content after an error, except for usage', async () => {
     const error = { type: 'overloaded_error' }
-    const { answer, types } = await hear([
+    const { answer, types } = await readAnswer([
       { type: 'error', error },
       { type: 'error', error: 'another' },
       ...words('more'),
@@ -272,6 +272,8 @@ describe('the end', () => {
     expect(types).toEqual([])
     expect(answer.failure).toBe(error)
     expect(answer.usage).toMatchObject({ inputTokens: 7, outputTokens: 2 })
-    expect((await hear([{ type: 'error', error: undefined }])).answer.failure).toMatchObject({ code: 'provider_error' })
+    expect((await readAnswer([{ type: 'error', error: undefined }])).answer.failure).toMatchObject({
+      code: 'provider_error',
+    })
   })
 })

@@ -3,9 +3,9 @@
 
 import type { LanguageModelV4StreamPart, SharedV4Warning } from '@ai-sdk/provider'
 import type { Chunk, FinishReason, Json, JsonObject, Usage } from '@millrace/protocol'
+import { excerpt } from '@millrace/protocol/internal'
 import { unreadableError } from '../error/classify-provider-error.ts'
 import { ProviderError } from '../error/error.ts'
-import { excerpt } from '../error/excerpt.ts'
 import { isAccepted, logErrorCode } from '../error/log-error.ts'
 import { jsonLength } from '../schema/json.ts'
 import { boundedMetadata, metadataOf, writeWithMetadata } from './provider-metadata.ts'
@@ -49,7 +49,7 @@ export class ModelAnswer<Tool extends AnswerTool = AnswerTool> {
   finishReason: FinishReason | undefined
   providerMetadata: JsonObject | undefined
   /** Raw values of the provider, for debugging. */
-  raw: { readonly [what: string]: Json } = {}
+  raw: { readonly [kind: string]: Json } = {}
   /** The error that the provider reported, if any. The answer must then be discarded. */
   failure: unknown
   /** All text received so far. */
@@ -187,17 +187,17 @@ export class ModelAnswer<Tool extends AnswerTool = AnswerTool> {
   }
 
   async #delta(kind: TextKind, part: StreamPart<'text-delta'> | StreamPart<'reasoning-delta'>): Promise<void> {
-    const given = `${kind}:${part.id}`
-    if (!this.#open.has(given)) this.#open.set(given, { kind, id: this.#nextId() })
-    const { id } = this.#open.get(given) as { id: string }
+    const key = `${kind}:${part.id}`
+    if (!this.#open.has(key)) this.#open.set(key, { kind, id: this.#nextId() })
+    const { id } = this.#open.get(key) as { id: string }
     await this.#write({ type: `${kind}-delta`, id, delta: part.delta, ...metadataOf(part) })
   }
 
   async #end(kind: TextKind, part: { readonly id: string; readonly providerMetadata?: unknown }): Promise<void> {
-    const given = `${kind}:${part.id}`
-    const open = this.#open.get(given)
+    const key = `${kind}:${part.id}`
+    const open = this.#open.get(key)
     if (!open) return
-    this.#open.delete(given)
+    this.#open.delete(key)
     await this.#write({ type: `${kind}-end`, id: open.id, ...metadataOf(part) })
   }
 
@@ -245,9 +245,9 @@ export class ModelAnswer<Tool extends AnswerTool = AnswerTool> {
   }
 
   /** Writes an optional chunk, or a warning if the log does not accept it. */
-  async #writeOptional(chunk: Chunk, what: string): Promise<void> {
+  async #writeOptional(chunk: Chunk, label: string): Promise<void> {
     if (await isAccepted(() => this.#write(chunk))) return
-    this.#warn(`${what} was dropped: it exceeds the size limit of the log`)
+    this.#warn(`${label} was dropped: it exceeds the size limit of the log`)
   }
 
   readonly #write = (chunk: Chunk): PromiseLike<void> => writeWithMetadata(chunk, this.#options.write, this.#warn)
@@ -264,7 +264,7 @@ export class ModelAnswer<Tool extends AnswerTool = AnswerTool> {
     if (unified === 'interrupted') this.failure = streamCutError()
     else if (unified === 'error') this.failure = providerStoppedError()
     else {
-      for (const [given, { kind }] of this.#open) await this.#end(kind, { id: given.slice(kind.length + 1) })
+      for (const [key, { kind }] of this.#open) await this.#end(kind, { id: key.slice(kind.length + 1) })
       await this.#calls.close()
       this.finishReason = finishReasonOf(unified)
     }

@@ -1,15 +1,15 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { memoryStore, type StreamManagerOptions, type Timers } from '@millrace/log'
 import type { Chunk, Entry, View } from '@millrace/protocol'
+import type { Backoff } from '@millrace/protocol/retry'
 import type { RunResult } from '../api/result.ts'
 import type { Run } from '../api/run.ts'
 import { createRuntime, type Runtime } from '../api/runtime.ts'
 import { type AgentDefinition, agent } from '../define/agent.ts'
 import type { AnyTool } from '../define/tool.ts'
 import type { Schema } from '../schema/schema.ts'
-import type { RetryBackoff } from './backoff.ts'
 
-/** One thing that the logger was told. */
+/** One call of the logger. */
 export interface Logged {
   readonly message: string
   readonly fields: Readonly<Record<string, unknown>>
@@ -23,7 +23,7 @@ export type Trial = Partial<
 export interface StageOptions {
   readonly log?: Omit<StreamManagerOptions, 'store' | 'timers'>
   readonly timers?: Timers
-  readonly backoff?: Partial<RetryBackoff>
+  readonly backoff?: Partial<Backoff>
 }
 
 /** A runtime with one agent on a store of its own, its attempts close together. */
@@ -35,7 +35,7 @@ export class Stage {
   constructor(
     model: AgentDefinition<string, [], undefined, undefined>['model'],
     trial: Trial = {},
-    { log = {}, timers, backoff = { first: 1 } }: StageOptions = {},
+    { log = {}, timers, backoff = { firstMs: 1 } }: StageOptions = {},
   ) {
     this.#agent = agent({ name: 'helper', model, ...trial } as AgentDefinition<
       string,

@@ -50,9 +50,9 @@ for (const name of Object.keys(SETTINGS) as (keyof ModelSettings)[]) {
     const { result, entries } = await stage.run()
     expect(result.status).toBe('completed')
     expect(calls[0]?.[name]).toMatchObject(SETTINGS[name] as object)
-    const given = Object.keys(SETTINGS).filter(each => each in (calls[0] ?? {}))
+    const passedSettings = Object.keys(SETTINGS).filter(each => each in (calls[0] ?? {}))
     // The runtime adds its own provider options.
-    expect(new Set(given)).toEqual(new Set([name, 'providerOptions']))
+    expect(new Set(passedSettings)).toEqual(new Set([name, 'providerOptions']))
     expect(chunksOf(entries, 'step-finish')[0]?.warnings).toContainEqual({
       type: 'unsupported',
       feature: name,

@@ -24,12 +24,12 @@ export interface ModelSettings
   > {}
 
 /** Adapts a model to version v4 of the interface. @throws {ValidationError} if its version is not supported. */
-export function asV4(model: unknown, what = 'model'): LanguageModelV4 {
+export function asV4(model: unknown, label = 'model'): LanguageModelV4 {
   const { specificationVersion: version, doStream } = (model ?? {}) as Partial<Model>
   if (typeof doStream === 'function' && version === 'v4') return model as LanguageModelV4
   if (typeof doStream === 'function' && version === 'v3') return fromV3(model as LanguageModelV3)
   throw new ValidationError(
-    `${what}: expected a model of version v4 or v3 of the AI SDK’s interface, found ${describeModel(model)}`,
+    `${label}: expected a model of version v4 or v3 of the AI SDK’s interface, found ${describeModel(model)}`,
   )
 }
 

@@ -26,10 +26,10 @@ describe('law 6: content that is too large for the log does not end the run', ()
     expect(result).toMatchObject({ status: 'completed', text: 'It is warm.' })
     expect(chunksOf(entries, 'tool-input-error')).toMatchObject([{ toolCallId: 'a' }])
     expect(chunksOf(entries, 'tool-output-available')).toMatchObject([{ toolCallId: 'b', output: 3 }])
-    const [called, told] = model.calls[1]?.prompt.slice(1) ?? []
+    const [called, toolResult] = model.calls[1]?.prompt.slice(1) ?? []
     // The large input is not sent back in full.
     expect(JSON.stringify(called).length).toBeLessThan(2000)
-    expect(told?.content).toMatchObject([
+    expect(toolResult?.content).toMatchObject([
       {
         toolCallId: 'a',
         output: { type: 'error-text', value: expect.stringContaining('exceeds the size limit of the log') },
@@ -58,8 +58,8 @@ describe('law 6: content that is too large for the log does not end the run', ()
   test('drops large metadata of a part, with a warning', async () => {
     const providerMetadata = { maker: { signature: 'x'.repeat(10_000) } }
     const start: LanguageModelV4StreamPart = { type: 'reasoning-start', id: 'r', providerMetadata }
-    const said: LanguageModelV4StreamPart = { type: 'reasoning-delta', id: 'r', delta: 'So.', providerMetadata }
-    const model = partsModel([start, said, ...whole])
+    const delta: LanguageModelV4StreamPart = { type: 'reasoning-delta', id: 'r', delta: 'So.', providerMetadata }
+    const model = partsModel([start, delta, ...whole])
     const stage = new Stage(model, {}, { log: { maxEntryBytes: 4096 } })
     const { result, entries } = await stage.run()
     expect(result).toMatchObject({ status: 'completed', text: 'It is warm.' })

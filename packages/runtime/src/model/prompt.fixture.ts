@@ -6,22 +6,22 @@ export function problemsOf(prompt: LanguageModelV4Prompt): string[] {
   const seen = new Set<string>()
   prompt.forEach((message, at) => {
     const before = prompt[at - 1]
-    const say = (problem: string) => problems.push(`${at} (${message.role}): ${problem}`)
+    const addProblem = (problem: string) => problems.push(`${at} (${message.role}): ${problem}`)
     if (message.role === 'system') {
-      if (at > 0) say('not at the beginning')
-      if (!message.content.trim()) say('empty')
+      if (at > 0) addProblem('not at the beginning')
+      if (!message.content.trim()) addProblem('empty')
       return
     }
-    if (message.content.length === 0) say('empty')
+    if (message.content.length === 0) addProblem('empty')
     if (message.role === 'user') {
-      if (before?.role === 'user') say('after a user')
-      for (const part of message.content) if (part.type === 'text' && !part.text.trim()) say('blank text')
+      if (before?.role === 'user') addProblem('after a user')
+      for (const part of message.content) if (part.type === 'text' && !part.text.trim()) addProblem('blank text')
     }
     if (message.role === 'assistant') {
-      if (before?.role !== 'user' && before?.role !== 'tool') say(`after ${before?.role}`)
-      checkReply(message.content, prompt[at + 1], seen, say)
+      if (before?.role !== 'user' && before?.role !== 'tool') addProblem(`after ${before?.role}`)
+      checkReply(message.content, prompt[at + 1], seen, addProblem)
     }
-    if (message.role === 'tool' && before?.role !== 'assistant') say(`after ${before?.role}`)
+    if (message.role === 'tool' && before?.role !== 'assistant') addProblem(`after ${before?.role}`)
   })
   const last = prompt.at(-1)?.role
   if (last !== 'user' && last !== 'tool') problems.push(`ends with ${last}`)
@@ -34,7 +34,7 @@ function checkReply(
   content: Reply,
   next: LanguageModelV4Message | undefined,
   seen: Set<string>,
-  say: (problem: string) => void,
+  addProblem: (problem: string) => void,
 ): void {
   const open = new Set<string>()
   const called = new Set<string>()
@@ -42,23 +42,24 @@ function checkReply(
   for (const part of content) {
     if (part.type === 'text') {
       if (part.text.trim()) hasWords = true
-      else if (!part.providerOptions) say('blank text')
+      else if (!part.providerOptions) addProblem('blank text')
     }
     if (part.type === 'tool-call') {
       hasWords = true
-      if (seen.has(part.toolCallId)) say(`a second call ${part.toolCallId}`)
+      if (seen.has(part.toolCallId)) addProblem(`a second call ${part.toolCallId}`)
       seen.add(part.toolCallId)
-      if (!/^[\w-]{1,64}$/.test(part.toolName)) say(`a tool by the name ${JSON.stringify(part.toolName)}`)
+      if (!/^[\w-]{1,64}$/.test(part.toolName)) addProblem(`a tool by the name ${JSON.stringify(part.toolName)}`)
       if (part.providerExecuted) open.add(part.toolCallId)
       else called.add(part.toolCallId)
     }
-    if (part.type === 'tool-result' && !open.delete(part.toolCallId)) say(`a result without a call ${part.toolCallId}`)
+    if (part.type === 'tool-result' && !open.delete(part.toolCallId))
+      addProblem(`a result without a call ${part.toolCallId}`)
   }
-  if (!hasWords) say('nothing that every provider reads')
-  for (const id of open) say(`a call of the provider’s without a result ${id}`)
+  if (!hasWords) addProblem('nothing that every provider reads')
+  for (const id of open) addProblem(`a call of the provider’s without a result ${id}`)
   for (const part of next?.role === 'tool' ? next.content : []) {
-    if (part.type !== 'tool-result') say(`${part.type} among the results`)
-    else if (!called.delete(part.toolCallId)) say(`a result without a call ${part.toolCallId}`)
+    if (part.type !== 'tool-result') addProblem(`${part.type} among the results`)
+    else if (!called.delete(part.toolCallId)) addProblem(`a result without a call ${part.toolCallId}`)
   }
-  for (const id of called) say(`a call without a result ${id}`)
+  for (const id of called) addProblem(`a call without a result ${id}`)
 }

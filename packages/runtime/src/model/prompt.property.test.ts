@@ -81,17 +81,17 @@ const chunk = fc.oneof(
 function logOf(chunks: readonly { readonly type: string; readonly isEnd?: boolean }[]): Entry[] {
   const entries: Entry[] = []
   let run = 0
-  const say = (chunk: Chunk, lane = 'main') => {
+  const write = (chunk: Chunk, lane = 'main') => {
     const runId = `r${run}`
     const origin = { runId, lane, agentId: runId, agentType: 'x', step: 1 }
     entries.push({ sequence: entries.length + 1, timestamp: entries.length, origin, chunk })
   }
-  say({ type: 'run-started', program: 'agent:x@1' })
+  write({ type: 'run-started', program: 'agent:x@1' })
   for (const { isEnd, ...chunk } of chunks) {
-    say(chunk as Chunk, chunk.type.startsWith('tool-output') ? 'main/tool' : 'main')
+    write(chunk as Chunk, chunk.type.startsWith('tool-output') ? 'main/tool' : 'main')
     if (!isEnd) continue
     run++
-    say({ type: 'run-started', program: 'agent:x@1' })
+    write({ type: 'run-started', program: 'agent:x@1' })
   }
   return entries
 }

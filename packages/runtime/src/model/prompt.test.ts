@@ -129,19 +129,19 @@ describe('a reply', () => {
   })
 
   test('skips a call that was interrupted while its input streamed', () => {
-    const asked = message('user', text('a'))
+    const userMessage = message('user', text('a'))
     for (const part of [
       call({ state: 'input-streaming', output: undefined }),
       call({ state: 'output-error', code: 'interrupted', input: undefined }),
     ]) {
-      expect(rolesOf(promptOf([asked, message('assistant', part)]))).toBe('user')
+      expect(rolesOf(promptOf([userMessage, message('assistant', part)]))).toBe('user')
     }
     const denied = call({ state: 'output-denied', approval: { id: 'a', approved: false, reason: 'never' } })
-    expect(promptOf([asked, message('assistant', denied)]).at(-1)).toMatchObject({
+    expect(promptOf([userMessage, message('assistant', denied)]).at(-1)).toMatchObject({
       content: [{ output: { type: 'execution-denied', reason: 'never' } }],
     })
     const open = call({ state: 'input-available', output: undefined })
-    expect(promptOf([asked, message('assistant', open)]).at(-1)).toMatchObject({
+    expect(promptOf([userMessage, message('assistant', open)]).at(-1)).toMatchObject({
       content: [{ output: { type: 'error-text' } }],
     })
   })
@@ -161,7 +161,7 @@ describe('a reply', () => {
 
   test('sends files by bytes or URL, and names unreadable ones', () => {
     const file = (url: string, more: object = {}) => ({ type: 'file', mediaType: 'image/png', url, ...more })
-    const [said] = promptOf([
+    const [firstMessage] = promptOf([
       message(
         'user',
         file('data:image/png;base64,AQID', { filename: 'a.png' }),
@@ -170,7 +170,7 @@ describe('a reply', () => {
         file('/local/a.png', { filename: 'a.png' }),
       ),
     ])
-    expect(said?.content).toEqual([
+    expect(firstMessage?.content).toEqual([
       { type: 'file', mediaType: 'image/png', filename: 'a.png', data: { type: 'data', data: 'AQID' } },
       { type: 'file', mediaType: 'image/png', data: { type: 'data', data: Buffer.from('a b').toString('base64') } },
       { type: 'file', mediaType: 'image/png', data: { type: 'url', url: new URL('https://example.org/a.png') } },

@@ -6,8 +6,8 @@ import { anthropic, openaiWire, rawServer } from '../test/providers/raw-server.f
 import { EFFORTS, type Reasoning, reasoningOf } from './reasoning.ts'
 
 const modelOf = (provider: string, modelId = 'm') => ({ provider, modelId })
-const features = (provider: string, asked: Reasoning) =>
-  reasoningOf(modelOf(provider), asked).warnings.map(warning => (warning as { feature: string }).feature)
+const features = (provider: string, reasoning: Reasoning) =>
+  reasoningOf(modelOf(provider), reasoning).warnings.map(warning => (warning as { feature: string }).feature)
 
 describe('the effort', () => {
   test('is a standard option of every call', () => {
@@ -49,8 +49,8 @@ describe('token budget and visible thoughts, in the options of each provider', (
     ['alibaba.chat', both, { alibaba: { enableThinking: true, thinkingBudget: 2048 } }],
     ['groq.chat', { includeThoughts: true }, { groq: { reasoningFormat: 'parsed' } }],
     ['groq.chat', { includeThoughts: false }, { groq: { reasoningFormat: 'hidden' } }],
-  ])('%s: %j', (provider, asked, providerOptions) => {
-    expect(reasoningOf(modelOf(provider), asked)).toEqual({ settings: { providerOptions }, warnings: [] })
+  ])('%s: %j', (provider, reasoning, providerOptions) => {
+    expect(reasoningOf(modelOf(provider), reasoning)).toEqual({ settings: { providerOptions }, warnings: [] })
   })
 
   test('passes the options of the provider behind a gateway', () => {
@@ -88,24 +88,24 @@ describe('token budget and visible thoughts, in the options of each provider', (
   })
 
   test('sends effort and token budget to providers that accept both', () => {
-    const asked = { effort: 'low', maxTokens: 2048 }
-    expect(reasoningOf(modelOf('anthropic.messages'), asked)).toMatchObject({
+    const reasoning = { effort: 'low', maxTokens: 2048 }
+    expect(reasoningOf(modelOf('anthropic.messages'), reasoning)).toMatchObject({
       settings: { reasoning: 'low', providerOptions: { anthropic: {} } },
       warnings: [],
     })
     // Google rejects a call with both a level and a budget.
-    expect(reasoningOf(modelOf('google.generative-ai'), asked)).toEqual({
+    expect(reasoningOf(modelOf('google.generative-ai'), reasoning)).toEqual({
       settings: { providerOptions: { google: { thinkingConfig: { thinkingBudget: 2048 } } } },
       warnings: [expect.objectContaining({ feature: 'reasoning.effort' })],
     })
-    expect(reasoningOf(modelOf('openai.responses'), asked)).toEqual({
+    expect(reasoningOf(modelOf('openai.responses'), reasoning)).toEqual({
       settings: { reasoning: 'low' },
       warnings: [expect.objectContaining({ feature: 'reasoning.maxTokens' })],
     })
   })
 
-  test('warns if thoughts are always shown', () => {
-    const shown = (asked: Reasoning) => features('anthropic.messages', asked)
+  test('warns if the provider cannot show or hide thoughts as requested', () => {
+    const shown = (reasoning: Reasoning) => features('anthropic.messages', reasoning)
     expect(shown({ includeThoughts: true, effort: 'high' })).toEqual([])
     expect(shown({ includeThoughts: true, maxTokens: 2048 })).toEqual([])
     expect(shown({ includeThoughts: true })).toEqual(['reasoning.includeThoughts'])
@@ -116,21 +116,21 @@ describe('token budget and visible thoughts, in the options of each provider', (
 })
 
 describe('with existing provider options', () => {
-  const asked = { maxTokens: 2048, includeThoughts: true }
+  const reasoning = { maxTokens: 2048, includeThoughts: true }
   test('keeps existing values and adds the missing ones', () => {
-    const given = { google: { thinkingConfig: { includeThoughts: false }, labels: { a: 'b' } }, other: { c: 1 } }
-    const before = structuredClone(given)
-    const { settings } = reasoningOf(modelOf('google.generative-ai'), asked, given)
+    const existing = { google: { thinkingConfig: { includeThoughts: false }, labels: { a: 'b' } }, other: { c: 1 } }
+    const before = structuredClone(existing)
+    const { settings } = reasoningOf(modelOf('google.generative-ai'), reasoning, existing)
     expect(settings.providerOptions).toEqual({
       google: { thinkingConfig: { thinkingBudget: 2048, includeThoughts: false }, labels: { a: 'b' } },
       other: { c: 1 },
     })
-    expect(given).toEqual(before)
+    expect(existing).toEqual(before)
   })
 
-  test('uses the same provider name', () => {
-    const keysOf = (provider: string, given: SharedV4ProviderOptions) =>
-      Object.entries(reasoningOf(modelOf(provider), asked, given).settings.providerOptions ?? {})
+  test('adds to the provider key that the existing options use', () => {
+    const keysOf = (provider: string, existing: SharedV4ProviderOptions) =>
+      Object.entries(reasoningOf(modelOf(provider), reasoning, existing).settings.providerOptions ?? {})
         .filter(([, options]) => 'thinkingConfig' in options || 'reasoningSummary' in options)
         .map(([key]) => key)
     expect(keysOf('google.vertex.chat', { googleVertex: { labels: {} } })).toEqual(['googleVertex'])
@@ -141,13 +141,13 @@ describe('with existing provider options', () => {
     expect(keysOf('openai.responses', { azure: {} })).toEqual(['openai'])
   })
 
-  test('leaves them unchanged if there is nothing to add', () => {
-    const given = { maker: { a: 1 } }
-    expect(reasoningOf(modelOf('maker.chat'), { effort: 'low' }, given).settings).toEqual({
+  test('leaves the existing options unchanged if there is nothing to add', () => {
+    const existing = { maker: { a: 1 } }
+    expect(reasoningOf(modelOf('maker.chat'), { effort: 'low' }, existing).settings).toEqual({
       reasoning: 'low',
-      providerOptions: given,
+      providerOptions: existing,
     })
-    expect(reasoningOf(modelOf('openai.responses'), {}, given).settings).toEqual({ providerOptions: given })
+    expect(reasoningOf(modelOf('openai.responses'), {}, existing).settings).toEqual({ providerOptions: existing })
     expect(reasoningOf(modelOf('openai.responses'), {})).toEqual({ settings: {}, warnings: [] })
   })
 })
@@ -158,20 +158,24 @@ test.each<[object, string]>([
   [{ maxTokens: 1.5 }, 'reasoning.maxTokens: expected an integer of at least 1, found 1.5'],
   [{ maxTokens: '5' }, 'reasoning.maxTokens: expected an integer of at least 1, found a string'],
   [{ includeThoughts: 'yes' }, 'reasoning.includeThoughts: expected true or false, found a string'],
-])('rejects %j', (asked, problem) => {
-  expect(() => reasoningOf(modelOf('maker.chat'), asked as Reasoning)).toThrow(new ValidationError(problem))
+])('rejects %j', (reasoning, problem) => {
+  expect(() => reasoningOf(modelOf('maker.chat'), reasoning as Reasoning)).toThrow(new ValidationError(problem))
 })
 
 describe('the provider packages', () => {
   const prompt: LanguageModelV4CallOptions['prompt'] = [{ role: 'user', content: [{ type: 'text', text: 'Hello?' }] }]
-  const ask = async (provider: typeof anthropicProvider, body: string, asked: Reasoning) => {
+  const ask = async (provider: typeof anthropicProvider, body: string, reasoning: Reasoning) => {
     const server = await rawServer({ body })
     const model = provider.model(server.url)
-    const { settings, warnings } = reasoningOf(model, asked)
+    const { settings, warnings } = reasoningOf(model, reasoning)
     const { stream } = await model.doStream({ prompt, ...settings })
     const first = await stream.getReader().read()
     await server.close()
-    return { body: server.asked[0]?.body, warnings, said: first.value?.type === 'stream-start' && first.value.warnings }
+    return {
+      body: server.requests[0]?.body,
+      warnings,
+      said: first.value?.type === 'stream-start' && first.value.warnings,
+    }
   }
   const words = anthropic([{ type: 'text', text: '' }, [{ type: 'text_delta', text: 'Hi.' }]])
 

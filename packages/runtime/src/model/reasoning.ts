@@ -143,8 +143,8 @@ export function reasoningOf(
   }
 }
 
-function checkReasoning(asked: Reasoning): Reasoning {
-  const { effort, maxTokens, includeThoughts } = asked
+function checkReasoning(reasoning: Reasoning): Reasoning {
+  const { effort, maxTokens, includeThoughts } = reasoning
   const refuse = (option: keyof Reasoning, expected: string, found: string): never => {
     throw new ValidationError(`reasoning.${option}: expected ${expected}, found ${found}`)
   }

@@ -5,7 +5,7 @@ import { tool } from '../define/tool.ts'
 import { Clock, settled } from '../drive/clock.fixture.ts'
 import { generateAsStream } from './generate-result.ts'
 import { asV4 } from './model.ts'
-import { hear } from './model-answer.fixture.ts'
+import { readAnswer } from './model-answer.fixture.ts'
 import { finish, Stage } from './model-run.fixture.ts'
 import { promptOf, syntheticMessage } from './prompt.ts'
 import { type ScriptedAnswer, type ScriptedPrompt, scriptedModel } from './scripted-model.ts'
@@ -19,7 +19,7 @@ const reply: LanguageModelV4CallOptions['prompt'][number] = {
   content: [{ type: 'text', text: 'a' }],
 }
 
-async function heard(model: LanguageModelV4, options: Partial<LanguageModelV4CallOptions> = {}) {
+async function streamParts(model: LanguageModelV4, options: Partial<LanguageModelV4CallOptions> = {}) {
   const { stream } = await model.doStream({ prompt: [user('Hello?')], ...options })
   const parts: LanguageModelV4StreamPart[] = []
   const reader = stream.getReader()
@@ -32,7 +32,7 @@ test('streams reasoning, text and calls token by token', async () => {
     { reasoning: 'I think.', text: 'Let me  see.\n', calls: [{ name: 'look', input: { a: 'b c' } }] },
   ])
   expect(asV4(model)).toBe(model)
-  expect(await heard(model)).toEqual([
+  expect(await streamParts(model)).toEqual([
     { type: 'stream-start', warnings: [] },
     { type: 'reasoning-start', id: 'reasoning' },
     { type: 'reasoning-delta', id: 'reasoning', delta: 'I' },
@@ -62,26 +62,26 @@ test('streams reasoning, text and calls token by token', async () => {
 
 describe('an array is the answers of one turn', () => {
   const model = scriptedModel([{ text: 'One.' }, { text: 'Two.' }, { text: 'Three.' }])
-  const said = async (...prompt: LanguageModelV4CallOptions['prompt']) => {
-    const parts = await heard(model, { prompt })
+  const answerTo = async (...prompt: LanguageModelV4CallOptions['prompt']) => {
+    const parts = await streamParts(model, { prompt })
     return parts.flatMap(part => (part.type === 'text-delta' ? part.delta : '')).join('')
   }
 
   test('repeats the answer for a repeated call', async () => {
-    expect(await said(user('a'))).toBe('One.')
-    expect(await said(user('a'), reply, user('b'))).toBe('One.')
-    expect(await said(user('a'), reply)).toBe('Two.')
-    expect(await said(user('a'))).toBe('One.')
+    expect(await answerTo(user('a'))).toBe('One.')
+    expect(await answerTo(user('a'), reply, user('b'))).toBe('One.')
+    expect(await answerTo(user('a'), reply)).toBe('Two.')
+    expect(await answerTo(user('a'))).toBe('One.')
   })
 
   test('starts a turn at a user message, not at an added one', async () => {
-    expect(await said(user('a'), reply, reply, user('b'), reply)).toBe('Two.')
-    expect(await said(user('a'), reply, syntheticMessage('Go on.'))).toBe('Two.')
-    expect(await said(user('a'), reply, syntheticMessage('Go on.'), reply, syntheticMessage('It does not fit.'))).toBe(
-      'Three.',
-    )
+    expect(await answerTo(user('a'), reply, reply, user('b'), reply)).toBe('Two.')
+    expect(await answerTo(user('a'), reply, syntheticMessage('Go on.'))).toBe('Two.')
+    expect(
+      await answerTo(user('a'), reply, syntheticMessage('Go on.'), reply, syntheticMessage('It does not fit.')),
+    ).toBe('Three.')
     // There is no message yet.
-    expect(await said(...promptOf([]))).toBe('One.')
+    expect(await answerTo(...promptOf([]))).toBe('One.')
   })
 
   test('repeats the answers in every turn of a session', async () => {
@@ -115,7 +115,7 @@ describe('an array is the answers of one turn', () => {
 
 test('reports the usage and the finish reason of the script', async () => {
   const usage = { input: 10, output: 3, cached: 4, reasoning: 1 }
-  const parts = await heard(scriptedModel([{ text: 'So.', usage, finishReason: 'length' }]))
+  const parts = await streamParts(scriptedModel([{ text: 'So.', usage, finishReason: 'length' }]))
   expect(parts.at(-1)).toMatchObject({
     finishReason: { unified: 'length' },
     usage: { inputTokens: { total: 10, cacheRead: 4 }, outputTokens: { total: 3, reasoning: 1 } },
@@ -124,9 +124,9 @@ test('reports the usage and the finish reason of the script', async () => {
 
 test('appends exact parts after everything else', async () => {
   const source = { type: 'source', sourceType: 'url', id: 's', url: 'https://example.org' } as const
-  const parts = await heard(scriptedModel([{ text: 'So.', parts: [source, finish('length', [1, 1])] }]))
+  const parts = await streamParts(scriptedModel([{ text: 'So.', parts: [source, finish('length', [1, 1])] }]))
   expect(parts.slice(-3)).toEqual([{ type: 'text-end', id: 'text' }, source, finish('length', [1, 1])])
-  expect((await heard(scriptedModel([{ parts: [source] }]))).map(({ type }) => type)).toEqual([
+  expect((await streamParts(scriptedModel([{ parts: [source] }]))).map(({ type }) => type)).toEqual([
     'stream-start',
     'source',
     'finish',
@@ -140,16 +140,16 @@ test('passes the prompt to a function', async () => {
     return { text: `You said ${prompt.lastText}` }
   })
   const prompt = [user('a'), reply, user('b')]
-  const parts = await heard(model, { prompt, providerOptions: { millrace: { key: 'r/a/1' } } })
+  const parts = await streamParts(model, { prompt, providerOptions: { millrace: { key: 'r/a/1' } } })
   expect(seen).toMatchObject([{ answers: 1, turnAnswers: 0, lastText: 'b', key: 'r/a/1', options: { prompt } }])
   expect(parts.flatMap(part => (part.type === 'text-delta' ? part.delta : '')).join('')).toBe('You said b')
-  await heard(model, { prompt: [reply] })
+  await streamParts(model, { prompt: [reply] })
   expect(seen[1]).toMatchObject({ lastText: '', key: '' })
 })
 
 test('reports how many answers it has if one is missing', async () => {
   const model = scriptedModel([{ text: 'One.' }])
-  await expect(heard(model, { prompt: [reply] })).rejects.toThrow(
+  await expect(streamParts(model, { prompt: [reply] })).rejects.toThrow(
     'the script has 1 answers for a turn, but the model was called 2 times: add answers',
   )
 })
@@ -227,7 +227,7 @@ describe('doGenerate', () => {
     const model = scriptedModel([answer])
     const whole = { ...model, doStream: (call: LanguageModelV4CallOptions) => generateAsStream(model, call) }
     for (const each of [model, whole]) {
-      const { answer } = await hear(await heard(each))
+      const { answer } = await readAnswer(await streamParts(each))
       expect(answer).toMatchObject({ text: 'Let me see.', usage: { inputTokens: 10 }, finishReason: 'tool-calls' })
       expect(answer.warnings).toEqual([{ type: 'unsupported', feature: 'seed' }])
     }
@@ -236,13 +236,13 @@ describe('doGenerate', () => {
 
 describe('pieceLength', () => {
   test('splits text without cutting characters', async () => {
-    const parts = await heard(scriptedModel([{ text: '{"a": "𝄞b𝄞"}', pieceLength: 4 }]))
+    const parts = await streamParts(scriptedModel([{ text: '{"a": "𝄞b𝄞"}', pieceLength: 4 }]))
     const pieces = parts.flatMap(part => (part.type === 'text-delta' ? part.delta : []))
     expect(pieces).toEqual(['{"a"', ': "𝄞', 'b𝄞"}'])
   })
 
   test('also splits reasoning and inputs', async () => {
-    const parts = await heard(
+    const parts = await streamParts(
       scriptedModel([{ reasoning: 'abc', calls: [{ name: 'look', input: { a: 1 } }], pieceLength: 2 }]),
     )
     const pieces = parts.flatMap(part => ('delta' in part ? part.delta : []))
@@ -250,7 +250,7 @@ describe('pieceLength', () => {
   })
 
   test.each([0, -1, 1.5, Number.NaN])('rejects %s', async pieceLength => {
-    await expect(heard(scriptedModel([{ text: 'a', pieceLength }]))).rejects.toThrow(
+    await expect(streamParts(scriptedModel([{ text: 'a', pieceLength }]))).rejects.toThrow(
       `pieceLength: expected an integer of at least 1, found ${pieceLength}`,
     )
   })
@@ -262,19 +262,19 @@ describe('paceMs', () => {
     const timers = clock.timers()
     const { stream } = await scriptedModel([{ text: 'one two' }], { paceMs: 100, timers }).doStream({ prompt: [] })
     const reader = stream.getReader()
-    const got: string[] = []
+    const texts: string[] = []
     const reading = (async () => {
-      for (let next = await reader.read(); !next.done; next = await reader.read()) got.push(next.value.type)
+      for (let next = await reader.read(); !next.done; next = await reader.read()) texts.push(next.value.type)
     })()
     await settled()
-    expect(got).toEqual(['stream-start', 'text-start'])
+    expect(texts).toEqual(['stream-start', 'text-start'])
     await clock.advance(99)
-    expect(got).toHaveLength(2)
+    expect(texts).toHaveLength(2)
     await clock.advance(1)
-    expect(got).toHaveLength(3)
+    expect(texts).toHaveLength(3)
     await clock.advance(100)
     await reading
-    expect(got).toEqual(['stream-start', 'text-start', 'text-delta', 'text-delta', 'text-end', 'finish'])
+    expect(texts).toEqual(['stream-start', 'text-start', 'text-delta', 'text-delta', 'text-end', 'finish'])
     expect(clock.alarms.size).toBe(0)
   })
 
@@ -283,14 +283,14 @@ describe('paceMs', () => {
     const timers = clock.timers()
     const controller = new AbortController()
     const model = scriptedModel([{ text: 'one two' }], { paceMs: 100, timers })
-    const reading = heard(model, { abortSignal: controller.signal })
+    const reading = streamParts(model, { abortSignal: controller.signal })
     await settled()
     expect(clock.alarms.size).toBe(1)
     const reason = new Error('stopped')
     controller.abort(reason)
     await expect(reading).rejects.toBe(reason)
     expect(clock.alarms.size).toBe(0)
-    await expect(heard(scriptedModel([{ text: 'one' }]), { abortSignal: controller.signal })).rejects.toBe(reason)
+    await expect(streamParts(scriptedModel([{ text: 'one' }]), { abortSignal: controller.signal })).rejects.toBe(reason)
   })
 
   test('does not produce parts without a reader', async () => {

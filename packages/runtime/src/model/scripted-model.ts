@@ -35,7 +35,9 @@ export interface ScriptedAnswer {
   readonly error?: unknown
 }
 
+/** A tool call of a scripted answer. */
 export interface ScriptedCall {
+  /** Name of the tool. */
   readonly name: string
   readonly input: Json
   readonly id?: string
@@ -59,10 +61,13 @@ export type Script =
   | readonly ScriptedAnswer[]
   | ((prompt: ScriptedPrompt) => ScriptedAnswer | PromiseLike<ScriptedAnswer>)
 
+/** Options of `scriptedModel`. */
 export interface ScriptedOptions {
+  /** Id of the model. @default 'scripted' */
   readonly modelId?: string
   /** Delay before each delta, in ms. @default 0 */
   readonly paceMs?: number
+  /** Clock and timers, for tests. @default systemTimers */
   readonly timers?: Timers
   /** Whether it supports a schema for its answer. @default true */
   readonly supportsStructuredOutputs?: boolean | undefined

@@ -4,7 +4,7 @@ import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type AnyTool, tool } from '../define/tool.ts'
-import { hear, signed } from './model-answer.fixture.ts'
+import { readAnswer, signed } from './model-answer.fixture.ts'
 import { finish } from './model-run.fixture.ts'
 
 const call = (toolCallId: string, toolName: string, input: string, more: object = {}): LanguageModelV4StreamPart => ({
@@ -24,7 +24,7 @@ const result = (toolCallId: string, value: unknown, more: object = {}): Language
 })
 describe('calls', () => {
   test('streams an input and completes the call', async () => {
-    const { chunks, answer } = await hear([
+    const { chunks, answer } = await readAnswer([
       { type: 'tool-input-start', id: 'c', toolName: 'look', ...signed('1') },
       { type: 'tool-input-delta', id: 'c', delta: '{"city":' },
       { type: 'tool-input-delta', id: 'c', delta: '"Ulm"}' },
@@ -57,7 +57,7 @@ describe('calls', () => {
   })
 
   test('supports interleaved inputs', async () => {
-    const { chunks, answer } = await hear([
+    const { chunks, answer } = await readAnswer([
       { type: 'tool-input-start', id: 'a', toolName: 'look' },
       { type: 'tool-input-start', id: 'b', toolName: 'look' },
       { type: 'tool-input-delta', id: 'a', delta: '{"city":"A"}' },
@@ -73,7 +73,7 @@ describe('calls', () => {
   })
 
   test('accepts a call without a start, and ignores deltas without one', async () => {
-    const { types } = await hear([
+    const { types } = await readAnswer([
       { type: 'tool-input-delta', id: 'c', delta: '{' },
       { type: 'tool-input-end', id: 'c' },
       call('c', 'look', '{"city":"Ulm"}', { dynamic: true }),
@@ -82,7 +82,7 @@ describe('calls', () => {
   })
 
   test('logs a raw text input as JSON', async () => {
-    const { chunks } = await hear([
+    const { chunks } = await readAnswer([
       { type: 'tool-input-start', id: 'c', toolName: 'note', inputEncoding: 'text' },
       { type: 'tool-input-delta', id: 'c', delta: 'a "b"\n' },
       { type: 'tool-input-delta', id: 'c', delta: '\ud83d' },
@@ -93,7 +93,7 @@ describe('calls', () => {
     const text = chunks.map(chunk => (chunk.type === 'tool-input-delta' ? chunk.delta : '')).join('')
     expect(JSON.parse(text)).toBe('a "b"\n😀')
     expect(chunks.at(-1)).toMatchObject({ type: 'tool-input-available', input: 'a "b"\n😀' })
-    const empty = await hear([
+    const empty = await readAnswer([
       { type: 'tool-input-start', id: 'c', toolName: 'note', inputEncoding: 'text' },
       { type: 'tool-input-end', id: 'c' },
     ])
@@ -102,24 +102,18 @@ describe('calls', () => {
 
   test('treats an empty input as no arguments', async () => {
     const noArgs = tool({ name: 'now', inputSchema: z.object({}), execute: () => null })
-    const { chunks } = await hear([call('c', 'now', ' ')], { tools: new Map([['now', noArgs as AnyTool]]) })
+    const { chunks } = await readAnswer([call('c', 'now', ' ')], { tools: new Map([['now', noArgs as AnyTool]]) })
     expect(chunks).toMatchObject([{ type: 'tool-input-available', input: {} }])
   })
 
   const REFUSED: readonly (readonly [string, string, string, RegExp, unknown])[] = [
-    ['no JSON', 'look', '{"city":', /^the input is not JSON: /, '{"city":'],
-    ['what does not fit', 'look', '{"city":1}', /^the input does not fit: city: /, { city: 1 }],
-    [
-      'a tool that there is not',
-      'see',
-      '{"a":1}',
-      /^there is no tool see, expected one of look, note, search$/,
-      { a: 1 },
-    ],
+    ['an input that is not JSON', 'look', '{"city":', /^the input is not JSON: /, '{"city":'],
+    ['an input that does not match the schema', 'look', '{"city":1}', /^the input does not fit: city: /, { city: 1 }],
+    ['an unknown tool', 'see', '{"a":1}', /^there is no tool see, expected one of look, note, search$/, { a: 1 }],
   ]
   for (const [name, toolName, input, errorText, partialInput] of REFUSED) {
     test(`reports ${name} to the model and does not run it`, async () => {
-      const { chunks, answer } = await hear([call('c', toolName, input), finish('tool-calls')])
+      const { chunks, answer } = await readAnswer([call('c', toolName, input), finish('tool-calls')])
       expect(chunks).toEqual([
         expect.objectContaining({ type: 'tool-input-start', toolCallId: 'c', toolName, executor: 'server' }),
         {
@@ -135,7 +129,7 @@ describe('calls', () => {
   }
 
   test('reports an incomplete input to the model', async () => {
-    const { chunks, answer } = await hear([
+    const { chunks, answer } = await readAnswer([
       { type: 'tool-input-start', id: 'c', toolName: 'look' },
       { type: 'tool-input-delta', id: 'c', delta: '{"ci' },
       finish('length'),
@@ -150,7 +144,7 @@ describe('calls', () => {
   })
 
   test('separates two calls with the same id', async () => {
-    const { chunks, answer } = await hear([
+    const { chunks, answer } = await readAnswer([
       { type: 'tool-input-start', id: 'c', toolName: 'look' },
       call('c', 'look', '{"city":"A"}'),
       call('c', 'look', '{"city":"B"}'),
@@ -159,15 +153,15 @@ describe('calls', () => {
       call('c', 'look', '{"city":"C"}'),
       finish('tool-calls'),
     ])
-    const made = chunks.filter(({ type }) => type === 'tool-input-available')
-    expect(made).toMatchObject([{ toolCallId: 'c' }, { toolCallId: 'c-2' }, { toolCallId: 'c-3' }])
+    const inputs = chunks.filter(({ type }) => type === 'tool-input-available')
+    expect(inputs).toMatchObject([{ toolCallId: 'c' }, { toolCallId: 'c-2' }, { toolCallId: 'c-3' }])
     expect(chunks.find(({ type }) => type === 'tool-input-delta')).toMatchObject({ toolCallId: 'c-3' })
     expect(answer).toMatchObject({ calls: 3, requestedCalls: { length: 3 } })
   })
 
   test('replaces used, empty and long ids', async () => {
     const taken = new Set(['c', 'c-2'])
-    const { chunks } = await hear(
+    const { chunks } = await readAnswer(
       [
         call('c', 'look', '{"city":"A"}'),
         call('', 'look', '{"city":"B"}'),
@@ -190,9 +184,9 @@ describe('calls', () => {
     const show = tool({ name: 'show', inputSchema: z.object({}), client: true })
     const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => null })
     const tools = new Map<string, AnyTool>([show, look].map(each => [each.name, each]))
-    const given = ['c', 'c', 'c-r1', 'c-2', 'y'.repeat(254)]
+    const ids = ['c', 'c', 'c-r1', 'c-2', 'y'.repeat(254)]
     const idsAt = async (rewinds: number) => {
-      const { answer } = await hear([...given.map(id => call(id, 'show', '{}')), call('d', 'look', '{}')], {
+      const { answer } = await readAnswer([...ids.map(id => call(id, 'show', '{}')), call('d', 'look', '{}')], {
         tools,
         rewinds,
       })
@@ -204,7 +198,7 @@ describe('calls', () => {
 
   test('does not turn a server call into a client call', async () => {
     const show = tool({ name: 'show', inputSchema: z.object({}), client: true })
-    const { chunks, answer } = await hear(
+    const { chunks, answer } = await readAnswer(
       [{ type: 'tool-input-start', id: 'c', toolName: 'other' }, call('c', 'show', '{}'), finish('tool-calls')],
       { tools: new Map([['show', show]]), rewinds: 1 },
     )
@@ -221,7 +215,7 @@ describe('calls', () => {
       if (JSON.stringify(chunk).length > 4000) throw new LogError('too-large', 'no')
       chunks.push(chunk)
     }
-    const { answer } = await hear(
+    const { answer } = await readAnswer(
       [
         call('a', 'look', JSON.stringify({ city: 'x'.repeat(5000) })),
         call('b', 'look', JSON.stringify({ town: 'x'.repeat(5000) })),
@@ -244,7 +238,7 @@ describe('calls', () => {
       ['any', tool({ name: 'any', inputSchema: z.any(), jsonSchema: {}, execute: () => 1 })],
     ])
     const nested = (depth: number) => `${'{"a":'.repeat(depth)}[]${'}'.repeat(depth)}`
-    const { chunks, answer } = await hear(
+    const { chunks, answer } = await readAnswer(
       [call('a', 'any', nested(511)), call('b', 'any', nested(512)), call('c', 'any', nested(100_000))],
       { tools },
     )
@@ -257,13 +251,13 @@ describe('calls', () => {
 
   test('rethrows other errors of the log', async () => {
     const write = () => Promise.reject(new LogError('fenced', 'gone'))
-    await expect(hear([call('a', 'look', '{"city":"A"}')], { write })).rejects.toThrow('gone')
+    await expect(readAnswer([call('a', 'look', '{"city":"A"}')], { write })).rejects.toThrow('gone')
   })
 })
 
 describe('provider tools', () => {
   test('commits results with the answer, and streams preliminary ones', async () => {
-    const { chunks, answer } = await hear([
+    const { chunks, answer } = await readAnswer([
       call('c', 'search', '{"q":"mills"}', { ...ran, ...signed('1') }),
       result('c', ['half'], { preliminary: true }),
       result('c', ['whole'], { providerMetadata: { maker: { item: '2' } } }),
@@ -295,12 +289,12 @@ describe('provider tools', () => {
   })
 
   test('accepts an unknown tool of the provider', async () => {
-    const { chunks } = await hear([call('c', 'mcp_read', '{}', { ...ran, dynamic: true })])
+    const { chunks } = await readAnswer([call('c', 'mcp_read', '{}', { ...ran, dynamic: true })])
     expect(chunks).toMatchObject([{ type: 'tool-input-available', executor: 'provider', dynamic: true }])
   })
 
   test('reports failures as truncated outcomes', async () => {
-    const { answer } = await hear([
+    const { answer } = await readAnswer([
       call('a', 'search', '{}', ran),
       call('b', 'search', '{}', ran),
       call('c', 'search', '{}', ran),
@@ -316,7 +310,7 @@ describe('provider tools', () => {
   })
 
   test('accepts the result of a call in an earlier answer, and drops one without a call', async () => {
-    const { answer } = await hear([result('old', 1), result('none', 2)], { isTaken: id => id === 'old' })
+    const { answer } = await readAnswer([result('old', 1), result('none', 2)], { isTaken: id => id === 'old' })
     expect(answer.facts).toEqual([
       { type: 'tool-output-available', executor: 'provider', toolCallId: 'old', output: 1 },
     ])
@@ -324,7 +318,7 @@ describe('provider tools', () => {
   })
 
   test('rejects an input that is not JSON', async () => {
-    const { answer, types } = await hear([call('c', 'search', '{', ran), finish()])
+    const { answer, types } = await readAnswer([call('c', 'search', '{', ran), finish()])
     expect(types).toEqual(['tool-input-start', 'tool-input-error'])
     expect(answer).toMatchObject({ calls: 0, requestedCalls: { length: 0 } })
   })
@@ -333,7 +327,7 @@ describe('provider tools', () => {
     const write = async (chunk: Chunk) => {
       if (JSON.stringify(chunk).length > 100_000) throw new LogError('too-large', 'no')
     }
-    const { answer } = await hear(
+    const { answer } = await readAnswer(
       [
         call('a', 'search', '{}', ran),
         call('b', 'search', '{}', ran),

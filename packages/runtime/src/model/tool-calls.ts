@@ -2,8 +2,7 @@
 
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { Chunk, Executor, Json, JsonObject } from '@millrace/protocol'
-import { MAX_JSON_DEPTH } from '@millrace/protocol/internal'
-import { excerpt } from '../error/excerpt.ts'
+import { excerpt, MAX_JSON_DEPTH } from '@millrace/protocol/internal'
 import { isAccepted } from '../error/log-error.ts'
 import { deepCopy } from '../schema/deep-copy.ts'
 import { type Schema, validate } from '../schema/schema.ts'

@@ -1,7 +1,7 @@
 import type { LanguageModelV4CustomContent, LanguageModelV4FinishReason, LanguageModelV4Usage } from '@ai-sdk/provider'
 import type { FinishReason, Usage } from '@millrace/protocol'
 
-/** Converts usage to the protocol's fields. Counts that the provider does not report are absent; undefined without any. */
+/** Converts usage to the protocol's fields. Omits counts that the provider does not report. Returns undefined if it reports none. */
 export function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): Usage | undefined {
   const all = {
     inputTokens: inputTokens.total,
@@ -18,7 +18,7 @@ export function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): Us
   return known.length > 0 ? (Object.fromEntries(known) as Usage) : undefined
 }
 
-/** The usage in Anthropic's `message_start`, which is all that is known of an interrupted answer; undefined for other content. */
+/** The usage in Anthropic's `message_start`, the only usage of an interrupted answer. Returns undefined for other content. */
 export function anthropicStartUsage({ kind, providerMetadata }: LanguageModelV4CustomContent): Usage | undefined {
   if (kind !== 'anthropic.message_start') return undefined
   const usage = Object(providerMetadata?.['anthropic']?.['usage']) as { readonly [name: string]: number | undefined }

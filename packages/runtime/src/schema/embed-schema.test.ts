@@ -5,17 +5,17 @@ import { formResponseProblem } from './form-response.ts'
 import { type JsonSchema, jsonSchemaOf } from './schema.ts'
 
 /** Whether a value fits a schema, alone and within another one, that has definitions of the same names. */
-function fits(given: JsonSchema, value: unknown): readonly [alone: boolean, within: boolean] {
-  const own = embedSchema(given, 'own')
+function fits(schema: JsonSchema, value: unknown): readonly [alone: boolean, within: boolean] {
+  const embedded = embedSchema(schema, 'own')
   const other = embedSchema({ $defs: { kid: { type: 'null' } }, $ref: '#/$defs/kid' }, 'other')
   const whole = {
     type: 'object',
-    properties: { own: own.schema, other: { anyOf: [other.schema] } },
+    properties: { own: embedded.schema, other: { anyOf: [other.schema] } },
     required: ['own', 'other'],
-    $defs: { ...own.definitions, ...other.definitions },
+    $defs: { ...embedded.definitions, ...other.definitions },
   }
   return [
-    formResponseProblem(given, value) === undefined,
+    formResponseProblem(schema, value) === undefined,
     formResponseProblem(whole, { own: value, other: null }) === undefined,
   ]
 }

@@ -51,7 +51,7 @@ class ReferenceRewriter {
     if (SUBSCHEMA_LIST_KEYWORDS.has(keyword) && Array.isArray(value)) return value.map(each => this.schema(each))
     if (SUBSCHEMA_KEYWORDS.has(keyword)) return this.schema(value)
     if (!isObject(value) || !(SUBSCHEMA_MAP_KEYWORDS.has(keyword) || keyword === 'patternProperties')) return value
-    return Object.fromEntries(Object.entries(value).map(([key, own]) => [key, this.schema(own)]))
+    return Object.fromEntries(Object.entries(value).map(([key, subschema]) => [key, this.schema(subschema)]))
   }
 
   #reference(target: string): string {

@@ -2,8 +2,8 @@
 // written it. The check runs in the process that receives the response.
 
 import { type OutputUnit, type SchemaDraft, Validator } from '@cfworker/json-schema'
+import { excerpt } from '@millrace/protocol/internal'
 import { ValidationError } from '../error/error.ts'
-import { excerpt } from '../error/excerpt.ts'
 import { checkSchemaSize } from './check-schema-size.ts'
 import { SUBSCHEMA_KEYWORDS, SUBSCHEMA_LIST_KEYWORDS, SUBSCHEMA_MAP_KEYWORDS } from './keywords.ts'
 import { relaxSchema } from './relax-schema.ts'
@@ -26,11 +26,11 @@ const MAX_PROBLEM_LENGTH = 200
 const PROBES = [null, true, 0, '', [], {}]
 
 /** @throws {ValidationError} if no response can be checked with the schema of a form, because then none could be accepted. */
-export function checkFormSchema(schema: unknown, what: string): void {
+export function checkFormSchema(schema: unknown, label: string): void {
   try {
     for (const probe of PROBES) problemsOf(schema, probe)
   } catch (error) {
-    throw new ValidationError(`${what}: expected a JSON Schema that can check responses: ${reasonOf(error)}`)
+    throw new ValidationError(`${label}: expected a JSON Schema that can check responses: ${reasonOf(error)}`)
   }
 }
 
@@ -101,7 +101,10 @@ function copySchema(schema: unknown): unknown {
 function copySchemaMap(schemas: unknown, nameOf = (name: string): string => name): unknown {
   const copies = Object.entries(Object(schemas) as object)
   return Object.fromEntries(
-    copies.map(([name, own]) => [nameOf(name), Array.isArray(own) ? structuredClone(own) : copySchema(own)]),
+    copies.map(([name, subschema]) => [
+      nameOf(name),
+      Array.isArray(subschema) ? structuredClone(subschema) : copySchema(subschema),
+    ]),
   )
 }
 

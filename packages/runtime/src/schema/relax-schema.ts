@@ -105,7 +105,10 @@ class SchemaRelaxer {
 
   #byName(keyword: string, value: unknown): unknown {
     if (!isObject(value)) throw new ValidationError(`${keyword}: expected an object`)
-    const each = ([name, own]: [string, unknown]) => [name, Array.isArray(own) && isFlat(own) ? own : this.schema(own)]
+    const each = ([name, subschema]: [string, unknown]) => [
+      name,
+      Array.isArray(subschema) && isFlat(subschema) ? subschema : this.schema(subschema),
+    ]
     return Object.fromEntries(Object.entries(value).map(each))
   }
 }

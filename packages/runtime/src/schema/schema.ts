@@ -5,8 +5,11 @@ import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/sp
 import { describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
 
+/** A Standard Schema, such as those of zod, valibot and arktype. */
 export type Schema<Input = unknown, Output = Input> = StandardSchemaV1<Input, Output>
+/** The input type of a schema, before any transform. */
 export type InputOf<S extends Schema> = StandardSchemaV1.InferInput<S>
+/** The output type of a schema, after any transform. */
 export type OutputOf<S extends Schema> = StandardSchemaV1.InferOutput<S>
 
 /** A JSON Schema, as plain JSON. */
@@ -50,23 +53,23 @@ function validationOf<S extends Schema>(result: StandardSchemaV1.Result<unknown>
 }
 
 /** @throws {ValidationError} if `schema` is not a Standard Schema. */
-export function checkSchema(schema: unknown, what: string): asserts schema is Schema {
+export function checkSchema(schema: unknown, label: string): asserts schema is Schema {
   const { '~standard': standard } = Object(schema) as { '~standard'?: { validate?: unknown } }
   if (typeof standard?.validate === 'function') return
-  throw new ValidationError(`${what}: expected a Standard Schema, such as one of zod, valibot or arktype`)
+  throw new ValidationError(`${label}: expected a Standard Schema, such as one of zod, valibot or arktype`)
 }
 
 /** The JSON Schema of the input of a schema, or `override`. @throws {ValidationError} if the schema has none. */
-export function jsonSchemaOf(schema: Schema, what: string, override?: JsonSchema): JsonSchema {
-  checkSchema(schema, what)
+export function jsonSchemaOf(schema: Schema, label: string, override?: JsonSchema): JsonSchema {
+  checkSchema(schema, label)
   if (override !== undefined) {
     if (typeof override === 'object' && override !== null && !Array.isArray(override)) return override
-    throw new ValidationError(`${what}: jsonSchema: expected an object, found ${describeType(override)}`)
+    throw new ValidationError(`${label}: jsonSchema: expected an object, found ${describeType(override)}`)
   }
   const { jsonSchema, vendor } = schema['~standard'] as StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>
   if (jsonSchema === undefined) {
     throw new ValidationError(
-      `${what}: the schema of ${vendor} has no JSON Schema, which models need: pass it as jsonSchema`,
+      `${label}: the schema of ${vendor} has no JSON Schema, which models need: pass it as jsonSchema`,
     )
   }
   try {
@@ -74,7 +77,7 @@ export function jsonSchemaOf(schema: Schema, what: string, override?: JsonSchema
     return rest
   } catch (cause) {
     throw new ValidationError(
-      `${what}: cannot convert the schema to the JSON Schema that models need (${(cause as Error).message}): pass it as jsonSchema`,
+      `${label}: cannot convert the schema to the JSON Schema that models need (${(cause as Error).message}): pass it as jsonSchema`,
       { cause },
     )
   }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { lastLineIn, lastLineOf } from './last-line.ts'
 
 const text = (...texts: string[]): Message =>
-  ({ parts: texts.map(said => ({ type: 'text', text: said })) }) as unknown as Message
+  ({ parts: texts.map(content => ({ type: 'text', text: content })) }) as unknown as Message
 
 describe('the last line', () => {
   test.each([
@@ -20,8 +20,8 @@ describe('the last line', () => {
     [`${'語'.repeat(3000)}`, `…${'語'.repeat(159)}`],
     [`${'🙂'.repeat(3000)}x`, `…${'🙂'.repeat(79)}`],
     [`Said.${'\n'.repeat(5000)}`, undefined],
-  ])('of %j is %j', (said, line) => {
-    expect(lastLineOf(said)).toBe(line)
+  ])('of %j is %j', (content, line) => {
+    expect(lastLineOf(content)).toBe(line)
   })
 
   test('comes from the last text part of a message that is not empty', () => {

@@ -55,3 +55,6 @@ export function isTruncated(error: unknown): boolean {
   const cause = error instanceof RunError ? error.cause : error
   return cause instanceof LogError && cause.code === 'truncated'
 }
+
+/** Whether the store could not be reached in time. */
+export const isUnavailable = (error: unknown): boolean => error instanceof LogError && error.code === 'unavailable'

@@ -33,8 +33,8 @@ test('continues from its last position and resolves large values', async () => {
     { type: 'checkpoint-created', checkpointId: 'r/main/c/1+', stepCount: 1 },
   ])
   const { sequence } = writer.cursor
-  await session.refresh()
-  await session.refresh()
+  await session.current()
+  await session.current()
   expect(read).toEqual([sequence])
   expect([session.head, done.outcome]).toEqual([sequence, 'appended'])
   const [message] = await session.history()
@@ -49,23 +49,23 @@ test('continues from its last position and resolves large values', async () => {
 test('tracks its calls incrementally, without searching', async () => {
   const { manager, writer } = await written()
   const session = await Session.open(manager, 's', { writer })
-  const asked = async (...ids: string[]) => {
-    await session.refresh()
+  const knownIds = async (...ids: string[]) => {
+    await session.current()
     const views = vi.spyOn(Fold.prototype, 'view')
     const has = ids.filter(id => session.hasCall(id))
     expect(views).not.toHaveBeenCalled()
     views.mockRestore()
     return has
   }
-  expect(await asked('c', 'd')).toEqual(['c'])
+  expect(await knownIds('c', 'd')).toEqual(['c'])
   await writer.write({ type: 'tool-input-start', toolCallId: 'd', toolName: 't' }).appended
   await writer.write({ type: 'tool-input-delta', toolCallId: 'd', delta: '{}' }).appended
-  expect(await asked('c', 'd')).toEqual(['c', 'd'])
+  expect(await knownIds('c', 'd')).toEqual(['c', 'd'])
   // A discarded id is free again, and can be used by a new call.
   await writer.main.discard({ reason: 'cut off' })
-  expect(await asked('c', 'd')).toEqual(['c'])
+  expect(await knownIds('c', 'd')).toEqual(['c'])
   await writer.write({ type: 'tool-input-start', toolCallId: 'd', toolName: 't' }).appended
-  expect(await asked('c', 'd')).toEqual(['c', 'd'])
+  expect(await knownIds('c', 'd')).toEqual(['c', 'd'])
   const again = await Session.open(manager, 's')
   expect(['c', 'd', 'e'].filter(id => again.hasCall(id))).toEqual(['c', 'd'])
   await manager.close()
@@ -82,13 +82,13 @@ test('throws if a large value is missing', async () => {
 test('tracks open sub-agents incrementally, without searching', async () => {
   const { manager, writer } = await written()
   const lane = writer.lane({ lane: 'main/c' })
-  const who = { agentId: 'child:c', agentType: 'child', toolCallId: 'c' } as const
-  const start = { type: 'subagent-start', lane: 'main/c', ...who } as const
+  const child = { agentId: 'child:c', agentType: 'child', toolCallId: 'c' } as const
+  const start = { type: 'subagent-start', lane: 'main/c', ...child } as const
   const session = await Session.open(manager, 's', { writer })
-  const isAtWork = async (own: Session) => {
-    await own.refresh()
+  const isAtWork = async (reader: Session) => {
+    await reader.current()
     const views = vi.spyOn(Fold.prototype, 'view')
-    const found = [own.hasAgent('r', 'child:c'), own.hasAgent('other', 'child:c'), own.hasAgent('r', 'r')]
+    const found = [reader.hasAgent('r', 'child:c'), reader.hasAgent('other', 'child:c'), reader.hasAgent('r', 'r')]
     expect(views).not.toHaveBeenCalled()
     views.mockRestore()
     return found
@@ -102,12 +102,12 @@ test('tracks open sub-agents incrementally, without searching', async () => {
   expect(await session.activeTime('r', 'child:c', startedAt + 7)).toBe(7)
   expect(await later.activeTime('r', 'child:c', startedAt + 7)).toBe(7)
   await lane.commit([
-    { type: 'subagent-end', ...who, status: 'completed' },
+    { type: 'subagent-end', ...child, status: 'completed' },
     { type: 'tool-output-available', toolCallId: 'c', output: 'done' },
     { type: 'checkpoint-created', checkpointId: 'r/main/c/1+', stepCount: 1 },
   ])
-  for (const own of [session, later, await Session.open(manager, 's', { writer })]) {
-    expect(await isAtWork(own)).toEqual([false, false, false])
+  for (const opened of [session, later, await Session.open(manager, 's', { writer })]) {
+    expect(await isAtWork(opened)).toEqual([false, false, false])
   }
   await manager.close()
 })

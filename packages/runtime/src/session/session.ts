@@ -18,6 +18,7 @@ import {
   type Usage,
   type View,
 } from '@millrace/protocol'
+import { MAIN_LANE } from '@millrace/protocol/internal'
 import { RunError } from '../error/error.ts'
 
 import { largeValue } from './large-value.ts'
@@ -28,12 +29,9 @@ import { withUploads } from './upload.ts'
 /** Stream id of the structured output of a run, or of a sub-agent in it. */
 export const outputStreamId = (runId: string, agentId: string = runId): string => `output:${agentId}`
 
-/** The lane of the root agent of a run. */
-const ROOT_LANE = 'main'
-
 /** Options for one drive of the session. */
 export interface SessionOptions {
-  /** Writes the entries of the run: `refresh` folds what it has appended. */
+  /** Writes the entries of the run: `current` folds what it has appended. */
   readonly writer?: Pick<Writer, 'cursor'>
   /** Called with the new head after entries were folded. */
   readonly onRead?: (head: number) => void
@@ -103,11 +101,12 @@ export class Session {
   }
 
   /**
-   * Folds all entries that the driver's writer has appended so far. This is the only place in the runtime that reads
-   * the driver's own entries back.
+   * The session with all entries that the driver's writer has appended so far. This is the only place in the runtime
+   * that reads the driver's own entries back.
    */
-  refresh(): Promise<void> {
-    return this.#readTo(this.#options.writer?.cursor.sequence ?? 0)
+  async current(): Promise<this> {
+    await this.#readTo(this.#options.writer?.cursor.sequence ?? 0)
+    return this
   }
 
   /** Folds all entries of the log, including those of guests. */
@@ -172,7 +171,7 @@ export class Session {
   }
 
   /** The latest step checkpoint of an agent on its lane; undefined if there is none. */
-  async lastCheckpoint(runId: string, lane: string = ROOT_LANE, agentId: string = runId): Promise<string | undefined> {
+  async lastCheckpoint(runId: string, lane: string = MAIN_LANE, agentId: string = runId): Promise<string | undefined> {
     return (await this.#statsOf(runId)).lastCheckpoint(lane, agentId)
   }
 
@@ -333,15 +332,15 @@ export class Session {
 
   /** The conversation: messages of users and root agents, with large values and outputs as text. */
   async history(): Promise<Message[]> {
-    const own = this.view.messages.filter(({ parent }) => parent === undefined)
+    const topLevelMessages = this.view.messages.filter(({ parent }) => parent === undefined)
     // Most messages need no change, and there may be many.
-    const rest = own.flatMap((message, i) => (this.#isPlain(message) ? [] : [i]))
+    const rest = topLevelMessages.flatMap((message, i) => (this.#isPlain(message) ? [] : [i]))
     await Promise.all(
       rest.map(async i => {
-        own[i] = await this.withLargeValues(own[i] as Message)
+        topLevelMessages[i] = await this.withLargeValues(topLevelMessages[i] as Message)
       }),
     )
-    return own
+    return topLevelMessages
   }
 
   /** Whether a message has neither large values nor an output. */

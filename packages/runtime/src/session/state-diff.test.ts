@@ -18,12 +18,12 @@ const json = fc.letrec<{ value: Json }>(tie => ({
     { depthSize: 'small', withCrossShrink: true },
     fc.constantFrom<Json>(null, true, false, 0, 1, '', 'x'),
     fc.array(tie('value'), { maxLength: 5 }),
-    fc.array(fc.tuple(key, tie('value')), { maxLength: 5 }).map(entries => own(entries)),
+    fc.array(fc.tuple(key, tie('value')), { maxLength: 5 }).map(entries => objectOf(entries)),
   ),
 })).value
 
 /** An object with own keys, as `JSON.parse` creates it. */
-function own(entries: readonly (readonly [string, Json])[]): Json {
+function objectOf(entries: readonly (readonly [string, Json])[]): Json {
   const object = {}
   for (const [name, value] of entries) {
     Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true })

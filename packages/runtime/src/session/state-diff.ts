@@ -24,19 +24,20 @@ function addObjects(operations: Operation[], from: JsonObject, to: JsonObject, p
     if (!Object.hasOwn(to, key)) operations.push({ op: 'remove', path: `${path}/${escaped(key)}` })
   }
   for (const [key, value] of Object.entries(to)) {
-    const place = `${path}/${escaped(key)}`
-    if (Object.hasOwn(from, key)) addDiff(operations, from[key] as Json, value, place)
-    else operations.push({ op: 'add', path: place, value })
+    const childPath = `${path}/${escaped(key)}`
+    if (Object.hasOwn(from, key)) addDiff(operations, from[key] as Json, value, childPath)
+    else operations.push({ op: 'add', path: childPath, value })
   }
 }
 
-/** What is alike at both ends stays; between them each item becomes the other, and what is left is added or taken away. */
+/** Equal items at both ends stay. Between them, items are replaced pairwise, and the rest is added or removed. */
 function addArrays(operations: Operation[], from: readonly Json[], to: readonly Json[], path: string): void {
   let start = 0
-  const most = Math.min(from.length, to.length)
-  while (start < most && isSame(from[start] as Json, to[start] as Json)) start++
+  const commonLength = Math.min(from.length, to.length)
+  while (start < commonLength && isSame(from[start] as Json, to[start] as Json)) start++
   let end = 0
-  while (end < most - start && isSame(from[from.length - 1 - end] as Json, to[to.length - 1 - end] as Json)) end++
+  while (end < commonLength - start && isSame(from[from.length - 1 - end] as Json, to[to.length - 1 - end] as Json))
+    end++
   const old = from.slice(start, from.length - end)
   const now = to.slice(start, to.length - end)
   const both = Math.min(old.length, now.length)

@@ -170,7 +170,7 @@ test('oversized-tool-state-typed: reports a state that is too large to the model
   const { result, view, logged } = await play(filler, { log: { maxEntryBytes: 4096 } })
   expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
   expect(callsOf(result.message)).toMatchObject([
-    { ...refused, errorText: 'the state change exceeds the size limit of the log' },
+    { ...refused, errorText: 'the state change exceeds the size limit of the log: change less, or store a reference' },
     { state: 'output-available', output: { text: '' } },
   ])
   expect(view.state).toEqual({ text: 'small' })
@@ -212,7 +212,7 @@ test('a change with more operations than function arguments fails its call, not 
   const { result, view } = await play(caller([turn], calls('turn', 1), { initialState: { list } }).agent)
   expect(result.status).toBe('completed')
   expect(callsOf(result.message)).toMatchObject([
-    { ...refused, errorText: 'the state change exceeds the size limit of the log' },
+    { ...refused, errorText: 'the state change exceeds the size limit of the log: change less, or store a reference' },
   ])
   expect(view.state).toEqual({ list })
 })

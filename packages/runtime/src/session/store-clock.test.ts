@@ -16,11 +16,11 @@ function setUp() {
   const stay = tool({ name: 'stay', inputSchema: input, execute: () => second.opened })
   const tools = [pay, work, stay]
   const calls = tools.map(({ name }) => ({ name, input: {}, id: name }))
-  const own = agent({ name: 'own', tools, model: scriptedModel([{ calls }, { text: 'Done.' }]) })
+  const testAgent = agent({ name: 'own', tools, model: scriptedModel([{ calls }, { text: 'Done.' }]) })
   const stage = new VirtualCluster()
-  const { runtime, connection: wire, timers } = stage.process(() => [own])
+  const { runtime, connection: wire, timers } = stage.process(() => [testAgent])
   const start = async () => {
-    await runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
+    await runtime.start({ session: 's', runId: 'r', agent: testAgent, input: 'Go.' })
     const { timestamp } = await stage.seen('s', ({ chunk }) => chunk.type === 'tool-approval-request')
     return timestamp + TIMEOUT
   }
@@ -29,10 +29,10 @@ function setUp() {
 }
 
 /** Fails if the store is called too often. */
-function bounded(wire: ReturnType<typeof setUp>['wire'], most: number): void {
-  const until = wire.calls + most
+function bounded(wire: ReturnType<typeof setUp>['wire'], max: number): void {
+  const until = wire.calls + max
   wire.before = () => {
-    if (wire.calls > until) throw new Error(`more than ${most} calls of the store`)
+    if (wire.calls > until) throw new Error(`more than ${max} calls of the store`)
   }
 }
 

@@ -131,9 +131,12 @@ export class AgentSpan implements AgentTelemetry {
     return call
   }
 
-  agent(own: TracedProgram, agentId: string, call: Pick<ToolCallTelemetry, 'context'>): AgentSpan {
-    const place = { ...this.#place, context: call.context, agentId, agentType: own.name }
-    return this.#begin(place, { heading: programHeading(own.program), agent: own.kind === 'agent' ? own : undefined })
+  agent(program: TracedProgram, agentId: string, call: Pick<ToolCallTelemetry, 'context'>): AgentSpan {
+    const place = { ...this.#place, context: call.context, agentId, agentType: program.name }
+    return this.#begin(place, {
+      heading: programHeading(program.program),
+      agent: program.kind === 'agent' ? program : undefined,
+    })
   }
 
   node({ node, step, attempt }: NodeSpanOptions): AgentSpan {
@@ -218,12 +221,12 @@ export function programHeading(program: string, attributes: Attributes = {}, lin
   const at = rest.lastIndexOf('@')
   const name = rest.slice(0, at)
   const operation = kind === 'workflow' ? 'invoke_workflow' : 'invoke_agent'
-  const own =
+  const programAttributes =
     kind === 'workflow' ? { [attribute.workflowName]: name } : { [attribute.agentVersion]: rest.slice(at + 1) }
   return {
     name: `${operation} ${name}`,
     operation,
-    attributes: { [attribute.operation]: operation, ...own, [attribute.program]: program, ...attributes },
+    attributes: { [attribute.operation]: operation, ...programAttributes, [attribute.program]: program, ...attributes },
     about: {},
     ...(links && { links }),
   }

@@ -10,13 +10,13 @@ import type { TelemetryOptions } from './telemetry-options.ts'
 const model = scriptedModel([])
 const helper = agent({ name: 'helper', model })
 
-/** All that telemetry is asked for, some of it twice; gives what it told the logger of. */
+/** Uses all of telemetry, some of it twice. Returns the logged warnings. */
 function exercise(options: TelemetryOptions): string[] {
   const collected: string[] = []
   const take: Logger['warn'] = (_, { what }) => void collected.push(String(what))
   const telemetry = new Telemetry(options, { warn: take, error: take })
   for (let run = 1; run <= 2; run++) {
-    telemetry.asked('r')
+    telemetry.onRequest('r')
     const { work, end } = driveOf(telemetry, helper, { isTakeover: true })
     const call = work.modelCall({ model, options: { prompt: [] }, step: 1, attempt: 1 })
     expect(call.within(() => 'called')).toBe('called')
@@ -52,8 +52,8 @@ function throwing(method: string): TelemetryOptions {
         const value = Reflect.get(inner, key)
         if (typeof value !== 'function') return value
         return (...args: unknown[]) => {
-          const given: unknown = value.apply(inner, args)
-          return typeof given === 'object' && given !== null && given !== inner ? wrap(given) : given
+          const returned: unknown = value.apply(inner, args)
+          return typeof returned === 'object' && returned !== null && returned !== inner ? wrap(returned) : returned
         }
       },
     })
@@ -106,8 +106,8 @@ test.each<[string, () => unknown]>([
 
 test('ignores attributes() that returns no object', () => {
   const { tracerProvider } = collector()
-  for (const own of [undefined, null, 'text', 7]) {
-    expect(exercise({ tracerProvider, attributes: () => own as unknown as Attributes })).toEqual([])
+  for (const attributes of [undefined, null, 'text', 7]) {
+    expect(exercise({ tracerProvider, attributes: () => attributes as unknown as Attributes })).toEqual([])
   }
 })
 

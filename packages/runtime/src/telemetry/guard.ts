@@ -10,18 +10,21 @@ export class Guard {
   }
 
   /** The result of an action; undefined if it throws. */
-  attempt<T>(what: string, action: () => T): T | undefined {
+  attempt<T>(operation: string, action: () => T): T | undefined {
     try {
       return action()
     } catch (error) {
-      this.warnOnce(what, error)
+      this.warnOnce(operation, error)
       return undefined
     }
   }
 
-  warnOnce(what: string, cause: unknown): void {
-    if (this.#warned.has(what)) return
-    this.#warned.add(what)
-    this.#logger.warn('telemetry failed: runs continue, and this kind of failure is logged once', { what, cause })
+  warnOnce(operation: string, cause: unknown): void {
+    if (this.#warned.has(operation)) return
+    this.#warned.add(operation)
+    this.#logger.warn('telemetry failed: runs continue, and this kind of failure is logged once', {
+      what: operation,
+      cause,
+    })
   }
 }

@@ -34,14 +34,14 @@ export class Instruments {
     return this.#instruments.histograms !== undefined
   }
 
-  record(what: keyof typeof histogram, value: number, attributes: Attributes): void {
+  record(metric: keyof typeof histogram, value: number, attributes: Attributes): void {
     if (!this.isActive) return
-    this.#guard.attempt('record', () => this.#instruments?.histograms?.get(what)?.record(value, attributes))
+    this.#guard.attempt('record', () => this.#instruments?.histograms?.get(metric)?.record(value, attributes))
   }
 
-  count(what: keyof typeof counter, attributes: Attributes): void {
+  count(metric: keyof typeof counter, attributes: Attributes): void {
     if (!this.isActive) return
-    this.#guard.attempt('add', () => this.#instruments?.counters?.get(what)?.add(1, attributes))
+    this.#guard.attempt('add', () => this.#instruments?.counters?.get(metric)?.add(1, attributes))
   }
 
   #create(provider: MeterProvider): MeterInstruments {
@@ -49,14 +49,14 @@ export class Instruments {
     if (!meter || meter === createNoopMeter()) return { provider, histograms: undefined, counters: undefined }
     const histograms = new Map<string, Histogram>()
     const counters = new Map<string, Counter>()
-    for (const [what, [name, unit, buckets, description]] of Object.entries(histogram)) {
+    for (const [metric, [name, unit, buckets, description]] of Object.entries(histogram)) {
       const options = { unit, description, advice: { explicitBucketBoundaries: [...buckets] } }
       const instrument = this.#guard.attempt('createHistogram', () => meter.createHistogram(name, options))
-      if (instrument) histograms.set(what, instrument)
+      if (instrument) histograms.set(metric, instrument)
     }
-    for (const [what, [name, unit, description]] of Object.entries(counter)) {
+    for (const [metric, [name, unit, description]] of Object.entries(counter)) {
       const instrument = this.#guard.attempt('createCounter', () => meter.createCounter(name, { unit, description }))
-      if (instrument) counters.set(what, instrument)
+      if (instrument) counters.set(metric, instrument)
     }
     return { provider, histograms, counters }
   }

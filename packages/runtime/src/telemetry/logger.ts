@@ -2,7 +2,9 @@ import { inspect } from 'node:util'
 
 /** Receives the causes and stacks of errors. Replies to clients and models never contain them. */
 export interface Logger {
+  /** Logs a problem that the runtime handles. `fields.cause` is the error, if there is one. */
   warn(message: string, fields: Readonly<Record<string, unknown>>): void
+  /** Logs a failure. `fields.cause` is the error, if there is one. */
   error(message: string, fields: Readonly<Record<string, unknown>>): void
 }
 

@@ -40,10 +40,10 @@ function latestMessages(messages: readonly ContentMessage[]): TruncatedJson {
       isTruncated = true
       break
     }
-    const own = truncateJson(parts, left)
-    left -= own.json.length
-    isTruncated ||= own.isTruncated
-    kept.unshift(`{"role":${JSON.stringify(role)},"parts":${own.json}}`)
+    const truncatedParts = truncateJson(parts, left)
+    left -= truncatedParts.json.length
+    isTruncated ||= truncatedParts.isTruncated
+    kept.unshift(`{"role":${JSON.stringify(role)},"parts":${truncatedParts.json}}`)
   }
   return { json: `[${kept.join(',')}]`, isTruncated }
 }

@@ -1,4 +1,4 @@
-// Whole runs, told to the real SDK of OpenTelemetry.
+// Whole runs, recorded by the SDK of OpenTelemetry.
 
 import { APICallError } from '@ai-sdk/provider'
 import { memoryStore } from '@millrace/log'

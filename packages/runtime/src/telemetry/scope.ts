@@ -95,14 +95,14 @@ export class Scope {
 
   /** The attributes of the application's callback. */
   #own(about: SpanDescription): Attributes {
-    const own: unknown = this.guard.attempt('attributes', () => this.#attributes?.(about))
-    if (typeof own !== 'object' || own === null) return {}
-    if (!(own instanceof Promise)) return own as Attributes
+    const attributes: unknown = this.guard.attempt('attributes', () => this.#attributes?.(about))
+    if (typeof attributes !== 'object' || attributes === null) return {}
+    if (!(attributes instanceof Promise)) return attributes as Attributes
     this.guard.warnOnce(
       'attributes',
       new TypeError('telemetry.attributes: expected an object, found a promise: return the attributes synchronously'),
     )
-    own.catch(error => this.guard.warnOnce('attributes', error))
+    attributes.catch(error => this.guard.warnOnce('attributes', error))
     return {}
   }
 }

@@ -80,8 +80,8 @@ export const histogram = {
 
 export const counter = {
   runs: ['millrace.runs', '{run}', 'Runs that have ended, by their status.'],
-  pauses: ['millrace.pauses', '{pause}', 'Times that a run began to wait for people, clients or others.'],
-  takeovers: ['millrace.takeovers', '{takeover}', 'Runs that were taken over from a process that had let them go.'],
+  pauses: ['millrace.pauses', '{pause}', 'Times that a run paused to wait for an answer.'],
+  takeovers: ['millrace.takeovers', '{takeover}', 'Runs that a process took over from another one.'],
 } as const satisfies Record<string, readonly [name: string, unit: string, description: string]>
 
 /** Provider names of the conventions by those of the AI SDK. */

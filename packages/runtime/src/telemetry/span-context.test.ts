@@ -1,4 +1,4 @@
-// Code that runs for a run begins spans of its own: each stands under what it runs for.
+// Spans that user code starts in a run are children of the span that the code runs for.
 
 import { trace } from '@opentelemetry/api'
 import { expect, test } from 'vitest'
@@ -10,7 +10,7 @@ import { type ScriptedAnswer, scriptedModel } from '../model/scripted-model.ts'
 import { collector, followContexts, register, treeOf } from './collector.fixture.ts'
 
 /** A span of the application's own, after something was awaited. */
-async function own(name: string): Promise<string> {
+async function spanInContext(name: string): Promise<string> {
   await new Promise(resolve => setImmediate(resolve))
   trace.getTracer('app').startSpan(name).end()
   return name
@@ -22,7 +22,7 @@ function instrumented(answers: readonly ScriptedAnswer[]): ReturnType<typeof scr
   return {
     ...inner,
     async doStream(options) {
-      await own('POST /v1/messages')
+      await spanInContext('POST /v1/messages')
       return inner.doStream(options)
     },
   }
@@ -36,15 +36,15 @@ test('nests spans of models, tools, agents and sub-agents, and those of their co
     name: 'fetching',
     inputSchema: z.object({}),
     async *execute() {
-      await own('before the yield')
+      await spanInContext('before the yield')
       yield 1
-      await own('after the yield')
+      await spanInContext('after the yield')
     },
   })
   const child = agent({
     name: 'child',
     model: instrumented([{ text: 'I helped.' }]),
-    instructions: () => own('SELECT for the child'),
+    instructions: () => spanInContext('SELECT for the child'),
   })
   const calls = [
     { name: 'fetching', input: {} },
@@ -55,29 +55,29 @@ test('nests spans of models, tools, agents and sub-agents, and those of their co
     model: instrumented([{ calls }, { text: 'Done.' }]),
     tools: [fetching],
     subAgents: [child],
-    instructions: () => own('SELECT'),
+    instructions: () => spanInContext('SELECT'),
   })
   const runtime = testRuntime({
     agents: [reader],
     async resolveContext() {
-      await own('SELECT context')
+      await spanInContext('SELECT context')
       return {}
     },
   })
   await (await runtime.start({ agent: reader, input: 'go' })).result()
   await runtime.close()
-  const asked = { 'chat scripted': { 'POST /v1/messages': {} } }
+  const expectedTree = { 'chat scripted': { 'POST /v1/messages': {} } }
   expect(treeOf(collected.spans())).toEqual({
     'invoke_agent reader': {
       'SELECT context': {},
       SELECT: {},
       'step 1': {
-        ...asked,
+        ...expectedTree,
         'execute_tool fetching': { 'before the yield': {}, 'after the yield': {} },
-        'execute_tool child': { 'invoke_agent child': { 'SELECT for the child': {}, 'step 1': asked } },
+        'execute_tool child': { 'invoke_agent child': { 'SELECT for the child': {}, 'step 1': expectedTree } },
       },
       'SELECT (2)': {},
-      'step 2': asked,
+      'step 2': expectedTree,
     },
   })
 })

@@ -27,8 +27,8 @@ import {
 import { errorTypeOf } from './span-error.ts'
 import { Telemetry } from './telemetry.ts'
 
-const watched = (collected: Collector, own: Agent, options: Partial<RuntimeOptions> = {}) =>
-  startRun(own, { telemetry: collected, ...options })
+const watched = (collected: Collector, testAgent: Agent, options: Partial<RuntimeOptions> = {}) =>
+  startRun(testAgent, { telemetry: collected, ...options })
 
 /** Measured calls: the tool, its error and the count. */
 async function measuredBy(collected: Collector): Promise<[unknown, unknown, number][]> {
@@ -36,8 +36,8 @@ async function measuredBy(collected: Collector): Promise<[unknown, unknown, numb
   return points.map(({ attributes, count }) => [attributes['gen_ai.tool.name'], attributes['error.type'], count])
 }
 
-/** A parent that lets a child pay, which has to be approved, and does something else beside it. */
-function family(beside: AnyTool): Agent {
+/** A parent with two parallel calls: a child whose payment needs approval, and another tool. */
+function family(siblingTool: AnyTool): Agent {
   const pay = counted('pay', true)
   const payer = scripted('payer', [{ calls: [call('pay', 'p1', { n: 1 })] }, { text: 'Paid.' }], { tools: [pay.tool] })
   const middle = scripted('middle', [{ calls: [subAgentCall('payer', 'm1')] }, { text: 'So it is.' }], {
@@ -45,10 +45,10 @@ function family(beside: AnyTool): Agent {
   })
   const parent = scripted(
     'parent',
-    [{ calls: [subAgentCall('middle', 'c1'), call(beside.name, 'c2', { n: 1 })] }, { text: 'Done.' }],
+    [{ calls: [subAgentCall('middle', 'c1'), call(siblingTool.name, 'c2', { n: 1 })] }, { text: 'Done.' }],
     {
       subAgents: [middle.agent],
-      tools: [beside],
+      tools: [siblingTool],
     },
   )
   return parent.agent
@@ -73,13 +73,13 @@ test('records the committed error if the log rejects the output of a tool', asyn
   ]
   const child = scripted('child', [{ text: large }])
   const calls = [...tools.map(({ name }) => call(name, name)), subAgentCall('child', 'child')]
-  const own = scripted('own', [{ calls }, { text: 'Done.' }], {
+  const scriptedAgent = scripted('own', [{ calls }, { text: 'Done.' }], {
     tools,
     subAgents: [child.agent],
     stateSchema: z.object({ n: z.number() }),
     initialState: { n: 1 },
   })
-  const { runtime, run } = await watched(collected, own.agent, { log: { maxBlobBytes: 200_000 } })
+  const { runtime, run } = await watched(collected, scriptedAgent.agent, { log: { maxBlobBytes: 200_000 } })
   expect((await run.result()).status).toBe('completed')
   const committed = Object.values(await callsIn(runtime)).map(({ toolName, code }: ToolPart) => [toolName, code])
   await runtime.close()
@@ -128,7 +128,7 @@ test('starts no second span for a waiting sub-agent, and measures it once when i
   const opened = gate()
   const slow = tool({ name: 'slow', inputSchema: z.object({}), execute: () => opened.opened })
   const { runtime, run } = await watched(collected, family(slow))
-  // The others wait by now, and are looked at again when this one is done.
+  // The others wait, and are checked again when this one is done.
   await until(run, 'tool-approval-request')
   opened.open()
   expect(await run.result()).toMatchObject({ status: 'paused' })
@@ -215,7 +215,7 @@ test('links a continued run to its previous span, under the span of the request'
   register(collected)
   const telemetry = new Telemetry({}, quiet)
   trace.getTracer('app').startActiveSpan('POST /runs', request => {
-    telemetry.asked('r')
+    telemetry.onRequest('r')
     request.end()
   })
   driveOf(telemetry, echo).end({ status: 'paused' })
@@ -235,19 +235,21 @@ test('parents only the answered run, not later runs of the session', async () =>
   const collected = collector()
   const store = memoryStore()
   const pay = counted('pay', true)
-  const own = scripted('own', [{ calls: [call('pay', 'c1', { n: 1 })] }, { text: 'Done.' }], { tools: [pay.tool] })
+  const scriptedAgent = scripted('own', [{ calls: [call('pay', 'c1', { n: 1 })] }, { text: 'Done.' }], {
+    tools: [pay.tool],
+  })
   // One process drives the run. Another accepts the answer and drives other runs.
-  const driver = testRuntime({ store, agents: [own.agent] })
-  const desk = testRuntime({ store, agents: [echo], telemetry: collected })
-  const run = await driver.start({ agent: own.agent, input: 'go', session: 's', runId: 'r' })
+  const driver = testRuntime({ store, agents: [scriptedAgent.agent] })
+  const otherRuntime = testRuntime({ store, agents: [echo], telemetry: collected })
+  const run = await driver.start({ agent: scriptedAgent.agent, input: 'go', session: 's', runId: 'r' })
   expect(await run.result()).toMatchObject({ status: 'paused' })
   await collected.tracerProvider
     .getTracer('app')
-    .startActiveSpan('POST /answers', span => approve(desk, 'c1').finally(() => span.end()))
+    .startActiveSpan('POST /answers', span => approve(otherRuntime, 'c1').finally(() => span.end()))
   expect(await run.result()).toMatchObject({ status: 'completed' })
   const later = await driver.start({ agent: echo.program, input: 'something else', session: 's' })
   expect(await later.result()).toMatchObject({ status: 'completed' })
-  await desk.close()
+  await otherRuntime.close()
   expect(treeOf(collected.spans())).toEqual({
     'POST /answers': {},
     'invoke_agent echo': { 'step 1': chat },
@@ -267,7 +269,7 @@ test('records a known error code, and _OTHER for any other', async () => {
     },
   })
   const calls = [call('careless', 'c1')]
-  const own = agent({
+  const testAgent = agent({
     name: 'own',
     tools: [careless],
     maxRetries: 0,
@@ -276,7 +278,7 @@ test('records a known error code, and _OTHER for any other', async () => {
       throw new MillraceError(code, 'secret')
     }),
   }) as Agent
-  const { runtime, run } = await watched(collected, own)
+  const { runtime, run } = await watched(collected, testAgent)
   expect(await run.result()).toMatchObject({ status: 'failed' })
   // The log has it as it is.
   expect((await callsIn(runtime))['c1']).toMatchObject({ code })

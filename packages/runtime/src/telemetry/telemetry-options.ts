@@ -17,6 +17,7 @@ export interface SpanDescription {
   readonly toolCallId?: string
 }
 
+/** Options of the telemetry. */
 export interface TelemetryOptions {
   /** Receives spans. @default the globally registered provider */
   readonly tracerProvider?: TracerProvider

@@ -146,12 +146,12 @@ test('records metrics with the names, units and buckets of the conventions', asy
   drive.end({ status: 'failed', code: 'provider_overloaded', ms: 1500 })
   driveOf(new Telemetry(collected, quiet), helper).end({ status: 'paused' })
   const measures = await collected.measures()
-  const asked = {
+  const requestAttributes = {
     'gen_ai.operation.name': 'chat',
     'gen_ai.provider.name': 'millrace',
     'gen_ai.request.model': 'scripted',
   }
-  const labels = { ...asked, 'gen_ai.response.model': 'scripted-2' }
+  const labels = { ...requestAttributes, 'gen_ai.response.model': 'scripted-2' }
   expect(measures['gen_ai.client.token.usage']).toMatchObject({
     unit: '{token}',
     points: [
@@ -163,7 +163,7 @@ test('records metrics with the names, units and buckets of the conventions', asy
     unit: 's',
     points: [
       { attributes: labels, count: 1 },
-      { attributes: { ...asked, 'error.type': 'provider_overloaded' }, count: 1 },
+      { attributes: { ...requestAttributes, 'error.type': 'provider_overloaded' }, count: 1 },
     ],
   })
   const seconds = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
@@ -171,7 +171,7 @@ test('records metrics with the names, units and buckets of the conventions', asy
   // The model that answered is known only once it has begun to.
   expect(measures['gen_ai.client.operation.time_to_first_chunk']).toMatchObject({
     unit: 's',
-    points: [{ attributes: asked, count: 1, buckets: seconds }],
+    points: [{ attributes: requestAttributes, count: 1, buckets: seconds }],
   })
   expect(measures['gen_ai.client.operation.time_per_output_chunk']).toMatchObject({
     unit: 's',
@@ -198,9 +198,9 @@ test('nests steps, calls, tools and agents', () => {
   const drive = driveOf(new Telemetry(collected, quiet), helper)
   speak(drive.work)
   const tool = drive.work.toolCall({ call, tool: look, step: 1 })
-  const own = drive.work.agent(child, 'child:c1', tool)
-  speak(own)
-  own.end('completed')
+  const childTelemetry = drive.work.agent(child, 'child:c1', tool)
+  speak(childTelemetry)
+  childTelemetry.end('completed')
   tool.settle(gave('seen'))
   speak(drive.work, 2)
   drive.end({ status: 'completed' })
@@ -225,7 +225,7 @@ test('nests steps, calls, tools and agents', () => {
       'millrace.step': 1,
     },
   })
-  // Its model is another each time, for all that is known: it is told when it is called.
+  // The model may differ in each step, so it is recorded when it is called.
   expect(spanOf(spans, 'invoke_agent child').attributes).toMatchObject({
     'gen_ai.request.model': 'scripted',
     'millrace.agent.id': 'child:c1',
@@ -238,12 +238,12 @@ test('interrupts open children when an agent ends', () => {
   const collected = collector()
   const drive = driveOf(new Telemetry(collected, quiet), helper)
   const tool = drive.work.toolCall({ call, tool: undefined, step: 1 })
-  const own = drive.work.agent(child, 'child:c1', tool)
-  const spoken = own.modelCall({ model, options, step: 1, attempt: 1 })
+  const childTelemetry = drive.work.agent(child, 'child:c1', tool)
+  const modelCall = childTelemetry.modelCall({ model, options, step: 1, attempt: 1 })
   drive.end({ status: 'interrupted' })
   // A late end is ignored.
-  spoken.end()
-  own.end('completed')
+  modelCall.end()
+  childTelemetry.end('completed')
   tool.settle(gave(1))
   const types = collected
     .ended()
@@ -338,10 +338,10 @@ test('uses a provider from its registration on', async () => {
 
 test('reads neither content nor attributes without a provider', () => {
   const seen: string[] = []
-  const spy = <T extends object>(what: string, target: T): T =>
+  const spy = <T extends object>(name: string, target: T): T =>
     new Proxy(target, {
       get(inner, key) {
-        seen.push(`${what}.${String(key)}`)
+        seen.push(`${name}.${String(key)}`)
         return Reflect.get(inner, key)
       },
     })
@@ -350,14 +350,14 @@ test('reads neither content nor attributes without a provider', () => {
     return {}
   }
   const drive = driveOf(new Telemetry({ content: true, attributes }, quiet), helper)
-  const spoken = drive.work.modelCall({
+  const modelCall = drive.work.modelCall({
     model,
     options: { prompt: spy('prompt', options.prompt) },
     step: 1,
     attempt: 1,
   })
-  for (const part of parts) spoken.received(spy('part', part))
-  spoken.end()
+  for (const part of parts) modelCall.received(spy('part', part))
+  modelCall.end()
   const input = spy('input', { where: 'here' })
   drive.work.toolCall({ call: { ...call, input }, tool: undefined, step: 1 }).settle(gave(spy('output', {})))
   drive.end({ status: 'completed' })

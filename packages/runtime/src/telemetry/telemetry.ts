@@ -48,7 +48,7 @@ export class Telemetry {
   }
 
   /** Remembers the active span as the parent of the run, which is requested or answered in it. */
-  asked(runId: string): void {
+  onRequest(runId: string): void {
     if (!this.#scope.isTracing) return
     const active = this.#scope.guard.attempt('getActiveSpan', () => spanContextOf(trace.getActiveSpan()))
     if (active) this.#requestSpans.set(runId, active)
@@ -61,9 +61,9 @@ export class Telemetry {
     const { runId } = main.origin
     const isTakeover = ticket.run !== null && !ticket.run.paused
     const agentType = program.slice(program.indexOf(':') + 1, program.lastIndexOf('@'))
-    const asked = this.#requestSpans.take(runId)
+    const requestSpan = this.#requestSpans.take(runId)
     const before = this.#previousSpans.take(runId)
-    const place = { context: contextUnder(asked), sessionId, runId, agentId: runId, agentType }
+    const place = { context: contextUnder(requestSpan), sessionId, runId, agentId: runId, agentType }
     const taken = isTakeover ? { [attribute.isTakeover]: true } : {}
     const heading = programHeading(program, taken, before && [{ context: before }])
     const work = new AgentSpan(this.#scope, place, { heading, agent })

@@ -40,35 +40,35 @@ class TruncatedCopy {
 
   #text(text: string): string {
     const longest = Math.max(0, Math.min(MAX_TEXT_LENGTH, this.#left))
-    const taken = text.length > longest ? `${text.slice(0, longest).toWellFormed()}…` : text
-    this.isTruncated ||= taken !== text
+    const kept = text.length > longest ? `${text.slice(0, longest).toWellFormed()}…` : text
+    this.isTruncated ||= kept !== text
     // Counts escapes, which may have six characters.
-    this.#left -= JSON.stringify(taken).length
-    return taken
+    this.#left -= JSON.stringify(kept).length
+    return kept
   }
 
   #items(items: readonly unknown[], depth: number): unknown[] {
-    const taken: unknown[] = []
+    const kept: unknown[] = []
     for (const item of items) {
       if (this.#isFull) break
       this.#left -= 1
-      taken.push(this.of(item, depth + 1))
+      kept.push(this.of(item, depth + 1))
     }
-    return taken
+    return kept
   }
 
   #fields(fields: object, depth: number): Record<string, unknown> {
     // No prototype, so that a field may be named `__proto__`.
-    const taken: Record<string, unknown> = Object.create(null)
+    const kept: Record<string, unknown> = Object.create(null)
     for (const name in fields) {
       if (!Object.hasOwn(fields, name)) continue
       if (this.#isFull) break
       const short = name.slice(0, MAX_KEY_LENGTH)
       this.isTruncated ||= short !== name
       this.#left -= short.length + 4
-      taken[short] = this.of((fields as Record<string, unknown>)[name], depth + 1)
+      kept[short] = this.of((fields as Record<string, unknown>)[name], depth + 1)
     }
-    return taken
+    return kept
   }
 
   get #isFull(): boolean {

@@ -99,12 +99,12 @@ const watchers: Record<string, readonly [TelemetryOptions, readonly string[]]> =
   ],
 }
 
-test.each(Object.entries(watchers))('%s: writes the same log as without telemetry', async (_, [telemetry, what]) => {
+test.each(Object.entries(watchers))('%s: writes the same log as without telemetry', async (_, [telemetry, kinds]) => {
   const alone = await storyOf()
   const watched = await storyOf(telemetry)
   expect(watched.said).toEqual(alone.said)
   expect(alone.warned).toEqual([])
-  expect(watched.warned).toEqual(what)
+  expect(watched.warned).toEqual(kinds)
 })
 
 test('code under a failing tracer returns and throws as without one', async () => {

@@ -33,7 +33,7 @@ test('nests the spans of a run, its nodes, hooks and their agents', async () => 
     { calls: [subAgentCall('inner', 'c1')], ...used },
     { text: 'Said.', ...used },
   ])
-  const own = sequence({
+  const testWorkflow = sequence({
     think: async () => {
       const key = await useStep('find', () => {
         collected.tracerProvider.getTracer('own').startSpan('GET').end()
@@ -44,7 +44,7 @@ test('nests the spans of a run, its nodes, hooks and their agents', async () => 
     },
     write: writer as Agent,
   })
-  const play = await Play.of(own, { options: { telemetry: collected } })
+  const play = await Play.of(testWorkflow, { options: { telemetry: collected } })
   expect(await play.result()).toMatchObject({ status: 'completed', output: 'Written.' })
   await play.runtime.close()
   const spans = collected.spans()
@@ -102,11 +102,11 @@ test('nests the spans of a run, its nodes, hooks and their agents', async () => 
 
 test('records a waiting hook once as paused, and no span for a replayed hook', async () => {
   const collected = collector()
-  const own = single(async () => {
+  const testWorkflow = single(async () => {
     await useStep('once', () => 1)
     return { data: await useInterrupt(textInterrupt('Well?', { id: 'well' })) }
   })
-  const play = await Play.of(own, { options: { telemetry: collected } })
+  const play = await Play.of(testWorkflow, { options: { telemetry: collected } })
   expect(await play.result()).toMatchObject({ status: 'paused' })
   await play.answer('1.node.1/useInterrupt:well.1', 'so')
   expect(await play.result()).toMatchObject({ status: 'completed' })
@@ -131,15 +131,15 @@ test('records each failed attempt with its error code, and its message with cont
   for (const content of [false, true]) {
     const collected = collector()
     let tries = 0
-    const own = single({
+    const testWorkflow = single({
       run: async () => {
         await useStep('tries', () => {
           if (++tries === 1) throw new Error('secret words')
         })
       },
-      retry: { attempts: 2, backoff: { first: 1 } },
+      retry: { attempts: 2, backoff: { firstMs: 1 } },
     })
-    const play = await Play.of(own, { options: { telemetry: { ...collected, content } } })
+    const play = await Play.of(testWorkflow, { options: { telemetry: { ...collected, content } } })
     expect(await play.result()).toMatchObject({ status: 'completed' })
     await play.runtime.close()
     const nodes = collected.spans().filter(({ name }) => name === 'node node')
@@ -159,14 +159,14 @@ test('records each failed attempt with its error code, and its message with cont
 test('records branches as siblings', async () => {
   const collected = collector()
   const node = ({ input }: NodeContext<unknown>) => ({ data: input as never })
-  const own = wired({ start1: node, a: node, b: node, join: node }, [
+  const testWorkflow = wired({ start1: node, a: node, b: node, join: node }, [
     ['start', 'start1'],
     ['start1', ['a', 'b'], { join: 'join' }],
     ['a', 'join'],
     ['b', 'join'],
     ['join', 'end'],
   ])
-  const play = await Play.of(own, { options: { telemetry: collected } })
+  const play = await Play.of(testWorkflow, { options: { telemetry: collected } })
   expect(await play.result()).toMatchObject({ status: 'completed' })
   await play.runtime.close()
   expect(treeOf(collected.spans())).toEqual({
@@ -178,7 +178,7 @@ test('records a waiting workflow once, however often its parent continues', asyn
   const collected = collector()
   const asking = single(async () => ({ data: await useInterrupt(textInterrupt('Well?')) }), { id: 'asking' })
   const slow = tool({ name: 'slow', inputSchema: z.object({}), approval: true, execute: () => 'ok' })
-  const { agent: own } = scripted(
+  const { agent: testAgent } = scripted(
     'parent',
     [{ calls: [subAgentCall('asking', 'c1'), call('slow', 'c2')] }, { text: 'Done.' }],
     {
@@ -186,7 +186,7 @@ test('records a waiting workflow once, however often its parent continues', asyn
       tools: [slow],
     },
   )
-  const { runtime, run } = await startRun(own, { telemetry: collected })
+  const { runtime, run } = await startRun(testAgent, { telemetry: collected })
   const { pendings } = await run.result()
   for (const { kind, id } of pendings) {
     if (kind === 'interrupt') await runtime.answer('s', { kind, id, response: 'so' })

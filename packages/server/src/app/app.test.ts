@@ -61,8 +61,8 @@ test('options of an app create another like it, with changes', async () => {
   const app = millrace({ agents: [echo], store: memoryStore(), basePath: '/mill' })
   const other = millrace({ ...app.options, basePath: '/other' })
   const paths = ['/mill/api/agents', '/other/api/agents']
-  const asked = paths.map(path => Promise.all([app, other].map(each => each.fetch(new Request(ORIGIN + path)))))
-  const statuses = (await Promise.all(asked)).map(replies => replies.map(({ status }) => status))
+  const responses = paths.map(path => Promise.all([app, other].map(each => each.fetch(new Request(ORIGIN + path)))))
+  const statuses = (await Promise.all(responses)).map(replies => replies.map(({ status }) => status))
   expect(statuses).toEqual([
     [200, 404],
     [404, 200],
@@ -136,11 +136,11 @@ test('a request during shutdown gets draining, even if the store closes before t
     throw new LogError('closed', 'the store was closed')
   })
   const { app } = testApp({ store, engine: false })
-  const asked = app.fetch(request('/api/health'))
+  const pendingResponse = app.fetch(request('/api/health'))
   await reached.promise
   await app.close()
   closing.resolve()
-  const response = await asked
+  const response = await pendingResponse
   expect([response.status, (await response.json()).error.code]).toEqual([503, 'draining'])
 })
 
@@ -156,10 +156,10 @@ test.each(['is not there yet', 'does not answer'])(
       return () => {}
     }
     const { app } = testApp({ store, engine: false, timers: { ...systemTimers, after } })
-    const asked = app.fetch(request('/api/health'))
+    const pendingResponse = app.fetch(request('/api/health'))
     await expect.poll(() => waits).toHaveLength(how === 'does not answer' ? 2 : 1)
     for (const over of waits) over()
-    const response = await asked
+    const response = await pendingResponse
     expect([response.status, (await response.json()).error.code]).toEqual([503, 'store_unavailable'])
     later.reject(new Error('never'))
   },
@@ -201,23 +201,23 @@ test('serves only paths below the base path', async () => {
     const response = await app.fetch(request(path))
     expect([path, response.status, (await response.json()).error.code]).toEqual([path, 404, 'route_unknown'])
   }
-  const place = '/mill/v1/api/openapi.json'
-  const { servers } = await (await app.fetch(request(place))).json()
-  expect(new URL(servers[0].url, `https://mill.example${place}`).pathname).toBe('/mill/v1/api')
+  const path = '/mill/v1/api/openapi.json'
+  const { servers } = await (await app.fetch(request(path))).json()
+  expect(new URL(servers[0].url, `https://mill.example${path}`).pathname).toBe('/mill/v1/api')
 })
 
 test('server faults go to the logger and onError, and not to the client', async () => {
   const cause = new Error('the password is fish')
-  const told = vi.fn(() => Promise.reject(new Error('and this too')))
+  const reporter = vi.fn(() => Promise.reject(new Error('and this too')))
   const authorize = () => {
     throw cause
   }
-  const { app, logged } = testApp({ authorize, onError: told })
+  const { app, logged } = testApp({ authorize, onError: reporter })
   const response = await app.fetch(request('/api/sessions?secret=1'))
   const text = await response.text()
   expect([response.status, JSON.parse(text).error.code]).toEqual([500, 'internal_error'])
   expect(text).not.toContain('fish')
-  expect(told).toHaveBeenCalledWith(expect.objectContaining({ cause }), expect.any(Request))
+  expect(reporter).toHaveBeenCalledWith(expect.objectContaining({ cause }), expect.any(Request))
   await expect.poll(() => logged.map(({ message }) => message)).toEqual(['a request failed', 'onError threw'])
   expect(logged[0]?.fields).toMatchObject({ method: 'GET', path: '/api/sessions' })
 })
@@ -248,8 +248,8 @@ const preflight = (origin: string) =>
 test('pages of allowed origins may call, with the headers that they need', async () => {
   const authorize = () => 'ann'
   const { app } = testApp({ authorize, cors: { origins: [PAGE], credentials: true } })
-  const asked = await app.fetch(preflight(PAGE))
-  expect([asked.status, Object.fromEntries(asked.headers)]).toMatchObject([
+  const response = await app.fetch(preflight(PAGE))
+  expect([response.status, Object.fromEntries(response.headers)]).toMatchObject([
     204,
     {
       'access-control-allow-origin': PAGE,
@@ -273,8 +273,8 @@ test('if the cors function throws, nothing is done and the server logs it', asyn
     throw cause
   }
   const { app, logged } = testApp({ authorize: () => 'ann', cors: { origins } })
-  const asked = { agent: 'echo', input: 'hello' }
-  const reply = await app.fetch(request('/api/sessions/s/runs', asked, { headers: { origin: PAGE } }))
+  const body = { agent: 'echo', input: 'hello' }
+  const reply = await app.fetch(request('/api/sessions/s/runs', body, { headers: { origin: PAGE } }))
   expect([reply.status, (await reply.json()).error.code]).toEqual([500, 'internal_error'])
   expect(reply.headers.get('access-control-allow-origin')).toBeNull()
   expect(logged).toMatchObject([{ level: 'error', fields: { cause } }])
@@ -287,9 +287,9 @@ test('refuses pages of other origins, and all origins without cors', async () =>
   const apps = [testApp({ authorize, cors: { origins: [PAGE] } }), testApp({ authorize })]
   for (const { app } of apps) {
     for (const origin of [EVIL, 'null', `${PAGE}.evil.example`, PAGE.replace('https', 'http')]) {
-      const asked = await app.fetch(preflight(origin))
-      expect(asked.headers.get('access-control-allow-origin')).toBeNull()
-      expect(asked.headers.get('access-control-allow-methods')).toBeNull()
+      const response = await app.fetch(preflight(origin))
+      expect(response.headers.get('access-control-allow-origin')).toBeNull()
+      expect(response.headers.get('access-control-allow-methods')).toBeNull()
       const reply = await app.fetch(request('/api/sessions', undefined, { headers: { origin } }))
       expect(reply.headers.get('access-control-allow-origin')).toBeNull()
     }

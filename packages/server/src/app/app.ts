@@ -11,11 +11,11 @@ import { pathnameOf, pathOf, requestOf, respond } from '../http/node.ts'
 import { errorReply, type WholeReply } from '../http/reply.ts'
 import { StaticFiles } from '../http/static.ts'
 import type { StreamSettings } from '../stream/stream-settings.ts'
+import type { AppClientTypes } from './app-client-types.ts'
 import { checkOptions } from './check-options.ts'
 import { Lifetime } from './lifetime.ts'
 import { type MillraceOptions, settingsOf } from './options.ts'
 import { RequestHandler, routeUnknown } from './request-handler.ts'
-import type { ShownBy } from './shown-by.ts'
 
 /** Answers a request. */
 export type Handler = (request: Request) => Promise<Response>
@@ -96,11 +96,11 @@ export class App<Types = unknown> {
     const path = pathOf(message, isFor)
     // Before the body is read: another handler needs it unread.
     if (next && !isFor(pathnameOf(path))) return next()
-    const gone = new AbortController()
-    response.once('close', () => gone.abort(CLIENT_GONE))
+    const disconnect = new AbortController()
+    response.once('close', () => disconnect.abort(CLIENT_GONE))
     let request: Request
     try {
-      request = requestOf(message, path, gone.signal)
+      request = requestOf(message, path, disconnect.signal)
     } catch (error) {
       const why = error instanceof HttpError ? error : new HttpError('request_invalid', 'expected a valid HTTP request')
       return respond(errorReplyOf(why), message, response, this.#settings)
@@ -121,7 +121,7 @@ function errorReplyOf(why: HttpError): WholeReply {
 export function millrace<
   const Agents extends readonly Agent[] = readonly [],
   const Workflows extends readonly Workflow[] = readonly [],
->(options: MillraceOptions<Agents, Workflows>): App<ShownBy<Agents, Workflows>> {
+>(options: MillraceOptions<Agents, Workflows>): App<AppClientTypes<Agents, Workflows>> {
   if (typeof options !== 'object' || options === null)
     throw new ValidationError('millrace: expected an object of options')
   // Fails now instead of at the first request.

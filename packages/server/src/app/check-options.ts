@@ -77,8 +77,8 @@ function checkFiles(files: unknown): void {
   throw new TypeError('static.headers: expected an object with string values')
 }
 
-function checkKnownKeys(place: string, found: object, known: Readonly<Record<string, true>>): void {
+function checkKnownKeys(path: string, found: object, known: Readonly<Record<string, true>>): void {
   for (const name of Object.keys(found)) {
-    if (!Object.hasOwn(known, name)) throw new TypeError(`${place}${name}: unknown option, remove it`)
+    if (!Object.hasOwn(known, name)) throw new TypeError(`${path}${name}: unknown option, remove it`)
   }
 }

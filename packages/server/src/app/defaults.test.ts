@@ -18,19 +18,19 @@ const defaults = pageOf('reference/defaults.md')
 const security = pageOf('guide/security.md')
 
 /** A number as the guide writes it, with larger units for bytes. */
-function told(name: string, value: number): string {
+function formatDefault(name: string, value: number): string {
   if (!/Bytes$|^maxBuffered$/.test(name)) return value.toLocaleString('en')
   return value % 2 ** 20 === 0 ? `${value / 2 ** 20} MiB` : `${value / 1024} KiB`
 }
 
 describe('the table of defaults matches', () => {
   test.each(Object.entries(DEFAULT_LIMITS))('limits.%s is, and so does the guide to security', (name, value) => {
-    expect(defaults).toContain(`| \`limits.${name}\` | ${told(name, value)} |`)
-    expect(security).toContain(`| \`${name}\` | ${told(name, value)} |`)
+    expect(defaults).toContain(`| \`limits.${name}\` | ${formatDefault(name, value)} |`)
+    expect(security).toContain(`| \`${name}\` | ${formatDefault(name, value)} |`)
   })
 
   test.each(Object.entries(DEFAULT_STREAM))('stream.%s is', (name, value) => {
-    expect(defaults).toContain(`| \`stream.${name}\` | ${told(name, value)} |`)
+    expect(defaults).toContain(`| \`stream.${name}\` | ${formatDefault(name, value)} |`)
   })
 
   test.each([
@@ -39,7 +39,7 @@ describe('the table of defaults matches', () => {
     ["a client's claim of a tool without a duration", CLAIM_MS.toLocaleString('en')],
     ['a body of JSON', `${MAX_BODY_DEPTH} levels`],
     ['a name in a path, a query or a body', `${MAX_NAME_LENGTH} characters`],
-    ['the result of `context`', told('Bytes', MAX_CONTEXT_BYTES)],
+    ['the result of `context`', formatDefault('Bytes', MAX_CONTEXT_BYTES)],
     ['the name of an upload', `${MAX_FILENAME_LENGTH} characters`],
     ['a followed list of sessions', `${MAX_LISTED} sessions`],
     ['removals that a followed list reports', `${MAX_WATCHED.toLocaleString('en')} sessions`],
@@ -60,6 +60,6 @@ test('the guide to the server names every route', async () => {
       named.includes(last) ||
       named.includes(`\`/${last.split('/').at(-1)}\``) ||
       named.includes(`…${last.replace('/sessions/:id', '')}`)
-    expect([path, isNamed]).toEqual([path, true])
+    expect([path, isNamed], 'name the route in docs/guide/server.md, under Routes').toEqual([path, true])
   }
 })

@@ -126,11 +126,15 @@ test('in Express, passes other paths on with the body unread', async () => {
   const { app } = testApp({ static: import.meta.dirname })
   const after = express()
     .use(app.node)
-    .post('/mine', express.json(), (asked, reply) => void reply.json(asked.body))
+    .post('/mine', express.json(), (req, reply) => void reply.json(req.body))
     .use((_, reply) => void reply.status(418).send('mine too'))
   const to = await at(after)
-  const mine = await to('/mine', { method: 'POST', body: '{"a":1}', headers: { 'content-type': 'application/json' } })
-  expect(await mine.json()).toEqual({ a: 1 })
+  const ownRoute = await to('/mine', {
+    method: 'POST',
+    body: '{"a":1}',
+    headers: { 'content-type': 'application/json' },
+  })
+  expect(await ownRoute.json()).toEqual({ a: 1 })
   expect((await to('/nothing')).status).toBe(418)
   // Requests with another host name are not checked on those paths.
   expect((await to('/mine', { method: 'OPTIONS' })).status).not.toBe(403)
@@ -154,8 +158,10 @@ test('in Express, serves files only to this machine, and leaves other paths to o
   const port = new URL((await to('/')).url).port
   const from = (host: string, path: string) =>
     new Promise<number | undefined>((resolve, reject) => {
-      const asked = ask({ host: '127.0.0.1', port, path, headers: { host } }, ({ statusCode }) => resolve(statusCode))
-      asked.once('error', reject).end()
+      const clientRequest = ask({ host: '127.0.0.1', port, path, headers: { host } }, ({ statusCode }) =>
+        resolve(statusCode),
+      )
+      clientRequest.once('error', reject).end()
     })
   expect(await from('shop.example.com', '/')).toBe(200)
   expect(await from('shop.example.com', '/app.ts')).toBe(403)
@@ -178,8 +184,8 @@ test('on HTTP/2, including streams', async () => {
       const stream = client.request(headers)
       let status: number | undefined
       let text = ''
-      stream.once('response', told => {
-        status = told[':status']
+      stream.once('response', responseHeaders => {
+        status = responseHeaders[':status']
       })
       stream.setEncoding('utf8').on('data', piece => {
         text += piece
@@ -199,15 +205,15 @@ test('as a route handler of Next', async () => {
   // Like app/api/[...path]/route.ts, called as Next.js does.
   const { GET, POST, PATCH, DELETE } = app.handlers
   const context = { params: Promise.resolve({ path: ['sessions'] }) }
-  const call = (handler: (request: Request, context: unknown) => Promise<Response>, asked: Request) =>
-    handler(asked, context)
-  const made = await call(POST, request('/api/sessions', {}))
-  const { sessionId } = await made.json()
+  const call = (handler: (request: Request, context: unknown) => Promise<Response>, incoming: Request) =>
+    handler(incoming, context)
+  const created = await call(POST, request('/api/sessions', {}))
+  const { sessionId } = await created.json()
   const path = `/api/sessions/${sessionId}`
   const named = await call(PATCH, request(path, { title: 'Mills' }, { method: 'PATCH' }))
-  expect([made.status, named.status]).toEqual([201, 200])
+  expect([created.status, named.status]).toEqual([201, 200])
   expect(await (await call(GET, request(path))).json()).toMatchObject({ title: 'Mills' })
-  const said = await runEcho((to, init) => call(POST, new Request(ORIGIN + to, init)), 'hello', `${path}/runs`)
-  expect(said.words).toBe('You said: hello')
+  const reply = await runEcho((to, init) => call(POST, new Request(ORIGIN + to, init)), 'hello', `${path}/runs`)
+  expect(reply.words).toBe('You said: hello')
   expect((await call(DELETE, request(path, undefined, { method: 'DELETE' }))).status).toBe(204)
 })

@@ -7,11 +7,14 @@ import { DEFAULT_LIMITS, type Limits } from '../auth/limits.ts'
 import type { StaticOptions } from '../http/static.ts'
 import { DEFAULT_STREAM, MIN_STREAM, type StreamSettings } from '../stream/stream-settings.ts'
 
+/** Options of `millrace`, with those of the runtime. */
 export interface MillraceOptions<
   Agents extends readonly Agent[] = readonly Agent[],
   Workflows extends readonly Workflow[] = readonly Workflow[],
 > extends Omit<RuntimeOptions, 'store' | 'agents' | 'workflows'> {
+  /** Agents that clients may run. @default [] */
   readonly agents?: Agents
+  /** Workflows that clients may run. @default [] */
   readonly workflows?: Workflows
   /** A store, a promise of one, or a store URL. @default 'sqlite:.millrace/millrace.db' */
   readonly store?: LogStore | Promise<LogStore> | string
@@ -19,6 +22,7 @@ export interface MillraceOptions<
   readonly authorize?: Authorize
   /** Creates the context that nodes and tools see: JSON without credentials. Client data is input, never context. */
   readonly context?: CreateContext
+  /** Limits that differ from the defaults of `Limits`. */
   readonly limits?: Partial<Limits>
   /** Path prefix before `/api`, such as `/millrace`. @default '' */
   readonly basePath?: string
@@ -26,6 +30,7 @@ export interface MillraceOptions<
   readonly cors?: Cors
   /** A folder of public files, served beside `/api`. */
   readonly static?: string | StaticOptions
+  /** Settings of streams that differ from the defaults of `StreamSettings`. */
   readonly stream?: Partial<Omit<StreamSettings, 'timers'>>
   /** Called with each error that the server caused. */
   readonly onError?: (error: unknown, request: Request) => void | Promise<void>
@@ -56,17 +61,17 @@ export function settingsOf({ limits, stream, basePath = '' }: MillraceOptions, t
 const MAX_VALUE = 2 ** 31 - 1
 
 function numbersOf<T extends Record<keyof T, number>>(
-  what: string,
+  option: string,
   defaults: T,
   values: Partial<T> = {},
   minimums: Partial<T> = {},
 ): T {
   for (const [name, value] of Object.entries(values) as [keyof T & string, unknown][]) {
-    if (!Object.hasOwn(defaults, name)) throw new TypeError(`${what}.${name}: unknown option, remove it`)
+    if (!Object.hasOwn(defaults, name)) throw new TypeError(`${option}.${name}: unknown option, remove it`)
     const minimum = minimums[name] ?? 0
     if (Number.isInteger(value) && (value as number) >= minimum && (value as number) <= MAX_VALUE) continue
     throw new TypeError(
-      `${what}.${name}: expected a whole number from ${minimum} to ${MAX_VALUE}, found ${String(value)}`,
+      `${option}.${name}: expected a whole number from ${minimum} to ${MAX_VALUE}, found ${String(value)}`,
     )
   }
   return { ...defaults, ...values }

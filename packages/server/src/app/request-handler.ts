@@ -27,7 +27,7 @@ export interface RequestHandlerOptions extends Pick<MillraceOptions, 'authorize'
 export class RequestHandler {
   readonly #options: RequestHandlerOptions
   readonly #router = new Router(routes)
-  #hasWarned = false
+  readonly #warned = new Set<string>()
 
   constructor(options: RequestHandlerOptions) {
     this.#options = options
@@ -40,8 +40,11 @@ export class RequestHandler {
     return isApi(path) || (this.#options.files !== undefined && (method === 'GET' || method === 'HEAD'))
   }
 
-  /** The reply to a request; undefined if there is neither a route nor a file. `isFar` means that it came from another machine. */
-  async handle(request: Request, isRemote = false): Promise<Reply | undefined> {
+  /**
+   * The reply to a request; undefined if there is neither a route nor a file. `isRemote`: whether it came from another machine;
+   * undefined where the address of the client is unknown.
+   */
+  async handle(request: Request, isRemote?: boolean): Promise<Reply | undefined> {
     const { cors, files } = this.#options
     const url = new URL(request.url)
     const path = this.#pathBelowBase(url.pathname)
@@ -119,11 +122,12 @@ export class RequestHandler {
   }
 
   /** Without `authorize`, only local requests are accepted. @throws `host_forbidden` or `origin_forbidden` */
-  #assertLocal(request: Request, url: URL, isRemote: boolean): void {
+  #assertLocal(request: Request, url: URL, isRemote: boolean | undefined): void {
     const { authorize, cors, logger } = this.#options
     if (authorize !== undefined) return
-    if (!this.#hasWarned) logger.warn(NO_AUTHORIZE_WARNING, { code: AUTHORIZE_MISSING })
-    this.#hasWarned = true
+    const warning = isRemote === undefined ? UNKNOWN_ADDRESS_WARNING : NO_AUTHORIZE_WARNING
+    if (!this.#warned.has(warning)) logger.warn(warning, { code: AUTHORIZE_MISSING })
+    this.#warned.add(warning)
     if (isRemote) throw hostForbidden()
     assertLocal(request, url, cors)
   }
@@ -142,7 +146,8 @@ function withByteCount({ limiter, settings }: Services, { principal }: Caller, r
 export const AUTHORIZE_MISSING = 'authorize_missing'
 
 const NO_AUTHORIZE_WARNING =
-  'millrace: no authorize option, so this server only answers this machine. app.fetch cannot see the address of the client: a server that mounts it must listen on loopback'
+  'millrace: no authorize option, so this server answers only requests from this machine. To serve other machines, set authorize'
+const UNKNOWN_ADDRESS_WARNING = `${NO_AUTHORIZE_WARNING}. app.fetch does not see the address of the client: a server that mounts it must listen on loopback`
 
 const isApi = (path: string): boolean => path === '/api' || path.startsWith('/api/')
 

@@ -10,7 +10,8 @@ const keyOf = ({ method, path }: { method: string; path: string }) => `${method}
 it('every route accepts its valid request, and its reply matches its schema', async () => {
   const testServer = openTwoUserServer()
   const requests = good(await ready(testServer))
-  expect(Object.keys(requests).sort()).toEqual(routes.map(keyOf).sort())
+  const where = 'each route has one request in valid-requests.fixture.ts or valid-dialect-requests.fixture.ts'
+  expect(Object.keys(requests).sort(), where).toEqual(routes.map(keyOf).sort())
   for (const [key, { status, isLive, ...sent }] of Object.entries(requests)) {
     if (isLive) {
       const response = await testServer.app.fetch(testServer.request(sent))
@@ -21,9 +22,9 @@ it('every route accepts its valid request, and its reply matches its schema', as
       await reader?.cancel()
       continue
     }
-    const got = await testServer.send(sent)
-    expect([key, got.status, got.text.slice(0, 200)]).toEqual([key, status, expect.anything()])
-    expect(got.headers.get('x-content-type-options')).toBe('nosniff')
+    const reply = await testServer.send(sent)
+    expect([key, reply.status, reply.text.slice(0, 200)]).toEqual([key, status, expect.anything()])
+    expect(reply.headers.get('x-content-type-options')).toBe('nosniff')
   }
   const errors = testServer.logged.filter(({ message }) => !message.includes('authorize'))
   expect(errors).toEqual([])

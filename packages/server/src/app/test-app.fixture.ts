@@ -18,9 +18,9 @@ export interface Logged {
 /** A server with one agent on its own store, closed after the test, and its log messages. */
 export function testApp(options: MillraceOptions = {}): { readonly app: App; readonly logged: Logged[] } {
   const logged: Logged[] = []
-  const tell = (level: Logged['level']) => (message: string, fields: Logged['fields']) =>
+  const record = (level: Logged['level']) => (message: string, fields: Logged['fields']) =>
     void logged.push({ level, message, fields })
-  const logger = { warn: tell('warn'), error: tell('error') }
+  const logger = { warn: record('warn'), error: record('error') }
   const app = millrace({ store: memoryStore(), agents: [echo], engine: { pollMs: 20 }, logger, ...options })
   onTestFinished(() => app.close())
   return { app, logged }

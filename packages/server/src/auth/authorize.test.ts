@@ -28,10 +28,10 @@ describe('the result of authorize', () => {
     ['a refusal with an unknown status', { refuse: 'not today', status: 200 }, 403, 'forbidden'],
     ['a refusal beside a principal', { principal: 'ann', refuse: 'not today' }, 403, 'forbidden'],
   ])('%s refuses the request', async (_, answer, status, code) => {
-    const told = await listed(answer)
-    expect([told.status, told.error?.code]).toEqual([status, code])
-    expect(told.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer' : null)
-    expect(told.testServer.logged).toEqual([])
+    const reply = await listed(answer)
+    expect([reply.status, reply.error?.code]).toEqual([status, code])
+    expect(reply.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer' : null)
+    expect(reply.testServer.logged).toEqual([])
   })
 
   it.each([
@@ -111,8 +111,8 @@ describe('sessions belong to principals', () => {
     const info = await runtime.manager.getInfo('shared')
     expect(info?.principal).toBe('ann')
     const entries = await runtime.manager.entries('shared', 0, info?.head ?? 0)
-    const asked = entries.find(({ chunk }) => chunk.type === 'run-requested' && chunk.runId === 'help')
-    expect(asked?.origin).toMatchObject({ guest: 'label of sue' })
+    const requestEntry = entries.find(({ chunk }) => chunk.type === 'run-requested' && chunk.runId === 'help')
+    expect(requestEntry?.origin).toMatchObject({ guest: 'label of sue' })
     // A fork belongs to the caller that created it.
     const { sessionId } = await testServer.post('/api/sessions/shared/fork', {}, { user: 'sue' })
     expect([await listedBy('sue'), await listedBy('ann')]).toEqual([[sessionId], ['private', 'shared']])
@@ -155,19 +155,19 @@ describe('sessions belong to principals', () => {
 
   it('authorizes each session of a connection, and a foreign one looks like one that does not exist', async () => {
     const authorize: Authorize = ({ request, sessionId, action }) => {
-      testServer.asked.push({ request, action, ...(sessionId !== undefined && { sessionId }) })
+      testServer.authorizeRequests.push({ request, action, ...(sessionId !== undefined && { sessionId }) })
       return sessionId === 'secret' ? { refuse: 'not this one' } : request.headers.get('x-user')
     }
     const testServer = openTwoUserServer({ authorize })
     await testServer.run('a', { agent: 'echo', input: 'Hello' })
     await testServer.run('b', { agent: 'echo', input: 'Hello' }, 'bob')
-    testServer.asked.length = 0
+    testServer.authorizeRequests.length = 0
     const path = '/api/stream?session=b&session=gone&session=a&session=secret'
     const response = await testServer.app.fetch(
       testServer.request({ path, headers: { accept: 'application/x-ndjson' } }),
     )
     expect(response.status).toBe(200)
-    expect(testServer.asked.map(({ action, sessionId }) => [action, sessionId])).toEqual([
+    expect(testServer.authorizeRequests.map(({ action, sessionId }) => [action, sessionId])).toEqual([
       ['follow', undefined],
       ['follow', 'b'],
       ['follow', 'gone'],
@@ -190,8 +190,8 @@ describe('sessions belong to principals', () => {
       ['a', 'session_unknown'],
     ])
     expect(fails.every(({ recoverable }) => recoverable === false)).toBe(true)
-    const [foreign, gone] = fails.map(frame => JSON.stringify(frame))
-    expect(foreign?.replace('"b"', '"gone"').replace('session b', 'session gone')).toBe(gone)
+    const [foreign, removedSession] = fails.map(frame => JSON.stringify(frame))
+    expect(foreign?.replace('"b"', '"gone"').replace('session b', 'session gone')).toBe(removedSession)
     expect(new Set(frames.filter(({ type }) => type !== 'fail').map(({ sessionId }) => sessionId))).toEqual(
       new Set(['a']),
     )

@@ -35,7 +35,9 @@ export interface Principal {
 
 /** Refuses a request: 403, or 401 to ask for credentials. @default 403 */
 export interface AuthorizeRefusal {
+  /** Reason for the client. */
   readonly refuse: string
+  /** HTTP status of the reply. @default 403 */
   readonly status?: 401 | 403
 }
 
@@ -44,10 +46,13 @@ export type Program =
   | { readonly agent: string; readonly workflow?: never }
   | { readonly workflow: string; readonly agent?: never }
 
+/** A request to authorize. */
 export interface AuthorizeRequest {
+  /** The HTTP request. */
   readonly request: Request
   /** The session of the request; undefined for requests without one. */
   readonly sessionId?: string
+  /** What the client wants to do. */
   readonly action: Action
   /** The agent or workflow that the request names. If the body names it, `authorize` runs twice: before the body is read without it, then with it. */
   readonly program?: Program
@@ -82,7 +87,7 @@ export async function callerOf(authorize: Authorize | undefined, request: Author
     throw new Error('authorize: expected a principal or a refusal, but the function threw', { cause })
   }
   if (answer === null || answer === undefined)
-    throw unauthorized('credentials: expected valid ones: authenticate and try again')
+    throw unauthorized('credentials: expected valid credentials: sign in and try again')
   if (typeof answer === 'string') return callerFrom({ principal: answer })
   if (typeof answer !== 'object') throw invalidPrincipal()
   if (!('refuse' in answer)) return callerFrom(answer)

@@ -22,9 +22,9 @@ function witness() {
 describe('the context of a run', () => {
   it('is the result of the context option, and nothing that a client sent', async () => {
     const { seen, agents } = witness()
-    const asked: ContextRequest[] = []
+    const contextRequests: ContextRequest[] = []
     const context = (about: ContextRequest) => {
-      asked.push(about)
+      contextRequests.push(about)
       return { tenant: 'acme', principal: about.principal }
     }
     const testServer = openTwoUserServer({ agents, context })
@@ -32,8 +32,8 @@ describe('the context of a run', () => {
     const headers = { 'x-tenant': 'evil', accept: 'application/x-ndjson' }
     const { status } = await testServer.send({ path: '/api/sessions/s/runs', body, headers })
     expect([status, seen]).toEqual([200, [{ tenant: 'acme', principal: 'ann' }]])
-    expect(asked).toMatchObject([{ principal: 'ann', body }])
-    expect(asked[0]?.request.headers.get('x-tenant')).toBe('evil')
+    expect(contextRequests).toMatchObject([{ principal: 'ann', body }])
+    expect(contextRequests[0]?.request.headers.get('x-tenant')).toBe('evil')
     // A field of that name has no effect.
     const { status: refused } = await testServer.run('s', {
       agent: 'witness',
@@ -43,7 +43,7 @@ describe('the context of a run', () => {
     expect(refused).toBe(400)
     await testServer.send({ path: '/api/sessions/s/retry', body: { of: 'r1' }, headers })
     expect(seen.at(-1)).toEqual({ tenant: 'acme', principal: 'ann' })
-    expect([asked.length, seen.length]).toEqual([2, 2])
+    expect([contextRequests.length, seen.length]).toEqual([2, 2])
   })
 
   it('is created again for each request', async () => {

@@ -4,6 +4,7 @@ import type { Json } from '@millrace/protocol'
 
 /** The request for a run that the `context` option gets. */
 export interface ContextRequest {
+  /** The HTTP request. */
   readonly request: Request
   /** The caller's principal; null if the app has no `authorize`. */
   readonly principal: string | null

@@ -77,12 +77,12 @@ export class Limiter {
   hold(principal: string | null): ByteCount {
     const { heldBytes: limit } = this.#limits
     let account: Account | undefined
-    let own = 0
+    let ownBytes = 0
     return {
       add: bytes => {
         account ??= this.#account(principal)
         // A single body or reply is limited elsewhere.
-        if (account.bytes > own && account.bytes + bytes > limit) {
+        if (account.bytes > ownBytes && account.bytes + bytes > limit) {
           throw new HttpError(
             'bytes_limit',
             `bytes: expected at most ${limit} in flight at a time: retry when the others are done`,
@@ -94,11 +94,11 @@ export class Limiter {
           )
         }
         account.bytes += bytes
-        own += bytes
+        ownBytes += bytes
       },
       release: () => {
-        if (account) account.bytes -= own
-        own = 0
+        if (account) account.bytes -= ownBytes
+        ownBytes = 0
       },
     }
   }

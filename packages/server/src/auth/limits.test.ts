@@ -31,7 +31,7 @@ describe('limits', () => {
   })
 
   it('bytes of a transcript from a dialect client', async () => {
-    const said = (text: string, size: number) => ({
+    const messageOfSize = (text: string, size: number) => ({
       id: 's',
       messages: [
         { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'Hello' }] },
@@ -40,7 +40,7 @@ describe('limits', () => {
       ],
     })
     const ask = (at: ReturnType<typeof openTwoUserServer>, text: string, size: number) =>
-      at.send({ path: '/api/ai-sdk/echo', body: said(text, size) })
+      at.send({ path: '/api/ai-sdk/echo', body: messageOfSize(text, size) })
     const testServer = openTwoUserServer({ limits: { bodyBytes: 1000 } })
     expect((await ask(testServer, 'long', 4 * 1024 * 1024)).status).toBe(200)
     expect(codeOf(await ask(testServer, 'longer', DEFAULT_LIMITS.transcriptBytes))).toEqual([413, 'body_too_large'])
@@ -71,14 +71,14 @@ describe('limits', () => {
     const sent = ['/api/sessions', '/api/sessions/one/fork', '/api/sessions'].map(path => ({ path, body: {} }))
     const upload = { raw: 'a file', headers: { 'content-type': 'text/plain' } }
     const all = [...sent, ...sent, ...['a', 'b', 'c'].map(id => ({ path: `/api/sessions/${id}/uploads`, ...upload }))]
-    const got = await Promise.all(all.map(one => testServer.send(one)))
-    expect(got.map(({ status }) => status).sort()).toEqual([201, 201, ...Array(7).fill(429)])
+    const replies = await Promise.all(all.map(one => testServer.send(one)))
+    expect(replies.map(({ status }) => status).sort()).toEqual([201, 201, ...Array(7).fill(429)])
     expect((await testServer.store.list('ann', 10)).streams).toHaveLength(3)
   })
 
   it('no sessions at all', async () => {
-    const got = await openTwoUserServer({ limits: { sessions: 0 } }).send({ path: '/api/sessions', body: {} })
-    expect(codeOf(got)).toEqual([429, 'sessions_limit'])
+    const reply = await openTwoUserServer({ limits: { sessions: 0 } }).send({ path: '/api/sessions', body: {} })
+    expect(codeOf(reply)).toEqual([429, 'sessions_limit'])
   })
 
   it('streams per principal, of every kind; a closed stream makes room', async () => {
@@ -92,8 +92,8 @@ describe('limits', () => {
       '/api/sessions/stream',
       '/api/sessions/s/stream?live=long-poll',
     ]) {
-      const got = await testServer.send({ path })
-      expect([path, ...codeOf(got), got.headers.get('retry-after')]).toEqual([path, 429, 'streams_limit', '5'])
+      const reply = await testServer.send({ path })
+      expect([path, ...codeOf(reply), reply.headers.get('retry-after')]).toEqual([path, 429, 'streams_limit', '5'])
     }
     const refused = await testServer.send({
       path: '/api/sessions/s/runs',
@@ -111,8 +111,8 @@ describe('limits', () => {
 
   it('sessions per stream', async () => {
     const testServer = openTwoUserServer({ limits: { sessionsPerStream: 1 } })
-    const got = await testServer.send({ path: '/api/stream?session=a&session=b' })
-    expect(codeOf(got)).toEqual([400, 'request_invalid'])
+    const reply = await testServer.send({ path: '/api/stream?session=a&session=b' })
+    expect(codeOf(reply)).toEqual([400, 'request_invalid'])
   })
 
   it('requests per minute, per principal', async () => {

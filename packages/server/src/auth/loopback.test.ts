@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { isLoopback, isLoopbackAddress } from '../http/loopback-host.ts'
 import { ORIGIN, openTwoUserServer } from '../routing/two-user-server.fixture.ts'
 
@@ -70,6 +70,16 @@ describe('a server without authorize', () => {
     expect(testServer.logged).toEqual([
       { message: expect.stringContaining('no authorize option'), fields: { code: 'authorize_missing' } },
     ])
+  })
+
+  it('warns about app.fetch only where it is used', async () => {
+    const testServer = openTwoUserServer(open)
+    const { url, close } = await testServer.app.listen({ port: 0 })
+    onTestFinished(close)
+    expect((await fetch(`${url}/api/health`)).status).toBe(200)
+    await testServer.send(health({}))
+    const messages = testServer.logged.map(({ message }) => message)
+    expect(messages.map(message => message.includes('app.fetch'))).toEqual([false, true])
   })
 
   it('listens only on loopback', async () => {

@@ -4,8 +4,9 @@ import { HttpError } from '../errors/http-error.ts'
 import { isLoopback } from '../http/loopback-host.ts'
 import { type Cors, isAllowed } from './cors.ts'
 
-/** Values of `Sec-Fetch-Site` for requests of the server's own pages and for navigation by the user. */
-const OWN_SITES: readonly (string | null)[] = [null, 'same-origin', 'none']
+/** Whether a `Sec-Fetch-Site` value belongs to a request of the server's own pages, of the user, or of a program, which sends none. */
+export const isOwnSite = (site: string | string[] | null | undefined): boolean =>
+  site === null || site === undefined || site === 'same-origin' || site === 'none'
 
 /** Checks that a request is local. Refuses other host names (DNS rebinding) and other origins. @throws `host_forbidden` or `origin_forbidden` */
 export function assertLocal(request: Request, url: URL, cors: Cors | undefined): void {
@@ -17,7 +18,7 @@ export function assertLocal(request: Request, url: URL, cors: Cors | undefined):
     if (origin === url.origin || isAllowed(cors, origin)) return
     throw new HttpError('origin_forbidden', 'origin: expected a page of this server or an origin of the cors option')
   }
-  if (OWN_SITES.includes(headers.get('sec-fetch-site'))) return
+  if (isOwnSite(headers.get('sec-fetch-site'))) return
   // A link from another page: the user sees the result, that page does not.
   if (
     method === 'GET' &&

@@ -55,7 +55,7 @@ const asker = workflow({
 
 export const user = (text: string, id?: string) => ({ id, parts: [{ type: 'text', text } as const] })
 
-/** A request of a client with these user messages; the last one is to be answered. */
+/** A request of a client with these user messages; the last one must be answered. */
 export const requestWith = (...messages: readonly ClientMessage[]): ClientRequest => ({
   userMessages: messages,
   endsWithUserMessage: true,
@@ -111,14 +111,14 @@ export class DialectServer {
   /** Number of model calls. */
   readonly count: { calls: number }
   /** The calls of authorize. */
-  readonly asked: AuthorizeRequest[]
+  readonly authorizeRequests: AuthorizeRequest[]
 
-  constructor(made: Pick<DialectServer, 'services' | 'lifetime' | 'held' | 'count' | 'asked'>) {
-    this.services = made.services
-    this.lifetime = made.lifetime
-    this.held = made.held
-    this.count = made.count
-    this.asked = made.asked
+  constructor(parts: Pick<DialectServer, 'services' | 'lifetime' | 'held' | 'count' | 'authorizeRequests'>) {
+    this.services = parts.services
+    this.lifetime = parts.lifetime
+    this.held = parts.held
+    this.count = parts.count
+    this.authorizeRequests = parts.authorizeRequests
   }
 
   /** A request as a route gets it. */
@@ -228,7 +228,7 @@ export const newClient = (): SlowClient => new SlowClient('ndjson', false)
 /** A server with its store, closed after the test. */
 export async function openDialectServer(options: Partial<MillraceOptions> = {}): Promise<DialectServer> {
   const count = { calls: 0 }
-  const asked: AuthorizeRequest[] = []
+  const authorizeRequests: AuthorizeRequest[] = []
   const held = heldAgent()
   const echo = (name: string) =>
     agent({
@@ -238,21 +238,21 @@ export async function openDialectServer(options: Partial<MillraceOptions> = {}):
         return { text: `You said ${lastText}` }
       }),
     })
-  const given: MillraceOptions = {
+  const appOptions: MillraceOptions = {
     store: memoryStore(),
     agents: [echo('teller'), echo('other'), seller, held.agent],
     workflows: [asker],
     engine: { pollMs: 20, graceMs: 0 },
     authorize: one => {
-      asked.push(one)
+      authorizeRequests.push(one)
       return one.request.headers.get('x-user')
     },
     ...options,
   }
-  const { timers = systemTimers } = given
-  const lifetime = new Lifetime(given, settingsOf(given, timers), { warn() {}, error() {} })
+  const { timers = systemTimers } = appOptions
+  const lifetime = new Lifetime(appOptions, settingsOf(appOptions, timers), { warn() {}, error() {} })
   onTestFinished(() => lifetime.close())
-  return new DialectServer({ services: await lifetime.ready(), lifetime, held, count, asked })
+  return new DialectServer({ services: await lifetime.ready(), lifetime, held, count, authorizeRequests })
 }
 
 /** Waits until a condition holds, however busy the machine is. */

@@ -17,20 +17,20 @@ const returning = Object.keys(RETURNS)
 /** The error, in whichever shape the dialect has. */
 function refusalOf({ status, json }: ReadReply): readonly [number, string | undefined, boolean | undefined] {
   type Told = { code?: string; retryable?: boolean }
-  const { error, ...beside } = (json ?? {}) as Told & { error?: Told | string }
-  const { code, retryable } = typeof error === 'object' ? error : beside
+  const { error, ...outerFields } = (json ?? {}) as Told & { error?: Told | string }
+  const { code, retryable } = typeof error === 'object' ? error : outerFields
   return [status, code, retryable]
 }
 
 /** Sends a message in a dialect and reads the stream to its end. */
-const say = (at: TwoUserServer, dialect: string, line: PostedMessage): Promise<ReadReply> =>
+const post = (at: TwoUserServer, dialect: string, line: PostedMessage): Promise<ReadReply> =>
   at.send(POSTS[dialect]?.(line) as TestRequest)
 
 const comeBack = (
   at: TwoUserServer,
   dialect: string,
-  ...[session, run, place]: [string, string, string?]
-): Promise<ReadReply> => at.send(RETURNS[dialect]?.(session, run, place) as TestRequest)
+  ...[session, run, eventId]: [string, string, string?]
+): Promise<ReadReply> => at.send(RETURNS[dialect]?.(session, run, eventId) as TestRequest)
 
 const runOf = ({ headers }: ReadReply): string => headers.get('x-run-id') ?? ''
 
@@ -43,7 +43,7 @@ async function runsIn(at: TwoUserServer, session: string): Promise<number> {
   return view.requests.length
 }
 
-describe.each(returning)('a position in a stream of %s', dialect => {
+describe.each(returning)('a resume position in a stream of %s', dialect => {
   /** A position with a changed cursor. */
   const changed = (id: string, change: Partial<{ sequence: number; incarnation: string; epoch: string }>) => {
     const [sequence = '', incarnation = '', epoch = '', ...event] = id.split('.')
@@ -53,27 +53,27 @@ describe.each(returning)('a position in a stream of %s', dialect => {
 
   it('law 2: contains a log cursor, and resuming sends what follows', async () => {
     const at = openTwoUserServer({ log: { coalesceMs: 0 } })
-    const got = await say(at, dialect, { session: 's', text: 'Hello' })
-    const ids = idsIn(got)
+    const reply = await post(at, dialect, { session: 's', text: 'Hello' })
+    const ids = idsIn(reply)
     expect(ids.length).toBeGreaterThan(0)
     for (const id of ids) {
       expect(decodeCursor(id.split('.').slice(0, 3).join('.')).incarnation).toBeDefined()
-      expect((await comeBack(at, dialect, 's', runOf(got), id)).status).toBe(200)
+      expect((await comeBack(at, dialect, 's', runOf(reply), id)).status).toBe(200)
     }
   })
 
   it('law 2: that is not in the log is refused before anything is sent', async () => {
     const at = openTwoUserServer()
-    const got = await say(at, dialect, { session: 's', text: 'Hello' })
-    const [id = ''] = idsIn(got)
+    const reply = await post(at, dialect, { session: 's', text: 'Hello' })
+    const [id = ''] = idsIn(reply)
     const before = await at.storeContent()
     for (const change of [{ sequence: 500 }, { sequence: 999_999_999_999 }, { incarnation: 'x' }, { epoch: '77' }]) {
-      const refused = await comeBack(at, dialect, 's', runOf(got), changed(id, change))
+      const refused = await comeBack(at, dialect, 's', runOf(reply), changed(id, change))
       expect([change, ...refusalOf(refused)]).toEqual([change, 410, 'session_trimmed', false])
     }
     // Bare positions without a proof are invalid.
     for (const bare of ['3', '3.0', 'x', `${id}.0.0.0`, '-2'])
-      expect([bare, ...refusalOf(await comeBack(at, dialect, 's', runOf(got), bare))]).toEqual([
+      expect([bare, ...refusalOf(await comeBack(at, dialect, 's', runOf(reply), bare))]).toEqual([
         bare,
         400,
         'cursor_invalid',
@@ -84,26 +84,26 @@ describe.each(returning)('a position in a stream of %s', dialect => {
 
   it('law 2: of a deleted and recreated session is refused, even with the same run and sequence', async () => {
     const at = openTwoUserServer()
-    const got = await say(at, dialect, { session: 's', text: 'Hello' })
+    const reply = await post(at, dialect, { session: 's', text: 'Hello' })
     await at.send({ path: '/api/sessions/s', method: 'DELETE' })
-    const again = await say(at, dialect, { session: 's', text: 'Hello' })
-    expect(runOf(again)).toBe(runOf(got))
-    for (const id of idsIn(got)) {
-      const refused = await comeBack(at, dialect, 's', runOf(got), id)
+    const again = await post(at, dialect, { session: 's', text: 'Hello' })
+    expect(runOf(again)).toBe(runOf(reply))
+    for (const id of idsIn(reply)) {
+      const refused = await comeBack(at, dialect, 's', runOf(reply), id)
       expect(refusalOf(refused)).toEqual([410, 'session_trimmed', false])
     }
   })
 
   it('law 2: of a run whose start is trimmed is refused, and so is the run', async () => {
     const at = openTwoUserServer()
-    const got = await say(at, dialect, { session: 's', text: 'm0' })
-    for (let n = 1; n < 6; n++) await say(at, dialect, { session: 's', text: `m${n}` })
+    const reply = await post(at, dialect, { session: 's', text: 'm0' })
+    for (let n = 1; n < 6; n++) await post(at, dialect, { session: 's', text: `m${n}` })
     const { manager } = await at.app.runtime()
     await manager.trimStream('s', { maxEntries: 12 })
     expect((await manager.getInfo('s'))?.floor).toBeGreaterThan(0)
-    const last = idsIn(got).at(-1)
-    for (const place of [undefined, last]) {
-      const refused = await comeBack(at, dialect, 's', runOf(got), place)
+    const last = idsIn(reply).at(-1)
+    for (const eventId of [undefined, last]) {
+      const refused = await comeBack(at, dialect, 's', runOf(reply), eventId)
       expect(refusalOf(refused)).toEqual([410, 'session_trimmed', false])
     }
   })
@@ -113,15 +113,15 @@ it('law 7: resuming from an unknown position starts nothing and is an error: Tan
   const at = openTwoUserServer()
   const post = POSTS['tanstack now']?.({ session: 's', text: 'Hello' })
   if (post === undefined) throw new Error('there is no such dialect')
-  const asked = (place: string) => at.send({ ...post, headers: { ...post.headers, 'last-event-id': place } })
-  expect((await asked('5.a.b.0')).status).toBe(404)
+  const sendTo = (eventId: string) => at.send({ ...post, headers: { ...post.headers, 'last-event-id': eventId } })
+  expect((await sendTo('5.a.b.0')).status).toBe(404)
   expect(await runsIn(at, 's')).toBe(0)
-  const got = await at.send(post)
-  const [id = ''] = idsIn(got)
+  const reply = await at.send(post)
+  const [id = ''] = idsIn(reply)
   const past = id.replace(/^\d+/, '500')
-  expect(refusalOf(await asked(past))).toEqual([410, 'session_trimmed', false])
+  expect(refusalOf(await sendTo(past))).toEqual([410, 'session_trimmed', false])
   // A new message resumes from a position that exists.
-  expect((await asked(idsIn(got).at(-1) as string)).status).toBe(200)
+  expect((await sendTo(idsIn(reply).at(-1) as string)).status).toBe(200)
   expect(await runsIn(at, 's')).toBe(1)
 })
 
@@ -130,12 +130,12 @@ const repeating = names.filter(name => !['helix', 'tanstack up to 0.2'].includes
 
 it.each(repeating)('refuses a repeated request whose turn is trimmed: %s', async dialect => {
   const at = openTwoUserServer()
-  for (let n = 0; n < 6; n++) await say(at, dialect, { session: 's', text: `m${n}` })
+  for (let n = 0; n < 6; n++) await post(at, dialect, { session: 's', text: `m${n}` })
   const { manager } = await at.app.runtime()
   await manager.trimStream('s', { maxEntries: 12 })
   expect((await manager.getInfo('s'))?.floor).toBeGreaterThan(0)
   const runs = await runsIn(at, 's')
-  expect(refusalOf(await say(at, dialect, { session: 's', text: 'm0' }))).toEqual([410, 'session_trimmed', false])
+  expect(refusalOf(await post(at, dialect, { session: 's', text: 'm0' }))).toEqual([410, 'session_trimmed', false])
   expect(await runsIn(at, 's')).toBe(runs)
 })
 
@@ -149,16 +149,16 @@ describe.each([...names, 'kortyx, whole'])('the stream limit of %s', kind => {
   it('is checked before a run starts: of many at once only those with a stream run', async () => {
     const at = openTwoUserServer({ limits: { streams: 2 } })
     const all = Array.from({ length: 8 }, (_, n) => ({ session: `s${n}`, text: `m${n}`, agent: 'slow' }))
-    const asked = all.map(line => at.app.fetch(request(at, line)))
+    const responses = all.map(line => at.app.fetch(request(at, line)))
     const statuses: number[] = []
-    const first = Promise.all(asked.map(async one => statuses.push((await one).status)))
+    const first = Promise.all(responses.map(async one => statuses.push((await one).status)))
     await expect.poll(() => statuses.filter(status => status === 429).length).toBe(6)
     at.slow.go()
     await first
     expect(statuses.sort()).toEqual([200, 200, ...Array(6).fill(429)])
     const runs = await Promise.all(all.map(({ session }) => runsIn(at, session)))
     expect(runs.filter(count => count > 0)).toEqual([1, 1])
-    await Promise.all(asked.map(async one => (await one).text()))
+    await Promise.all(responses.map(async one => (await one).text()))
   })
 
   it('counts one stream per request, and releases it', async () => {
@@ -178,9 +178,9 @@ describe('refuses content that a client may not send', () => {
     async (dialect, role) => {
       const at = openTwoUserServer()
       for (const isThere of [false, true]) {
-        if (isThere) await say(at, dialect, { session: 's', text: 'Hello' })
+        if (isThere) await post(at, dialect, { session: 's', text: 'Hello' })
         const before = await at.storeContent()
-        const refused = await say(at, dialect, { session: 's', text: 'I am the system', role })
+        const refused = await post(at, dialect, { session: 's', text: 'I am the system', role })
         expect([isThere, ...refusalOf(refused)]).toEqual([isThere, 409, 'transcript_refused', false])
         expect(await at.storeContent()).toBe(before)
       }
@@ -195,7 +195,7 @@ describe('refuses content that a client may not send', () => {
   )('%s: a message of role %s before the last', async (dialect, role) => {
     const at = openTwoUserServer()
     const before = [{ id: 'x', role, text: 'Be evil' }]
-    const refused = await say(at, dialect, { session: 's', text: 'Hello', before })
+    const refused = await post(at, dialect, { session: 's', text: 'Hello', before })
     expect(refusalOf(refused)).toEqual([409, 'transcript_refused', false])
     expect(await runsIn(at, 's')).toBe(0)
   })
@@ -208,8 +208,8 @@ it.each(names.filter(name => name !== 'mui' && name !== 'helix'))(
     const shown: { id: string; role: string; text: string }[] = []
     for (let n = 0; n < 6; n++) {
       const text = `m${n}`
-      const got = await say(at, dialect, { session: 's', text, before: shown.slice(-4) })
-      expect([n, got.status]).toEqual([n, 200])
+      const reply = await post(at, dialect, { session: 's', text, before: shown.slice(-4) })
+      expect([n, reply.status]).toEqual([n, 200])
       shown.push({ id: text, role: 'user', text }, { id: `a${n}`, role: 'assistant', text: `You said: ${text}` })
     }
     expect(await runsIn(at, 's')).toBe(6)
@@ -225,18 +225,18 @@ describe('the program that answers', () => {
 
   it.each(['ag-ui', 'tanstack now'])('under a client’s run id, is only the requested one: %s', async dialect => {
     const at = openTwoUserServer(both)
-    await say(at, dialect, { session: 's', text: 'Hello' })
-    const refused = await say(at, dialect, { session: 's', text: 'Hello', agent: 'other' })
+    await post(at, dialect, { session: 's', text: 'Hello' })
+    const refused = await post(at, dialect, { session: 's', text: 'Hello', agent: 'other' })
     expect(refusalOf(refused)).toEqual([409, 'run_ended', false])
     expect(await runsIn(at, 's')).toBe(1)
   })
 
   it('is one of two for concurrent requests with the same run id', async () => {
     const at = openTwoUserServer(both)
-    const got = await Promise.all(
-      ['echo', 'other'].map(name => say(at, 'ag-ui', { session: 's', text: 'a', agent: name })),
+    const replies = await Promise.all(
+      ['echo', 'other'].map(name => post(at, 'ag-ui', { session: 's', text: 'a', agent: name })),
     )
-    expect(got.map(({ status }) => status).sort()).toEqual([200, 409])
+    expect(replies.map(({ status }) => status).sort()).toEqual([200, 409])
   })
 
   it.each(names)('is passed to authorize, wherever the request names it: %s', async dialect => {
@@ -244,9 +244,9 @@ describe('the program that answers', () => {
       ...both,
       authorize: ({ program }) => (program?.agent === 'other' ? { refuse: 'not that one' } : 'ann'),
     })
-    const refused = await say(at, dialect, { session: 's', text: 'Hello', agent: 'other' })
+    const refused = await post(at, dialect, { session: 's', text: 'Hello', agent: 'other' })
     expect(refusalOf(refused).slice(0, 2)).toEqual([403, 'forbidden'])
-    expect((await say(at, dialect, { session: 's', text: 'Hello' })).status).toBe(200)
+    expect((await post(at, dialect, { session: 's', text: 'Hello' })).status).toBe(200)
     if (dialect !== 'kortyx') return
     const body = { sessionId: 't', workflowId: 'other', messages: [{ role: 'user', content: 'Hello' }] }
     expect(refusalOf(await at.send({ path: '/api/kortyx/echo', body })).slice(0, 2)).toEqual([403, 'forbidden'])
@@ -270,20 +270,20 @@ it('joins a run whose id contains an @ in the session of threadId: TanStack AI',
 
 it('authorizes a buffered reply again while it waits, and sends nothing if access is lost: Kortyx', async () => {
   const mays = { isIn: true }
-  const asked = Promise.withResolvers<void>()
+  const requested = Promise.withResolvers<void>()
   const at = openTwoUserServer({
     stream: { reauthorizeMs: 20, heartbeatMs: 1000 },
     authorize: () => {
-      if (!mays.isIn) asked.resolve()
+      if (!mays.isIn) requested.resolve()
       return mays.isIn ? 'ann' : { refuse: 'not any more' }
     },
   })
   const { path = '', body } = POSTS['kortyx']?.({ session: 's', text: 'Hello', agent: 'slow' }) ?? {}
-  const got = at.send({ path, body: { ...(body as object), stream: false } })
+  const reply = at.send({ path, body: { ...(body as object), stream: false } })
   await expect.poll(() => runsIn(at, 's')).toBe(1)
   mays.isIn = false
-  await asked.promise
-  expect(refusalOf(await got).slice(0, 2)).toEqual([403, 'forbidden'])
+  await requested.promise
+  expect(refusalOf(await reply).slice(0, 2)).toEqual([403, 'forbidden'])
   at.slow.go()
 })
 
@@ -312,8 +312,8 @@ describe('a request that runs again when repeated, but not with an Idempotency-K
     ] as const) {
       for (const count of runs) {
         const headers = { ...request.headers, ...(key !== undefined && { 'idempotency-key': key }) }
-        const got = await at.send({ ...request, headers })
-        expect([kind, key, got.status, await runsIn(at, 's')]).toEqual([kind, key, 200, count])
+        const reply = await at.send({ ...request, headers })
+        expect([kind, key, reply.status, await runsIn(at, 's')]).toEqual([kind, key, 200, count])
       }
     }
   })

@@ -66,10 +66,10 @@ export const POSTS: Readonly<Record<string, (message: PostedMessage) => TestRequ
 }
 
 /** How clients resume a run: from its start, or from a position. */
-export const RETURNS: Readonly<Record<string, (session: string, run: string, place?: string) => TestRequest>> = {
-  'ai-sdk': (session, run, place) => ({
+export const RETURNS: Readonly<Record<string, (session: string, run: string, eventId?: string) => TestRequest>> = {
+  'ai-sdk': (session, run, eventId) => ({
     path: `/api/ai-sdk/echo/${session}/stream?run=${run}`,
-    ...(place !== undefined && { headers: { 'last-event-id': place } }),
+    ...(eventId !== undefined && { headers: { 'last-event-id': eventId } }),
   }),
   mui: (session, run, after = '') => ({ path: `/api/mui/echo/${session}/stream?run=${run}&after=${after}` }),
   'ag-ui': (session, run, after = '') => ({ path: `/api/ag-ui/echo/${session}/stream?run=${run}&after=${after}` }),

@@ -26,7 +26,9 @@ const all = shared(ready, {
 const keyOf = ({ method, path }: Route) => `${method} ${path}`
 
 function goodFor(key: string): TestRequest {
-  const { status, isLive, ...sent } = good(all().ready)[key] as Good
+  const valid = good(all().ready)[key]
+  if (valid === undefined) throw new Error(`add a valid request for ${key} to valid-dialect-requests.fixture.ts`)
+  const { status, isLive, ...sent } = valid
   return sent
 }
 
@@ -60,21 +62,21 @@ function codeOf({ json }: ReadReply): string | undefined {
   return typeof error === 'string' ? code : error?.code
 }
 
-function mustTellNothing(what: string, { text, headers }: ReadReply): void {
-  const said = `${text} ${JSON.stringify([...headers])}`
-  for (const secret of Object.values(SECRETS)) expect([what, said.includes(secret)]).toEqual([what, false])
-  expect([what, /\bat .*[:(]\d+|node_modules|file:\/\/|TypeError/.exec(said)?.[0]]).toEqual([what, undefined])
+function mustTellNothing(label: string, { text, headers }: ReadReply): void {
+  const replyText = `${text} ${JSON.stringify([...headers])}`
+  for (const secret of Object.values(SECRETS)) expect([label, replyText.includes(secret)]).toEqual([label, false])
+  expect([label, /\bat .*[:(]\d+|node_modules|file:\/\/|TypeError/.exec(replyText)?.[0]]).toEqual([label, undefined])
 }
 
 /** Sends a request that is refused and must change nothing. */
-async function refuse(testServer: TwoUserServer, { what, status, code, ...sent }: Bad): Promise<ReadReply> {
+async function refuse(testServer: TwoUserServer, { label, status, code, ...sent }: Bad): Promise<ReadReply> {
   const before = await testServer.storeContent()
-  const got = await testServer.send(sent)
-  expect([what, got.status, code ?? codeOf(got)]).toEqual([what, status, codeOf(got)])
-  if (sent.method !== 'HEAD') expect([what, typeof codeOf(got)]).toEqual([what, 'string'])
-  mustTellNothing(what, got)
-  expect([what, (await testServer.storeContent()) === before]).toEqual([what, true])
-  return got
+  const reply = await testServer.send(sent)
+  expect([label, reply.status, code ?? codeOf(reply)]).toEqual([label, status, codeOf(reply)])
+  if (sent.method !== 'HEAD') expect([label, typeof codeOf(reply)]).toEqual([label, 'string'])
+  mustTellNothing(label, reply)
+  expect([label, (await testServer.storeContent()) === before]).toEqual([label, true])
+  return reply
 }
 
 describe.each(dialects.map(route => [keyOf(route), route] as const))('%s', (key, route) => {
@@ -91,15 +93,15 @@ describe.each(dialects.map(route => [keyOf(route), route] as const))('%s', (key,
     const sent = goodFor(key)
     // The error must be about nothing else.
     const bad = route.body ? badFields(about(route, sent, 'of-nobody-yet') as Good) : []
-    for (const { what, status: _, code: __, ...one } of bad) {
+    for (const { label, status: _, code: __, ...one } of bad) {
       const before = await testServer.storeContent()
-      const got = await testServer.send(one)
-      expect([what, got.status < 500]).toEqual([what, true])
-      mustTellNothing(what, got)
-      if (got.status < 400) continue
-      expect([what, typeof codeOf(got)]).toEqual([what, 'string'])
-      expect([what, got.text.includes(LONG)]).toEqual([what, false])
-      expect([what, (await testServer.storeContent()) === before]).toEqual([what, true])
+      const reply = await testServer.send(one)
+      expect([label, reply.status < 500]).toEqual([label, true])
+      mustTellNothing(label, reply)
+      if (reply.status < 400) continue
+      expect([label, typeof codeOf(reply)]).toEqual([label, 'string'])
+      expect([label, reply.text.includes(LONG)]).toEqual([label, false])
+      expect([label, (await testServer.storeContent()) === before]).toEqual([label, true])
     }
     expect(testServer.logged).toEqual([])
     expect(({} as { isAdmin?: boolean }).isAdmin).toBeUndefined()
@@ -114,17 +116,17 @@ describe.each(dialects.map(route => [keyOf(route), route] as const))('%s', (key,
       const written = isUrl ? encodeURIComponent(name) : JSON.stringify(name).slice(1, -1)
       // URL parsers resolve a dot in a path before the server sees it.
       if (inPath && name.startsWith('.')) continue
-      await refuse(testServer, { ...about(route, sent, written), what: name, status: 400 })
+      await refuse(testServer, { ...about(route, sent, written), label: name, status: 400 })
     }
   })
 
   it('is authorized for its action, then for the session, and refuses all other callers', async () => {
     const { testServer } = all()
     const sent = goodFor(key)
-    await refuse(testServer, { ...sent, user: null, what: 'nobody', status: 401, code: 'unauthorized' })
+    await refuse(testServer, { ...sent, user: null, label: 'nobody', status: 401, code: 'unauthorized' })
     door.isOpen = false
     try {
-      await refuse(testServer, { ...sent, what: 'not into it', status: 403, code: 'forbidden' })
+      await refuse(testServer, { ...sent, label: 'not into it', status: 403, code: 'forbidden' })
     } finally {
       door.isOpen = true
     }

@@ -1,8 +1,8 @@
 // Errors as clients see them: an HTTP status, a code for programs and a message for people. Causes and stacks go to the logger, never into a reply.
 
 import { LogError, type LogErrorCode } from '@millrace/log'
+import { excerpt } from '@millrace/protocol/internal'
 import { type ErrorCode, MillraceError, RunError } from '@millrace/runtime'
-import { shorten } from './shorten.ts'
 
 /** HTTP statuses of the server's own error codes. */
 const STATUSES = {
@@ -73,8 +73,11 @@ export type HttpErrorCode = keyof typeof STATUSES
 
 /** An error in the body of a reply or in a `fail` frame. */
 export interface ErrorReply {
+  /** Error code, for programs. */
   readonly code: string
+  /** Message for developers. */
   readonly message: string
+  /** Whether the same request may succeed later. */
   readonly retryable: boolean
 }
 
@@ -128,7 +131,7 @@ export function errorResponseOf(error: unknown): ErrorResponse {
     const { status, code, message, retryable, headers } = error
     return {
       status,
-      error: { code, message: shorten(message, MAX_MESSAGE_LENGTH), retryable },
+      error: { code, message: excerpt(message, MAX_MESSAGE_LENGTH + 1), retryable },
       headers,
       isServerFault: status === 500,
     }
@@ -158,7 +161,7 @@ function tooLargeIn(error: unknown): LogError | undefined {
 
 const UNAVAILABLE: ErrorResponse = {
   status: 503,
-  error: { code: 'store_unavailable', message: 'the store is out of reach: try again later', retryable: true },
+  error: { code: 'store_unavailable', message: 'the store is unreachable: try again later', retryable: true },
   headers: { 'retry-after': '1' },
   isServerFault: true,
 }
@@ -167,7 +170,7 @@ function responseOf(status: number, { code, message, retryable }: ErrorReply): E
   const headers = status === 503 || status === 429 ? { 'retry-after': '1' } : {}
   return {
     status,
-    error: { code, message: shorten(message, MAX_MESSAGE_LENGTH), retryable },
+    error: { code, message: excerpt(message, MAX_MESSAGE_LENGTH + 1), retryable },
     headers,
     isServerFault: status === 503,
   }

@@ -151,10 +151,10 @@ test('a run in flight when a server closes is handed over, and another server co
   const headers = { 'content-type': 'application/json' }
   const stream = await first.to('/api/sessions/s/runs', { method: 'POST', body, headers })
   const decoder = new TextDecoder()
-  let heard = ''
+  let received = ''
   for await (const piece of stream.body as ReadableStream<Uint8Array>) {
-    heard += decoder.decode(piece, { stream: true })
-    if (heard.includes('step-start')) break
+    received += decoder.decode(piece, { stream: true })
+    if (received.includes('step-start')) break
   }
   await first.server.close()
   const second = await listening({ store, agents: [slow(0)] })

@@ -7,8 +7,9 @@ import { errorReply } from './reply.ts'
 /** The port that `listen()` uses by default. */
 export const DEFAULT_PORT = 4400
 
+/** Options of `listen`. */
 export interface ListenOptions {
-  /** 0 for any free port. @default 4400 */
+  /** Port. 0 selects a free port. @default 4400 */
   readonly port?: number
   /** Host name or address. Other than loopback needs the `authorize` option. @default '127.0.0.1' */
   readonly host?: string
@@ -16,8 +17,11 @@ export interface ListenOptions {
 
 /** A server that is listening. */
 export interface Listening {
+  /** The base URL, such as `http://127.0.0.1:4400`. */
   readonly url: string
+  /** The port, also if 0 was requested. */
   readonly port: number
+  /** The HTTP server of Node. */
   readonly server: Server
   /** Stops accepting connections, asks the open streams to reconnect elsewhere, and closes the app. */
   close(): Promise<void>
@@ -60,7 +64,7 @@ export async function listen(app: ListeningApp, options: ListenOptions, isGuarde
     // Frees the port at once: the next process may need it.
     const serverClosed = closeServer(server)
     await app.close()
-    // Closes connections that are idle by now. A client that reads nothing must not delay the shutdown.
+    // Closes idle connections. A client that reads nothing must not delay the shutdown.
     server.closeIdleConnections()
     const linger = setTimeout(() => server.closeAllConnections(), LINGER_MS)
     await serverClosed

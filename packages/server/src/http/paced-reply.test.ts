@@ -11,7 +11,7 @@ const LARGE = 12 * 1024 * 1024
 
 /** A server with a large upload. The header `x-user` names the user. */
 async function keeping(options: Parameters<typeof testApp>[0] = {}) {
-  const authorize = (asked: { request: Request }) => asked.request.headers.get('x-user') ?? 'ann'
+  const authorize = (context: { request: Request }) => context.request.headers.get('x-user') ?? 'ann'
   const { app, logged } = testApp({ authorize, ...options })
   const bytes = randomBytes(LARGE)
   const keep = (body: BodyInit, user = 'ann', more = {}) =>
@@ -131,9 +131,9 @@ describe('law 8: a client that reads nothing is closed', () => {
     const { folder } = folderOf(randomBytes(LARGE))
     const { app } = testApp({ static: folder, stream: { stallMs: 500 } })
     const { port, url, server } = await listen(app)
-    const gone = new Promise(resolve => server.once('connection', socket => socket.once('close', resolve)))
+    const disconnected = new Promise(resolve => server.once('connection', socket => socket.once('close', resolve)))
     silent(port, '/large.bin')
-    await gone
+    await disconnected
     expect((await (await fetch(`${url}/large.bin`)).arrayBuffer()).byteLength).toBe(LARGE)
   })
 })

@@ -6,13 +6,13 @@ import { connect } from 'node:net'
 export function raw(port: number, ...pieces: readonly (string | Buffer)[]): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const socket = connect(port, '127.0.0.1')
-  let got = ''
+  let received = ''
   socket.on('data', data => {
-    got += data.toString('latin1')
+    received += data.toString('latin1')
   })
   // A server that refuses a request may close before it has received all of it.
-  socket.on('error', error => (got === '' ? reject(error) : resolve(got)))
-  socket.on('close', () => resolve(got))
+  socket.on('error', error => (received === '' ? reject(error) : resolve(received)))
+  socket.on('close', () => resolve(received))
   for (const piece of pieces) socket.write(piece)
   return promise
 }

@@ -80,8 +80,8 @@ describe('authorize and context', () => {
     const send = (path: string, text: string, headers: object = {}) =>
       testServer.send({ path, raw: text, headers: { 'content-type': 'application/json', ...headers } })
     const path = '/api/sessions/s/runs'
-    const got = await send(path, raw, { 'x-signature': signed(raw) })
-    expect([got.status, read]).toEqual([200, [raw, raw]])
+    const reply = await send(path, raw, { 'x-signature': signed(raw) })
+    expect([reply.status, read]).toEqual([200, [raw, raw]])
     expect((await send(path, raw, { 'x-signature': signed('another') })).status).toBe(401)
     expect((await send('/api/sessions/s/uploads', 'a file', { 'x-signature': signed('a file') })).status).toBe(201)
     expect((await testServer.send({ path: '/api/sessions', headers: { 'x-signature': signed('') } })).status).toBe(200)
@@ -119,8 +119,8 @@ describe('authorize and context', () => {
       limits: { bodyBytes: 100 },
       authorize: async ({ request }) => (await request.text()) && 'ann',
     })
-    const got = await testServer.send({ path: '/api/sessions', body: { title: 'a'.repeat(150) } })
-    expect([got.status, got.json]).toMatchObject([413, { error: { code: 'body_too_large' } }])
+    const reply = await testServer.send({ path: '/api/sessions', body: { title: 'a'.repeat(150) } })
+    expect([reply.status, reply.json]).toMatchObject([413, { error: { code: 'body_too_large' } }])
     expect(testServer.logged).toEqual([])
   })
 })

@@ -68,9 +68,7 @@ export class SharedBody {
   async #piece(at: number): Promise<Uint8Array | undefined> {
     while (at >= this.#pieces.length && !this.#isComplete) await this.#pull()
     if (this.#isReleased)
-      throw new Error(
-        'the body is no longer buffered: read it in authorize when the request arrives to read it again later',
-      )
+      throw new Error('the request body is no longer buffered: read it in authorize, while the request arrives')
     return this.#pieces[at]
   }
 
@@ -83,7 +81,7 @@ export class SharedBody {
   }
 
   async #next(): Promise<void> {
-    // Readers that honour the limit have stopped by now.
+    // Readers that honour the limit have already stopped.
     if (this.#length > this.#limit) throw tooLarge(this.#limit)
     const { value } = (await this.#reader()?.read()) ?? {}
     if (value === undefined) this.#isComplete = true

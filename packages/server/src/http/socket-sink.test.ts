@@ -66,8 +66,8 @@ test('every reader gets every piece, including pieces that others got before, an
 test('counts buffered and flushed bytes, and reports drain and close', async () => {
   const opened = Promise.withResolvers<ServerResponse>()
   const port = await served(opened.resolve)
-  const asked = get({ port, agent: false })
-  const [message] = (await once(asked, 'response')) as [IncomingMessage]
+  const clientRequest = get({ port, agent: false })
+  const [message] = (await once(clientRequest, 'response')) as [IncomingMessage]
   message.pause()
   const response = await opened.promise
   const { socket } = response
@@ -110,22 +110,22 @@ test('counts buffered and flushed bytes, and reports drain and close', async () 
 })
 
 test('does not bypass a response that is wrapped, has no body, or is not chunked', async () => {
-  const told: boolean[] = []
+  const writable: boolean[] = []
   const port = await served((response, message) => {
     if (message.url === '/wrapped') {
       const write = response.write.bind(response)
       response.write = write as typeof response.write
     }
-    told.push(isDirect(response))
+    writable.push(isDirect(response))
     response.end()
   })
   for (const options of [{ path: '/wrapped' }, { method: 'HEAD' }, { path: '/' }]) {
-    const asked = request({ port, agent: false, ...options }).end()
-    const [message] = (await once(asked, 'response')) as [IncomingMessage]
+    const clientRequest = request({ port, agent: false, ...options }).end()
+    const [message] = (await once(clientRequest, 'response')) as [IncomingMessage]
     message.resume()
     await once(message, 'end')
   }
-  expect(told).toEqual([false, false, true])
+  expect(writable).toEqual([false, false, true])
 })
 
 /** Counts the writes of a socket. */
@@ -157,24 +157,24 @@ test.each([
   const reading = readTo(port)
   const [sink, socket] = await opened.promise
   const writes = writesOf(socket)
-  const say = (from: number, to: number) => {
+  const write = (from: number, to: number) => {
     for (let i = from; i < to; i++) sink.write(Buffer.from(`${i} `))
   }
   // Within one task, and in its microtasks.
-  say(0, 5)
-  queueMicrotask(() => say(5, 10))
-  process.nextTick(() => say(10, 15))
+  write(0, 5)
+  queueMicrotask(() => write(5, 10))
+  process.nextTick(() => write(10, 15))
   expect(writes()).toBe(0)
   await turn()
   expect(writes()).toBe(1)
   await expect.poll(() => sink.buffered).toBe(0)
   // One iteration with a write, one without.
-  say(15, 16)
+  write(15, 16)
   await turn()
   expect(writes()).toBe(1)
   await turn()
   expect(writes()).toBe(0)
-  say(16, 20)
+  write(16, 20)
   sink.end()
   await turn()
   expect(writes()).toBe(1)

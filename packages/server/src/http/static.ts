@@ -7,6 +7,7 @@ import type { Reply } from './reply.ts'
 
 /** A folder of static files and the headers of its files. */
 export interface StaticOptions {
+  /** Path of the folder. */
   readonly folder: string
   /** Headers for every file. They override the defaults. */
   readonly headers?: Readonly<Record<string, string>>

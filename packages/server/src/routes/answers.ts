@@ -34,7 +34,7 @@ export const answers = [
   }),
 ]
 
-/** Hides a session that has another owner by now. @throws `session_unknown` instead of `answer_forbidden` */
+/** Hides a session whose owner has changed. @throws `session_unknown` instead of `answer_forbidden` */
 async function hidingOtherOwners<T>(sessionId: string, answered: Promise<T>): Promise<T> {
   try {
     return await answered

@@ -43,8 +43,8 @@ test('law 10: serves a large value by the hash in its entry, unless the entry is
   for (const { hash } of secret) {
     expect(frames).not.toContain(hash)
     // Neither by its name nor by the hash in it.
-    for (const asked of [hash, hash.slice(-64)]) {
-      const response = await app.fetch(request(`/api/sessions/s/blobs/${asked}`))
+    for (const requestedHash of [hash, hash.slice(-64)]) {
+      const response = await app.fetch(request(`/api/sessions/s/blobs/${requestedHash}`))
       expect([response.status, (await response.json()).error.code]).toEqual([404, 'blob_unknown'])
     }
   }

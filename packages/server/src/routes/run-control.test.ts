@@ -62,11 +62,11 @@ describe('resume', () => {
     await run.result()
     testServer.slow.go()
     const body = { mode: 'with-message', message: 'Go on', runId: 'r2' }
-    const got = await testServer.send({ path: '/api/sessions/s/resume', body })
-    expect([got.status, got.json]).toEqual([202, { sessionId: 's', runId: 'r2', sequence: expect.any(Number) }])
+    const reply = await testServer.send({ path: '/api/sessions/s/resume', body })
+    expect([reply.status, reply.json]).toEqual([202, { sessionId: 's', runId: 'r2', sequence: expect.any(Number) }])
     expect((await (await testServer.app.runtime()).run('s', 'r2').result()).status).toBe('completed')
     const again = await testServer.send({ path: '/api/sessions/s/resume', body: { ...body, resumes: 'r1' } })
-    expect(again.json).toEqual(got.json)
+    expect(again.json).toEqual(reply.json)
     const other = { ...body, resumes: 'r1', message: 'Stop' }
     expect(errorOf(await testServer.send({ path: '/api/sessions/s/resume', body: other }))).toEqual([409, 'run_ended'])
     const late = { mode: 'continue', resumes: 'r1' }
@@ -90,8 +90,8 @@ describe('resume', () => {
   it('is refused if there is no run', async () => {
     const testServer = openTwoUserServer()
     const { sessionId } = await testServer.post('/api/sessions', {})
-    const got = await testServer.send({ path: `/api/sessions/${sessionId}/resume`, body: { mode: 'continue' } })
-    expect(errorOf(got)).toEqual([404, 'run_unknown'])
+    const reply = await testServer.send({ path: `/api/sessions/${sessionId}/resume`, body: { mode: 'continue' } })
+    expect(errorOf(reply)).toEqual([404, 'run_unknown'])
     const retry = await testServer.send({ path: `/api/sessions/${sessionId}/retry`, body: {} })
     expect(errorOf(retry)).toEqual([404, 'run_unknown'])
   })
@@ -100,8 +100,8 @@ describe('resume', () => {
     const testServer = openTwoUserServer()
     await testServer.run('s', { agent: 'operator', input: 'Do it', runId: 'r1' })
     const body = { mode: 'with-confirmation', approved: true }
-    const got = await testServer.send({ path: '/api/sessions/s/resume', body })
-    expect([got.status, got.json]).toEqual([202, { sessionId: 's', runId: 'r1' }])
+    const reply = await testServer.send({ path: '/api/sessions/s/resume', body })
+    expect([reply.status, reply.json]).toEqual([202, { sessionId: 's', runId: 'r1' }])
   })
 })
 

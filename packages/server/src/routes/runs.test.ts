@@ -10,8 +10,8 @@ import {
 } from '../routing/two-user-server.fixture.ts'
 
 /** The entries of a reply of frames, without repeated origins, which depend on the frames. */
-const entriesIn = (got: ReadReply) =>
-  framesIn(got).flatMap(({ entries = [] }) =>
+const entriesIn = (reply: ReadReply) =>
+  framesIn(reply).flatMap(({ entries = [] }) =>
     (entries as { sequence: number; chunk: unknown }[]).map(({ sequence, chunk }) => ({ sequence, chunk })),
   )
 
@@ -38,8 +38,8 @@ async function begun(testServer: TwoUserServer, more: object = {}, sent: Partial
 describe('a started run', () => {
   it('replies with its frames from start to end', async () => {
     const testServer = openTwoUserServer()
-    const got = await testServer.run('s', { agent: 'echo', input: 'Hello', runId: 'r1', messageId: 'm1' })
-    const frames = framesIn(got)
+    const reply = await testServer.run('s', { agent: 'echo', input: 'Hello', runId: 'r1', messageId: 'm1' })
+    const frames = framesIn(reply)
     expect(frames.map(({ type }) => type).filter((type, i, all) => type !== all[i - 1])).toEqual([
       'open',
       'entries',
@@ -49,7 +49,7 @@ describe('a started run', () => {
     const types = entries.map(({ chunk }) => chunk.type)
     expect([types[0], types.at(-1)]).toEqual(['run-started', 'run-finished'])
     expect(frames.at(-1)).toMatchObject({ type: 'end', status: 'completed' })
-    expect([got.headers.get('x-session-id'), got.headers.get('x-run-id')]).toEqual(['s', 'r1'])
+    expect([reply.headers.get('x-session-id'), reply.headers.get('x-run-id')]).toEqual(['s', 'r1'])
   })
 
   it.each([
@@ -66,13 +66,13 @@ describe('a started run', () => {
     ['application/json, text/event-stream', 'application/json'],
   ])('with Accept %s replies with %s', async (accept, type) => {
     const headers = accept === undefined ? {} : { accept }
-    const got = await openTwoUserServer().send({
+    const reply = await openTwoUserServer().send({
       path: '/api/sessions/s/runs',
       body: { agent: 'echo', input: 'Hello' },
       headers,
     })
-    expect(got.status).toBe(type === 'application/json' ? 202 : 200)
-    expect(got.headers.get('content-type')).toBe(`${type}; charset=utf-8`)
+    expect(reply.status).toBe(type === 'application/json' ? 202 : 200)
+    expect(reply.headers.get('content-type')).toBe(`${type}; charset=utf-8`)
   })
 
   it('is named in headers that are safe for any id', async () => {
@@ -80,11 +80,11 @@ describe('a started run', () => {
     for (const id of ['a b', 'ä/ö?ü#', '%00', '日本', '"quoted"', 'a,b;c=d', '../..', '😀']) {
       const path = `/api/sessions/${encodeURIComponent(id)}/runs`
       const body = { agent: 'echo', input: 'Hello', runId: id }
-      const got = await testServer.send({ path, body, headers: JSON_REPLY })
-      expect([id, got.status]).toEqual([id, 202])
-      expect(got.json).toMatchObject({ sessionId: id, runId: id, sequence: 1 })
-      const said = ['x-session-id', 'x-run-id'].map(name => decodeURIComponent(got.headers.get(name) ?? ''))
-      expect(said).toEqual([id, id])
+      const reply = await testServer.send({ path, body, headers: JSON_REPLY })
+      expect([id, reply.status]).toEqual([id, 202])
+      expect(reply.json).toMatchObject({ sessionId: id, runId: id, sequence: 1 })
+      const ids = ['x-session-id', 'x-run-id'].map(name => decodeURIComponent(reply.headers.get(name) ?? ''))
+      expect(ids).toEqual([id, id])
     }
   })
 
@@ -107,9 +107,9 @@ describe('a started run', () => {
 
   it('with input that is too large for the log is refused, and the message is about the body', async () => {
     const testServer = openTwoUserServer({ limits: { bodyBytes: 4_000_000 } })
-    const got = await testServer.run('s', { agent: 'echo', input: 'Hello', data: 'x'.repeat(2_000_000) })
-    const message = expect.stringMatching(/^body: \d+ bytes, at most 1048576 fit/)
-    expect([got.status, got.json]).toMatchObject([413, { error: { code: 'input_too_large', message } }])
+    const reply = await testServer.run('s', { agent: 'echo', input: 'Hello', data: 'x'.repeat(2_000_000) })
+    const message = expect.stringMatching(/^body: expected at most 1048576 bytes, found \d+/)
+    expect([reply.status, reply.json]).toMatchObject([413, { error: { code: 'input_too_large', message } }])
     expect(await testServer.storeContent()).toBe('[]')
   })
 
@@ -132,16 +132,16 @@ describe('law 5: a repeated request with the same run id', () => {
     const first = await testServer.send({ path: '/api/sessions/s/runs', body, headers: JSON_REPLY })
     const again = await testServer.send({ path: '/api/sessions/s/runs', body, headers: JSON_REPLY })
     expect([first.json, again.json]).toEqual([first.json, first.json])
-    const told = await testServer.run('s', body)
+    const reply = await testServer.run('s', body)
     const later = await testServer.run('s', body)
     // A client that joins an open run may get it in more frames.
-    expect(entriesIn(later)).toEqual(entriesIn(told))
-    expect(framesIn(told).at(-1)).toEqual(framesIn(later).at(-1))
+    expect(entriesIn(later)).toEqual(entriesIn(reply))
+    expect(framesIn(reply).at(-1)).toEqual(framesIn(later).at(-1))
     expect(framesIn(later).at(-1)).toMatchObject({ type: 'end', status: 'completed' })
-    const asked = (await testServer.storeContent()).split('run-requested').length - 1
+    const requestCount = (await testServer.storeContent()).split('run-requested').length - 1
     const { messageId: _, ...unnamed } = body
     expect((await testServer.run('s', unnamed)).status).toBe(200)
-    expect((await testServer.storeContent()).split('run-requested').length - 1).toBe(asked)
+    expect((await testServer.storeContent()).split('run-requested').length - 1).toBe(requestCount)
   })
 
   it.each([
@@ -239,13 +239,13 @@ describe('a client that leaves', () => {
     const socket = connect(port, '127.0.0.1')
     const headers = `Host: localhost\r\nX-User: ann\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`
     socket.write(`POST /api/sessions/s/runs HTTP/1.1\r\n${headers}\r\n${body}`)
-    const said = Promise.withResolvers<void>()
-    let got = ''
+    const answered = Promise.withResolvers<void>()
+    let received = ''
     socket.on('data', data => {
-      got += data
-      if (got.includes('text-delta')) said.resolve()
+      received += data
+      if (received.includes('text-delta')) answered.resolve()
     })
-    await said.promise
+    await answered.promise
     socket.destroy()
     const result = await (await testServer.app.runtime()).run('s', 'slow-run').result()
     expect(result.status).toBe('interrupted')
@@ -253,14 +253,14 @@ describe('a client that leaves', () => {
 
   it('cannot be detected without a stream: onDisconnect stop is refused', async () => {
     const body = { agent: 'echo', input: 'Hello', onDisconnect: 'stop' }
-    const got = await openTwoUserServer().send({ path: '/api/sessions/s/runs', body, headers: JSON_REPLY })
-    expect(errorOf(got)).toEqual([400, 'request_invalid'])
+    const reply = await openTwoUserServer().send({ path: '/api/sessions/s/runs', body, headers: JSON_REPLY })
+    expect(errorOf(reply)).toEqual([400, 'request_invalid'])
   })
 
   it('after the end of the run stops nothing', async () => {
     const testServer = openTwoUserServer()
-    const got = await testServer.run('s', { agent: 'operator', input: 'Do it', runId: 'r1', onDisconnect: 'stop' })
-    expect(framesIn(got).at(-1)).toMatchObject({ type: 'end', status: 'paused' })
+    const reply = await testServer.run('s', { agent: 'operator', input: 'Do it', runId: 'r1', onDisconnect: 'stop' })
+    expect(framesIn(reply).at(-1)).toMatchObject({ type: 'end', status: 'paused' })
     const { ticket } = await (await testServer.app.runtime()).view('s')
     expect([ticket.run?.paused, ticket.stop ?? false]).toEqual([true, false])
   })

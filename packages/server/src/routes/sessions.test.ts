@@ -21,8 +21,8 @@ const viewOf = async (testServer: TwoUserServer, path = '/api/sessions/s') =>
 describe('a session', () => {
   it('gets a random id, and its title and metadata', async () => {
     const testServer = openTwoUserServer()
-    const made = await Promise.all(Array.from({ length: 20 }, () => testServer.post('/api/sessions', {})))
-    const ids = made.map(({ sessionId }) => sessionId as string)
+    const created = await Promise.all(Array.from({ length: 20 }, () => testServer.post('/api/sessions', {})))
+    const ids = created.map(({ sessionId }) => sessionId as string)
     expect(new Set(ids).size).toBe(20)
     for (const id of ids) expect(id).toMatch(/^[\w-]{22}$/)
     const { sessionId } = await testServer.post('/api/sessions', { title: 'Trip', metadata: { tags: ['a'] } })
@@ -70,12 +70,12 @@ describe('a session', () => {
   it('is paged by messages, from the end', async () => {
     const testServer = openTwoUserServer()
     for (const id of ['m1', 'm2', 'm3']) await testServer.run('s', { agent: 'echo', input: id, messageId: id })
-    const said = (messages: readonly { parts: { text?: string }[] }[]) =>
+    const textsOf = (messages: readonly { parts: { text?: string }[] }[]) =>
       messages.map(({ parts }) => parts.map(({ text }) => text ?? '').join(''))
     const all = await viewOf(testServer)
     expect(all.page).toBeUndefined()
     const last = await viewOf(testServer, '/api/sessions/s?messages=last:2')
-    expect(said(last.view.messages)).toEqual(['m3', 'You said: m3'])
+    expect(textsOf(last.view.messages)).toEqual(['m3', 'You said: m3'])
     expect(last.page).toEqual({ total: 6, hasMore: true, before: last.view.messages[0]?.id })
     const older = async (n: number, before = '') =>
       (await testServer.send({ path: `/api/sessions/s?messages=last:${n}&before=${before}` })).json as object
@@ -138,22 +138,24 @@ describe('the list of sessions', () => {
     const testServer = openTwoUserServer({ timers: { ...systemTimers, after } })
     const response = await testServer.app.fetch(testServer.request({ path: '/api/sessions/stream', headers: NDJSON }))
     let text = ''
-    const made: string[] = []
+    const createdIds: string[] = []
     for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
       text += piece
-      if (!made.every(sessionId => text.includes(`"${sessionId}"`))) continue
-      if (made.length === 3) break
-      const path = ['/api/sessions', `/api/sessions/${made[0]}/fork`, '/api/sessions/own/runs'][made.length] as string
-      const body = made.length < 2 ? {} : { agent: 'echo', input: 'Hello' }
+      if (!createdIds.every(sessionId => text.includes(`"${sessionId}"`))) continue
+      if (createdIds.length === 3) break
+      const path = ['/api/sessions', `/api/sessions/${createdIds[0]}/fork`, '/api/sessions/own/runs'][
+        createdIds.length
+      ] as string
+      const body = createdIds.length < 2 ? {} : { agent: 'echo', input: 'Hello' }
       const { sessionId } = await testServer.post(path, body, { headers: { accept: 'application/json' } })
-      made.push(sessionId as string)
+      createdIds.push(sessionId as string)
     }
-    expect(new Set(made).size).toBe(3)
+    expect(new Set(createdIds).size).toBe(3)
   })
 })
 
 describe('a deleted session', () => {
-  it('is gone: its run is aborted, its followers are told, and its id is free', async () => {
+  it('is removed: its run is aborted, its followers get an error, and its id is free', async () => {
     const testServer = openTwoUserServer()
     const body = { agent: 'slow', input: 'Wait', runId: 'slow-run' }
     const running = await testServer.app.fetch(

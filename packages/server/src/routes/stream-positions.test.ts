@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { positionsOf } from './stream-positions.ts'
 
-const told = (query: string) =>
+const positions = (query: string) =>
   positionsOf(new URLSearchParams(query), 3).map(({ sessionId, after }) => `${sessionId} ${after}`)
 
 it.each([
@@ -13,8 +13,8 @@ it.each([
   // As clients send lists.
   ['session=a&session=b&after=5&after=6', ['a 5', 'b 6']],
   ['merge=true&session=a&session=b&session=c&after=0&after=6&after=7', ['a 0', 'b 6', 'c 7']],
-])('%s', (query, places) => {
-  expect(told(query)).toEqual(places)
+])('%s', (query, expected) => {
+  expect(positions(query)).toEqual(expected)
 })
 
 it.each([
@@ -29,9 +29,9 @@ it.each([
   ['session=a&session=a', 'session: expected each session once'],
   ['session=a&session=b&session=c&session=d', 'session: expected at most 3'],
 ])('%s is refused', (query, problem) => {
-  expect(() => told(query)).toThrow(problem)
+  expect(() => positions(query)).toThrow(problem)
 })
 
 it('refuses an invalid position', () => {
-  expect(() => told('session=a&session=b&after=5&after=x')).toThrow(expect.objectContaining({ status: 400 }))
+  expect(() => positions('session=a&session=b&after=5&after=x')).toThrow(expect.objectContaining({ status: 400 }))
 })

@@ -20,18 +20,18 @@ test('stores a file, creates its session if needed, and serves it unchanged', as
   const { app } = testApp()
   const filename = 'Mühle (1).png'
   const kept = await put(app, PNG, { 'content-type': 'image/png', 'x-filename': encodeURIComponent(filename) })
-  const told = (await kept.json()) as Kept
-  expect([kept.status, told]).toEqual([
+  const upload = (await kept.json()) as Kept
+  expect([kept.status, upload]).toEqual([
     201,
     {
       hash: expect.stringMatching(HASH),
-      url: `upload:${told.hash}`,
+      url: `upload:${upload.hash}`,
       bytes: PNG.length,
       mediaType: 'image/png',
       filename,
     },
   ])
-  const back = await get(app, told.hash)
+  const back = await get(app, upload.hash)
   expect(new Uint8Array(await back.arrayBuffer())).toEqual(PNG)
   expect(Object.fromEntries(back.headers)).toMatchObject({
     'content-type': 'image/png',
@@ -81,7 +81,7 @@ test('refuses an empty, mislabelled or too large file, and creates no session', 
 })
 
 test('serves a file only to its owner and only in its session', async () => {
-  const authorize = ({ request: asked }: { request: Request }) => asked.headers.get('x-who')
+  const authorize = ({ request: incoming }: { request: Request }) => incoming.headers.get('x-who')
   const { app } = testApp({ authorize })
   const ann = { 'content-type': 'text/plain', 'x-who': 'ann' }
   const { hash } = (await (await put(app, 'mine', ann)).json()) as Kept
@@ -131,15 +131,15 @@ test('refuses a message with unknown or too large files before anything runs', a
   const file = (url: unknown) => ({ type: 'file', mediaType: 'text/plain', url })
   const run = (session: string, ...urls: unknown[]) =>
     app.fetch(request(`/api/sessions/${session}/runs`, { agent: 'echo', input: { parts: urls.map(file) } }))
-  const told = async (response: Response) => [response.status, (await response.json()).error]
-  expect(await told(await run('s', 'upload:abc'))).toMatchObject([
+  const statusAndError = async (response: Response) => [response.status, (await response.json()).error]
+  expect(await statusAndError(await run('s', 'upload:abc'))).toMatchObject([
     400,
     { code: 'upload_unknown', message: expect.stringContaining('upload:abc') },
   ])
-  expect(await told(await run('s', one.url, two.url))).toMatchObject([413, { code: 'input_too_large' }])
-  expect(await told(await run('s', 7))).toMatchObject([400, {}])
+  expect(await statusAndError(await run('s', one.url, two.url))).toMatchObject([413, { code: 'input_too_large' }])
+  expect(await statusAndError(await run('s', 7))).toMatchObject([400, {}])
   // Another session does not have the file, and the request does not create one.
-  expect(await told(await run('t', one.url))).toMatchObject([400, { code: 'upload_unknown' }])
+  expect(await statusAndError(await run('t', one.url))).toMatchObject([400, { code: 'upload_unknown' }])
   expect((await app.fetch(request('/api/sessions/t'))).status).toBe(404)
   const { view } = await (await app.fetch(request('/api/sessions/s'))).json()
   expect(view.runs).toEqual([])
@@ -147,5 +147,5 @@ test('refuses a message with unknown or too large files before anything runs', a
   const { view: after } = await (await app.fetch(request('/api/sessions/s'))).json()
   const messageId = after.messages[0].id
   const edited = request('/api/sessions/s/edit', { messageId, input: { parts: [file('upload:abc')] } })
-  expect(await told(await app.fetch(edited))).toMatchObject([400, { code: 'upload_unknown' }])
+  expect(await statusAndError(await app.fetch(edited))).toMatchObject([400, { code: 'upload_unknown' }])
 })

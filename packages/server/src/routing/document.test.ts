@@ -77,8 +77,8 @@ it.each(bodies)('%s accepts exactly the bodies that the document allows', async 
 it.each(bodies)('%s requires a body where the document says so', async key => {
   const { testServer, ready: requests } = all()
   const { path = '', method = 'POST' } = requests[key] ?? {}
-  const got = await testServer.send({ path, method, headers: { accept: 'application/json' } })
-  expect(errorIn(got)?.code === 'body_invalid').toBe(operationOf(key).requestBody?.required)
+  const reply = await testServer.send({ path, method, headers: { accept: 'application/json' } })
+  expect(errorIn(reply)?.code === 'body_invalid').toBe(operationOf(key).requestBody?.required)
 })
 
 it('replies have exactly the headers that the document names', async () => {
@@ -86,11 +86,11 @@ it('replies have exactly the headers that the document names', async () => {
   for (const [key, { status, isLive, ...sent }] of Object.entries(good(await ready(testServer)))) {
     const response = await testServer.app.fetch(testServer.request(sent))
     const named = Object.keys(operationOf(key).responses[status]?.headers ?? {}).map(name => name.toLowerCase())
-    const given = [...response.headers.keys()].filter(name => /^x-.*-id$/.test(name))
+    const idHeaders = [...response.headers.keys()].filter(name => /^x-.*-id$/.test(name))
     const isAsked = new Headers(sent.headers).has('x-existing-message-id')
     const hasBody = status !== 204
     const expected = named.filter(name => hasBody && (isAsked || name !== 'x-existing-message-id'))
-    expect([key, response.status, given.sort()]).toEqual([key, status, expected.sort()])
+    expect([key, response.status, idHeaders.sort()]).toEqual([key, status, expected.sort()])
     // A run in flight would affect the next request.
     if (isLive) await response.body?.cancel()
     else await response.text()

@@ -77,8 +77,8 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   fc.tuple(fc.nat(200), fc.string({ maxLength: 5 })).map(
     ([at, text]): Change =>
       sent => {
-        const place = Math.min(sent.path.length, '/api'.length + at)
-        return { ...sent, path: `${sent.path.slice(0, place)}${text.toWellFormed()}${sent.path.slice(place)}` }
+        const index = Math.min(sent.path.length, '/api'.length + at)
+        return { ...sent, path: `${sent.path.slice(0, index)}${text.toWellFormed()}${sent.path.slice(index)}` }
       },
   ),
   fc.tuple(fc.nat(9), junk).map(
@@ -108,8 +108,8 @@ const change: fc.Arbitrary<Change> = fc.oneof(
     ([at, bytes]): Change =>
       ({ body, ...sent }) => {
         const text = Buffer.from(JSON.stringify(body ?? {}))
-        const place = at % (text.length + 1)
-        const raw = Buffer.concat([text.subarray(0, place), bytes, text.subarray(place + 1)])
+        const index = at % (text.length + 1)
+        const raw = Buffer.concat([text.subarray(0, index), bytes, text.subarray(index + 1)])
         return { ...sent, raw, headers: { 'content-type': 'application/json', ...sent.headers } }
       },
   ),

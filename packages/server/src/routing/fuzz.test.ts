@@ -22,7 +22,7 @@ const AT_ONCE = 10
 const STREAMS = 16
 /** How long a request over a socket may take on a busy machine. */
 const PATIENCE_MS = 30_000
-/** The same with a wrong content-length: the server may wait forever for the rest of the body. */
+/** Sends a wrong content-length: the server may wait forever for the rest of the body. */
 const WRONG_LENGTH_MS = 200
 const limits = { requestsPerMinute: 10_000_000, sessions: 100_000, streams: STREAMS }
 
@@ -77,8 +77,8 @@ function overSocket(
     sent.setTimeout(isWrongLength ? WRONG_LENGTH_MS : PATIENCE_MS, () => sent.destroy())
     sent.on('error', () => resolve(undefined))
     sent.on('response', response => {
-      const { statusCode: status = 0, headers: said } = response
-      const type = said['content-type'] ?? ''
+      const { statusCode: status = 0, headers: replyHeaders } = response
+      const type = replyHeaders['content-type'] ?? ''
       let text = ''
       response.on('data', data => {
         text += data
@@ -97,13 +97,13 @@ function overSocket(
 }
 
 function mustBeTyped(sent: TestRequest, { status, type, text }: Outcome): void {
-  const what = JSON.stringify(sent).slice(0, 300)
-  expect([what, status >= 200 && status < 500]).toEqual([what, true])
-  for (const secret of Object.values(SECRETS)) expect([what, text.includes(secret)]).toEqual([what, false])
+  const sentText = JSON.stringify(sent).slice(0, 300)
+  expect([sentText, status >= 200 && status < 500]).toEqual([sentText, true])
+  for (const secret of Object.values(SECRETS)) expect([sentText, text.includes(secret)]).toEqual([sentText, false])
   if (status < 400 || text === '') return
-  expect([what, type]).toEqual([what, 'application/json; charset=utf-8'])
-  expect([what, AnyErrorSchema.safeParse(JSON.parse(text)).success]).toEqual([what, true])
-  expect([what, text.length < 1000]).toEqual([what, true])
+  expect([sentText, type]).toEqual([sentText, 'application/json; charset=utf-8'])
+  expect([sentText, AnyErrorSchema.safeParse(JSON.parse(text)).success]).toEqual([sentText, true])
+  expect([sentText, text.length < 1000]).toEqual([sentText, true])
 }
 
 /** How many streams can be opened, up to one more than allowed. */

@@ -1,7 +1,7 @@
 // Messages for validation errors: where the error is and what was expected there. They never quote the value, which may have any content and length.
 
+import { excerpt } from '@millrace/protocol/internal'
 import type * as z from 'zod'
-import { shorten } from '../errors/shorten.ts'
 
 type Issue = z.core.$ZodIssue
 
@@ -18,13 +18,13 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 
 /** The most specific issue of a validation, as one sentence. */
-export function validationProblem(what: string, issues: readonly Issue[]): string {
+export function validationProblem(label: string, issues: readonly Issue[]): string {
   const issue = issues.map(mostSpecific).reduce((best, other) => (isDeeper(other, best) ? other : best))
   const { path } = issue
-  const place = [what, ...path.map(String)].join('.')
+  const field = [label, ...path.map(String)].join('.')
   if (issue.code === 'unrecognized_keys')
-    return `${place}.${shorten(issue.keys[0] ?? '', MAX_KEY_LENGTH)}: unknown field, remove it`
-  return `${place}: ${expected(issue)}`
+    return `${field}.${excerpt(issue.keys[0] ?? '', MAX_KEY_LENGTH + 1)}: unknown field, remove it`
+  return `${field}: ${expected(issue)}`
 }
 
 /** The issue of a union's best match: the variant that was valid the furthest. */
@@ -58,7 +58,7 @@ function expected(issue: Issue): string {
     case 'custom':
       return issue.message
     default:
-      return 'expected something else'
+      return 'expected another value: see /api/openapi.json'
   }
 }
 

@@ -8,7 +8,7 @@ import type { Good } from './valid-requests.fixture.ts'
 
 /** An invalid request and the expected error. */
 export interface Bad extends TestRequest {
-  readonly what: string
+  readonly label: string
   readonly status: number
   readonly code?: string
 }
@@ -40,7 +40,7 @@ function badMethods({ path: pattern }: Route, { path }: Good): Bad[] {
   const isKnown = (method: string) =>
     here.some(route => route.method === method || (method === 'HEAD' && route.method === 'GET' && !route.streams))
   return METHODS.filter(method => !isKnown(method)).map(method => ({
-    what: `method ${method}`,
+    label: `method ${method}`,
     path: pathOf(path),
     method,
     status: 405,
@@ -67,9 +67,9 @@ function badPaths({ path: pattern }: Route, { status: _, ...good }: Good): Bad[]
     // At the end of a path it is valid.
     ...(pattern !== '/sessions/:sessionId' && { 'the name of something else': 'stream' }),
   }
-  const invalid = Object.entries(names).map(([what, name]) => ({
+  const invalid = Object.entries(names).map(([label, name]) => ({
     ...good,
-    what: `path with ${what}`,
+    label: `path with ${label}`,
     path: session(name),
     status: 400,
     code: 'request_invalid',
@@ -81,7 +81,7 @@ function badPaths({ path: pattern }: Route, { status: _, ...good }: Good): Bad[]
     `/api/${pathOf(good.path)}`,
   ].map(path => ({
     ...good,
-    what: `path ${path.slice(0, 40)}`,
+    label: `path ${path.slice(0, 40)}`,
     path,
     status: 404,
   }))
@@ -125,15 +125,15 @@ export function badFields(good: Good): Bad[] {
     'a key called toString': `{"toString":"x"${rest}}`,
   }
   return [
-    ...Object.entries(bodies).map(([what, raw]) => ({
+    ...Object.entries(bodies).map(([label, raw]) => ({
       ...text(raw),
-      what: `body of ${what}`,
+      label: `body of ${label}`,
       status: 400,
       code: 'body_invalid',
     })),
-    ...wrongTypes(good.body as object).map(([what, wrong]) => ({
+    ...wrongTypes(good.body as object).map(([label, wrong]) => ({
       ...text(JSON.stringify(wrong)),
-      what: `body with ${what}`,
+      label: `body with ${label}`,
       status: 400,
     })),
   ]
@@ -158,26 +158,26 @@ function badBodies(route: Route, good: Good): Bad[] {
     'deep nesting in a field': `{"data":${deep(70)}${rest}}`,
   }
   return [
-    ...Object.entries(bodies).map(([what, raw]) => ({
+    ...Object.entries(bodies).map(([label, raw]) => ({
       ...text(raw),
-      what: `body of ${what}`,
+      label: `body of ${label}`,
       status: 400,
       code: 'body_invalid',
     })),
-    { ...text(json, { 'content-type': 'text/plain' }), what: 'text', status: 415, code: 'media_type_unknown' },
-    { ...text(json, { 'content-type': 'application/x-www-form-urlencoded' }), what: 'a form', status: 415 },
-    { ...text(json, { 'content-type': 'multipart/form-data; boundary=x' }), what: 'a form in parts', status: 415 },
-    { ...text(json, { 'content-type': 'application/json; charset=utf-16' }), what: 'another charset', status: 415 },
-    { ...text(json, { 'content-type': 'application/jsonp' }), what: 'nearly JSON', status: 415 },
-    { ...text(json, { 'content-encoding': 'gzip' }), what: 'an encoding', status: 415 },
+    { ...text(json, { 'content-type': 'text/plain' }), label: 'text', status: 415, code: 'media_type_unknown' },
+    { ...text(json, { 'content-type': 'application/x-www-form-urlencoded' }), label: 'a form', status: 415 },
+    { ...text(json, { 'content-type': 'multipart/form-data; boundary=x' }), label: 'a form in parts', status: 415 },
+    { ...text(json, { 'content-type': 'application/json; charset=utf-16' }), label: 'another charset', status: 415 },
+    { ...text(json, { 'content-type': 'application/jsonp' }), label: 'nearly JSON', status: 415 },
+    { ...text(json, { 'content-encoding': 'gzip' }), label: 'an encoding', status: 415 },
     {
       ...text(`{"title":"${'Z'.repeat(bodyLimitOf(route, DEFAULT_LIMITS))}"}`),
-      what: 'a huge body',
+      label: 'a huge body',
       status: 413,
       code: 'body_too_large',
     },
-    { ...text(endless()), what: 'a body without an end', status: 413, code: 'body_too_large' },
-    { ...text('{}', { 'content-length': '99999999' }), what: 'a length that is too much', status: 413 },
+    { ...text(endless()), label: 'a body without an end', status: 413, code: 'body_too_large' },
+    { ...text('{}', { 'content-length': '99999999' }), label: 'a length that is too much', status: 413 },
   ]
 }
 
@@ -204,7 +204,7 @@ function badQueries({ path: pattern, query = {} }: Route, { status: _, ...good }
   const path = pathOf(good.path)
   const refused = (search: string, code = 'request_invalid'): Bad => ({
     ...good,
-    what: `query ${search.slice(0, 40)}`,
+    label: `query ${search.slice(0, 40)}`,
     path: `${path}?${search}`,
     status: 400,
     code,
@@ -255,7 +255,7 @@ function badQueries({ path: pattern, query = {} }: Route, { status: _, ...good }
 function badHeaders({ streams, path: pattern }: Route, { status: _, ...good }: Good): Bad[] {
   const refused = (headers: Readonly<Record<string, string>>, status: number, code: string): Bad => ({
     ...good,
-    what: `headers ${JSON.stringify(headers).slice(0, 60)}`,
+    label: `headers ${JSON.stringify(headers).slice(0, 60)}`,
     headers: { ...good.headers, ...headers },
     status,
     code,
@@ -268,8 +268,8 @@ function badHeaders({ streams, path: pattern }: Route, { status: _, ...good }: G
   if (pattern === '/sessions/:sessionId/stream') {
     const path = pathOf(good.path)
     for (const header of ['x-resume-from-sequence', 'last-event-id']) {
-      for (const place of ['x', '-1', '1.a', LONG])
-        bad.push({ ...refused({ [header]: place }, 400, 'cursor_invalid'), path })
+      for (const eventId of ['x', '-1', '1.a', LONG])
+        bad.push({ ...refused({ [header]: eventId }, 400, 'cursor_invalid'), path })
     }
     bad.push(refused({ 'x-existing-message-id': 'nobody' }, 409, 'message_unknown'))
     bad.push(refused({ 'x-existing-message-id': LONG }, 409, 'message_unknown'))

@@ -14,22 +14,22 @@ const TELLTALES = [
   /zod|TypeError|SyntaxError|undefined/i,
 ]
 
-function mustTellNothing(what: string, { text, headers }: ReadReply): void {
-  const said = `${text} ${JSON.stringify([...headers])}`
-  for (const telltale of TELLTALES) expect([what, telltale.exec(said)?.[0]]).toEqual([what, undefined])
-  for (const secret of Object.values(SECRETS)) expect([what, said.includes(secret)]).toEqual([what, false])
-  expect([what, said.includes(LONG.slice(0, 300))]).toEqual([what, false])
-  expect([what, text.length < 1000]).toEqual([what, true])
+function mustTellNothing(label: string, { text, headers }: ReadReply): void {
+  const replyText = `${text} ${JSON.stringify([...headers])}`
+  for (const telltale of TELLTALES) expect([label, telltale.exec(replyText)?.[0]]).toEqual([label, undefined])
+  for (const secret of Object.values(SECRETS)) expect([label, replyText.includes(secret)]).toEqual([label, false])
+  expect([label, replyText.includes(LONG.slice(0, 300))]).toEqual([label, false])
+  expect([label, text.length < 1000]).toEqual([label, true])
 }
 
-async function refuse(testServer: TwoUserServer, { what, status, code, ...sent }: Bad): Promise<ReadReply> {
-  const got = await testServer.send(sent)
-  const { error } = (got.json ?? {}) as { error?: { code: string; message: string; retryable: boolean } }
-  expect([what, got.status, code === undefined ? undefined : error?.code]).toEqual([what, status, code])
+async function refuse(testServer: TwoUserServer, { label, status, code, ...sent }: Bad): Promise<ReadReply> {
+  const reply = await testServer.send(sent)
+  const { error } = (reply.json ?? {}) as { error?: { code: string; message: string; retryable: boolean } }
+  expect([label, reply.status, code === undefined ? undefined : error?.code]).toEqual([label, status, code])
   if (sent.method !== 'HEAD')
-    expect([what, typeof error?.code, typeof error?.message]).toEqual([what, 'string', 'string'])
-  mustTellNothing(what, got)
-  return got
+    expect([label, typeof error?.code, typeof error?.message]).toEqual([label, 'string', 'string'])
+  mustTellNothing(label, reply)
+  return reply
 }
 
 const native = routes.filter(route => !dialects.includes(route))
@@ -54,7 +54,7 @@ describe.each(native.map(route => [keyOf(route), route] as const))('%s', (key, r
     expect(bad.length).toBeGreaterThan(4)
     for (const one of bad) {
       await refuse(testServer, one)
-      expect([one.what, (await testServer.storeContent()) === before]).toEqual([one.what, true])
+      expect([one.label, (await testServer.storeContent()) === before]).toEqual([one.label, true])
     }
     expect(testServer.logged).toEqual([])
     expect(({} as { isAdmin?: boolean }).isAdmin).toBeUndefined()
@@ -64,11 +64,14 @@ describe.each(native.map(route => [keyOf(route), route] as const))('%s', (key, r
     const { testServer } = all()
     const { status: _, isLive: __, ...request } = goodFor(key)
     const before = await testServer.storeContent()
-    testServer.asked.length = 0
-    await refuse(testServer, { ...request, user: null, what: 'nobody', status: 401, code: 'unauthorized' })
+    testServer.authorizeRequests.length = 0
+    await refuse(testServer, { ...request, user: null, label: 'nobody', status: 401, code: 'unauthorized' })
     const sessionId = route.path.includes(':sessionId') ? /\/sessions\/(\w+)/.exec(request.path)?.[1] : undefined
-    const asked = testServer.asked.map(({ action, ...about }) => ({ action, sessionId: about.sessionId }))
-    expect(asked).toEqual([{ action: route.action, sessionId }])
+    const authorizeRequests = testServer.authorizeRequests.map(({ action, ...about }) => ({
+      action,
+      sessionId: about.sessionId,
+    }))
+    expect(authorizeRequests).toEqual([{ action: route.action, sessionId }])
     expect(await testServer.storeContent()).toBe(before)
   })
 })
@@ -78,13 +81,17 @@ describe.each(native.filter(isOfSession).map(route => [keyOf(route), route] as c
     const { testServer } = all()
     const { status: _, isLive: __, ...request } = goodFor(key)
     const before = await testServer.storeContent()
-    const who = { ...request, user: 'bob', status: 404, code: 'session_unknown' }
-    const foreign = await refuse(testServer, { ...who, what: 'foreign' })
+    const otherUser = { ...request, user: 'bob', status: 404, code: 'session_unknown' }
+    const foreign = await refuse(testServer, { ...otherUser, label: 'foreign' })
     expect(await testServer.storeContent()).toBe(before)
     // Starting a run or uploading a file in a missing session creates one of the caller's own.
     if (route.action === 'run' || route.action === 'upload') return
     const name = /sessions\/(\w+)/.exec(request.path)?.[1] ?? ''
-    const unknown = await refuse(testServer, { ...who, path: request.path.replace(name, 'nobodys'), what: 'unknown' })
+    const unknown = await refuse(testServer, {
+      ...otherUser,
+      path: request.path.replace(name, 'nobodys'),
+      label: 'unknown',
+    })
     expect(foreign.text.replace(name, 'nobodys')).toBe(unknown.text)
     expect([...foreign.headers]).toEqual([...unknown.headers])
     expect(await testServer.storeContent()).toBe(before)
@@ -94,7 +101,7 @@ describe.each(native.filter(isOfSession).map(route => [keyOf(route), route] as c
 describe('an unknown path', () => {
   it('is refused in the same way for every method', async () => {
     const { testServer } = all()
-    testServer.asked.length = 0
+    testServer.authorizeRequests.length = 0
     for (const path of [
       '/',
       '/api',
@@ -108,14 +115,14 @@ describe('an unknown path', () => {
       '/api/__proto__',
       '/api/constructor',
     ]) {
-      await refuse(testServer, { path, what: path, status: 404, code: 'route_unknown' })
+      await refuse(testServer, { path, label: path, status: 404, code: 'route_unknown' })
     }
     await refuse(testServer, {
       path: `/api/${LONG.repeat(60)}`,
-      what: 'a long path',
+      label: 'a long path',
       status: 404,
       code: 'route_unknown',
     })
-    expect(testServer.asked).toEqual([])
+    expect(testServer.authorizeRequests).toEqual([])
   })
 })

@@ -108,8 +108,8 @@ function parseQuery(query: Query, sent: URLSearchParams): object {
   return Object.fromEntries(parameters)
 }
 
-function parsed(code: 'body_invalid' | 'request_invalid', what: string, schema: z.ZodType, value: unknown): unknown {
+function parsed(code: 'body_invalid' | 'request_invalid', label: string, schema: z.ZodType, value: unknown): unknown {
   const { success, data, error } = schema.safeParse(value)
   if (success) return data
-  throw new HttpError(code, validationProblem(what, error.issues))
+  throw new HttpError(code, validationProblem(label, error.issues))
 }

@@ -121,9 +121,9 @@ const router = new Router(routes)
 
 /** A server that is closed after its test. */
 export function openTwoUserServer(options: MillraceOptions = {}): TwoUserServer {
-  const made = new TwoUserServer(options)
-  onTestFinished(() => made.app.close())
-  return made
+  const testServer = new TwoUserServer(options)
+  onTestFinished(() => testServer.app.close())
+  return testServer
 }
 
 /** A server for all tests of a file. */
@@ -133,8 +133,8 @@ export function shared<T>(
 ): () => { readonly testServer: TwoUserServer; readonly ready: T } {
   let all: { readonly testServer: TwoUserServer; readonly ready: T }
   beforeAll(async () => {
-    const made = new TwoUserServer(options)
-    all = { testServer: made, ready: await prepare(made) }
+    const testServer = new TwoUserServer(options)
+    all = { testServer: testServer, ready: await prepare(testServer) }
   })
   afterAll(() => all.testServer.app.close())
   return () => all
@@ -145,24 +145,24 @@ export class TwoUserServer {
   readonly app: App
   readonly store: LogStore
   /** The calls of authorize. */
-  readonly asked: AuthorizeRequest[] = []
+  readonly authorizeRequests: AuthorizeRequest[] = []
   readonly logged: { readonly message: string; readonly fields: Readonly<Record<string, unknown>> }[] = []
   readonly slow = slow()
 
   constructor(options: MillraceOptions = {}) {
     const { store = memoryStore() } = options
     this.store = store as LogStore
-    const tell = (message: string, fields: Readonly<Record<string, unknown>>) =>
+    const record = (message: string, fields: Readonly<Record<string, unknown>>) =>
       void this.logged.push({ message, fields })
     this.app = millrace({
       agents: [echo, operator, large, this.slow.agent],
       workflows: [question],
       engine: { pollMs: 20, graceMs: 0 },
-      backoff: { first: 1, longest: 1 },
-      logger: { warn: tell, error: tell },
-      authorize: asked => {
-        this.asked.push(asked)
-        return asked.request.headers.get('x-user')
+      backoff: { firstMs: 1, longestMs: 1 },
+      logger: { warn: record, error: record },
+      authorize: authorizeRequest => {
+        this.authorizeRequests.push(authorizeRequest)
+        return authorizeRequest.request.headers.get('x-user')
       },
       context: () => ({ token: SECRETS.context }),
       ...options,
@@ -190,9 +190,9 @@ export class TwoUserServer {
   async send(sent: TestRequest): Promise<ReadReply> {
     const request = this.request(sent)
     const response = await this.app.fetch(request)
-    const got = await read(response)
-    check(request, got)
-    return got
+    const reply = await read(response)
+    check(request, reply)
+    return reply
   }
 
   /** Sends a request with a body to a session. */
@@ -245,7 +245,7 @@ function check({ method, url }: Request, { status, json }: ReadReply): void {
   const schema = status < 400 ? route?.replies?.[status] : refused
   if (schema) same(schema.parse(json), json)
   else if (route?.otherReplies?.[status] !== 'application/json') {
-    throw new Error(`${method} ${pathname}: nobody said that it may answer ${status}`)
+    throw new Error(`${method} ${pathname}: status ${status} is not declared`)
   }
 }
 
@@ -254,8 +254,9 @@ const isNative = (pathname: string): boolean =>
   !dialects.some(({ path }) => pathname.includes(`/api/${path.split('/')[1]}/`))
 
 function same(parsed: unknown, json: unknown): void {
-  const [said, known] = [JSON.stringify(json), JSON.stringify(parsed)]
-  if (said.length !== known.length) throw new Error(`a reply says more than it should: ${said} instead of ${known}`)
+  const [reply, known] = [JSON.stringify(json), JSON.stringify(parsed)]
+  if (reply.length !== known.length)
+    throw new Error(`the reply reveals more than allowed: ${reply} instead of ${known}`)
 }
 
 /** The frames of an NDJSON reply. */

@@ -20,8 +20,8 @@ export function programIn(
   const known = agent === undefined ? workflows : agents
   if (known.some(({ name }) => name === (agent ?? workflow)))
     return agent === undefined ? { workflow: workflow as string } : { agent }
-  const what = agent === undefined ? `workflow ${workflow}` : `agent ${agent}`
-  throw new RunError('program_unknown', `${what}: expected a name that GET /api/agents lists`)
+  const programName = agent === undefined ? `workflow ${workflow}` : `agent ${agent}`
+  throw new RunError('program_unknown', `${programName}: expected a name that GET /api/agents lists`)
 }
 
 /** The session in the path of a dialect's route. @throws `program_unknown` if the program in the path does not exist */

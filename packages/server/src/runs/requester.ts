@@ -7,7 +7,7 @@ import type { RouteCall } from '../routing/route.ts'
 /** The caller as the log records it. */
 export const guestOf = ({ label, owner }: Caller) => ({ guest: label, principal: owner })
 
-/** The same for answers, which have no principal where the app has no `authorize`. */
+/** The principal of answers. They have none if the app has no `authorize`. */
 export const answererOf = ({ label, owner }: Caller) => ({ guest: label, ...(owner !== null && { principal: owner }) })
 
 /** The caller that asks for a run, with the context that the app's `context` option gives the run. */

@@ -17,8 +17,8 @@ function taken(view: View, n: number) {
 
 /** The runs and requests that a page omits. */
 const leftOut = (before: View, { runs, requests }: Pick<View, 'runs' | 'requests'>): ReadonlySet<string> => {
-  const given = new Set([...runs, ...requests].map(({ runId }) => runId))
-  return new Set([...before.runs, ...before.requests].flatMap(({ runId }) => (given.has(runId) ? [] : [runId])))
+  const runIds = new Set([...runs, ...requests].map(({ runId }) => runId))
+  return new Set([...before.runs, ...before.requests].flatMap(({ runId }) => (runIds.has(runId) ? [] : [runId])))
 }
 
 /**
@@ -75,7 +75,7 @@ function logOf(script: readonly Act[]): Entry[] {
   const entries: Entry[] = []
   const fold = new Fold({ onReport: () => entries.pop() })
   let run = 0
-  const say = (origin: Origin, ...chunks: object[]) => {
+  const write = (origin: Origin, ...chunks: object[]) => {
     for (const chunk of chunks) {
       const sequence = (entries.at(-1)?.sequence ?? 0) + 1
       entries.push({
@@ -96,44 +96,44 @@ function logOf(script: readonly Act[]): Entry[] {
       return { runId, lane: worker, agentId: agentOf(worker), agentType: 'a', step: 1 }
     }
     const main = originOf('main')
-    if (!isOpen) say(main, { type: 'run-started', program: 'agent:a@1' })
+    if (!isOpen) write(main, { type: 'run-started', program: 'agent:a@1' })
     const origin = originOf(by)
     const toolCallId = `${runId}:${by}:${n}`
     const { agentId } = origin as { agentId: string }
     const chunks: Record<Act['kind'], () => void> = {
-      text: () => say(origin, { type: 'text-delta', id: `${by}${n % 2}`, delta: 'word ' }),
-      'text-end': () => say(origin, { type: 'text-end', id: `${by}${n % 2}` }),
-      data: () => say(origin, { type: 'data-x', id: `${by}${n % 2}`, data: n }),
+      text: () => write(origin, { type: 'text-delta', id: `${by}${n % 2}`, delta: 'word ' }),
+      'text-end': () => write(origin, { type: 'text-end', id: `${by}${n % 2}` }),
+      data: () => write(origin, { type: 'data-x', id: `${by}${n % 2}`, data: n }),
       object: () =>
-        say(origin, { type: 'structured-data', streamId: by, dataType: 'd', kind: 'set', path: 'a', value: n }),
-      meta: () => say(origin, { type: 'message-metadata', metadata: { [by]: n } }),
+        write(origin, { type: 'structured-data', streamId: by, dataType: 'd', kind: 'set', path: 'a', value: n }),
+      meta: () => write(origin, { type: 'message-metadata', metadata: { [by]: n } }),
       call: () =>
-        say(origin, {
+        write(origin, {
           type: 'tool-input-available',
           toolCallId,
           toolName: 't',
           input: n,
           executor: n % 2 ? 'client' : 'server',
         }),
-      input: () => say(origin, { type: 'tool-input-delta', toolCallId, delta: '1' }),
+      input: () => write(origin, { type: 'tool-input-delta', toolCallId, delta: '1' }),
       ask: () =>
-        say(
+        write(
           origin,
           { type: 'tool-approval-request', toolCallId, approvalId: toolCallId, input: n },
           { type: 'checkpoint-created', checkpointId: 'c' },
         ),
       answer: () =>
-        say(
+        write(
           { guest: 'ada', runId },
           { type: 'tool-approval-response', toolCallId, approvalId: toolCallId, approved: true },
         ),
       output: () =>
-        say(n % 2 ? { guest: 'ada', runId } : origin, { type: 'tool-output-available', toolCallId, output: n }),
-      commit: () => say(origin, { type: 'checkpoint-created', checkpointId: 'c' }),
-      discard: () => say(origin, { type: 'step-discarded', reason: 'retry' }),
+        write(n % 2 ? { guest: 'ada', runId } : origin, { type: 'tool-output-available', toolCallId, output: n }),
+      commit: () => write(origin, { type: 'checkpoint-created', checkpointId: 'c' }),
+      discard: () => write(origin, { type: 'step-discarded', reason: 'retry' }),
       start: () => {
         const [parent, child] = n % 2 ? ['main', 'child'] : ['child', 'grandchild']
-        say(originOf(parent as string), {
+        write(originOf(parent as string), {
           type: 'subagent-start',
           agentId: agentOf(child as string),
           agentType: 'a',
@@ -142,18 +142,18 @@ function logOf(script: readonly Act[]): Entry[] {
       },
       stop: () => {
         if (agentId !== runId)
-          say(origin, { type: 'subagent-end', agentId, agentType: 'a', toolCallId, status: 'completed' })
+          write(origin, { type: 'subagent-end', agentId, agentType: 'a', toolCallId, status: 'completed' })
       },
-      pause: () => say(main, { type: n % 2 ? 'run-paused' : 'run-resumed', awaits: [], mode: 'continue' }),
+      pause: () => write(main, { type: n % 2 ? 'run-paused' : 'run-resumed', awaits: [], mode: 'continue' }),
       user: () =>
-        say(main, {
+        write(main, {
           type: 'message',
           messageId: `m${entries.length}`,
           role: 'user',
           parts: [{ type: 'text', text: 'hi' }],
         }),
-      used: () => say(origin, { type: 'step-finish', usage: { inputTokens: n } }),
-      end: () => n < 3 && say(main, { type: 'run-finished', status: 'completed' }),
+      used: () => write(origin, { type: 'step-finish', usage: { inputTokens: n } }),
+      end: () => n < 3 && write(main, { type: 'run-finished', status: 'completed' }),
     }
     chunks[kind]()
   }
@@ -172,10 +172,10 @@ describe('a page at the cursor', () => {
         for (let at = 0; at <= log.length; at++) {
           const before = foldLog(log.slice(0, at)).view()
           const { view, page } = taken(before, n)
-          const given = new Set(view.messages.map(({ id }) => id))
-          const done = new Set(before.messages.map(({ id }) => id).filter(id => !given.has(id)))
+          const messageIds = new Set(view.messages.map(({ id }) => id))
+          const done = new Set(before.messages.map(({ id }) => id).filter(id => !messageIds.has(id)))
           expect(page).toMatchObject({ total: before.messages.length, hasMore: done.size > 0 })
-          expect(given.size).toBeGreaterThanOrEqual(Math.min(n, before.messages.length))
+          expect(messageIds.size).toBeGreaterThanOrEqual(Math.min(n, before.messages.length))
           // A running agent is shown together with the agent that called it.
           const parents = view.messages.flatMap(({ status, parent }) => (status === 'streaming' && parent) || [])
           expect(parents.filter(({ messageId }) => done.has(messageId))).toEqual([])
@@ -184,7 +184,7 @@ describe('a page at the cursor', () => {
           expect(before.runs.filter(isOpen)).toEqual([])
           ended += over.size
           left += done.size
-          touched += Math.max(0, given.size - n)
+          touched += Math.max(0, messageIds.size - n)
           const reports: unknown[] = []
           const fold = Fold.from(view, { onReport: report => reports.push(report) })
           fold.apply(log.slice(at))
@@ -218,8 +218,8 @@ describe('a page at the cursor', () => {
           const takePage = async (sequence: number): Promise<Fold> => {
             const { view: before } = await manager.view(ID, sequence)
             const { view } = taken(before, 1)
-            const given = new Set(view.messages.map(({ id }) => id))
-            done = new Set(before.messages.flatMap(({ id }) => (given.has(id) ? [] : [id])))
+            const messageIds = new Set(view.messages.map(({ id }) => id))
+            done = new Set(before.messages.flatMap(({ id }) => (messageIds.has(id) ? [] : [id])))
             over = leftOut(before, view)
             return Fold.from(view)
           }
@@ -239,21 +239,21 @@ describe('a page at the cursor', () => {
 
   test('costs as much as it contains, however long the session is', () => {
     const log: Entry[] = []
-    const say = (origin: Origin, chunk: object) => {
+    const write = (origin: Origin, chunk: object) => {
       log.push({ sequence: log.length + 1, timestamp: 1, origin, chunk: chunk as Chunk })
     }
     for (let turn = 1; turn <= 600; turn++) {
       const runId = `r${turn}`
       const origin: Origin = { runId, lane: 'main', agentId: runId, agentType: 'a', step: 1 }
       const message = { messageId: `m${turn}`, role: 'user', parts: [{ type: 'text', text: 'word '.repeat(100) }] }
-      say({ guest: 'ada' }, { type: 'run-requested', runId, program: 'agent:a', message })
-      if (turn === 2) say({ guest: 'ada' }, { type: 'stop-requested', runId })
+      write({ guest: 'ada' }, { type: 'run-requested', runId, program: 'agent:a', message })
+      if (turn === 2) write({ guest: 'ada' }, { type: 'stop-requested', runId })
       if (turn === 600 || turn === 2) continue
-      say(origin, { type: 'run-started', program: 'agent:a@1' })
-      say(origin, { type: 'message', ...message })
-      say(origin, { type: 'text-delta', id: 't', delta: 'Yes.' })
-      say(origin, { type: 'step-finish', usage: { inputTokens: 2 } })
-      if (turn < 599) say(origin, { type: 'run-finished', status: turn === 597 ? 'failed' : 'completed' })
+      write(origin, { type: 'run-started', program: 'agent:a@1' })
+      write(origin, { type: 'message', ...message })
+      write(origin, { type: 'text-delta', id: 't', delta: 'Yes.' })
+      write(origin, { type: 'step-finish', usage: { inputTokens: 2 } })
+      if (turn < 599) write(origin, { type: 'run-finished', status: turn === 597 ? 'failed' : 'completed' })
     }
     const whole = foldLog(log).view()
     const { view } = taken(whole, 3)

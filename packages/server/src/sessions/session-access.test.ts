@@ -34,7 +34,7 @@ interface Sent {
 
 /** A server that takes the user's name as principal. */
 function serverOn(store: LogStore, engine: false | { pollMs: number }) {
-  const authorize = (asked: { request: Request }) => asked.request.headers.get('x-user')
+  const authorize = (context: { request: Request }) => context.request.headers.get('x-user')
   const { app } = testApp({ store, agents: [echo, operator], engine, authorize })
   const send = (user: string, { path, method, body, raw, accept = 'application/json' }: Sent) => {
     const headers = { 'x-user': user, accept, ...(raw !== undefined && { 'content-type': 'text/plain' }) }
@@ -91,18 +91,18 @@ async function testServer() {
     })
     const server = serverOn(store, false)
     const response = await server.send('ann', sent)
-    let said = `${response.status} `
+    let result = `${response.status} `
     for await (const piece of response.body ?? []) {
-      said += new TextDecoder().decode(piece)
-      // An endless stream has sent everything by now.
-      if (said.split('\n').some(line => LAST.every(sign => sign.test(line)))) break
+      result += new TextDecoder().decode(piece)
+      // An endless stream has already sent everything.
+      if (result.split('\n').some(line => LAST.every(sign => sign.test(line)))) break
     }
-    const { sessionId } = /^201 .*"sessionId":"(?<sessionId>[^"]+)"/.exec(said)?.groups ?? {}
-    if (sessionId) said += JSON.stringify(await look(sessionId))
+    const { sessionId } = /^201 .*"sessionId":"(?<sessionId>[^"]+)"/.exec(result)?.groups ?? {}
+    if (sessionId) result += JSON.stringify(await look(sessionId))
     await server.app.close()
     if (bobs === undefined) return undefined
     expect([nth, await look('s')]).toEqual([nth, bobs])
-    return said
+    return result
   }
   return { during, hashes }
 }
@@ -141,8 +141,8 @@ describe('a session that another user deletes and creates again at any moment is
   ])('%s', async (_, sent) => {
     const { during } = await testServer()
     let nth = 0
-    for (let said = await during(nth, sent); said !== undefined; said = await during(++nth, sent)) {
-      expect([nth, said]).toEqual([nth, expect.not.stringContaining(SECRET)])
+    for (let result = await during(nth, sent); result !== undefined; result = await during(++nth, sent)) {
+      expect([nth, result]).toEqual([nth, expect.not.stringContaining(SECRET)])
     }
     expect(nth).toBeGreaterThan(0)
   })

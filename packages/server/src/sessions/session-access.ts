@@ -1,10 +1,10 @@
 // Access to sessions by their owner. Sessions of other owners look as if they did not exist.
 
 import type { StreamInfo, StreamManager } from '@millrace/log'
+import type { KeyedQueue } from '@millrace/runtime/internal'
 import type { Action, Caller, Program } from '../auth/authorize.ts'
 import type { Limits } from '../auth/limits.ts'
 import { HttpError, sessionUnknown } from '../errors/http-error.ts'
-import type { KeyedQueue } from './keyed-queue.ts'
 
 /** The services that access to sessions needs. */
 export interface SessionServices {

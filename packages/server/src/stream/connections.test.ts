@@ -6,7 +6,7 @@ import type { StreamChannel } from './stream-channel.ts'
 import { delta, ID, NO_RESOURCES, StreamServer } from './stream-server.fixture.ts'
 
 /** Writes nothing until the connection ends. */
-const silent = (channel: StreamChannel): Promise<void> =>
+const neverReplies = (channel: StreamChannel): Promise<void> =>
   new Promise(resolve => channel.signal.addEventListener('abort', () => resolve()))
 
 describe('a connection', () => {
@@ -18,7 +18,7 @@ describe('a connection', () => {
         format,
         headers: { 'x-session-id': 's' },
         recheck: async () => {},
-        serve: silent,
+        serve: neverReplies,
       })
       expect(status).toBe(200)
       expect(headers).toEqual({
@@ -86,14 +86,14 @@ describe('a connection', () => {
 
   test('all streams share one timer, which stops with the last', async () => {
     const testServer = new StreamServer()
-    const clients = Array.from({ length: 5 }, () => testServer.serve(silent))
+    const clients = Array.from({ length: 5 }, () => testServer.serve(neverReplies))
     expect(testServer.held).toMatchObject({ open: 5, alarms: 1 })
     await testServer.clock.advance(60_000)
     expect(testServer.held).toMatchObject({ open: 5, alarms: 1 })
     for (const client of clients) client.disconnect()
     await settled()
     expect(testServer.held).toEqual(NO_RESOURCES)
-    testServer.serve(silent)
+    testServer.serve(neverReplies)
     expect(testServer.held).toMatchObject({ open: 1, alarms: 1 })
   })
 
@@ -138,7 +138,7 @@ describe('an open stream is authorized again', () => {
     const testServer = new StreamServer({ settings: { reauthorizeMs } })
     const answer = Promise.withResolvers<void>()
     const recheck = vi.fn(() => answer.promise)
-    const client = testServer.serve(silent, undefined, { recheck })
+    const client = testServer.serve(neverReplies, undefined, { recheck })
     await testServer.clock.advance(reauthorizeMs * 10)
     expect(recheck).toHaveBeenCalledTimes(1)
     answer.resolve()
@@ -150,7 +150,7 @@ describe('an open stream is authorized again', () => {
   test('and nothing is written if the client left meanwhile', async () => {
     const testServer = new StreamServer({ settings: { reauthorizeMs } })
     const answer = Promise.withResolvers<void>()
-    const client = testServer.serve(silent, undefined, { recheck: () => answer.promise })
+    const client = testServer.serve(neverReplies, undefined, { recheck: () => answer.promise })
     await testServer.clock.advance(reauthorizeMs)
     client.disconnect()
     answer.reject(new HttpError('forbidden', 'no'))
@@ -193,7 +193,7 @@ describe('a server that shuts down', () => {
     const testServer = new StreamServer({ settings: { stallMs: 1_000 } })
     const client = new SlowClient()
     client.isStalled = true
-    testServer.serve(silent, client)
+    testServer.serve(neverReplies, client)
     testServer.connections.drain()
     await testServer.clock.advance(1_000)
     expect(await client.closed).toBe('destroyed')

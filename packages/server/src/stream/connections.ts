@@ -73,7 +73,7 @@ export class Connections {
     }
   }
 
-  /** Tells all clients to reconnect because the server shuts down. Later connections are told the same. */
+  /** Asks all clients, also later ones, to reconnect because the server shuts down. */
   drain(): void {
     this.#draining.abort()
     for (const channel of this.#open.keys()) this.#drain(channel)

@@ -29,8 +29,8 @@ export async function openFrame(
 }
 
 /** Checks that a position lies in the log that the caller was authorized for. @throws `TruncatedError` */
-export function assertIncarnation({ incarnation }: SessionIdentity, place: Cursor | UnprovenCursor | undefined): void {
-  if (place === undefined || place.incarnation === incarnation) return
+export function assertIncarnation({ incarnation }: SessionIdentity, cursor: Cursor | UnprovenCursor | undefined): void {
+  if (cursor === undefined || cursor.incarnation === incarnation) return
   throw new TruncatedError('incarnation', 'the session was replaced by another with the same id: read it again', 0, 0)
 }
 

@@ -147,7 +147,7 @@ describe('the frames of a session', () => {
 })
 
 describe('law 2: a position that is not in the log is reported, and the stream closes', () => {
-  const place = async ({ manager }: StreamServer) => {
+  const cursorOf = async ({ manager }: StreamServer) => {
     const { head, incarnation, mark } = (await manager.getInfo(ID)) as NonNullable<
       Awaited<ReturnType<typeof manager.getInfo>>
     >
@@ -155,14 +155,14 @@ describe('law 2: a position that is not in the log is reported, and the stream c
   }
 
   test.each([
-    ['incarnation', (at: Awaited<ReturnType<typeof place>>) => encodeCursor({ ...at, incarnation: 'other' })],
-    ['epoch', (at: Awaited<ReturnType<typeof place>>) => encodeCursor({ ...at, epoch: 'other' })],
-    ['past-head', (at: Awaited<ReturnType<typeof place>>) => `${at.sequence + 1}`],
-    ['past-head', (at: Awaited<ReturnType<typeof place>>) => encodeCursor({ ...at, sequence: at.sequence + 1 })],
+    ['incarnation', (at: Awaited<ReturnType<typeof cursorOf>>) => encodeCursor({ ...at, incarnation: 'other' })],
+    ['epoch', (at: Awaited<ReturnType<typeof cursorOf>>) => encodeCursor({ ...at, epoch: 'other' })],
+    ['past-head', (at: Awaited<ReturnType<typeof cursorOf>>) => `${at.sequence + 1}`],
+    ['past-head', (at: Awaited<ReturnType<typeof cursorOf>>) => encodeCursor({ ...at, sequence: at.sequence + 1 })],
   ] as const)('%s', async (reason, tokenOf) => {
     const testServer = newServer()
     await testServer.completeRun('r1', 'hello')
-    const at = await place(testServer)
+    const at = await cursorOf(testServer)
     const client = testServer.follow({ after: tokenOf(at) })
     expect(await client.closed).toBe('ended')
     expect(client.types).toEqual(['open', 'truncated'])
@@ -194,7 +194,7 @@ describe('law 2: a position that is not in the log is reported, and the stream c
     const clients = [testServer.follow(), testServer.follow({ isNamed: true })]
     await settled()
     await testServer.instrumented.store.restored()
-    const { incarnation } = await place(testServer)
+    const { incarnation } = await cursorOf(testServer)
     for (const client of clients) {
       expect(await client.closed).toBe('ended')
       expect(client.frames.at(-1)).toMatchObject({ type: 'truncated', reason: 'incarnation', incarnation })
@@ -210,20 +210,20 @@ describe('law 2: a position that is not in the log is reported, and the stream c
     await settled()
     // Before any follower has read.
     const deleted = testServer.manager.deleteStream(ID)
-    const made = testServer.manager.createStream(ID)
-    await Promise.all([deleted, made])
+    const creating = testServer.manager.createStream(ID)
+    await Promise.all([deleted, creating])
     expect(await client.closed).toBe('ended')
     expect(client.frames.at(-1)).toMatchObject({
       type: 'truncated',
-      incarnation: (await place(testServer)).incarnation,
+      incarnation: (await cursorOf(testServer)).incarnation,
     })
   })
 
   test.each(['with entries', 'empty'])(
     'a session %s that is deleted while it is followed fails for good',
-    async what => {
+    async change => {
       const testServer = newServer()
-      if (what === 'empty') await testServer.manager.createStream(ID)
+      if (change === 'empty') await testServer.manager.createStream(ID)
       else await testServer.completeRun('r1', 'hello')
       const clients = [testServer.follow(), testServer.follow({ after: '0' }), testServer.follow({ isNamed: true })]
       await settled()

@@ -87,9 +87,9 @@ export class Follower implements LiveSubscriber {
       while (this.#isOpen) {
         if (!reader.isCaughtUp) {
           await this.#channel.runWithRoom(async () => {
-            const piece = await reader.nextAvailable()
+            const batch = await reader.nextAvailable()
             assertIncarnation(identity, reader.cursor)
-            this.#take(piece)
+            this.#take(batch)
           })
           continue
         }
@@ -109,8 +109,8 @@ export class Follower implements LiveSubscriber {
     }
   }
 
-  #take(piece: ReadBatch | undefined): void {
-    if (piece && this.#isOpen) this.#writeEntries(piece)
+  #take(batch: ReadBatch | undefined): void {
+    if (batch && this.#isOpen) this.#writeEntries(batch)
   }
 
   #caughtUp(reader: BatchReader): void {
@@ -136,9 +136,9 @@ export class Follower implements LiveSubscriber {
     return dropped.promise
   }
 
-  deliver(piece: ReadBatch): boolean {
+  deliver(batch: ReadBatch): boolean {
     if (!this.#isOpen || this.#channel.isFull) return false
-    this.#writeEntries(piece)
+    this.#writeEntries(batch)
     return true
   }
 
@@ -146,12 +146,12 @@ export class Follower implements LiveSubscriber {
     this.#onDropped()
   }
 
-  #writeEntries(piece: ReadBatch): void {
+  #writeEntries(batch: ReadBatch): void {
     const { sessionId, isNamed } = this.#options
-    const frame = entriesFrameOf(sessionId, piece)
+    const frame = entriesFrameOf(sessionId, batch)
     this.#channel.write(frame.bytes(this.#channel.format, isNamed, this.#last))
-    this.#last = piece.sequence
-    this.#cursor = piece.cursor
+    this.#last = batch.sequence
+    this.#cursor = batch.cursor
     if (this.#isCaughtUp && frame.isPaused !== null) this.#writeStatus(frame.isPaused)
   }
 

@@ -143,24 +143,24 @@ describe('a long poll', () => {
     const testServer = newServer({ reauthorizeMs: 5_000, pollMs: 25_000 })
     await testServer.completeRun('r1', 'hello')
     const cursor = cursorOf(await ask(testServer, '0').frames)
-    let asked = 0
+    let requests = 0
     const authorize = async () => {
-      asked++
-      return asked < 2 ? ann : { ...ann, principal: 'bob' }
+      requests++
+      return requests < 2 ? ann : { ...ann, principal: 'bob' }
     }
     const early = ask(testServer, cursor, { authorize })
     await testServer.clock.advance(4_999)
     await testServer.completeRun('r2', 'again')
     expect(JSON.stringify(await early.frames)).toContain('r2')
-    expect(asked).toBe(0)
+    expect(requests).toBe(0)
     const later = cursorOf(await ask(testServer, '0').frames)
-    const [still, gone] = [ask(testServer, later, { authorize }), ask(testServer, later, { authorize })]
+    const [still, disconnectedPoll] = [ask(testServer, later, { authorize }), ask(testServer, later, { authorize })]
     await testServer.clock.advance(5_000)
-    expect([still.isDone(), gone.isDone(), asked]).toEqual([false, false, 0])
+    expect([still.isDone(), disconnectedPoll.isDone(), requests]).toEqual([false, false, 0])
     await testServer.completeRun('r3', 'for ann alone')
     expect(JSON.stringify(await still.frames)).toContain('r3')
-    await expect(gone.reply).rejects.toMatchObject({ code: 'forbidden' })
-    expect(asked).toBe(2)
+    await expect(disconnectedPoll.reply).rejects.toMatchObject({ code: 'forbidden' })
+    expect(requests).toBe(2)
     const idle = ask(testServer, cursorOf(await ask(testServer, '0').frames), { authorize })
     await testServer.clock.advance(25_000)
     await expect(idle.reply).rejects.toMatchObject({ code: 'forbidden' })

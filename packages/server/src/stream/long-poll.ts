@@ -51,18 +51,18 @@ export async function longPoll(
   try {
     let last: number | null = null
     let length = 0
-    let piece = await reader.nextAvailable()
+    let batch = await reader.nextAvailable()
     assertIncarnation(identity, reader.cursor)
-    if (piece === undefined && reader.isCaughtUp) piece = await reader.next()
-    for (; piece; piece = length < MAX_REPLY_BYTES && !reader.isCaughtUp ? await reader.nextAvailable() : undefined) {
-      const frame = new EntriesFrame(sessionId, piece).bytes(format, false, last)
-      last = piece.sequence
+    if (batch === undefined && reader.isCaughtUp) batch = await reader.next()
+    for (; batch; batch = length < MAX_REPLY_BYTES && !reader.isCaughtUp ? await reader.nextAvailable() : undefined) {
+      const frame = new EntriesFrame(sessionId, batch).bytes(format, false, last)
+      last = batch.sequence
       length += frame.length
       bytes.push(frame)
     }
-    const { cursor: place, isCaughtUp, status } = reader
-    if (isCaughtUp && place) {
-      write({ type: 'caught-up', sequence: place.sequence, cursor: encodeCursor(place) })
+    const { cursor, isCaughtUp, status } = reader
+    if (isCaughtUp && cursor) {
+      write({ type: 'caught-up', sequence: cursor.sequence, cursor: encodeCursor(cursor) })
       write({ type: 'status', status: status === 'paused' ? 'paused' : 'active' })
     }
     if (connections.draining.aborted) write(failureOf(draining()).frame)

@@ -19,8 +19,13 @@ function follow(
     const named = Object.entries(sessions).map(async ([sessionId, after]) => {
       return { sessionId, after, identity: await testServer.identity(sessionId) }
     })
-    const asked = { sessions: await Promise.all(named), refused: [] }
-    return new MultiSessionStream(testServer as unknown as Services, asked, { merge: true, whole: false }, authorize)
+    const subscription = { sessions: await Promise.all(named), refused: [] }
+    return new MultiSessionStream(
+      testServer as unknown as Services,
+      subscription,
+      { merge: true, whole: false },
+      authorize,
+    )
   }
   const several = entering()
   const recheck = async () => (await several).recheck()

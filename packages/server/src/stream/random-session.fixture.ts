@@ -57,8 +57,13 @@ export class Story {
     const manager = this.#manager
     if (kind === 'cut') return this.#cut(n)
     if (kind === 'context') {
-      const asked = { type: 'run-requested', runId: `q${n}`, program: 'agent:assistant@1', whenBusy: 'queue' } as const
-      await manager.append(ID, 'ada', asked, { context: { secret: n } })
+      const runRequest = {
+        type: 'run-requested',
+        runId: `q${n}`,
+        program: 'agent:assistant@1',
+        whenBusy: 'queue',
+      } as const
+      await manager.append(ID, 'ada', runRequest, { context: { secret: n } })
       return
     }
     const writer = await this.#atWork()
@@ -123,8 +128,8 @@ export class Story {
     const runId = `cut${++this.#runs}`
     for (let toSequence = from; toSequence >= 0 && toSequence > from - 8; toSequence--) {
       const cut = { toSequence, reason: 'edit' }
-      const asked = { type: 'run-requested', runId, program: 'agent:assistant@1', cut } as const
-      const done = await this.#manager.append(ID, 'ada', asked)
+      const runRequest = { type: 'run-requested', runId, program: 'agent:assistant@1', cut } as const
+      const done = await this.#manager.append(ID, 'ada', runRequest)
       if (done.outcome !== 'refused' || done.reason !== 'gone') return
     }
   }

@@ -38,8 +38,8 @@ describe('law 2: through the route', () => {
     const { app } = testApp()
     await runEcho((path, init) => app.fetch(new Request(`http://localhost:4400${path}`, init)), 'hello')
     const frames = await all(app, '&merge=false')
-    const places = frames.flatMap(frame => (frame.type === 'caught-up' ? [frame.cursor] : []))
-    const [head] = places as [string]
+    const cursors = frames.flatMap(frame => (frame.type === 'caught-up' ? [frame.cursor] : []))
+    const [head] = cursors as [string]
     const [, incarnation] = head.split('.')
     expect(firstOf(frames).after).toBe(0)
     expect(firstOf(await all(app, '&after=2', { 'x-resume-from-sequence': '3', 'last-event-id': '4' })).after).toBe(2)

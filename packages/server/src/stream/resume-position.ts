@@ -21,10 +21,7 @@ export function checkPosition(name: string, token: string): string {
     decodeCursor(token)
     return token
   } catch {
-    throw new HttpError(
-      'cursor_invalid',
-      `${name}: expected a cursor or a sequence as the server sent it as the server sent it`,
-    )
+    throw new HttpError('cursor_invalid', `${name}: expected a cursor or a sequence as the server sent it`)
   }
 }
 

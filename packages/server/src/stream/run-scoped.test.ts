@@ -112,8 +112,11 @@ describe('a run', () => {
       await app.fetch(request('/api/sessions/s/runs', { agent: 'slow', input: 'x', runId: 'r1' })),
       frame => JSON.stringify(frame).includes('one'),
     )
-    const asked = { agent: 'echo', input: 'hello', runId: 'r2', whenBusy: 'queue' }
-    const second = await upTo(await app.fetch(request('/api/sessions/s/runs', asked)), ({ type }) => type === 'open')
+    const runRequest = { agent: 'echo', input: 'hello', runId: 'r2', whenBusy: 'queue' }
+    const second = await upTo(
+      await app.fetch(request('/api/sessions/s/runs', runRequest)),
+      ({ type }) => type === 'open',
+    )
     const third = await upTo(await get(app, '/api/sessions/s/stream?run=r2'), ({ type }) => type === 'open')
     held.go()
     expect((await first.rest()).at(-1)).toMatchObject({ type: 'end', status: 'completed' })
@@ -132,8 +135,11 @@ describe('a run', () => {
       await app.fetch(request('/api/sessions/s/runs', { agent: 'slow', input: 'x', runId: 'r1' })),
       frame => JSON.stringify(frame).includes('one'),
     )
-    const asked = { agent: 'echo', input: 'hello', runId: 'r2', whenBusy: 'queue' }
-    const second = await upTo(await app.fetch(request('/api/sessions/s/runs', asked)), ({ type }) => type === 'open')
+    const runRequest = { agent: 'echo', input: 'hello', runId: 'r2', whenBusy: 'queue' }
+    const second = await upTo(
+      await app.fetch(request('/api/sessions/s/runs', runRequest)),
+      ({ type }) => type === 'open',
+    )
     await app.fetch(request('/api/sessions/s/stop', { runId: 'r2' }))
     expect((await second.rest()).at(-1)).toMatchObject({
       type: 'fail',

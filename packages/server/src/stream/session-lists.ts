@@ -7,9 +7,13 @@ export interface SessionSummary {
   readonly title?: string
   /** The latest text, as a preview. */
   readonly line?: string
+  /** Status of the latest run: `active`, `paused`, `ended` or `failed`. `active` before the first one. */
   readonly status: string
+  /** Time of creation, in ms since 1970. */
   readonly created: number
+  /** Time of the last entry, in ms since 1970. */
   readonly updated: number
+  /** Sequence of the last entry. */
   readonly sequence: number
 }
 

@@ -72,7 +72,7 @@ export class SlowClient implements Sink {
     this.#close('left')
   }
 
-  /** Receives so many of the buffered bytes, or all. */
+  /** Receives `count` of the buffered bytes, or all. */
   receive(bytes = this.buffered): void {
     this.#read(bytes)
     if (this.buffered > 0) return

@@ -137,18 +137,18 @@ describe('over a socket', () => {
 
   test('a client that leaves before the reply leaves nothing open', async () => {
     const gate = Promise.withResolvers<void>()
-    const asked = Promise.withResolvers<void>()
-    const gone = Promise.withResolvers<void>()
+    const requested = Promise.withResolvers<void>()
+    const disconnected = Promise.withResolvers<void>()
     const { testServer, port } = await listening({}, async response => {
-      response.once('close', gone.resolve)
-      asked.resolve()
+      response.once('close', disconnected.resolve)
+      requested.resolve()
       await gate.promise
     })
     const socket = await connected(port)
-    await asked.promise
+    await requested.promise
     const reply = vi.spyOn(testServer.connections, 'reply')
     socket.destroy()
-    await gone.promise
+    await disconnected.promise
     gate.resolve()
     await eventually(() => expect(reply).toHaveBeenCalled())
     await eventually(() => expect(testServer.held).toEqual(NO_RESOURCES))

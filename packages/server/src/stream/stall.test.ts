@@ -25,10 +25,10 @@ describe('law 8: a reader that receives nothing', () => {
     const fast = testServer.follow()
     await settled()
     for (const client of slow) client.isStalled = true
-    let most = 0
+    let max = 0
     const measure = () => {
-      most = Math.max(
-        most,
+      max = Math.max(
+        max,
         slow.reduce((sum, { buffered }) => sum + buffered, 0),
       )
     }
@@ -42,7 +42,7 @@ describe('law 8: a reader that receives nothing', () => {
     // The buffer limit, plus the frame that filled it.
     const largest = 4 * 1024
     for (const { peak } of slow) expect(peak).toBeLessThanOrEqual(ROOM + largest)
-    expect(most).toBeLessThanOrEqual(200 * (ROOM + largest))
+    expect(max).toBeLessThanOrEqual(200 * (ROOM + largest))
     // The writer did not wait for them.
     expect(fast.sequences).toEqual((await testServer.publicEntries()).map(({ sequence }) => sequence))
     expect(fast.peak).toBeLessThanOrEqual(largest)
@@ -163,10 +163,10 @@ describe('several sessions on one connection', () => {
     const channel = open(client, testServer)
     const done: number[] = []
     let reading = 0
-    let most = 0
+    let max = 0
     const turns = Array.from({ length: 50 }, (_, i) =>
       channel.runWithRoom(async () => {
-        most = Math.max(most, ++reading)
+        max = Math.max(max, ++reading)
         await settled()
         reading--
         channel.write(Buffer.from(`:${'x'.repeat(ROOM)}\n`))
@@ -179,7 +179,7 @@ describe('several sessions on one connection', () => {
       client.receive()
     }
     await Promise.all(turns)
-    expect(most).toBeLessThanOrEqual(2)
+    expect(max).toBeLessThanOrEqual(2)
     expect(client.peak).toBeLessThanOrEqual(2 * (ROOM + 2))
     // In the order of arrival.
     expect(done).toEqual(done.toSorted((a, b) => a - b))

@@ -38,7 +38,7 @@ export class InstrumentedStore {
           if (name === 'read') this.reads++
           if (name === 'list') this.lists++
           await this.delay?.()
-          if (this.isDown) throw new LogError('unavailable', 'the store is out of reach, says the test')
+          if (this.isDown) throw new LogError('unavailable', 'the test makes the store unavailable')
           return call.apply(inner, args)
         }
       },

@@ -2,6 +2,7 @@ import type { Timers } from '@millrace/log'
 
 /** Settings of streams. */
 export interface StreamSettings {
+  /** Clock and timers, for tests. @default systemTimers */
   readonly timers: Timers
   /** Maximum time without a frame before a heartbeat is sent, in ms. @default 15000 */
   readonly heartbeatMs: number

@@ -13,15 +13,15 @@ test('law 7: resuming at a pause that is over meanwhile sends all later entries,
   const entries = (await testServer.publicEntries()).filter(({ origin }) => origin.runId === 'r1')
   const info = await testServer.manager.getInfo(ID)
   const cursorAt = (sequence: number) => `${sequence}.${info?.incarnation}.1-x`
-  const asked: (string | number | undefined)[] = []
+  const reads: (string | number | undefined)[] = []
   const pause = entries[0] as Entry
   const run = {
     sessionId: ID,
     runId: 'r1',
     // At first it is paused: nothing follows the reader's position.
     async *pieces({ after }: PieceOptions = {}): AsyncGenerator<RunPiece> {
-      asked.push(after)
-      if (asked.length !== 2) return
+      reads.push(after)
+      if (reads.length !== 2) return
       const rest = entries.filter(({ sequence }) => sequence > pause.sequence)
       const { sequence } = rest.at(-1) as Entry
       yield { after: pause.sequence, sequence, cursor: cursorAt(sequence), entries: rest, cursorAt }
@@ -39,7 +39,7 @@ test('law 7: resuming at a pause that is over meanwhile sends all later entries,
   expect(client.frames.map(({ type }) => type)).toEqual(['open', 'entries', 'end'])
   expect(client.frames[1]).toMatchObject({ after: pause.sequence, sequence: last })
   expect(client.frames[2]).toMatchObject({ status: 'completed', sequence: last })
-  expect(asked).toEqual([cursorAt(pause.sequence), cursorAt(pause.sequence), cursorAt(last)])
+  expect(reads).toEqual([cursorAt(pause.sequence), cursorAt(pause.sequence), cursorAt(last)])
 })
 
 test('law 10: does not send entries of another log, even with a cursor of the authorized log', async () => {

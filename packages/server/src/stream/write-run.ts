@@ -39,7 +39,7 @@ export async function writeRun(
     write(open)
     const { sequence: start } = decodeCursor(open.cursor)
     let last: number | null = null
-    let place = after
+    let cursor = after
     for (let ended: RunEnd | undefined; ; ) {
       const from: number | null = last
       const options = {
@@ -47,7 +47,7 @@ export async function writeRun(
         rewound: true,
         pageBytes: PAGE_BYTES,
         signal,
-        ...(place !== undefined && { after: place }),
+        ...(cursor !== undefined && { after: cursor }),
       }
       for await (const piece of run.pieces(options)) {
         // Proves the incarnation once; later cursors build on it. The cursor of a piece that ends at a pause proves nothing: it is read separately.
@@ -57,7 +57,7 @@ export async function writeRun(
         const shown = { ...piece, after: last ?? start }
         channel.write(new EntriesFrame(sessionId, shown).bytes(format, false, last))
         last = piece.sequence
-        place = piece.cursor
+        cursor = piece.cursor
         tracker.add(piece)
         if (!(await channel.room())) return
       }

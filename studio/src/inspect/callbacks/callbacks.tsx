@@ -1,6 +1,6 @@
 import { memo, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { type Call, callsSoFar, clearCalls, subscribeToCalls } from './calls.ts'
-import { gistOf, preview } from './preview.ts'
+import { excerptOf, preview } from './preview.ts'
 
 /** The callbacks of the chat in this tab, with changes of its status and connection. */
 export function Callbacks() {
@@ -53,14 +53,14 @@ export function Callbacks() {
 const Line = memo(function Line({ call, sinceMs }: { readonly call: Call; readonly sinceMs: number }) {
   const [isOpen, open] = useState(false)
   const { kind, name } = call
-  const gist = gistOf(call)
+  const excerpt = excerptOf(call)
   return (
     <li data-kind={kind} data-name={name}>
       <details onToggle={({ currentTarget }) => open(currentTarget.open)}>
         <summary>
           <time>+{(sinceMs / 1000).toFixed(3)} s</time>
           <span className="name">{kind === 'callback' ? name : `${kind} ${name.replace('-', ' ')}`}</span>
-          <span className="gist">{gist}</span>
+          <span className="excerpt">{excerpt}</span>
         </summary>
         {isOpen && <pre>{JSON.stringify(preview(call.value), null, 2)}</pre>}
       </details>

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Call } from './calls.ts'
-import { gistOf, preview } from './preview.ts'
+import { excerptOf, preview } from './preview.ts'
 
 const call = (kind: Call['kind'], name: string, value: unknown): Call => ({ id: 1, kind, name, time: 0, value })
 
@@ -26,7 +26,7 @@ test('returns a value that JSON can encode for any input', () => {
       expect(() => JSON.stringify(preview(value))).not.toThrow()
       for (const kind of ['callback', 'chat', 'connection'] as const) {
         for (const name of ['onData', 'onToolCall', 'onFinish', 'onError']) {
-          expect(typeof gistOf(call(kind, name, preview(value)))).toBe('string')
+          expect(typeof excerptOf(call(kind, name, preview(value)))).toBe('string')
         }
       }
     }),
@@ -34,13 +34,13 @@ test('returns a value that JSON can encode for any input', () => {
 })
 
 test('summarizes each kind of call', () => {
-  expect(gistOf(call('callback', 'onData', { type: 'data-x', data: { a: 1 } }))).toBe('data-x {"a":1}')
-  expect(gistOf(call('callback', 'onToolCall', { toolCall: { toolName: 'look', state: 'input-streaming' } }))).toBe(
+  expect(excerptOf(call('callback', 'onData', { type: 'data-x', data: { a: 1 } }))).toBe('data-x {"a":1}')
+  expect(excerptOf(call('callback', 'onToolCall', { toolCall: { toolName: 'look', state: 'input-streaming' } }))).toBe(
     'look: input-streaming',
   )
-  expect(gistOf(call('callback', 'onFinish', { finishReason: 'stop' }))).toBe('stop')
-  expect(gistOf(call('callback', 'onFinish', { isAbort: true }))).toBe('stopped')
-  expect(gistOf(call('callback', 'onError', { code: 'x', message: 'No.' }))).toBe('x: No.')
-  expect(gistOf(call('chat', 'streaming', { runId: 'r' }))).toBe('run r')
-  expect(gistOf(call('connection', 'offline', 'the network is away'))).toBe('the network is away')
+  expect(excerptOf(call('callback', 'onFinish', { finishReason: 'stop' }))).toBe('stop')
+  expect(excerptOf(call('callback', 'onFinish', { isAbort: true }))).toBe('stopped')
+  expect(excerptOf(call('callback', 'onError', { code: 'x', message: 'No.' }))).toBe('x: No.')
+  expect(excerptOf(call('chat', 'streaming', { runId: 'r' }))).toBe('run r')
+  expect(excerptOf(call('connection', 'offline', 'the network is away'))).toBe('the network is away')
 })

@@ -25,7 +25,7 @@ export function preview(value: unknown, depth = 0): unknown {
 }
 
 /** A one-line summary of a call. */
-export function gistOf({ kind, name, value }: Call): string {
+export function excerptOf({ kind, name, value }: Call): string {
   const of = Object(value) as { readonly [field: string]: unknown }
   switch (kind === 'callback' ? name : kind) {
     case 'onData':

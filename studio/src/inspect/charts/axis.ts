@@ -12,19 +12,19 @@ export function durationsUpTo(mostMs: number, about = 4): number[] {
 }
 
 /** Axis ticks of round numbers, from 0 to at least `most`. */
-export const ticksUpTo = (most: number, about = 4): number[] => ticksOf(most, about, () => true)
+export const ticksUpTo = (max: number, about = 4): number[] => ticksOf(max, about, () => true)
 
 /** Axis ticks of integers. */
-export const countsUpTo = (most: number, about = 4): number[] => ticksOf(most, about, Number.isInteger)
+export const countsUpTo = (max: number, about = 4): number[] => ticksOf(max, about, Number.isInteger)
 
-function ticksOf(most: number, about: number, isStep: (size: number) => boolean): number[] {
-  if (!(most > 0)) return [0, 1]
-  const rough = most / about
+function ticksOf(max: number, about: number, isStep: (size: number) => boolean): number[] {
+  if (!(max > 0)) return [0, 1]
+  const rough = max / about
   const ten = 10 ** Math.floor(Math.log10(rough))
   const sizes = [1, 2, 2.5, 5, 10].map(times => Number((times * ten).toPrecision(12)))
-  const step = sizes.find(size => size * about >= most * 0.999 && isStep(size)) ?? Math.max(1, 10 * ten)
+  const step = sizes.find(size => size * about >= max * 0.999 && isStep(size)) ?? Math.max(1, 10 * ten)
   const ticks = [0]
-  for (let i = 1; (ticks.at(-1) ?? 0) < most * 0.999; i++) ticks.push(Number((i * step).toPrecision(12)))
+  for (let i = 1; (ticks.at(-1) ?? 0) < max * 0.999; i++) ticks.push(Number((i * step).toPrecision(12)))
   return ticks
 }
 

@@ -3,10 +3,10 @@ import { ticksUpTo } from './axis.ts'
 import { useWidth } from './width.ts'
 
 /** A segment of a bar. */
-interface Piece {
+interface Segment {
   readonly tone: string
   readonly size: number
-  readonly words: string
+  readonly label: string
 }
 
 export interface Bar {
@@ -14,7 +14,7 @@ export interface Bar {
   readonly name: ReactNode
   /** Start of the bar. @default 0 */
   readonly from?: number
-  readonly pieces: readonly Piece[]
+  readonly pieces: readonly Segment[]
   /** Text after the bar. */
   readonly value: string
   readonly isQuiet?: boolean
@@ -28,7 +28,7 @@ interface BarsProps {
   readonly legend: { readonly [tone: string]: string }
   readonly format: (value: number) => string
   /** Computes the ticks of the axis. */
-  readonly ticksOf?: (most: number, about: number) => readonly number[]
+  readonly ticksOf?: (max: number, about: number) => readonly number[]
 }
 
 const HEIGHT = 14
@@ -36,11 +36,11 @@ const HEIGHT = 14
 /** A horizontal bar chart with stacked pieces. */
 export function Bars({ name, summary, bars, legend, format, ticksOf = ticksUpTo }: BarsProps) {
   const [box, width] = useWidth<HTMLDivElement>()
-  const most = Math.max(
+  const largest = Math.max(
     ...bars.map(({ from = 0, pieces }) => from + pieces.reduce((sum, { size }) => sum + size, 0)),
     0,
   )
-  const ticks = ticksOf(most, width < 320 ? 2 : 4)
+  const ticks = ticksOf(largest, width < 320 ? 2 : 4)
   const scale = width / (ticks.at(-1) ?? 1)
   return (
     <figure className="chart">
@@ -60,8 +60,8 @@ export function Bars({ name, summary, bars, legend, format, ticksOf = ticksUpTo 
         {bars.map(({ key, name, from = 0, pieces, value, isQuiet }) => (
           <div key={key} className="bar-row" data-quiet={isQuiet}>
             <div className="bar-name">{name}</div>
-            <svg width="100%" height={HEIGHT} role="img" aria-label={pieces.map(({ words }) => words).join(', ')}>
-              {pieces.map(({ tone, size, words }, i) => {
+            <svg width="100%" height={HEIGHT} role="img" aria-label={pieces.map(({ label }) => label).join(', ')}>
+              {pieces.map(({ tone, size, label }, i) => {
                 const start = from + pieces.slice(0, i).reduce((sum, piece) => sum + piece.size, 0)
                 return (
                   <rect
@@ -71,7 +71,7 @@ export function Bars({ name, summary, bars, legend, format, ticksOf = ticksUpTo 
                     width={Math.max(size > 0 ? 1 : 0, size * scale)}
                     height={HEIGHT}
                   >
-                    <title>{words}</title>
+                    <title>{label}</title>
                   </rect>
                 )
               })}

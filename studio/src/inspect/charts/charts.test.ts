@@ -74,9 +74,9 @@ test('spreads the reported tokens over the deltas', () => {
 test('does not depend on how the log is split', () => {
   const whole = JSON.stringify(figuresOf(story).runs)
   fc.assert(
-    fc.property(fc.array(fc.nat(story.length)), places => {
+    fc.property(fc.array(fc.nat(story.length)), cuts => {
       const figures = new Figures()
-      for (const count of [...places.toSorted((a, b) => a - b), story.length]) figures.take(story, count)
+      for (const count of [...cuts.toSorted((a, b) => a - b), story.length]) figures.take(story, count)
       expect(JSON.stringify(figures.runs)).toBe(whole)
     }),
   )
@@ -93,7 +93,7 @@ test('measures a run with a failed attempt', async () => {
   const runtime = createRuntime({
     store: memoryStore(),
     agents: [agent({ name: 'looker', model })],
-    backoff: { first: 1 },
+    backoff: { firstMs: 1 },
     logger: { warn() {}, error() {} },
   })
   onTestFinished(() => runtime.close())
@@ -173,28 +173,28 @@ test('chooses a few round ticks up to the maximum', () => {
   expect(ticksUpTo(0)).toEqual([0, 1])
   expect(ticksUpTo(7)).toEqual([0, 2, 4, 6, 8])
   fc.assert(
-    fc.property(fc.double({ min: 1e-3, max: 1e9, noNaN: true }), most => {
-      const ticks = ticksUpTo(most)
+    fc.property(fc.double({ min: 1e-3, max: 1e9, noNaN: true }), max => {
+      const ticks = ticksUpTo(max)
       expect(ticks.length).toBeGreaterThanOrEqual(2)
       expect(ticks.length).toBeLessThanOrEqual(6)
-      expect(ticks.at(-1)).toBeGreaterThanOrEqual(most * 0.999)
-      const durations = durationsUpTo(most)
+      expect(ticks.at(-1)).toBeGreaterThanOrEqual(max * 0.999)
+      const durations = durationsUpTo(max)
       expect(durations.length).toBeGreaterThanOrEqual(2)
       expect(durations.length).toBeLessThanOrEqual(6)
-      expect(durations.at(-1)).toBeGreaterThanOrEqual(most)
+      expect(durations.at(-1)).toBeGreaterThanOrEqual(max)
     }),
   )
-  expect([1, 2, 7].map(most => countsUpTo(most))).toEqual([
+  expect([1, 2, 7].map(max => countsUpTo(max))).toEqual([
     [0, 1],
     [0, 1, 2],
     [0, 2, 4, 6, 8],
   ])
   fc.assert(
-    fc.property(fc.integer({ min: 0, max: 1e9 }), fc.integer({ min: 2, max: 4 }), (most, about) => {
-      const counts = countsUpTo(most, about)
+    fc.property(fc.integer({ min: 0, max: 1e9 }), fc.integer({ min: 2, max: 4 }), (max, about) => {
+      const counts = countsUpTo(max, about)
       expect(counts.every(Number.isInteger)).toBe(true)
       expect(counts.length).toBeLessThanOrEqual(6)
-      expect(counts.at(-1)).toBeGreaterThanOrEqual(most * 0.999)
+      expect(counts.at(-1)).toBeGreaterThanOrEqual(max * 0.999)
     }),
   )
   expect(durationsUpTo(1_600_000).map(durationOf)).toEqual(['0 ms', '10 min', '20 min', '30 min'])

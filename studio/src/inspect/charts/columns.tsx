@@ -25,8 +25,8 @@ interface ColumnsProps {
   readonly isApart?: boolean
   readonly format?: (value: number) => string
   /** Computes the ticks of the vertical axis. */
-  readonly ticksOf?: (most: number) => readonly number[]
-  readonly onChoose?: (place: number) => void
+  readonly ticksOf?: (max: number) => readonly number[]
+  readonly onChoose?: (index: number) => void
 }
 
 const HEIGHT = 132
@@ -53,19 +53,19 @@ export function Columns({
   const [chosen, choose] = useState<number>()
   const id = useId()
   const last = columns.length - 1
-  const place = chosen === undefined ? undefined : Math.min(chosen, last)
-  const read = place === undefined ? undefined : columns[place]
-  const ticks = ticksOf(columns.reduce((most, { value }) => Math.max(most, value), 0))
-  const most = ticks.at(-1) ?? 1
+  const index = chosen === undefined ? undefined : Math.min(chosen, last)
+  const read = index === undefined ? undefined : columns[index]
+  const ticks = ticksOf(columns.reduce((highest, { value }) => Math.max(highest, value), 0))
+  const axisMax = ticks.at(-1) ?? 1
   const room = Math.max(1, width - LEFT - RIGHT)
   const step = Math.min(room / Math.max(1, columns.length), isApart ? WIDEST : room)
   const gap = isApart ? Math.min(6, step * 0.25) : 0
   const x = (i: number) => LEFT + i * step
-  const y = (value: number) => TOP + (1 - value / most) * (HEIGHT - TOP - BOTTOM)
+  const y = (value: number) => TOP + (1 - value / axisMax) * (HEIGHT - TOP - BOTTOM)
   const path = (tone: Column['tone']) =>
     columns
-      .map(({ value, tone: own }, i) =>
-        value > 0 && own === tone
+      .map(({ value, tone: columnTone }, i) =>
+        value > 0 && columnTone === tone
           ? `M${fine(x(i) + gap / 2)} ${fine(y(0))}V${fine(y(value))}h${fine(step - gap)}V${fine(y(0))}z`
           : '',
       )
@@ -75,9 +75,9 @@ export function Columns({
     choose(clamp(Math.floor((event.clientX - left - LEFT) / step), last))
   }
   const press = (event: KeyboardEvent) => {
-    const to = keyed(event.key, place ?? -1, last)
+    const to = keyed(event.key, index ?? -1, last)
     if (to === undefined) {
-      if (event.key === 'Enter' && place !== undefined) onChoose?.(place)
+      if (event.key === 'Enter' && index !== undefined) onChoose?.(index)
       return
     }
     event.preventDefault()
@@ -98,12 +98,12 @@ export function Columns({
         aria-labelledby={id}
         aria-valuemin={0}
         aria-valuemax={Math.max(0, last)}
-        aria-valuenow={Math.max(0, place ?? 0)}
+        aria-valuenow={Math.max(0, index ?? 0)}
         aria-valuetext={read?.words ?? summary}
         onPointerMove={point}
         onPointerDown={point}
         onPointerLeave={() => choose(undefined)}
-        onClick={() => place !== undefined && onChoose?.(place)}
+        onClick={() => index !== undefined && onChoose?.(index)}
         onBlur={() => choose(undefined)}
         onKeyDown={press}
       >
@@ -119,8 +119,8 @@ export function Columns({
                 </g>
               ))}
             </g>
-            {place !== undefined && (
-              <rect className="at" x={x(place)} y={TOP} width={step} height={HEIGHT - TOP - BOTTOM} />
+            {index !== undefined && (
+              <rect className="at" x={x(index)} y={TOP} width={step} height={HEIGHT - TOP - BOTTOM} />
             )}
             <path className="columns" d={path(undefined)} />
             <path className="columns quiet" d={path('quiet')} />
@@ -165,22 +165,22 @@ const fine = (value: number): string => value.toFixed(1)
 const clamp = (value: number, last: number): number => Math.max(0, Math.min(last, value))
 
 /** The column that a key moves to. */
-function keyed(key: string, place: number, last: number): number | undefined {
+function keyed(key: string, index: number, last: number): number | undefined {
   switch (key) {
     case 'ArrowRight':
     case 'ArrowUp':
-      return clamp(place + 1, last)
+      return clamp(index + 1, last)
     case 'ArrowLeft':
     case 'ArrowDown':
-      return clamp(place - 1, last)
+      return clamp(index - 1, last)
     case 'Home':
       return 0
     case 'End':
       return last
     case 'PageUp':
-      return clamp(place + 10, last)
+      return clamp(index + 10, last)
     case 'PageDown':
-      return clamp(place - 10, last)
+      return clamp(index - 10, last)
     default:
       return undefined
   }

@@ -47,7 +47,7 @@ export function FirstChart({ runs }: { readonly runs: readonly RunMeter[] }) {
       format={durationOf}
       ticksOf={durationsUpTo}
       isApart
-      onChoose={place => travel(all[place]?.step?.at ?? all[place]?.run.at)}
+      onChoose={index => travel(all[index]?.step?.at ?? all[index]?.run.at)}
     />
   )
 }

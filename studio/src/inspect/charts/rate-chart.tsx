@@ -20,13 +20,13 @@ export function RateChart({ run }: { readonly run: RunMeter }) {
   const total = rate.moments.reduce((sum, moment) => sum + moment[unit], 0)
   const moments = rate.moments.filter(moment => moment[unit] > 0).length
   const mean = moments === 0 ? 0 : total / ((moments * rate.widthMs) / 1000)
-  const most = columns.reduce((top, { value }) => Math.max(top, value), 0)
+  const max = columns.reduce((top, { value }) => Math.max(top, value), 0)
   const summary =
     total === 0
       ? unit === 'tokens'
         ? 'The model did not report tokens.'
         : 'No output yet.'
-      : `${numberOf(total)} ${unit}, ${numberOf(mean)}/s on average, ${numberOf(most)}/s at most`
+      : `${numberOf(total)} ${unit}, ${numberOf(mean)}/s on average, ${numberOf(max)}/s at most`
   return (
     <div>
       <fieldset className="segments units-of" aria-label="Unit">

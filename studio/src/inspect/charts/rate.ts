@@ -38,8 +38,8 @@ export class Rate {
     const byMoment = this.#characters.get(step) ?? new Map<number, number>()
     this.#characters.set(step, byMoment)
     // Keyed by time, since moments may be merged before the model reports its tokens.
-    const place = Math.floor(ms / this.#widthMs) * this.#widthMs
-    byMoment.set(place, (byMoment.get(place) ?? 0) + characters)
+    const start = Math.floor(ms / this.#widthMs) * this.#widthMs
+    byMoment.set(start, (byMoment.get(start) ?? 0) + characters)
   }
 
   /** Spreads the reported tokens of a step over its deltas. */
@@ -55,9 +55,9 @@ export class Rate {
 
   #at(ms: number): Moment {
     while (ms >= this.#widthMs * MAX) this.#join()
-    const place = Math.max(0, Math.floor(ms / this.#widthMs))
-    while (this.#moments.length <= place) this.#moments.push({ deltas: 0, words: 0, tokens: 0 })
-    return this.#moments[place] as Moment
+    const index = Math.max(0, Math.floor(ms / this.#widthMs))
+    while (this.#moments.length <= index) this.#moments.push({ deltas: 0, words: 0, tokens: 0 })
+    return this.#moments[index] as Moment
   }
 
   #join(): void {

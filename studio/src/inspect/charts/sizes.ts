@@ -22,9 +22,9 @@ export class Sizes {
   add(characters: number): void {
     this.#count++
     this.#characters += characters
-    const place = classOf(characters)
-    while (this.#counts.length <= place) this.#counts.push(0)
-    this.#counts[place] = (this.#counts[place] ?? 0) + 1
+    const index = classOf(characters)
+    while (this.#counts.length <= index) this.#counts.push(0)
+    this.#counts[index] = (this.#counts[index] ?? 0) + 1
   }
 }
 
@@ -32,8 +32,8 @@ export class Sizes {
 export const classOf = (characters: number): number => (characters <= 1 ? 0 : Math.ceil(Math.log2(characters)))
 
 /** The range of sizes of a class. */
-export const rangeOf = (place: number): readonly [number, number] =>
-  place === 0 ? [0, 1] : [2 ** (place - 1) + 1, 2 ** place]
+export const rangeOf = (index: number): readonly [number, number] =>
+  index === 0 ? [0, 1] : [2 ** (index - 1) + 1, 2 ** index]
 
 /** A count of deltas and their size, as text. */
 export const deltasOf = (count: number, size: string): string =>

@@ -34,7 +34,7 @@ function barOf(step: StepFigures, nowMs: number, travel: (at?: number) => void):
   const pieces = (Object.keys(LEGEND) as (keyof typeof LEGEND)[]).map(tone => ({
     tone,
     size: sizes[tone],
-    words: `${LEGEND[tone]}: ${durationOf(sizes[tone])}`,
+    label: `${LEGEND[tone]}: ${durationOf(sizes[tone])}`,
   }))
   return {
     key: `${at}`,

@@ -47,7 +47,7 @@ function barOf(run: RunMeter, cost: number | undefined): Bar {
     pieces: (Object.keys(LEGEND) as (keyof typeof LEGEND)[]).map(tone => ({
       tone,
       size: sizes[tone],
-      words: `${LEGEND[tone]}: ${numberOf(sizes[tone])} ${sizes[tone] === 1 ? 'token' : 'tokens'}`,
+      label: `${LEGEND[tone]}: ${numberOf(sizes[tone])} ${sizes[tone] === 1 ? 'token' : 'tokens'}`,
     })),
     value: `${numberOf(input + output)}${cost === undefined || cost === 0 ? '' : ` · ${moneyOf(cost)}`}`,
   }

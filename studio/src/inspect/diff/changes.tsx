@@ -15,7 +15,7 @@ export function Changes({ diff }: { readonly diff: Diff }) {
             <code className="path" title={pathText(change.path)}>
               {pathText(change.path).replace(UUIDS, '$1…')}
             </code>
-            <What change={change} />
+            <ChangeDetails change={change} />
           </li>
         ))}
       </ol>
@@ -27,7 +27,7 @@ export function Changes({ diff }: { readonly diff: Diff }) {
 /** Maximum length of a changed text. */
 const MAX = 600
 
-function What({ change }: { readonly change: Change }) {
+function ChangeDetails({ change }: { readonly change: Change }) {
   switch (change.kind) {
     case 'added':
       return (
@@ -44,9 +44,9 @@ function What({ change }: { readonly change: Change }) {
     case 'changed':
       return (
         <span className="both">
-          <Brief as="del" value={change.before} />
+          <CollapsedJson as="del" value={change.before} />
           <span className="to"> → </span>
-          <Brief as="ins" value={change.after} />
+          <CollapsedJson as="ins" value={change.after} />
         </span>
       )
     case 'text':
@@ -63,7 +63,7 @@ function What({ change }: { readonly change: Change }) {
   }
 }
 
-function Brief({ as: Tag, value }: { readonly as: 'ins' | 'del'; readonly value: Json }) {
+function CollapsedJson({ as: Tag, value }: { readonly as: 'ins' | 'del'; readonly value: Json }) {
   return (
     <Tag>
       <JsonTree value={value} open={0} />

@@ -8,7 +8,7 @@ const EMPTY = new Fold().view()
 const viewOf = (fields: Partial<View>): View => ({ ...EMPTY, ...fields })
 
 /** Applies changes in order. */
-function made(before: Json, changes: readonly Change[]): Json {
+function applyChanges(before: Json, changes: readonly Change[]): Json {
   const root = structuredClone(before)
   for (const change of changes) make(root, change)
   return root
@@ -28,28 +28,28 @@ function make(root: Json, change: Change): void {
   const parent = change.path.slice(0, -1).reduce(into, root)
   const holder = parent as { [name: string]: Json }
   const list = Array.isArray(parent) ? parent : []
-  const place = typeof last === 'object' ? list.findIndex(item => namesOf(item) === last.id) : last
+  const index = typeof last === 'object' ? list.findIndex(item => namesOf(item) === last.id) : last
   switch (change.kind) {
     case 'added':
       if (Array.isArray(parent)) list.splice(change.index ?? list.length, 0, change.after)
       else holder[String(last)] = change.after
       break
     case 'removed':
-      if (Array.isArray(parent)) list.splice(Number(place), 1)
+      if (Array.isArray(parent)) list.splice(Number(index), 1)
       else delete holder[String(last)]
       break
     case 'changed':
-      holder[place] = change.after
+      holder[index] = change.after
       break
     case 'text': {
-      const text = String(holder[place])
+      const text = String(holder[index])
       expect(text.slice(change.at, change.at + change.removed.length)).toBe(change.removed)
-      holder[place] = text.slice(0, change.at) + change.inserted + text.slice(change.at + change.removed.length)
-      expect(String(holder[place])).toHaveLength(change.length)
+      holder[index] = text.slice(0, change.at) + change.inserted + text.slice(change.at + change.removed.length)
+      expect(String(holder[index])).toHaveLength(change.length)
       break
     }
     case 'moved': {
-      const items = holder[place] as Json[]
+      const items = holder[index] as Json[]
       items.sort((a, b) => change.order.indexOf(namesOf(a)) - change.order.indexOf(namesOf(b)))
     }
   }
@@ -70,7 +70,7 @@ describe('diffOf', () => {
       fc.property(views, views, (before, after) => {
         const { changes, isCut } = diffOf(before, after, 1e6)
         expect(isCut).toBe(false)
-        expect(made(before as unknown as Json, changes)).toEqual(after)
+        expect(applyChanges(before as unknown as Json, changes)).toEqual(after)
       }),
       { numRuns: multiplied(500) },
     )

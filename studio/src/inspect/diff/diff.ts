@@ -51,8 +51,8 @@ const IGNORED = new Set(['version', 'head'])
 type Fields = { readonly [name: string]: Json }
 
 /** Compares two views. */
-export function diffOf(before: View, after: View, most: number = MAX): Diff {
-  const walk = new Walk(most)
+export function diffOf(before: View, after: View, max: number = MAX): Diff {
+  const walk = new Walk(max)
   walk.fields(bodyOf(before), bodyOf(after), [], true)
   return { changes: walk.changes, isCut: walk.isFull }
 }
@@ -66,8 +66,8 @@ class Walk {
   readonly #most: number
   isFull = false
 
-  constructor(most: number) {
-    this.#most = most
+  constructor(max: number) {
+    this.#most = max
   }
 
   #note(change: Change): void {

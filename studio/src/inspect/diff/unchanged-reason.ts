@@ -1,6 +1,6 @@
-import { catalogue, type Entry, Fold, isData, type Report, type View } from '@millrace/protocol'
+import { catalogue, type Entry, Fold, type FoldReport, isData, type View } from '@millrace/protocol'
 
-const REPORTS: { readonly [C in Report['code']]: string } = {
+const REPORTS: { readonly [C in FoldReport['code']]: string } = {
   repeated: 'its sequence was already applied',
   'after-end': 'its run or agent has ended',
   'foreign-draft': 'another lane has a draft of this part',
@@ -15,8 +15,8 @@ export function unchangedReason(entry: Entry, before: View): string {
   const isOurs = Object.hasOwn(catalogue, chunk.type)
   if (!isOurs && !isData(chunk)) return 'No change: this version does not know the type.'
   if (isData(chunk) && chunk.transient) return 'No change: transient data is not stored in the view.'
-  let report: Report | undefined
-  const onReport = (one: Report) => {
+  let report: FoldReport | undefined
+  const onReport = (one: FoldReport) => {
     report = one
   }
   Fold.from(before, { onReport }).apply([entry])

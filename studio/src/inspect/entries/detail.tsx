@@ -6,7 +6,7 @@ import { diffOf } from '../diff/diff.ts'
 import { unchangedReason } from '../diff/unchanged-reason.ts'
 import { useInspected } from '../inspected.ts'
 import { useTravel } from '../travel/travel.ts'
-import { gistOf } from './gist.ts'
+import { excerptOf } from './excerpt.ts'
 import { groupOf } from './group.ts'
 import { JsonTree } from './json.tsx'
 import { sizeOf } from './row.tsx'
@@ -132,7 +132,7 @@ function Neighbours({ entry, index }: { readonly entry: Entry; readonly index: n
   const line = (one: Entry) => (
     <li>
       <button type="button" onClick={() => travel(one.sequence)}>
-        {one.sequence} <span data-group={groupOf(one.chunk)}>{one.chunk.type}</span> {gistOf(one)}
+        {one.sequence} <span data-group={groupOf(one.chunk)}>{one.chunk.type}</span> {excerptOf(one)}
       </button>
     </li>
   )

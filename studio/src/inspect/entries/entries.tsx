@@ -162,7 +162,7 @@ const CLASSES: { readonly [C in (typeof COLUMNS)[number]]: string } = {
   Time: 'time',
   Lane: 'lane',
   Type: 'type',
-  Content: 'gist',
+  Content: 'excerpt',
   Size: 'bytes',
 }
 

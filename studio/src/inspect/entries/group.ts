@@ -1,4 +1,5 @@
-import { type Chunk, type ChunkGroup, groupOf as groupOfType, isData } from '@millrace/protocol'
+import { type Chunk, isData } from '@millrace/protocol'
+import { type ChunkGroup, groupOf as groupOfType } from '@millrace/protocol/internal'
 
 /** The groups of the catalogue, in reading order. `other` holds types of later versions. */
 export const groups = [

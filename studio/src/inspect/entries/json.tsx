@@ -2,7 +2,7 @@ import type { Json } from '@millrace/protocol'
 import { useState } from 'react'
 
 /** Items and characters shown before "more" is clicked. */
-const MAX = 100
+const MAX_ITEMS = 100
 const MAX_TEXT = 400
 
 interface JsonTreeProps {
@@ -39,7 +39,7 @@ function Branch({
   readonly open: number
 }) {
   const [isOpen, setOpen] = useState(open > 0)
-  const [most, setMost] = useState(MAX)
+  const [shownCount, setShownCount] = useState(MAX_ITEMS)
   const isList = Array.isArray(value)
   const names = Object.keys(value)
   const [left, right] = isList ? '[]' : '{}'
@@ -66,7 +66,7 @@ function Branch({
       </summary>
       {isOpen && (
         <ul>
-          {names.slice(0, most).map(key => (
+          {names.slice(0, shownCount).map(key => (
             <li key={key}>
               <JsonTree
                 value={(value as { [name: string]: Json })[key] ?? null}
@@ -75,10 +75,10 @@ function Branch({
               />
             </li>
           ))}
-          {names.length > most && (
+          {names.length > shownCount && (
             <li>
-              <button type="button" onClick={() => setMost(most * 4)}>
-                {names.length - most} more
+              <button type="button" onClick={() => setShownCount(shownCount * 4)}>
+                {names.length - shownCount} more
               </button>
             </li>
           )}
@@ -95,14 +95,14 @@ function preview(value: Json[] | { [name: string]: Json }, names: readonly strin
 }
 
 function Leaf({ value }: { readonly value: string | number | boolean | null }) {
-  const [isWhole, setWhole] = useState(false)
+  const [isExpanded, setExpanded] = useState(false)
   if (typeof value !== 'string') return <span className="leaf">{String(value)}</span>
-  const isLong = value.length > MAX_TEXT && !isWhole
+  const isLong = value.length > MAX_TEXT && !isExpanded
   return (
     <span className="leaf text">
       {JSON.stringify(isLong ? value.slice(0, MAX_TEXT) : value)}
       {isLong && (
-        <button type="button" onClick={() => setWhole(true)}>
+        <button type="button" onClick={() => setExpanded(true)}>
           {value.length - MAX_TEXT} more characters
         </button>
       )}

@@ -1,7 +1,7 @@
 import { type Entry, isGuest } from '@millrace/protocol'
 import { memo } from 'react'
+import { excerptOf } from './excerpt.ts'
 import type { Facets } from './facets.ts'
-import { gistOf } from './gist.ts'
 import { groupOf } from './group.ts'
 import { runOf } from './search.ts'
 import { bytesOf, spanOf } from './span.ts'
@@ -44,7 +44,7 @@ export const EntryRow = memo(function EntryRow(props: EntryRowProps) {
         {chunk.type}
         {internal && ' (internal)'}
       </td>
-      <td className="gist">{gistOf(entry)}</td>
+      <td className="excerpt">{excerptOf(entry)}</td>
       <td className="bytes">{bytesOf(sizeOf(entry))}</td>
     </tr>
   )

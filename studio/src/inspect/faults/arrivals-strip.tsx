@@ -15,7 +15,7 @@ export function ArrivalsStrip({ log, faults }: { readonly log: SessionLog; reado
     return () => clearInterval(timer)
   }, [])
   const bars = arrivals.bars(now)
-  const most = Math.max(8, ...bars)
+  const max = Math.max(8, ...bars)
   const last = Math.floor(now / TICK_MS)
   const marks = faults.flatMap(({ id, name, time }) => {
     const at = TICKS - 1 - (last - Math.floor(time / TICK_MS))
@@ -29,7 +29,7 @@ export function ArrivalsStrip({ log, faults }: { readonly log: SessionLog; reado
       </figcaption>
       <svg viewBox={`0 0 ${TICKS * 4} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
         {bars.map((count, i) => {
-          const height = count === 0 ? 0 : Math.max(2, (Math.sqrt(count) / Math.sqrt(most)) * HEIGHT)
+          const height = count === 0 ? 0 : Math.max(2, (Math.sqrt(count) / Math.sqrt(max)) * HEIGHT)
           // biome-ignore lint/suspicious/noArrayIndexKey: bars have no id
           return <rect key={i} x={i * 4} y={HEIGHT - height} width="3" height={height} />
         })}

@@ -10,8 +10,8 @@ async function verifyAfter(
   meddle: (connection: ChatConnection) => ChatConnection,
   words = 'Again',
 ): Promise<VerifiedChat> {
-  const { connection, say } = echoServer()
-  await say('Hello')
+  const { connection, runAgent } = echoServer()
+  await runAgent('Hello')
   const log = new SessionLog({ sessionId: 's', connection })
   onTestFinished(log.start())
   await expect.poll(() => endsOf(log).length).toBe(1)
@@ -21,7 +21,7 @@ async function verifyAfter(
   onTestFinished(verification.start())
   await until(verification, log, 1)
   expect(verification.state).toMatchObject({ count: 2, found: [] })
-  await say(words)
+  await runAgent(words)
   await until(verification, log, 2)
   return verification.state
 }
@@ -55,7 +55,7 @@ test('reports deltas that the chat missed as lost', async () => {
   const { found } = await verifyAfter(connection =>
     meddling(connection, entries => entries.filter(one => !isWord(one))),
   )
-  expect(found).toMatchObject([{ kind: 'lost', gist: '“You said: Again”' }])
+  expect(found).toMatchObject([{ kind: 'lost', excerpt: '“You said: Again”' }])
 })
 
 test('reports changed deltas as differing', async () => {
@@ -66,12 +66,12 @@ test('reports changed deltas as differing', async () => {
       ),
     ),
   )
-  expect(found).toMatchObject([{ kind: 'differing', gist: '“You said: Again”' }])
+  expect(found).toMatchObject([{ kind: 'differing', excerpt: '“You said: Again”' }])
 })
 
 test('reports a missed message as lost', async () => {
   const { found } = await verifyAfter(connection =>
     meddling(connection, entries => entries.filter(({ chunk }) => chunk.type !== 'message')),
   )
-  expect(found).toMatchObject([{ kind: 'lost', gist: '“Again”' }])
+  expect(found).toMatchObject([{ kind: 'lost', excerpt: '“Again”' }])
 })

@@ -11,8 +11,8 @@ const messageOf = (n: number, text = `words of ${n}`): Message => ({
   parts: [{ type: 'text', key: 'text:t', id: 't', at: n, text, state: 'done' }],
 })
 const many = (count: number) => Array.from({ length: count }, (_, i) => messageOf(i))
-const found = (...what: Parameters<typeof discrepanciesOf>) =>
-  discrepanciesOf(...what).map(({ id, kind }) => [id, kind])
+const found = (...args: Parameters<typeof discrepanciesOf>) =>
+  discrepanciesOf(...args).map(({ id, kind }) => [id, kind])
 
 test('finds nothing in equal messages and ignores their status', () => {
   expect(found(many(3), many(3), true)).toEqual([])

@@ -9,40 +9,39 @@ export interface Discrepancy {
   /** `lost` if the page misses the message or some of its text. */
   readonly kind: 'lost' | 'differing'
   /** The beginning of its text. */
-  readonly gist: string
+  readonly excerpt: string
 }
 
-/** Minimum number of latest messages on a page that has not loaded all. */
+/** Minimum number of latest messages that a page loads. */
 const PAGE = 100
-/** Maximum length of a gist. */
-const GIST = 40
+/** Maximum length of an excerpt. */
+const MAX_EXCERPT = 40
 
 /**
- * Compares shown messages with the log at the same head. Ignores messages that are still being sent. If the page has not loaded all
- * messages (`isWhole` is false), older messages are compared only if they are shown.
+ * Compares shown messages with the log at the same head. Ignores messages that are still being sent. If the page has not loaded all messages (`isComplete` is false), older messages are compared only if they are shown.
  */
 export function discrepanciesOf(
   shown: readonly Message[],
   logged: readonly Message[],
-  isWhole: boolean,
+  isComplete: boolean,
 ): readonly Discrepancy[] {
   const byId = new Map(shown.map(message => [message.id, message]))
-  const from = isWhole ? 0 : rangeFrom(byId, logged)
+  const from = isComplete ? 0 : rangeFrom(byId, logged)
   const found: Discrepancy[] = []
-  logged.forEach((message, place) => {
-    const mine = byId.get(message.id)
+  logged.forEach((message, index) => {
+    const shownMessage = byId.get(message.id)
     byId.delete(message.id)
-    const kind = mine ? kindOf(mine, message) : place >= from ? 'lost' : undefined
-    if (kind) found.push({ id: message.id, at: message.at, kind, gist: gistOf(message) })
+    const kind = shownMessage ? kindOf(shownMessage, message) : index >= from ? 'lost' : undefined
+    if (kind) found.push({ id: message.id, at: message.at, kind, excerpt: excerptOf(message) })
   })
   for (const message of byId.values()) {
     if (isLocal(message)) continue
-    found.push({ id: message.id, at: message.at, kind: 'differing', gist: gistOf(message) })
+    found.push({ id: message.id, at: message.at, kind: 'differing', excerpt: excerptOf(message) })
   }
   return found
 }
 
-/** Index of the first message from which the page has all. */
+/** Index of the first logged message that the page must show. */
 function rangeFrom(shown: ReadonlyMap<string, Message>, logged: readonly Message[]): number {
   let from = Math.max(0, logged.length - PAGE)
   while (from < logged.length && !shown.has(logged[from]?.id ?? '')) from++
@@ -63,17 +62,17 @@ const contentOf = ({ parts }: Message): string => parts.map(textOf).join('')
 const textOf = (part: Part): string =>
   part.type === 'text' || part.type === 'reasoning' ? part.text : JSON.stringify(part)
 
-/** Whether a text is another text with some characters removed. */
-function isSubsequence(text: string, whole: string): boolean {
-  if (text.length >= whole.length) return false
-  let place = 0
-  for (let i = 0; i < whole.length && place < text.length; i++) if (whole[i] === text[place]) place++
-  return place === text.length
+/** Whether `text` is `fullText` with some characters removed. */
+function isSubsequence(text: string, fullText: string): boolean {
+  if (text.length >= fullText.length) return false
+  let matched = 0
+  for (let i = 0; i < fullText.length && matched < text.length; i++) if (fullText[i] === text[matched]) matched++
+  return matched === text.length
 }
 
-function gistOf({ role, parts }: Message): string {
+function excerptOf({ role, parts }: Message): string {
   const first = parts.find(({ type }) => type === 'text')
   const text = first?.type === 'text' ? first.text.trim() : ''
   if (text === '') return `${role} message`
-  return `“${text.length > GIST ? `${text.slice(0, GIST)}…` : text}”`
+  return `“${text.length > MAX_EXCERPT ? `${text.slice(0, MAX_EXCERPT)}…` : text}”`
 }

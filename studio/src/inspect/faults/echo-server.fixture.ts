@@ -17,7 +17,7 @@ export function echoServer() {
   const app = millrace({
     store: memoryStore(),
     agents: [echo],
-    backoff: { first: 20 },
+    backoff: { firstMs: 20 },
     logger: { warn() {}, error() {} },
   })
   onTestFinished(() => app.close())
@@ -32,7 +32,7 @@ export function echoServer() {
     requests,
     connection,
     read: logReader({ api, fetch }),
-    say: async (input: string) => {
+    runAgent: async (input: string) => {
       await connection.api.ask('POST', '/sessions/s/runs', { agent: 'echo', input })
     },
   }

@@ -103,9 +103,9 @@ const verifications = new WeakMap<SessionLog, Verification>()
 export function verificationOf(inspected: SessionLog): Verification {
   const known = verifications.get(inspected)
   if (known) return known
-  const made = new Verification(inspected, read)
-  verifications.set(inspected, made)
-  return made
+  const verification = new Verification(inspected, read)
+  verifications.set(inspected, verification)
+  return verification
 }
 
 const chatVerifications = new WeakMap<SessionLog, ChatVerification>()
@@ -118,7 +118,7 @@ export function chatVerificationOf(
   if (chat?.state.sessionId !== inspected.sessionId) return undefined
   const known = chatVerifications.get(inspected)
   if (known?.chat === chat) return known
-  const made = new ChatVerification(inspected, chat)
-  chatVerifications.set(inspected, made)
-  return made
+  const verification = new ChatVerification(inspected, chat)
+  chatVerifications.set(inspected, verification)
+  return verification
 }

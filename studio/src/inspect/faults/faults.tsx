@@ -48,7 +48,7 @@ function FaultList({ log, faults }: { readonly log: SessionLog; readonly faults:
   const upTo = Math.min(verified.upTo, chat?.upTo ?? Infinity)
   const isFine = verified.lost.length + verified.differing.length + (chat?.found.length ?? 0) === 0
   if (faults.length === 0) {
-    return <p className="quiet">Ask for a long answer, then click one of these buttons while it streams.</p>
+    return <p className="quiet">Ask for a long answer, then click one of the buttons above while it streams.</p>
   }
   return (
     <ol className="fault-list" aria-label="Faults" aria-live="polite">

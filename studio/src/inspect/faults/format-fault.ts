@@ -34,13 +34,13 @@ export function faultOutcome({ name, state, outcome = '', tookMs, isLeaseHeld = 
 }
 
 /** Formats sequences with ranges, such as `4–6, 9`, up to a number of ranges. */
-export function formatSequences(sequences: readonly number[], most = 12): string {
+export function formatSequences(sequences: readonly number[], max = 12): string {
   const ranges: [number, number][] = []
   for (const sequence of sequences) {
     const last = ranges.at(-1)
     if (last && last[1] + 1 === sequence) last[1] = sequence
     else ranges.push([sequence, sequence])
   }
-  const shown = ranges.slice(0, most).map(([from, to]) => (from === to ? `${from}` : `${from}–${to}`))
-  return shown.join(', ') + (ranges.length > most ? ` and ${ranges.length - most} more places` : '')
+  const shown = ranges.slice(0, max).map(([from, to]) => (from === to ? `${from}` : `${from}–${to}`))
+  return shown.join(', ') + (ranges.length > max ? ` and ${ranges.length - max} more places` : '')
 }

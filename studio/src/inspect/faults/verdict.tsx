@@ -33,16 +33,16 @@ export function Verdict({ log }: { readonly log: SessionLog }) {
   const { upTo, count, lost, differing, error } = useVerified(log)
   const { head, repeated } = useLogState(log)
   const chat = useVerifiedChat(log)
-  const [lostThere, differingThere] = (['lost', 'differing'] as const).map(
+  const [lostMessages, differingMessages] = (['lost', 'differing'] as const).map(
     kind => chat?.found.filter(one => one.kind === kind) ?? [],
   ) as [Discrepancy[], Discrepancy[]]
   const isBad = lost.length + differing.length + repeated + (chat?.found.length ?? 0) > 0
   return (
     <section className="verdict" data-bad={isBad} aria-label="Verification">
       <dl>
-        <Counter name="lost" label="Lost" value={lost.length + lostThere.length} />
+        <Counter name="lost" label="Lost" value={lost.length + lostMessages.length} />
         <Counter name="repeated" label="Duplicate" value={repeated} />
-        <Counter name="differing" label="Different" value={differing.length + differingThere.length} />
+        <Counter name="differing" label="Different" value={differing.length + differingMessages.length} />
       </dl>
       <div className="verified">
         <p>
@@ -65,8 +65,8 @@ export function Verdict({ log }: { readonly log: SessionLog }) {
           Different: {formatSequences(differing)}
         </p>
       )}
-      <Discrepancies title="Text missing in the chat" found={lostThere} />
-      <Discrepancies title="Different text in the chat" found={differingThere} />
+      <Discrepancies title="Text missing in the chat" found={lostMessages} />
+      <Discrepancies title="Different text in the chat" found={differingMessages} />
       <details className="counted">
         <summary>
           {count.toLocaleString('en')} {count === 1 ? 'entry' : 'entries'}
@@ -99,10 +99,10 @@ function Discrepancies({ title, found }: { readonly title: string; readonly foun
   return (
     <p className="bad" role="alert">
       {title}:{' '}
-      {found.slice(0, MAX).map(({ id, at, gist }, i) => (
+      {found.slice(0, MAX).map(({ id, at, excerpt }, i) => (
         <span key={id}>
           {i > 0 && ', '}
-          {gist}, entry{' '}
+          {excerpt}, entry{' '}
           <button type="button" className="plain" onClick={() => travel(at)}>
             {at}
           </button>

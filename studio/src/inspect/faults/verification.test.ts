@@ -22,26 +22,26 @@ async function rested(verification: Verification, log: SessionLog, ends: number)
 }
 
 test('finds nothing lost and reads each entry once', async () => {
-  const { connection, read, say, requests } = echoServer()
-  await say('Hello')
+  const { connection, read, runAgent, requests } = echoServer()
+  await runAgent('Hello')
   const log = new SessionLog({ sessionId: 's', connection })
   onTestFinished(log.start())
   const verification = new Verification(log, read)
   const first = await rested(verification, log, 1)
   expect(first).toMatchObject({ lost: [], differing: [], upTo: log.state.head, count: log.state.count })
   const before = requests.length
-  await say('Again')
+  await runAgent('Again')
   const second = await rested(verification, log, 2)
   expect(second).toMatchObject({ lost: [], differing: [], count: log.state.count })
   expect(second.upTo).toBeGreaterThan(first.upTo)
-  const places = requests.slice(before).flatMap(path => /after=(\d+)&live=false/.exec(path)?.[1] ?? [])
-  expect(places.length).toBeGreaterThan(0)
-  expect(places.every(place => Number(place) >= first.upTo)).toBe(true)
+  const sequences = requests.slice(before).flatMap(path => /after=(\d+)&live=false/.exec(path)?.[1] ?? [])
+  expect(sequences.length).toBeGreaterThan(0)
+  expect(sequences.every(sequence => Number(sequence) >= first.upTo)).toBe(true)
 })
 
 test('reports the sequences of missing and changed entries', async () => {
-  const { connection, read, say } = echoServer()
-  await say('Hello')
+  const { connection, read, runAgent } = echoServer()
+  await runAgent('Hello')
   const bad = meddling(connection, entries => {
     const kept = entries.filter(({ chunk }) => chunk.type !== 'start')
     return kept.map(entry =>
@@ -61,13 +61,13 @@ test('reports the sequences of missing and changed entries', async () => {
 })
 
 test('does not count a discarded attempt as lost', async () => {
-  const { connection, read, say } = echoServer()
-  await say('Hello')
+  const { connection, read, runAgent } = echoServer()
+  await runAgent('Hello')
   const log = new SessionLog({ sessionId: 's', connection })
   onTestFinished(log.start())
   const verification = new Verification(log, read)
   await rested(verification, log, 1)
-  await say('Twice')
+  await runAgent('Twice')
   const { lost, differing, count } = await rested(verification, log, 2)
   expect(log.entries.some(({ chunk }) => chunk.type === 'step-discarded')).toBe(true)
   expect({ lost, differing }).toEqual({ lost: [], differing: [] })
@@ -75,14 +75,14 @@ test('does not count a discarded attempt as lost', async () => {
 })
 
 test('reports a read error and compares after a retry', async () => {
-  const { connection, read, say } = echoServer()
-  await say('Hello')
+  const { connection, read, runAgent } = echoServer()
+  await runAgent('Hello')
   const log = new SessionLog({ sessionId: 's', connection })
   onTestFinished(log.start())
   let fails = 2
-  const verification = new Verification(log, async function* (...what) {
+  const verification = new Verification(log, async function* (...args) {
     if (fails-- > 0) throw new Error('away')
-    yield* read(...what)
+    yield* read(...args)
   })
   const errors = new Set<string | undefined>()
   onTestFinished(verification.subscribe(() => errors.add(verification.state.error)))
@@ -92,8 +92,8 @@ test('reports a read error and compares after a retry', async () => {
 })
 
 test('does not count entries that have not arrived yet as lost', async () => {
-  const { connection, read, say } = echoServer()
-  await say('Hello')
+  const { connection, read, runAgent } = echoServer()
+  await runAgent('Hello')
   const log = new SessionLog({ sessionId: 's', connection })
   const verification = new Verification(log, read)
   verification.check()

@@ -120,9 +120,9 @@ export class Verification {
       if (entry.sequence > head) break
       if (entry.sequence <= upTo || isTransient(entry)) continue
       count++
-      const mine = this.#log.entries[this.#log.indexAt(entry.sequence)]
-      if (mine?.sequence !== entry.sequence) lost.push(entry.sequence)
-      else if (!equalJson(mine, entry)) differing.push(entry.sequence)
+      const shownEntry = this.#log.entries[this.#log.indexAt(entry.sequence)]
+      if (shownEntry?.sequence !== entry.sequence) lost.push(entry.sequence)
+      else if (!equalJson(shownEntry, entry)) differing.push(entry.sequence)
     }
     this.#set({
       ...this.#state,

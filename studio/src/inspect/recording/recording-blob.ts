@@ -41,6 +41,6 @@ export function save(blob: Blob, name: string): void {
   link.href = url
   link.download = name
   link.click()
-  // The download has started by then.
+  // The download has started before the URL is revoked.
   setTimeout(() => URL.revokeObjectURL(url), 60_000)
 }

@@ -47,15 +47,15 @@ export class Clock {
   }
 
   /** Real time since the first entry at a position, in ms. */
-  elapsedAt(place: number): number {
-    const before = firstWhere(this.gaps.length, i => (this.gaps[i] as Gap).at >= place)
+  elapsedAt(position: number): number {
+    const before = firstWhere(this.gaps.length, i => (this.gaps[i] as Gap).at >= position)
     let saved = 0
     const last = this.gaps[before - 1]
     if (last) {
-      const share = Math.min(1, (place - last.at) / last.drawn)
+      const share = Math.min(1, (position - last.at) / last.drawn)
       saved = this.#savedBefore(before - 1) + share * (last.ms - last.drawn)
     }
-    return place + saved
+    return position + saved
   }
 
   readonly #sums: number[] = []

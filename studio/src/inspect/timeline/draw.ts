@@ -30,7 +30,7 @@ export interface Column {
   readonly count: number
 }
 
-/** A drawn sign that stands for `count` entries. */
+/** A drawn sign that represents `count` entries. */
 export interface Drawn {
   readonly sign: Sign
   readonly x: number
@@ -233,12 +233,12 @@ const STEPS = [
 ]
 
 /** Log index of the entry of a row nearest to a position; undefined if none is within `near`. */
-export function nearest({ at, index }: Places, place: number, near: number): number | undefined {
-  const after = firstFrom(at, place)
+export function nearest({ at, index }: Places, position: number, near: number): number | undefined {
+  const after = firstFrom(at, position)
   let best: number | undefined
   for (const i of [after - 1, after]) {
-    const distance = Math.abs((at[i] ?? Number.POSITIVE_INFINITY) - place)
-    if (distance <= near && (best === undefined || distance < Math.abs((at[best] as number) - place))) best = i
+    const distance = Math.abs((at[i] ?? Number.POSITIVE_INFINITY) - position)
+    if (distance <= near && (best === undefined || distance < Math.abs((at[best] as number) - position))) best = i
   }
   return best === undefined ? undefined : index[best]
 }

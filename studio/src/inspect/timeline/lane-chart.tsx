@@ -10,6 +10,9 @@ export const ROW = 30
 const AXIS = 18
 /** Minimum width of a box with a label, in px. */
 const LABELLED = 44
+/** Distances of a label from the start of its box, where a sign may be, and from the end, in px. */
+const LABEL_START = 7
+const LABEL_END = 4
 /** Average width of a letter, in px. */
 const LETTER = 5.8
 
@@ -140,20 +143,40 @@ function Boxes({ boxes, y, height, className, isLabelled = false }: BoxesProps) 
       ))}
       {isLabelled &&
         boxes.map(
-          ({ x, width, label }) =>
-            width > LABELLED && (
-              <text key={x} className={`label ${className}`} x={Math.max(0, x) + 4} y={y + (height > 14 ? 12 : 8.5)}>
-                {fitting(label, Math.min(width, width + x) - 8)}
-              </text>
+          box =>
+            box.width > LABELLED && (
+              <Label key={box.x} box={box} className={className} y={y + (height > 14 ? 12 : 8.5)} />
             ),
         )}
     </>
   )
 }
 
+interface LabelProps {
+  readonly box: Box
+  readonly className: string
+  readonly y: number
+}
+
+/** The label of a box. That of a step is inside its model call, or beside it in the lighter part for tools. */
+function Label({ box: { x, width, model, state, label }, className, y }: LabelProps) {
+  const from = Math.max(0, x)
+  const end = x + width - LABEL_END
+  const modelEnd = className === 'step' ? Math.min(end, x + model - LABEL_END) : end
+  const length = label.length * LETTER
+  const isBeside =
+    className === 'step' && from + LABEL_START + length > modelEnd && end - modelEnd > length + LABEL_START
+  const start = isBeside ? modelEnd + LABEL_END : from + LABEL_START
+  return (
+    <text className={`label ${className}`} data-state={isBeside ? 'tools' : state} x={start} y={y}>
+      {fitting(label, (isBeside ? end : modelEnd) - start)}
+    </text>
+  )
+}
+
 function fitting(label: string, width: number): string {
-  const most = Math.floor(width / LETTER)
-  return label.length <= most ? label : most < 4 ? '' : `${label.slice(0, most - 1)}…`
+  const max = Math.floor(width / LETTER)
+  return label.length <= max ? label : max < 4 ? '' : `${label.slice(0, max - 1)}…`
 }
 
 /** Deltas as columns. The height grows with their number per pixel. */

@@ -1,6 +1,6 @@
 import type { Entry } from '@millrace/protocol'
 import { type KeyboardEvent, type PointerEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
-import { gistOf } from '../entries/gist.ts'
+import { excerptOf } from '../entries/excerpt.ts'
 import { spanOf } from '../entries/span.ts'
 import { useInspected, useLogConsumer } from '../inspected.ts'
 import { useTravel } from '../travel/travel.ts'
@@ -96,7 +96,12 @@ export function Timeline() {
         <button type="button" aria-label="Zoom in" onClick={() => setViewport(zoomed(viewport, end, 1.5, here))}>
           +
         </button>
-        <button type="button" aria-pressed={viewport.span === undefined} onClick={() => setViewport({})}>
+        <button
+          type="button"
+          aria-pressed={viewport.span === undefined}
+          title="Show the whole log"
+          onClick={() => setViewport({})}
+        >
           Fit
         </button>
         <button
@@ -176,7 +181,7 @@ function Tip({ entry, x, y, width, elapsed }: TipProps) {
       <p className="quiet">
         {spanOf(timestamp - elapsed)} · {origin.guest ?? `${origin.agentType}, ${origin.lane}`}
       </p>
-      <p className="gist">{gistOf(entry)}</p>
+      <p className="excerpt">{excerptOf(entry)}</p>
     </div>
   )
 }

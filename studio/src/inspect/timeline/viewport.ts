@@ -44,11 +44,11 @@ export function panned(viewport: Viewport, end: number, share: number): Viewport
 }
 
 /** Moves a position into view. Returns the same viewport if it is visible. */
-export function revealed(viewport: Viewport, end: number, place: number): Viewport {
+export function revealed(viewport: Viewport, end: number, position: number): Viewport {
   const range = visibleRange(viewport, end)
-  if (place >= range.from && place <= range.to) return viewport
+  if (position >= range.from && position <= range.to) return viewport
   const span = range.to - range.from
-  return settled({ span, from: place - span / 2 }, end)
+  return settled({ span, from: position - span / 2 }, end)
 }
 
 /** Follows the end of the log if the viewport reaches it. */

@@ -132,18 +132,18 @@ function usePlaying() {
   const { at, travel } = useTravel()
   const [isOn, setOn] = useState(false)
   const [speed, setSpeed] = useState(1)
-  const place = useRef({ at, travel, speed })
-  place.current = { at, travel, speed }
+  const latest = useRef({ at, travel, speed })
+  latest.current = { at, travel, speed }
   useEffect(() => {
     if (!isOn) return
     const first = log.base?.head ?? 0
-    const start = place.current.at ?? first
+    const start = latest.current.at ?? first
     // Recent positions: the state follows a frame or two later.
-    let lately: (number | undefined)[] = [place.current.at, start]
+    let lately: (number | undefined)[] = [latest.current.at, start]
     let [index, left, time] = [log.indexAt(start), 0, performance.now()]
     let frame = requestAnimationFrame(function step(now) {
       const { entries } = log
-      const { at, travel, speed } = place.current
+      const { at, travel, speed } = latest.current
       if (!lately.includes(at)) return setOn(false)
       const next = advancePlayback(entries, index, left + Math.max(0, now - time) * speed)
       time = now

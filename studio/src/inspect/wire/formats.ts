@@ -42,7 +42,7 @@ export const formats: readonly WireFormat[] = [
         import('@millrace/dialects/tanstack'),
         import('@millrace/dialects/ag-ui'),
       ])
-      const write = (event: unknown, place: string) => `id: ${place}\n${eventOf(event)}`
+      const write = (event: unknown, eventId: string) => `id: ${eventId}\n${eventOf(event)}`
       return run =>
         wireEncoder(new TanstackAgUiEncoder({ ...named(run), before: beforeOf(run, aguiMessagesOf) }), { write })
     },

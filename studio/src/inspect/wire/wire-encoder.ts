@@ -34,7 +34,7 @@ export const eventOf = (event: unknown): string => `data: ${JSON.stringify(event
 
 interface WireEncoderOptions<Event> {
   /** Formats an event. `place` is the sequence of its entry and the index among the entry's events. */
-  readonly write?: (event: Event, place: string, entry: Entry | undefined) => string
+  readonly write?: (event: Event, eventId: string, entry: Entry | undefined) => string
   /** Events after the last one. */
   readonly closing?: readonly string[]
 }

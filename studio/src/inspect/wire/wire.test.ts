@@ -134,9 +134,9 @@ describe.each([
     const whole = await wireOf(id, runs[1] ?? '')
     whole.take(entries, entries.length)
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.nat(entries.length), { maxLength: 5 }), async places => {
+      fc.asyncProperty(fc.array(fc.nat(entries.length), { maxLength: 5 }), async cuts => {
         const wire = await wireOf(id, runs[1] ?? '')
-        for (const count of [...places.toSorted((a, b) => a - b), entries.length]) wire.take(entries, count)
+        for (const count of [...cuts.toSorted((a, b) => a - b), entries.length]) wire.take(entries, count)
         expect(wire.lines).toEqual(whole.lines)
       }),
       { numRuns: 20 },

@@ -122,10 +122,10 @@ export const entries: readonly Mutant[] = [
           return store.remove(id, version)
         },
         create: async (id, principal) => {
-          const made = await store.create(id, principal)
+          const created = await store.create(id, principal)
           const [log, incarnation] = [memory.logs.get(id), incarnations.get(id)]
-          if (made && log && incarnation) Object.assign(log, { incarnation, version: `0.${incarnation}.0` })
-          return made
+          if (created && log && incarnation) Object.assign(log, { incarnation, version: `0.${incarnation}.0` })
+          return created
         },
       })
     },

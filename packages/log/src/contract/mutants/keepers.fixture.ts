@@ -74,8 +74,8 @@ export const keepers: readonly Mutant[] = [
       due: async (programs, limit) => {
         const every = [...memory.logs.values()].map(({ ticket }) => ticket.due.program ?? '')
         const all = await store.due(every, MANY)
-        const mine = new Set(await store.due(programs, MANY))
-        const end = all.findIndex(id => !mine.has(id))
+        const dueIds = new Set(await store.due(programs, MANY))
+        const end = all.findIndex(id => !dueIds.has(id))
         return all.slice(0, end < 0 ? limit : Math.min(end, limit))
       },
     }),
@@ -87,8 +87,8 @@ export const keepers: readonly Mutant[] = [
     handle: memory => store => ({
       due: async (programs, limit) => {
         const every = [...memory.logs.values()].map(({ ticket }) => ticket.due.program ?? '')
-        const mine = new Set(await store.due(programs, MANY))
-        return (await store.due(every, limit)).filter(id => mine.has(id))
+        const dueIds = new Set(await store.due(programs, MANY))
+        return (await store.due(every, limit)).filter(id => dueIds.has(id))
       },
     }),
   },
@@ -198,7 +198,7 @@ export const keepers: readonly Mutant[] = [
       trim: async (id, floor, version) => {
         const keys = new Map(memory.logs.get(id)?.keys)
         const trimmed = await store.trim(id, floor, version)
-        for (const [key, place] of keys) memory.logs.get(id)?.keys.set(key, place)
+        for (const [key, range] of keys) memory.logs.get(id)?.keys.set(key, range)
         return trimmed
       },
     }),
@@ -262,8 +262,11 @@ export const keepers: readonly Mutant[] = [
       list: async (principal, limit, after) => {
         const others = new Set([...memory.logs.values()].map(log => log.principal).filter(each => each !== principal))
         const pages = await Promise.all([...others].map(each => store.list(each, limit)))
-        const own = await store.list(principal, limit, after)
-        return { ...own, streams: [...own.streams, ...pages.flatMap(({ streams }) => streams)].slice(0, limit) }
+        const listPage = await store.list(principal, limit, after)
+        return {
+          ...listPage,
+          streams: [...listPage.streams, ...pages.flatMap(({ streams }) => streams)].slice(0, limit),
+        }
       },
     }),
   },

@@ -11,9 +11,9 @@ export const logs: readonly Mutant[] = [
     within: ['order'],
     handle: memory => store => ({
       create: async (id, principal) => {
-        const made = await store.create(id, principal)
-        if (!made) memory.logs.set(id, newLog(principal, memory.clock()))
-        return made
+        const created = await store.create(id, principal)
+        if (!created) memory.logs.set(id, newLog(principal, memory.clock()))
+        return created
       },
     }),
   },

@@ -108,9 +108,9 @@ export const readers: readonly Mutant[] = [
     },
     within: ['watching', 'removal', 'restarts'],
     handle: () => store => {
-      const own = new Map<string, Set<() => void>>()
+      const listeners = new Map<string, Set<() => void>>()
       const wake = (id: string) => {
-        for (const each of own.get(id) ?? []) each()
+        for (const each of listeners.get(id) ?? []) each()
       }
       const waking =
         <A extends [string, ...unknown[]], R>(call: (...args: A) => Promise<R>) =>
@@ -121,15 +121,15 @@ export const readers: readonly Mutant[] = [
         }
       return {
         watch: (id, call) => {
-          own.set(id, (own.get(id) ?? new Set()).add(call))
-          return () => own.get(id)?.delete(call)
+          listeners.set(id, (listeners.get(id) ?? new Set()).add(call))
+          return () => listeners.get(id)?.delete(call)
         },
         append: waking(store.append),
         claim: waking(store.claim),
         trim: waking(store.trim),
         remove: waking(store.remove),
         close: async () => {
-          own.clear()
+          listeners.clear()
           await store.close()
         },
       }

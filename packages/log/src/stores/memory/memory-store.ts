@@ -26,6 +26,7 @@ import { batchesAfter, cutBatch, holds, indexAfter, type Log, markAt, newLog, tr
 
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 
+/** Options of `memoryStore`. */
 export interface MemoryOptions {
   /**
    * The store's clock, in ms.
@@ -45,6 +46,7 @@ export class Memory {
     this.clock = clock
   }
 
+  /** Calls the watchers of a log. */
   wake(streamId: string): void {
     for (const wake of this.watchers.get(streamId) ?? []) wake()
   }
@@ -118,14 +120,14 @@ class MemoryStore implements LogStore {
   watch(streamId: string, wake: () => void): () => void {
     checkNames({ streamId })
     const { watchers } = this.#memory
-    const own = () => wake()
+    const listener = () => wake()
     const all = watchers.get(streamId) ?? new Set()
-    watchers.set(streamId, all.add(own))
+    watchers.set(streamId, all.add(listener))
     const stop = () => {
       this.#watches.delete(stop)
-      if (all.delete(own) && all.size === 0 && watchers.get(streamId) === all) watchers.delete(streamId)
+      if (all.delete(listener) && all.size === 0 && watchers.get(streamId) === all) watchers.delete(streamId)
     }
-    this.#watches.set(stop, own)
+    this.#watches.set(stop, listener)
     return stop
   }
 
@@ -265,8 +267,8 @@ class MemoryStore implements LogStore {
     checkWhole({ limit })
     return this.#call(({ logs }) => {
       const from = after === undefined ? undefined : readToken(after)
-      const own = [...logs].filter(([, log]) => log.principal === principal)
-      const lines = own.map(([streamId, { head, ticket, createdAt, touchedAt }]) => {
+      const ownLogs = [...logs].filter(([, log]) => log.principal === principal)
+      const lines = ownLogs.map(([streamId, { head, ticket, createdAt, touchedAt }]) => {
         return { streamId, head, ticket: ticket.state, createdAt, touchedAt }
       })
       lines.sort((a, b) => b.touchedAt - a.touchedAt || (a.streamId < b.streamId ? -1 : 1))

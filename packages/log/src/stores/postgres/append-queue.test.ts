@@ -96,9 +96,9 @@ describe('appends to many logs at once', () => {
     const bodies = ['["a"]', '["\0"]', '["c"]']
     const appends = rest.map((writer, i) => writer.append({ body: bodies[i] ?? '', count: 1 }))
     await free()
-    const told = await Promise.allSettled([head, ...appends])
-    expect(told.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
-    expect(told[2]).toMatchObject({ reason: { name: 'LogError', code: 'invalid' } })
+    const results = await Promise.allSettled([head, ...appends])
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
+    expect(results[2]).toMatchObject({ reason: { name: 'LogError', code: 'invalid' } })
   })
 
   it('law 5: are unavailable when their answer is lost, and duplicates when sent again', async () => {

@@ -63,7 +63,7 @@ export class AppendQueue {
       return i === MAX_GROUP_APPENDS || (i > 0 && characters > MAX_GROUP_CHARACTERS)
     })
     const group = this.#queue.splice(0, count === -1 ? this.#queue.length : count)
-    // The same order everywhere, so that no two groups deadlock.
+    // All groups use this order, so that no two deadlock.
     return group.sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 
@@ -98,8 +98,8 @@ export class AppendQueue {
   /** The calls of the function for a group of this size, side by side. */
   #callsText(count: number): string {
     this.#texts[count] ??= Array.from({ length: count }, (_, call) => {
-      const places = Array.from({ length: PARAMETERS }, (_, place) => `$${call * PARAMETERS + place + 1}`)
-      return `${this.#append}(${places.join(', ')})`
+      const placeholders = Array.from({ length: PARAMETERS }, (_, index) => `$${call * PARAMETERS + index + 1}`)
+      return `${this.#append}(${placeholders.join(', ')})`
     }).join(', ')
     return this.#texts[count]
   }

@@ -28,7 +28,7 @@ export interface DatabaseOptions {
 /** The connections to one schema. Connects and migrates at the first statement. */
 export class Database {
   /** Host, port and database, for messages. */
-  readonly place: string
+  readonly address: string
   readonly poolSize: number
   readonly #pool: pg.Pool
   readonly #owned: boolean
@@ -44,7 +44,7 @@ export class Database {
 
   constructor({ driver, config, pool, schema, timeout }: DatabaseOptions) {
     const { host, port, database } = new driver.Client(pool?.options ?? config)
-    this.place = `${host}:${port}/${database}`
+    this.address = `${host}:${port}/${database}`
     this.#owned = pool === undefined
     this.#pool = pool ?? new driver.Pool(config)
     this.poolSize = this.#pool.options.max
@@ -65,8 +65,8 @@ export class Database {
   }
 
   /** Runs one statement in its own transaction and returns its rows. `what` names the call in an error. */
-  query(what: string, text: string, values: readonly unknown[] = [], often = false): Promise<Rows> {
-    return this.guard(what, () => this.run(text, values, often))
+  query(operation: string, text: string, values: readonly unknown[] = [], often = false): Promise<Rows> {
+    return this.guard(operation, () => this.run(text, values, often))
   }
 
   /**
@@ -74,13 +74,13 @@ export class Database {
    *
    * @throws LogError `closed` after `refuse`.
    */
-  guard<T>(what: string, work: () => Promise<T>): Promise<T> {
+  guard<T>(operation: string, work: () => Promise<T>): Promise<T> {
     if (this.#closed) {
-      return Promise.reject(new LogError('closed', `${what}: the store was closed: open another handle`))
+      return Promise.reject(new LogError('closed', `${operation}: the store was closed: open another handle`))
     }
     const done = work().catch(error => {
       if (isMissing(error)) this.#ready = undefined
-      throw failureOf(error, what, this.place)
+      throw failureOf(error, operation, this.address)
     })
     this.#inFlight.add(done)
     const settle = () => this.#inFlight.delete(done)

@@ -2,26 +2,26 @@ import { LogError } from '../../store/log-error.ts'
 
 // Advice by Postgres error code (appendix A of its manual) or class.
 const ADVICE: Record<string, string> = {
-  '08': 'the connection broke: it may have happened or not; try again',
-  '22': 'a value does not fit: check the call',
-  '23': 'a value does not fit: check the call',
-  '25006': 'this server is a read-only replica: give the address of the primary',
-  '28': 'the server refuses this user: check the name, the password and pg_hba.conf',
-  '3D000': 'create this database or name another',
-  '42501': 'this user lacks a right: grant it, or let an owner of the schema make the tables once',
-  '53100': "the server's disk is full: make room, then try again",
-  '53200': 'the server has no memory left: try again later',
-  '53300': 'the server has no connection left: lower `poolSize`, raise max_connections or put a pooler before it',
-  '55P03': 'a lock was not free in time: try again',
-  '57014': 'the server cancelled it (statement_timeout?): it did not happen; try again',
-  '57P01': 'the server is shutting down: it may have happened or not; try again when it is back',
-  '57P02': 'the server crashed: it may have happened or not; try again when it is back',
+  '08': 'the connection broke, and the call may have taken effect: try again',
+  '22': 'the server rejected a value: check the arguments of the call',
+  '23': 'the server rejected a value: check the arguments of the call',
+  '25006': 'this server is a read-only replica: use the address of the primary',
+  '28': 'the server rejected this user: check the name, the password and pg_hba.conf',
+  '3D000': 'this database does not exist: create it, or use another',
+  '42501': 'this user lacks a privilege: grant it, or let the owner of the schema create the tables',
+  '53100': "the server's disk is full: free disk space, then try again",
+  '53200': 'the server is out of memory: try again later',
+  '53300': 'the server has no free connections: lower `poolSize`, raise max_connections or use a connection pooler',
+  '55P03': 'timed out waiting for a lock: try again',
+  '57014': 'the server cancelled the call, which had no effect: try again, or raise statement_timeout',
+  '57P01': 'the server is shutting down, and the call may have taken effect: try again when it is back',
+  '57P02': 'the server crashed, and the call may have taken effect: try again when it is back',
   '57P03': 'the server is starting or shutting down: try again when it is up',
 }
 
-const NO_ANSWER = 'no answer came in time: it may have happened or not; try again'
-const NO_FREE_CONNECTION = 'no connection of the pool became free in time: raise `poolSize` or append less at once'
-const NO_CONNECTION = 'cannot connect: check that the server runs and can be reached from here'
+const NO_ANSWER = 'timed out, and the call may have taken effect: try again'
+const NO_FREE_CONNECTION = 'timed out waiting for a pooled connection: raise `poolSize`, or send fewer calls at once'
+const NO_CONNECTION = 'cannot connect: check that the server is running and reachable from here'
 const CONNECT_ERRORS = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -45,11 +45,11 @@ export const isRolledBack = (error: unknown): boolean => /^(2[23]|40|55P03)/.tes
 export const isMissing = (error: unknown): boolean => ['3F000', '42P01', '42883'].includes(codeOf(error) ?? '')
 
 /** The error of a failed call: what happened where, and what to do. Never contains a password. */
-export function failureOf(error: unknown, what: string, place: string): LogError {
+export function failureOf(error: unknown, operation: string, address: string): LogError {
   if (error instanceof LogError) return error
   const code = codeOf(error)
   const kind = /^2[23]/.test(code ?? '') ? 'invalid' : 'unavailable'
-  return new LogError(kind, `postgres ${place}: ${what}: ${adviceOf(error, code)} (${messageOf(error)})`, {
+  return new LogError(kind, `postgres ${address}: ${operation}: ${adviceOf(error, code)} (${messageOf(error)})`, {
     cause: error,
   })
 }

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
+import { type Backoff, backoffMs } from '@millrace/protocol/retry'
 import type pg from 'pg'
 import { quoteIdentifier } from './statements.ts'
 
-const FIRST_PAUSE_MS = 50
-const MAX_PAUSE_MS = 30_000
+/** Delays between two tries to connect. */
+const BACKOFF: Backoff = { firstMs: 50, longestMs: 30_000 }
 const PING_MS = 30_000
 const PING_ANSWER_MS = 10_000
 /** How long the server may take to close a connection, in ms. */
@@ -43,9 +44,10 @@ export class Listener {
       const client = this.#connect()
       if (await this.#listen(client)) failures = 0
       await closeClient(client)
-      const longest = Math.min(FIRST_PAUSE_MS * 2 ** failures, MAX_PAUSE_MS)
       // With jitter: after a restart of the server every process reconnects.
-      await pause(longest * (0.5 + Math.random() / 2), undefined, { signal, ref: false }).catch(() => {})
+      await pause(backoffMs(BACKOFF, failures) * (0.5 + Math.random() / 2), undefined, { signal, ref: false }).catch(
+        () => {},
+      )
     }
   }
 

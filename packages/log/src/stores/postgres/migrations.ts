@@ -36,10 +36,7 @@ export async function migrate(run: Run, schema: string): Promise<void> {
   await run('select pg_advisory_xact_lock($1)', [lockOf(schema)])
   const [[encoding] = []] = await run("select current_setting('server_encoding')")
   if (encoding !== 'UTF8') {
-    throw new LogError(
-      'invalid',
-      `the database's encoding is ${encoding}, logs need UTF8: create it with encoding UTF8`,
-    )
+    throw new LogError('invalid', `encoding: expected UTF8, found ${encoding}: create the database with encoding UTF8`)
   }
   // Not `if not exists`, which needs the right to create even if the schema exists.
   const [[exists] = []] = await run('select exists (select from pg_namespace where nspname = $1)', [schema])
@@ -60,7 +57,7 @@ async function versionOf(run: Run, schema: string): Promise<number> {
     const known = MIGRATIONS.length
     throw new LogError(
       'invalid',
-      `the schema "${schema}" has version ${version} and this code knows ${known}: upgrade @millrace/log, or name another schema`,
+      `schema "${schema}": expected version ${known} or older, found ${version}: upgrade @millrace/log, or use another schema`,
     )
   }
   return version

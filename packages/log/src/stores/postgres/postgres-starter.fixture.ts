@@ -4,7 +4,7 @@ import { postgresStore } from './index.ts'
 
 const [url = '', schema = '', id = ''] = process.argv.slice(2)
 const store = postgresStore({ url, schema, poolSize: 2 })
-const own = await store.create(`own-${id}`, null)
+const createdOwn = await store.create(`own-${id}`, null)
 const shared = await store.create('shared', null)
 await store.close()
-console.log(JSON.stringify({ own, shared }))
+console.log(JSON.stringify({ createdOwn, shared }))

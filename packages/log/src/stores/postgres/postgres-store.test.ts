@@ -69,7 +69,7 @@ describe('the Postgres store', () => {
       return { all: Number(all), hot: Number(hot) }
     }
     // A session reports its statistics at its end or earlier.
-    const told = async (least: number) => {
+    const activity = async (least: number) => {
       await store.close()
       await until(async () => (await updates()).all >= least)
       return updates()
@@ -77,7 +77,7 @@ describe('the Postgres store', () => {
     const before = await updates()
     const appends = 60
     for (let i = 0; i < appends; i++) expect(await writer.append(batch)).toMatchObject({ outcome: 'appended' })
-    const after = await told(before.all + appends)
+    const after = await activity(before.all + appends)
     expect(after.hot - before.hot).toBeGreaterThanOrEqual(appends * 0.95)
   })
 

@@ -35,14 +35,14 @@ export class PostgresWatchers {
 
   watch(streamId: string, wake: () => void): () => void {
     const watched = this.#watched.get(streamId) ?? this.#add(streamId)
-    const own = () => wake()
-    watched.wakes.add(own)
+    const listener = () => wake()
+    watched.wakes.add(listener)
     if (this.#timer === undefined) {
       this.#timer = setInterval(() => this.#tick(), POLL_MS).unref()
       this.#end = this.#options.start()
     }
     return () => {
-      if (!watched.wakes.delete(own) || watched.wakes.size > 0) return
+      if (!watched.wakes.delete(listener) || watched.wakes.size > 0) return
       this.#watched.delete(streamId)
       this.#byToken.delete(watched.token)
     }

@@ -124,14 +124,24 @@ export function appendArguments(
   incarnation: string,
 ): string[] {
   const { state, due } = ticket?.next ?? { state: '', due: { at: null, program: null } }
-  const what = [`${batch.count}`, isLarge ? '' : batch.body, isLarge ? '1' : '0']
+  const batchArgs = [`${batch.count}`, isLarge ? '' : batch.body, isLarge ? '1' : '0']
   const move = [ticket ? '1' : '0', ticket?.ifVersion ?? '', state, `${due.at ?? ''}`, encodeOptional(due.program)]
   if ('epoch' in by) {
     const { sequence, incarnation: known, epoch } = by.lastAcked
-    return ['writer', ...what, ...move, incarnation, markOr(by.epoch), `${by.counter}`, `${sequence}`, known, epoch]
+    return [
+      'writer',
+      ...batchArgs,
+      ...move,
+      incarnation,
+      markOr(by.epoch),
+      `${by.counter}`,
+      `${sequence}`,
+      known,
+      epoch,
+    ]
   }
   checkNonce(by.nonce)
-  return ['guest', ...what, ...move, incarnation, encodeName(by.key), by.nonce, by.keep ? '1' : '0']
+  return ['guest', ...batchArgs, ...move, incarnation, encodeName(by.key), by.nonce, by.keep ? '1' : '0']
 }
 
 /** The result of the script. */
@@ -235,20 +245,20 @@ export class PlainAppends {
       args.push(expected, next, `${last}`, `${epoch} ${batch.count} ${batch.body}`)
     }
     try {
-      const told = (await this.#connection.run(PLAIN, keys, args)) as string
-      const clock = Number(told.slice(0, DIGITS))
-      const why = told.slice(DIGITS + appends.length)
-      for (let i = 0; i < appends.length; i++) this.#settle(appends[i] as GatheredAppend, told[DIGITS + i], clock, why)
+      const reply = (await this.#connection.run(PLAIN, keys, args)) as string
+      const clock = Number(reply.slice(0, DIGITS))
+      const why = reply.slice(DIGITS + appends.length)
+      for (let i = 0; i < appends.length; i++) this.#settle(appends[i] as GatheredAppend, reply[DIGITS + i], clock, why)
     } catch (error) {
       for (const { reject } of appends) reject(this.#host.failure(error))
     }
   }
 
-  #settle(append: GatheredAppend, letter: string | undefined, clock: number, why: string): void {
+  #settle(append: GatheredAppend, code: string | undefined, clock: number, why: string): void {
     const { streamId, batch, by, resolve, reject } = append
     const { sequence } = by.lastAcked
-    if (letter === APPENDED) resolve({ outcome: 'appended', first: sequence + 1, last: sequence + batch.count, clock })
-    else if (letter === OTHERWISE) resolve(this.#host.appendChecked(streamId, batch, by))
+    if (code === APPENDED) resolve({ outcome: 'appended', first: sequence + 1, last: sequence + batch.count, clock })
+    else if (code === OTHERWISE) resolve(this.#host.appendChecked(streamId, batch, by))
     else reject(this.#host.refusal(why))
   }
 }

@@ -31,7 +31,7 @@ export interface Server {
 export function serverAt(driver: RedisDriver, url: string, timeout: number): Server {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed === undefined || !/^rediss?:$/.test(parsed.protocol)) {
-    throw new LogError('invalid', 'redisStore: expected a url such as redis://user:password@host:6379/0')
+    throw new LogError('invalid', 'url: expected redis://user:password@host:6379/0 or rediss://')
   }
   const name = nameOf(parsed.hostname, parsed.port)
   return { name, timeout, driver, client: () => clientOf(driver, url, timeout) }
@@ -41,8 +41,8 @@ export function serverAt(driver: RedisDriver, url: string, timeout: number): Ser
 export function serverOf(driver: RedisDriver, client: ClientSettings, timeout: number): Server {
   const socket = client.options?.socket ?? {}
   const name = 'path' in socket ? `${socket.path}` : nameOf(...hostAndPort(socket))
-  const own = { ...settings(timeout), socket: { ...socket, ...settings(timeout).socket } }
-  return { name, timeout, driver, client: () => client.duplicate(own) as Client }
+  const storeSettings = { ...settings(timeout), socket: { ...socket, ...settings(timeout).socket } }
+  return { name, timeout, driver, client: () => client.duplicate(storeSettings) as Client }
 }
 
 const hostAndPort = (socket: { host?: unknown; port?: unknown }) => [socket.host, socket.port] as const

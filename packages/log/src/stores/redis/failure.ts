@@ -3,15 +3,15 @@ import type { Server } from './connection.ts'
 
 /** Error replies of Redis, and what to do about them. In none of these cases was anything written. */
 const REFUSALS: readonly (readonly [RegExp, string])[] = [
-  [/^OOM/, 'has no memory left: raise maxmemory, or trim and remove logs'],
-  [/^READONLY/, 'is a replica: connect to the primary, or wait until the failover is over'],
-  [/^MISCONF/, 'takes no writes because its last save to disk failed: free the disk and look into its log'],
-  [/^(NOAUTH|WRONGPASS)/, 'wants other credentials: put user and password into the url'],
-  [/^NOPERM/, "does not permit it: the user needs its keys, channels and commands, scripts and 'publish' too"],
+  [/^OOM/, 'is out of memory: raise maxmemory, or trim and remove logs'],
+  [/^READONLY/, 'is a replica: connect to the primary, or wait for the failover to finish'],
+  [/^MISCONF/, 'rejects writes because its last save to disk failed: free disk space and check its log'],
+  [/^(NOAUTH|WRONGPASS)/, 'rejected the credentials: set user and password in the url'],
+  [/^NOPERM/, "denied the call: grant the user its keys, channels and commands, including scripts and 'publish'"],
   [/^LOADING/, 'is still loading its data: try again in a moment'],
-  [/^BUSY/, "is busy with another client's script: wait, or end it with SCRIPT KILL"],
-  [/^(MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS)/, 'is not complete at the moment: try again'],
-  [/^(MOVED|CROSSSLOT)/, 'is a cluster, for which this store is not made: give it one server'],
+  [/^BUSY/, "is blocked by another client's script: wait, or stop it with SCRIPT KILL"],
+  [/^(MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS)/, 'is temporarily unavailable: try again in a moment'],
+  [/^(MOVED|CROSSSLOT)/, 'is a cluster, which this store does not support: use a single server'],
 ]
 
 /** Whether the server does not know the script yet. */
@@ -29,9 +29,13 @@ export function failure({ name, timeout, driver }: Omit<Server, 'client'>, error
   }
   // A client is destroyed only after a timeout.
   const why = error instanceof driver.DisconnectsClientError ? `within ${timeout} ms` : `(${message})`
-  return new LogError('unavailable', `Redis at ${name} gave no answer ${why}: it may have happened or not`, {
-    cause: error,
-  })
+  return new LogError(
+    'unavailable',
+    `Redis at ${name} did not answer ${why}, and the call may have taken effect: try again`,
+    {
+      cause: error,
+    },
+  )
 }
 
 /** The message of an error; of several addresses, that of the first. */

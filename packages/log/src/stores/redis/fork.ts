@@ -71,7 +71,10 @@ export async function fork(
     )
     return reply[0] as ForkResult
   }
-  throw new LogError('unavailable', `fork: the source was trimmed or replaced ${MAX_TRIES} times while it was copied`)
+  throw new LogError(
+    'unavailable',
+    `fork: the source was trimmed or replaced ${MAX_TRIES} times while it was copied: try again`,
+  )
 }
 
 interface Origin {
@@ -90,8 +93,8 @@ async function originOf(connection: Connection, { record, head }: LogKeys): Prom
 }
 
 /** The keys of a log except record and head, in the order of `ADOPT`. */
-function partsOf({ batches, keys, trimmed, places, snapshots, blobs }: LogKeys): string[] {
-  return [batches, keys, trimmed, places, snapshots, blobs]
+function partsOf({ batches, keys, trimmed, snapshotIndex, snapshots, blobs }: LogKeys): string[] {
+  return [batches, keys, trimmed, snapshotIndex, snapshots, blobs]
 }
 
 /** A copy in progress. */
@@ -151,14 +154,14 @@ class Copy {
   /** Copies the snapshots up to the fork's sequence. */
   async snapshots(): Promise<void> {
     for await (const pairs of this.#scan(this.#from.snapshots, VALUES_AT_ONCE)) {
-      const own = pairs.filter(([place]) => Number(place) <= this.#at)
+      const copiedPairs = pairs.filter(([sequence]) => Number(sequence) <= this.#at)
       await this.#send(
         this.#to.snapshots,
-        own.map(([place, value]) => ['HSET', this.#to.snapshots, place, value]),
+        copiedPairs.map(([sequence, value]) => ['HSET', this.#to.snapshots, sequence, value]),
       )
       await this.#send(
-        this.#to.places,
-        own.map(([place]) => ['ZADD', this.#to.places, place, place]),
+        this.#to.snapshotIndex,
+        copiedPairs.map(([sequence]) => ['ZADD', this.#to.snapshotIndex, sequence, sequence]),
       )
     }
   }

@@ -161,12 +161,12 @@ test.each([
   '[1,"log"]',
 ])('list refuses the token %j', async token => {
   const { store } = open()
-  const own = await store.list(null, 9, token).then(
+  const listResult = await store.list(null, 9, token).then(
     page => page.streams,
     error => error.code,
   )
   // The log without a name is written as `%`.
-  expect(own).toEqual(token === '1.%' ? [] : 'invalid')
+  expect(listResult).toEqual(token === '1.%' ? [] : 'invalid')
 })
 
 test('indexes agree with the logs after any sequence of concurrent calls', async () => {
@@ -194,26 +194,26 @@ test('indexes agree with the logs after any sequence of concurrent calls', async
       const { store, prefix } = open()
       const handles = [store, open(prefix).store, open(prefix).store]
       const epochs = new Map<string, string>()
-      const run = async (at: LogStore, streamId: string, what: string): Promise<unknown> => {
+      const run = async (at: LogStore, streamId: string, operation: string): Promise<unknown> => {
         const page = await at.read(streamId, { sequence: 0 }, { batches: 0, bytes: 1 })
         const program = `program-${streamId}`
-        if (what === 'create') return at.create(streamId, streamId === 'a' ? null : 'ann')
-        if (what === 'remove') return at.remove(streamId)
-        if (what === 'restored') return at.restored()
-        if (what === 'list') return at.list('ann', 2)
-        if (what === 'ask') return at.due(['program-a', 'program-b'], 1)
-        if (what === 'release') return at.release(streamId, epochs.get(streamId) ?? 'none')
-        if (what === 'fork') {
+        if (operation === 'create') return at.create(streamId, streamId === 'a' ? null : 'ann')
+        if (operation === 'remove') return at.remove(streamId)
+        if (operation === 'restored') return at.restored()
+        if (operation === 'list') return at.list('ann', 2)
+        if (operation === 'ask') return at.due(['program-a', 'program-b'], 1)
+        if (operation === 'release') return at.release(streamId, epochs.get(streamId) ?? 'none')
+        if (operation === 'fork') {
           const ticket = { state: 'due', due: { at: 'now', program } } as const
           return at.fork('a', 0, streamId, { principal: 'ann', ticket, closing: null })
         }
         if (page === undefined) return undefined
-        if (what === 'claim' || what === 'takeover') {
-          const claim = await at.claim(streamId, 'owner', 3_600_000, what === 'takeover')
+        if (operation === 'claim' || operation === 'takeover') {
+          const claim = await at.claim(streamId, 'owner', 3_600_000, operation === 'takeover')
           return claim.outcome === 'claimed' && epochs.set(streamId, claim.epoch)
         }
-        const due = what === 'due' ? ({ at: 'now', program } as const) : { at: null, program }
-        return at.append(streamId, batch('a'), guest(), move(page.version, what, due))
+        const due = operation === 'due' ? ({ at: 'now', program } as const) : { at: null, program }
+        return at.append(streamId, batch('a'), guest(), move(page.version, operation, due))
       }
       for (const round of rounds) {
         await Promise.all(round.map(step => run(handles[step.handle] as LogStore, step.stream, step.kind)))
@@ -233,8 +233,8 @@ test('indexes agree with the logs after any sequence of concurrent calls', async
       )
       expect(due.toSorted()).toEqual(expected)
       for (const principal of [null, 'ann']) {
-        const own = heads.filter(({ page }) => page && page.principal === principal)
-        const sorted = own.toSorted(
+        const principalHeads = heads.filter(({ page }) => page && page.principal === principal)
+        const sorted = principalHeads.toSorted(
           (a, b) => (b.page?.touchedAt ?? 0) - (a.page?.touchedAt ?? 0) || (a.streamId < b.streamId ? -1 : 1),
         )
         const listed = (await store.list(principal, 9)).streams.map(({ streamId }) => streamId)

@@ -79,7 +79,7 @@ interface MarkedLog {
   readonly streamId: string
   readonly mark: string
   /** `program principal`; empty for none. */
-  readonly place: string
+  readonly position: string
 }
 
 /** An entry of an index. */
@@ -120,29 +120,29 @@ export class Indexes {
         if (!isUnknownScript(error)) throw error
         return this.#connection.transaction([mark, ['EVAL', script.text, ...rest]])
       })
-    const [number, place] = marked as [number, string]
-    const [told, facts] = result as [Reply[], (string | null)[]]
-    this.#background(this.#settle({ streamId, mark: `${number}`, place }, readFacts(facts)))
-    return told
+    const [number, position] = marked as [number, string]
+    const [reply, facts] = result as [Reply[], (string | null)[]]
+    this.#background(this.#settle({ streamId, mark: `${number}`, position }, readFacts(facts)))
+    return reply
   }
 
   /** Settles logs whose index entries are outdated. */
   async refresh(streamIds: readonly string[]): Promise<void> {
     const marks = this.#connection.run(MARK, this.#marks, streamIds.map(encodeName))
-    const told = (await marks) as (number | string)[]
+    const reply = (await marks) as (number | string)[]
     await this.#settleAll(
-      streamIds.map((streamId, i) => ({ streamId, mark: `${told[2 * i]}`, place: `${told[2 * i + 1]}` })),
+      streamIds.map((streamId, i) => ({ streamId, mark: `${reply[2 * i]}`, position: `${reply[2 * i + 1]}` })),
     )
   }
 
   /** Settles every log that is marked now. */
   async settle(): Promise<void> {
     for (let bound = ''; ; ) {
-      const [until, ...told] = (await this.#connection.run(MARKED, this.#marks, [bound, `${PAGE}`])) as string[]
+      const [until, ...reply] = (await this.#connection.run(MARKED, this.#marks, [bound, `${PAGE}`])) as string[]
       const marked: MarkedLog[] = []
-      for (let i = 0; i < told.length; i += 3) {
-        const [name, mark, place] = told.slice(i, i + 3) as [string, string, string]
-        marked.push({ streamId: decodeName(name), mark, place })
+      for (let i = 0; i < reply.length; i += 3) {
+        const [name, mark, position] = reply.slice(i, i + 3) as [string, string, string]
+        marked.push({ streamId: decodeName(name), mark, position })
       }
       await this.#settleAll(marked)
       if (marked.length < PAGE) return
@@ -174,17 +174,17 @@ export class Indexes {
     await Promise.all(marked.map((one, i) => this.#settle(one, readFacts(facts[i] as (string | null)[]))))
   }
 
-  async #settle({ streamId, mark, place }: MarkedLog, facts: Facts | undefined): Promise<void> {
+  async #settle({ streamId, mark, position }: MarkedLog, facts: Facts | undefined): Promise<void> {
     const name = encodeName(streamId)
     const next = facts ? `${encodeOptional(facts.program)} ${encodeOptional(facts.principal)}` : ''
-    const [[dueBefore, listBefore], [due, list]] = [this.#places(place || next), this.#places(next || place)]
+    const [[dueBefore, listBefore], [due, list]] = [this.#places(position || next), this.#places(next || position)]
     const keys = [this.#marks[0], this.#marks[2], dueBefore, due, listBefore, list]
     await this.#connection.run(SETTLE, keys, [name, mark, next, `${facts?.due ?? ''}`, `${-(facts?.touchedAt ?? 0)}`])
   }
 
   /** The keys of the indexes that contain a log. */
-  #places(place: string): [string, string] {
-    const [program = '', principal = ''] = place.split(' ')
+  #places(position: string): [string, string] {
+    const [program = '', principal = ''] = position.split(' ')
     return [this.#keys.index(`due:${program}`), this.#keys.index(`list:${principal}`)]
   }
 

@@ -41,7 +41,7 @@ export const markOr = (text: string): string => (isMark(text) ? text : '')
 export function checkNonce(nonce: string): void {
   if (isMark(nonce)) return
   const found = JSON.stringify(nonce.slice(0, 40))
-  throw new LogError('invalid', `append: a nonce must be of letters, digits, _ and -, found ${found}`)
+  throw new LogError('invalid', `nonce: expected letters, digits, _ and -, found ${found}`)
 }
 
 /** The keys of one log, in one slot. `record` is also its channel. */
@@ -57,7 +57,7 @@ export interface LogKeys {
   /** A sorted set: the keys that are dropped when their entries are trimmed, by last sequence. */
   readonly trimmed: string
   /** A sorted set of the sequences with a snapshot. */
-  readonly places: string
+  readonly snapshotIndex: string
   /** A hash: a sequence to `version mark body`. */
   readonly snapshots: string
   /** A hash: a blob's hash to its bytes. */
@@ -70,7 +70,7 @@ const SUFFIXES: LogKeys = {
   batches: 's',
   keys: 'k',
   trimmed: 'q',
-  places: 'p',
+  snapshotIndex: 'p',
   snapshots: 'n',
   blobs: 'b',
 }
@@ -82,8 +82,7 @@ export class Keys {
   readonly pattern: string
 
   constructor(prefix: string) {
-    if (/[{}]/.test(prefix))
-      throw new LogError('invalid', 'redisStore: the prefix must hold no brace, which marks a slot')
+    if (/[{}]/.test(prefix)) throw new LogError('invalid', 'prefix: expected no braces, which mark a hash slot')
     this.#prefix = prefix
     this.pattern = `${prefix.replace(/[*?[\]\\^]/g, '\\$&')}{*}:${SUFFIXES.record}`
   }
@@ -104,14 +103,14 @@ export class Keys {
   log(streamId: string, apart?: string): LogKeys {
     const tag = encodeName(streamId)
     const key = (suffix: string) => this.#key(tag, apart === undefined ? suffix : `${suffix}:${apart}`)
-    const { record, head, batches, keys, trimmed, places, snapshots, blobs } = SUFFIXES
+    const { record, head, batches, keys, trimmed, snapshotIndex, snapshots, blobs } = SUFFIXES
     return {
       record: key(record),
       head: key(head),
       batches: key(batches),
       keys: key(keys),
       trimmed: key(trimmed),
-      places: key(places),
+      snapshotIndex: key(snapshotIndex),
       snapshots: key(snapshots),
       blobs: key(blobs),
     }

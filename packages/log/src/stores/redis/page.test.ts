@@ -15,8 +15,8 @@ const ALL = { batches: 9, bytes: MEGABYTE }
 function connectionWith(mark: string, body: string): Connection {
   const value = Buffer.from(`${mark} 1 ${body}`).toString()
   const fields = ['0', null, 'version', 'ticket', '', '1', '1', null, null]
-  const told = ['1', `incarnation ! 1 ${mark} 0 0 1`, fields, '', ['1-5', value]]
-  return { run: async () => told } as unknown as Connection
+  const reply = ['1', `incarnation ! 1 ${mark} 0 0 1`, fields, '', ['1-5', value]]
+  return { run: async () => reply } as unknown as Connection
 }
 
 const read = (connection: Connection) => readPage(connection, new Keys('').log('log'), { sequence: 0 }, ALL)

@@ -18,9 +18,9 @@ export async function readPage(
   if (found === null) return undefined
   const [clock, current, fields, truncated, reply] = found
   const [floor, , version, ticket, principal, createdAt, touchedAt, owner, until] = fields as string[]
-  const { incarnation: own, head: last, mark } = readRecord(current)
+  const { incarnation: currentIncarnation, head: last, mark } = readRecord(current)
   return {
-    incarnation: own,
+    incarnation: currentIncarnation,
     head: last,
     mark,
     floor: Number(floor),

@@ -91,12 +91,12 @@ describe('appends to many logs at once', () => {
     for (const writer of writers.slice(0, 50)) await store.release(`log-${writers.indexOf(writer)}`, writer.epoch)
     for (const [i] of writers.slice(50, 100).entries()) await store.append(`log-${50 + i}`, batch('guest'), guest())
     const results = await Promise.all(writers.map(writer => writer.append(batch('a', 'b'))))
-    const told = results.map(result =>
+    const outcomes = results.map(result =>
       'first' in result ? `${result.outcome} ${result.first}..${result.last}` : result.outcome,
     )
-    expect(new Set(told.slice(0, 50))).toEqual(new Set(['fenced']))
-    expect(new Set(told.slice(50, 100))).toEqual(new Set(['appended 2..3']))
-    expect(new Set(told.slice(100))).toEqual(new Set(['appended 1..2']))
+    expect(new Set(outcomes.slice(0, 50))).toEqual(new Set(['fenced']))
+    expect(new Set(outcomes.slice(50, 100))).toEqual(new Set(['appended 2..3']))
+    expect(new Set(outcomes.slice(100))).toEqual(new Set(['appended 1..2']))
   })
 
   test('law 5: an append sent twice concurrently is appended once, and both return its sequences', async () => {
@@ -105,10 +105,10 @@ describe('appends to many logs at once', () => {
     const twice = writers.flatMap((writer, i) =>
       [1, 2].map(n => store.append(`log-${i}`, batch(...'ab'.repeat(n)), writer.by)),
     )
-    const told = (await Promise.all(twice)).map(result =>
+    const outcomes = (await Promise.all(twice)).map(result =>
       'first' in result ? [result.outcome, result.first, result.last] : result,
     )
-    expect(told).toEqual(
+    expect(outcomes).toEqual(
       writers.flatMap(() => [
         ['appended', 1, 2],
         ['duplicate', 1, 2],
@@ -198,16 +198,16 @@ describe('fork', () => {
 
 describe('a lost tail', () => {
   test('law 4: is reported to a writer with more acknowledged entries, and to readers', async () => {
-    const own = await server()
-    onTestFinished(() => own.stop())
-    const store = redisStore({ url: own.url })
+    const redisServer = await server()
+    onTestFinished(() => redisServer.stop())
+    const store = redisStore({ url: redisServer.url })
     onTestFinished(() => store.close())
     const writer = await newWriter(store, 'log')
     await writer.append(batch('kept'))
-    const copy = await own.copy()
+    const copy = await redisServer.copy()
     await writer.append(batch('lost'))
     const { lastAcked } = writer
-    await own.restore(copy)
+    await redisServer.restore(copy)
     // The first call after the break detects the broken connection at the latest.
     await store.read('log', { sequence: 0 }, { batches: 0, bytes: 1 }).catch(() => {})
     const page = await store.read('log', lastAcked, { batches: 9, bytes: 999 })
@@ -219,14 +219,14 @@ describe('a lost tail', () => {
   })
 
   test('law 4: is also reported after others have appended at those sequences', async () => {
-    const own = await server()
-    onTestFinished(() => own.stop())
-    const store = redisStore({ url: own.url })
+    const redisServer = await server()
+    onTestFinished(() => redisServer.stop())
+    const store = redisStore({ url: redisServer.url })
     onTestFinished(() => store.close())
     const writer = await newWriter(store, 'log')
-    const copy = await own.copy()
+    const copy = await redisServer.copy()
     await writer.append(batch('lost'))
-    await own.restore(copy)
+    await redisServer.restore(copy)
     await store.read('log', { sequence: 0 }, { batches: 0, bytes: 1 }).catch(() => {})
     await store.append('log', batch("a guest's"), guest())
     await store.append('log', batch("a guest's"), guest())

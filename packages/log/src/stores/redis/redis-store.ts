@@ -40,12 +40,13 @@ const MAX_BATCH_BYTES = 8 * 1024 * 1024
 /** How many logs `restored` handles at once. */
 const RESTORE_COUNT = 100
 
+/** Options of `redisStore`. */
 export interface RedisOptions {
   /**
    * `redis://user:password@host:port/database`, or `rediss://` for TLS: one server of version 7 or later. The
    * server's settings decide what an acknowledged append survives:
    *
-   * - `appendonly no`: nothing but its next save; a restart loses all since the last one.
+   * - `appendonly no`: entries of the last save. A restart loses all later ones.
    * - `appendonly yes`, `appendfsync everysec`: an orderly shutdown. A crash or a power cut may lose the last second,
    * or two while the disk is slow.
    * - `appendonly yes`, `appendfsync always`: also a crash and a power cut, if the disk honours flushes.
@@ -116,8 +117,8 @@ class RedisStore implements LogStore {
   async create(streamId: string, principal: string | null): Promise<boolean> {
     checkNames({ streamId, principal })
     return this.#call(async () => {
-      const [made] = await this.#change(streamId, scripts.CREATE, [randomName(), encodeOptional(principal)])
-      return made === 1
+      const [created] = await this.#change(streamId, scripts.CREATE, [randomName(), encodeOptional(principal)])
+      return created === 1
     })
   }
 
@@ -143,14 +144,14 @@ class RedisStore implements LogStore {
     isLarge: boolean,
   ): Promise<AppendResult> {
     const { record, head, batches, keys, trimmed } = this.#keys.log(streamId)
-    const own = [record, head, batches, keys, trimmed]
+    const logKeys = [record, head, batches, keys, trimmed]
     if (ticket === undefined) {
       const args = appendArguments(batch, by, ticket, isLarge, '')
-      const [reply] = (await this.#connection.run(APPEND, own, args)) as [string[]]
+      const [reply] = (await this.#connection.run(APPEND, logKeys, args)) as [string[]]
       if (reply[0] !== 'regresses') return appendResult(reply)
     }
     const args = appendArguments(batch, by, ticket, isLarge, randomName())
-    return appendResult((await this.#indexes.change(streamId, APPEND, own, args)) as string[])
+    return appendResult((await this.#indexes.change(streamId, APPEND, logKeys, args)) as string[])
   }
 
   async read(streamId: string, after: Cursor | UnprovenCursor, limit: ReadLimit): Promise<Page | undefined> {
@@ -181,10 +182,10 @@ class RedisStore implements LogStore {
       const args = [encodeName(owner), `${Math.ceil(ttl)}`, takeover ? '1' : '0', randomName()]
       // Only a takeover can shorten a lease.
       const reply = await (takeover ? this.#change : this.#run).call(this, streamId, scripts.CLAIM, args)
-      const [outcome, who = '', until, clock] = reply as string[]
+      const [outcome, epochOrOwner = '', until, clock] = reply as string[]
       const times = { until: Number(until), clock: Number(clock) }
-      if (outcome === 'claimed') return { outcome, epoch: who, ...times }
-      return outcome === 'busy' ? { outcome, owner: decodeName(who), ...times } : { outcome: 'absent' }
+      if (outcome === 'claimed') return { outcome, epoch: epochOrOwner, ...times }
+      return outcome === 'busy' ? { outcome, owner: decodeName(epochOrOwner), ...times } : { outcome: 'absent' }
     })
   }
 
@@ -217,10 +218,10 @@ class RedisStore implements LogStore {
     checkNames({ streamId })
     checkWhole({ sequence: snapshot.sequence, keep })
     return this.#call(async () => {
-      const { head, places, snapshots } = this.#keys.log(streamId)
+      const { head, snapshotIndex, snapshots } = this.#keys.log(streamId)
       const { sequence, mark, version, body } = snapshot
       const args = [`${sequence}`, `${version} ${encodeName(mark)} ${body}`, `${keep}`]
-      await this.#connection.run(scripts.PUT_SNAPSHOT, [head, places, snapshots], args)
+      await this.#connection.run(scripts.PUT_SNAPSHOT, [head, snapshotIndex, snapshots], args)
     })
   }
 
@@ -228,8 +229,8 @@ class RedisStore implements LogStore {
     checkNames({ streamId })
     checkWhole({ atMost })
     return this.#call(async () => {
-      const { places, snapshots } = this.#keys.log(streamId)
-      const found = await this.#connection.run(scripts.GET_SNAPSHOT, [places, snapshots], [`${atMost}`])
+      const { snapshotIndex, snapshots } = this.#keys.log(streamId)
+      const found = await this.#connection.run(scripts.GET_SNAPSHOT, [snapshotIndex, snapshots], [`${atMost}`])
       if (found === null) return undefined
       const [sequence, text] = found as [string, string]
       const [, version, mark = '', body = ''] = /^(\S+) (\S+) (.*)$/s.exec(text) ?? []
@@ -265,9 +266,9 @@ class RedisStore implements LogStore {
     })
   }
 
-  async fork(source: string, at: number, target: string, what: Fork): Promise<ForkResult> {
-    checkFork(source, at, target, what)
-    return this.#call(() => fork(this.#connection, this.#keys, this.#indexes, source, at, target, what))
+  async fork(source: string, at: number, target: string, options: Fork): Promise<ForkResult> {
+    checkFork(source, at, target, options)
+    return this.#call(() => fork(this.#connection, this.#keys, this.#indexes, source, at, target, options))
   }
 
   async list(principal: string | null, limit: number, after?: string): Promise<ListPage> {
@@ -290,14 +291,14 @@ class RedisStore implements LogStore {
   restored(): Promise<number> {
     return this.#call(async () => {
       // All incarnations of one restore have the same prefix, so that a log that SCAN returns twice is counted once.
-      const begins = `${randomName()}-`
+      const incarnationPrefix = `${randomName()}-`
       let count = 0
       let cursor = '0'
       do {
         const scan = ['SCAN', cursor, 'MATCH', this.#keys.pattern, 'COUNT', `${RESTORE_COUNT}`, 'TYPE', 'string']
         const [next, records] = (await this.#connection.send(scan)) as [string, string[]]
         const changes = records.map((record, i) =>
-          this.#change(this.#keys.streamOf(record), scripts.RESTORE, [begins, `${cursor}-${i}`]),
+          this.#change(this.#keys.streamOf(record), scripts.RESTORE, [incarnationPrefix, `${cursor}-${i}`]),
         )
         for (const [restored] of await Promise.all(changes)) count += restored as number
         cursor = next
@@ -309,9 +310,9 @@ class RedisStore implements LogStore {
   async close(): Promise<void> {
     this.#closed = true
     this.#plain.flush()
-    const silent = this.#watchers.close()
+    const watchersClosed = this.#watchers.close()
     while (this.#inFlight.size > 0) await Promise.allSettled(this.#inFlight)
-    await Promise.all([silent, this.#connection.close()])
+    await Promise.all([watchersClosed, this.#connection.close()])
   }
 
   /** Runs a script on a log's record and head. */
@@ -321,7 +322,7 @@ class RedisStore implements LogStore {
     return reply
   }
 
-  /** The same for a script that can change the indexes' facts. */
+  /** Runs a script that can change fields of the indexes. */
   #change(streamId: string, script: Script, args: readonly string[]): Promise<Reply[]> {
     const { record, head } = this.#keys.log(streamId)
     return this.#indexes.change(streamId, script, [record, head], args)
@@ -332,7 +333,7 @@ class RedisStore implements LogStore {
     return this.#track(operation())
   }
 
-  /** Translates the error, and lets `close` wait for the work. */
+  /** Translates errors. `close` waits for tracked work. */
   #track<T>(work: Promise<T>): Promise<T> {
     const reply = work.catch(error => {
       throw failure(this.#server, error)

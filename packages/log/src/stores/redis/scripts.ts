@@ -14,8 +14,7 @@ redis.call('HSET', KEYS[2], 't', '', 'd', '', 'g', '', 'p', principal, 'm', now,
 return {{1}, facts(KEYS[2])}`)
 
 /**
- * Reads the batches after a cursor. Redis cannot stop at a number of bytes: so each read asks for more than the one
- * before, but for no more batches than the average size so far allows. KEYS: record, head, batches.
+ * Reads the batches after a cursor. Redis cannot stop at a number of bytes: so each read requests more batches than the one before, bounded by the average batch size so far. KEYS: record, head, batches.
  */
 export const READ = new Script(`${LUA}
 local record = redis.call('GET', KEYS[1])

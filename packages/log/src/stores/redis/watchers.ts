@@ -36,16 +36,16 @@ export class RedisWatchers {
   /** Calls `wake` for every message on the channel, and when one may have been missed. */
   watch(channel: string, wake: () => void): () => void {
     if (this.#closing.signal.aborted) return () => {}
-    const own = () => wake()
+    const listener = () => wake()
     const watchers = this.#watchers.get(channel)
     if (watchers) {
-      watchers.add(own)
+      watchers.add(listener)
     } else {
-      this.#watchers.set(channel, new Set([own]))
+      this.#watchers.set(channel, new Set([listener]))
       if (this.#client) void this.#subscribe(this.#client, [channel])
     }
     this.#listening ??= this.#listen()
-    return () => this.#stop(channel, own)
+    return () => this.#stop(channel, listener)
   }
 
   /** Wakes all watchers for the last time, and closes the connection. */
@@ -58,9 +58,9 @@ export class RedisWatchers {
     await this.#listening
   }
 
-  #stop(channel: string, own: () => void): void {
+  #stop(channel: string, listener: () => void): void {
     const watchers = this.#watchers.get(channel)
-    if (!watchers?.delete(own) || watchers.size > 0) return
+    if (!watchers?.delete(listener) || watchers.size > 0) return
     this.#watchers.delete(channel)
     if (this.#client) void this.#unsubscribe(this.#client, channel)
   }

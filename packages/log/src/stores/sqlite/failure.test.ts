@@ -21,7 +21,7 @@ async function failureOf(call: Promise<unknown>): Promise<LogError> {
   return error
 }
 
-function made(path: string, sql: string): string {
+function createFile(path: string, sql: string): string {
   const db = new DatabaseSync(path)
   db.exec(sql)
   db.close()
@@ -50,8 +50,8 @@ describe('sqliteStore rejects', () => {
 
 describe('calls fail as unavailable with advice for', () => {
   const cases: [string, () => string, RegExp][] = [
-    ['in a folder that is not there', () => join(folder, 'absent', 'logs.db'), /make its folder/],
-    ['that is a folder', () => folder, /make its folder/],
+    ['in a folder that is not there', () => join(folder, 'absent', 'logs.db'), /create its folder/],
+    ['that is a folder', () => folder, /create its folder/],
     [
       'that is no database',
       () => written('not a database, but long enough to be taken for one'.repeat(100)),
@@ -59,13 +59,13 @@ describe('calls fail as unavailable with advice for', () => {
     ],
     [
       'of a newer version',
-      () => made(written(''), 'PRAGMA application_id = 0x4d494c52; PRAGMA user_version = 99'),
+      () => createFile(written(''), 'PRAGMA application_id = 0x4d494c52; PRAGMA user_version = 99'),
       /upgrade/,
     ],
-    ['of something else', () => made(newPath(), 'CREATE TABLE theirs (id)'), /a separate file/],
+    ['of something else', () => createFile(newPath(), 'CREATE TABLE theirs (id)'), /a separate file/],
     [
       'of another program',
-      () => made(newPath(), 'PRAGMA application_id = 7; PRAGMA user_version = 1'),
+      () => createFile(newPath(), 'PRAGMA application_id = 7; PRAGMA user_version = 1'),
       /a separate file/,
     ],
   ]
@@ -85,7 +85,7 @@ describe('calls fail as unavailable with advice for', () => {
   }
 
   test('a database of another application, which stays unchanged', async () => {
-    const path = made(newPath(), 'CREATE TABLE theirs (id)')
+    const path = createFile(newPath(), 'CREATE TABLE theirs (id)')
     await failureOf(open({ path }).create('log', null))
     const db = new DatabaseSync(path)
     expect(db.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'delete' })
@@ -94,19 +94,19 @@ describe('calls fail as unavailable with advice for', () => {
   })
 
   test('a file without permission', async () => {
-    const own = join(folder, 'own')
-    mkdirSync(own)
-    const path = join(own, 'logs.db')
+    const subfolder = join(folder, 'own')
+    mkdirSync(subfolder)
+    const path = join(subfolder, 'logs.db')
     const store = sqliteStore({ path })
     await store.create('log', null)
     await store.close()
-    for (const each of [path, own, folder]) chmodSync(each, each === path ? 0o444 : 0o555)
+    for (const each of [path, subfolder, folder]) chmodSync(each, each === path ? 0o444 : 0o555)
     const intruder = child(FIXTURE, ['intrude', path, 'another'])
-    const told = await intruder.event('told')
+    const report = await intruder.event('told')
     chmodSync(folder, 0o755)
-    chmodSync(own, 0o755)
-    expect(told).toMatchObject({ code: 'unavailable', cause: expect.any(String) })
-    expect(told['message']).toMatch(/let this process write/)
+    chmodSync(subfolder, 0o755)
+    expect(report).toMatchObject({ code: 'unavailable', cause: expect.any(String) })
+    expect(report['message']).toMatch(/give this process write access/)
   })
 
   test('a damaged file', async () => {
@@ -120,7 +120,7 @@ describe('calls fail as unavailable with advice for', () => {
     closeSync(file)
     const error = await failureOf(open({ path }).read('log', { sequence: 0 }, ALL))
     expect(error).toMatchObject({ code: 'unavailable', cause: { errcode: 11 } })
-    expect(error.message).toMatch(/put a backup back, then call restored\(\)/)
+    expect(error.message).toMatch(/restore a backup, then call restored\(\)/)
   })
 
   test('a file that becomes usable is used', async () => {

@@ -6,14 +6,14 @@ const BUSY = 5
 const PROTOCOL = 15
 
 const ADVICE: Readonly<Record<number, string>> = {
-  [BUSY]: 'another process kept it locked for too long: end what holds it, or try again',
-  8: 'it cannot be written to: let this process write to the file and to its folder',
-  10: 'the disk failed: look at the disk, then try again',
-  11: 'it is damaged: put a backup back, then call restored()',
-  13: 'there is no room left: free disk space, trim or remove logs, or raise maxPages',
-  14: 'it cannot be opened: make its folder, and let this process write to it',
+  [BUSY]: 'another process holds its lock: stop that process, or try again',
+  8: 'it is read-only: give this process write access to the file and its folder',
+  10: 'the disk failed: check the disk, then try again',
+  11: 'it is corrupt: restore a backup, then call restored()',
+  13: 'free disk space, trim or remove logs, or raise maxPages',
+  14: 'it cannot be opened: create its folder, and give this process write access',
   [PROTOCOL]: 'too many processes open it at once: try again',
-  26: 'it is not an SQLite database, or damaged: give another path, or put a backup back',
+  26: 'it is not an SQLite database, or corrupt: use another path, or restore a backup',
 }
 
 /** A failure as plain data, for messages between threads. */
@@ -47,7 +47,7 @@ export function unpackFailure({ message, code, errcode }: PackedFailure): Error 
 export function logErrorOf(error: unknown, path: string): LogError {
   if (error instanceof LogError) return error
   const errcode = errcodeOf(error)
-  const advice = ADVICE[(errcode ?? 0) & 0xff] ?? 'the cause says more'
+  const advice = ADVICE[(errcode ?? 0) & 0xff] ?? 'see the cause'
   const message = error instanceof Error ? error.message : String(error)
   return new LogError('unavailable', `SQLite file ${path}: ${message}: ${advice}`, { cause: error })
 }

@@ -11,7 +11,7 @@ export interface Head {
   readonly version: string
   readonly head: number
   readonly mark: string
-  /** Of the last append, or of the creation. */
+  /** Time of the last append, or of the creation. */
   readonly timestamp: number
   readonly epoch: string | null
   /** The latest append of the epoch. */

@@ -4,7 +4,7 @@ import type { LogFile } from './log-file.ts'
 
 const CLAIM = `
 UPDATE streams SET epochs = ?, epoch = ?, counter = NULL, owner = ?, until = ? WHERE id = ?`
-// Null stands for every driver, and is searched like a program.
+// Null means any driver. It is searched like a program.
 const DUE = `
 SELECT s.name FROM json_each(?) p CROSS JOIN streams s ON s.program IS p.value
 WHERE s.wake <= ? ORDER BY s.wake, s.id LIMIT ?`
@@ -51,6 +51,6 @@ export function release(file: LogFile, _now: number, streamId: string, epoch: st
 
 /** Logs without a live lease whose ticket is due for one of these programs or for every driver. */
 export function due(file: LogFile, now: number, programs: readonly string[], limit: number): string[] {
-  const asked = JSON.stringify([null, ...new Set(programs)])
-  return Array.from(file.rows<[string]>(DUE, asked, now, Math.min(limit, 0xffff_ffff)), ([streamId]) => streamId)
+  const programsJson = JSON.stringify([null, ...new Set(programs)])
+  return Array.from(file.rows<[string]>(DUE, programsJson, now, Math.min(limit, 0xffff_ffff)), ([streamId]) => streamId)
 }

@@ -43,9 +43,9 @@ export const LIST_START: ListPosition = { touchedAt: Number.POSITIVE_INFINITY, s
  */
 export function parseListToken(token: string): ListPosition {
   const [found, digits, name = ''] = TOKEN.exec(token) ?? []
-  const place = { touchedAt: Number(digits), streamId: Buffer.from(name, 'base64url').toString() }
+  const position = { touchedAt: Number(digits), streamId: Buffer.from(name, 'base64url').toString() }
   // Accepts only the canonical form of a token.
-  if (found !== undefined && listTokenOf(place) === token) return place
+  if (found !== undefined && listTokenOf(position) === token) return position
   throw new LogError('invalid', 'list: expected `after` to be the `next` of an earlier page')
 }
 

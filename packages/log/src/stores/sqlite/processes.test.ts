@@ -17,18 +17,18 @@ interface Acked {
 /** The log by the first text of each batch, after a check for gaps and repeats. */
 async function placesOf(store: LogStore, streamId: string): Promise<Map<string, string>> {
   const page = await store.read(streamId, { sequence: 0 }, ALL)
-  const places = new Map<string, string>()
+  const rangeByText = new Map<string, string>()
   let last = 0
   for (const found of page?.batches ?? []) {
     const texts = JSON.parse(found.body) as string[]
     expect(found.first).toBe(last + 1)
     expect(found.last - found.first + 1).toBe(texts.length)
-    places.set(texts[0] as string, `${found.first}..${found.last}`)
+    rangeByText.set(texts[0] as string, `${found.first}..${found.last}`)
     last = found.last
   }
   expect(page?.head).toBe(last)
-  expect(places.size).toBe(page?.batches.length)
-  return places
+  expect(rangeByText.size).toBe(page?.batches.length)
+  return rangeByText
 }
 
 const byName = (entries: Iterable<[string, string]>) => [...entries].sort(([a], [b]) => (a < b ? -1 : 1))
@@ -43,17 +43,17 @@ describe('several processes on one file', () => {
     const children = ['1', '2', '3', '4'].map(() => start('append', path, 'log', '40'))
     await Promise.all(children.map(each => each.event('ready')))
     await Promise.all(children.map(each => each.send({ go: true })))
-    const own: Acked[] = []
+    const processAcks: Acked[] = []
     for (let n = 0; n < 40; n++) {
       const result = await store.append('log', batch(`own-${n}`), guest())
       if (result.outcome !== 'appended') throw new Error(result.outcome)
-      own.push({ text: `own-${n}`, ...result })
+      processAcks.push({ text: `own-${n}`, ...result })
     }
     const ends = await Promise.all(children.map(({ exited }) => exited))
-    expect(ends.map(({ code, said }) => ({ code, said }))).toEqual(children.map(() => ({ code: 0, said: '' })))
+    expect(ends.map(({ code, output }) => ({ code, output }))).toEqual(children.map(() => ({ code: 0, output: '' })))
     const acked = children.flatMap(each => each.events<Acked>('acked'))
     expect(acked).toHaveLength(4 * 3 * 40)
-    expect(byName(await placesOf(store, 'log'))).toEqual(byName(placesTold([...own, ...acked])))
+    expect(byName(await placesOf(store, 'log'))).toEqual(byName(placesTold([...processAcks, ...acked])))
     expect(integrityOf(path)).toBe('ok')
   })
 
@@ -62,8 +62,8 @@ describe('several processes on one file', () => {
     const children = Array.from({ length: 5 }, (_, n) => start('create', path, `log-${n}`))
     await Promise.all(children.map(each => each.event('ready')))
     await Promise.all(children.map(each => each.send({ go: true })))
-    const told = await Promise.all(children.map(each => each.event<{ made: boolean }>('created')))
-    expect(told.map(({ made }) => made)).toEqual([true, true, true, true, true])
+    const reports = await Promise.all(children.map(each => each.event<{ created: boolean }>('created')))
+    expect(reports.map(({ created }) => created)).toEqual([true, true, true, true, true])
     await Promise.all(children.map(({ exited }) => exited))
     const { streams } = await open({ path }).list(null, 9)
     expect(streams.map(({ streamId }) => streamId).sort()).toEqual([0, 1, 2, 3, 4].map(n => `log-${n}`))
@@ -97,7 +97,7 @@ describe('several processes on one file', () => {
     await store.create('log', null)
     const leaver = start('leave', path, 'log')
     await leaver.event('left')
-    expect(await leaver.exited).toEqual({ code: 0, signal: null, said: '' })
+    expect(await leaver.exited).toEqual({ code: 0, signal: null, output: '' })
     expect(await store.getBlob('log', 'hash')).toHaveLength(1_000_000)
   })
 })
@@ -111,18 +111,18 @@ describe.each(['normal', 'full'])('kill -9 of a writer, with durability %s', dur
     for (let n = 0; n < 30; n++) await writer.event('acked')
     await writer.kill9()
     const acked = writer.events<Acked>('acked')
-    const places = await placesOf(store, 'log')
-    for (const [text, place] of placesTold(acked)) expect(places.get(text)).toBe(place)
+    const rangeByText = await placesOf(store, 'log')
+    for (const [text, range] of placesTold(acked)) expect(rangeByText.get(text)).toBe(range)
     // At most the one append in flight is in the log unacknowledged.
-    expect(places.size - 30 - acked.length).toBeLessThanOrEqual(1)
+    expect(rangeByText.size - 30 - acked.length).toBeLessThanOrEqual(1)
     const page = await store.read('log', { sequence: 0 }, { batches: 0, bytes: 0 })
-    const moved = [...places.keys()].filter(text => Number(text.split('-')[1]) % 3 === 0)
+    const moved = [...rangeByText.keys()].filter(text => Number(text.split('-')[1]) % 3 === 0)
     expect(page?.ticket).toBe(moved.at(-1))
 
     const next = start('write', path, 'log', durability)
     for (let n = 0; n < 5; n++) await next.event('acked')
     await next.kill9()
-    expect((await placesOf(store, 'log')).size).toBeGreaterThanOrEqual(places.size + 5)
+    expect((await placesOf(store, 'log')).size).toBeGreaterThanOrEqual(rangeByText.size + 5)
     expect(integrityOf(path)).toBe('ok')
   })
 })

@@ -127,7 +127,7 @@ export class Runner {
    * @throws LogError `unavailable` if too many calls wait.
    */
   async #admit<T>(bytes: number, work: () => Promise<T>): Promise<T> {
-    if (this.isClosed) throw new LogError('closed', 'the store was closed: open another')
+    if (this.isClosed) throw new LogError('closed', 'the store was closed: open another handle')
     if (this.#waiting >= MAX_WAITING || this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
       const waiting = `${this.#waiting} calls with ${this.#waitingBytes} bytes wait for the file`
       throw new LogError('unavailable', `SQLite file ${this.#options.path}: ${waiting}: wait for their answers first`)

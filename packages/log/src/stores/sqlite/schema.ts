@@ -94,7 +94,7 @@ export function checkSchema(db: DatabaseSync): 'current' | 'empty' {
   const version = pragma(db, 'user_version')
   if (id === APPLICATION_ID && version === VERSION) return 'current'
   if (id === APPLICATION_ID && version > VERSION) {
-    const message = `the file has logs of version ${version}, this code knows version ${VERSION}: upgrade @millrace/log`
+    const message = `expected logs of version ${VERSION} or older, found version ${version}: upgrade @millrace/log`
     throw new LogError('unavailable', message)
   }
   const { tables } = db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get() as { tables: number }

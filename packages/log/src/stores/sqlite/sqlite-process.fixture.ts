@@ -1,6 +1,6 @@
 // A process that shares a file of logs with its test. Its first argument names what it does.
 import { DatabaseSync } from 'node:sqlite'
-import { messages, tell } from '../../../../../scripts/faults/process.ts'
+import { messages, reportEvent } from '../../../../../scripts/faults/process.ts'
 import { sqliteStore } from './index.ts'
 
 const [, , act = '', path = '', streamId = '', option = ''] = process.argv
@@ -9,22 +9,22 @@ const actions: Record<string, () => Promise<void>> = {
   /** Creates a log in a file that may not exist yet, on a message. */
   async create() {
     const store = sqliteStore({ path })
-    await tell('ready')
+    await reportEvent('ready')
     await messageReceived()
-    await tell('created', { made: await store.create(streamId, null), clock: Date.now() })
+    await reportEvent('created', { created: await store.create(streamId, null), clock: Date.now() })
     await store.close()
   },
 
   /** Appends batches as a guest, several at once, and reports the sequences of each. */
   async append() {
     const store = sqliteStore({ path })
-    await tell('ready')
+    await reportEvent('ready')
     await messageReceived()
     const line = async (name: string) => {
       for (let n = 0; n < Number(option); n++) {
         const text = `${process.pid}-${name}-${n}`
         const by = { key: text, keep: false, nonce: 'guest' }
-        await tell('acked', { text, ...(await store.append(streamId, batch(text), by)) })
+        await reportEvent('acked', { text, ...(await store.append(streamId, batch(text), by)) })
       }
     }
     await Promise.all(['a', 'b', 'c'].map(line))
@@ -49,7 +49,7 @@ const actions: Record<string, () => Promise<void>> = {
       if (result.outcome !== 'appended') throw new Error(`append: ${result.outcome}`)
       lastAcked = { ...lastAcked, sequence: result.last, epoch }
       if (counter % 3 === 0) version = `${result.last}.${lastAcked.incarnation}.${epoch}`
-      await tell('acked', { text, ...result })
+      await reportEvent('acked', { text, ...result })
     }
   },
 
@@ -57,7 +57,7 @@ const actions: Record<string, () => Promise<void>> = {
   async lock() {
     const db = new DatabaseSync(path)
     db.exec('BEGIN IMMEDIATE')
-    await tell('locked')
+    await reportEvent('locked')
     await messageReceived()
     db.exec('COMMIT')
     db.close()
@@ -68,9 +68,9 @@ const actions: Record<string, () => Promise<void>> = {
     const store = sqliteStore({ path })
     const stop = store.watch(streamId, async () => {
       const page = await store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
-      await tell('woken', { head: page?.head })
+      await reportEvent('woken', { head: page?.head })
     })
-    await tell('watching')
+    await reportEvent('watching')
     await messageReceived()
     stop()
     await store.close()
@@ -81,7 +81,7 @@ const actions: Record<string, () => Promise<void>> = {
     const store = sqliteStore({ path })
     store.watch(streamId, () => {})
     await store.putBlob(streamId, 'hash', new Uint8Array(1_000_000))
-    await tell('left')
+    await reportEvent('left')
   },
 
   /** Writes to a file without the permission to do so. */
@@ -89,7 +89,7 @@ const actions: Record<string, () => Promise<void>> = {
     if (process.getuid?.() === 0) process.setuid?.(65534)
     const store = sqliteStore({ path })
     const failure = await store.create(streamId, null).then(String, error => error)
-    await tell('told', { code: failure.code, message: failure.message, cause: failure.cause?.message })
+    await reportEvent('told', { code: failure.code, message: failure.message, cause: failure.cause?.message })
     await store.close()
   },
 }

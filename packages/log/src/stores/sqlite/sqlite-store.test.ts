@@ -38,15 +38,15 @@ describe('append', () => {
   test('reports a log that is full because its sequences are used up', async () => {
     const store = open({ path: newPath() })
     await store.create('log', null)
-    const most = 2 ** 32 - 1
-    await store.append('log', { body: '[]', count: most - 1 }, guest())
+    const max = 2 ** 32 - 1
+    await store.append('log', { body: '[]', count: max - 1 }, guest())
     await expect(store.append('log', batch('a', 'b'), guest())).rejects.toMatchObject({
       code: 'unavailable',
       message: expect.stringMatching(/another log/),
     })
-    expect(await store.append('log', batch('last'), guest())).toMatchObject({ outcome: 'appended', last: most })
-    const page = await store.read('log', { sequence: most - 1 }, ALL)
-    expect(page).toMatchObject({ head: most, batches: [{ first: most, last: most }] })
+    expect(await store.append('log', batch('last'), guest())).toMatchObject({ outcome: 'appended', last: max })
+    const page = await store.read('log', { sequence: max - 1 }, ALL)
+    expect(page).toMatchObject({ head: max, batches: [{ first: max, last: max }] })
     await store.create('next', null)
     expect(await store.read('next', { sequence: 0 }, ALL)).toMatchObject({ head: 0, batches: [] })
   })
@@ -107,9 +107,9 @@ describe('blobs', () => {
     const fork = { principal: null, ticket: { state: '', due: { at: null, program: null } }, closing: null }
     // The file has no room to store the bytes twice.
     for (const target of ['one', 'two']) expect(await store.fork('source', 0, target, fork)).toBe('forked')
-    for (const gone of ['source', 'one']) {
-      await store.remove(gone)
-      expect(await store.getBlob(gone, 'hash')).toBeUndefined()
+    for (const removedLog of ['source', 'one']) {
+      await store.remove(removedLog)
+      expect(await store.getBlob(removedLog, 'hash')).toBeUndefined()
       expect((await store.getBlob('two', 'hash'))?.every(byte => byte === 7)).toBe(true)
     }
     await store.remove('two')
@@ -126,10 +126,10 @@ describe('watch', () => {
     const ids = Array.from({ length: 600 }, (_, n) => `log-${n}`)
     for (const id of [...ids, 'last']) await store.create(id, null)
     const woken: string[] = []
-    let tell = () => {}
+    let acknowledge = () => {}
     for (const id of ids) store.watch(id, () => woken.push(id))
-    const wait = () => new Promise<void>(resolve => (tell = resolve))
-    store.watch('last', () => tell())
+    const wait = () => new Promise<void>(resolve => (acknowledge = resolve))
+    store.watch('last', () => acknowledge())
     for (const round of [1, 2]) {
       await other.append(`log-${300 + round}`, batch('x'), guest())
       const seen = wait()

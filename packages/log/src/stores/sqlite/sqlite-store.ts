@@ -33,6 +33,7 @@ import { isLight } from './weight.ts'
 // of milliseconds at most, and fit several times into a reader's page.
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 
+/** Options of `sqliteStore`. */
 export interface SqliteOptions {
   /** The file. It is created if it does not exist; its folder must exist. */
   readonly path: string
@@ -57,7 +58,11 @@ export interface SqliteOptions {
   readonly clock?: () => number
 }
 
-/** Opens a store in an SQLite file, which any number of processes may share. The file is opened at the first call. */
+/**
+ * Opens a store in an SQLite file, which any number of processes may share. The file is opened at the first call.
+ *
+ * @throws LogError `invalid` if an option is invalid.
+ */
 export function sqliteStore(options: SqliteOptions): LogStore {
   const { path, durability = 'normal', maxPages, clock = Date.now } = options
   if (path === '' || path === ':memory:' || path.startsWith('file:')) {
@@ -118,7 +123,7 @@ class SqliteStore implements LogStore {
 
   watch(streamId: string, wake: () => void): () => void {
     checkNames({ streamId })
-    if (this.#runner.isClosed) throw new LogError('closed', 'the store was closed: open another')
+    if (this.#runner.isClosed) throw new LogError('closed', 'the store was closed: open another handle')
     return this.#watchers.watch(streamId, wake)
   }
 

@@ -45,10 +45,10 @@ export class SqliteWatchers {
       // A state that cannot be read now must be read by the next poll.
       if (watched.state === undefined) this.#version = undefined
     }
-    const own = { wake }
-    watched.wakes.add(own)
+    const watcher = { wake }
+    watched.wakes.add(watcher)
     this.#timer ??= setInterval(() => void this.#poll(), POLL_MS).unref()
-    return () => this.#stop(streamId, watched, own)
+    return () => this.#stop(streamId, watched, watcher)
   }
 
   /** Wakes for an append of this handle. The next poll does not report it again. */
@@ -85,8 +85,8 @@ export class SqliteWatchers {
     this.#timer = undefined
   }
 
-  #stop(streamId: string, watched: WatchedLog, own: { readonly wake: () => void }): void {
-    watched.wakes.delete(own)
+  #stop(streamId: string, watched: WatchedLog, watcher: { readonly wake: () => void }): void {
+    watched.wakes.delete(watcher)
     if (watched.wakes.size > 0 || this.#streams.get(streamId) !== watched) return
     this.#streams.delete(streamId)
     if (this.#streams.size === 0) this.#stopTimer()

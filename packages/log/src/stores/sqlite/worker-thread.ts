@@ -48,7 +48,7 @@ export class WorkerThread {
   readonly #options: FileOptions
   readonly #pending = new Map<number, PendingCall>()
   #worker: Worker | undefined
-  #ids = 0
+  #lastId = 0
   #isClosing = false
 
   constructor(options: FileOptions) {
@@ -90,7 +90,7 @@ export class WorkerThread {
   #request<T>(request: (id: number) => WorkerRequest): Promise<T> {
     return new Promise((resolve, reject) => {
       const worker = this.#start()
-      const id = ++this.#ids
+      const id = ++this.#lastId
       worker.postMessage(request(id))
       if (this.#pending.size === 0) worker.ref()
       this.#pending.set(id, { resolve: resolve as (result: unknown) => void, reject })
@@ -111,7 +111,7 @@ export class WorkerThread {
   #onLost(worker: Worker, cause: Error): void {
     if (this.#worker !== worker) return
     this.#worker = undefined
-    const error = new LogError('unavailable', `the thread that writes to the file is gone: try again`, { cause })
+    const error = new LogError('unavailable', `the worker thread of the store has exited: retry the call`, { cause })
     for (const { reject } of this.#pending.values()) reject(error)
     this.#pending.clear()
   }

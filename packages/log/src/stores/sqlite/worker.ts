@@ -32,8 +32,8 @@ port.on('message', (first: WorkerRequest) => {
   }
 })
 
-function* received(most: number): Generator<WorkerRequest> {
-  for (let n = 0; n < most; n++) {
+function* received(max: number): Generator<WorkerRequest> {
+  for (let n = 0; n < max; n++) {
     const next = receiveMessageOnPort(port)
     if (next === undefined) return
     yield next.message as WorkerRequest

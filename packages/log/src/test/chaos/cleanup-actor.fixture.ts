@@ -21,7 +21,7 @@ async function maintain(actor: Actor, store: LogStore, streamId: string): Promis
     [5, 'fork', () => fork(actor, streamId, random.between(floor, head))],
     [5, 'snapshot', () => manager.snapshot(streamId)],
     [5, 'trim', () => manager.trimStream(streamId, { maxEntries: random.between(1, 40) })],
-    [1, 'trim by age', () => manager.trimStream(streamId, { maxAgeMs: world.place.clock ? 500 : 0 })],
+    [1, 'trim by age', () => manager.trimStream(streamId, { maxAgeMs: world.scheduleStore.clock ? 500 : 0 })],
     [3, 'view', () => manager.view(streamId, random.between(floor, head))],
     [1, 'list', () => manager.listStreams(undefined, { limit: 2 })],
     [0.7, 'delete', () => manager.deleteStream(streamId)],

@@ -13,10 +13,10 @@ export const UNKNOWN_PROGRAM = 'agent:nobody@1'
 export async function driverActor(actor: Actor, seed: number, manners: ActorMode): Promise<never> {
   const { random, manager } = actor
   // Some drivers have only one of the programs.
-  const own = random.chance(0.7) ? PROGRAMS : PROGRAMS.slice(0, 1)
+  const knownPrograms = random.chance(0.7) ? PROGRAMS : PROGRAMS.slice(0, 1)
   for (;;) {
     await actor.sleep(5, manners.isFinishing ? 300 : 120)
-    const programs = manners.isFinishing ? PROGRAMS : own
+    const programs = manners.isFinishing ? PROGRAMS : knownPrograms
     actor.does('due')
     // A deadline may be behind a pending notification.
     const names = [
@@ -46,7 +46,7 @@ async function drive(
   const wanted = run ?? requests[0]
   if (wanted === undefined) return
   const { runId, program } = wanted
-  // Any driver can end a run that is to stop.
+  // Any driver can end a run that was asked to stop.
   if (!programs.includes(program) && !mustStop(info.ticket)) return
   const agentType = /:(.*)@/.exec(program)?.[1] as string
   actor.does(`claim ${streamId} for ${runId}${takeover ? ', taking it over' : ''}`)

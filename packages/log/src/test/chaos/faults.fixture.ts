@@ -1,7 +1,7 @@
 import type { Random } from './random.fixture.ts'
 
-/** The fate of one call. */
-export type Fate =
+/** The outcome of one call to the store. */
+export type CallOutcome =
   | 'answered'
   | 'request-lost'
   | 'reply-lost'
@@ -14,7 +14,7 @@ export type Fate =
   | 'death-after'
 
 /** All kinds that are counted as a fault. */
-export const FAULTS: readonly (Fate | 'clock-jump')[] = [
+export const FAULTS: readonly (CallOutcome | 'clock-jump')[] = [
   'request-lost',
   'reply-lost',
   'delivered-late',
@@ -29,18 +29,18 @@ export const FAULTS: readonly (Fate | 'clock-jump')[] = [
 
 /** Probabilities of the faults. */
 export class Faults {
-  readonly #weights: readonly (readonly [number, Fate])[]
+  readonly #weights: readonly (readonly [number, CallOutcome])[]
   /** How often the processes pause, and the longest pause. */
   readonly pause: number
   readonly pauseMs: number
   /** How often the clock of the store jumps, forward or back. */
   readonly jump: number
 
-  private constructor(rates: Partial<Record<Fate | 'pause' | 'jump', number>>) {
-    const { pause = 0, jump = 0, ...fates } = rates
-    const wrong = Object.entries(fates) as [Fate, number][]
-    const rest = wrong.reduce((left, [, rate]) => left - rate, 1)
-    this.#weights = [[rest, 'answered'], ...wrong.map(([fate, rate]) => [rate, fate] as const)]
+  private constructor(rates: Partial<Record<CallOutcome | 'pause' | 'jump', number>>) {
+    const { pause = 0, jump = 0, ...outcomes } = rates
+    const faultRates = Object.entries(outcomes) as [CallOutcome, number][]
+    const answeredRate = faultRates.reduce((left, [, rate]) => left - rate, 1)
+    this.#weights = [[answeredRate, 'answered'], ...faultRates.map(([outcome, rate]) => [rate, outcome] as const)]
     this.pause = pause
     this.pauseMs = 400
     this.jump = jump
@@ -50,7 +50,7 @@ export class Faults {
 
   /** The faults of one schedule. Some schedules have many of one kind, a few have many of all. */
   static drawn(random: Random): Faults {
-    const rate = (most: number) => random.next() ** 2 * most
+    const rate = (max: number) => random.next() ** 2 * max
     return new Faults({
       'request-lost': rate(0.1),
       'reply-lost': rate(0.15),
@@ -66,7 +66,7 @@ export class Faults {
     })
   }
 
-  fate(random: Random): Fate {
+  draw(random: Random): CallOutcome {
     return random.weighted(this.#weights)
   }
 }

@@ -43,9 +43,9 @@ function checkNoWorkLeft(world: World, { streamId, ticket }: LogRecord): void {
 async function checkViews(world: World, manager: StreamManager, log: LogRecord): Promise<void> {
   const { streamId, floor, head } = log
   for (const at of new Set([head, floor, Math.floor((floor + head) / 2)])) {
-    let given: View
+    let storedView: View
     try {
-      given = (await manager.view(streamId, at)).view
+      storedView = (await manager.view(streamId, at)).view
     } catch (error) {
       // A rewind may lead to a sequence before the oldest snapshot of a trimmed log.
       const isTold = error instanceof LogError && error.code === 'truncated' && at < head && floor > 0
@@ -53,8 +53,8 @@ async function checkViews(world: World, manager: StreamManager, log: LogRecord):
       continue
     }
     const whole = foldLog(log.entries.slice(0, at)).view()
-    world.check(same(given, whole), 'law 12', () => {
-      return `the view of ${streamId} at ${at} differs from its fold: ${difference(given, whole)}`
+    world.check(same(storedView, whole), 'law 12', () => {
+      return `the view of ${streamId} at ${at} differs from its fold: ${difference(storedView, whole)}`
     })
   }
 }

@@ -121,17 +121,17 @@ function requestOf(actor: Actor, streamId: string, floor: number, head: number):
 /** A sequence to cut at, mostly a valid one, as a client would know it. */
 function cutOf({ random, world }: Actor, streamId: string, floor: number, head: number): number {
   const entries = world.logs.get(streamId)?.entries ?? []
-  const places = entries.flatMap(({ chunk, sequence, origin }) => {
+  const sequences = entries.flatMap(({ chunk, sequence, origin }) => {
     if (chunk.type === 'run-started') return [sequence - 1]
     return chunk.type === 'checkpoint-created' && origin.lane === 'main' ? [sequence] : []
   })
-  const fitting = places.filter(place => place >= floor && place < head)
+  const fitting = sequences.filter(sequence => sequence >= floor && sequence < head)
   return random.chance(0.85) && fitting.length > 0 ? random.pick(fitting) : random.between(floor, head)
 }
 
 function answerChunk({ random, world }: Actor, pending: TicketPending, isRight: boolean): Chunk {
   const { kind, id, toolCallId = '' } = pending
-  const own = world.name('a')
+  const answerId = world.name('a')
   const wrong = isRight ? '' : 'x'
   switch (kind) {
     case 'approval': {
@@ -141,14 +141,14 @@ function answerChunk({ random, world }: Actor, pending: TicketPending, isRight: 
         approvalId: id,
         toolCallId: `${toolCallId}${wrong}`,
         approved,
-        reason: own,
+        reason: answerId,
       }
     }
     case 'client-tool':
-      if (random.chance(0.2)) return { type: 'tool-output-error', toolCallId: `${id}${wrong}`, errorText: own }
-      return { type: 'tool-output-available', toolCallId: `${id}${wrong}`, output: own }
+      if (random.chance(0.2)) return { type: 'tool-output-error', toolCallId: `${id}${wrong}`, errorText: answerId }
+      return { type: 'tool-output-available', toolCallId: `${id}${wrong}`, output: answerId }
     case 'interrupt':
-      return { type: 'interrupt-response', interruptId: `${id}${wrong}`, response: own }
+      return { type: 'interrupt-response', interruptId: `${id}${wrong}`, response: answerId }
   }
 }
 
@@ -163,7 +163,9 @@ function claimOf({ random, process }: Actor, { pendings }: Ticket, clock: number
 function notificationOf({ random, world }: Actor, notice: TicketNotice | undefined, clock: number): Chunk {
   const { runId = 'nothing', notifyBy = 0 } = notice ?? {}
   const wrong = random.chance(0.1) ? 1 : 0
-  const until = random.chance(0.5) ? { until: clock + random.pick(world.place.clock ? [50, 500, -5] : [HOUR, -5]) } : {}
+  const until = random.chance(0.5)
+    ? { until: clock + random.pick(world.scheduleStore.clock ? [50, 500, -5] : [HOUR, -5]) }
+    : {}
   return { type: 'run-notified', runId, notifyBy: notifyBy + wrong, ...until }
 }
 

@@ -52,8 +52,8 @@ export class Laws {
     return this.#stops.filter(stop => stop.for === undefined || this.#requests.get(stop.for)?.state !== 'removed')
   }
 
-  #violate(law: string, what: string): void {
-    if (!this.#isSilent) this.#log.world.violate(law, `${what}, in ${this.#log.streamId}`)
+  #violate(law: string, violation: string): void {
+    if (!this.#isSilent) this.#log.world.violate(law, `${violation}, in ${this.#log.streamId}`)
   }
 
   /** Adds entries that were checked in another log. */
@@ -123,8 +123,8 @@ export class Laws {
     if (this.#open !== undefined) this.#violate('law 3', `a rewind at ${sequence} while ${this.#open} is open`)
     const { toSequence } = chunk
     if (toSequence < this.#log.floor) this.#violate('law 12', `a rewind to ${toSequence}, which was trimmed`)
-    const asked = this.#requests.get(next?.origin.runId ?? '')?.cut
-    if (asked !== toSequence) this.#violate('law 3', `a rewind to ${toSequence}, asked for was ${asked}`)
+    const cutAt = this.#requests.get(next?.origin.runId ?? '')?.cut
+    if (cutAt !== toSequence) this.#violate('law 3', `a rewind to ${toSequence}, asked for was ${cutAt}`)
     if (!this.#isPlace(toSequence)) this.#violate('law 3', `a rewind to ${toSequence}, which is no place for one`)
   }
 
@@ -268,7 +268,7 @@ export class Laws {
         const key = `approval:${chunk.approvalId}`
         const pending = this.#pendings.get(key)
         if (pending?.toolCallId !== chunk.toolCallId) return false
-        this.#settle((_, own) => own === key)
+        this.#settle((_, noticeKey) => noticeKey === key)
         if (!chunk.approved) this.#settle(({ toolCallId }) => toolCallId === chunk.toolCallId)
         return true
       }
@@ -327,10 +327,10 @@ function pendingOf(chunk: Chunk): { key: string; toolCallId: string | undefined 
 
 /** Whether a call, a question or another agent is open after these entries. */
 function hasOpen(entries: readonly Entry[]): boolean {
-  const taken = retractedSequences(entries)
+  const retracted = retractedSequences(entries)
   const open = new Set<string>()
   for (const { chunk, sequence, origin } of entries) {
-    if (taken.has(sequence)) continue
+    if (retracted.has(sequence)) continue
     if (chunk.type === 'run-finished') open.clear()
     if (chunk.type === 'subagent-start') open.add(`agent ${chunk.agentId}`)
     else if (chunk.type === 'subagent-end') open.delete(`agent ${chunk.agentId}`)

@@ -16,7 +16,7 @@ const laneOf = ({ runId, lane, agentId }: WriterOrigin): string => JSON.stringif
 
 /** Sequences that discards and rewinds retracted. */
 export function retractedSequences(entries: readonly Entry[]): Set<number> {
-  const taken = new Set<number>()
+  const retracted = new Set<number>()
   const drafts = new Map<string, { origin: WriterOrigin; words: number[] }>()
   const seal = (isSealed: (origin: WriterOrigin) => boolean) => {
     for (const [lane, { origin }] of drafts) if (isSealed(origin)) drafts.delete(lane)
@@ -33,14 +33,14 @@ export function retractedSequences(entries: readonly Entry[]): Set<number> {
       seal(({ runId, agentId }) => runId === origin.runId && agentId === chunk.agentId)
     } else if (chunk.type === 'run-finished') seal(({ runId }) => runId === origin.runId)
     else if (chunk.type === 'step-discarded') {
-      for (const word of drafts.get(lane)?.words ?? []) taken.add(word)
+      for (const word of drafts.get(lane)?.words ?? []) retracted.add(word)
       drafts.delete(lane)
     } else if (chunk.type === 'rewind') {
-      for (let cut = chunk.toSequence + 1; cut <= sequence; cut++) taken.add(cut)
+      for (let cut = chunk.toSequence + 1; cut <= sequence; cut++) retracted.add(cut)
       drafts.clear()
     }
   }
-  return taken
+  return retracted
 }
 
 /** Lanes with text that is neither committed nor discarded. */
@@ -62,10 +62,10 @@ export function openDrafts(entries: readonly Entry[]): WriterOrigin[] {
 
 /** The content of a log at its end. */
 export function contentOf(entries: readonly Entry[]): Content {
-  const taken = retractedSequences(entries)
+  const retracted = retractedSequences(entries)
   const build = new ContentBuilder()
   for (const entry of entries) {
-    if (!taken.has(entry.sequence)) build.add(entry)
+    if (!retracted.has(entry.sequence)) build.add(entry)
     // The end of a run is shown with its remaining entries, also after a cut.
     build.end(entry)
   }
@@ -86,9 +86,9 @@ class ContentBuilder {
     return message
   }
 
-  #part(origin: WriterOrigin, key: string, made: Shown): Shown {
+  #part(origin: WriterOrigin, key: string, newPart: Shown): Shown {
     const { parts } = this.#message(`${origin.runId}::${origin.agentId}`, origin)
-    const part = parts.get(key) ?? made
+    const part = parts.get(key) ?? newPart
     parts.set(key, part)
     return part
   }
@@ -205,18 +205,18 @@ class ContentBuilder {
   }
 }
 
-/** The same content from a view of the fold. */
+/** The content of a view of the fold, in the same form. */
 export function contentOfView(view: View): Content {
   const messages = view.messages.map(({ id, parts, runId }) => ({
     id,
     parts: parts.map(part => {
       const { type, text, data, toolCallId, state, inputText, progress, output, errorText, approval } =
         part as unknown as Record<string, unknown>
-      const own = (part as { id?: string }).id
+      const partId = (part as { id?: string }).id
       if (runId === undefined) return { type, text }
-      if (type === 'text' || type === 'reasoning') return { type, id: own, text }
+      if (type === 'text' || type === 'reasoning') return { type, id: partId, text }
       if (type === 'step-start') return { type }
-      if (toolCallId === undefined) return { type, ...(own !== undefined && { id: own }), data }
+      if (toolCallId === undefined) return { type, ...(partId !== undefined && { id: partId }), data }
       const approved = (approval as { approved?: boolean } | undefined)?.approved
       return { toolCallId, state, text: inputText, progress, output, errorText, approved }
     }),

@@ -31,7 +31,7 @@ const withCalls = (store: LogStore, changes: Partial<LogStore>): LogStore => {
   return { ...(Object.fromEntries(bound) as LogStore), maxBatchBytes: store.maxBatchBytes, ...changes }
 }
 
-/** The same move on the current ticket, whatever its version. */
+/** Applies the move to the current ticket, regardless of its version. */
 async function unconditional(
   store: LogStore,
   streamId: string,

@@ -58,8 +58,8 @@ export class LogRecord {
   }
 
   /** Whether a reader's position and everything after it are in this log. */
-  holds(place: { sequence: number; incarnation?: string | undefined; epoch?: string | undefined }): boolean {
-    const { sequence, incarnation, epoch } = place
+  holds(cursor: { sequence: number; incarnation?: string | undefined; epoch?: string | undefined }): boolean {
+    const { sequence, incarnation, epoch } = cursor
     if (incarnation !== undefined && incarnation !== this.incarnation) return false
     if (sequence > this.head || sequence < this.floor) return false
     return epoch === undefined || epoch === this.markAt(sequence)
@@ -93,12 +93,12 @@ export class LogRecord {
   append(batch: Batch, by: WriterAppend | GuestAppend, move: TicketMove | undefined, result: AppendResult): void {
     const { world, streamId } = this
     const [outcome, first, last] = this.expected(batch, by, move)
-    const got = 'first' in result ? [result.outcome, result.first, result.last] : [result.outcome, 0, 0]
+    const actualResult = 'first' in result ? [result.outcome, result.first, result.last] : [result.outcome, 0, 0]
     const isWriter = 'epoch' in by
     const law = outcome === 'fenced' ? 'law 4' : outcome === 'appended' ? 'law 1' : 'law 5'
-    world.check(same(got, [outcome, first, last]), law, () => {
-      const who = isWriter ? `writer ${by.epoch}#${by.counter}` : `guest ${by.key}`
-      return `append of ${who} to ${streamId}: expected ${outcome} ${first}-${last}, was answered ${shown(result)}`
+    world.check(same(actualResult, [outcome, first, last]), law, () => {
+      const author = isWriter ? `writer ${by.epoch}#${by.counter}` : `guest ${by.key}`
+      return `append of ${author} to ${streamId}: expected ${outcome} ${first}-${last}, was answered ${shown(result)}`
     })
     if (result.outcome === 'duplicate' && isWriter) {
       world.check(this.latest?.body === batch.body, 'law 5', () => `a repeat with another body in ${streamId}`)
@@ -171,8 +171,12 @@ export class LogRecord {
       return
     }
     const state = [page.head, page.floor, page.incarnation, page.mark, page.version, page.truncated]
-    const own = [this.head, floor, this.incarnation, this.mark, this.version, null]
-    world.check(same(state, own), 'law 1', () => `the head of ${streamId}: expected ${shown(own)}, is ${shown(state)}`)
+    const expectedFields = [this.head, floor, this.incarnation, this.mark, this.version, null]
+    world.check(
+      same(state, expectedFields),
+      'law 1',
+      () => `the head of ${streamId}: expected ${shown(expectedFields)}, is ${shown(state)}`,
+    )
     const isSame = page.ticket === '' ? this.ticket === EMPTY_TICKET : page.ticket === JSON.stringify(this.ticket)
     world.check(isSame, 'law 5', () => {
       return `the ticket of ${streamId} is ${page.ticket}, rebuilt ${JSON.stringify(this.ticket)}`
@@ -185,13 +189,17 @@ export class LogRecord {
     const kept = this.batches.filter(({ last }) => last > floor)
     let time = 0
     for (let i = 0; i < Math.max(kept.length, batches.length); i++) {
-      const [own, found] = [kept[i], batches[i]]
+      const [expectedBatch, found] = [kept[i], batches[i]]
       const isSame =
-        own &&
+        expectedBatch &&
         found &&
-        same([own.first, own.last, own.mark], [found.first, found.last, found.mark]) &&
-        same(decodeBatch(found), own.entries)
-      world.check(isSame === true, 'law 1', () => `${streamId} holds ${shown(found)} in place of ${shown(own)}`)
+        same([expectedBatch.first, expectedBatch.last, expectedBatch.mark], [found.first, found.last, found.mark]) &&
+        same(decodeBatch(found), expectedBatch.entries)
+      world.check(
+        isSame === true,
+        'law 1',
+        () => `${streamId} holds ${shown(found)} in place of ${shown(expectedBatch)}`,
+      )
       const { timestamp } = found ?? { timestamp: 0 }
       world.check(timestamp >= time, 'law 1', () => `time goes back at ${found?.first} of ${streamId}`)
       time = timestamp

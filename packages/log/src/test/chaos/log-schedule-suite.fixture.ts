@@ -42,12 +42,12 @@ export function schedules({ name, lanes, open, close, failed, ...seeds }: Backen
   const count = scheduleCount(seeds.count)
   const first = firstSeed(seeds.first)
   describe(`schedules with faults on ${name}`, () => {
-    const places: ScheduleStore[] = []
+    const stores: ScheduleStore[] = []
     beforeAll(async () => {
-      for (let lane = 0; lane < lanes; lane++) places.push(await open(lane))
+      for (let lane = 0; lane < lanes; lane++) stores.push(await open(lane))
     })
     afterAll(async () => {
-      for (const { handles } of places) await Promise.all(handles.map(store => store.close()))
+      for (const { handles } of stores) await Promise.all(handles.map(store => store.close()))
       await close?.()
     })
 
@@ -55,7 +55,7 @@ export function schedules({ name, lanes, open, close, failed, ...seeds }: Backen
       const { every, offset } = multiplied(1) > 1 || failed === undefined ? { every: 1, offset: 0 } : failed
       for (const [i, [seed, found]] of FAILED_SEEDS.entries()) {
         if (i % every !== offset) continue
-        test(`seed ${seed}: ${found}`, async () => expectPassed(await schedule(seed, places[0] as ScheduleStore), name))
+        test(`seed ${seed}: ${found}`, async () => expectPassed(await schedule(seed, stores[0] as ScheduleStore), name))
       }
     }
 
@@ -63,15 +63,15 @@ export function schedules({ name, lanes, open, close, failed, ...seeds }: Backen
     test(`every law holds in ${count} schedules from seed ${first}`, { timeout }, async () => {
       let next = first
       const end = first + count
-      const run = async (place: ScheduleStore) => {
+      const run = async (scheduleStore: ScheduleStore) => {
         while (next < end) {
-          const report = await schedule(next++, place)
+          const report = await schedule(next++, scheduleStore)
           // The other lanes stop early.
           if (report.violations.length > 0) next = end
           expectPassed(report, name)
         }
       }
-      const results = await Promise.allSettled(places.map(run))
+      const results = await Promise.allSettled(stores.map(run))
       for (const result of results) if (result.status === 'rejected') throw result.reason
     })
   })

@@ -44,8 +44,8 @@ const MAX_STEPS = 10_000
 const MAX_JUMP_MS = 2_000
 
 /** Runs the schedule of a seed. It is the same on every store. */
-export async function schedule(seed: number, place: ScheduleStore, mutation: Mutation = {}): Promise<Report> {
-  return new Schedule(seed, place, mutation).run()
+export async function schedule(seed: number, scheduleStore: ScheduleStore, mutation: Mutation = {}): Promise<Report> {
+  return new Schedule(seed, scheduleStore, mutation).run()
 }
 
 class Schedule {
@@ -61,14 +61,14 @@ class Schedule {
   #skew = 0
   #deaths = 0
 
-  constructor(seed: number, place: ScheduleStore, mutation: Mutation) {
+  constructor(seed: number, scheduleStore: ScheduleStore, mutation: Mutation) {
     this.#seed = seed
     this.#random = new Random(seed)
     const scheduler = new Scheduler(this.#random.fork('scheduler'), Faults.drawn(this.#random.fork('faults')))
-    this.#world = new World(scheduler, place, `s${seed}-`)
+    this.#world = new World(scheduler, scheduleStore, `s${seed}-`)
     this.#mutation = mutation
     this.#names = ['a', 'b'].map(name => `${this.#world.prefix}${name}`)
-    const stores = mutation.store ? place.handles.map(mutation.store) : place.handles
+    const stores = mutation.store ? scheduleStore.handles.map(mutation.store) : scheduleStore.handles
     this.#stores = stores.map(store => new RecordingStore(store, this.#world))
     scheduler.onDeath = process => this.#replace(process)
     scheduler.onTime = () => this.#tick()
@@ -82,17 +82,17 @@ class Schedule {
     while (world.operations < wanted && this.#isGoing() && (await scheduler.step()));
     scheduler.note('faults end')
     this.#manners.isFinishing = true
-    await scheduler.calm(Faults.none)
-    for (let calm = 0; calm < 3 && this.#isGoing(); ) {
+    await scheduler.stopFaults(Faults.none)
+    for (let quietRounds = 0; quietRounds < 3 && this.#isGoing(); ) {
       for (let i = 0; i < 25; i++) await scheduler.step()
       const unrest = await this.#unrest()
-      if (unrest === undefined) calm++
-      else calm = 0
+      if (unrest === undefined) quietRounds++
+      else quietRounds = 0
       const isTooLong = unrest !== undefined && scheduler.steps > MAX_STEPS
       world.check(!isTooLong, 'quiet', () => `no rest after ${MAX_STEPS} steps: ${unrest}`)
     }
     for (const process of this.#parts.keys()) scheduler.retire(process)
-    const [store] = world.place.handles as [LogStore]
+    const [store] = world.scheduleStore.handles as [LogStore]
     if (world.violations.length === 0) await finalChecks(world, store, this.#readers)
     for (const streamId of world.logs.keys()) await store.remove(streamId)
     const { violations, operations } = world
@@ -130,10 +130,12 @@ class Schedule {
     const start = (process: Process) => {
       const store = this.#stores[this.#parts.size % this.#stores.length] as RecordingStore
       const faulty = faultyStore(store, this.#world, process)
-      const own = this.#mutation.manager?.(faulty, process) ?? faulty
-      const actor = new Actor(this.#world, process, own, random.fork(process.name))
+      const managerStore = this.#mutation.manager?.(faulty, process) ?? faulty
+      const actor = new Actor(this.#world, process, managerStore, random.fork(process.name))
       this.#parts.set(process, start)
-      play(actor, own).catch(error => this.#world.violate('unexpected', `${process.name}: ${error?.stack ?? error}`))
+      play(actor, managerStore).catch(error =>
+        this.#world.violate('unexpected', `${process.name}: ${error?.stack ?? error}`),
+      )
     }
     start(new Process(name))
   }
@@ -146,8 +148,8 @@ class Schedule {
 
   /** Advances the clock of the store with the others. Sometimes it jumps. */
   #tick(): void {
-    const { place, scheduler } = this.#world
-    if (place.clock === undefined) return
+    const { scheduleStore, scheduler } = this.#world
+    if (scheduleStore.clock === undefined) return
     const { random, faults } = scheduler
     if (random.chance(faults.jump)) {
       this.#skew = random.between(-MAX_JUMP_MS, MAX_JUMP_MS)
@@ -155,17 +157,18 @@ class Schedule {
       scheduler.count('clock-jump')
     }
     if (faults === Faults.none) this.#skew = Math.max(this.#skew, MAX_JUMP_MS)
-    place.clock.time = scheduler.now + this.#skew
+    scheduleStore.clock.time = scheduler.now + this.#skew
   }
 
   /** Work left: a log is due or leased, a run waits for a possible answer, or a reader has not reached the head. */
   async #unrest(): Promise<string | undefined> {
-    const { logs, place, scheduler } = this.#world
+    const { logs, scheduleStore, scheduler } = this.#world
     const [store] = this.#stores as [RecordingStore]
     const [due] = await store.due(PROGRAMS, 100)
     if (due !== undefined) return `${due} is due`
     for (const { ticket, epoch, streamId, leaseUntil } of logs.values()) {
-      if (leaseUntil !== null && leaseUntil > (place.clock?.time ?? scheduler.now)) return `${epoch} holds ${streamId}`
+      if (leaseUntil !== null && leaseUntil > (scheduleStore.clock?.time ?? scheduler.now))
+        return `${epoch} holds ${streamId}`
       if (ticket.run && PROGRAMS.some(program => program === ticket.run?.program)) return `a run of ${streamId} waits`
     }
     const behind = this.#readers.find(({ kind, streamId, sequence, cursor }) => {

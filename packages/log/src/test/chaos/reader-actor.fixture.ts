@@ -95,10 +95,10 @@ async function readPieces(actor: Actor, memory: ReaderMemory): Promise<void> {
   })
   try {
     for (;;) {
-      const piece = await reader.next()
-      if (piece === undefined) break
-      actor.does(`piece ${piece.after}-${piece.sequence}`)
-      checkPiece(world, memory, piece)
+      const batch = await reader.next()
+      if (batch === undefined) break
+      actor.does(`piece ${batch.after}-${batch.sequence}`)
+      checkPiece(world, memory, batch)
       // Sometimes leaves, and returns with its cursor or as a new reader.
       if (random.chance(0.1)) return
       if (random.chance(0.05)) {
@@ -120,9 +120,9 @@ function logOf(world: World, streamId: string, cursor: string): LogRecord | unde
   return world.logsOf(streamId).find(({ incarnations }) => incarnations.includes(incarnation as string))
 }
 
-function checkPiece(world: World, memory: ReaderMemory, piece: ReadBatch): void {
+function checkPiece(world: World, memory: ReaderMemory, batch: ReadBatch): void {
   const { kind, streamId } = memory
-  const { after, sequence, cursor, entries } = piece
+  const { after, sequence, cursor, entries } = batch
   const where = `${kind} reader of ${streamId}, ${after} to ${sequence}`
   world.check(after === memory.sequence, 'law 2', () => `${where}: it was at ${memory.sequence}`)
   const before = memory.cursor === undefined ? undefined : decodeCursor(memory.cursor).incarnation
@@ -139,8 +139,12 @@ function checkPiece(world: World, memory: ReaderMemory, piece: ReadBatch): void 
   if (kind === 'whole' || kind === 'run' || kind === 'entries') {
     // Transient entries need not reach later readers.
     const lasting = (list: readonly Entry[]) => list.filter(({ chunk }) => !('transient' in chunk))
-    const [got, expected] = [lasting(entries), lasting(all.filter(entry => isVisible(memory, entry)))]
-    world.check(same(got, expected), 'law 2', () => `${where}: got ${shown(got)}, the log holds ${shown(expected)}`)
+    const [actual, expected] = [lasting(entries), lasting(all.filter(entry => isVisible(memory, entry)))]
+    world.check(
+      same(actual, expected),
+      'law 2',
+      () => `${where}: got ${shown(actual)}, the log holds ${shown(expected)}`,
+    )
   }
   for (const entry of entries) {
     const isThere =
@@ -171,14 +175,14 @@ function checkLateReader(
   entries: readonly Entry[],
 ): void {
   const past = log.entries.slice(0, attachedAt)
-  const taken = retractedSequences(past)
+  const retracted = retractedSequences(past)
   for (const { sequence, chunk, origin } of entries) {
     // Requests stay visible, and so do the end and the error of a run with remaining entries.
     const isAsked = origin.guest !== undefined && /^(run|stop)-requested/.test(chunk.type)
     const startedAt = log.laws.started.get(origin.runId ?? '') ?? 0
-    const isKept = isAsked || (/^(run-finished|error)$/.test(chunk.type) && !taken.has(startedAt))
+    const isKept = isAsked || (/^(run-finished|error)$/.test(chunk.type) && !retracted.has(startedAt))
     const isCut = chunk.type === 'rewind' || chunk.type === 'step-discarded'
-    const isWrong = sequence <= attachedAt && taken.has(sequence) && !isKept && !isCut
+    const isWrong = sequence <= attachedAt && retracted.has(sequence) && !isKept && !isCut
     world.check(!isWrong, 'law 3', () => {
       return `a reader that came to ${streamId} at ${attachedAt}, from ${from}, sees ${sequence}, which was taken back`
     })
@@ -230,13 +234,13 @@ function checkEnd(world: World, memory: ReaderMemory): void {
 export function checkContent(world: World, memory: ReaderMemory, entries: readonly Entry[]): void {
   const { kind, streamId, seen, from } = memory
   if (from > 0 || kind === 'run') return
-  const own = foldLog(seen).view()
+  const seenView = foldLog(seen).view()
   const naive = contentOf(entries)
-  world.check(canonical(contentOfView(own)) === canonical(naive), 'law 2', () => {
-    return `a ${kind} reader of ${streamId} shows ${shown(contentOfView(own))}, the log ${shown(naive)}`
+  world.check(canonical(contentOfView(seenView)) === canonical(naive), 'law 2', () => {
+    return `a ${kind} reader of ${streamId} shows ${shown(contentOfView(seenView))}, the log ${shown(naive)}`
   })
   const statuses = (view: View) => Object.fromEntries(view.messages.map(({ id, status }) => [id, status]))
-  const [shows, is] = [statuses(own), statuses(foldLog(entries).view())]
+  const [shows, is] = [statuses(seenView), statuses(foldLog(entries).view())]
   world.check(
     same(shows, is),
     'law 2',

@@ -55,14 +55,14 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
 
   /** The clock for expiry of leases. */
   get #now(): number {
-    const { place, scheduler } = this.#world
-    return place.clock?.time ?? scheduler.now
+    const { scheduleStore, scheduler } = this.#world
+    return scheduleStore.clock?.time ?? scheduler.now
   }
 
   /** Lets expired leases end on a store with its own clock. */
   async #expire(): Promise<void> {
-    const { place, logs, scheduler } = this.#world
-    if (place.clock) return
+    const { scheduleStore, logs, scheduler } = this.#world
+    if (scheduleStore.clock) return
     for (const log of logs.values()) {
       if (log.leaseUntil === null || log.leaseUntil > scheduler.now || log.epoch === null) continue
       await this.#store.renew(log.streamId, log.epoch, 0)
@@ -109,8 +109,8 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
 
   async claim(streamId: string, owner: string, ttl: number, takeover: boolean): Promise<ClaimResult> {
     await this.#expire()
-    const { place } = this.#world
-    const claim = await this.#store.claim(streamId, owner, place.clock ? ttl : HOUR, takeover)
+    const { scheduleStore } = this.#world
+    const claim = await this.#store.claim(streamId, owner, scheduleStore.clock ? ttl : HOUR, takeover)
     const log = this.#log(streamId)
     const isHeld = log !== undefined && log.leaseUntil !== null && log.leaseUntil > this.#now && !takeover
     const expected = log === undefined ? 'absent' : isHeld ? 'busy' : 'claimed'
@@ -126,7 +126,7 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
   }
 
   async renew(streamId: string, epoch: string, ttl: number): ReturnType<LogStore['renew']> {
-    const renewed = await this.#store.renew(streamId, epoch, this.#world.place.clock ? ttl : HOUR)
+    const renewed = await this.#store.renew(streamId, epoch, this.#world.scheduleStore.clock ? ttl : HOUR)
     const log = this.#log(streamId)
     const isOwn = log?.epoch === epoch
     this.#world.check((renewed !== undefined) === isOwn, 'law 4', () => `renewal of ${epoch}: ${renewed}`)
@@ -158,10 +158,10 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
   }
 
   #isDue(log: LogRecord, programs: readonly string[]): boolean {
-    const { place, clock } = this.#world
+    const { scheduleStore, clock } = this.#world
     const { program } = dueOf(log.ticket)
     const isLeased = log.leaseUntil !== null && log.leaseUntil > this.#now
-    if (isLeased || log.dueAt === null || log.dueAt > (place.clock?.time ?? clock)) return false
+    if (isLeased || log.dueAt === null || log.dueAt > (scheduleStore.clock?.time ?? clock)) return false
     return program === null || programs.includes(program)
   }
 
@@ -213,7 +213,7 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
       log.push({ ...batch, last, entries: batch.entries.filter(({ sequence }) => sequence <= at) })
       log.laws.copy(batch.entries.filter(({ sequence }) => sequence <= at))
     }
-    for (const [key, place] of from.keys) if (place.first <= at) log.keys.set(key, place)
+    for (const [key, range] of from.keys) if (range.first <= at) log.keys.set(key, range)
     const page = await this.#store.read(target, { sequence: at }, { batches: 1, bytes: 1 })
     const timestamp = page?.batches[0]?.timestamp ?? page?.clock ?? 0
     if (closing) {

@@ -6,7 +6,7 @@ import type { ScriptCall, ScriptStep } from './run-script.fixture.ts'
 import type { Actor } from './schedule-actor.fixture.ts'
 import { callChunks, stepTextChunks } from './script-chunks.fixture.ts'
 
-/** State of a line of work: all done, waiting for an answer, or given up because the run is to stop or was taken over. */
+/** State of a line of work: all done, waiting for an answer, or given up because the run must stop or was taken over. */
 type LineState = 'done' | 'blocked' | 'over'
 
 /** An agent with its lane and its script. */
@@ -53,10 +53,10 @@ export class RunDriver {
       for (;;) {
         if (mustStop(this.#writer.ticket)) return await this.#end(false)
         this.#waiting.clear()
-        const standing = await this.#work(root)
+        const state = await this.#work(root)
         if (this.#isDraining) return
-        if (standing === 'done') return await this.#end(true)
-        if (standing === 'blocked') {
+        if (state === 'done') return await this.#end(true)
+        if (state === 'blocked') {
           if (random.chance(0.4)) await this.#actor.sleep(5, 80)
           else if (await this.#pause()) return
         }
@@ -103,7 +103,7 @@ export class RunDriver {
       const position = this.#positions.get(this.#pathOf(line)) ?? 0
       const calls = line.steps[position - 1]?.calls ?? []
       const standings = await Promise.all(calls.map(call => this.#call(line, call)))
-      for (const standing of ['over', 'blocked'] as const) if (standings.includes(standing)) return standing
+      for (const lineState of ['over', 'blocked'] as const) if (standings.includes(lineState)) return lineState
       const step = line.steps[position]
       if (step === undefined) return 'done'
       if (!(await this.#step(line, step, position))) return 'over'
@@ -183,10 +183,10 @@ export class RunDriver {
     const { clock, world } = this.#actor
     if (deadline === 'none') return {}
     if (deadline === 'far') return { deadline: clock + 10_000_000 }
-    return { deadline: world.place.clock ? clock + 150 : clock - 1 }
+    return { deadline: world.scheduleStore.clock ? clock + 150 : clock - 1 }
   }
 
-  /** Commits on the current ticket. Returns false if the run is to stop or its line must not continue. */
+  /** Commits on the current ticket. Returns false if the run must stop or its line must not continue. */
   async #commit(lane: Lane, build: () => BatchLike | undefined, step = lane.origin.step): Promise<boolean> {
     for (;;) {
       const batch = build()
@@ -224,8 +224,8 @@ export class RunDriver {
       } else if (kind === 'approved-client' && this.#approvals.get(id) === false) {
         if (!(await this.#deny(line, call))) return 'over'
       } else if (kind === 'agent') {
-        const standing = await this.#agent(line, call)
-        if (standing !== 'done') return standing
+        const agentState = await this.#agent(line, call)
+        if (agentState !== 'done') return agentState
       } else {
         // Answered: the log has the answer.
         await this.#look()
@@ -275,8 +275,8 @@ export class RunDriver {
     const { agentType } = line.lane.origin
     const { id } = call
     const lane = this.#writer.lane({ lane: `agent ${id}`, agentId: id, agentType, step: 0 })
-    const standing = await this.#work({ lane, steps: call.steps })
-    if (standing !== 'done') return standing
+    const state = await this.#work({ lane, steps: call.steps })
+    if (state !== 'done') return state
     const isDone = await this.#settle(
       this.#laneOf(line, call),
       call,
@@ -314,7 +314,7 @@ export class RunDriver {
     return went
   }
 
-  /** Ends the run: as done, unless it is to stop. */
+  /** Ends the run: as completed, unless it must stop. */
   async #end(isDone: boolean): Promise<void> {
     const { random, manager } = this.#actor
     const { streamId } = this.#writer
@@ -336,7 +336,7 @@ export class RunDriver {
     const { random, clock, world } = this.#actor
     if (random.chance(0.5)) return {}
     // Like deadlines: without control of the clock, the time of expiry is unknown.
-    return { notifyBy: world.place.clock ? clock + random.between(0, 200) : clock - 1 }
+    return { notifyBy: world.scheduleStore.clock ? clock + random.between(0, 200) : clock - 1 }
   }
 
   /** Pauses the run, unless a line of it can continue now. Returns whether it did. */

@@ -44,7 +44,7 @@ export class Actor {
 
   /** The last known time of the store. */
   get clock(): number {
-    return this.world.place.clock?.time ?? this.world.clock
+    return this.world.scheduleStore.clock?.time ?? this.world.clock
   }
 
   /** Ids of the logs that exist or existed. */
@@ -53,8 +53,8 @@ export class Actor {
     return [...new Set([...logs.keys(), ...removed.map(({ streamId }) => streamId)])]
   }
 
-  does(what: string): void {
-    this.world.operation(this.process, what)
+  does(action: string): void {
+    this.world.operation(this.process, action)
   }
 
   sleep(low: number, high: number): Promise<void> {
@@ -75,14 +75,14 @@ export class Actor {
   }
 
   /** Checks that an acknowledged append is in the log at its sequences: chunks in order, or a text. */
-  acknowledged(streamId: string, mark: string, { first, last }: Accepted, said: readonly Chunk[] | string): void {
+  acknowledged(streamId: string, mark: string, { first, last }: Accepted, content: readonly Chunk[] | string): void {
     const logs = this.world.logsOf(streamId).filter(log => log.markAt(first) === mark)
     const held = logs.map(log => log.entries.slice(first - 1, last))
     const isThere = held.some(entries => {
-      return typeof said === 'string' ? JSON.stringify(entries).includes(said) : holds(entries, said)
+      return typeof content === 'string' ? JSON.stringify(entries).includes(content) : holds(entries, content)
     })
     this.world.check(isThere, 'acknowledged', () => {
-      return `${shown(said)} at ${first} to ${last} of ${streamId}, which holds ${shown(held)}`
+      return `${shown(content)} at ${first} to ${last} of ${streamId}, which holds ${shown(held)}`
     })
   }
 

@@ -18,7 +18,7 @@ interface Watcher {
 /** State that all actors of a schedule share, and the records of the logs. */
 export class World {
   readonly scheduler: Scheduler
-  readonly place: ScheduleStore
+  readonly scheduleStore: ScheduleStore
   readonly prefix: string
   /** The existing logs. */
   readonly logs = new Map<string, LogRecord>()
@@ -33,21 +33,21 @@ export class World {
   #watchers: Watcher[] = []
   #names = 0
 
-  constructor(scheduler: Scheduler, place: ScheduleStore, prefix: string) {
+  constructor(scheduler: Scheduler, scheduleStore: ScheduleStore, prefix: string) {
     this.scheduler = scheduler
-    this.place = place
+    this.scheduleStore = scheduleStore
     this.prefix = prefix
   }
 
   /** Records a violated law. */
-  violate(law: string, what: string): void {
-    const line = `${law}: ${what}`
+  violate(law: string, violation: string): void {
+    const line = `${law}: ${violation}`
     this.scheduler.note(`VIOLATION ${line}`)
     this.violations.push(line)
   }
 
-  check(holds: boolean, law: string, what: () => string): void {
-    if (!holds) this.violate(law, what())
+  check(holds: boolean, law: string, describe: () => string): void {
+    if (!holds) this.violate(law, describe())
   }
 
   /** A name that is unique in this schedule. */
@@ -56,10 +56,10 @@ export class World {
   }
 
   /** Counts an operation of an actor. */
-  operation(process: Process, what: string): void {
+  operation(process: Process, operation: string): void {
     this.operations++
-    this.scheduler.count(what.split(' ')[0] as string)
-    this.scheduler.note(`${process.name}: ${what}`)
+    this.scheduler.count(operation.split(' ')[0] as string)
+    this.scheduler.note(`${process.name}: ${operation}`)
   }
 
   /** All logs of an id, removed ones first. */

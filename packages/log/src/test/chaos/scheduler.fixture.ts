@@ -70,8 +70,8 @@ export class Scheduler {
     this.trace.push(`${this.steps} @${this.now} ${line}`)
   }
 
-  count(what: string): void {
-    this.counts[what] = (this.counts[what] ?? 0) + 1
+  count(event: string): void {
+    this.counts[event] = (this.counts[event] ?? 0) + 1
   }
 
   /** Queues a call of a process until its turn. */
@@ -117,7 +117,7 @@ export class Scheduler {
   }
 
   /** Ends all faults: delayed calls continue and requests in flight arrive. */
-  async calm(faults: Faults): Promise<void> {
+  async stopFaults(faults: Faults): Promise<void> {
     this.faults = faults
     for (const call of this.#calls) {
       call.notBefore = 0
@@ -172,12 +172,12 @@ export class Scheduler {
     await late.run().catch(() => {})
   }
 
-  /** Decides the fate of a call and applies it. */
+  /** Decides the outcome of a call and applies it. */
   async #serve(call: Call): Promise<void> {
     const { process, label } = call
-    const fate = this.faults.fate(this.random)
-    if (fate !== 'answered') this.count(fate)
-    switch (fate) {
+    const outcome = this.faults.draw(this.random)
+    if (outcome !== 'answered') this.count(outcome)
+    switch (outcome) {
       case 'stalled':
         call.notBefore = this.steps + this.random.between(5, 80)
         this.note(`${process.name} ${label}: stalls`)

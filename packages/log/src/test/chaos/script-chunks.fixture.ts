@@ -43,8 +43,8 @@ export function callChunks(call: ScriptCall, { agentType }: WriterOrigin, until:
   const { id, kind } = call
   if (kind === 'question') return [{ type: 'interrupt', interruptId: id, input: { kind: 'text' }, ...until }]
   const executor = executorOf(call)
-  const own = { toolCallId: id, toolName: kind, input: { a: id }, executor } as const
-  const opening: Chunk[] = [{ type: 'tool-input-available', ...own, ...(executor === 'client' ? until : {}) }]
+  const callFields = { toolCallId: id, toolName: kind, input: { a: id }, executor } as const
+  const opening: Chunk[] = [{ type: 'tool-input-available', ...callFields, ...(executor === 'client' ? until : {}) }]
   if (kind.startsWith('approved')) {
     opening.push({ type: 'tool-approval-request', toolCallId: id, approvalId: `ok:${id}`, input: { a: id }, ...until })
   }

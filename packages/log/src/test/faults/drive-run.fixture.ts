@@ -22,7 +22,7 @@ type Awaited = Extract<Chunk, { type: 'run-paused' }>['awaits']
 /** State that the drivers of a process share. */
 export class SharedDriverState {
   readonly manager: StreamManager
-  readonly say: ReportMessage
+  readonly report: ReportMessage
   readonly tag: string
   readonly plan: RunPlan
   readonly #finishing = new Set<string>()
@@ -33,11 +33,11 @@ export class SharedDriverState {
   /** One process may drive several runs, and all may wait. */
   readonly #goes = new Set<() => void>()
 
-  constructor(manager: StreamManager, tag: string, plan: RunPlan, say: ReportMessage) {
+  constructor(manager: StreamManager, tag: string, plan: RunPlan, report: ReportMessage) {
     this.manager = manager
     this.tag = tag
     this.plan = plan
-    this.say = say
+    this.report = report
   }
 
   /** Lets runs end. */
@@ -59,7 +59,7 @@ export class SharedDriverState {
   async turn(): Promise<void> {
     await pause(PACE_MS)
     const n = ++this.#steps
-    await this.say({ kind: 'step', n })
+    await this.report({ kind: 'step', n })
     while (n > this.#granted + AHEAD) {
       await new Promise<void>(resolve => this.#goes.add(resolve))
     }
@@ -83,7 +83,7 @@ export async function driveRun(mill: SharedDriverState, run: Run, takeover: bool
   const { streamId, runId, program } = run
   const writer = await mill.manager.createWriter(streamId, { runId, agentType: 'mill', program, takeover })
   try {
-    await mill.say({ kind: 'claimed', streamId, epoch: writer.epoch })
+    await mill.report({ kind: 'claimed', streamId, epoch: writer.epoch })
     return await new Driver(mill, run, writer).run()
   } finally {
     await writer.close().catch(() => {})
@@ -113,7 +113,7 @@ class Driver {
     }
     const token = this.#mill.token('end')
     const status = await this.#mill.manager.endStream(streamId, token)
-    await this.#mill.say({ kind: 'ended', streamId, status, token })
+    await this.#mill.report({ kind: 'ended', streamId, status, token })
     return 'ended'
   }
 
@@ -124,7 +124,7 @@ class Driver {
     return state.runId === this.#run.runId ? (state.step ?? 0) : 0
   }
 
-  /** Waits until no question is open. Returns false if the run is to end. */
+  /** Waits until no question is open. Returns false if the run must end. */
   async #settled(): Promise<boolean> {
     const { streamId } = this.#run
     const { signal } = this.#writer
@@ -188,7 +188,7 @@ class Driver {
         written => {
           if (written.outcome === 'dropped') return
           const { outcome, first, last } = written
-          void this.#mill.say({ kind: 'acked', streamId, outcome, tokens: [token], first, last })
+          void this.#mill.report({ kind: 'acked', streamId, outcome, tokens: [token], first, last })
         },
         () => {},
       )
@@ -220,12 +220,12 @@ class Driver {
   async #commit(lane: Lane, batch: readonly Chunk[], options: { closesStep?: boolean } = {}): Promise<void> {
     const { streamId } = this.#run
     const tokens = batch.flatMap(chunk => tokensIn(chunk).map(({ text }) => text))
-    await this.#mill.say({ kind: 'sent', streamId, tokens })
+    await this.#mill.report({ kind: 'sent', streamId, tokens })
     for (;;) {
       const done = await lane.commit(batch, options)
       if (done.outcome === 'moved') continue
       const { outcome, first, last } = done
-      await this.#mill.say({ kind: 'acked', streamId, outcome, tokens, first, last })
+      await this.#mill.report({ kind: 'acked', streamId, outcome, tokens, first, last })
       return
     }
   }

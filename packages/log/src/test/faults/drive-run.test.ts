@@ -14,12 +14,12 @@ test('all runs of a process that wait for the test continue when it catches up',
     if (++steps === 10) reached()
   })
   for (let n = 0; n < 8; n++) await mill.turn()
-  let gone = 0
-  const waiting = [mill.turn(), mill.turn()].map(turn => turn.then(() => gone++))
+  let lost = 0
+  const waiting = [mill.turn(), mill.turn()].map(turn => turn.then(() => lost++))
   await tenth
   await new Promise(resolve => setImmediate(resolve))
-  expect(gone).toBe(0)
+  expect(lost).toBe(0)
   mill.grant(2)
   await Promise.all(waiting)
-  expect(gone).toBe(2)
+  expect(lost).toBe(2)
 })

@@ -99,7 +99,7 @@ export function problemsOfLog({ head, batches }: WholeLog): string[] {
 /** The index of an epoch in its log. */
 const countOf = (epoch: string): number => Number.parseInt(epoch || '0', 10)
 
-/** A takeover writes its preamble and discards the drafts, unless the run is to stop or ends (law 4). */
+/** A takeover writes its preamble and discards the drafts, unless the run must stop or ends (law 4). */
 function problemsOfTakeover(batch: WholeBatch, before: readonly Entry[], ticket: Ticket): string[] {
   if (ticket.run === null || ticket.run.paused) return []
   const types = batch.entries.map(({ chunk }) => chunk.type)
@@ -118,11 +118,11 @@ const laneOf = ({ runId, lane, agentId }: WriterOrigin): string => JSON.stringif
 /** Differences between a log and its acknowledgements: laws 1, 2 and 5. */
 export function problemsOfAcks({ batches }: WholeLog, record: ReportedLog): string[] {
   const problems: string[] = []
-  const places = new Map<string, { sequence: number; batch: WholeBatch }>()
+  const entryByText = new Map<string, { sequence: number; batch: WholeBatch }>()
   const settled = new Map<string, number>()
   for (const batch of batches) {
     for (const { chunk, sequence, origin } of batch.entries) {
-      for (const { text } of tokensIn(chunk)) places.set(text, { sequence, batch })
+      for (const { text } of tokensIn(chunk)) entryByText.set(text, { sequence, batch })
       const pending = isGuest(origin) ? answeredBy(chunk) : undefined
       if (pending === undefined) continue
       if (settled.has(pending))
@@ -131,17 +131,19 @@ export function problemsOfAcks({ batches }: WholeLog, record: ReportedLog): stri
     }
   }
   const isAt = (token: string, first: number, last: number): boolean => {
-    const { sequence = 0 } = places.get(token) ?? {}
+    const { sequence = 0 } = entryByText.get(token) ?? {}
     return first <= sequence && sequence <= last
   }
 
   const missing: typeof record.acks = []
   for (const ack of record.acks) {
-    const absent = ack.tokens.filter(token => !places.has(token))
+    const absent = ack.tokens.filter(token => !entryByText.has(token))
     if (absent.length > 0) missing.push(ack)
     for (const token of ack.tokens) {
       if (absent.includes(token) || isAt(token, ack.first, ack.last)) continue
-      problems.push(`law 2: ${token} was told at ${ack.first} to ${ack.last}, it is at ${places.get(token)?.sequence}`)
+      problems.push(
+        `law 2: ${token} was told at ${ack.first} to ${ack.last}, it is at ${entryByText.get(token)?.sequence}`,
+      )
     }
   }
   for (const { tokens, at, by, first } of missing) {
@@ -151,11 +153,11 @@ export function problemsOfAcks({ batches }: WholeLog, record: ReportedLog): stri
     if (loss && kept) problems.push(`law 2: ${tokens} at ${first} is lost, ${kept.tokens} at ${kept.first} is not`)
   }
   for (const { tokens, first } of record.lostAcks) {
-    const back = tokens.find(token => places.has(token))
+    const back = tokens.find(token => entryByText.has(token))
     if (back) problems.push(`law 2: ${back} at ${first} came after the copy that was put back, and is there`)
   }
   for (const { tokens, by } of record.sent) {
-    const found = tokens.flatMap(token => places.get(token)?.batch ?? [])
+    const found = tokens.flatMap(token => entryByText.get(token)?.batch ?? [])
     if (found.length !== 0 && (found.length !== tokens.length || new Set(found).size !== 1)) {
       problems.push(`law 1: of the batch ${tokens} of ${by} ${found.length} are in ${new Set(found).size} batches`)
     }
@@ -164,13 +166,13 @@ export function problemsOfAcks({ batches }: WholeLog, record: ReportedLog): stri
     const isLossy = record.lossy.some(({ from, to }) => from <= at && at <= to)
     const wasTaken = record.answers.some(answer => answer.token === token && answer.outcome !== 'refused')
     if (outcome === 'refused') {
-      if (places.has(token) && !wasTaken) problems.push(`law 5: ${token} was refused as ${reason}, and is there`)
+      if (entryByText.has(token) && !wasTaken) problems.push(`law 5: ${token} was refused as ${reason}, and is there`)
     } else if (!isAt(token, first, last) && !isLossy) {
-      problems.push(`law 5: ${token} was ${outcome} at ${first}, it is at ${places.get(token)?.sequence}`)
+      problems.push(`law 5: ${token} was ${outcome} at ${first}, it is at ${entryByText.get(token)?.sequence}`)
     }
   }
   for (const { token, status } of record.ends) {
-    if (!places.has(token)) problems.push(`law 7: the run ended as ${status}, and its output ${token} is lost`)
+    if (!entryByText.has(token)) problems.push(`law 7: the run ended as ${status}, and its output ${token} is lost`)
   }
   return problems
 }
@@ -215,8 +217,8 @@ function problemsOfSegment(name: string, { entries, truncated }: ReadSegment, lo
     if (problems.length > 0) break
   }
   if (strange !== undefined && truncated === undefined) {
-    const got = JSON.stringify(entries.find(({ sequence }) => sequence === strange))
-    problems.push(`law 2: ${name} got ${got}, the log has ${log[strange - 1]}`)
+    const actual = JSON.stringify(entries.find(({ sequence }) => sequence === strange))
+    problems.push(`law 2: ${name} got ${actual}, the log has ${log[strange - 1]}`)
   }
   return problems
 }

@@ -27,21 +27,21 @@ async function story() {
   const record = new ReportedLog(run)
   const reader = new ReportedReader('r1', run.streamId)
   const ending = new AbortController()
-  const say = (by: string) => async (told: ProcessMessage) => {
-    record.take(by, { ...told, at: 1000 })
-    reader.take({ ...told, at: 1000 })
+  const recorder = (by: string) => async (message: ProcessMessage) => {
+    record.take(by, { ...message, at: 1000 })
+    reader.take({ ...message, at: 1000 })
   }
   const acked = async (by: string, count: number) => {
     while (record.acks.filter(ack => ack.by === by).length < count) await new Promise(setImmediate)
   }
   const plan = { seed: 3, asks: 0.3, leaves: false, bulk: 10 }
-  const mills = ['p1', 'p2'].map(tag => new SharedDriverState(manager, tag, plan, say(tag))) as [
+  const mills = ['p1', 'p2'].map(tag => new SharedDriverState(manager, tag, plan, recorder(tag))) as [
     SharedDriverState,
     SharedDriverState,
   ]
   await manager.createStream(run.streamId)
-  const following = followLog(manager, 'r1', run.streamId, 0, ending.signal, say('r1'))
-  const answering = answerQuestions(manager, 'ann', run.streamId, ending.signal, say('ann'))
+  const following = followLog(manager, 'r1', run.streamId, 0, ending.signal, recorder('r1'))
+  const answering = answerQuestions(manager, 'ann', run.streamId, ending.signal, recorder('ann'))
   const lost = driveRun(mills[0], run, false).catch(() => {})
   await acked('p1', 30)
   const words = await new StreamManager({ store }).createWriter(run.streamId, {
@@ -94,7 +94,7 @@ test('finds no problems in a correct log', async () => {
 })
 
 describe('reports a violation inside a log', () => {
-  const said = (batches: WholeBatch[]) => {
+  const recordRead = (batches: WholeBatch[]) => {
     return batches.flatMap(entriesOf).filter(({ chunk }) => tokensIn(chunk)[0]?.line === 'main') as [Entry, Entry]
   }
   test.each<[string, RegExp, (batches: WholeBatch[]) => void]>([
@@ -110,7 +110,7 @@ describe('reports a violation inside a log', () => {
       'words in another order',
       /law 1: \[p1\.main/,
       batches => {
-        const [one, two] = said(batches)
+        const [one, two] = recordRead(batches)
         ;[one.chunk, two.chunk] = [two.chunk, one.chunk]
       },
     ],
@@ -118,7 +118,7 @@ describe('reports a violation inside a log', () => {
       'something that is there twice',
       /law 2: .* is there twice/,
       batches => {
-        const [one, two] = said(batches)
+        const [one, two] = recordRead(batches)
         two.chunk = one.chunk
       },
     ],

@@ -36,7 +36,7 @@ export function isLocked(path: string): boolean {
 export async function sharedFile(scene: FaultScene, random: Random): Promise<void> {
   const runs = ['a', 'b', 'c'].map(name => scene.run(name))
   const writers = new Map<Run, StoreProcess>()
-  const hire = async (run: Run) => {
+  const startProcess = async (run: Run) => {
     const writer = await scene.actor({ plan: { bulk: random.pick([500, 20_000, 60_000]) } })
     await writer.order({ do: 'write', run, takeover: writers.has(run) })
     writers.set(run, writer)
@@ -45,7 +45,7 @@ export async function sharedFile(scene: FaultScene, random: Random): Promise<voi
   for (const run of runs) {
     await scene.read(run)
     await scene.read(run, reading)
-    await hire(run)
+    await startProcess(run)
   }
   for (let deaths = random.between(3, 4); deaths > 0; deaths--) {
     const run = random.pick(runs)
@@ -57,7 +57,7 @@ export async function sharedFile(scene: FaultScene, random: Random): Promise<voi
     scene.note(`${writer.tag} killed at batch ${to} of ${run.streamId}`)
     const checked = ask(scene, 'PRAGMA quick_check') as unknown
     if (checked !== 'ok') throw new Error(`the file is damaged: ${checked}`)
-    await hire(run)
+    await startProcess(run)
   }
   for (const run of runs) await scene.acked(run, 3)
 }
@@ -105,8 +105,8 @@ export async function fullFile(scene: FaultScene, random: Random): Promise<void>
   await writer.order({ do: 'write', run, takeover: false })
   await scene.until('the file is full', () => scene.events.length > 0)
   const [trouble] = scene.events
-  if (trouble?.kind !== 'trouble' || !/no room left/.test(trouble.message)) {
-    throw new Error(`a full file is told as ${JSON.stringify(trouble)}`)
+  if (trouble?.kind !== 'trouble' || !/disk is full/.test(trouble.message)) {
+    throw new Error(`expected an error about a full file, found ${JSON.stringify(trouble)}`)
   }
   if (ask(scene, 'PRAGMA page_count') > maxPages) throw new Error(`the file has more than ${maxPages} pages`)
   const how = random.pick(['freed', 'taken over', 'raised'] as const)

@@ -107,14 +107,14 @@ export async function dyingDrivers(scene: FaultScene, random: Random): Promise<v
   const { program } = runs[0] as Run
   const { manager } = await scene.here()
   const plan = { asks: 0.3, leaves: random.chance(0.5) }
-  const hire = async () => {
+  const startProcess = async () => {
     const driver = await scene.actor({ leaseMs: SHORT_LEASE_MS, plan })
     // Drivers compete: a slow one finds the log claimed, or its run ended.
     scene.allow(driver, 'fenced', 'refused')
     await driver.order({ do: 'drive', program })
     return driver
   }
-  const drivers = [await hire(), await hire()]
+  const drivers = [await startProcess(), await startProcess()]
   const guest = await scene.actor()
   for (const run of runs) {
     await startReaders(scene, run)
@@ -127,7 +127,7 @@ export async function dyingDrivers(scene: FaultScene, random: Random): Promise<v
     const dying = drivers.splice(0, random.between(1, drivers.length))
     for (const driver of dying) await driver.kill()
     scene.note(`${dying.map(({ tag }) => tag)} killed, ${drivers.length} left; leaves ${plan.leaves}`)
-    for (const _ of dying) drivers.push(await hire())
+    for (const _ of dying) drivers.push(await startProcess())
   }
   for (const run of runs) await scene.acked(run, 3)
 }
@@ -137,14 +137,14 @@ export async function dyingGuests(scene: FaultScene, random: Random): Promise<vo
   const run = scene.run()
   await startReaders(scene, run)
   const record = scene.record(run)
-  const hire = async (guest: string) => {
+  const startProcess = async (guest: string) => {
     const actor = await scene.actor()
     await actor.order({ do: 'answer', guest, streamId: run.streamId })
     return actor
   }
   let writer = await scene.actor({ plan: { asks: 0.6 } })
   await writer.order({ do: 'write', run, takeover: false })
-  const asked = [await hire('ann'), await hire('bob')]
+  const processes = [await startProcess('ann'), await startProcess('bob')]
   for (let deaths = random.between(2, 4); deaths > 0; deaths--) {
     const to = record.answers.length + random.between(1, 8)
     await scene.until(`answer ${to}`, () => record.answers.length >= to)
@@ -154,11 +154,11 @@ export async function dyingGuests(scene: FaultScene, random: Random): Promise<vo
       writer = await scene.actor({ plan: { asks: 0.6 } })
       await writer.order({ do: 'write', run, takeover: true })
     } else {
-      const guest = asked.shift() as StoreProcess
+      const guest = processes.shift() as StoreProcess
       await guest.kill()
       scene.note(`${guest.tag} killed at answer ${to}`)
       // With the same name it answers again, and gets a duplicate.
-      asked.push(await hire(random.pick(['ann', 'bob'])))
+      processes.push(await startProcess(random.pick(['ann', 'bob'])))
     }
   }
   await scene.acked(run, 5)
@@ -181,19 +181,19 @@ async function stop(scene: FaultScene, { streamId, runId }: Run): Promise<void> 
 /** Readers die repeatedly and resume from their last cursor, in other processes and in the test process. */
 export async function dyingReaders(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
-  const own = [await scene.actor(), await scene.actor()]
-  const all = [await scene.read(run), await scene.read(run, own[0]), await scene.read(run, own[1])]
+  const processes = [await scene.actor(), await scene.actor()]
+  const all = [await scene.read(run), await scene.read(run, processes[0]), await scene.read(run, processes[1])]
   const writer = await scene.actor()
   await writer.order({ do: 'write', run, takeover: false })
   for (let deaths = random.between(3, 5); deaths > 0; deaths--) {
     await scene.acked(run, random.between(1, 15))
-    const i = random.below(own.length)
-    const dying = own[i] as StoreProcess
+    const i = random.below(processes.length)
+    const dying = processes[i] as StoreProcess
     await dying.kill()
-    own[i] = await scene.actor()
+    processes[i] = await scene.actor()
     for (const reader of all) {
       if (reader.actor !== dying) continue
-      const to = random.chance(0.3) ? undefined : random.pick(own)
+      const to = random.chance(0.3) ? undefined : random.pick(processes)
       scene.note(`${reader.name} died at ${reader.now.sequence}, goes on in ${to?.tag ?? 'this process'}`)
       await scene.resume(reader, to)
     }

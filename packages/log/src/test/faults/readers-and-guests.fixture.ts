@@ -15,18 +15,18 @@ export async function followLog(
   streamId: string,
   after: string | number,
   signal: AbortSignal,
-  say: ReportMessage,
+  report: ReportMessage,
 ): Promise<void> {
   const batches = manager.readBatches(streamId, { ...ALL, after, signal })
   try {
     for (let batch = await batches.next(); batch; batch = await batches.next()) {
       const { isCaughtUp, ...rest } = batch
-      await say({ kind: 'read', reader, ...rest })
+      await report({ kind: 'read', reader, ...rest })
     }
   } catch (error) {
     if (signal.aborted) return
-    if (error instanceof TruncatedError) await say({ kind: 'truncated', reader, reason: error.reason })
-    else await say(failureMessage(`reader ${reader}`, error))
+    if (error instanceof TruncatedError) await report({ kind: 'truncated', reader, reason: error.reason })
+    else await report(failureMessage(`reader ${reader}`, error))
   }
 }
 
@@ -36,7 +36,7 @@ export async function answerQuestions(
   guest: string,
   streamId: string,
   signal: AbortSignal,
-  say: ReportMessage,
+  report: ReportMessage,
 ): Promise<void> {
   try {
     for (let after: string | number = 0; ; ) {
@@ -44,7 +44,7 @@ export async function answerQuestions(
       try {
         for (let batch = await batches.next(); batch; batch = await batches.next()) {
           after = batch.cursor
-          for (const { chunk } of batch.entries) await reply(manager, guest, streamId, chunk, say)
+          for (const { chunk } of batch.entries) await reply(manager, guest, streamId, chunk, report)
         }
         return
       } catch (error) {
@@ -54,7 +54,7 @@ export async function answerQuestions(
       }
     }
   } catch (error) {
-    if (!signal.aborted) await say(failureMessage(`guest ${guest}`, error))
+    if (!signal.aborted) await report(failureMessage(`guest ${guest}`, error))
   }
 }
 
@@ -63,13 +63,13 @@ async function reply(
   guest: string,
   streamId: string,
   chunk: Chunk,
-  say: ReportMessage,
+  report: ReportMessage,
 ): Promise<void> {
   const found = answerTo(chunk, guest)
   if (found === undefined) return
   for (let times = 0; times < 2; times++) {
     const { outcome, ...rest } = await manager.append(streamId, guest, found.chunk)
-    await say({ kind: 'answered', streamId, token: found.token, outcome, ...rest })
+    await report({ kind: 'answered', streamId, token: found.token, outcome, ...rest })
     if (outcome === 'refused') return
   }
 }
@@ -96,8 +96,8 @@ function answerTo(chunk: Chunk, guest: string): { chunk: Chunk; token: string } 
 }
 
 /** The message of an error. */
-export function failureMessage(what: string, error: unknown) {
+export function failureMessage(operation: string, error: unknown) {
   const code = error instanceof LogError ? error.code : 'unknown'
   const message = error instanceof LogError ? error.message : error instanceof Error ? `${error.stack}` : String(error)
-  return { kind: 'failed', what, code, message } as const
+  return { kind: 'failed', operation, code, message } as const
 }

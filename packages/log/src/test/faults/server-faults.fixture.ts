@@ -52,7 +52,7 @@ export async function crash(scene: FaultScene, random: Random): Promise<void> {
     if (isKilled) {
       await service.kill()
       scene.killedServers++
-      await scene.heard()
+      await scene.messagesReceived()
     }
     const to = Date.now()
     if (isKilled && scene.testStore.losesMs > 0) for (const one of runs) scene.record(one).lossy.push({ from, to })

@@ -123,8 +123,8 @@ export class FaultScene {
     const { cursor } = reader.now
     if (actor) return actor.order({ do: 'read', reader: name, streamId, after: cursor })
     const { manager, reading } = await this.here()
-    void followLog(manager, name, streamId, cursor, reading.signal, async told =>
-      this.#take(undefined, { ...told, at: 0 }),
+    void followLog(manager, name, streamId, cursor, reading.signal, async message =>
+      this.#take(undefined, { ...message, at: 0 }),
     )
   }
 
@@ -150,12 +150,12 @@ export class FaultScene {
   }
 
   /** Waits until the condition holds for the reports. */
-  until(what: string, holds: () => boolean): Promise<void> {
+  until(event: string, holds: () => boolean): Promise<void> {
     if (this.#failure) return Promise.reject(this.#failure.error)
     if (holds()) return Promise.resolve()
     return new Promise((resolve, reject) => {
       const late = setTimeout(
-        () => end(() => reject(new Error(`gave up waiting until ${what}: ${this.#state()}`))),
+        () => end(() => reject(new Error(`gave up waiting until ${event}: ${this.#state()}`))),
         GIVE_UP_MS,
       )
       const end = (settle: () => void) => {
@@ -169,7 +169,7 @@ export class FaultScene {
   }
 
   /** Waits until every process has reported all answers so far. The first query may overtake an answer, the second may not. */
-  async heard(): Promise<void> {
+  async messagesReceived(): Promise<void> {
     for (let times = 0; times < 2; times++) {
       await Promise.all(this.#actors.filter(({ isGone }) => !isGone).map(actor => actor.sync()))
     }
@@ -241,8 +241,8 @@ export class FaultScene {
       if (reader && event.kind === 'truncated') void this.resume(reader, reader.actor)
     }
     if (event.kind === 'failed' && !this.#leaving.signal.aborted) {
-      const { what, code, message } = event
-      this.#fail(new Error(`${actor?.tag ?? 'this process'}: ${what} failed, ${code}: ${message}`))
+      const { operation, code, message } = event
+      this.#fail(new Error(`${actor?.tag ?? 'this process'}: ${operation} failed, ${code}: ${message}`))
     }
     for (const waiting of [...this.#waiting]) if (waiting.holds()) waiting.resolve()
   }

@@ -74,10 +74,10 @@ async function run(backend: Backend, { play }: ScheduleKind, id: string, seed: n
     await scene.abandon().catch(() => {})
     await scene.testStore.service?.restart().catch(() => {})
     const again = `MILLRACE_FAULTS=${id} npm test -- packages/log/src/test/faults/${backend.name}.test.ts`
-    const said = error instanceof Error ? error : new Error(String(error))
-    said.message = `${said.message}\n  ${[...scene.notes, `to play it again: ${again}`].join('\n  ')}`
+    const cause = error instanceof Error ? error : new Error(String(error))
+    cause.message = `${cause.message}\n  ${[...scene.notes, `to play it again: ${again}`].join('\n  ')}`
     reportFailed({ seed: id, again })
-    throw said
+    throw cause
   }
   const { notes, deaths } = scene
   reportPlayed({ faults: notes.length, deaths })

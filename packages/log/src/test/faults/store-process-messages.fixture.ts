@@ -80,14 +80,14 @@ export type ProcessMessage =
       readonly entries: readonly Entry[]
     }
   | { readonly kind: 'truncated'; readonly reader: string; readonly reason: string }
-  | { readonly kind: 'failed'; readonly what: string; readonly code: string; readonly message: string }
+  | { readonly kind: 'failed'; readonly operation: string; readonly code: string; readonly message: string }
   /** A step starts. The process waits if it is too far ahead of the test. */
   | { readonly kind: 'step'; readonly n: number }
   /** A call of the store got no answer and is retried. */
-  | { readonly kind: 'trouble'; readonly what: string; readonly message: string }
+  | { readonly kind: 'trouble'; readonly operation: string; readonly message: string }
   | { readonly kind: 'locked' }
   | { readonly kind: 'synced'; readonly n: number }
   | { readonly kind: 'closed' }
 
 /** Reports to the test. Resolves when the message is sent. */
-export type ReportMessage = (told: ProcessMessage) => Promise<void>
+export type ReportMessage = (message: ProcessMessage) => Promise<void>

@@ -86,12 +86,12 @@ export class StoreProcess {
   constructor(
     tag: string,
     child: Child,
-    tell: (actor: StoreProcess, event: ReceivedMessage) => void,
+    onMessage: (actor: StoreProcess, event: ReceivedMessage) => void,
     lose: (error: unknown) => void,
   ) {
     this.tag = tag
     this.#child = child
-    this.#tell = tell
+    this.#tell = onMessage
     this.#pump = this.#listen().catch(error => {
       if (!this.#isEnding) lose(error)
     })

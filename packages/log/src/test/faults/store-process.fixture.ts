@@ -4,7 +4,7 @@
 import { flushCompileCache } from 'node:module'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
-import { messages, tell } from '../../../../../scripts/faults/process.ts'
+import { messages, reportEvent } from '../../../../../scripts/faults/process.ts'
 import { StreamManager } from '../../manager/stream-manager.ts'
 import { LogError } from '../../store/log-error.ts'
 import type { LogStore } from '../../store/log-store.ts'
@@ -16,10 +16,10 @@ import { load, openStoreSpec, type StoreSpec } from './store-spec.fixture.ts'
 /** Polling interval for changes without a notification, in ms. */
 const POLL_MS = 20
 
-const say: ReportMessage = told => tell('told', { ...told, at: Date.now() })
+const reportMessage: ReportMessage = message => reportEvent('told', { ...message, at: Date.now() })
 
 /** A store that reports calls without an answer. Their callers retry. */
-function told(store: LogStore): LogStore {
+function reportingStore(store: LogStore): LogStore {
   return new Proxy(store, {
     get(of, name: keyof LogStore) {
       const value = of[name]
@@ -30,7 +30,7 @@ function told(store: LogStore): LogStore {
         if (!(result instanceof Promise)) return result
         return result.catch(async error => {
           const { code, message } = failureMessage(name, error)
-          if (code === 'unavailable') await say({ kind: 'trouble', what: name, message })
+          if (code === 'unavailable') await reportMessage({ kind: 'trouble', operation: name, message })
           throw error
         })
       }
@@ -47,10 +47,10 @@ class StoreWork {
   readonly #jobs = new Set<Promise<unknown>>()
 
   constructor(store: LogStore, { tag, plan, leaseMs }: Extract<ProcessOrder, { do: 'open' }>) {
-    this.#store = told(store)
+    this.#store = reportingStore(store)
     const bounds = { leaseMs, patienceMs: 90_000, blobBytes: 2048 }
     this.#manager = new StreamManager({ store: this.#store, owner: tag, ...bounds })
-    this.#mill = new SharedDriverState(this.#manager, tag, plan, say)
+    this.#mill = new SharedDriverState(this.#manager, tag, plan, reportMessage)
   }
 
   do(order: ProcessOrder): void {
@@ -60,9 +60,9 @@ class StoreWork {
     else if (order.do === 'grant') this.#mill.grant(order.n)
     else if (order.do === 'finish') this.#mill.finish(order.streamIds)
     else if (order.do === 'read') {
-      this.#job('read', followLog(this.#manager, order.reader, order.streamId, order.after, signal, say))
+      this.#job('read', followLog(this.#manager, order.reader, order.streamId, order.after, signal, reportMessage))
     } else if (order.do === 'answer') {
-      this.#job('answer', answerQuestions(this.#manager, order.guest, order.streamId, signal, say))
+      this.#job('answer', answerQuestions(this.#manager, order.guest, order.streamId, signal, reportMessage))
     }
   }
 
@@ -73,10 +73,10 @@ class StoreWork {
     await Promise.all(this.#jobs)
   }
 
-  #job(what: string, work: Promise<unknown>): void {
+  #job(operation: string, work: Promise<unknown>): void {
     const job: Promise<unknown> = work
       .catch(async error => {
-        if (!this.#ending.signal.aborted) await say(failureMessage(what, error))
+        if (!this.#ending.signal.aborted) await reportMessage(failureMessage(operation, error))
       })
       .finally(() => this.#jobs.delete(job))
     this.#jobs.add(job)
@@ -116,7 +116,7 @@ class StoreWork {
     } catch (error) {
       if (!(error instanceof LogError)) throw error
       const { code, message } = error
-      if (code !== 'busy') await say({ kind: 'lost', streamId: run.streamId, code, message })
+      if (code !== 'busy') await reportMessage({ kind: 'lost', streamId: run.streamId, code, message })
       return code
     }
   }
@@ -125,7 +125,7 @@ class StoreWork {
 // Slow initialisation happens before it is needed.
 await load(process.argv[2] as StoreSpec['kind'])
 flushCompileCache()
-await tell('ready')
+await reportEvent('ready')
 let work: StoreWork | undefined
 let lock: DatabaseSync | undefined
 for await (const order of messages<ProcessOrder>()) {
@@ -133,11 +133,11 @@ for await (const order of messages<ProcessOrder>()) {
   else if (order.do === 'lock') {
     lock = new DatabaseSync(order.path, { timeout: 10_000 })
     lock.exec('BEGIN IMMEDIATE; UPDATE streams SET touched = touched + 1')
-    await say({ kind: 'locked' })
+    await reportMessage({ kind: 'locked' })
   } else if (order.do === 'unlock') lock?.close()
-  else if (order.do === 'sync') await say({ kind: 'synced', n: order.n })
+  else if (order.do === 'sync') await reportMessage({ kind: 'synced', n: order.n })
   else if (order.do === 'close') {
     await work?.close()
-    await say({ kind: 'closed' })
+    await reportMessage({ kind: 'closed' })
   } else work?.do(order)
 }

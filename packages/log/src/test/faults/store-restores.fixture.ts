@@ -19,7 +19,7 @@ async function restoreCopy(scene: FaultScene, run: Run, isAnnounced: boolean): P
   if (isAnnounced) {
     await store.restored()
     const after = await store.read(run.streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
-    if (after?.incarnation === page?.incarnation) throw new Error('law 2: what was restored has its old incarnation')
+    if (after?.incarnation === page?.incarnation) throw new Error('law 2: the restored log has its old incarnation')
   }
   return head
 }
@@ -45,14 +45,14 @@ export const restored = (isAnnounced: boolean) => async (scene: FaultScene, rand
   const gate = await scene.gate()
   const sleeper = await scene.actor()
   const readers = [await scene.read(run), await scene.read(run, await scene.actor()), await scene.read(run, sleeper)]
-  const hire = async (takeover: boolean) => {
+  const startProcess = async (takeover: boolean) => {
     const writer = await scene.actor({ spec: scene.via(gate) })
     await writer.order({ do: 'write', run, takeover })
     const { claims } = scene.record(run)
     await scene.until(`${writer.tag} has the log`, () => claims.some(({ by }) => by === writer.tag))
     return writer
   }
-  let writer = await hire(false)
+  let writer = await startProcess(false)
   await scene.acked(run, random.between(1, 15))
   const copy = await service.copy()
   await writer.sync()
@@ -61,7 +61,7 @@ export const restored = (isAnnounced: boolean) => async (scene: FaultScene, rand
   if (random.chance(0.4)) {
     // It may not notice before the restore. The copy has its epoch but not its entries.
     scene.allow(writer, 'fenced', 'regressed')
-    writer = await hire(true)
+    writer = await startProcess(true)
     await scene.acked(run, random.between(2, 10))
   }
   await cutOff(gate, writer)
@@ -78,7 +78,7 @@ export const restored = (isAnnounced: boolean) => async (scene: FaultScene, rand
   gate.refuse(false)
   const { losses, acks } = scene.record(run)
   await scene.until('the writer knows', () => losses.some(({ by }) => by === writer.tag))
-  if (losses.some(({ by, code }) => by === writer.tag && code === 'fenced')) await hire(true)
+  if (losses.some(({ by, code }) => by === writer.tag && code === 'fenced')) await startProcess(true)
   // When it wakes up, entries of another writer are at its sequences.
   if (isAsleep) {
     await scene.until('the log is as long again', () => (acks.at(-1)?.last ?? 0) > past)
@@ -122,7 +122,7 @@ export const restoredFile = (isAnnounced: boolean) => async (scene: FaultScene, 
   const { epoch = '' } = scene.record(run).claims.at(-1) ?? {}
   for (const actor of others) await actor.close()
   await scene.closeHere()
-  place(path)
+  putBack(path)
   const head = await restoreCopy(scene, run, isAnnounced)
   scene.note(`put back from ${past} to ${head}, ${isVacuumed ? 'vacuumed' : 'copied'}`)
   await refused(scene, run, epoch, lastAcked)
@@ -169,7 +169,7 @@ async function copyFrozen(path: string, actors: readonly StoreProcess[]): Promis
   for (const actor of actors) actor.thaw()
 }
 
-function place(path: string): void {
+function putBack(path: string): void {
   for (const end of ENDS) {
     rmSync(path + end, { force: true })
     // The shared memory of the processes is not part of the copy.

@@ -32,7 +32,7 @@ class Ledger {
   readonly ran: string[] = []
   readonly rules: string[] = []
   /** Number of model calls of each agent. */
-  readonly asked = new Map<string, number>()
+  readonly questionCounts = new Map<string, number>()
 }
 
 const input = z.object({ key: z.string() })
@@ -59,11 +59,11 @@ function toolsOf({ ran, rules }: Ledger) {
 }
 
 /** The agent of a program, identified by its path. */
-function agentOf(program: Program, place: string, ledger: Ledger): Agent {
+function agentOf(program: Program, path: string, ledger: Ledger): Agent {
   const subAgents: SubAgent[] = []
-  const made = program.map((calls, step) =>
+  const callsByStep = program.map((calls, step) =>
     calls.map((one, index) => {
-      const key = `${place}.${step}.${index}`
+      const key = `${path}.${step}.${index}`
       // Like providers that repeat their ids.
       const id = `call_${index}`
       if (!('program' in one)) return { name: one.kind, input: { key }, id }
@@ -74,11 +74,11 @@ function agentOf(program: Program, place: string, ledger: Ledger): Agent {
     }),
   )
   const model = scriptedModel(({ options, turnAnswers }) => {
-    ledger.asked.set(place, (ledger.asked.get(place) ?? 0) + 1)
+    ledger.questionCounts.set(path, (ledger.questionCounts.get(path) ?? 0) + 1)
     expectPaired(options)
-    return turnAnswers < made.length ? { calls: made[turnAnswers] ?? [] } : { text: `done ${place}` }
+    return turnAnswers < callsByStep.length ? { calls: callsByStep[turnAnswers] ?? [] } : { text: `done ${path}` }
   })
-  return agent({ name: `agent-${place.replaceAll('.', '-')}`, model, tools: toolsOf(ledger), subAgents })
+  return agent({ name: `agent-${path.replaceAll('.', '-')}`, model, tools: toolsOf(ledger), subAgents })
 }
 
 /** Expects every call in the prompt to have an outcome, and every outcome a call. */
@@ -92,17 +92,17 @@ function expectPaired({ prompt }: LanguageModelV4CallOptions): void {
 }
 
 /** The expected executions, rule evaluations and model calls if these keys are approved. */
-function expected(program: Program, place: string, isApproved: (key: string) => boolean) {
-  const all = { ran: [] as string[], rules: [] as string[], asked: new Map([[place, program.length + 1]]) }
+function expected(program: Program, path: string, isApproved: (key: string) => boolean) {
+  const all = { ran: [] as string[], rules: [] as string[], questionCounts: new Map([[path, program.length + 1]]) }
   for (const [step, calls] of program.entries()) {
     for (const [index, one] of calls.entries()) {
-      const key = `${place}.${step}.${index}`
+      const key = `${path}.${step}.${index}`
       if ('program' in one) {
         if (one.kind === 'askedChild' && !isApproved(key)) continue
         const below = expected(one.program, key, isApproved)
         all.ran.push(...below.ran)
         all.rules.push(...below.rules)
-        for (const [who, times] of below.asked) all.asked.set(who, times)
+        for (const [question, times] of below.questionCounts) all.questionCounts.set(question, times)
       }
       if (one.kind === 'allowed' || one.kind === 'forbidden') all.rules.push(key)
       if (one.kind === 'free' || one.kind === 'allowed' || (one.kind === 'asked' && isApproved(key))) all.ran.push(key)
@@ -139,15 +139,15 @@ test('law 5: requests each answer once, continues when answered, and runs nothin
         if (thenWaits) result = await run.result()
       }
       expect(result).toMatchObject({ status: 'completed', text: 'done 0' })
-      const { ran, rules, asked } = expected(program, '0', key => approved.has(key))
+      const { ran, rules, questionCounts } = expected(program, '0', key => approved.has(key))
       expect(ledger.ran.sort()).toEqual(ran.sort())
       expect(ledger.rules.sort()).toEqual(rules.sort())
-      expect(Object.fromEntries(ledger.asked)).toEqual(Object.fromEntries(asked))
+      expect(Object.fromEntries(ledger.questionCounts)).toEqual(Object.fromEntries(questionCounts))
       const log = await validLog(runtime)
       const closed = closedIn(log)
       expect(new Set(closed).size).toBe(closed.length)
-      expect(closed).toHaveLength([...asked.values()].reduce((sum, times) => sum + times, 0))
-      expect(chunksOf(log, 'subagent-start')).toHaveLength(asked.size - 1)
+      expect(closed).toHaveLength([...questionCounts.values()].reduce((sum, times) => sum + times, 0))
+      expect(chunksOf(log, 'subagent-start')).toHaveLength(questionCounts.size - 1)
       expect(chunksOf(log, 'subagent-end').every(({ status }) => status === 'completed')).toBe(true)
       expect(chunksOf(log, 'run-resumed')).toHaveLength(chunksOf(log, 'run-paused').length)
       await runtime.close()

@@ -16,7 +16,7 @@ test('fails a run after its maximum number of steps and keeps its content', asyn
   expect(result).toMatchObject({
     status: 'failed',
     error: { code: 'budget_steps', category: 'budget', retryable: false },
-    reason: 'the run has taken 3 steps, and may take 3',
+    reason: 'the run has taken 3 steps, the limit is 3: raise budget.steps',
   })
   expect(callsOf(result.message).map(({ output }) => output)).toEqual(['more', 'more', 'more'])
 })
@@ -46,7 +46,7 @@ test('limits the tokens of a run, including discarded attempts', async () => {
   expect(result).toMatchObject({
     status: 'failed',
     error: { code: 'budget_tokens' },
-    reason: 'the run has used 160 tokens, and may use 100',
+    reason: 'the run has used 160 tokens, the limit is 100: raise budget.tokens',
     usage: { inputTokens: 120, outputTokens: 40 },
   })
   expect(modelCalls).toHaveLength(4)
@@ -85,20 +85,20 @@ test('aborts the model call when the time of a run is over, and keeps the shown 
 })
 
 test.each(['a model', 'a tool', 'instructions', 'tools', 'trimHistory', 'stopWhen'])(
-  'a run whose time is over while %s will not end is not kept by that',
-  async what => {
+  'a run that exceeds its time limit ends although %s does not end',
+  async limit => {
     const stage = new VirtualCluster()
     const never = new Promise<never>(() => {})
-    const stuck = tool({ name: 'again', inputSchema: z.object({}), execute: () => (what === 'a tool' ? never : 1) })
-    const model = scriptedModel(() => (what === 'a model' ? never : { calls: [{ name: 'again', input: {} }] }))
+    const stuck = tool({ name: 'again', inputSchema: z.object({}), execute: () => (limit === 'a tool' ? never : 1) })
+    const model = scriptedModel(() => (limit === 'a model' ? never : { calls: [{ name: 'again', input: {} }] }))
     const { runtime } = stage.process(() => [
       agent({
         name: 'stuck',
         model,
-        tools: () => (what === 'tools' ? never : [stuck]),
-        ...(what === 'instructions' && { instructions: () => never }),
-        ...(what === 'trimHistory' && { trimHistory: () => never }),
-        ...(what === 'stopWhen' && { stopWhen: () => never }),
+        tools: () => (limit === 'tools' ? never : [stuck]),
+        ...(limit === 'instructions' && { instructions: () => never }),
+        ...(limit === 'trimHistory' && { trimHistory: () => never }),
+        ...(limit === 'stopWhen' && { stopWhen: () => never }),
         maxSteps: 1,
         budget: { time: 5000 },
       }),
@@ -107,7 +107,7 @@ test.each(['a model', 'a tool', 'instructions', 'tools', 'trimHistory', 'stopWhe
     expect(await stage.ended('s', 'r')).toBe('failed')
     const view = await stage.view('s')
     expect(view.runs[0]).toMatchObject({ error: { code: 'budget_time' } })
-    if (what === 'a tool') {
+    if (limit === 'a tool') {
       expect(callsOf(view.messages.at(-1))).toMatchObject([{ state: 'output-error', code: 'interrupted' }])
     }
     await runtime.close()

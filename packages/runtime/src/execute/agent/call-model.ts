@@ -3,15 +3,15 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import type { Lane } from '@millrace/log'
 import type { Chunk, Json, Usage, View } from '@millrace/protocol'
+import { excerpt } from '@millrace/protocol/internal'
 import { sleep } from '../../async/sleep.ts'
 import { yieldToEventLoop } from '../../async/yield-to-event-loop.ts'
 import { compute } from '../../define/agent.ts'
 import type { Callable } from '../../define/tool.ts'
 import { classifyProviderError } from '../../error/classify-provider-error.ts'
 import type { MillraceError } from '../../error/error.ts'
-import { excerpt } from '../../error/excerpt.ts'
 import { logErrorCode } from '../../error/log-error.ts'
-import { backoffMs } from '../../model/backoff.ts'
+import { retryDelayMs } from '../../model/backoff.ts'
 import { jsonFormatOf, learnFromWarnings, schemaInstructions } from '../../model/json-format.ts'
 import { asV4, type Model, modelName } from '../../model/model.ts'
 import { ModelAnswer, streamCutError } from '../../model/model-answer.ts'
@@ -49,7 +49,7 @@ export async function callModel(
     // Between attempts nothing is in flight, so the run can be handed over.
     if (attempt > 1 && handover.aborted) return undefined
     // Ids of the discarded attempt are free again.
-    if (attempt > 1) await session.refresh()
+    if (attempt > 1) await session.current()
     const output = work.output(step)
     const write = (chunk: Chunk) => lane.write(chunk, work.isHidden?.(chunk) ? { internal: true } : undefined)
     const format = formatOf(work, definedModel)
@@ -123,7 +123,7 @@ export async function callModel(
       if (!failure.retryable || attempt > agent.maxRetries) throw failure
       if (failure.code === 'output_invalid') corrections.splice(0, corrections.length, ...correctionOf(answer, failure))
       else {
-        const pause = sleep(timers, backoffMs(backoff, attempt, failure), AbortSignal.any([signal, handover]))
+        const pause = sleep(timers, retryDelayMs(backoff, attempt, failure), AbortSignal.any([signal, handover]))
         await pause.catch(() => signal.throwIfAborted())
       }
     }
@@ -216,14 +216,15 @@ function optionsOf(
 
 /** How to request the output from the model, if there is one: by response format, or else by the prompt. */
 function formatOf({ agent, responseFormat: wanted }: AgentExecution, definedModel: Model) {
-  if (!agent.output) return wanted && { responseFormat: wanted, instructions: undefined, note: () => {} }
-  const format = jsonFormatOf(definedModel, { schema: agent.output.jsonSchema, name: agent.name })
+  const { name, jsonSchema } = agent
+  if (!jsonSchema) return wanted && { responseFormat: wanted, instructions: undefined, note: () => {} }
+  const format = jsonFormatOf(definedModel, { schema: jsonSchema, name })
   const responseFormat = wanted ?? format.responseFormat
   const hasSchema = responseFormat?.type === 'json' && responseFormat.schema !== undefined
   return {
     responseFormat,
     // A custom format may not contain the schema.
-    instructions: hasSchema ? format.instructions : schemaInstructions(agent.output.jsonSchema),
+    instructions: hasSchema ? format.instructions : schemaInstructions(jsonSchema),
     note: ({ warnings, isWhole }: ModelAnswer) =>
       void learnFromWarnings(definedModel, warnings, responseFormat ? { responseFormat } : {}, isWhole),
   }
@@ -252,6 +253,6 @@ async function discardAttempt(lane: Lane, answer: ModelAnswer, attempt: number, 
 function correctionOf({ text }: ModelAnswer, failure: MillraceError): LanguageModelV4Prompt {
   // Roles alternate, and some providers reject an empty message.
   const answerText = text.trim() === '' ? '(nothing)' : text
-  const asked = `${excerpt(outputProblem(failure))}. Answer again, with the whole JSON document and nothing else.`
-  return [{ role: 'assistant', content: [{ type: 'text', text: answerText }] }, syntheticMessage(asked)]
+  const correction = `${excerpt(outputProblem(failure))}. Answer again, with the whole JSON document and nothing else.`
+  return [{ role: 'assistant', content: [{ type: 'text', text: answerText }] }, syntheticMessage(correction)]
 }

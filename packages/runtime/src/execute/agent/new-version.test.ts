@@ -31,46 +31,46 @@ const endsOf = async (runtime: Parameters<typeof validLog>[0]) =>
 test.each([
   ['is not there any more', []],
   ['is another by now', [scripted('other', [{ text: 'other' }]).agent]],
-] as const)('a child whose parent’s tool %s is ended, with all that it waits for', async (_, others) => {
+] as const)('ends a child with its pendings if its parent’s tool %s', async (_, others) => {
   const { ran, tool: pay } = counted('pay', true)
   const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
   const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
   const answers = [{ calls: [subAgentCall('helper', 'c1'), call('locate', 'c2')] }, { text: 'Done.' }]
   const named = (agent: Agent) => subAgent(agent, { name: 'helper' })
-  const own = (children: readonly Agent[]) =>
+  const agentWith = (children: readonly Agent[]) =>
     scripted('parent', answers, { subAgents: children.map(named), tools: [locate] }).agent
   const memory = new Memory()
-  const { runtime, run } = await startRun(own([child.agent]), { store: memoryStore(undefined, memory) })
+  const { runtime, run } = await startRun(agentWith([child.agent]), { store: memoryStore(undefined, memory) })
   await run.result()
   await runtime.close()
-  const heir = testRuntime({ agents: [own(others)], store: memoryStore(undefined, memory) })
-  await sendResult(heir, 'c2')
-  expect(await heir.run('s', 'r').result()).toMatchObject({ status: 'completed', pendings: [] })
-  expect(await endsOf(heir)).toMatchObject({ child: 'interrupted' })
-  expect(await callsIn(heir)).toMatchObject({
+  const nextRuntime = testRuntime({ agents: [agentWith(others)], store: memoryStore(undefined, memory) })
+  await sendResult(nextRuntime, 'c2')
+  expect(await nextRuntime.run('s', 'r').result()).toMatchObject({ status: 'completed', pendings: [] })
+  expect(await endsOf(nextRuntime)).toMatchObject({ child: 'interrupted' })
+  expect(await callsIn(nextRuntime)).toMatchObject({
     c1: others.length > 0 ? { output: 'other' } : { state: 'output-error' },
   })
-  expect(await codeOf(approve(heir, 'k1'))).toBe('answer_already_settled')
+  expect(await codeOf(approve(nextRuntime, 'k1'))).toBe('answer_already_settled')
   expect(ran).toEqual([])
 })
 
 test.each([true, false])('a child whose call needs approval in the new version waits for it: %s', async isApproved => {
   const { ran, tool: pay } = counted('pay', true)
   const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
-  const own = (approval: boolean) =>
+  const agentWith = (approval: boolean) =>
     scripted('parent', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], {
       subAgents: [subAgent(child.agent, { approval })],
     }).agent
   const memory = new Memory()
-  const { runtime, run } = await startRun(own(false), { store: memoryStore(undefined, memory) })
+  const { runtime, run } = await startRun(agentWith(false), { store: memoryStore(undefined, memory) })
   await run.result()
   await runtime.close()
-  const heir = testRuntime({ agents: [own(true)], store: memoryStore(undefined, memory) })
-  await approve(heir, 'k1')
-  expect((await heir.run('s', 'r').result()).pendings.map(({ id }) => id)).toEqual(['r::c1'])
+  const nextRuntime = testRuntime({ agents: [agentWith(true)], store: memoryStore(undefined, memory) })
+  await approve(nextRuntime, 'k1')
+  expect((await nextRuntime.run('s', 'r').result()).pendings.map(({ id }) => id)).toEqual(['r::c1'])
   expect(ran).toEqual([])
-  await approve(heir, 'c1', isApproved)
-  expect(await heir.run('s', 'r').result()).toMatchObject({ status: 'completed' })
-  expect(await endsOf(heir)).toEqual({ child: isApproved ? 'completed' : 'interrupted' })
+  await approve(nextRuntime, 'c1', isApproved)
+  expect(await nextRuntime.run('s', 'r').result()).toMatchObject({ status: 'completed' })
+  expect(await endsOf(nextRuntime)).toEqual({ child: isApproved ? 'completed' : 'interrupted' })
   expect(ran).toEqual(isApproved ? [1] : [])
 })

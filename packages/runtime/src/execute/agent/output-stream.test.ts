@@ -45,16 +45,16 @@ test('streams the output as structured data at dotted paths, and commits it with
   expect(view.output).toEqual(soup)
   const updates = chunksOf(log, 'structured-data')
   expect(updates.every(({ streamId, dataType }) => streamId === 'output:r' && dataType === 'cook')).toBe(true)
-  const said = (path: string) => updates.filter(update => 'path' in update && update.path === path)
+  const updatesAt = (path: string) => updates.filter(update => 'path' in update && update.path === path)
   expect(
-    said('title')
+    updatesAt('title')
       .map(update => update.kind === 'text-delta' && update.delta)
       .join(''),
   ).toBe(soup.title)
-  expect(said('level')).toMatchObject([{ kind: 'set', value: 'easy' }])
-  expect(said('steps').flatMap(update => (update.kind === 'append' ? update.items : []))).toEqual(['cut', 'boil'])
-  expect(said('cook.name').map(({ kind }) => kind)).toEqual(['text-delta'])
-  expect(said('cook.age')).toMatchObject([{ kind: 'set', value: 7 }])
+  expect(updatesAt('level')).toMatchObject([{ kind: 'set', value: 'easy' }])
+  expect(updatesAt('steps').flatMap(update => (update.kind === 'append' ? update.items : []))).toEqual(['cut', 'boil'])
+  expect(updatesAt('cook.name').map(({ kind }) => kind)).toEqual(['text-delta'])
+  expect(updatesAt('cook.age')).toMatchObject([{ kind: 'set', value: 7 }])
   expect(updates.at(-1)).toMatchObject({ kind: 'final', data: soup })
   expect(shownBy(log, 'r')[0]).toEqual({ title: 'A' })
   expect(modelCalls[0]?.responseFormat).toMatchObject({ type: 'json', name: 'cook', schema: { type: 'object' } })
@@ -87,8 +87,8 @@ test.each([
   ['words before it', `Sure! Here is your recipe:\n\n${text}`],
   ['words after it', `${text}\n\nI hope it is good.`],
   ['words and a fence', `Here you are:\n\`\`\`\n${text}\n\`\`\`\nEnjoy {it}!`],
-])('an output with %s around it is the output', async (_, said) => {
-  const { result } = await play(agent({ name: 'a', model: scriptedModel([{ text: said }]), outputSchema: recipe }))
+])('an output with %s around it is the output', async (_, answer) => {
+  const { result } = await play(agent({ name: 'a', model: scriptedModel([{ text: answer }]), outputSchema: recipe }))
   expect(result).toMatchObject({ status: 'completed', output: soup })
 })
 
@@ -181,7 +181,7 @@ test.each<[string, z.ZodType, (text: string) => Json]>([
   ['a text', z.object({ a: z.string() }), a => ({ a })],
   ['a value that arrives whole', z.object({ map: z.record(z.string(), z.string()) }), a => ({ map: { a } })],
   ['an item of a list', z.object({ list: z.array(z.string()) }), a => ({ list: [a] })],
-])('law 6: an output that no entry holds, because of %s, is asked for again', async (_, output, value) => {
+])('law 6: asks again for an output that exceeds an entry because of %s', async (_, output, value) => {
   const { model, modelCalls } = recordingModel([
     { text: JSON.stringify(value('x'.repeat(6000))) },
     { text: JSON.stringify(value('short')) },
@@ -244,8 +244,8 @@ test('withdraws JSON next to calls and shows it as text', async () => {
     { type: 'structured-data-invalidated', streamId: 'output:r', reason: 'tool-calls' },
   ])
   const shown = shownBy(log, 'r')
-  const gone = shown.indexOf(undefined)
-  expect(shown.slice(gone + 1).every(data => !JSON.stringify(data).includes('early'))).toBe(true)
+  const discardIndex = shown.indexOf(undefined)
+  expect(shown.slice(discardIndex + 1).every(data => !JSON.stringify(data).includes('early'))).toBe(true)
 })
 
 test('shows text after a call as text', async () => {

@@ -35,10 +35,10 @@ export interface PlayedRun<Output = unknown> {
 /** A logger that records its messages. */
 export function recordingLogger(): { logger: Logger; logged: LoggedMessage[] } {
   const logged: LoggedMessage[] = []
-  const take = (level: LoggedMessage['level']) => (message: string, fields: Readonly<Record<string, unknown>>) => {
+  const record = (level: LoggedMessage['level']) => (message: string, fields: Readonly<Record<string, unknown>>) => {
     logged.push({ level, message, cause: fields['cause'] })
   }
-  return { logged, logger: { warn: take('warn'), error: take('error') } }
+  return { logged, logger: { warn: record('warn'), error: record('error') } }
 }
 
 /** Runs an agent to its end. Fails if its log violates the protocol. */

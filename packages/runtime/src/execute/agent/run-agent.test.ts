@@ -156,7 +156,7 @@ test('retries an interrupted call with the same key', async () => {
 test.each<[string, unknown, string]>([
   ['two tools of one name', [named('x'), named('x')], 'agent broken: tools: duplicate name x'],
   ['no tools at all', undefined, 'agent broken: tools: expected an array, found undefined'],
-])('an agent that computes %s fails, and says why', async (_, tools, message) => {
+])('an agent that computes %s fails with the reason', async (_, tools, message) => {
   const { model } = recordingModel([{ text: 'Done.' }])
   const { result } = await play(agent({ name: 'broken', model, tools: () => tools as [] }))
   expect(result).toMatchObject({ status: 'failed', error: { code: 'validation_failed', message } })
@@ -277,7 +277,7 @@ test('sends only the messages of trimHistory to the model, and logs all', async 
     await (await runtime.start({ agent: brief, session: 's', input: word })).result()
   }
   const texts = modelCalls.map(({ prompt }) => prompt.map(({ content }) => content))
-  const text = (said: string) => [expect.objectContaining({ type: 'text', text: said })]
+  const text = (content: string) => [expect.objectContaining({ type: 'text', text: content })]
   expect(texts[2]).toEqual(['Be brief.', text('two'), text('You said two.'), text('three')])
   expect((await runtime.view('s')).view.messages).toHaveLength(6)
 })

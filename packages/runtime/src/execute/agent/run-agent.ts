@@ -6,7 +6,7 @@ import { callablesOf } from '../../define/agent.ts'
 import type { Callable } from '../../define/tool.ts'
 import { BudgetError } from '../../error/error.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
-import { type AgentPosition, finishingCalls, positionOf } from '../agent-position.ts'
+import { type AgentPosition, finishingCalls } from '../agent-position.ts'
 import type { ExecutionResult } from '../executor.ts'
 import {
   type AgentExecution,
@@ -18,6 +18,7 @@ import {
 import { modelCallCommit } from '../tool/approval-requests.ts'
 import { appendUnlessStopped } from '../tool/call-commit.ts'
 import { callModel } from './call-model.ts'
+import { currentPosition } from './current-position.ts'
 import { runCalls } from './run-calls.ts'
 
 type Tools = ReadonlyMap<string, Callable>
@@ -29,17 +30,16 @@ type Tools = ReadonlyMap<string, Callable>
  * @throws if it fails.
  */
 export async function runAgent(work: AgentExecution): Promise<ExecutionResult> {
-  const { agent, session } = work
-  let own: { readonly step: number; readonly tools: Tools } | undefined
+  const { agent } = work
+  let lastStep: { readonly step: number; readonly tools: Tools } | undefined
   // The calls of a step use the tools of that step, not those of the next.
   const toolsAt = async (step: number): Promise<Tools> => {
-    if (own?.step !== step) own = { step, tools: await callablesOf(agent, contextOf(work, step)) }
-    return own.tools
+    if (lastStep?.step !== step) lastStep = { step, tools: await callablesOf(agent, contextOf(work, step)) }
+    return lastStep.tools
   }
   for (;;) {
     work.signal.throwIfAborted()
-    await session.refresh()
-    const position = positionOf(work.message())
+    const position = await currentPosition(work)
     const { open, steps } = position
     if (steps > 0) work.checkpointId = checkpointId(work.lane(steps).origin, steps, open.length === 0)
     if (open.length > 0) {
@@ -58,7 +58,7 @@ export async function runAgent(work: AgentExecution): Promise<ExecutionResult> {
     const modelCall = await callModel(work, step, await toolsAt(step))
     if (modelCall === undefined) return { outcome: 'handed-over' }
     const extraItems = work.onModelCall?.(modelCall)
-    const { facts, calls, requestedCalls: made, finishReason, lane, output, text, line } = modelCall
+    const { facts, calls, requestedCalls, finishReason, lane, output, text, line } = modelCall
     if (calls === 0) {
       work.checkpointId = checkpointId(lane.origin, step, true)
       const lastFacts = [...facts, checkpointOf(lane, true)].map(chunk => ({ chunk, lane }))
@@ -66,7 +66,7 @@ export async function runAgent(work: AgentExecution): Promise<ExecutionResult> {
       return { outcome: 'done', facts: lastFacts, finishReason, steps: step, text, ...optional }
     }
     // Calls run only after they were committed.
-    const build = await modelCallCommit(work, lane, facts, made, extraItems)
+    const build = await modelCallCommit(work, lane, facts, requestedCalls, extraItems)
     work.signal.throwIfAborted()
     if (typeof build === 'function') await appendUnlessStopped(work, build)
     else await lane.commit(build)
@@ -93,8 +93,8 @@ async function endOf(
   const { steps, calls } = position
   const [finishing] = finishingCalls(calls, tools)
   if (finishing === undefined && !(await isStopped(work, position))) return undefined
-  const own = work.message()
-  const message = own && (await work.session.withLargeValues(own))
+  const agentMessage = work.message()
+  const message = agentMessage && (await work.session.withLargeValues(agentMessage))
   const last = message?.parts.slice(message.parts.findLastIndex(({ type }) => type === 'step-start') + 1) ?? []
   const output = last.find(
     (part): part is ToolPart => 'toolCallId' in part && part.toolCallId === finishing?.toolCallId,
@@ -113,17 +113,23 @@ async function isStopped(work: AgentExecution, { steps, calls }: AgentPosition):
 }
 
 /** @throws {BudgetError} if the next step would exceed the budget of the agent or of one of its callers. */
-async function checkBudgets(work: AgentExecution, taken: number): Promise<void> {
+async function checkBudgets(work: AgentExecution, stepsTaken: number): Promise<void> {
   const { steps } = work.agent.budget
-  if (taken >= steps) {
-    throw new BudgetError('budget_steps', `${nameOf(work)} has taken ${taken} steps, and may take ${steps}`)
+  if (stepsTaken >= steps) {
+    throw new BudgetError(
+      'budget_steps',
+      `${nameOf(work)} has taken ${stepsTaken} steps, the limit is ${steps}: raise budget.steps`,
+    )
   }
-  for (let own: ProgramExecution | undefined = work; own; own = own.parent) {
-    const { tokens } = own.program.budget
-    const { inputTokens = 0, outputTokens = 0 } = await usageOf(own)
+  for (let execution: ProgramExecution | undefined = work; execution; execution = execution.parent) {
+    const { tokens } = execution.program.budget
+    const { inputTokens = 0, outputTokens = 0 } = await usageOf(execution)
     const used = inputTokens + outputTokens
     if (used >= tokens) {
-      throw new BudgetError('budget_tokens', `${nameOf(own)} has used ${used} tokens, and may use ${tokens}`)
+      throw new BudgetError(
+        'budget_tokens',
+        `${nameOf(execution)} has used ${used} tokens, the limit is ${tokens}: raise budget.tokens`,
+      )
     }
   }
 }

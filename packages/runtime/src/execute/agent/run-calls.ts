@@ -3,12 +3,12 @@
 import type { ToolPart } from '@millrace/protocol'
 import { MAX_TIMER_MS } from '../../async/max-timer-ms.ts'
 import type { Callable } from '../../define/tool.ts'
-import { positionOf } from '../agent-position.ts'
 import type { Halt } from '../executor.ts'
 import type { AgentExecution } from '../program-execution.ts'
 import type { ToolCallSettings } from '../tool/call-commit.ts'
 import { callNeedOf } from '../tool/call-need.ts'
 import { denyCall, executeCall, expireCall } from '../tool/execute-call.ts'
+import { currentPosition } from './current-position.ts'
 
 /**
  * Executes the open calls of a step until all have an outcome. Returns why some have none, if nothing more can be done
@@ -43,12 +43,11 @@ export async function runCalls(
   for (;;) {
     work.signal.throwIfAborted()
     const known = [...ended]
-    await session.refresh()
+    const { open } = await currentPosition(work)
     for (const toolCallId of known) {
       ended.delete(toolCallId)
       active.delete(toolCallId)
     }
-    const { open } = positionOf(work.message())
     if (open.length === 0 && active.size === 0) return undefined
     const on: string[] = []
     let earliest = Number.POSITIVE_INFINITY

@@ -37,25 +37,27 @@ export async function runAgentNode(
 }
 
 /** The output of the agent, streamed to readers like that of an agent's own run. */
-function outputOf({ hookId, execution }: HookCall, { name, output }: Agent): Pick<ReasonSettings, 'output'> {
-  if (output === undefined) return {}
+function outputOf(
+  { hookId, execution }: HookCall,
+  { name, outputSchema, jsonSchema }: Agent,
+): Pick<ReasonSettings, 'output'> {
+  if (outputSchema === undefined || jsonSchema === undefined) return {}
   const { work, at } = execution
   const streamId = hookStreamId(work.runId, hookId)
   return {
     output: {
-      schema: output.schema,
+      schema: outputSchema,
       identity: { streamId, dataType: name, node: at.node },
-      fields: Object.fromEntries(outputFields(output.jsonSchema)),
+      fields: Object.fromEntries(outputFields(jsonSchema)),
     },
   }
 }
 
 /** Sets the agent's initial state if the session has no state. */
 async function setInitialState({ execution, lane }: HookCall, { name, initialState }: Agent): Promise<void> {
-  const { session, withCommitLock: turn, signal } = execution.work
+  const { session, commitLock, signal } = execution.work
   if (initialState === undefined) return
-  await turn(async () => {
-    await session.refresh()
+  await commitLock.run(async () => {
     signal.throwIfAborted()
     execution.signal.throwIfAborted()
     if (session.state !== undefined) return

@@ -47,12 +47,12 @@ export function mayHaveField(root: unknown, path: string): boolean {
     if (isItem && (Array.isArray(items) || find(items, rest, turns))) return true
     if (!types.includes('object')) return false
     const named = isObject(properties) ? properties : {}
-    const own = key === '*' ? Object.values(named) : Object.hasOwn(named, key) ? [named[key]] : []
-    if (own.some(one => find(one, rest, turns))) return true
+    const children = key === '*' ? Object.values(named) : Object.hasOwn(named, key) ? [named[key]] : []
+    if (children.some(one => find(one, rest, turns))) return true
     if (schema['patternProperties'] !== undefined) return true
     // With named properties, unmentioned ones are not expected.
     if (additionalProperties === undefined) return !isObject(properties)
-    return (own.length === 0 || key === '*') && find(additionalProperties, rest, turns)
+    return (children.length === 0 || key === '*') && find(additionalProperties, rest, turns)
   }
 
   function targetOf(ref: unknown): unknown {

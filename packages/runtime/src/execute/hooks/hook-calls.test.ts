@@ -47,7 +47,7 @@ describe.each(HOOKS)('%s', (name, hook) => {
       execute: async () => void seen.push(await thrownBy(hook)),
     })
     const model = scriptedModel([{ calls: [call('look', 'c1')] }, { text: 'Done.' }])
-    const own = single({
+    const testWorkflow = single({
       run: async () => {
         await useStep('outer', async () => void seen.push(await thrownBy(hook)))
         await useReason({ model, input: 'Go.', tools: [look] })
@@ -61,7 +61,7 @@ describe.each(HOOKS)('%s', (name, hook) => {
         },
       },
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     await play.result()
     expect(seen).toHaveLength(3)
     for (const message of seen) expect(message).toMatch(new RegExp(`^${name}: expected to be called while a node runs`))
@@ -70,7 +70,7 @@ describe.each(HOOKS)('%s', (name, hook) => {
   test('is rejected after its node has ended, and changes nothing', async () => {
     const ended = gate()
     const left = Promise.withResolvers<string>()
-    const own = sequence({
+    const testWorkflow = sequence({
       node: () => {
         const late = async () => {
           await ended.opened
@@ -88,7 +88,7 @@ describe.each(HOOKS)('%s', (name, hook) => {
         return { data: await left.promise }
       },
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     const { status, output } = await play.result()
     expect([status, output]).toEqual(['completed', expect.stringMatching(/no answer came|ha[ds] ended/)])
     expect((await play.view()).structured).toEqual([])
@@ -98,10 +98,10 @@ describe.each(HOOKS)('%s', (name, hook) => {
 
 describe('parallel hooks', () => {
   test('are rejected without ids', async () => {
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       await Promise.all([useInterrupt(textInterrupt('One?')), useInterrupt(textInterrupt('Two?'))])
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     const { status, error } = await play.result()
     expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
     expect(error?.message).toContain('give both an id')
@@ -111,23 +111,23 @@ describe('parallel hooks', () => {
     [{ id: 'a' }, {}],
     [{}, { id: 'b' }],
   ])('also where only one of them has an id: %o and %o', async (first, second) => {
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       await Promise.all([useInterrupt(textInterrupt('One?', first)), useInterrupt(textInterrupt('Two?', second))])
     })
-    expect(await (await Play.of(own)).result()).toMatchObject({
+    expect(await (await Play.of(testWorkflow)).result()).toMatchObject({
       status: 'failed',
       error: { code: 'validation_failed' },
     })
   })
 
   test('need no ids in sequence, and different hooks have separate counters', async () => {
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       const one = await useInterrupt(textInterrupt('One?'))
       const step = await useStep('x', () => 'step')
       const two = await useInterrupt(textInterrupt('Two?', { id: 'x' }))
       return { data: [one, step, two] }
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     await play.result()
     await play.answer('1.node.1/@.1', '1')
     await play.result()
@@ -143,8 +143,8 @@ describe('parallel hooks', () => {
     const question = single(() => {
       void useInterrupt(textInterrupt('One?'))
     })
-    for (const own of [step, question]) {
-      const play = await Play.of(own)
+    for (const testWorkflow of [step, question]) {
+      const play = await Play.of(testWorkflow)
       const { status, error } = await play.result()
       expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
       expect(error?.message).toContain('await every hook')
@@ -154,16 +154,16 @@ describe('parallel hooks', () => {
   })
 
   test('are separate in nodes of parallel runs', async () => {
-    const own = single(async ({ runId }) => {
+    const testWorkflow = single(async ({ runId }) => {
       const [before, set] = useWorkflowState('k', 'none')
       set(runId)
       await useStep('turn', () => new Promise(resolve => setImmediate(resolve)))
       return { data: [before, useWorkflowState<string>('k')[0] ?? '', runId] }
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     const names = ['a', 'b', 'c', 'd']
     const runs = await Promise.all(
-      names.map(name => play.runtime.start({ workflow: own, input: 'x', session: name, runId: name })),
+      names.map(name => play.runtime.start({ workflow: testWorkflow, input: 'x', session: name, runId: name })),
     )
     const outputs = await Promise.all(runs.map(async run => (await run.result()).output))
     expect(outputs).toEqual(names.map(name => ['none', name, name]))

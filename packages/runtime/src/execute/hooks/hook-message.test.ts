@@ -1,4 +1,4 @@
-// The messages that a model gets of its own answers, independent of what readers see.
+// The model's own answers in its prompt, independent of what readers see.
 
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { expect, test } from 'vitest'
@@ -21,7 +21,7 @@ const parts: LanguageModelV4StreamPart[] = [
   file,
   { type: 'tool-call', toolCallId: 'c', toolName: 'look', input: '{}', ...openai('fc_1') },
 ]
-const beside = [
+const otherParts = [
   { type: 'reasoning', text: 'I think.', providerOptions: { openai: { itemId: 'rs_1' } } },
   file,
   { type: 'text', text: '[file image/png]' },
@@ -40,12 +40,12 @@ test.each([
   ['an object', { outputSchema }],
   ['an object, thoughts hidden', { outputSchema, reasoning: { includeThoughts: false } }],
   ['an object, nothing shown', { outputSchema, emit: false }],
-])('of %s: thoughts, files and words beside calls', async (_, options) => {
+])('of %s: thoughts, files and text next to calls', async (_, options) => {
   const { model, modelCalls } = recordingModel(({ turnAnswers }) => (turnAnswers === 0 ? { parts } : { text: FITTING }))
   const { log } = await runNode(() => useReason({ model, input: 'x', tools: [look], ...options }))
   const messages = modelCalls[1]?.prompt.filter(({ role }) => role !== 'system') ?? []
   expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
-  expect(byType(messages[1]?.content)).toMatchObject(byType(beside))
+  expect(byType(messages[1]?.content)).toMatchObject(byType(otherParts))
   expect(textIn(log)).toBe('outputSchema' in options ? '' : `Let me look.${FITTING}`)
 })
 
@@ -53,7 +53,7 @@ test.each([
   ['text', {}, JSON.stringify({ draftText: 'Perhaps.' })],
   ['an object', { outputSchema }, JSON.stringify({ output: { a: 'd' } })],
   ['an object, thoughts hidden', { outputSchema, reasoning: { includeThoughts: false } }, '{"output":{"a":"d"}}'],
-])('of both passes of %s; the thoughts of the draft go with its words', async (_, options, draft) => {
+])('of both passes of %s; the thoughts of the draft are removed with its text', async (_, options, draft) => {
   const interruptRequest = { kind: 'text', question: 'Why?' }
   const first = JSON.stringify({ ...JSON.parse(draft), interruptRequest })
   const drafted: LanguageModelV4StreamPart[] = [
@@ -86,7 +86,7 @@ test.each([
   const [called, looked, wrote, person, calledAgain] = (modelCalls[3]?.prompt ?? [])
     .filter(({ role }) => role !== 'system')
     .slice(1)
-  expect(byType(called?.content)).toMatchObject(byType(beside))
+  expect(byType(called?.content)).toMatchObject(byType(otherParts))
   expect(looked?.role).toBe('tool')
   expect(wrote?.content).toMatchObject([
     { type: 'file', mediaType: 'image/gif' },
@@ -94,6 +94,6 @@ test.each([
     { text: first },
   ])
   expect(person?.role).toBe('user')
-  expect(byType(calledAgain?.content)).toMatchObject(byType(beside))
+  expect(byType(calledAgain?.content)).toMatchObject(byType(otherParts))
   expect(textIn(log)).toBe('')
 })

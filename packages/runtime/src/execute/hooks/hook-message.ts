@@ -46,10 +46,9 @@ export async function hookPassSteps(
   call: Pick<HookCall, 'execution'>,
   settings: Omit<HookMessageOptions, 'isAllShown'>,
 ): Promise<readonly (readonly Part[])[]> {
-  const { session } = call.execution.work
-  await session.refresh()
-  const publicParts = hookMessage(call, { ...settings, isAllShown: false })()
-  return publicParts ? stepsOf((await session.withLargeValues(publicParts)).parts) : []
+  const session = await call.execution.work.session.current()
+  const publicMessage = hookMessage(call, { ...settings, isAllShown: false })()
+  return publicMessage ? stepsOf((await session.withLargeValues(publicMessage)).parts) : []
 }
 
 /** Parts that may be internal in a public message: reasoning, and text if the answer is structured. */

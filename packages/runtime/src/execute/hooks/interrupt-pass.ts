@@ -10,6 +10,7 @@ import type { ReasonOutcome } from './reason.ts'
 import { messagesOf } from './reason-input.ts'
 import { questionOf } from './use-interrupt.ts'
 
+/** The option `interrupt` of `useReason`. */
 export interface ReasonInterrupt<R extends Schema | undefined = undefined> {
   /** Whether the model must ask, or may continue without. @default 'required' */
   readonly mode?: 'required' | 'optional'
@@ -17,7 +18,9 @@ export interface ReasonInterrupt<R extends Schema | undefined = undefined> {
   readonly requestSchema: Schema
   /** Schema of the person's response. */
   readonly responseSchema?: R
+  /** Id of the response schema, passed to clients. */
   readonly schemaId?: string
+  /** Version of the response schema, passed to clients. */
   readonly schemaVersion?: string
 }
 
@@ -43,13 +46,16 @@ export function firstPassSchema(
   const decision = { type: 'string', enum: ['continue', 'interrupt'] }
   const draft = output ? embedSchema(output.jsonSchema, 'output') : { schema: { type: 'string' }, definitions: {} }
   const draftName = output ? 'output' : 'draftText'
-  const asked = embedSchema(jsonSchemaOf(requestSchema, 'useReason: interrupt.requestSchema'), 'interruptRequest')
-  const definitions = { ...draft.definitions, ...asked.definitions }
+  const requestFormat = embedSchema(
+    jsonSchemaOf(requestSchema, 'useReason: interrupt.requestSchema'),
+    'interruptRequest',
+  )
+  const definitions = { ...draft.definitions, ...requestFormat.definitions }
   const properties = {
     ...(isOptional && { decision }),
     [draftName]: draft.schema,
     // Providers with strict schemas require every field.
-    interruptRequest: isOptional ? { anyOf: [asked.schema, { type: 'null' }] } : asked.schema,
+    interruptRequest: isOptional ? { anyOf: [requestFormat.schema, { type: 'null' }] } : requestFormat.schema,
   }
   return {
     jsonSchema: {
@@ -87,8 +93,8 @@ async function check(
   if (!isAsked && interruptRequest !== undefined && interruptRequest !== null) {
     return { problem: 'interruptRequest: expected none, as decision is continue' }
   }
-  const asked = isAsked ? await requestOf(interruptRequest, interrupt, fits) : { value: undefined }
-  if ('problem' in asked) return { problem: `interruptRequest: ${asked.problem}` }
+  const request = isAsked ? await requestOf(interruptRequest, interrupt, fits) : { value: undefined }
+  if ('problem' in request) return { problem: `interruptRequest: ${request.problem}` }
   const drafted = output ? await validate(output, draft) : textOf(draftText)
   // An invalid draft matters only if it is the answer.
   if ('problem' in drafted && !isAsked) return { problem: drafted.problem }
@@ -97,7 +103,7 @@ async function check(
     value: {
       ...(isOptional && { decision: decision as string }),
       ...known,
-      ...(isAsked && { interruptRequest: asked.value as Json }),
+      ...(isAsked && { interruptRequest: request.value as Json }),
     },
   }
 }
@@ -140,31 +146,31 @@ export function secondPassMessages(
   partsOfSteps: readonly (readonly Part[])[],
   response: Json,
 ): readonly Message[] {
-  const asked = JSON.stringify(document['interruptRequest'] ?? null)
+  const requestJson = JSON.stringify(document['interruptRequest'] ?? null)
   const answered = typeof response === 'string' ? response : JSON.stringify(response)
   const [draft, instruction] = messagesOf([
     { role: 'assistant', content: text },
     {
       role: 'user',
-      content: `The person was asked: ${asked}\nThe person answered: ${answered}\nNow give the final answer, which takes this into account.`,
+      content: `The person was asked: ${requestJson}\nThe person answered: ${answered}\nNow give the final answer, which takes this into account.`,
     },
   ]) as readonly [Message, Message]
   const before = steps.flatMap(({ toolCallIds }): readonly Part[] => {
-    const own = calls.filter(({ toolCallId }) => toolCallIds.includes(toolCallId))
-    if (own.length === 0) return []
+    const passCalls = calls.filter(({ toolCallId }) => toolCallIds.includes(toolCallId))
+    if (passCalls.length === 0) return []
     // Some providers require the reasoning before a call.
     return (
       partsOfSteps.find(step => step.some(part => 'toolCallId' in part && toolCallIds.includes(part.toolCallId))) ?? [
         STEP,
-        ...own,
+        ...passCalls,
       ]
     )
   })
   // Some providers also reject reasoning without the text after it. That text is the internal document.
-  const made = partsOfSteps.at(-1)?.some(part => 'toolCallId' in part)
+  const lastStepParts = partsOfSteps.at(-1)?.some(part => 'toolCallId' in part)
     ? []
     : (partsOfSteps.at(-1)?.filter(({ type }) => type === 'file') ?? [])
-  return [{ ...draft, parts: [...before, STEP, ...made, ...draft.parts] }, instruction]
+  return [{ ...draft, parts: [...before, STEP, ...lastStepParts, ...draft.parts] }, instruction]
 }
 
 /** The start of a step. */

@@ -25,8 +25,8 @@ const asks = (options: object, isThenWaiting = false): Workflow =>
 /** Runs code that asks, then other code of the same version, before or after the response. */
 async function changed(before: object, after: object, isAnswered: boolean, response: unknown = 'yes') {
   const store = memoryStore()
-  const own = asks(before, isAnswered)
-  const play = await Play.of(own, { open: () => store })
+  const testWorkflow = asks(before, isAnswered)
+  const play = await Play.of(testWorkflow, { open: () => store })
   await play.result()
   if (isAnswered) await play.answer(Q, response as never)
   await play.result()
@@ -80,8 +80,8 @@ test('does not continue with the response to another question, even if the error
 
 test('drops a different request of an earlier attempt and asks its own', async () => {
   let tries = 0
-  const own = single({
-    retry: { attempts: 2, backoff: { first: 1 } },
+  const testWorkflow = single({
+    retry: { attempts: 2, backoff: { firstMs: 1 } },
     run: async () => {
       const nth = ++tries
       const asking = useInterrupt(textInterrupt(nth === 1 ? 'Before?' : 'After?', { id: 'q' }))
@@ -93,8 +93,8 @@ test('drops a different request of an earlier attempt and asks its own', async (
       return { data: (await Promise.all([asking, failing]))[0] }
     },
   })
-  const play = await Play.of(own)
-  expect(await play.asked()).toEqual([`${Q}.2`])
+  const play = await Play.of(testWorkflow)
+  expect(await play.questionIds()).toEqual([`${Q}.2`])
   await play.answer(`${Q}.2`, 'yes')
   expect(await play.result()).toMatchObject({ status: 'completed', output: 'yes' })
   const { interrupts } = await play.view()
@@ -109,9 +109,9 @@ describe('null responses', () => {
 
   test('are accepted if the form allows null, live and on replay', async () => {
     const play = await Play.of(asks({ ...nullable, timeout: 60_000 }, true))
-    expect(await play.asked()).toEqual([Q])
+    expect(await play.questionIds()).toEqual([Q])
     await play.answer(Q, null)
-    expect(await play.asked()).toEqual(['1.node.1/useInterrupt:then.1'])
+    expect(await play.questionIds()).toEqual(['1.node.1/useInterrupt:then.1'])
     await play.restart()
     await play.answer('1.node.1/useInterrupt:then.1', 'so')
     expect(await play.result()).toMatchObject({ status: 'completed', output: null })
@@ -122,7 +122,7 @@ describe('null responses', () => {
     const play = await Play.of(asks({ request: { kind: 'form' }, responseSchema: z.object({ a: z.string() }) }))
     await play.result()
     expect(await play.answerError(Q, null)).toBe('answer_invalid')
-    expect(await play.asked()).toEqual([Q])
+    expect(await play.questionIds()).toEqual([Q])
   })
 })
 
@@ -135,27 +135,27 @@ describe('limits', () => {
     const asking = async (id: string) => {
       await useInterrupt(textInterrupt('Well?', { id })).catch((error: Error) => void caught.push(error.message))
     }
-    const own = single(async () => void (await Promise.all(all(MAX_PENDINGS + 1).map(asking))))
-    const play = await Play.of(own)
-    expect(await play.asked()).toHaveLength(MAX_PENDINGS)
+    const testWorkflow = single(async () => void (await Promise.all(all(MAX_PENDINGS + 1).map(asking))))
+    const play = await Play.of(testWorkflow)
+    expect(await play.questionIds()).toHaveLength(MAX_PENDINGS)
     expect(caught).toEqual(['useInterrupt: a run may wait for 256 answers at most: ask fewer at a time'])
   })
 
   test('fails the node with its own code', async () => {
     const asking = all(MAX_PENDINGS + 1)
-    const own = single(
+    const testWorkflow = single(
       async () => void (await Promise.all(asking.map(id => useInterrupt(textInterrupt('Well?', { id }))))),
     )
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'interrupt_too_many' }, pendings: [] })
   })
 
   test('reports a request that is too large', async () => {
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       const long = await useInterrupt(textInterrupt('x'.repeat(2_000_000))).catch(error => error)
       return { data: [codeIn(long), (long as Error).message] }
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     expect((await play.result()).output).toEqual([
       'hook_result_too_large',
       'useInterrupt: the question exceeds the size limit of the log: ask less, or show a link',

@@ -18,17 +18,23 @@ const asks = (more: object = {}) =>
 
 describe.each(STORES)('answers, %s', (_, opening) => {
   test('requires the session and its owner', async () => {
-    const own = asks()
-    const play = await Play.of(own, { open: await opening(), start: { principal: 'ada' } })
+    const testWorkflow = asks()
+    const play = await Play.of(testWorkflow, { open: await opening(), start: { principal: 'ada' } })
     await play.result()
     const { runtime } = play
-    const mine = await runtime.start({ workflow: own, input: 'x', session: 'mine', runId: 'm', principal: 'eve' })
-    await mine.result()
+    const annsRun = await runtime.start({
+      workflow: testWorkflow,
+      input: 'x',
+      session: 'mine',
+      runId: 'm',
+      principal: 'eve',
+    })
+    await annsRun.result()
     const answer = { kind: 'interrupt', id: `r::${Q}`, response: 'forged' } as const
     expect(await codeOf(runtime.answer('mine', answer, { principal: 'eve' }))).toBe('answer_unknown')
     expect(await codeOf(runtime.answer('s', answer, { principal: 'eve' }))).toBe('answer_forbidden')
     expect(await codeOf(runtime.answer('nowhere', answer))).toBe('session_unknown')
-    expect(await play.asked()).toEqual([Q])
+    expect(await play.questionIds()).toEqual([Q])
     await runtime.answer('s', answer, { principal: 'ada' })
     expect(await play.result()).toMatchObject({ status: 'completed', output: 'forged' })
   })
@@ -36,13 +42,13 @@ describe.each(STORES)('answers, %s', (_, opening) => {
   test('accepts one of two concurrent responses and rejects the other', async () => {
     const open = await opening()
     let done = 0
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       const answer = await useInterrupt(textInterrupt('Well?', { id: 'q' }))
       return { data: await useStep('pay', () => `${++done} ${answer}`) }
     })
-    const play = await Play.of(own, { open })
+    const play = await Play.of(testWorkflow, { open })
     await play.result()
-    const other = await Play.of(own, { open, start: { session: 'other' } })
+    const other = await Play.of(testWorkflow, { open, start: { session: 'other' } })
     const codes = await Promise.all([
       codeOf(play.answer(Q, 'mine')),
       codeOf(play.answer(Q, 'yours', other.runtime)),
@@ -77,16 +83,16 @@ describe.each(STORES)('answers, %s', (_, opening) => {
     const id = `r::${Q}`
     expect(await codeOf(play.runtime.answer('s', { kind: 'approval', id, approved: true }))).toBe('answer_wrong_kind')
     expect(await codeOf(play.runtime.answer('s', { kind: 'tool-result', id, output: 'x' }))).toBe('answer_wrong_kind')
-    expect(await play.asked()).toEqual([Q])
+    expect(await play.questionIds()).toEqual([Q])
   })
 
   test.each(['interrupt', 'abort'] as const)('stops a waiting run: %s', async mode => {
     let ran = 0
-    const own = sequence({
+    const testWorkflow = sequence({
       node: async () => ({ data: await useInterrupt(textInterrupt('Well?', { id: 'q' })) }),
       after: () => void ran++,
     })
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     await play.result()
     expect(await play.run.stop({ mode })).toBe(true)
     expect(await play.result()).toMatchObject({ status: mode === 'abort' ? 'aborted' : 'interrupted', pendings: [] })
@@ -99,19 +105,19 @@ describe.each(STORES)('answers, %s', (_, opening) => {
   test('stops a run with a running node: shown content stays, and nothing follows', async () => {
     const working = gate()
     const events: string[] = []
-    const own = sequence({
+    const testWorkflow = sequence({
       node: async ({ abortSignal }) => {
         await useStructuredData({ streamId: 'progress', kind: 'set', path: 'done', value: 1 })
         const stopped = new Promise<void>(resolve => abortSignal.addEventListener('abort', () => resolve()))
-        await useStep('long', async ({ abortSignal: own }) => {
+        await useStep('long', async ({ abortSignal: stepSignal }) => {
           working.open()
           await stopped
-          events.push(String(own.aborted))
+          events.push(String(stepSignal.aborted))
         })
       },
       after: () => void events.push('after'),
     })
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     await working.opened
     await play.run.stop({ mode: 'abort' })
     expect(await play.result()).toMatchObject({ status: 'aborted' })
@@ -124,11 +130,11 @@ describe.each(STORES)('answers, %s', (_, opening) => {
 
 describe('timeouts', () => {
   /** A cluster with a started workflow, in virtual time. */
-  async function play(own: Workflow) {
+  async function play(testWorkflow: Workflow) {
     const stage = new VirtualCluster()
-    const begin = () => stage.process(() => [], { workflows: [own], engine: { pollMs: 50 } })
+    const begin = () => stage.process(() => [], { workflows: [testWorkflow], engine: { pollMs: 50 } })
     const process = begin()
-    await process.runtime.start({ workflow: own, input: 'Go.', session: 's', runId: 'r' })
+    await process.runtime.start({ workflow: testWorkflow, input: 'Go.', session: 's', runId: 'r' })
     const log = async () => {
       const entries = await stage.entries('s')
       expect(reportsOf(entries)).toEqual([])
@@ -142,8 +148,8 @@ describe('timeouts', () => {
 
   test('accepts a response in time and publishes the deadline', async () => {
     const { stage, process, answer, output, log } = await play(asks({ timeout: 5000 }))
-    const asked = await stage.seen('s', ({ chunk }) => chunk.type === 'interrupt')
-    expect(asked.chunk).toMatchObject({ deadline: asked.timestamp + 5000 })
+    const interruptEntry = await stage.seen('s', ({ chunk }) => chunk.type === 'interrupt')
+    expect(interruptEntry.chunk).toMatchObject({ deadline: interruptEntry.timestamp + 5000 })
     await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
     await stage.clock.advance(4000)
     expect(await answer(process.runtime, Q, 'yes')).toBe('none')
@@ -153,14 +159,14 @@ describe('timeouts', () => {
   })
 
   test('throws after the deadline, rejects late responses and settles the interrupt', async () => {
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       try {
         return { data: await useInterrupt(textInterrupt('Well?', { id: 'q', timeout: 5000 })) }
       } catch (error) {
         return { data: MillraceError.isInstance(error) ? error.code : 'other' }
       }
     })
-    const { stage, process, answer, output } = await play(own)
+    const { stage, process, answer, output } = await play(testWorkflow)
     await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
     await stage.clock.advance(5001)
     expect(['answer_late', 'answer_already_settled']).toContain(await answer(process.runtime, Q, 'yes'))
@@ -172,7 +178,7 @@ describe('timeouts', () => {
   test('keeps a timeout in the next process', async () => {
     const cut = gate()
     const held: string[] = []
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       const answer = await useInterrupt(textInterrupt('Well?', { id: 'q', timeout: 5000 })).catch(
         error => `failed ${error.code}`,
       )
@@ -184,7 +190,7 @@ describe('timeouts', () => {
       }
       return { data: answer }
     })
-    const { stage, begin, process, output } = await play(own)
+    const { stage, begin, process, output } = await play(testWorkflow)
     await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
     await stage.clock.until(cut.opened)
     process.kill()
@@ -196,10 +202,10 @@ describe('timeouts', () => {
   })
 
   test('expires while no process runs: a response is late, and the next driver throws', async () => {
-    const own = single(async () => ({
+    const testWorkflow = single(async () => ({
       data: await useInterrupt(textInterrupt('Well?', { id: 'q', timeout: 5000 })).catch(error => error.code),
     }))
-    const { stage, begin, process, answer, output } = await play(own)
+    const { stage, begin, process, answer, output } = await play(testWorkflow)
     await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
     process.kill()
     await stage.clock.advance(5001)
@@ -211,12 +217,12 @@ describe('timeouts', () => {
   })
 
   test('expires one of several interrupts while the others wait', async () => {
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       const short = useInterrupt(textInterrupt('Short?', { id: 'short', timeout: 1000 })).catch(error => error.code)
       const long = useInterrupt(textInterrupt('Long?', { id: 'long' }))
       return { data: await Promise.all([short, long]) }
     })
-    const { stage, process, answer, output } = await play(own)
+    const { stage, process, answer, output } = await play(testWorkflow)
     const short = '1.node.1/useInterrupt:short.1'
     await stage.seen('s', ({ chunk }) => chunk.type === 'interrupt-response' && chunk.interruptId === `r::${short}`)
     expect(await answer(process.runtime, '1.node.1/useInterrupt:long.1', 'yes')).toBe('none')
@@ -225,11 +231,11 @@ describe('timeouts', () => {
   })
 
   test('asks again when a node is retried after a timeout', async () => {
-    const own = single({
+    const testWorkflow = single({
       run: async () => ({ data: await useInterrupt(textInterrupt('Well?', { id: 'q', timeout: 5000 })) }),
       retry: { attempts: 2 },
     })
-    const { stage, process, answer, output, log } = await play(own)
+    const { stage, process, answer, output, log } = await play(testWorkflow)
     const again = await stage.seen('s', ({ chunk }) => chunk.type === 'interrupt' && chunk.interruptId !== `r::${Q}`)
     expect(again.chunk).toMatchObject({ interruptId: `r::${Q}.2` })
     expect(await answer(process.runtime, `${Q}.2`, 'yes')).toBe('none')
@@ -251,7 +257,7 @@ describe('timeouts', () => {
 })
 
 test('settles the interrupts of a failed node', async () => {
-  const own = wired(
+  const testWorkflow = wired(
     {
       node: {
         run: async () => {
@@ -269,8 +275,8 @@ test('settles the interrupts of a failed node', async () => {
       ['instead', 'end'],
     ],
   )
-  const play = await Play.of(own)
-  expect(await play.asked()).toEqual(['1.instead.1/useInterrupt:i.1'])
+  const play = await Play.of(testWorkflow)
+  expect(await play.questionIds()).toEqual(['1.instead.1/useInterrupt:i.1'])
   expect(await play.answerError(Q, 'x')).toBe('answer_already_settled')
   await play.answer('1.instead.1/useInterrupt:i.1', 'fine')
   expect(await play.result()).toMatchObject({ status: 'completed', output: 'fine' })

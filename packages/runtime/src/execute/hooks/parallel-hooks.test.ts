@@ -12,7 +12,7 @@ import { useStructuredData } from './use-structured-data.ts'
 async function twoFlows(flow: (name: string) => Promise<unknown>) {
   const slow = gate()
   let life = 0
-  const own = single(async () => {
+  const testWorkflow = single(async () => {
     const isFirst = life++ === 0
     const run = async (name: string) => {
       await useStep(name, () => (name === 'a' && isFirst ? slow.opened.then(() => 1) : 1))
@@ -23,7 +23,7 @@ async function twoFlows(flow: (name: string) => Promise<unknown>) {
     }
     return { data: await Promise.all([run('a'), run('b')]) }
   })
-  const play = await Play.of(own)
+  const play = await Play.of(testWorkflow)
   await play.result()
   await play.restart()
   await play.answer('1.node.1/useInterrupt:qa.1', 'yes')
@@ -54,30 +54,30 @@ test('replays the values that each branch of code had read', async () => {
 })
 
 test('rejects parallel hooks that are identified by order alone', async () => {
-  const own = single(async () => {
+  const testWorkflow = single(async () => {
     const flow = async (name: string) => {
       await useStep(name, () => 1)
       return useNodeState(name)[0]
     }
     return { data: await Promise.all([flow('a'), flow('b')]) }
   })
-  const { error } = await (await Play.of(own)).result()
+  const { error } = await (await Play.of(testWorkflow)).result()
   expect(error).toMatchObject({ code: 'validation_failed' })
   expect(error?.message).toContain('call it before them')
 })
 
 test('rejects the same id for two hooks at a time', async () => {
-  const own = single(async () => {
+  const testWorkflow = single(async () => {
     await Promise.all([useStep('same', () => 1), useStep('same', () => 2)])
   })
-  const { error } = await (await Play.of(own)).result()
+  const { error } = await (await Play.of(testWorkflow)).result()
   expect(error).toMatchObject({ code: 'validation_failed' })
-  expect(error?.message).toContain('another by the id same is under way')
+  expect(error?.message).toContain('another hook with the id same is running')
 })
 
 test('accepts computation between parallel hooks', async () => {
   const done = gate()
-  const own = single(async () => {
+  const testWorkflow = single(async () => {
     const flow = async (name: string, computing: Promise<void> | undefined) => {
       await useStep(`${name}1`, () => 1)
       await computing
@@ -88,7 +88,7 @@ test('accepts computation between parallel hooks', async () => {
     await useInterrupt(textInterrupt('Well?'))
     return { data }
   })
-  const play = await Play.of(own)
+  const play = await Play.of(testWorkflow)
   await play.result()
   await play.restart()
   await play.answer('1.node.1/@.1', 'yes')
@@ -96,18 +96,18 @@ test('accepts computation between parallel hooks', async () => {
 })
 
 test('rejects state updates inside a step', async () => {
-  const own = single(async () => {
+  const testWorkflow = single(async () => {
     const [, set] = useWorkflowState<string[]>('cart', [])
     await useStep('add', () => set(['tea']))
   })
-  const { error } = await (await Play.of(own)).result()
+  const { error } = await (await Play.of(testWorkflow)).result()
   expect(error).toMatchObject({ code: 'validation_failed' })
-  expect(error?.message).toContain("set it where the node's own code runs")
+  expect(error?.message).toContain("set it in the node's own code")
 })
 
 test('a retry sets the result of its own attempt and adds nothing twice', async () => {
   let tries = 0
-  const own = single({
+  const testWorkflow = single({
     run: async () => {
       const [, set] = useWorkflowState('status', 'none')
       const [, add] = useWorkflowState('count', 0)
@@ -121,19 +121,19 @@ test('a retry sets the result of its own attempt and adds nothing twice', async 
       await useStep('then', () => 1)
       return { data: [useWorkflowState('status', 'none')[0], useWorkflowState('count', 0)[0]] }
     },
-    retry: { attempts: 2, backoff: { first: 1 } },
+    retry: { attempts: 2, backoff: { firstMs: 1 } },
   })
-  const play = await Play.of(own)
+  const play = await Play.of(testWorkflow)
   expect(await play.result()).toMatchObject({ status: 'completed', output: ['ok', 1] })
   expect((await play.view()).structured).toMatchObject([{ data: { status: 'ok', rows: ['row'] } }])
 })
 
 test('gives every commit of a node its own id', async () => {
-  const own = single(async () => {
+  const testWorkflow = single(async () => {
     for (const name of ['a', 'b', 'a']) await useStep(name, () => 1)
     await useInterrupt(textInterrupt('Well?'))
   })
-  const play = await Play.of(own)
+  const play = await Play.of(testWorkflow)
   await play.result()
   const ids = (await play.log()).flatMap(({ chunk }) =>
     chunk.type === 'checkpoint-created' ? [chunk.checkpointId] : [],
@@ -143,12 +143,12 @@ test('gives every commit of a node its own id', async () => {
 })
 
 test('logs the failure of a hook that is not awaited, without crashing', async () => {
-  const own = single(async () => {
+  const testWorkflow = single(async () => {
     useStep('lost', () => Promise.reject(new Error('nobody hears this')))
     await useStep('heard', () => 1)
     await useInterrupt(textInterrupt('Well?', { id: 'q' }))
   })
-  const play = await Play.of(own)
+  const play = await Play.of(testWorkflow)
   expect((await play.result()).status).toBe('paused')
   expect(play.logged.map(({ message }) => message)).toContain('a hook failed')
 })

@@ -179,8 +179,8 @@ describe('untrusted shapes', () => {
 })
 
 const ownOf = (fields: object) => {
-  const own = Object.entries(fields).map(([name, value]) => [name, { value, enumerable: true }])
-  return Object.fromEntries(own) as PropertyDescriptorMap
+  const descriptors = Object.entries(fields).map(([name, value]) => [name, { value, enumerable: true }])
+  return Object.fromEntries(descriptors) as PropertyDescriptorMap
 }
 
 test('converts any input to a valid prompt or rejects it with a path', () => {

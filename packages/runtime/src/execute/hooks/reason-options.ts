@@ -14,16 +14,21 @@ import type { ReasonInterrupt } from './interrupt-pass.ts'
 import type { ReasonStep } from './reason.ts'
 import type { ReasonInput } from './reason-input.ts'
 
+/** The option `structured` of `useReason`. */
 export interface StructuredOptions<F = Fields> {
   /** Whether declared fields are shown while they stream. @default true */
   readonly stream?: boolean
+  /** The application's name for this kind of object. @default 'generic' */
   readonly dataType?: string
+  /** Id of the schema of the object, passed to clients. */
   readonly schemaId?: string
+  /** Version of the schema of the object, passed to clients. */
   readonly schemaVersion?: string
   /** The fields to stream before the object is complete, by dotted path, with the kind of update. */
   readonly fields?: F
 }
 
+/** The option `toolExecution` of `useReason`. */
 export interface ToolExecution {
   /** Maximum number of model calls. @default 8 */
   readonly maxSteps?: number
@@ -33,64 +38,88 @@ export interface ToolExecution {
   readonly parallelCalls?: number
 }
 
+/** Options of `useReason`. */
 export interface ReasonOptions<
   O extends Schema | undefined = undefined,
   R extends Schema | undefined = undefined,
   Tools extends readonly AnyTool[] = readonly AnyTool[],
 > extends Pick<ModelSettings, 'temperature' | 'maxOutputTokens' | 'stopSequences' | 'providerOptions'> {
+  /** The model to call. */
   readonly model: Model
+  /** The prompt: text, messages or parts. The model gets nothing else of the conversation. */
   readonly input: ReasonInput
+  /** System prompt. @default none */
   readonly system?: string
   /**
    * Aborts the model and its tools while they run, but not while they wait for an answer. Discards the current draft,
    * and the hook throws `hook_aborted`.
    */
   readonly abortSignal?: AbortSignal
+  /** Reasoning effort and budget, translated for each provider. @default the provider's settings */
   readonly reasoning?: Reasoning
+  /** Format of the answer, as in the AI SDK. `outputSchema` sets it. @default text */
   readonly responseFormat?: LanguageModelV4CallOptions['responseFormat']
   /** Whether readers see the answer. @default true */
   readonly emit?: boolean
   /** Whether to call the model in streaming mode. @default true */
   readonly stream?: boolean
+  /**
+   * Identifies the hook in its node, in at most 64 characters. Required for parallel hooks.
+   * @default the position in the node
+   */
   readonly id?: string
   /** Schema of the answer. With it the answer is an object, and no text is shown. */
   readonly outputSchema?: O
   /** JSON Schema of the output, for schemas that cannot be converted. */
   readonly jsonSchema?: JsonSchema
+  /** Shows the answer to readers as a structured object. Needs `outputSchema`. */
   readonly structured?: StructuredOptions<O extends Schema ? FieldsOf<OutputOf<O>> : Fields>
+  /** Lets the model ask a person. */
   readonly interrupt?: ReasonInterrupt<R>
+  /** Tools that the model may call. @default [] */
   readonly tools?: Tools
-  /** Agents and workflows that the model may call like tools, either directly or wrapped by `subAgent()`. */
+  /** Agents and workflows that the model may call like tools, either directly or wrapped by `subAgent()`. @default [] */
   readonly subAgents?: readonly (Program | SubAgent)[]
+  /** Limits and approvals of the tool calls. */
   readonly toolExecution?: ToolExecution
   /** Maximum number of retries of a failed or invalid answer. @default 3 */
   readonly maxRetries?: number
 }
 
+/** A tool call of `useReason` and its outcome: `output`, or `error`. */
 export interface ToolCallResult {
   readonly toolCallId: string
   readonly toolName: string
   readonly input?: Json
   readonly output?: Json
   readonly error?: string
+  /** Whether a person denied the call. */
   readonly isDenied?: true
 }
 
+/** Result of `useReason`. */
 export interface ReasonResult<Output = unknown, Response = unknown> {
   /** The text of the last answer. */
   readonly text: string
+  /** The object, with `outputSchema`. */
   readonly output: Output
   /** Ids of the provider for its responses, for debugging. */
   readonly raw: JsonObject
   /** Usage of all passes, including discarded attempts. */
   readonly usage: Usage
+  /** Why the last model call ended. */
   readonly finishReason: FinishReason
+  /** Metadata of the provider, merged over all calls. */
   readonly providerMetadata: JsonObject
+  /** Options that the model does not support. */
   readonly warnings: readonly SharedV4Warning[]
   /** The person's response, with `interrupt`. */
   readonly interruptResponse: Response
+  /** All tool calls. */
   readonly toolCalls: readonly Pick<ToolCallResult, 'toolCallId' | 'toolName' | 'input'>[]
+  /** All tool calls with their outcomes. */
   readonly toolResults: readonly ToolCallResult[]
+  /** Each model call separately. */
   readonly steps: readonly ReasonStep[]
 }
 

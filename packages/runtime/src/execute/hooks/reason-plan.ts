@@ -44,8 +44,8 @@ export function planOf(options: AnyReasonOptions): ReasonPlan {
   check(options)
   const { model, input, system, abortSignal, reasoning, responseFormat, emit = true, stream = true } = options
   const { id, structured, interrupt, toolExecution, maxRetries = DEFAULT_MAX_RETRIES } = options
-  const asked = asV4(model, 'useReason: model')
-  const reasoningSettings = reasoningOf(asked, reasoning ?? {}, options.providerOptions)
+  const plannedModel = asV4(model, 'useReason: model')
+  const reasoningSettings = reasoningOf(plannedModel, reasoning ?? {}, options.providerOptions)
   const output = outputOf(options)
   checkFields(options, output)
   return {
@@ -67,7 +67,8 @@ export function planOf(options: AnyReasonOptions): ReasonPlan {
       settings: { ...settingsOf(options), ...reasoningSettings.settings },
       instructions: system,
       ...callablesOf(options, emit),
-      output,
+      outputSchema: output?.schema,
+      jsonSchema: output?.jsonSchema,
       stateSchema: undefined,
       initialState: undefined,
       stopWhen: undefined,
@@ -235,15 +236,19 @@ function callablesOf(options: AnyReasonOptions, emit: boolean): Pick<Agent, 'too
         `useReason: toolExecution.approval: the provider executes tool ${name} without approval: list the other tools by name`,
       )
     }
-    const own = asks === undefined || executor === 'provider' ? callable : ({ ...callable, approval: asks } as Callable)
+    const plannedCallable =
+      asks === undefined || executor === 'provider' ? callable : ({ ...callable, approval: asks } as Callable)
     // Sub-agents may need answers, too.
-    const isAsked = executor === 'client' || executor === 'agent' || (own.executor === 'server' && own.approval)
+    const isAsked =
+      executor === 'client' ||
+      executor === 'agent' ||
+      (plannedCallable.executor === 'server' && plannedCallable.approval)
     if (isAsked && !emit) {
       throw new ValidationError(
         `useReason: emit: false would hide the requests of tool ${name}, which needs an answer: remove emit`,
       )
     }
-    return own
+    return plannedCallable
   })
   const other = typeof approval === 'object' ? Object.keys(approval).find(name => !names.has(name)) : undefined
   // A misspelled name would run without approval.

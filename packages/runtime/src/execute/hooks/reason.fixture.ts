@@ -30,7 +30,7 @@ export interface NodeRun<T> {
 /** A workflow with one node, and the results of its code. */
 export function nodeOf<T>(code: (context: NodeContext<string>) => Promise<T>, version = '1') {
   const returns: T[] = []
-  const own: Workflow = workflow({
+  const testWorkflow: Workflow = workflow({
     id: 'asking',
     version,
     nodes: {
@@ -45,7 +45,7 @@ export function nodeOf<T>(code: (context: NodeContext<string>) => Promise<T>, ve
       ['node', 'end'],
     ],
   }) as unknown as Workflow
-  return { own, returns }
+  return { testWorkflow, returns }
 }
 
 /** Runs a node until it waits or ends. Fails if the log violates the protocol. */
@@ -53,11 +53,11 @@ export async function runNode<T>(
   code: (context: NodeContext<string>) => Promise<T>,
   options: Partial<RuntimeOptions> = {},
 ): Promise<NodeRun<T>> {
-  const { own, returns } = nodeOf(code)
+  const { testWorkflow, returns } = nodeOf(code)
   const { logger, logged } = recordingLogger()
   const store = options.store ?? memoryStore()
-  const runtime = testRuntime({ workflows: [own], logger, ...options, store })
-  const run = await runtime.start({ session: SESSION, runId: RUN, input: 'Go.', workflow: own })
+  const runtime = testRuntime({ workflows: [testWorkflow], logger, ...options, store })
+  const run = await runtime.start({ session: SESSION, runId: RUN, input: 'Go.', workflow: testWorkflow })
   return settled({ runtime, store, logged, returns }, await run.result())
 }
 
@@ -83,21 +83,25 @@ async function settled<T>(
 
 /** Answers the pending interrupt and waits until the run waits or ends. */
 export async function answerInterrupt<T>(
-  asked: NodeRun<T>,
+  pausedRun: NodeRun<T>,
   response: Json,
-  other = asked.runtime,
+  other = pausedRun.runtime,
 ): Promise<NodeRun<T>> {
-  const [pending] = asked.view.pendings
+  const [pending] = pausedRun.view.pendings
   await other.answer(SESSION, { kind: 'interrupt', id: pending?.id ?? '', response })
-  const { store, logged, returns } = asked
+  const { store, logged, returns } = pausedRun
   return settled({ runtime: other, store, logged, returns }, await other.run(SESSION, RUN).result())
 }
 
 /** Approves or denies a call and waits until the run waits or ends. */
-export async function decideApproval<T>(asked: NodeRun<T>, toolCallId: string, approved = true): Promise<NodeRun<T>> {
-  const { runtime } = asked
+export async function decideApproval<T>(
+  pausedRun: NodeRun<T>,
+  toolCallId: string,
+  approved = true,
+): Promise<NodeRun<T>> {
+  const { runtime } = pausedRun
   await runtime.answer(SESSION, { kind: 'approval', id: `${RUN}::${toolCallId}`, approved })
-  const { store, logged, returns } = asked
+  const { store, logged, returns } = pausedRun
   return settled({ runtime, store, logged, returns }, await runtime.run(SESSION, RUN).result())
 }
 

@@ -77,8 +77,8 @@ export async function reason(call: HookCall, settings: ReasonSettings): Promise<
     isAllShown: isShown && areThoughtsShown && !isTextHidden,
   })
   const historyOfHook = async (): Promise<Message[]> => {
-    const own = message()
-    return own && own.parts.length > 0 ? [await session.withLargeValues(own)] : []
+    const currentMessage = message()
+    return currentMessage && currentMessage.parts.length > 0 ? [await session.withLargeValues(currentMessage)] : []
   }
   const work: AgentExecution = {
     ...workflowExecution,
@@ -120,7 +120,6 @@ export async function reason(call: HookCall, settings: ReasonSettings): Promise<
     },
   }
   await call.commitPending()
-  await session.refresh()
   for (;;) {
     const ended = await call.trackWrite(withoutHooks(() => runAgent(work)))
     if (ended.outcome === 'handed-over') return call.handOver()

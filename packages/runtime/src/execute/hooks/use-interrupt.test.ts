@@ -7,7 +7,7 @@ import { useNodeState } from './use-state.ts'
 import { useStep } from './use-step.ts'
 
 const id = (name: string, nth = 1) => `1.node.1/useInterrupt:${name}.${nth}`
-const place = (nth: number) => `1.node.1/@.${nth}`
+const hookIdOf = (nth: number) => `1.node.1/@.${nth}`
 const options = [
   { id: 'a', label: 'A', description: 'first' },
   { id: 'b', label: 'B' },
@@ -16,17 +16,17 @@ const options = [
 describe.each(STORES)('several interrupts of a node, %s', (_, opening) => {
   test('asks in sequence, each answered in another process', async () => {
     let starts = 0
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       starts++
       const answers: string[] = []
       for (let n = 1; n <= 5; n++) answers.push(await useInterrupt(textInterrupt(`Number ${n}?`)))
       return { data: answers }
     })
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     for (let n = 1; n <= 5; n++) {
-      expect(await play.asked()).toEqual([place(n)])
+      expect(await play.questionIds()).toEqual([hookIdOf(n)])
       if (n === 2 || n === 4) await play.restart()
-      await play.answer(place(n), `answer ${n}`)
+      await play.answer(hookIdOf(n), `answer ${n}`)
     }
     const answers = [1, 2, 3, 4, 5].map(n => `answer ${n}`)
     expect(await play.result()).toMatchObject({ status: 'completed', output: answers })
@@ -37,16 +37,16 @@ describe.each(STORES)('several interrupts of a node, %s', (_, opening) => {
   })
 
   test('asks separate questions under one id in a loop', async () => {
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       const answers: string[] = []
       while (answers.at(-1) !== 'done') {
         answers.push(await useInterrupt(textInterrupt(`After ${answers.join() || 'nothing'}?`, { id: 'more' })))
       }
       return { data: answers }
     })
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     for (const [index, answer] of ['one', 'two', 'done'].entries()) {
-      expect(await play.asked()).toEqual([id('more', index + 1)])
+      expect(await play.questionIds()).toEqual([id('more', index + 1)])
       await play.answer(id('more', index + 1), answer)
     }
     expect(await play.result()).toMatchObject({ output: ['one', 'two', 'done'] })
@@ -55,7 +55,7 @@ describe.each(STORES)('several interrupts of a node, %s', (_, opening) => {
   })
 
   test('asks again when the run returns to a node', async () => {
-    const own = wired(
+    const testWorkflow = wired(
       {
         node: async () => {
           const [turn, setTurn] = useNodeState(1)
@@ -70,9 +70,9 @@ describe.each(STORES)('several interrupts of a node, %s', (_, opening) => {
         ['node', 'end', { when: 'stop' }],
       ],
     )
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     for (const [index, answer] of ['go', 'go', 'stop'].entries()) {
-      expect(await play.asked()).toEqual([`1.node.${index + 1}/useInterrupt:turn.1`])
+      expect(await play.questionIds()).toEqual([`1.node.${index + 1}/useInterrupt:turn.1`])
       await play.answer(`1.node.${index + 1}/useInterrupt:turn.1`, answer)
     }
     expect(await play.result()).toMatchObject({ status: 'completed', output: 'stop' })
@@ -84,18 +84,18 @@ describe.each(STORES)('several interrupts of a node, %s', (_, opening) => {
     ['in order', ['a', 'b', 'c']],
     ['in the other order', ['c', 'b', 'a']],
     ['from the middle', ['b', 'c', 'a']],
-  ])('at the same time, with ids, answered %s: each gets its own', async (_, order) => {
-    const own = single(async () => {
+  ])('at the same time, with ids, answered %s: each gets its own answer', async (_, order) => {
+    const testWorkflow = single(async () => {
       const all = ['a', 'b', 'c'].map(async name => {
         const answer = await useInterrupt(textInterrupt(`${name}?`, { id: name }))
         return useStep(`after ${name}`, () => `${name}=${answer}`)
       })
       return { data: await Promise.all(all) }
     })
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     let open = ['a', 'b', 'c']
     for (const name of order) {
-      expect(await play.asked()).toEqual(open.map(other => id(other)))
+      expect(await play.questionIds()).toEqual(open.map(other => id(other)))
       if (open.length === 2) await play.restart()
       await play.answer(id(name), name.toUpperCase())
       open = open.filter(other => other !== name)
@@ -106,10 +106,10 @@ describe.each(STORES)('several interrupts of a node, %s', (_, opening) => {
 
   test('keeps concurrent responses to parallel interrupts', async () => {
     const names = ['a', 'b', 'c', 'd']
-    const own = single(async () => ({
+    const testWorkflow = single(async () => ({
       data: await Promise.all(names.map(name => useInterrupt(textInterrupt(`${name}?`, { id: name })))),
     }))
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     await play.result()
     await Promise.all(names.map(name => play.answer(id(name), name)))
     let result = await play.result()
@@ -120,8 +120,8 @@ describe.each(STORES)('several interrupts of a node, %s', (_, opening) => {
 
 describe('kinds', () => {
   const ask = async (request: object, more: object = {}) => {
-    const own = single(async () => ({ data: await useInterrupt({ request, id: 'q', ...more } as never) }))
-    const play = await Play.of(own)
+    const testWorkflow = single(async () => ({ data: await useInterrupt({ request, id: 'q', ...more } as never) }))
+    const play = await Play.of(testWorkflow)
     await play.result()
     return play
   }
@@ -172,23 +172,23 @@ describe('kinds', () => {
   })
 
   test('asks again with the problem after an invalid response, in any process', async () => {
-    const own = single(async () => ({
+    const testWorkflow = single(async () => ({
       data: await useInterrupt(
         textInterrupt('Code?', { id: 'q', responseSchema: z.string().min(4), meta: { hint: 'four' } }),
       ),
     }))
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     await play.result()
     await play.answer(id('q'), 'ab')
-    expect(await play.asked()).toEqual([`${id('q')}.2`])
+    expect(await play.questionIds()).toEqual([`${id('q')}.2`])
     await play.restart()
     await play.answer(`${id('q')}.2`, 'abc')
-    expect(await play.asked()).toEqual([`${id('q')}.3`])
+    expect(await play.questionIds()).toEqual([`${id('q')}.3`])
     await play.answer(`${id('q')}.3`, 'abcd')
     expect(await play.result()).toMatchObject({ status: 'completed', output: 'abcd' })
-    const asked = chunksOf(await play.log(), 'interrupt')
-    expect(asked).toHaveLength(3)
-    expect(asked.map(({ meta }) => Object.keys(meta ?? {}))).toEqual([
+    const interrupts = chunksOf(await play.log(), 'interrupt')
+    expect(interrupts).toHaveLength(3)
+    expect(interrupts.map(({ meta }) => Object.keys(meta ?? {}))).toEqual([
       ['hint'],
       ['hint', 'problem'],
       ['hint', 'problem'],

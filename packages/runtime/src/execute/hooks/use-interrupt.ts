@@ -39,15 +39,19 @@ export type InterruptRequest =
   | { readonly kind: 'multi-choice'; readonly question: string; readonly options: readonly InterruptOption[] }
   | { readonly kind: 'form'; readonly question?: string; readonly schema?: JsonSchema }
 
+/** Options of `useInterrupt`. */
 export interface InterruptOptions<R extends InterruptRequest, S extends Schema | undefined = undefined> {
+  /** The question to the person. */
   readonly request: R
   /** Schema of the request, for requests that are built at run time. */
   readonly requestSchema?: Schema
   /** Schema of the response. For a form it also describes the fields. */
   readonly responseSchema?: S
+  /** Id of the response schema, passed to clients. */
   readonly schemaId?: string
+  /** Version of the response schema, passed to clients. */
   readonly schemaVersion?: string
-  /** Identifies this request in the node. Required if several wait at the same time. */
+  /** Identifies this request in the node. Required if several wait at the same time. @default the position in the node */
   readonly id?: string
   /** Additional data for the user interface. */
   readonly meta?: { readonly [name: string]: Json }
@@ -128,20 +132,21 @@ async function askUntilValid(
   checkFields(options)
   const question = await questionOf(options)
   const { asked: before = [], askedAfter = 0 } = call.recorded ?? {}
-  await work.session.refresh()
-  let asked = before
+  await work.session.current()
+  let questionIds = before
   // A request that timed out in an earlier attempt of the node is repeated.
   const isFromEarlierAttempt = askedAfter < replay.failures
-  let isOpen = asked.length > 0 && !(isFromEarlierAttempt && isDropped(call.execution, asked.at(-1) as string))
-  if (isOpen) isOpen = await isStillAsked(call, asked.at(-1) as string, question, isFromEarlierAttempt)
+  let isOpen =
+    questionIds.length > 0 && !(isFromEarlierAttempt && isDropped(call.execution, questionIds.at(-1) as string))
+  if (isOpen) isOpen = await isStillAsked(call, questionIds.at(-1) as string, question, isFromEarlierAttempt)
   let problem: string | undefined
   for (let extraEntries = entries; ; extraEntries = []) {
     if (!isOpen) {
       const chunk = interruptOf(nextId(call), question, options, problem, work.clock())
-      asked = [...asked, chunk.interruptId]
-      await commitRequest(call, chunk, asked, extraEntries)
+      questionIds = [...questionIds, chunk.interruptId]
+      await commitRequest(call, chunk, questionIds, extraEntries)
     }
-    const interruptId = asked.at(-1) as string
+    const interruptId = questionIds.at(-1) as string
     const response = await waitForAnswer(call, interruptId)
     isOpen = false
     if (responseSchema === undefined) return { interruptId, response }
@@ -157,7 +162,7 @@ async function askUntilValid(
 async function commitRequest(
   call: HookCall,
   chunk: InterruptChunk,
-  asked: readonly string[],
+  questionIds: readonly string[],
   extraEntries: readonly BatchItem[],
 ): Promise<void> {
   const { lane, execution } = call
@@ -166,16 +171,16 @@ async function commitRequest(
     { chunk: checkpointOf(lane), lane },
   ]
   try {
-    await call.commit([...extraEntries, ...question], { asked, askedAfter: execution.replay.failures })
+    await call.commit([...extraEntries, ...question], { asked: questionIds, askedAfter: execution.replay.failures })
   } catch (cause) {
     const refusal = logErrorCode(cause)
     if (refusal === 'refused' && execution.work.writer.ticket.pendings.length >= MAX_PENDINGS) {
-      const what = `useInterrupt: a run may wait for ${MAX_PENDINGS} answers at most: ask fewer at a time`
-      throw new MillraceError('interrupt_too_many', what, { cause })
+      const problem = `useInterrupt: a run may wait for ${MAX_PENDINGS} answers at most: ask fewer at a time`
+      throw new MillraceError('interrupt_too_many', problem, { cause })
     }
     if (refusal === 'too-large' && !lane.fits(question)) {
-      const what = 'useInterrupt: the question exceeds the size limit of the log: ask less, or show a link'
-      throw new MillraceError('hook_result_too_large', what, { cause })
+      const problem = 'useInterrupt: the question exceeds the size limit of the log: ask less, or show a link'
+      throw new MillraceError('hook_result_too_large', problem, { cause })
     }
     throw cause
   }
@@ -197,10 +202,10 @@ async function isStillAsked(
 /** @throws {MillraceError} if the code asks something else than the person was shown. */
 function checkUnchanged(execution: NodeExecution, interruptId: string, question: object): void {
   if (!isDifferent(execution, interruptId, question)) return
-  const what = 'useInterrupt asks another question than the person was shown'
+  const problem = 'useInterrupt asks another question than the person was shown'
   throw new MillraceError(
     'workflow_changed',
-    `the code of node ${execution.at.node} changed while the run was in it: ${what}. Give the workflow a new version, and migrate such runs`,
+    `the code of node ${execution.at.node} changed while the run was in it: ${problem}. Give the workflow a new version, and migrate such runs`,
   )
 }
 
@@ -212,8 +217,8 @@ function isDifferent({ work }: NodeExecution, interruptId: string, question: obj
 /** @throws {ValidationError} if an optional field is invalid. */
 function checkFields(options: InterruptOptions<InterruptRequest, Schema | undefined>): void {
   const { responseSchema, requestSchema, schemaId, schemaVersion, meta, timeout } = options
-  const wrong = (what: string, expected: string, found: unknown) =>
-    new ValidationError(`useInterrupt: ${what}: expected ${expected}, found ${describeType(found)}`)
+  const wrong = (field: string, expected: string, found: unknown) =>
+    new ValidationError(`useInterrupt: ${field}: expected ${expected}, found ${describeType(found)}`)
   for (const [name, schema] of Object.entries({ responseSchema, requestSchema })) {
     if (schema !== undefined) checkSchema(schema, `useInterrupt: ${name}`)
   }
@@ -340,8 +345,7 @@ const unansweredRecordId = (interruptId: string): string =>
 /** Waits for the response to a request. */
 async function waitForAnswer(call: HookCall, interruptId: string): Promise<Json> {
   const { work } = call.execution
-  const { session } = work
-  await session.refresh()
+  const session = await work.session.current()
   for (;;) {
     const known = session.interrupt(interruptId)
     if (known === undefined) throw new MillraceError('internal_error', `the log holds no question ${interruptId}`)
@@ -362,17 +366,17 @@ async function expire({ execution, lane, signal }: HookCall, interruptId: string
 
 /** Settles the open requests of an ended node. */
 export async function settleOpenInterrupts(execution: NodeExecution): Promise<void> {
-  const { openQuestions: asked } = execution.replay
-  if (asked.length > 0) await settle(execution, execution.lane, asked, () => true)
+  const { openQuestions: questionIds } = execution.replay
+  if (questionIds.length > 0) await settle(execution, execution.lane, questionIds, () => true)
 }
 
 async function settle(
   { work, replay }: NodeExecution,
   lane: Lane,
-  asked: readonly string[],
+  questionIds: readonly string[],
   matches: (pending: TicketPending) => boolean,
 ): Promise<boolean> {
-  const keys = new Set(asked.map(id => `interrupt:${id}`))
+  const keys = new Set(questionIds.map(id => `interrupt:${id}`))
   let records: readonly HookRecord[] = []
   const done = await work.writer.decide(({ pendings }) => {
     const open = pendings.filter(pending => keys.has(pendingKey(pending)) && matches(pending))

@@ -39,7 +39,7 @@ test('keeps parallel branches apart with colliding call ids and approvals, after
     })
     return { data: { ...output, result: toolResults[0]?.output ?? null, tokens: usage.outputTokens ?? 0 } }
   }
-  const own = wired({ split: () => ({ data: 'x' }), ann: branch('ann'), bob: branch('bob'), both: joined }, [
+  const testWorkflow = wired({ split: () => ({ data: 'x' }), ann: branch('ann'), bob: branch('bob'), both: joined }, [
     ['start', 'split'],
     ['split', ['ann', 'bob'], { join: 'both' }],
     ['ann', 'both'],
@@ -49,8 +49,8 @@ test('keeps parallel branches apart with colliding call ids and approvals, after
   const answer = ({ id }: Pending): Answer => ({ kind: 'approval', id, approved: true })
   const { shape, kills } = await crashAtEveryAppend({
     answer,
-    start: { workflow: own },
-    programs: () => ({ workflows: [own] }),
+    start: { workflow: testWorkflow },
+    programs: () => ({ workflows: [testWorkflow] }),
     // The order of the branches is not determined.
     compared: ({ run, output, structured }) => ({ run, output, structured: new Set(structured) }),
   })

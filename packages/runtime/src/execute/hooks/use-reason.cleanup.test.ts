@@ -33,7 +33,7 @@ test('after an abort: settles requests, stops sub-agents and withdraws what was 
     id: name,
     input: name === 'asker' ? { prompt: 'x' } : {},
   }))
-  const own = single(async () => {
+  const testWorkflow = single(async () => {
     const model = scriptedModel([{ calls }, { text: 'never' }])
     const options = {
       model,
@@ -45,14 +45,14 @@ test('after an abort: settles requests, stops sub-agents and withdraws what was 
     const code = await useReason(options).catch((error: { code: string }) => error.code)
     return { data: `${code} ${await useInterrupt(textInterrupt('What now?'))}` }
   })
-  const play = await Play.of(own, { workflows: [asker] })
+  const play = await Play.of(testWorkflow, { workflows: [asker] })
   const awaited = new Set(['tool-approval-request', 'interrupt', 'data-progress'])
   for await (const { chunk } of play.run.stream()) {
     awaited.delete(chunk.type)
     if (awaited.size === 0) break
   }
   controller.abort()
-  expect(await play.asked()).toEqual(['1.node.1/@.2'])
+  expect(await play.questionIds()).toEqual(['1.node.1/@.2'])
   const { pendings, agents, messages, drafts } = await play.view()
   expect(pendings).toMatchObject([{ kind: 'interrupt', interrupt: { input: { question: 'What now?' } } }])
   expect(agents).toMatchObject([{ status: 'interrupted' }])
@@ -70,14 +70,14 @@ test('after an abort: settles requests, stops sub-agents and withdraws what was 
 
 test('does not abort a waiting call: the response counts', async () => {
   const controllers: AbortController[] = []
-  const own = single(async () => {
+  const testWorkflow = single(async () => {
     const controller = new AbortController()
     controllers.push(controller)
     const model = scriptedModel([{ calls: [{ name: 'danger', input: {}, id: 'c1' }] }, { text: 'after' }])
     const { text } = await useReason({ model, input: 'x', tools: [danger], abortSignal: controller.signal })
     return { data: text }
   })
-  const play = await Play.of(own)
+  const play = await Play.of(testWorkflow)
   expect((await play.result()).status).toBe('paused')
   controllers[0]?.abort()
   await play.runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: true })
@@ -97,12 +97,12 @@ test('law 10: an aborted internal call writes no public end', async () => {
     },
   })
   void begun.opened.then(() => controller.abort())
-  const own = single(async () => {
+  const testWorkflow = single(async () => {
     const model = scriptedModel([{ calls: [{ name: 'hidden', input: {}, id: 'c1' }] }, { text: 'never' }])
     const options = { model, input: 'x', emit: false, tools: [hidden], abortSignal: controller.signal }
     return { data: await useReason(options).catch((error: { code: string }) => error.code) }
   })
-  const play = await Play.of(own)
+  const play = await Play.of(testWorkflow)
   expect(await play.result()).toMatchObject({ status: 'completed', output: 'hook_aborted' })
   const log = await play.log()
   expect(log.map(({ chunk }) => chunk.type)).toContain('tool-output-error')

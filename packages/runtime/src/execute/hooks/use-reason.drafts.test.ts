@@ -36,10 +36,10 @@ const failing = ({ opened }: Gate) =>
   })
 
 /** Starts a workflow and opens a gate when the draft is in the log. */
-async function played(node: NodeDefinition, asked: Gate): Promise<Play> {
+async function played(node: NodeDefinition, questionAsked: Gate): Promise<Play> {
   const play = await Play.of(single(node))
   for await (const { chunk } of play.run.stream()) {
-    if (chunk.type === 'interrupt') asked.open()
+    if (chunk.type === 'interrupt') questionAsked.open()
   }
   return play
 }
@@ -51,42 +51,39 @@ const reasonsIn = (log: Awaited<ReturnType<Play['log']>>) =>
 test.each([
   ['goes on without it', { continue: 'went on' }, 'completed', 'workflow_node_failed'],
   ['fails with it', 'stop', 'failed', 'workflow_node_failed'],
-] as const)(
-  'a draft that a commit holds is taken away where its node fails and the run %s',
-  async (_how, onError, status, why) => {
-    const asked = gate()
-    const run = async () => {
-      await Promise.all([asking(), failing(asked)])
-      return {}
-    }
-    const play = await played({ run, onError } as NodeDefinition, asked)
-    expect(await play.result()).toMatchObject({ status })
-    expect((await play.view()).structured).toEqual([])
-    expect(reasonsIn(await play.log())).toEqual([why])
-  },
-)
+] as const)('discards a committed draft if its node fails and the run %s', async (_how, onError, status, why) => {
+  const questionAsked = gate()
+  const run = async () => {
+    await Promise.all([asking(), failing(questionAsked)])
+    return {}
+  }
+  const play = await played({ run, onError } as NodeDefinition, questionAsked)
+  expect(await play.result()).toMatchObject({ status })
+  expect((await play.view()).structured).toEqual([])
+  expect(reasonsIn(await play.log())).toEqual([why])
+})
 
 test('invalidates a draft at the end of a retried node that took another path', async () => {
-  const asked = gate()
+  const questionAsked = gate()
   let tries = 0
   const run = async () => {
-    if (++tries === 1) await Promise.all([asking(), failing(asked)])
+    if (++tries === 1) await Promise.all([asking(), failing(questionAsked)])
     return { data: 'other', ui: { message: 'Said.' } }
   }
-  const play = await played({ run, retry: { attempts: 2 } } as NodeDefinition, asked)
+  const play = await played({ run, retry: { attempts: 2 } } as NodeDefinition, questionAsked)
   expect(await play.result()).toMatchObject({ status: 'completed', output: 'other' })
   expect((await play.view()).structured).toEqual([])
   expect(reasonsIn(await play.log())).toEqual(['unfinished'])
 })
 
 test('keeps a draft that a retried node continues', async () => {
-  const asked = gate()
+  const questionAsked = gate()
   let tries = 0
   const run = async () => {
-    await Promise.all([asking(), ...(++tries === 1 ? [failing(asked)] : [])])
+    await Promise.all([asking(), ...(++tries === 1 ? [failing(questionAsked)] : [])])
     return {}
   }
-  const play = await played({ run, retry: { attempts: 2 } } as NodeDefinition, asked)
+  const play = await played({ run, retry: { attempts: 2 } } as NodeDefinition, questionAsked)
   expect(await play.result()).toMatchObject({ status: 'paused' })
   expect((await play.view()).structured).toMatchObject([{ status: 'streaming', data: { a: 'draft' } }])
   expect([tries, reasonsIn(await play.log())]).toEqual([2, []])
@@ -94,7 +91,7 @@ test('keeps a draft that a retried node continues', async () => {
 
 test('invalidates an object of another branch when the run fails', async () => {
   const shown = gate()
-  const own = wired(
+  const testWorkflow = wired(
     {
       begin: async () => ({}),
       shows: async () => {
@@ -118,7 +115,7 @@ test('invalidates an object of another branch when the run fails', async () => {
       ['both', 'end'],
     ],
   )
-  const play = await Play.of(own)
+  const play = await Play.of(testWorkflow)
   for await (const { chunk } of play.run.stream()) if (chunk.type === 'structured-data') shown.open()
   expect(await play.result()).toMatchObject({ status: 'failed' })
   expect((await play.view()).structured).toEqual([])

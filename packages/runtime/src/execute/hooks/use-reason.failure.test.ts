@@ -55,7 +55,7 @@ test('neither asks nor calls the model again when a node is retried after an int
         },
   )
   let tries = 0
-  const own = single({
+  const testWorkflow = single({
     retry: { attempts: 2 },
     run: async () => {
       const { output, interruptResponse } = await useReason({
@@ -69,7 +69,7 @@ test('neither asks nor calls the model again when a node is retried after an int
       return { data: { ...output, said: interruptResponse ?? null } }
     },
   })
-  const play = await Play.of(own)
+  const play = await Play.of(testWorkflow)
   const { pendings } = await play.result()
   await play.runtime.answer('s', { kind: 'interrupt', id: pendings[0]?.id ?? '', response: 'dry' })
   expect(await play.result()).toMatchObject({ status: 'completed', output: { subject: 'Final', said: 'dry' } })
@@ -97,7 +97,7 @@ test('repeats only the failed call when a node is retried', async () => {
       text: JSON.stringify({ output: { subject: 'Draft' }, interruptRequest: { kind: 'text', question: 'Tone?' } }),
     }
   })
-  const own = single({
+  const testWorkflow = single({
     retry: { attempts: 3 },
     run: async () => {
       const { output } = await useReason({
@@ -112,7 +112,7 @@ test('repeats only the failed call when a node is retried', async () => {
       return { data: output }
     },
   })
-  const play = await Play.of(own)
+  const play = await Play.of(testWorkflow)
   const { pendings } = await play.result()
   await play.runtime.answer('s', { kind: 'interrupt', id: pendings[0]?.id ?? '', response: 'dry' })
   expect(await play.result()).toMatchObject({ status: 'completed', output: { subject: 'Final' } })
@@ -177,7 +177,7 @@ test('applies responseFormat to the answer, not to the first pass', async () => 
           text: JSON.stringify({ output: { subject: 'Draft' }, interruptRequest: { kind: 'text', question: 'Tone?' } }),
         },
   )
-  const own = single(async () => {
+  const testWorkflow = single(async () => {
     const { output } = await useReason({
       model,
       input: 'x',
@@ -187,7 +187,7 @@ test('applies responseFormat to the answer, not to the first pass', async () => 
     })
     return { data: output }
   })
-  const play = await Play.of(own)
+  const play = await Play.of(testWorkflow)
   const { pendings } = await play.result()
   await play.runtime.answer('s', { kind: 'interrupt', id: pendings[0]?.id ?? '', response: 'dry' })
   await play.result()

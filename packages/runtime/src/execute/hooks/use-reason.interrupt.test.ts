@@ -161,7 +161,7 @@ test.each([
     'a unique id',
   ],
   ['no object', 'required', [], 'expected an object'],
-] as const)('a first answer with %s is asked for again', async (_what, mode, more, problem) => {
+] as const)('asks again after a first answer with %s', async (_what, mode, more, problem) => {
   const wrong = Array.isArray(more) ? { text: '[]' } : first(more)
   const { model, modelCalls } = recordingModel(({ answers }) =>
     answers === 0 ? wrong : first({ ...(mode === 'optional' && { decision: 'interrupt' }) }),
@@ -202,7 +202,7 @@ test('asks a separate question in each pass of a loop', async () => {
     if (lastText.includes('The person answered')) return { text: `said ${n}` }
     return { text: JSON.stringify({ draftText: '', interruptRequest: { kind: 'text', question: `q${n}` } }) }
   })
-  let asked = await runNode(async () => {
+  let nodeRun = await runNode(async () => {
     const returned: unknown[] = []
     for (let n = 1; n <= 3; n++) {
       const { text, interruptResponse } = await useReason({
@@ -217,14 +217,14 @@ test('asks a separate question in each pass of a loop', async () => {
   })
   const questions: unknown[] = []
   for (let n = 1; n <= 3; n++) {
-    const [pending] = asked.view.pendings
+    const [pending] = nodeRun.view.pendings
     questions.push(
       pending?.kind === 'interrupt' ? (pending.interrupt.input as { question: string }).question : undefined,
     )
-    asked = await answerInterrupt(asked, `a${n}`)
+    nodeRun = await answerInterrupt(nodeRun, `a${n}`)
   }
   expect(questions).toEqual(['q1', 'q2', 'q3'])
-  expect(asked.returned).toEqual([1, 2, 3].map(n => [`said ${n}`, `a${n}`]))
+  expect(nodeRun.returned).toEqual([1, 2, 3].map(n => [`said ${n}`, `a${n}`]))
   expect(modelCalls).toHaveLength(6)
 })
 
@@ -319,7 +319,7 @@ test('emit: false shows only the interrupt', async () => {
 })
 
 test('merges provider metadata of both passes', async () => {
-  const finish = (said: Record<string, string>): NonNullable<ScriptedAnswer['parts']> => [
+  const finish = (metadata: Record<string, string>): NonNullable<ScriptedAnswer['parts']> => [
     {
       type: 'finish',
       usage: {
@@ -327,7 +327,7 @@ test('merges provider metadata of both passes', async () => {
         outputTokens: { total: 1, text: undefined, reasoning: undefined },
       },
       finishReason: { unified: 'stop', raw: undefined },
-      providerMetadata: { acme: said, [`of-${said['last']}`]: {} },
+      providerMetadata: { acme: metadata, [`of-${metadata['last']}`]: {} },
     },
   ]
   const { model } = recordingModel(({ lastText }) =>

@@ -93,11 +93,13 @@ test('accepts a conversation as input', async () => {
 })
 
 test('streams by default, and with stream: false writes one delta', async () => {
-  const own = scriptedModel([{ text: 'one two three', usage: { input: 4 } }])
+  const customModel = scriptedModel([{ text: 'one two three', usage: { input: 4 } }])
   const refuse = () => Promise.reject(new Error('not asked for'))
-  const streamed = await runNode(() => useReason({ model: { ...own, doGenerate: refuse }, input: 'x' }))
+  const streamed = await runNode(() => useReason({ model: { ...customModel, doGenerate: refuse }, input: 'x' }))
   expect(textIn(streamed.log)).toBe('one two three')
-  const whole = await runNode(() => useReason({ model: { ...own, doStream: refuse }, input: 'x', stream: false }))
+  const whole = await runNode(() =>
+    useReason({ model: { ...customModel, doStream: refuse }, input: 'x', stream: false }),
+  )
   const deltas = whole.log.flatMap(({ chunk }) => (chunk.type === 'text-delta' ? chunk.delta : []))
   expect(deltas).toEqual(['one two three'])
   expect(whole.returned).toMatchObject({ text: 'one two three', usage: { inputTokens: 4, outputTokens: 3 } })
@@ -190,7 +192,7 @@ test('includeThoughts: false hides reasoning, also if the next step needs it', a
 })
 
 test('abortSignal discards the draft, and the node can continue', async () => {
-  const said = gate()
+  const firstWord = gate()
   const model = scriptedModel(() => ({ text: 'half ' }))
   const stuck: typeof model = {
     ...model,
@@ -202,7 +204,7 @@ test('abortSignal discards the draft, and the node can continue', async () => {
           async pull(controller) {
             const { value } = await reader.read()
             if (value?.type === 'text-end') {
-              said.open()
+              firstWord.open()
               return new Promise<void>(() => {})
             }
             if (value) controller.enqueue(value)
@@ -213,7 +215,7 @@ test('abortSignal discards the draft, and the node can continue', async () => {
   }
   const { returned, log, view } = await runNode(async () => {
     const controller = new AbortController()
-    void said.opened.then(() => controller.abort())
+    void firstWord.opened.then(() => controller.abort())
     const error = await useReason({ model: stuck, input: 'x', abortSignal: controller.signal }).catch(
       (why: unknown) => why,
     )
@@ -337,7 +339,7 @@ test.each<[unknown, string]>([
   [{ model, input: 'x', toolExecution: { approval: { none: true } } }, 'unknown tool none'],
   [{ model, input: 'x', maxRetries: -1 }, 'useReason: maxRetries: expected a whole number of at least 0, found -1'],
   [{ model, input: 'x', reasoning: { maxTokens: 0 } }, 'reasoning.maxTokens: expected an integer of at least 1'],
-])('what cannot be is refused before a model is asked: %#', async (options, message) => {
+])('rejects invalid options before a model is called: %#', async (options, message) => {
   const { returned } = await runNode(() => useReason(options as AnyReasonOptions).catch((error: Error) => error))
   expect(returned).toMatchObject({ code: 'validation_failed', message: expect.stringContaining(message) })
 })

@@ -73,11 +73,11 @@ test('adds the schema to each prompt and requests no format that the model lacks
 
 test('shares knowledge about a model between streaming and non-streaming calls', async () => {
   const modelCalls: unknown[] = []
-  const own = scriptedModel(({ options }) => {
+  const strictModel = scriptedModel(({ options }) => {
     modelCalls.push(options.responseFormat)
     return { text: FITTING }
   })
-  const model = { ...own, supportsStructuredOutputs: false } as Model
+  const model = { ...strictModel, supportsStructuredOutputs: false } as Model
   await runNode(() => useReason({ model, input: 'x', outputSchema: draft, stream: false }))
   expect(modelCalls).toEqual([{ type: 'json' }])
 })
@@ -87,10 +87,10 @@ test('sends a custom format, and the schema in the prompt if the format lacks it
   await runNode(() => useReason({ model, input: 'x', outputSchema: draft, responseFormat: { type: 'text' } }))
   expect(modelCalls[0]?.responseFormat).toEqual({ type: 'text' })
   expect(JSON.stringify(modelCalls[0]?.prompt[0])).toContain('stars')
-  const own = { type: 'json', schema: { type: 'object', title: 'mine' } } as const
-  await runNode(() => useReason({ model, input: 'x', outputSchema: draft, responseFormat: own }))
-  expect(modelCalls[1]?.responseFormat).toEqual(own)
-  await runNode(() => useReason({ model, input: 'x', outputSchema: draft, responseFormat: own }))
+  const customFormat = { type: 'json', schema: { type: 'object', title: 'mine' } } as const
+  await runNode(() => useReason({ model, input: 'x', outputSchema: draft, responseFormat: customFormat }))
+  expect(modelCalls[1]?.responseFormat).toEqual(customFormat)
+  await runNode(() => useReason({ model, input: 'x', outputSchema: draft, responseFormat: customFormat }))
   expect(modelCalls[2]?.prompt).toHaveLength(1)
 })
 
@@ -150,9 +150,9 @@ test('throws after all attempts are invalid, and withdraws the partial object', 
   )
   expect(returned).toMatchObject({ code: 'output_invalid' })
   expect(modelCalls).toHaveLength(3)
-  const said = structuredIn(log)
-  expect(said.filter(({ type }) => type === 'structured-data-invalidated')).toHaveLength(3)
-  expect(said.some(chunk => 'kind' in chunk && chunk.kind === 'final')).toBe(false)
+  const updates = structuredIn(log)
+  expect(updates.filter(({ type }) => type === 'structured-data-invalidated')).toHaveLength(3)
+  expect(updates.some(chunk => 'kind' in chunk && chunk.kind === 'final')).toBe(false)
   expect(view.structured).toEqual([])
 })
 

@@ -30,10 +30,10 @@ test('law 9: a second pass with tools withdraws the draft once', async () => {
     }),
   )
   const { log, view } = await answerInterrupt(paused, 'yes')
-  const said = structuredIn(log).map(chunk =>
+  const updates = structuredIn(log).map(chunk =>
     chunk.type === 'structured-data' ? ('delta' in chunk ? chunk.delta : chunk.kind) : chunk.reason,
   )
-  expect(said).toEqual(['draft', 'continued', 'beside', 'tool-calls', 'final', 'final'])
+  expect(updates).toEqual(['draft', 'continued', 'beside', 'tool-calls', 'final', 'final'])
   expect(view.structured).toMatchObject([{ status: 'done', data: { a: 'final' } }])
 })
 
@@ -64,8 +64,8 @@ test.each([
     }),
   )
   expect(result.status).toBe('paused')
-  const said = structuredIn(log).map(chunk => 'delta' in chunk && [chunk.path, chunk.delta])
-  expect(said).toEqual(shown)
+  const updates = structuredIn(log).map(chunk => 'delta' in chunk && [chunk.path, chunk.delta])
+  expect(updates).toEqual(shown)
 })
 
 test('asks the model again for a request that does not fit the log', async () => {

@@ -21,36 +21,33 @@ const SCHEMAS: readonly (readonly [string, Schema])[] = [
   ['values', quoting],
 ]
 
-test.each(SCHEMAS)(
-  'law 10: an answer that never fits is not quoted to readers, though to its model: %s',
-  async (_, schema) => {
-    for (const emit of [true, false]) {
-      const { model, modelCalls } = recordingModel(() => ({ text: '{"a":"x","SECRET":1}' }))
-      const options = {
-        model,
-        input: 'x',
-        emit,
-        maxRetries: 1,
-        outputSchema: schema,
-        jsonSchema: { type: 'object' },
-      } as const
-      const play = await Play.of(single(async () => ({ data: (await useReason(options)).text })))
-      const { status, error } = await play.result()
-      expect({ status, ...error }).toMatchObject({ status: 'failed', code: 'output_invalid', retryable: true })
-      expect(JSON.stringify([error, publicOf(await play.log()), await play.view()])).not.toContain('SECRET')
-      expect(JSON.stringify(modelCalls[1]?.prompt.at(-1))).toContain('SECRET')
-      expect(play.logged.map(({ cause }) => String((cause as Error).message)).join()).toContain('SECRET')
-    }
-  },
-)
+test.each(SCHEMAS)('law 10: quotes an invalid answer to its model, not to readers: %s', async (_, schema) => {
+  for (const emit of [true, false]) {
+    const { model, modelCalls } = recordingModel(() => ({ text: '{"a":"x","SECRET":1}' }))
+    const options = {
+      model,
+      input: 'x',
+      emit,
+      maxRetries: 1,
+      outputSchema: schema,
+      jsonSchema: { type: 'object' },
+    } as const
+    const play = await Play.of(single(async () => ({ data: (await useReason(options)).text })))
+    const { status, error } = await play.result()
+    expect({ status, ...error }).toMatchObject({ status: 'failed', code: 'output_invalid', retryable: true })
+    expect(JSON.stringify([error, publicOf(await play.log()), await play.view()])).not.toContain('SECRET')
+    expect(JSON.stringify(modelCalls[1]?.prompt.at(-1))).toContain('SECRET')
+    expect(play.logged.map(({ cause }) => String((cause as Error).message)).join()).toContain('SECRET')
+  }
+})
 
 test('law 10: does not quote the data of a transition that does not fit', async () => {
   const next = sequence(
     { last: () => ({}) },
     { id: 'next', version: '1', inputSchema: quoting, jsonSchema: { type: 'object' } },
   )
-  const own = single(() => ({ data: 'SECRET', transitionTo: 'next' }))
-  const play = await Play.of(own, { workflows: [next] })
+  const testWorkflow = single(() => ({ data: 'SECRET', transitionTo: 'next' }))
+  const play = await Play.of(testWorkflow, { workflows: [next] })
   const { error } = await play.result()
   expect(error).toMatchObject({ code: 'workflow_input_invalid', message: expect.stringContaining('workflow next') })
   expect(JSON.stringify([error, publicOf(await play.log())])).not.toContain('SECRET')

@@ -44,7 +44,7 @@ async function cut(
       })
       // Each process learns the features of a model. Here they are known.
       Object.assign(model, { supportsStructuredOutputs: true })
-      const own = workflow({
+      const testWorkflow = workflow({
         id: 'own',
         nodes: { node: async (_: NodeContext<string>) => ({ data: await code(model) }) },
         edges: [
@@ -52,7 +52,7 @@ async function cut(
           ['node', 'end'],
         ],
       })
-      return { workflows: [own as never] }
+      return { workflows: [testWorkflow as never] }
     },
   })
   const [undisturbed = []] = runs

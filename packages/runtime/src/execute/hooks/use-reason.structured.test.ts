@@ -12,7 +12,7 @@ import { useReason } from './use-reason.ts'
 /** The public updates of an object that a model answers with. */
 async function shown(text: string, fields: Fields, pieceLength = 4) {
   const outputSchema = z.any().refine(value => typeof value === 'object')
-  const asked = await runNode(() =>
+  const nodeRun = await runNode(() =>
     useReason({
       model: scriptedModel([{ text, pieceLength }]),
       input: 'x',
@@ -22,9 +22,9 @@ async function shown(text: string, fields: Fields, pieceLength = 4) {
       structured: { dataType: 'email', schemaId: 'email', schemaVersion: '2', fields },
     }),
   )
-  const chunks = structuredIn(asked.log)
+  const chunks = structuredIn(nodeRun.log)
   const updates = chunks.filter(chunk => chunk.type === 'structured-data')
-  return { ...asked, chunks, updates, kinds: updates.map(({ kind }) => kind) }
+  return { ...nodeRun, chunks, updates, kinds: updates.map(({ kind }) => kind) }
 }
 
 const EMAIL = { subject: 'Hi', body: 'Dear Ann, \u{1F600} well', bullets: ['a', 'b'], hidden: true }
@@ -53,13 +53,13 @@ test('email draft: sets the subject, streams the body, appends bullets and ends 
 test.each<[string, Fields]>([
   ['without fields', {}],
   ['with stream: false', { subject: 'set' }],
-])('%s there is one final object', async (what, fields) => {
+])('%s there is one final object', async (name, fields) => {
   const { log } = await runNode(() =>
     useReason({
       model: scriptedModel([{ text: JSON.stringify(EMAIL) }]),
       input: 'x',
       outputSchema: z.looseObject({ subject: z.string() }),
-      structured: { fields: fields as object, ...(what.startsWith('with ') && { stream: false }) },
+      structured: { fields: fields as object, ...(name.startsWith('with ') && { stream: false }) },
     }),
   )
   expect(structuredIn(log)).toMatchObject([{ kind: 'final', dataType: 'generic', data: EMAIL }])
@@ -102,11 +102,11 @@ test.each<[string, string, Fields]>([
   ['an empty text and list', '{"a":"","b":[]}', { a: 'text-delta', b: 'append' }],
   ['null where text was meant', '{"a":null}', { a: 'text-delta' }],
 ])(
-  '%s: updates are such as every reader can apply, and the end is what the model said',
+  '%s: every reader can apply the updates, and the final object equals the answer of the model',
   async (_what, text, fields) => {
-    const own = Object.keys(fields).length > 1 && '*.polluted' in fields ? { '*': 'set' as const } : fields
+    const fieldKinds = Object.keys(fields).length > 1 && '*.polluted' in fields ? { '*': 'set' as const } : fields
     for (const pieceLength of [1, 5, 1000]) {
-      const { chunks, view, returned } = await shown(text, own, pieceLength)
+      const { chunks, view, returned } = await shown(text, fieldKinds, pieceLength)
       expect(returned.output).toEqual(JSON.parse(text))
       expect(view.structured).toMatchObject([{ status: 'done' }])
       expect(view.structured[0]?.data).toEqual(JSON.parse(text))
@@ -158,9 +158,9 @@ test('with tools: text next to calls is not the object, the last answer is', asy
   )
   expect(returned).toMatchObject({ output: { subject: 'Seen' }, toolResults: [{ output: 'seen' }] })
   expect(textIn(log)).toBe('')
-  const said = structuredIn(log)
-  const at = said.findIndex(({ type }) => type === 'structured-data-invalidated')
-  expect(said[at]).toMatchObject({ reason: 'tool-calls' })
+  const updates = structuredIn(log)
+  const at = updates.findIndex(({ type }) => type === 'structured-data-invalidated')
+  expect(updates[at]).toMatchObject({ reason: 'tool-calls' })
   expect(view.structured).toMatchObject([{ status: 'done', data: { subject: 'Seen' } }])
 })
 

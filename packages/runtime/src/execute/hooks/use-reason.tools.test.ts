@@ -24,7 +24,7 @@ import { useReason } from './use-reason.ts'
 /** A tool that counts its executions and returns its input. */
 function counted(name: string, more: object = {}) {
   const ran: number[] = []
-  const own = tool({
+  const testTool = tool({
     name,
     inputSchema: z.object({ n: z.number() }),
     execute({ n }) {
@@ -33,7 +33,7 @@ function counted(name: string, more: object = {}) {
     },
     ...more,
   })
-  return { ran, own }
+  return { ran, testTool }
 }
 
 const call = (name: string, n: number, id = `c${n}`) => ({ name, input: { n }, id })
@@ -41,12 +41,12 @@ const call = (name: string, n: number, id = `c${n}`) => ({ name, input: { n }, i
 test('runs calls in parallel up to the limit, and returns all steps with their usage', async () => {
   const both = gate()
   let atWork = 0
-  let most = 0
+  let max = 0
   const wait = tool({
     name: 'wait',
     inputSchema: z.object({ n: z.number() }),
     async execute({ n }) {
-      most = Math.max(most, ++atWork)
+      max = Math.max(max, ++atWork)
       if (atWork === 2) both.open()
       await both.opened
       atWork--
@@ -61,7 +61,7 @@ test('runs calls in parallel up to the limit, and returns all steps with their u
     const result = await useReason({ model, input: 'x', tools: [wait], toolExecution: { parallelCalls: 2 } })
     return { result, tokens: context.tokenUsage }
   })
-  expect(most).toBe(2)
+  expect(max).toBe(2)
   expect(returned.result).toMatchObject({
     text: 'Done.',
     finishReason: 'stop',
@@ -80,7 +80,7 @@ test('runs calls in parallel up to the limit, and returns all steps with their u
 })
 
 test('reports failed, invalid and unknown calls to the model', async () => {
-  const { own, ran } = counted('count')
+  const { testTool, ran } = counted('count')
   const broken = tool({
     name: 'broken',
     inputSchema: z.object({}),
@@ -99,7 +99,7 @@ test('reports failed, invalid and unknown calls to the model', async () => {
     },
     { text: 'I see.' },
   ])
-  const { returned } = await runNode(() => useReason({ model, input: 'x', tools: [own, broken] }))
+  const { returned } = await runNode(() => useReason({ model, input: 'x', tools: [testTool, broken] }))
   expect(ran).toEqual([4])
   expect(returned.text).toBe('I see.')
   expect(returned.toolResults.map(({ toolCallId, output, error }) => [toolCallId, output ?? typeof error])).toEqual([
@@ -112,12 +112,15 @@ test('reports failed, invalid and unknown calls to the model', async () => {
 })
 
 test('maxSteps limits the model calls', async () => {
-  const { own, ran } = counted('count')
+  const { testTool, ran } = counted('count')
   const model = scriptedModel(({ turnAnswers }) => ({ calls: [call('count', turnAnswers)] }))
   const { returned } = await runNode(() =>
-    useReason({ model, input: 'x', tools: [own], toolExecution: { maxSteps: 2 } }).catch((why: unknown) => why),
+    useReason({ model, input: 'x', tools: [testTool], toolExecution: { maxSteps: 2 } }).catch((why: unknown) => why),
   )
-  expect(returned).toMatchObject({ code: 'budget_steps', message: 'useReason has taken 2 steps, and may take 2' })
+  expect(returned).toMatchObject({
+    code: 'budget_steps',
+    message: 'useReason has taken 2 steps, the limit is 2: raise budget.steps',
+  })
   expect(ran).toEqual([0, 1])
 })
 
@@ -135,7 +138,7 @@ test('an approval applies to the shown input: neither the model nor the tool run
     useReason({
       model,
       input: 'x',
-      tools: [free.own, guarded.own],
+      tools: [free.testTool, guarded.testTool],
       toolExecution: { approval: { guarded: true } },
     }),
   )
@@ -150,7 +153,7 @@ test('an approval applies to the shown input: neither the model nor the tool run
 test('reports a denial to the model and does not run the call', async () => {
   const guarded = counted('guarded', { approval: true })
   const { model, modelCalls } = recordingModel([{ calls: [call('guarded', 1)] }, { text: 'Then not.' }])
-  const paused = await runNode(() => useReason({ model, input: 'x', tools: [guarded.own] }))
+  const paused = await runNode(() => useReason({ model, input: 'x', tools: [guarded.testTool] }))
   const { returned } = await decideApproval(paused, 'c1', false)
   expect(guarded.ran).toEqual([])
   expect(returned).toMatchObject({ text: 'Then not.', toolResults: [{ toolCallId: 'c1', isDenied: true }] })
@@ -161,12 +164,12 @@ test('toolExecution.approval overrides the option of a tool', async () => {
   const guarded = counted('guarded', { approval: true })
   const model = scriptedModel([{ calls: [call('guarded', 1)] }, { text: 'Done.' }])
   const { result } = await runNode(() =>
-    useReason({ model, input: 'x', tools: [guarded.own], toolExecution: { approval: false } }),
+    useReason({ model, input: 'x', tools: [guarded.testTool], toolExecution: { approval: false } }),
   )
   expect(result.status).toBe('completed')
   const free = counted('guarded')
   const paused = await runNode(() =>
-    useReason({ model, input: 'x', tools: [free.own], toolExecution: { approval: true } }),
+    useReason({ model, input: 'x', tools: [free.testTool], toolExecution: { approval: true } }),
   )
   expect(paused.result.status).toBe('paused')
 })
@@ -179,12 +182,12 @@ test('client tools work across processes', async () => {
     outputSchema: z.string(),
   })
   const { model, modelCalls } = recordingModel([{ calls: [call('there', 1)] }, { text: 'Thanks.' }])
-  const { own, returns } = nodeOf(() => useReason({ model, input: 'x', tools: [there] }))
-  const runtime = testRuntime({ workflows: [own] })
-  const run = await runtime.start({ session: SESSION, runId: RUN, input: 'Go.', workflow: own })
+  const { testWorkflow, returns } = nodeOf(() => useReason({ model, input: 'x', tools: [there] }))
+  const runtime = testRuntime({ workflows: [testWorkflow] })
+  const run = await runtime.start({ session: SESSION, runId: RUN, input: 'Go.', workflow: testWorkflow })
   expect((await run.result()).status).toBe('paused')
   await runtime.close()
-  const other = testRuntime({ workflows: [own], store: runtime.manager.store })
+  const other = testRuntime({ workflows: [testWorkflow], store: runtime.manager.store })
   await other.answer(SESSION, { kind: 'tool-result', id: 'c1', output: 'from there' })
   expect((await other.run(SESSION, RUN).result()).status).toBe('completed')
   expect(returns).toMatchObject([{ text: 'Thanks.', toolResults: [{ output: 'from there' }] }])
@@ -193,7 +196,7 @@ test('client tools work across processes', async () => {
 
 test('includes calls of provider tools in the result', async () => {
   const search = providerTool({ id: 'acme.search', name: 'search', args: {} })
-  const { own, ran } = counted('count')
+  const { testTool, ran } = counted('count')
   const { model } = recordingModel([
     {
       calls: [call('count', 1)],
@@ -204,7 +207,7 @@ test('includes calls of provider tools in the result', async () => {
     },
     { text: 'Found.' },
   ])
-  const { returned } = await runNode(() => useReason({ model, input: 'x', tools: [search, own] }))
+  const { returned } = await runNode(() => useReason({ model, input: 'x', tools: [search, testTool] }))
   expect(ran).toEqual([1])
   expect(returned.toolResults).toMatchObject(
     expect.arrayContaining([
@@ -215,10 +218,10 @@ test('includes calls of provider tools in the result', async () => {
 })
 
 test('does not repeat calls before an interrupt', async () => {
-  const { own, ran } = counted('count')
+  const { testTool, ran } = counted('count')
   const { model, modelCalls } = recordingModel([{ calls: [call('count', 1)] }, { text: 'One.' }])
   const paused = await runNode(async () => {
-    const { text, toolResults } = await useReason({ model, input: 'x', tools: [own] })
+    const { text, toolResults } = await useReason({ model, input: 'x', tools: [testTool] })
     return { text, toolResults, answer: await useInterrupt({ request: { kind: 'text' } }) }
   })
   const { returned, view } = await answerInterrupt(paused, 'yes')
@@ -234,7 +237,7 @@ test('approvals of parallel calls wait independently', async () => {
       id: `ask-${n}`,
       model: scriptedModel([{ calls: [call('guarded', n)] }, { text: `done ${n}` }]),
       input: `${n}`,
-      tools: [guarded.own],
+      tools: [guarded.testTool],
     })
   const paused = await runNode(() => Promise.all([ask(1), ask(2)]))
   expect(paused.view.pendings).toHaveLength(2)
@@ -247,12 +250,12 @@ test('approvals of parallel calls wait independently', async () => {
 })
 
 test.each(['approval', 'client'])('rejects emit: false for a tool that needs an answer: %s', async kind => {
-  const own =
+  const testTool =
     kind === 'client'
       ? tool({ name: 'a', client: true, inputSchema: z.object({}) })
-      : counted('a', { approval: true }).own
+      : counted('a', { approval: true }).testTool
   const { returned } = await runNode(() =>
-    useReason({ model: scriptedModel([{ text: 'x' }]), input: 'x', emit: false, tools: [own] }).catch(
+    useReason({ model: scriptedModel([{ text: 'x' }]), input: 'x', emit: false, tools: [testTool] }).catch(
       (why: unknown) => why,
     ),
   )
@@ -260,7 +263,7 @@ test.each(['approval', 'client'])('rejects emit: false for a tool that needs an 
 })
 
 test.each([true, false])(
-  'emit: %s: what a tool makes of the state is the session’s, and the next call sees it',
+  'emit: %s: a state that a tool sets is the state of the session, and the next call gets it',
   async emit => {
     const seen: unknown[] = []
     const count = tool({
@@ -285,25 +288,22 @@ test.each([true, false])(
   },
 )
 
-test.each([true, { search: true }])(
-  'a provider asks nobody before it runs a tool: approval %o is refused',
-  async approval => {
-    const search = providerTool({ id: 'acme.search', name: 'search', args: {} })
-    const model = scriptedModel([{ text: 'x' }])
-    const ask = (asks: typeof approval | { search: false }) =>
-      useReason({ model, input: 'x', tools: [search], toolExecution: { approval: asks } })
-    const { returned } = await runNode(() => ask(approval).catch((why: unknown) => why))
-    expect(returned).toMatchObject({ code: 'validation_failed', message: expect.stringContaining('tool search') })
-    expect((await runNode(() => ask({ search: false }))).returned).toMatchObject({ text: 'x' })
-  },
-)
+test.each([true, { search: true }])('rejects approval %o for a tool that the provider runs', async approval => {
+  const search = providerTool({ id: 'acme.search', name: 'search', args: {} })
+  const model = scriptedModel([{ text: 'x' }])
+  const ask = (asks: typeof approval | { search: false }) =>
+    useReason({ model, input: 'x', tools: [search], toolExecution: { approval: asks } })
+  const { returned } = await runNode(() => ask(approval).catch((why: unknown) => why))
+  expect(returned).toMatchObject({ code: 'validation_failed', message: expect.stringContaining('tool search') })
+  expect((await runNode(() => ask({ search: false }))).returned).toMatchObject({ text: 'x' })
+})
 
 test('rejects two tools with the same name', async () => {
   const { returned } = await runNode(() =>
     useReason({
       model: scriptedModel([{ text: 'x' }]),
       input: 'x',
-      tools: [counted('a').own, counted('a').own],
+      tools: [counted('a').testTool, counted('a').testTool],
     }).catch((why: unknown) => why),
   )
   expect(returned).toMatchObject({ message: 'useReason: tools: duplicate name a' })

@@ -178,7 +178,7 @@ function firstPass(
   const { responseFormat, ...settings } = settingsOf(call, plan, 1)
   return reason(call, {
     ...settings,
-    agent: { ...plan.agent, output: envelope },
+    agent: { ...plan.agent, outputSchema: envelope.schema, jsonSchema: envelope.jsonSchema },
     output: {
       ...shownObject(call, plan),
       schema: envelope.schema,
@@ -202,7 +202,7 @@ async function cleanUpFailure(call: HookCall, { abortSignal }: ReasonPlan, error
   const { code } = MillraceError.isInstance(failure) ? failure : { code: 'hook_failed' }
   await execution.usage.discard(call.hookId, lane, { reason: code, attempt: execution.replay.failures + 1 })
   await cleanUpHook(call, code)
-  await flow.session.refresh()
+  await flow.session.current()
   if (isShown(call)) {
     const invalidated = { type: 'structured-data-invalidated', streamId: streamIdOf(call), reason: code } as const
     await lane.commit([invalidated, checkpointOf(lane)])

@@ -71,7 +71,7 @@ test('law 3: does not reuse a first pass whose commit failed: the person answers
   })
   // Evaluated when the interrupt is requested, after the first pass.
   const responseSchema = seen(z.string(), () => isAnswered && fails.open())
-  const own = single({
+  const testWorkflow = single({
     retry: { attempts: 2 },
     run: async ({ abortSignal }: NodeContext) => {
       const isFirst = ++tries === 1
@@ -91,7 +91,7 @@ test('law 3: does not reuse a first pass whose commit failed: the person answers
       return { data: [result.interruptResponse as string, inputsOf(result.usage)] }
     },
   })
-  const play = await Play.of(own, { open: () => store })
+  const play = await Play.of(testWorkflow, { open: () => store })
   const paused = await play.result()
   expect([tries, paused.status, modelCalls.length]).toEqual([2, 'paused', 2])
   expect(paused.pendings).toMatchObject([{ interrupt: { input: { question: 'Question 2' } } }])
@@ -112,7 +112,7 @@ test('law 3: does not reuse a first pass whose commit failed: the person answers
 test('does not count a model call whose commit failed as a step', async () => {
   const controller = new AbortController()
   let tries = 0
-  const own = single({
+  const testWorkflow = single({
     retry: { attempts: 2 },
     run: async () => {
       tries++
@@ -136,7 +136,7 @@ test('does not count a model call whose commit failed as a step', async () => {
       return { data: [steps.length, inputsOf(used)] }
     },
   })
-  const play = await Play.of(own)
+  const play = await Play.of(testWorkflow)
   const { output, usage: used } = await play.result()
   expect([tries, output]).toEqual([2, [2, 20]])
   expect(inputsOf(used)).toBe(30)

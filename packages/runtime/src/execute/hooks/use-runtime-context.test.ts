@@ -25,7 +25,7 @@ async function readable(play: Play): Promise<unknown[]> {
 describe.each(STORES)('%s', (_, opening) => {
   test('writes context, results, state and node data only to internal entries', async () => {
     const seen: unknown[] = []
-    const own = wired(
+    const testWorkflow = wired(
       {
         first: async () => {
           const context = useRuntimeContext<{ key: string }>()
@@ -61,22 +61,22 @@ describe.each(STORES)('%s', (_, opening) => {
         ['join', 'end'],
       ],
     )
-    const said: string[] = []
+    const texts: string[] = []
     const take = (message: string, { cause, ...fields }: Readonly<Record<string, unknown>>) => {
-      said.push(message, JSON.stringify(fields))
+      texts.push(message, JSON.stringify(fields))
     }
     const logger: Logger = { warn: take, error: take }
     const context = { key: MARK }
-    const play = await Play.of(own, { open: await opening(), start: { context }, options: { logger } })
-    expect(await play.asked()).toEqual(['1.first.1/useInterrupt:q.1'])
+    const play = await Play.of(testWorkflow, { open: await opening(), start: { context }, options: { logger } })
+    expect(await play.questionIds()).toEqual(['1.first.1/useInterrupt:q.1'])
     const read: unknown[] = [await readable(play)]
     await play.restart()
     await play.answer('1.first.1/useInterrupt:q.1', 'yes')
-    expect(await play.asked()).toEqual(['1.a.1/useInterrupt:q.1'])
+    expect(await play.questionIds()).toEqual(['1.a.1/useInterrupt:q.1'])
     read.push(await readable(play))
     await play.answer('1.a.1/useInterrupt:q.1', 'yes')
     expect(await play.result()).toMatchObject({ status: 'completed', output: 'Done.', text: 'All done.' })
-    read.push(await readable(play), said)
+    read.push(await readable(play), texts)
     // The node started twice before its end. The resumed run kept its own context.
     expect(seen).toEqual(Array(3).fill(context))
     expect(JSON.stringify(read)).not.toContain(MARK)
@@ -89,11 +89,11 @@ describe.each(STORES)('%s', (_, opening) => {
   })
 
   test('never uses data of an answer or a request as context', async () => {
-    const own = single(async ({ data }) => {
+    const testWorkflow = single(async ({ data }) => {
       await useInterrupt(textInterrupt('One?', { id: 'q' }))
       return { data: [useRuntimeContext(), data ?? null] }
     }, {})
-    const play = await Play.of(own, { open: await opening(), start: { context: { role: 'user' } } })
+    const play = await Play.of(testWorkflow, { open: await opening(), start: { context: { role: 'user' } } })
     await play.result()
     const forged = {
       kind: 'interrupt',
@@ -111,11 +111,11 @@ test('adds the fields of resolveContext at each drive, and logs none', async () 
   let drives = 0
   const options = { resolveContext: (context: unknown) => ({ ...Object(context), secret: MARK, drive: ++drives }) }
   const seen: unknown[] = []
-  const own = single(async () => {
+  const testWorkflow = single(async () => {
     seen.push(useRuntimeContext())
     await useInterrupt(textInterrupt('One?', { id: 'q' }))
   })
-  const play = await Play.of(own, { options, start: { context: { tenant: 7 } } })
+  const play = await Play.of(testWorkflow, { options, start: { context: { tenant: 7 } } })
   await play.result()
   await play.restart()
   await play.answer('1.node.1/useInterrupt:q.1', 'yes')
@@ -125,13 +125,13 @@ test('adds the fields of resolveContext at each drive, and logs none', async () 
 })
 
 test('returns a copy of the context', async () => {
-  const own = sequence({
+  const testWorkflow = sequence({
     first: () => {
       useRuntimeContext<{ list: string[] }>().list.push('mine')
     },
     second: () => ({ data: useRuntimeContext<{ list: string[] }>().list }),
   })
-  const play = await Play.of(own, { start: { context: { list: ['given'] } } })
+  const play = await Play.of(testWorkflow, { start: { context: { list: ['given'] } } })
   expect(await play.result()).toMatchObject({ output: ['given'] })
 })
 
@@ -165,7 +165,7 @@ describe('error messages stay internal', () => {
   })
 
   test('of a node with an error route: neither the next node nor readers get it', async () => {
-    const own = wired(
+    const testWorkflow = wired(
       {
         first: { run: thrown, onError: { route: 'instead' } },
         instead: ({ input }: NodeContext) => ({ data: input }),
@@ -176,7 +176,7 @@ describe('error messages stay internal', () => {
         ['instead', 'end'],
       ],
     )
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     const output = { node: 'first', code: 'workflow_node_failed', message: 'node first failed', input: 'Go.' }
     expect(await play.result()).toMatchObject({ status: 'completed', output })
     const log = await play.log()
@@ -185,11 +185,11 @@ describe('error messages stay internal', () => {
   })
 
   test('of rejected answers: they contain no data of the run', async () => {
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       useWorkflowState('k', MARK)[1](MARK)
       await useInterrupt(textInterrupt('One?', { id: 'q' }))
     })
-    const play = await Play.of(own, { start: { context: { key: MARK } } })
+    const play = await Play.of(testWorkflow, { start: { context: { key: MARK } } })
     await play.result()
     const refusals = await Promise.all(
       ['1.node.1/useInterrupt:q.1', '1.node.1/useWorkflowState:k.1', 'state/workflow%3Ak'].map(id =>

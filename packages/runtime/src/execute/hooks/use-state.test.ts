@@ -8,8 +8,8 @@ import { useNodeState, useWorkflowState } from './use-state.ts'
 import { useStep } from './use-step.ts'
 
 /** Runs to the end and returns the output. */
-async function outputOf(own: ReturnType<typeof single>, options: Parameters<typeof Play.of>[1] = {}) {
-  const play = await Play.of(own, options)
+async function outputOf(testWorkflow: ReturnType<typeof single>, options: Parameters<typeof Play.of>[1] = {}) {
+  const play = await Play.of(testWorkflow, options)
   const { status, output, error } = await play.result()
   await play.log()
   return error ? error.code : status === 'completed' ? output : status
@@ -22,37 +22,37 @@ const reads =
 
 describe('workflow state', () => {
   test('replaces a value completely', async () => {
-    const own = sequence({
+    const testWorkflow = sequence({
       first: () => useWorkflowState<Json>('k')[1]({ x: 1, y: 2, deep: { a: 1 } }),
       second: () => useWorkflowState<Json>('k')[1]({ x: 1, deep: { b: 2 } }),
       third: reads('k'),
     })
-    expect(await outputOf(own)).toEqual({ value: { x: 1, deep: { b: 2 } } })
+    expect(await outputOf(testWorkflow)).toEqual({ value: { x: 1, deep: { b: 2 } } })
   })
 
   test('removes a key by value and by function', async () => {
-    for (const gone of [undefined, () => undefined]) {
-      const own = sequence({
+    for (const unset of [undefined, () => undefined]) {
+      const testWorkflow = sequence({
         first: () => useWorkflowState<Json>('k')[1]({ x: 1 }),
-        second: () => useWorkflowState<Json>('k')[1](gone),
+        second: () => useWorkflowState<Json>('k')[1](unset),
         third: reads('k'),
       })
-      expect(await outputOf(own)).toEqual({ value: 'nothing' })
+      expect(await outputOf(testWorkflow)).toEqual({ value: 'nothing' })
     }
   })
 
   test("treats null, false, 0 and '' as values", async () => {
     for (const value of [null, false, 0, '', []]) {
-      const own = sequence({
+      const testWorkflow = sequence({
         first: () => useWorkflowState<Json>('k', 'initial')[1](value),
         second: () => ({ data: { value: useWorkflowState<Json>('k', 'initial')[0] } }),
       })
-      expect(await outputOf(own)).toEqual({ value })
+      expect(await outputOf(testWorkflow)).toEqual({ value })
     }
   })
 
   test('supports keys that objects inherit', async () => {
-    const own = sequence({
+    const testWorkflow = sequence({
       first: () => {
         for (const key of ['__proto__', 'constructor', 'toString', 'a/b', 'ä']) useWorkflowState<string>(key)[1](key)
       },
@@ -62,22 +62,22 @@ describe('workflow state', () => {
         return { data: keys.map(key => useWorkflowState<string>(key)[0] ?? 'nothing') }
       },
     })
-    expect(await outputOf(own)).toEqual(['__proto__', 'constructor', 'toString', 'a/b', 'ä', 'nothing'])
+    expect(await outputOf(testWorkflow)).toEqual(['__proto__', 'constructor', 'toString', 'a/b', 'ä', 'nothing'])
   })
 
   test('returns the value at the time of the call', async () => {
-    const own = single(() => {
+    const testWorkflow = single(() => {
       const [before, set] = useWorkflowState('k', 1)
       set(2)
       set((value = 0) => value * 10)
       const [after] = useWorkflowState<number>('k')
       return { data: [before, after ?? -1] }
     })
-    expect(await outputOf(own)).toEqual([1, 20])
+    expect(await outputOf(testWorkflow)).toEqual([1, 20])
   })
 
   test('returns and stores copies', async () => {
-    const own = sequence({
+    const testWorkflow = sequence({
       first: () => {
         const returned = { list: [1] }
         const [value, set] = useWorkflowState('k', { list: [0] })
@@ -88,7 +88,7 @@ describe('workflow state', () => {
       },
       second: reads('k'),
     })
-    expect(await outputOf(own)).toEqual({ value: { list: [1] } })
+    expect(await outputOf(testWorkflow)).toEqual({ value: { list: [1] } })
   })
 
   test.each<[string, unknown]>([
@@ -118,7 +118,7 @@ describe('workflow state', () => {
 
   test('frees space when a value is removed', async () => {
     const large = 'x'.repeat(MAX_STATE_VALUE - 100)
-    const own = wired(
+    const testWorkflow = wired(
       {
         fill: ({ step }: NodeContext) => {
           if (step > 1) useWorkflowState<string>(`k${step - 1}`)[1](undefined)
@@ -132,7 +132,7 @@ describe('workflow state', () => {
         ['fill', 'end', { when: 'done' }],
       ],
     )
-    expect(await outputOf(own)).toBe(40)
+    expect(await outputOf(testWorkflow)).toBe(40)
   })
 
   test('fails the node if an update throws, so that it can be retried or routed', async () => {
@@ -141,11 +141,11 @@ describe('workflow state', () => {
       if (++tries < 3) throw new Error('not yet')
       return tries
     }
-    const own = sequence({
+    const testWorkflow = sequence({
       first: { run: () => useWorkflowState<number>('k')[1](fails), retry: { attempts: 3 } },
       second: reads('k'),
     })
-    expect(await outputOf(own)).toMatchObject({ value: expect.any(Number) })
+    expect(await outputOf(testWorkflow)).toMatchObject({ value: expect.any(Number) })
     const routed = wired(
       {
         first: {
@@ -173,16 +173,16 @@ describe('workflow state', () => {
   })
 
   test('starts empty in a new run of the session', async () => {
-    const own = single(() => {
+    const testWorkflow = single(() => {
       const [count, set] = useWorkflowState('n', 0)
-      const [own, setOwn] = useNodeState(0)
+      const [nodeCount, setOwn] = useNodeState(0)
       set(count + 1)
-      setOwn(own + 1)
-      return { data: [count, own] }
+      setOwn(nodeCount + 1)
+      return { data: [count, nodeCount] }
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     expect((await play.result()).output).toEqual([0, 0])
-    const second = await play.runtime.start({ workflow: own, input: 'Again.', session: 's' })
+    const second = await play.runtime.start({ workflow: testWorkflow, input: 'Again.', session: 's' })
     expect((await second.result()).output).toEqual([0, 0])
   })
 })
@@ -190,14 +190,14 @@ describe('workflow state', () => {
 describe.each(STORES)('state across pauses, %s', (_, opening) => {
   test('is kept across nodes, pauses and processes, and replays earlier reads', async () => {
     const seen: unknown[] = []
-    const own = sequence({
+    const testWorkflow = sequence({
       first: () => useWorkflowState<number>('n')[1](1),
       node: async () => {
         const [before, set] = useWorkflowState<number>('n')
-        const [own, setOwn] = useNodeState(10)
-        seen.push([before, own])
+        const [count, setOwn] = useNodeState(10)
+        seen.push([before, count])
         set((value = 0) => value + 1)
-        setOwn(own + 1)
+        setOwn(count + 1)
         const [between] = useWorkflowState<number>('n')
         await useInterrupt(textInterrupt('One?'))
         const [after] = useWorkflowState<number>('n')
@@ -207,7 +207,7 @@ describe.each(STORES)('state across pauses, %s', (_, opening) => {
       },
       last: ({ input }: NodeContext<number[]>) => ({ data: [...input, useWorkflowState<number>('n')[0] ?? 0] }),
     })
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     for (const n of [1, 2]) {
       await play.result()
       await play.restart()
@@ -224,22 +224,22 @@ describe.each(STORES)('state across pauses, %s', (_, opening) => {
   })
 
   test('does not confuse a changed copy with the value that was read', async () => {
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       const [list] = useWorkflowState<string[]>('list', [])
-      const [own] = useNodeState<string[]>(['own'])
+      const [nodeList] = useNodeState<string[]>(['own'])
       list.push('mine')
-      own.pop()
+      nodeList.pop()
       await useInterrupt(textInterrupt('One?'))
-      return { data: [list, own] }
+      return { data: [list, nodeList] }
     })
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     await play.result()
     await play.answer('1.node.1/@.1', 'yes')
     expect(await play.result()).toMatchObject({ output: [['mine'], []] })
   })
 
   test('applies each update once on replay', async () => {
-    const own = sequence({
+    const testWorkflow = sequence({
       node: async () => {
         const [, add] = useWorkflowState('n', 0)
         add((value = 0) => value + 1)
@@ -250,7 +250,7 @@ describe.each(STORES)('state across pauses, %s', (_, opening) => {
       },
       last: reads('n'),
     })
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     for (const n of [1, 2, 3]) {
       await play.result()
       if (n === 2) await play.restart()
@@ -287,7 +287,7 @@ describe('node state', () => {
 
   test('drops uncommitted changes of a failed attempt', async () => {
     const seen: unknown[] = []
-    const own = single({
+    const testWorkflow = single({
       retry: { attempts: 3 },
       run: async () => {
         const [kept, setKept] = useNodeState(0)
@@ -302,13 +302,13 @@ describe('node state', () => {
         if (seen.length < 3) throw new Error('not yet')
       },
     })
-    expect(await outputOf(own)).toBeUndefined()
+    expect(await outputOf(testWorkflow)).toBeUndefined()
     expect(seen).toEqual(Array(3).fill([0, 0, 1, 1]))
   })
 
   test('is separate for each node and workflow', async () => {
     const next = sequence({ node: () => ({ data: { value: useNodeState('fresh')[0] } }) }, { id: 'next' })
-    const own = sequence({
+    const testWorkflow = sequence({
       first: () => useNodeState('x')[1]('of the first'),
       node: () => {
         const [value, set] = useNodeState('fresh')
@@ -316,7 +316,7 @@ describe('node state', () => {
         return { transitionTo: 'next', data: value }
       },
     })
-    expect(await outputOf(own, { workflows: [next] })).toEqual({ value: 'fresh' })
+    expect(await outputOf(testWorkflow, { workflows: [next] })).toEqual({ value: 'fresh' })
   })
 })
 
@@ -330,7 +330,7 @@ describe('branches', () => {
       }
       add((value = 0) => value + 1)
     }
-    const own = wired({ fork: () => {}, a: adds, b: adds, c: adds, join: reads('n') }, [
+    const testWorkflow = wired({ fork: () => {}, a: adds, b: adds, c: adds, join: reads('n') }, [
       ['start', 'fork'],
       ['fork', ['a', 'b', 'c'], { join: 'join' }],
       ['a', 'join'],
@@ -338,11 +338,11 @@ describe('branches', () => {
       ['c', 'join'],
       ['join', 'end'],
     ])
-    expect(await outputOf(own)).toEqual({ value: 33 })
+    expect(await outputOf(testWorkflow)).toEqual({ value: 33 })
   })
 
   test('keeps changes and reads during the commit of a parallel hook', async () => {
-    const own = sequence({
+    const testWorkflow = sequence({
       node: async () => {
         const [, add] = useWorkflowState('n', 0)
         const line = async (name: string) => {
@@ -355,7 +355,7 @@ describe('branches', () => {
       },
       last: reads('n'),
     })
-    expect(await outputOf(own)).toEqual({ value: 60 })
+    expect(await outputOf(testWorkflow)).toEqual({ value: 60 })
   })
 })
 

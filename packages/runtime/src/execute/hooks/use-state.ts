@@ -8,7 +8,11 @@ import { checkStateValue } from '../replay/state.ts'
 /** Sets a value, or updates the current one by a function. `undefined` removes it. */
 export type SetState<T> = (value: T | undefined | ((value: T | undefined) => T | undefined)) => void
 
-/** State of this node, kept when the node repeats in the same run. Identified by the order of calls in the node. */
+/**
+ * State of this node, kept when the node repeats in the same run. Identified by the order of calls in the node.
+ * @throws {ValidationError} if the initial value is not JSON.
+ * @throws {MillraceError} `workflow_state_too_large` or `workflow_changed`.
+ */
 export function useNodeState<T>(initial: T): [value: T, set: SetState<T>]
 export function useNodeState<T>(): [value: T | undefined, set: SetState<T>]
 export function useNodeState<T>(initial?: T): [value: T | undefined, set: SetState<T>] {
@@ -20,7 +24,8 @@ export function useNodeState<T>(initial?: T): [value: T | undefined, set: SetSta
 
 /**
  * State of the whole run, by key. Other nodes and following workflows share it.
- * @throws {ValidationError} if the key is not 1 to 64 characters.
+ * @throws {ValidationError} if the key is not 1 to 64 characters, or the initial value is not JSON.
+ * @throws {MillraceError} `workflow_state_too_large` or `workflow_changed`.
  */
 export function useWorkflowState<T>(key: string, initial: T): [value: T, set: SetState<T>]
 export function useWorkflowState<T>(key: string): [value: T | undefined, set: SetState<T>]
@@ -47,9 +52,9 @@ function stateHook<T>(
     value as T | undefined,
     update => {
       // An update function gets the initial value if there is none.
-      const made = (before: Json | undefined) =>
+      const nextValue = (before: Json | undefined) =>
         (update as (value: unknown) => unknown)(before === undefined ? structuredClone(first) : before)
-      execution.setState(key, typeof update === 'function' ? made : (update as Json | undefined))
+      execution.setState(key, typeof update === 'function' ? nextValue : (update as Json | undefined))
     },
   ]
 }

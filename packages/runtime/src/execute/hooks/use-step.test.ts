@@ -8,7 +8,7 @@ import { useStep } from './use-step.ts'
 describe.each(STORES)('steps, %s', (_, opening) => {
   test('does not run a committed step again, and returns its result as JSON', async () => {
     const done: string[] = []
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       const at = await useStep('date', () => {
         done.push('date')
         return { at: new Date(0), nothing: undefined, list: [1] }
@@ -19,7 +19,7 @@ describe.each(STORES)('steps, %s', (_, opening) => {
       await useInterrupt(textInterrupt('Two?'))
       return { data: [at, none === undefined, again === undefined] }
     })
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     for (const n of [1, 2]) {
       await play.result()
       await play.restart()
@@ -32,13 +32,13 @@ describe.each(STORES)('steps, %s', (_, opening) => {
 
   test('returns the same result on replay, as a copy', async () => {
     const seen: unknown[] = []
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       const list = await useStep('list', () => [1])
       list.push(2)
       seen.push(list)
       await useInterrupt(textInterrupt('One?'))
     })
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     await play.result()
     await play.answer('1.node.1/@.1', 'yes')
     await play.result()
@@ -50,7 +50,7 @@ describe.each(STORES)('steps, %s', (_, opening) => {
 
   test('replays a failure that the node caught', async () => {
     let ran = 0
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       const line = await useStep('fails', () => {
         ran++
         throw new Error('no luck')
@@ -58,7 +58,7 @@ describe.each(STORES)('steps, %s', (_, opening) => {
       await useInterrupt(textInterrupt('One?'))
       return { data: line }
     })
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     await play.result()
     await play.restart()
     await play.answer('1.node.1/@.1', 'yes')
@@ -68,7 +68,7 @@ describe.each(STORES)('steps, %s', (_, opening) => {
 
   test('a retry of the node keeps finished steps and repeats the failed one with the same key', async () => {
     const keys: string[] = []
-    const own = single({
+    const testWorkflow = single({
       retry: { attempts: 3 },
       run: async () => {
         await useStep('once', ({ idempotencyKey }) => void keys.push(`once ${idempotencyKey}`))
@@ -78,7 +78,7 @@ describe.each(STORES)('steps, %s', (_, opening) => {
         })
       },
     })
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     expect(await play.result()).toMatchObject({ status: 'completed' })
     expect(keys).toHaveLength(4)
     expect(new Set(keys.slice(1)).size).toBe(1)
@@ -89,7 +89,7 @@ describe.each(STORES)('steps, %s', (_, opening) => {
 test('gives each execution, use and key its own idempotency key', async () => {
   const keys: string[] = []
   const take = ({ idempotencyKey }: { idempotencyKey: string }) => void keys.push(idempotencyKey)
-  const own = wired(
+  const testWorkflow = wired(
     {
       node: async ({ step }) => {
         await useStep('a', take)
@@ -104,9 +104,9 @@ test('gives each execution, use and key its own idempotency key', async () => {
       ['node', 'end', { when: 'done' }],
     ],
   )
-  const play = await Play.of(own)
+  const play = await Play.of(testWorkflow)
   await play.result()
-  const second = await play.runtime.start({ workflow: own, input: 'x', session: 's', runId: 'r2' })
+  const second = await play.runtime.start({ workflow: testWorkflow, input: 'x', session: 's', runId: 'r2' })
   await second.result()
   expect(keys).toHaveLength(12)
   expect(new Set(keys).size).toBe(12)
@@ -115,7 +115,7 @@ test('gives each execution, use and key its own idempotency key', async () => {
 test('repeats an interrupted step with the same key', async () => {
   const keys: string[] = []
   const begun = gate()
-  const own = single(async () => {
+  const testWorkflow = single(async () => {
     await useStep('long', async ({ idempotencyKey }) => {
       keys.push(idempotencyKey)
       if (keys.length > 1) return
@@ -124,9 +124,9 @@ test('repeats an interrupted step with the same key', async () => {
     })
   })
   const stage = new VirtualCluster()
-  const begin = () => stage.process(() => [], { workflows: [own], engine: { pollMs: 50 } })
+  const begin = () => stage.process(() => [], { workflows: [testWorkflow], engine: { pollMs: 50 } })
   const process = begin()
-  await process.runtime.start({ workflow: own, input: 'Go.', session: 's', runId: 'r' })
+  await process.runtime.start({ workflow: testWorkflow, input: 'Go.', session: 's', runId: 'r' })
   await stage.clock.until(begun.opened)
   process.kill()
   begin()

@@ -14,6 +14,8 @@ export interface StepContext {
 
 /**
  * Runs code with side effects and stores its result. Once the result is in the log, the code is not run again.
+ * @throws {MillraceError} `hook_failed` if the code throws; a `MillraceError` of the code passes unchanged.
+ * @throws {MillraceError} `hook_result_too_large` or `workflow_changed`.
  * @throws {ValidationError} if the result is not JSON.
  */
 export function useStep<T>(
@@ -45,6 +47,6 @@ async function stepHook<T>(
 /** The result of a step as JSON. */
 function resultOf(key: string, value: unknown): Json | undefined {
   if (value === undefined) return undefined
-  const what = `useStep ${key}: the result is not JSON and cannot be stored`
-  return toJson(value, cause => new ValidationError(what, { cause }))
+  const problem = `useStep ${key}: the result is not JSON and cannot be stored`
+  return toJson(value, cause => new ValidationError(problem, { cause }))
 }

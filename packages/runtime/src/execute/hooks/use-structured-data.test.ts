@@ -10,7 +10,7 @@ import { useStructuredData } from './use-structured-data.ts'
 
 describe('updates', () => {
   test('writes set, append, text-delta and final once and in order', async () => {
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       const streamId = 'email'
       const about = { streamId, dataType: 'email', schemaId: 'email', schemaVersion: '1', id: 'mine' }
       await useStructuredData({ ...about, kind: 'set', path: 'subject', value: 'Hi' })
@@ -21,7 +21,7 @@ describe('updates', () => {
       await useStep('shown', () => 1)
       await useStructuredData({ ...about, kind: 'final', data: { subject: 'Hi', isSent: true } })
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     expect(await play.result()).toMatchObject({ status: 'completed' })
     const chunks = chunksOf(await play.log(), 'structured-data')
     expect(chunks.map(({ kind }) => kind).at(-1)).toBe('final')
@@ -39,12 +39,12 @@ describe('updates', () => {
   })
 
   test('shows unfinished objects', async () => {
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       await useStructuredData({ streamId: 'o', kind: 'set', path: 'a.b', value: [1] })
       await useStructuredData({ streamId: 'o', kind: 'append', path: 'a.b', items: [2, 3] })
       await useStructuredData({ streamId: 'o', kind: 'text-delta', path: 'a.c', delta: 'x' })
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     await play.result()
     expect((await play.view()).structured).toMatchObject([
       { streamId: 'o', dataType: 'generic', status: 'streaming', data: { a: { b: [1, 2, 3], c: 'x' } } },
@@ -52,11 +52,11 @@ describe('updates', () => {
   })
 
   test('defaults to final and to a new object', async () => {
-    const own = single(() => {
+    const testWorkflow = single(() => {
       useStructuredData({ data: { n: 1 } })
       useStructuredData({ data: { n: 2 } })
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     await play.result()
     const { structured } = await play.view()
     expect(structured).toMatchObject([
@@ -68,12 +68,12 @@ describe('updates', () => {
 
   test('shows the parsed value of a schema', async () => {
     const text = z.string().transform(value => value.trim())
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       await useStructuredData({ streamId: 'o', kind: 'set', path: 'a', value: ' x ', valueSchema: text })
       await useStructuredData({ streamId: 'o', kind: 'append', path: 'l', items: [' y ', 'z '], itemSchema: text })
       await useStructuredData({ data: { k: ' v ' }, dataSchema: z.object({ k: text }) })
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     await play.result()
     expect((await play.view()).structured.map(({ data }) => data)).toEqual([{ a: 'x', l: ['y', 'z'] }, { k: 'v' }])
   })
@@ -111,15 +111,15 @@ describe('updates', () => {
     ['a schema that takes its time', [{ ...one, valueSchema: z.string().refine(async () => true) }], 'value'],
     ['a streamId that is none', [{ ...one, streamId: '' }], 'streamId'],
     ['a dataType that is no text', [{ ...one, dataType: 5 }], 'dataType'],
-  ])('%s fails in the node, at once, and reaches nobody', async (_, updates, found) => {
+  ])('%s fails in the node at once and reaches no reader', async (_, updates, found) => {
     let reached = 0
-    const own = single(() => {
+    const testWorkflow = single(() => {
       for (const update of updates) {
         useStructuredData(update as never)
         reached++
       }
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     const { status, error } = await play.result()
     expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
     expect(error?.message).toContain('useStructuredData')
@@ -129,23 +129,23 @@ describe('updates', () => {
   })
 
   test('lets a node continue after an invalid update', async () => {
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       await useStructuredData({ streamId: 'o', kind: 'set', path: 'a', value: 1 })
       expect(() => useStructuredData({ streamId: 'o', kind: 'append', path: 'a', items: [1] })).toThrow('a')
       await useStructuredData({ streamId: 'o', kind: 'set', path: 'b', value: 2 })
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     expect(await play.result()).toMatchObject({ status: 'completed' })
     expect((await play.view()).structured).toMatchObject([{ data: { a: 1, b: 2 } }])
   })
 
   test('supports keys that objects inherit', async () => {
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       await useStructuredData({ streamId: 'o', kind: 'set', path: '__proto__.x', value: 1 })
       await useStructuredData({ streamId: 'o', kind: 'append', path: 'toString', items: [1] })
       await useStructuredData({ streamId: 'o', kind: 'text-delta', path: 'constructor.name', delta: 'x' })
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     expect(await play.result()).toMatchObject({ status: 'completed' })
     const [object] = (await play.view()).structured
     expect(JSON.stringify(object?.data)).toBe('{"__proto__":{"x":1},"toString":[1],"constructor":{"name":"x"}}')
@@ -153,12 +153,12 @@ describe('updates', () => {
   })
 
   test('lets one node start an object and another end it', async () => {
-    const own = sequence({
+    const testWorkflow = sequence({
       first: () => void useStructuredData({ streamId: 'o', kind: 'text-delta', path: 't', delta: 'a' }),
       second: () => void useStructuredData({ streamId: 'o', kind: 'text-delta', path: 't', delta: 'b' }),
       third: () => void useStructuredData({ streamId: 'o', data: { t: 'ab' } }),
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     expect(await play.result()).toMatchObject({ status: 'completed' })
     expect((await play.view()).structured).toMatchObject([{ status: 'done', data: { t: 'ab' } }])
     await play.log()
@@ -167,7 +167,7 @@ describe('updates', () => {
 
 describe.each(STORES)('replay, %s', (_, opening) => {
   test('shows nothing twice, with the same generated streamId', async () => {
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       await useStructuredData({ data: 'before' })
       await useStructuredData({ streamId: 'o', kind: 'text-delta', path: 't', delta: 'a' })
       await useInterrupt(textInterrupt('One?'))
@@ -177,7 +177,7 @@ describe.each(STORES)('replay, %s', (_, opening) => {
       await useStructuredData({ streamId: 'o', kind: 'text-delta', path: 't', delta: 'c' })
       await useStructuredData({ data: 'after' })
     })
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     for (const n of [1, 2]) {
       await play.result()
       await play.restart()
@@ -190,7 +190,7 @@ describe.each(STORES)('replay, %s', (_, opening) => {
 
   test('rejects the same invalid update again on replay', async () => {
     const seen: string[] = []
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       const set = (value: unknown) => useStructuredData({ streamId: 'o', kind: 'set', path: 'a', value })
       const add = () => useStructuredData({ streamId: 'o', kind: 'append', path: 'a', items: [1] })
       const tried = (code: () => unknown) => {
@@ -207,7 +207,7 @@ describe.each(STORES)('replay, %s', (_, opening) => {
       lines.push(tried(add))
       return { data: lines }
     })
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     await play.result()
     await play.answer('1.node.1/@.1', 'yes')
     expect(await play.result()).toMatchObject({ output: ['fits', 'refused', 'fits', 'fits', 'fits'] })
@@ -218,7 +218,7 @@ describe.each(STORES)('replay, %s', (_, opening) => {
 
   test('withdraws the updates of a failed attempt, and shows those of the next', async () => {
     let tries = 0
-    const own = single({
+    const testWorkflow = single({
       retry: { attempts: 3 },
       run: async () => {
         await useStructuredData({ streamId: 'kept', kind: 'append', path: 'l', items: ['kept'] })
@@ -228,7 +228,7 @@ describe.each(STORES)('replay, %s', (_, opening) => {
         if (tries < 3) throw new Error('not yet')
       },
     })
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     expect(await play.result()).toMatchObject({ status: 'completed' })
     const shown = Object.fromEntries((await play.view()).structured.map(({ streamId, data }) => [streamId, data]))
     expect(shown).toEqual({ kept: { l: ['kept', 'more'] }, o: { try: 3 } })
@@ -239,7 +239,7 @@ describe.each(STORES)('replay, %s', (_, opening) => {
     const shown = gate()
     const goOn = gate()
     let tries = 0
-    const own = wired(
+    const testWorkflow = wired(
       {
         fork: () => {},
         a: {
@@ -265,7 +265,7 @@ describe.each(STORES)('replay, %s', (_, opening) => {
         ['join', 'end'],
       ],
     )
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     await shown.opened
     for await (const { chunk } of play.run.stream()) if (chunk.type === 'interrupt') break
     await play.answer('1.b.1/useInterrupt:q.1', 'yes')
@@ -285,8 +285,8 @@ test.each<[string, () => void]>([
     },
   ],
 ])('updates that are %s fail in their node', async (_, code) => {
-  const own = single({ run: code, onError: { continue: 'refused' } })
-  const play = await Play.of(own)
+  const testWorkflow = single({ run: code, onError: { continue: 'refused' } })
+  const play = await Play.of(testWorkflow)
   expect(await play.result()).toMatchObject({ status: 'completed', output: 'refused' })
   expect((await play.view()).structured).toEqual([])
   await play.log()
@@ -295,7 +295,7 @@ test.each<[string, () => void]>([
 test('rejects concurrent updates of one object by two branches', async () => {
   const first = gate()
   const second = gate()
-  const own = wired(
+  const testWorkflow = wired(
     {
       fork: () => {},
       a: async () => {
@@ -324,7 +324,7 @@ test('rejects concurrent updates of one object by two branches', async () => {
       ['join', 'end'],
     ],
   )
-  const play = await Play.of(own)
+  const play = await Play.of(testWorkflow)
   expect(await play.result()).toMatchObject({ status: 'completed', output: 'refused' })
   expect((await play.view()).structured).toMatchObject([{ data: { a: 1 } }])
   await play.log()

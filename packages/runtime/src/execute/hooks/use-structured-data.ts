@@ -11,7 +11,9 @@ export interface StructuredAbout {
   readonly streamId?: string
   /** The application's name for this kind of object. @default 'generic' */
   readonly dataType?: string
+  /** Id of the schema of the object, passed to clients. */
   readonly schemaId?: string
+  /** Version of the schema of the object, passed to clients. */
   readonly schemaVersion?: string
   readonly id?: string
 }
@@ -39,14 +41,14 @@ export function useStructuredData<S extends Schema>(update: StructuredUpdate<S>)
  * Writes an update. `what` names the caller in error messages.
  * @throws {ValidationError} if it does not fit.
  */
-export function emitStructured(execution: NodeExecution, update: StructuredUpdate, what: string): PromiseLike<void> {
+export function emitStructured(execution: NodeExecution, update: StructuredUpdate, label: string): PromiseLike<void> {
   if (typeof update !== 'object' || update === null) {
-    throw new ValidationError(`${what}: expected an update, found ${describeType(update)}`)
+    throw new ValidationError(`${label}: expected an update, found ${describeType(update)}`)
   }
   const { dataType = 'generic', schemaId, schemaVersion, id } = update
   for (const [name, text] of Object.entries({ streamId: update.streamId, dataType, schemaId, schemaVersion, id })) {
     if (text !== undefined && (typeof text !== 'string' || text === '')) {
-      throw new ValidationError(`${what}: ${name}: expected text, found ${describeType(text)}`)
+      throw new ValidationError(`${label}: ${name}: expected text, found ${describeType(text)}`)
     }
   }
   const { work, at } = execution
@@ -60,47 +62,47 @@ export function emitStructured(execution: NodeExecution, update: StructuredUpdat
       ...(schemaVersion !== undefined && { schemaVersion }),
       ...(id !== undefined && { id }),
       node: at.node,
-      ...changeOf(update, what),
+      ...changeOf(update, label),
     } as Extract<Chunk, { type: 'structured-data' }>,
-    what,
+    label,
   )
 }
 
 function changeOf(
   update: StructuredUpdate,
-  what: string,
+  label: string,
 ): { readonly kind: string } & { readonly [name: string]: Json } {
   switch (update.kind) {
     case undefined:
     case 'final':
-      return { kind: 'final', data: checked(update.data, update.dataSchema, `${what}: data`) }
+      return { kind: 'final', data: checked(update.data, update.dataSchema, `${label}: data`) }
     case 'set':
-      return { kind: 'set', path: update.path, value: checked(update.value, update.valueSchema, `${what}: value`) }
+      return { kind: 'set', path: update.path, value: checked(update.value, update.valueSchema, `${label}: value`) }
     case 'append': {
       const { path, items, itemSchema } = update
       if (!Array.isArray(items))
-        throw new ValidationError(`${what}: items: expected an array, found ${describeType(items)}`)
+        throw new ValidationError(`${label}: items: expected an array, found ${describeType(items)}`)
       return {
         kind: 'append',
         path,
-        items: items.map((item, index) => checked(item, itemSchema, `${what}: items.${index}`)),
+        items: items.map((item, index) => checked(item, itemSchema, `${label}: items.${index}`)),
       }
     }
     case 'text-delta': {
       const { path, delta } = update
       if (typeof delta === 'string') return { kind: 'text-delta', path, delta }
-      throw new ValidationError(`${what}: delta: expected text, found ${describeType(delta)}`)
+      throw new ValidationError(`${label}: delta: expected text, found ${describeType(delta)}`)
     }
     default:
-      throw new ValidationError(`${what}: kind: expected set, append, text-delta or final`)
+      throw new ValidationError(`${label}: kind: expected set, append, text-delta or final`)
   }
 }
 
 /** Validates a value and converts it to JSON. */
-function checked(input: unknown, schema: Schema | undefined, what: string): Json {
+function checked(input: unknown, schema: Schema | undefined, label: string): Json {
   const parsed = schema ? validateSync(schema, input) : { value: input }
-  if (parsed === undefined) throw new ValidationError(`${what}: expected a synchronous schema`)
-  if ('problem' in parsed) throw new ValidationError(`${what} does not fit its schema: ${parsed.problem}`)
+  if (parsed === undefined) throw new ValidationError(`${label}: expected a synchronous schema`)
+  if ('problem' in parsed) throw new ValidationError(`${label} does not fit its schema: ${parsed.problem}`)
   const { value } = parsed
-  return toJson(value, cause => new ValidationError(`${what}: expected JSON, found ${describeType(value)}`, { cause }))
+  return toJson(value, cause => new ValidationError(`${label}: expected JSON, found ${describeType(value)}`, { cause }))
 }

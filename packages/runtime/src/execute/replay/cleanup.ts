@@ -23,10 +23,9 @@ export async function discardChildLanes(
 ): Promise<void> {
   const { session, writer, runId } = work
   // Waits for writes that were queued before the abort.
-  await work.withCommitLock(async () => {})
+  await work.commitLock.idle()
   await writer.flush()
-  await session.refresh()
-  const { view } = session
+  const { view } = await session.current()
   const drafts = [...view.drafts, ...(view.internal?.drafts ?? [])]
   for (const { lane, agentId } of drafts.filter(draft => draft.runId === runId)) {
     if (!lane.startsWith(`${origin.lane}/`)) continue
@@ -41,8 +40,7 @@ export async function endOpenCalls(execution: NodeExecution, prefix = '', lane =
   const { session, writer, runId, agentId } = work
   const ids = new Set(replay.resultsUnder(prefix).flatMap(({ value }) => toolCallIdsIn(value)))
   if (ids.size === 0) return
-  await work.withCommitLock(async () => {
-    await session.refresh()
+  await work.commitLock.run(async () => {
     const openIn = (message: Message | undefined) =>
       (message?.parts ?? []).filter(
         (part): part is ToolPart => 'toolCallId' in part && ids.has(part.toolCallId) && isOpen(part),
@@ -57,7 +55,7 @@ export async function endOpenCalls(execution: NodeExecution, prefix = '', lane =
       chunk.type === 'subagent-end' ? recordEnds(session, { runId, agentId: chunk.agentId }, lane) : [],
     )
     const outcomeOf = ({ toolCallId, executor = 'server' }: ToolPart): BatchItem => {
-      const errorText = 'nobody waits for it any more'
+      const errorText = 'the call is no longer needed'
       return { chunk: { type: 'tool-output-error', toolCallId, errorText, code: 'interrupted', executor }, lane }
     }
     // Readers who did not see a call do not see its end (law 10).
@@ -66,7 +64,6 @@ export async function endOpenCalls(execution: NodeExecution, prefix = '', lane =
       if (mustStop(ticket) || work.signal.aborted) return undefined
       return [...records, ...childEnds, ...outcomes, { chunk: checkpointOf(lane), lane }]
     })
-    await session.refresh()
   })
 }
 
@@ -95,12 +92,11 @@ const invalidated = (streamId: string, reason: string) =>
 /** Invalidates the unfinished objects of a node that has ended. */
 export async function invalidateUnfinishedObjects({ work, at, lane }: NodeExecution, reason: string): Promise<void> {
   const { session, writer, runId, signal } = work
-  await session.refresh()
   const prefix = `${recordScope(work)}${at.execution}/`
-  for (const hookId of unfinishedFirstPasses(session, runId).filter(id => id.startsWith(prefix))) {
+  for (const hookId of unfinishedFirstPasses(await session.current(), runId).filter(id => id.startsWith(prefix))) {
     // On the hook's lane, because the node's end commits the lane of the node.
     const hookLane = writer.lane({ ...lane.origin, lane: `${lane.origin.lane}/${hookId.slice(prefix.length)}` })
-    await work.withCommitLock(async () => {
+    await work.commitLock.runUnread(async () => {
       signal.throwIfAborted()
       await hookLane.commit([invalidated(hookStreamId(runId, hookId), reason), checkpointOf(hookLane)])
     })

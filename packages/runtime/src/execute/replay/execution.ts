@@ -72,7 +72,7 @@ interface AnswerOrder {
 }
 
 /** The abort reason for hooks of an ended node. */
-export const NODE_ENDED = new MillraceError('internal_error', 'the node is not at work any more')
+export const NODE_ENDED = new MillraceError('internal_error', 'the node has ended')
 
 const never = (): Promise<never> => new Promise(() => {})
 
@@ -165,7 +165,7 @@ export class NodeExecution {
     if (this.#backgroundError !== undefined) throw this.#backgroundError
     const { first } = this.#scheduler
     if (first !== undefined) {
-      throw new ValidationError(`node ${this.at.node} ended while ${first} was under way: await every hook`)
+      throw new ValidationError(`node ${this.at.node} ended while ${first} was running: await every hook`)
     }
     this.replay.checkComplete()
     return result
@@ -183,7 +183,7 @@ export class NodeExecution {
     this.#uncommitted.clear()
     const attempt = this.replay.failures + 1
     // Waits for writes that were queued before the abort.
-    await this.work.withCommitLock(async () => {})
+    await this.work.commitLock.idle()
     for (const [hookId, lane] of this.#lanes) await this.usage.discard(hookId, lane, { reason: code, attempt })
     await this.lane.discard({ reason: code, attempt })
   }
@@ -199,13 +199,13 @@ export class NodeExecution {
     if (this.signal.aborted) return never()
     if (!this.#scheduler.canStart(id)) {
       throw new ValidationError(
-        `${hook}: another hook of node ${this.at.node} is under way: give both an id, so that they are told apart when the node starts again`,
+        `${hook}: another hook of node ${this.at.node} is running: give both an id, so that a replay can tell them apart`,
       )
     }
     const hookId = this.replay.identify(hook, id, '@')
     if (this.#scheduler.isActive(hookId)) {
       throw new ValidationError(
-        `${hook}: another by the id ${id} is under way in node ${this.at.node}: give each its own`,
+        `${hook}: another hook with the id ${id} is running in node ${this.at.node}: give each its own id`,
       )
     }
     const recorded = this.replay.consume(hookId, hook)?.result
@@ -255,17 +255,17 @@ export class NodeExecution {
   }
 
   /** Like `emit`, for an update of a structured object. Throws if the update does not fit. */
-  emitStructured(chunk: StructuredDataChunk, what: string): PromiseLike<void> {
+  emitStructured(chunk: StructuredDataChunk, label: string): PromiseLike<void> {
     this.#checkOpen()
-    return this.#uncommitted.emitStructured(chunk, what)
+    return this.#uncommitted.emitStructured(chunk, label)
   }
 
   /** Changes a state value with the next commit. */
   setState(key: string, update: WorkflowStateUpdate): void {
     this.#checkOpen()
     if (storage.getStore() !== this) {
-      const why = 'what a tool or a step does is not done again when the node starts again'
-      throw new ValidationError(`state of node ${this.at.node}: set it where the node's own code runs: ${why}`)
+      const why = 'a replay does not repeat what a tool or a step does'
+      throw new ValidationError(`state of node ${this.at.node}: set it in the node's own code: ${why}`)
     }
     this.#uncommitted.setState(key, update)
   }
@@ -288,7 +288,7 @@ export class NodeExecution {
   nextSlot(hook: string): number {
     this.#checkOpen()
     if (!this.#scheduler.canStart(undefined)) {
-      throw new ValidationError(`${hook}: other hooks of node ${this.at.node} are under way: call it before them`)
+      throw new ValidationError(`${hook}: other hooks of node ${this.at.node} are running: call it before them`)
     }
     return this.#slots++
   }
@@ -328,7 +328,7 @@ export class NodeExecution {
 
   /** Commits entries and a record together with everything uncommitted, and adds the records to the replay. */
   async #commit(entries: readonly BatchItem[], createRecord: () => HookRecord | undefined): Promise<void> {
-    await this.work.withCommitLock(async () => {
+    await this.work.commitLock.runUnread(async () => {
       for (;;) {
         this.work.signal.throwIfAborted()
         this.signal.throwIfAborted()
@@ -383,7 +383,7 @@ export class NodeExecution {
         return { hookId, hook, result }
       })
       // The run's usage includes the hook's usage from here on.
-      if (entries.length > 0) await work.session.refresh()
+      if (entries.length > 0) await work.session.current()
       // A copy, because the caller may change it.
       return this.signal.aborted ? await never() : structuredClone(value)
     } catch (error) {
@@ -411,8 +411,8 @@ export class NodeExecution {
   }
 
   /** Marks a result if other hooks are or were active: their order may differ on replay. `own` is 1 if the hook itself is active. */
-  #concurrencyMark(own = 1): Pick<HookResult, 'beside'> {
-    return this.#scheduler.size > own || this.#scheduler.wereConcurrent ? { beside: true } : {}
+  #concurrencyMark(ownCount = 1): Pick<HookResult, 'beside'> {
+    return this.#scheduler.size > ownCount || this.#scheduler.wereConcurrent ? { beside: true } : {}
   }
 
   async #park(hookId: string, on: readonly string[], until: number): Promise<void> {

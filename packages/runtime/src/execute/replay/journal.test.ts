@@ -23,11 +23,11 @@ test('groups records by execution and separates the scopes of nested workflows',
     record('call:1.a.1/useStep:s.1', 5),
     record('1.b.1', undefined),
   ]
-  const own = new Journal(records, '')
-  expect(own.position).toBe('here')
-  expect(own.state.under('workflow:')).toEqual({ k: 1 })
-  expect([...own.recordsOf('1.a.1').values()].map(({ result }) => result.value)).toEqual([3, 4])
-  expect([own.endOf('1.b.1'), own.endOf('1.a.1')]).toEqual([{}, undefined])
+  const journal = new Journal(records, '')
+  expect(journal.position).toBe('here')
+  expect(journal.state.under('workflow:')).toEqual({ k: 1 })
+  expect([...journal.recordsOf('1.a.1').values()].map(({ result }) => result.value)).toEqual([3, 4])
+  expect([journal.endOf('1.b.1'), journal.endOf('1.a.1')]).toEqual([{}, undefined])
   const other = new Journal(records, 'call:')
   expect(other.position).toBe('there')
   expect(other.state.under('workflow:')).toEqual({ k: 2 })

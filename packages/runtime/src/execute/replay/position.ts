@@ -149,7 +149,10 @@ function countEdge(position: WorkflowPosition, step: Exclude<Step, { to: 'end' }
   if (max === undefined) return position
   const before = Object.hasOwn(position.taken, edge) ? (position.taken[edge] as number) : 0
   if (before >= max)
-    throw new MillraceError('workflow_loop', `the edge ${edge} was taken ${max} times, and may be no more`)
+    throw new MillraceError(
+      'workflow_loop',
+      `the edge ${edge} was taken ${max} times, its maximum: raise max, or leave the loop earlier`,
+    )
   return { ...position, taken: { ...position.taken, [edge]: before + 1 } }
 }
 

@@ -60,7 +60,7 @@ const FAILING: Readonly<Record<string, () => Promise<unknown>>> = {
 for (const [name, failing] of Object.entries(FAILING)) {
   test(`${name}: a replay throws the same error`, async () => {
     const caught: MillraceError[] = []
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       await failing().catch((error: MillraceError) => caught.push(error))
       // Code that went another way now would be taken for another.
       const { retryable, name } = caught.at(-1) as MillraceError
@@ -68,8 +68,8 @@ for (const [name, failing] of Object.entries(FAILING)) {
       if (name !== 'MillraceError') await useStep(name, () => 1)
       return { data: await useInterrupt(textInterrupt('Q?')) }
     })
-    const play = await Play.of(own)
-    const [id = ''] = await play.asked()
+    const play = await Play.of(testWorkflow)
+    const [id = ''] = await play.questionIds()
     await play.restart()
     await play.answer(id, 'yes')
     expect(await play.result()).toMatchObject({ status: 'completed', output: 'yes' })

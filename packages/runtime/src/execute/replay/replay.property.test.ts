@@ -52,7 +52,7 @@ interface Life {
 }
 
 function workflowOf(nodes: readonly (readonly Doing[])[], life: Life): Workflow {
-  const own = nodes.map((parts, index) => [
+  const nodeEntries = nodes.map((parts, index) => [
     `n${index}`,
     async ({ input }: NodeContext<Json>) => ({ data: [input, await row(parts, `p${index}`, life)] }),
   ])
@@ -60,18 +60,18 @@ function workflowOf(nodes: readonly (readonly Doing[])[], life: Life): Workflow 
   const last = ({ input }: NodeContext<Json>) => ({
     data: [input, useWorkflowState<string[]>('list', [])[0].toSorted()],
   })
-  return sequence({ ...Object.fromEntries(own), last })
+  return sequence({ ...Object.fromEntries(nodeEntries), last })
 }
 
-async function row(parts: readonly Doing[], place: string, life: Life): Promise<Json> {
+async function row(parts: readonly Doing[], path: string, life: Life): Promise<Json> {
   const results: Json[] = []
-  for (const [index, part] of parts.entries()) results.push(await act(part, `${place}${index}`, life))
+  for (const [index, part] of parts.entries()) results.push(await act(part, `${path}${index}`, life))
   return results
 }
 
-async function act(part: Doing, place: string, life: Life): Promise<Json> {
-  if ('all' in part) return Promise.all(part.all.map((one, index) => act(one, `${place}_${index}.`, life)))
-  if ('row' in part) return row(part.row, `${place}.`, life)
+async function act(part: Doing, path: string, life: Life): Promise<Json> {
+  if ('all' in part) return Promise.all(part.all.map((one, index) => act(one, `${path}_${index}.`, life)))
+  if ('row' in part) return row(part.row, `${path}.`, life)
   const { timers, nth, effects } = life
   switch (part.do) {
     case 'count': {
@@ -81,28 +81,28 @@ async function act(part: Doing, place: string, life: Life): Promise<Json> {
     }
     case 'list': {
       const [, set] = useWorkflowState<string[]>('list', [])
-      set(list => [...(list ?? []), place])
+      set(list => [...(list ?? []), path])
       return 'listed'
     }
     case 'own': {
-      const [own, set] = useNodeState(0)
+      const [count, set] = useNodeState(0)
       set(count => (count ?? 0) + 1)
-      return own
+      return count
     }
     case 'show':
-      useStructuredData({ kind: 'append', streamId: `${place}.list`, path: 'items', items: [place] })
+      useStructuredData({ kind: 'append', streamId: `${path}.list`, path: 'items', items: [path] })
       return 'shown'
     case 'plain':
-      return useInterrupt(textInterrupt(place))
+      return useInterrupt(textInterrupt(path))
     case 'ask':
-      return useInterrupt(textInterrupt(place, { id: place }))
+      return useInterrupt(textInterrupt(path, { id: path }))
     default: {
-      const id = part.do === 'again' ? `same ${place.slice(0, place.lastIndexOf('_') + 2)}` : place
+      const id = part.do === 'again' ? `same ${path.slice(0, path.lastIndexOf('_') + 2)}` : path
       const done = useStep(id, async ({ idempotencyKey }) => {
         effects.push(idempotencyKey)
         await new Promise<void>(resolve => void timers.after((part.ms * (nth * 7 + 1)) % 31, resolve))
         if (part.do === 'fail') throw new Error('no')
-        return place
+        return path
       })
       return part.do === 'fail' ? done.catch(() => 'failed') : done
     }
@@ -133,19 +133,19 @@ async function play(nodes: readonly (readonly Doing[])[], n: number, more: numbe
     const nth = 2 - left.length
     const to = left.shift()
     const life = { timers: stage.clock.timers(), nth, effects }
-    const own = stage.process(() => [], { workflows: [workflowOf(nodes, life)] })
+    const driverProcess = stage.process(() => [], { workflows: [workflowOf(nodes, life)] })
     let appends = 0
-    own.connection.after = async ({ method }) => {
+    driverProcess.connection.after = async ({ method }) => {
       if (method !== 'append' || ++appends !== to) return
       isCut = true
-      if (how === 'stopped') return void (await desk.runtime.stop(SESSION, runId))
-      own.kill()
+      if (how === 'stopped') return void (await apiProcess.runtime.stop(SESSION, runId))
+      driverProcess.kill()
       await died()
       process()
     }
   }
-  const desk = stage.process(() => [], { engine: false })
-  await desk.runtime.start({ session: SESSION, runId: RUN, workflow: 'workflow:own@1', input: 'Go.' })
+  const apiProcess = stage.process(() => [], { engine: false })
+  await apiProcess.runtime.start({ session: SESSION, runId: RUN, workflow: 'workflow:own@1', input: 'Go.' })
   process()
   for (let after = 0; ; ) {
     const isNext = ({ sequence, chunk }: Entry) =>
@@ -157,14 +157,14 @@ async function play(nodes: readonly (readonly Doing[])[], n: number, more: numbe
       await died()
       const last = runId
       runId = `${RUN}${deaths.length}`
-      await stage.clock.until(desk.runtime.resume(SESSION, last, { runId }))
+      await stage.clock.until(apiProcess.runtime.resume(SESSION, last, { runId }))
       continue
     }
     if (next.chunk.type !== 'interrupt') continue
     const { interruptId: id } = next.chunk
     const response = id.slice(id.indexOf('::'))
     // A run that was stopped meanwhile asks again.
-    const answer = desk.runtime.answer(SESSION, { kind: 'interrupt', id, response })
+    const answer = apiProcess.runtime.answer(SESSION, { kind: 'interrupt', id, response })
     await stage.clock.until(how === 'stopped' ? answer.catch(() => {}) : answer)
   }
   expect(reportsOf(await stage.entries(SESSION))).toEqual([])
@@ -188,7 +188,7 @@ const shapeOf = ({ runs, output, structured, interrupts, pendings, drafts }: Vie
 })
 
 test.each<How>(['killed', 'stopped'])(
-  'a program of hooks in rows and side by side comes to the same, wherever it is %s',
+  'sequential and parallel hooks have the same result, wherever the run is %s',
   async how => {
     let cuts = 0
     await fc.assert(

@@ -1,9 +1,9 @@
 // Answers the hooks of one execution from the log, and detects code that changed since the log was written.
 
 import { LogError } from '@millrace/log'
+import { excerpt } from '@millrace/protocol/internal'
 import { BudgetError, MillraceError, ProviderError, RunError, ToolError, ValidationError } from '../../error/error.ts'
 import type { ErrorCode } from '../../error/error-codes.ts'
-import { excerpt } from '../../error/excerpt.ts'
 import { logErrorCode } from '../../error/log-error.ts'
 import { shortKeyOf } from '../../session/key.ts'
 import type { HookRecord, HookResult } from './journal.ts'
@@ -88,7 +88,8 @@ export class Replay {
       this.#checkMayRun(hookId)
       return undefined
     }
-    if (record.hook !== hook) throw this.#changed(`it calls ${hook} where it called ${record.hook} before`)
+    if (record.hook !== hook)
+      throw this.#changed(`it calls ${hook} where it called ${record.hook} in the first execution`)
     this.#checkOrder(record)
     return record
   }
@@ -100,7 +101,7 @@ export class Replay {
   checkComplete(): void {
     if (this.#mismatch) throw this.#mismatch
     const [first] = this.#unconsumed()
-    if (first) throw this.#changed(`it ended without ${first.hookId}, which it was given before`)
+    if (first) throw this.#changed(`it ended without ${first.hookId}, which has a recorded result`)
   }
 
   /** Adds a committed record. */
@@ -123,7 +124,7 @@ export class Replay {
   #checkMayRun(hookId: string): void {
     const unconsumed = this.#unconsumed()
     if (unconsumed.length > 0 && unconsumed.every(({ result }) => result.beside === undefined)) {
-      throw this.#changed(`it calls ${hookId} before ${unconsumed[0]?.hookId}, which it was given before`)
+      throw this.#changed(`it calls ${hookId} before ${unconsumed[0]?.hookId}, which has a recorded result`)
     }
   }
 
@@ -133,7 +134,7 @@ export class Replay {
     const next = this.#sequence[this.#sequenceIndex]
     if (next === undefined || result.beside || this.failures > 0) return
     const isLater = this.#sequence.indexOf(hookId, this.#sequenceIndex) >= 0
-    if (isLater) throw this.#changed(`it calls ${hookId} before ${next}, which it was given before that`)
+    if (isLater) throw this.#changed(`it calls ${hookId} before ${next}, which came first in the first execution`)
   }
 
   /** The recorded hooks that the code has not called. */
@@ -146,7 +147,7 @@ export class Replay {
   #changed(how: string): MillraceError {
     this.#mismatch = new MillraceError(
       'workflow_changed',
-      `the code of node ${this.#at.node} is not what it was when the run came there: ${how}. Give the workflow another version, and say in migrate how such runs go on`,
+      `the code of node ${this.#at.node} changed while the run was in it: ${how}. Give the workflow a new version, and migrate such runs`,
     )
     return this.#mismatch
   }
@@ -160,8 +161,8 @@ type RecordedError = NonNullable<HookResult['error']>
 /** Converts the error of a hook for its caller. Log errors stay as they are, except that the log refused a result as too large. */
 export function toHookError(error: unknown, hook: string): MillraceError | LogError {
   if (logErrorCode(error) === 'too-large') {
-    const what = `what ${hook} gives, or that with what the node read and set before it, exceeds the size limit of the log: return less, or a reference`
-    return new MillraceError('hook_result_too_large', what, { cause: error })
+    const problem = `the result of ${hook}, with the state that the node read and set before it, exceeds the size limit of the log: return less, or a reference`
+    return new MillraceError('hook_result_too_large', problem, { cause: error })
   }
   if (error instanceof LogError || MillraceError.isInstance(error)) return error
   const message = error instanceof Error ? error.message : `${hook} failed`

@@ -29,7 +29,7 @@ describe('a run that resumes an interrupted run', () => {
   test('continues at its position and repeats no committed step, question, text or usage', async () => {
     const done: string[] = []
     const { model, modelCalls: received } = recordingModel([{ text: 'Dear Ann' }])
-    const own = sequence({
+    const testWorkflow = sequence({
       first: async ({ input }: NodeContext<string>) => {
         const [, set] = useWorkflowState<string[]>('seen')
         set(['first'])
@@ -39,23 +39,23 @@ describe('a run that resumes an interrupted run', () => {
       second: async ({ input }: NodeContext<string>) => {
         done.push('second begins')
         const [seen, set] = useWorkflowState<string[]>('seen', [])
-        const [own, setOwn] = useNodeState(1)
+        const [count, setOwn] = useNodeState(1)
         useStructuredData({ data: { input } })
         useStructuredData({ kind: 'append', streamId: 'list', path: 'items', items: [1] })
         const { text } = await useReason({ model, input: 'Write' })
         set([...seen, 'second'])
-        setOwn(own + 1)
+        setOwn(count + 1)
         const name = await useInterrupt(textInterrupt('Who?', { id: 'name' }))
         const key = await useStep('key', ({ idempotencyKey }) => idempotencyKey)
         const when = await useInterrupt(textInterrupt('When?', { id: 'when' }))
         useStructuredData({ kind: 'append', streamId: 'list', path: 'items', items: [2] })
         const [state] = useWorkflowState('seen')
-        return { data: { input, text, name, when, key, state, own }, ui: { message: 'There' } }
+        return { data: { input, text, name, when, key, state, own: count }, ui: { message: 'There' } }
       },
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     await answer(play.runtime, 'r', 'Ann')
-    expect(await play.asked()).toEqual(['1.second.1/useInterrupt:when.1'])
+    expect(await play.questionIds()).toEqual(['1.second.1/useInterrupt:when.1'])
     await play.runtime.stop(SESSION, 'r')
     expect((await play.result()).status).toBe('interrupted')
     const old = (await play.log()).length
@@ -105,11 +105,11 @@ describe('a run that resumes an interrupted run', () => {
     const input = z.object({ n: z.number() })
     const look = tool({ name: 'look', inputSchema: input, execute: ({ n }) => ran.push(n) })
     const pay = tool({ name: 'pay', inputSchema: input, approval: true, execute: ({ n }) => ran.push(n) })
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       const { text, usage, toolResults, steps } = await useReason({ model, input: 'Go', tools: [look, pay] })
       return { data: { text, usage, toolResults, steps: steps.length } as unknown as Json }
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     expect((await play.result()).pendings).toMatchObject([{ kind: 'approval' }])
     await play.runtime.stop(SESSION, 'r')
     await play.result()
@@ -135,7 +135,7 @@ describe('a run that resumes an interrupted run', () => {
         await useStep('once', () => void done.push(id))
         return { data: id === 'b' ? id : await useInterrupt(textInterrupt(id, { id })) }
       }
-    const own = wired(
+    const testWorkflow = wired(
       { a: () => ({}), b: ask('b'), c: ask('c'), d: ({ input }: NodeContext<Json>) => ({ data: input }) },
       [
         ['start', 'a'],
@@ -145,8 +145,8 @@ describe('a run that resumes an interrupted run', () => {
         ['d', 'end'],
       ],
     )
-    const play = await Play.of(own)
-    expect(await play.asked()).toEqual(['1.c.1/useInterrupt:c.1'])
+    const play = await Play.of(testWorkflow)
+    expect(await play.questionIds()).toEqual(['1.c.1/useInterrupt:c.1'])
     await play.runtime.stop(SESSION, 'r')
     await play.result()
     await play.runtime.resume(SESSION, 'r', { runId: 'r2' })
@@ -158,12 +158,12 @@ describe('a run that resumes an interrupted run', () => {
 
   test('gets the input of the first run; a message sent with the resumption belongs to the conversation', async () => {
     const received: Json[] = []
-    const own = single(async ({ input, messages }: NodeContext<Json>) => {
+    const testWorkflow = single(async ({ input, messages }: NodeContext<Json>) => {
       const texts = messages.filter(({ role }) => role === 'user').flatMap(({ parts }) => parts)
       received.push([input, texts.map(part => ('text' in part ? part.text : ''))])
       return { data: await useInterrupt(textInterrupt('Well?')) }
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     await play.result()
     await play.runtime.stop(SESSION, 'r')
     await play.result()
@@ -175,12 +175,12 @@ describe('a run that resumes an interrupted run', () => {
 
   test('does not see the messages of the resumed runs in its conversation', async () => {
     const received: Json[] = []
-    const own = single(async ({ messages }: NodeContext) => {
+    const testWorkflow = single(async ({ messages }: NodeContext) => {
       received.push(messages.map(({ role, parts }) => [role, ...parts.map(part => ('text' in part ? part.text : ''))]))
       await useReason({ model: recordingModel([{ text: 'Hello.' }]).model, input: 'Go.' })
       return { data: await useInterrupt(textInterrupt('Well?', { id: `after ${messages.length}` })) }
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     for (const [from, runId] of [
       ['r', 'r2'],
       ['r2', 'r3'],
@@ -198,7 +198,7 @@ describe('a run that resumes an interrupted run', () => {
   test('repeats interrupted work under the same idempotency key and discarded work under a new one', async () => {
     const keys: string[] = []
     let isBroken = true
-    const own = sequence({
+    const testWorkflow = sequence({
       a: async () => ({ data: await useStep('a', ({ idempotencyKey }) => void keys.push(idempotencyKey)) }),
       b: async () => {
         await useStep('b', ({ idempotencyKey }) => {
@@ -207,7 +207,7 @@ describe('a run that resumes an interrupted run', () => {
         })
       },
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     expect((await play.result()).status).toBe('failed')
     isBroken = false
     const [first = '', ...others] = checkpointsOf(await play.log(), 'r')
@@ -238,11 +238,11 @@ describe('a run that resumes from a checkpoint', () => {
       await useStep(id, () => void done.push(id))
       return { data: `${input}${id}`, ui: { message: `${id}. ` } }
     }
-  const own = sequence({ a: node('a'), b: node('b'), c: node('c') })
+  const testWorkflow = sequence({ a: node('a'), b: node('b'), c: node('c') })
 
   test('of a completed run executes the nodes after it', async () => {
     done.length = 0
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     expect((await play.result()).output).toBe('Go.abc')
     const afterA = checkpointsOf(await play.log(), 'r').find(id => id.endsWith('/1'))
     const options = { mode: 'from-checkpoint', checkpointId: afterA ?? '', runId: 'r2' } as const
@@ -255,7 +255,7 @@ describe('a run that resumes from a checkpoint', () => {
 
   test('at the end of a run executes nothing', async () => {
     done.length = 0
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     await play.result()
     const log = await play.log()
     const checkpointId = checkpointsOf(log, 'r').at(-1) ?? ''
@@ -270,14 +270,14 @@ describe('a run that resumes from a checkpoint', () => {
 describe('a retried turn starts from the beginning', () => {
   test.each(['retry', 'edit'] as const)('%s', async how => {
     const seen: Json[] = []
-    const own = single(async ({ input }: NodeContext<string>) => {
+    const testWorkflow = single(async ({ input }: NodeContext<string>) => {
       const [count, set] = useWorkflowState('count', 0)
       set(count + 1)
       seen.push([input, count])
       await useStep('once', () => void seen.push('step'))
       return { data: await useInterrupt(textInterrupt('Well?')) }
     })
-    const play = await Play.of(own, { start: { messageId: 'm' } })
+    const play = await Play.of(testWorkflow, { start: { messageId: 'm' } })
     await play.result()
     await play.runtime.stop(SESSION, 'r')
     await play.result()
@@ -299,7 +299,7 @@ const LARGE = 'x'.repeat(60_000)
 async function much(count: number) {
   const stage = new VirtualCluster()
   const effects: string[] = []
-  const own = single(async () => {
+  const testWorkflow = single(async () => {
     const [count0, set] = useWorkflowState('count', 0)
     set(count0 + 1)
     useStructuredData({ kind: 'append', streamId: 'list', path: 'items', items: ['once'] })
@@ -309,22 +309,22 @@ async function much(count: number) {
     }
     return { data: [sizes.length, count0, await useInterrupt(textInterrupt('Well?', { id: 'well' }))] }
   })
-  const process = () => stage.process(() => [], { workflows: [own], log: { maxEntryBytes: 100_000 } })
-  const desk = stage.process(() => [], { engine: false })
-  await desk.runtime.start({ session: SESSION, runId: 'r', workflow: own.program, input: 'Go.' })
+  const process = () => stage.process(() => [], { workflows: [testWorkflow], log: { maxEntryBytes: 100_000 } })
+  const apiProcess = stage.process(() => [], { engine: false })
+  await apiProcess.runtime.start({ session: SESSION, runId: 'r', workflow: testWorkflow.program, input: 'Go.' })
   const first = process()
   await stage.seen(SESSION, ({ chunk }) => chunk.type === 'run-paused')
-  await desk.runtime.stop(SESSION, 'r')
+  await apiProcess.runtime.stop(SESSION, 'r')
   await stage.ended(SESSION, 'r')
   await stage.clock.until(first.runtime.close())
-  return { stage, process, desk, effects }
+  return { stage, process, apiProcess, effects }
 }
 
 /** Answers the interrupts of a run and returns its result. */
-async function finished({ stage, desk }: Awaited<ReturnType<typeof much>>, runId: string) {
+async function finished({ stage, apiProcess }: Awaited<ReturnType<typeof much>>, runId: string) {
   await stage.seen(SESSION, ({ chunk, origin }) => chunk.type === 'run-paused' && origin.runId === runId)
   const id = `${runId}::1.node.1/useInterrupt:well.1`
-  await stage.clock.until(desk.runtime.answer(SESSION, { kind: 'interrupt', id, response: 'yes' }))
+  await stage.clock.until(apiProcess.runtime.answer(SESSION, { kind: 'interrupt', id, response: 'yes' }))
   await stage.seen(SESSION, isEndOf(runId))
   const log = await stage.entries(SESSION)
   expect(reportsOf(log)).toEqual([])
@@ -334,8 +334,8 @@ async function finished({ stage, desk }: Awaited<ReturnType<typeof much>>, runId
 test('copies a large resume point in several commits and recovers from a crash between them', async () => {
   const COUNT = 150
   const scene = await much(COUNT)
-  const { stage, process, desk, effects } = scene
-  await desk.runtime.resume(SESSION, 'r', { runId: 'r2' })
+  const { stage, process, apiProcess, effects } = scene
+  await apiProcess.runtime.resume(SESSION, 'r', { runId: 'r2' })
   for (let kills = 0; kills < 3; kills++) {
     const dying = process()
     let appends = 0
@@ -358,21 +358,21 @@ test('copies a large resume point in several commits and recovers from a crash b
 
 test('resumes a run that stopped before it had copied its resume point', async () => {
   const scene = await much(150)
-  const { stage, process, desk, effects } = scene
-  await desk.runtime.resume(SESSION, 'r', { runId: 'r2' })
+  const { stage, process, apiProcess, effects } = scene
+  await apiProcess.runtime.resume(SESSION, 'r', { runId: 'r2' })
   const dying = process()
   const isHalf = ({ chunk, origin }: Entry) => chunk.type === 'checkpoint-created' && origin.runId === 'r2'
   dying.connection.after = async ({ method }) => {
     if (method === 'append' && (await stage.entries(SESSION)).some(isHalf)) dying.kill()
   }
   await stage.seen(SESSION, isHalf)
-  await desk.runtime.stop(SESSION, 'r2')
+  await apiProcess.runtime.stop(SESSION, 'r2')
   process()
   expect(await stage.ended(SESSION, 'r2')).toBe('interrupted')
   expect(
     (await stage.entries(SESSION)).some(({ chunk, origin }) => chunk.type === 'status' && origin.runId === 'r2'),
   ).toBe(false)
-  await desk.runtime.resume(SESSION, 'r2', { runId: 'r3' })
+  await apiProcess.runtime.resume(SESSION, 'r2', { runId: 'r3' })
   const { view } = await finished(scene, 'r3')
   expect(view.output).toEqual([150, 0, 'yes'])
   expect(effects).toHaveLength(150)

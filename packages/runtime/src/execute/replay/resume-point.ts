@@ -2,7 +2,8 @@
 // old one again.
 
 import type { BatchItem, Lane } from '@millrace/log'
-import { type Entry, Fold, isGuest, type Part, type StructuredDataChunk } from '@millrace/protocol'
+import { type Entry, Fold, isGuest, type Part, type StructuredDataChunk, type WriterOrigin } from '@millrace/protocol'
+import { DraftTracker, MAIN_LANE } from '@millrace/protocol/internal'
 import type { Session } from '../../session/session.ts'
 import { type HookRecord, type HookResult, hookRecordEntry, Journal, parseHookRecord } from './journal.ts'
 import { openExecutions, type WorkflowPosition } from './position.ts'
@@ -74,10 +75,8 @@ const countUntil = (entries: readonly Entry[], checkpointId: string | undefined)
       chunk.type === 'checkpoint-created' &&
       chunk.checkpointId === checkpointId &&
       !isGuest(origin) &&
-      origin.lane === MAIN,
+      origin.lane === MAIN_LANE,
   ) + 1
-
-const MAIN = 'main'
 
 const withoutKeys = ({ keys, ...position }: WorkflowPosition): WorkflowPosition => position
 
@@ -104,8 +103,8 @@ function copyRecord(
 }
 
 /** Whether the hook's last interrupt was answered. The new run creates an unanswered one again, with an id of its own. */
-const isAnswered = (session: Session, asked: readonly string[]): boolean =>
-  session.interrupt(asked.at(-1) ?? '')?.status === 'answered'
+const isAnswered = (session: Session, questionIds: readonly string[]): boolean =>
+  session.interrupt(questionIds.at(-1) ?? '')?.status === 'answered'
 
 /** Emission counts with the stream ids of the new run: generated ids begin with the id of their run. */
 function renameStreams(counts: EmissionCounts, from: string, runId: string): EmissionCounts {
@@ -133,24 +132,25 @@ function uncommittedEmissions(
   entries: readonly Entry[],
   rename: (counts: EmissionCounts) => EmissionCounts,
 ): readonly HookRecord[] {
-  const uncommitted = new Map<string, StructuredDataChunk[]>()
-  for (const { chunk, origin } of entries) {
-    if (isGuest(origin)) continue
-    const laneAndStep = `${origin.lane} ${origin.step}`
-    if (chunk.type === 'structured-data') {
-      uncommitted.set(laneAndStep, [...(uncommitted.get(laneAndStep) ?? []), chunk])
-    } else if (chunk.type === 'checkpoint-created' || chunk.type === 'step-discarded') uncommitted.delete(laneAndStep)
+  const drafts = new DraftTracker<StructuredDataChunk[], WriterOrigin>(() => [])
+  for (const entry of entries) {
+    const { chunk, origin } = entry
+    // The end of the run keeps its drafts, but no record counts them.
+    if (chunk.type === 'run-finished') continue
+    drafts.apply(entry)
+    if (chunk.type === 'structured-data' && !isGuest(origin)) drafts.get(origin)?.kept.push(chunk)
   }
   return openExecutions(line).flatMap(({ execution, step }) => {
-    const updates = [...uncommitted].flatMap(([key, chunks]) => (key.endsWith(` ${step}`) ? chunks : []))
+    const updates = drafts.drafts.flatMap(({ lane, kept }) => (lane.step === step ? kept : []))
     const withDeltas = new Set(updates.flatMap(({ kind, streamId }) => (kind === 'text-delta' ? [streamId] : [])))
     const counts: Record<string, number> = {}
     for (const { streamId } of updates) {
       const subject = `structured:${streamId}`
       if (!withDeltas.has(streamId)) counts[subject] = (counts[subject] ?? 0) + 1
     }
-    const own = records.filter(({ hookId }) => hookId.startsWith(`${execution}/`))
-    const committed = (subject: string) => Math.max(0, ...own.map(({ result }) => result.shown?.[subject] ?? 0))
+    const executionRecords = records.filter(({ hookId }) => hookId.startsWith(`${execution}/`))
+    const committed = (subject: string) =>
+      Math.max(0, ...executionRecords.map(({ result }) => result.shown?.[subject] ?? 0))
     const totals = Object.entries(rename(counts)).map(([subject, count]) => [subject, committed(subject) + count])
     const result = { shown: Object.fromEntries(totals) as EmissionCounts }
     return totals.length > 0 ? [{ hookId: `${execution}/words/left`, hook: 'words', result }] : []

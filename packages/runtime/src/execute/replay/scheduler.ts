@@ -106,10 +106,10 @@ export class HookScheduler {
   }
 
   /** Resolves when the hook at this place may answer its caller. */
-  waitForTurn(place: number): Promise<void> {
+  waitForTurn(turn: number): Promise<void> {
     return new Promise(answer => {
-      this.#ready.set(place, answer)
-      this.#reserved.delete(place)
+      this.#ready.set(turn, answer)
+      this.#reserved.delete(turn)
       this.#scheduleAnswer()
     })
   }
@@ -127,7 +127,7 @@ export class HookScheduler {
     setImmediate(() => {
       this.#isAnswerScheduled = false
       const first = Math.min(...this.#ready.keys())
-      for (const place of this.#reserved) if (place < first) return
+      for (const turn of this.#reserved) if (turn < first) return
       const answer = this.#ready.get(first)
       this.#ready.delete(first)
       answer?.()

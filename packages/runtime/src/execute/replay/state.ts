@@ -31,8 +31,8 @@ export class WorkflowState {
 
   /** A copy of all values whose keys have a prefix, by key without the prefix. */
   under(prefix: string): { readonly [key: string]: Json } {
-    const own = [...this.#values].filter(([key]) => key.startsWith(prefix))
-    return structuredClone(Object.fromEntries(own.map(([key, value]) => [key.slice(prefix.length), value])))
+    const matching = [...this.#values].filter(([key]) => key.startsWith(prefix))
+    return structuredClone(Object.fromEntries(matching.map(([key, value]) => [key.slice(prefix.length), value])))
   }
 
   /**
@@ -49,7 +49,7 @@ export class WorkflowState {
     if (size > MAX_STATE) {
       throw new MillraceError(
         'workflow_state_too_large',
-        `the state of the run would be ${size} bytes, and may be ${MAX_STATE}`,
+        `the state of the run: expected at most ${MAX_STATE} bytes, found ${size}: store references instead`,
       )
     }
     return values
@@ -81,14 +81,14 @@ function updated(key: string, value: Json | undefined, update: WorkflowStateUpda
 export function checkStateValue(key: string, value: unknown): Json | undefined {
   if (value === undefined) return undefined
   const text = toJsonText(value, cause => {
-    const found = cause === undefined ? `a ${typeof value}` : 'what is none'
+    const found = cause === undefined ? `a ${typeof value}` : 'a value that is not JSON'
     return new ValidationError(`state ${key}: expected JSON, found ${found}`, { cause })
   })
   const bytes = Buffer.byteLength(text)
   if (bytes > MAX_STATE_VALUE) {
     throw new MillraceError(
       'workflow_state_too_large',
-      `state ${key}: ${bytes} bytes, and at most ${MAX_STATE_VALUE} are kept: keep a reference`,
+      `state ${key}: expected at most ${MAX_STATE_VALUE} bytes, found ${bytes}: store a reference instead`,
     )
   }
   return JSON.parse(text) as Json

@@ -65,19 +65,19 @@ export class UncommittedChanges {
   }
 
   /** Writes an update of a structured object, unless the log holds it. Throws if the update does not fit, also on replay. */
-  emitStructured(chunk: StructuredDataChunk, what: string): PromiseLike<void> {
+  emitStructured(chunk: StructuredDataChunk, label: string): PromiseLike<void> {
     const subject = `structured:${chunk.streamId}`
     const isNew = this.#countEmission(subject)
     const refusal = `refused:${this.#counts.get(subject)}:${subject}`
     const isRepeated = !isNew && this.#settings.isRetry && chunk.kind === 'set'
     if (!isNew && !isRepeated) {
       if (!this.#settings.committedCounts.has(refusal)) return Promise.resolve()
-      throw new ValidationError(`${what}: the update does not fit, as when the node came here before`)
+      throw new ValidationError(`${label}: the update does not fit, as in the first execution of the node`)
     }
     this.#uncounted.add(subject)
     this.#streamIds.add(chunk.streamId)
     try {
-      return this.#settings.streams.write(this.#settings.lane, chunk, what)
+      return this.#settings.streams.write(this.#settings.lane, chunk, label)
     } catch (error) {
       this.#countEmission(refusal)
       throw error
@@ -171,10 +171,10 @@ export class UncommittedChanges {
 
 /** Messages for log errors that the node's own update causes. */
 const REFUSALS: Partial<Record<LogError['code'], string>> = {
-  refused: 'another branch shows this object at the same time: give each a streamId of its own',
-  'too-large': 'the update exceeds the size limit of the log: show it in pieces, or a reference',
-  'queue-full': 'too many updates wait to be written: await each',
-  invalid: 'the update is none that the log takes',
+  refused: 'another branch updates this object at the same time: give each branch its own streamId',
+  'too-large': 'the update exceeds the size limit of the log: send it in parts, or a reference',
+  'queue-full': 'too many updates are waiting to be written: await each',
+  invalid: 'the log rejected the update as invalid',
 }
 
 /** The current structured objects of a workflow. An update that does not fit fails in the node that writes it, not in the client. */
@@ -190,18 +190,18 @@ export class StructuredStreams {
    * Writes an update to the log.
    * @throws if the update does not fit its object, or the log refuses it
    */
-  write(lane: Lane, chunk: StructuredDataChunk, what: string): PromiseLike<void> {
-    this.#apply(chunk, what)
+  write(lane: Lane, chunk: StructuredDataChunk, label: string): PromiseLike<void> {
+    this.#apply(chunk, label)
     try {
       return lane.write(chunk)
     } catch (error) {
       this.forget(chunk.streamId)
       const why = error instanceof LogError ? REFUSALS[error.code] : undefined
-      throw why === undefined ? error : new ValidationError(`${what}: ${why}`, { cause: error })
+      throw why === undefined ? error : new ValidationError(`${label}: ${why}`, { cause: error })
     }
   }
 
-  #apply(chunk: StructuredDataChunk, what: string): void {
+  #apply(chunk: StructuredDataChunk, label: string): void {
     const { streamId } = chunk
     const known = this.#objects.get(streamId)
     const object = known ?? StructuredAccumulator.restore({ state: this.#session.structured(streamId) })
@@ -209,7 +209,7 @@ export class StructuredStreams {
       object.write(chunk)
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error
-      throw new ValidationError(`${what}: ${error.message}`, { cause: error })
+      throw new ValidationError(`${label}: ${error.message}`, { cause: error })
     }
     if (known === undefined) this.#objects.set(streamId, object)
   }

@@ -164,8 +164,8 @@ async function reviewCall(work: AgentExecution, step: number, call: RequestedCal
 
 /** The number of pendings that a call opens, and how many of them stay open. */
 function pendingsOf({ tool, verdict }: ReviewedCall): { readonly max: number; readonly remaining: number } {
-  const own = Number(tool.executor === 'client')
-  return { max: own + Number(verdict !== false), remaining: own + Number(verdict === true) }
+  const clientPendings = Number(tool.executor === 'client')
+  return { max: clientPendings + Number(verdict !== false), remaining: clientPendings + Number(verdict === true) }
 }
 
 function composeBatch(

@@ -24,8 +24,8 @@ const UNHELPFUL: Record<string, () => unknown> = {
 describe('approval requests', () => {
   test('requests approval in the commit of the calls, with the exact input', async () => {
     const { ran, tool: pay } = counted('pay', true)
-    const { agent: own } = caller([pay], three('pay'))
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent } = caller([pay], three('pay'))
+    const { runtime, run } = await startRun(testAgent)
     expect(await run.result()).toMatchObject({ status: 'paused' })
     const log = await validLog(runtime)
     expect(chunksOf(log, 'tool-approval-request')).toEqual(
@@ -55,8 +55,8 @@ describe('approval requests', () => {
       return { approved: n === 3, reason: `rule ${n}` }
     }
     const { ran, tool: pay } = counted('pay', rule)
-    const { agent: own, modelCalls } = caller([pay], [...three('pay'), call('pay', 'c4', { n: 4 })])
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent, modelCalls } = caller([pay], [...three('pay'), call('pay', 'c4', { n: 4 })])
+    const { runtime, run } = await startRun(testAgent)
     expect(await run.result()).toMatchObject({
       status: 'paused',
       suspended: { kind: 'suspended_step_partial', toolCallIds: ['c2'], stepId: 'r/main/1' },
@@ -93,31 +93,31 @@ describe('approval requests', () => {
   })
 
   test('evaluates a rule once per requested call, even if the run is taken over', async () => {
-    const asked: string[] = []
+    const ruleCalls: string[] = []
     const memory = new Memory()
-    const own = () => {
+    const newAgent = () => {
       const { tool: pay } = counted('pay', (_, { toolCallId }) => {
-        asked.push(toolCallId)
+        ruleCalls.push(toolCallId)
         return true
       })
       return caller([pay], three('pay')).agent
     }
-    const { runtime, run } = await startRun(own(), { store: memoryStore(undefined, memory) })
+    const { runtime, run } = await startRun(newAgent(), { store: memoryStore(undefined, memory) })
     await run.result()
     await approve(runtime, 'c1')
     await runtime.close()
-    const heir = testRuntime({ agents: [own()], store: memoryStore(undefined, memory) })
-    for (const id of ['c2', 'c3']) await approve(heir, id)
-    expect(await heir.run('s', 'r').result()).toMatchObject({ status: 'completed' })
-    expect(asked).toEqual(['c1', 'c2', 'c3'])
+    const nextRuntime = testRuntime({ agents: [newAgent()], store: memoryStore(undefined, memory) })
+    for (const id of ['c2', 'c3']) await approve(nextRuntime, id)
+    expect(await nextRuntime.run('s', 'r').result()).toMatchObject({ status: 'completed' })
+    expect(ruleCalls).toEqual(['c1', 'c2', 'c3'])
   })
 
-  test.each(Object.entries(UNHELPFUL))('a rule that %s leaves it to a person', async (what, rule) => {
+  test.each(Object.entries(UNHELPFUL))('asks a person if the rule %s', async (name, rule) => {
     const { ran, tool: pay } = counted('pay', rule as Approval<{ n: number }>)
-    const { agent: own } = caller([pay], [call('pay', 'c1', { n: 1 })])
-    const { runtime, run, logged } = await startRun(own)
+    const { agent: testAgent } = caller([pay], [call('pay', 'c1', { n: 1 })])
+    const { runtime, run, logged } = await startRun(testAgent)
     expect(await run.result()).toMatchObject({ status: 'paused', pendings: [{ id: 'r::c1' }] })
-    const isThrown = what === 'throws' || what === 'rejects'
+    const isThrown = name === 'throws' || name === 'rejects'
     expect(logged.map(({ level, message, cause }) => [level, message, String(cause)])).toEqual(
       isThrown ? [['error', 'an approval rule failed: a person is asked', 'Error: sk-secret']] : [],
     )
@@ -153,8 +153,8 @@ describe('approval requests', () => {
       },
       execute: ({ day }) => day.toISOString().slice(0, 10),
     })
-    const { agent: own } = caller([book], [call('book', 'c1', { day: '2030-01-02' })], { initialState: { n: 1 } })
-    const { runtime, run } = await startRun(own, {}, { context: { tenant: 4 }, data: { from: 'browser' } })
+    const { agent: testAgent } = caller([book], [call('book', 'c1', { day: '2030-01-02' })], { initialState: { n: 1 } })
+    const { runtime, run } = await startRun(testAgent, {}, { context: { tenant: 4 }, data: { from: 'browser' } })
     expect(await run.result()).toMatchObject({ pendings: [{ part: { input: { day: '2030-01-02' } } }] })
     expect(seen).toEqual([
       {
@@ -180,8 +180,8 @@ describe('approval requests', () => {
 
   test('requests no approval of a call with invalid input', async () => {
     const { tool: pay } = counted('pay', true)
-    const { agent: own } = caller([pay], [call('pay', 'c1', { n: 'much' })])
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent } = caller([pay], [call('pay', 'c1', { n: 'much' })])
+    const { runtime, run } = await startRun(testAgent)
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
     expect(chunksOf(await validLog(runtime), 'tool-approval-request')).toEqual([])
   })
@@ -190,8 +190,8 @@ describe('approval requests', () => {
 describe('approval answers', () => {
   test('continues each answered call while others wait', async () => {
     const { ran, tool: pay } = counted('pay', true)
-    const { agent: own } = caller([pay], three('pay'))
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent } = caller([pay], three('pay'))
+    const { runtime, run } = await startRun(testAgent)
     await run.result()
     await approve(runtime, 'c2')
     expect(await run.result()).toMatchObject({
@@ -221,8 +221,8 @@ describe('approval answers', () => {
     const held = gate()
     const slow = tool({ name: 'slow', inputSchema: z.object({}), execute: () => held.opened.then(() => 'slowly') })
     const { ran, tool: pay } = counted('pay', true)
-    const { agent: own } = caller([slow, pay], [call('slow', 'c1'), call('pay', 'c2', { n: 2 })])
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent } = caller([slow, pay], [call('slow', 'c1'), call('pay', 'c2', { n: 2 })])
+    const { runtime, run } = await startRun(testAgent)
     for await (const { chunk } of run.stream()) {
       if (chunk.type === 'tool-approval-request') await approve(runtime, 'c2')
       if (chunk.type === 'tool-output-available' && chunk.toolCallId === 'c2') break
@@ -236,8 +236,8 @@ describe('approval answers', () => {
 
   test('tells the model about a denial and its reason, and continues', async () => {
     const { ran, tool: pay } = counted('pay', true)
-    const { agent: own, modelCalls } = caller([pay], [call('pay', 'c1', { n: 1 })])
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent, modelCalls } = caller([pay], [call('pay', 'c1', { n: 1 })])
+    const { runtime, run } = await startRun(testAgent)
     await run.result()
     await approve(runtime, 'c1', false, { reason: 'too much' })
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
@@ -257,12 +257,12 @@ describe('approval answers', () => {
       approval: true,
       execute: () => ({ done: 1 }),
     })
-    const { agent: own } = caller([submit], [call('submit', 'c1')])
-    const yes = await startRun(own)
+    const { agent: testAgent } = caller([submit], [call('submit', 'c1')])
+    const yes = await startRun(testAgent)
     await yes.run.result()
     await approve(yes.runtime, 'c1')
     expect(await yes.run.result()).toMatchObject({ status: 'completed', output: { done: 1 }, text: '' })
-    const no = await startRun(own)
+    const no = await startRun(testAgent)
     await no.run.result()
     await approve(no.runtime, 'c1', false)
     expect(await no.run.result()).toMatchObject({ status: 'completed', output: undefined, text: 'Done.' })
@@ -283,20 +283,20 @@ describe('approval answers', () => {
     await begun.opened
     await runtime.close()
     const ran: string[] = []
-    const heir = testRuntime({
+    const nextRuntime = testRuntime({
       agents: [pay(true, () => ran.push('paid'))],
       store: memoryStore(undefined, memory),
     })
-    const run = heir.run('s', 'r')
+    const run = nextRuntime.run('s', 'r')
     expect(await run.result()).toMatchObject({
       status: 'paused',
       pendings: [{ kind: 'approval', id: 'r::c1', part: { input: { n: 1 } } }],
     })
     expect(ran).toEqual([])
-    await approve(heir, 'c1')
+    await approve(nextRuntime, 'c1')
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(ran).toEqual(['paid'])
-    expect(closedIn(await validLog(heir))).toEqual(['r/main/1', 'r/main/2'])
+    expect(closedIn(await validLog(nextRuntime))).toEqual(['r/main/1', 'r/main/2'])
   })
 })
 
@@ -309,12 +309,12 @@ describe('limits', () => {
       execute: () => 'shown',
     })
     const texts = ['x'.repeat(30_000), 'y'.repeat(30_000), 'small']
-    const { agent: own, modelCalls } = caller(
+    const { agent: testAgent, modelCalls } = caller(
       [show],
       texts.map((text, n) => call('show', `c${n}`, { text })),
     )
     const store = Object.assign(memoryStore(), { maxBatchBytes: 50_000 })
-    const { runtime, run } = await startRun(own, { store })
+    const { runtime, run } = await startRun(testAgent, { store })
     expect((await run.result()).pendings.map(({ id }) => id)).toEqual(['r::c0', 'r::c2'])
     expect(await callsIn(runtime)).toMatchObject({ c1: { state: 'output-error', code: 'tool_input_too_large' } })
     for (const id of ['c0', 'c2']) await approve(runtime, id)
@@ -333,13 +333,13 @@ describe('limits', () => {
     ['shown for approval', { approval: true, execute: () => 'shown' }],
     ['of clients', { client: true }],
     ['of clients, shown for approval', { client: true, approval: true }],
-  ])('of many large inputs %s requests as many as fit, at the cost of a few', async (_, kind) => {
+  ])('of many large inputs %s, requests as many as fit, with few measurements', async (_, kind) => {
     const show = tool({ name: 'show', inputSchema: z.object({ text: z.string() }), ...kind } as never) as AnyTool
     const calls = Array.from({ length: 120 }, (_, n) => call('show', `c${n}`, { text: 'x'.repeat(9000) }))
-    const { agent: own, modelCalls } = caller([show], calls)
+    const { agent: testAgent, modelCalls } = caller([show], calls)
     const store = Object.assign(memoryStore(), { maxBatchBytes: 480_000 })
     const spy = vi.spyOn(JSON, 'stringify')
-    const { runtime, run } = await startRun(own, { store })
+    const { runtime, run } = await startRun(testAgent, { store })
     const { pendings } = await run.result()
     const written = spy.mock.results.reduce((sum, { value }) => sum + (value?.length ?? 0), 0)
     spy.mockRestore()
@@ -361,8 +361,8 @@ describe('limits', () => {
   test('of 300 calls, requests as many as a ticket holds and rejects the others', async () => {
     const { ran, tool: pay } = counted('pay', true)
     const calls = Array.from({ length: 300 }, (_, n) => call('pay', `c${n}`, { n }))
-    const { agent: own, modelCalls } = caller([pay], calls)
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent, modelCalls } = caller([pay], calls)
+    const { runtime, run } = await startRun(testAgent)
     const { pendings } = await run.result()
     expect(pendings).toHaveLength(256)
     const { c255, c256, c299 } = await callsIn(runtime)

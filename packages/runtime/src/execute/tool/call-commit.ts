@@ -19,10 +19,11 @@ export interface ToolCallSettings {
 }
 
 /** The ends of sub-agents that run for a call under another tool definition than the current one (`own`). */
-export function replacedSubAgentEnds({ work, call }: ToolCallSettings, own?: string): BatchItem[] {
+export function replacedSubAgentEnds({ work, call }: ToolCallSettings, currentAgentId?: string): BatchItem[] {
   const { session, writer, runId, agentId } = work
   const { toolCallId } = call
-  if (!session.mayHaveAgentFor(toolCallId) || (own !== undefined && session.hasAgent(runId, own))) return []
+  if (!session.mayHaveAgentFor(toolCallId) || (currentAgentId !== undefined && session.hasAgent(runId, currentAgentId)))
+    return []
   const matches = (agent: Agent) => agent.parentId === agentId && agent.toolCallId === toolCallId
   return subAgentEnds(session, writer, 'interrupted', matches)
 }
@@ -52,7 +53,7 @@ export function outcomeBatch(
   if (patches.length > 0) batch.push({ type: 'state-patch', patches: [...patches] })
   if (output !== undefined && isFinal(settings)) batch.push({ type: 'output', output })
   batch.push(checkpointOf(lane, false))
-  const items: BatchItem[] = [...ends, ...batch.map(own => ({ chunk: own, lane }))]
+  const items: BatchItem[] = [...ends, ...batch.map(batchChunk => ({ chunk: batchChunk, lane }))]
   // The last call of a step closes the step on the agent's lane.
   if (isLast(settings)) items.push({ chunk: checkpointOf(main, true), lane: main })
   return items
@@ -78,7 +79,7 @@ function isFinal({ work, call, tools }: ToolCallSettings): boolean {
 export function outcomeRefusal(error: unknown): ToolError | undefined {
   if (!(error instanceof LogError) || (error.code !== 'too-large' && error.code !== 'invalid')) return undefined
   if (error.message.startsWith('chunk state-patch:')) {
-    return new ToolError('the state change exceeds the size limit of the log', {
+    return new ToolError('the state change exceeds the size limit of the log: change less, or store a reference', {
       code: 'tool_state_refused',
       cause: error,
     })

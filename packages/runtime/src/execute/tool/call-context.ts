@@ -32,9 +32,9 @@ export function callContext({ work, step, toolCallId, lane, abortSignal }: CallS
   let isClosed = false
   const isOpen = () => !isClosed && !abortSignal.aborted
   /** Code that continues after its call ended is a mistake, but must not crash the process. */
-  const checkOpen = (what: string): boolean => {
+  const checkOpen = (action: string): boolean => {
     if (isOpen()) return true
-    logger.warn(`${what} after the call ended: ignored`, { runId, toolCallId })
+    logger.warn(`${action} after the call ended: ignored`, { runId, toolCallId })
     return false
   }
   return {
@@ -83,12 +83,12 @@ export function callContext({ work, step, toolCallId, lane, abortSignal }: CallS
 }
 
 /** Writes a chunk of a call. If the log rejects it, the call fails and not the run. */
-export function writeOrFail<T>(what: string, write: () => T): T {
+export function writeOrFail<T>(label: string, write: () => T): T {
   try {
     return write()
   } catch (error) {
     if (!(error instanceof LogError) || error.code !== 'too-large') throw error
-    throw new ToolError(`${what} exceeds the size limit of the log: send less, or a link`, {
+    throw new ToolError(`${label} exceeds the size limit of the log: send less, or a link`, {
       code: 'tool_output_too_large',
       cause: error,
     })

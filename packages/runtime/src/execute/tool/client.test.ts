@@ -43,11 +43,11 @@ describe('a client call', () => {
       ],
     })
     const log = await validLog(runtime)
-    const asked = log.filter(({ chunk }) => chunk.type === 'tool-input-available')
-    expect(asked.map(({ origin }) => origin.lane)).toEqual(['main', 'main'])
+    const callEntries = log.filter(({ chunk }) => chunk.type === 'tool-input-available')
+    expect(callEntries.map(({ origin }) => origin.lane)).toEqual(['main', 'main'])
     // It is not visible before the commit, because a draft may be discarded.
     const finish = log.find(({ chunk }) => chunk.type === 'step-finish')
-    expect(asked.map(({ timestamp }) => timestamp)).toEqual(Array(2).fill(finish?.timestamp))
+    expect(callEntries.map(({ timestamp }) => timestamp)).toEqual(Array(2).fill(finish?.timestamp))
     expect(chunksOf(log, 'run-paused')).toMatchObject([{ awaits: [{ kind: 'client-tool', id: 'c1' }, { id: 'c2' }] }])
   })
 
@@ -88,8 +88,8 @@ describe('a client call', () => {
 
   test('rejects a claim with an invalid duration, or of an unknown call', async () => {
     const { tool: pay } = counted('pay', true)
-    const { agent: own } = caller([locate, pay], [call('locate', 'c1', { n: 1 }), call('pay', 'c2', { n: 1 })])
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent } = caller([locate, pay], [call('locate', 'c1', { n: 1 }), call('pay', 'c2', { n: 1 })])
+    const { runtime, run } = await startRun(testAgent)
     await run.result()
     const claim = (id: string, forMs: unknown) => codeOf(runtime.claim('s', id, { forMs: forMs as number }))
     for (const wrong of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '10', undefined]) {
@@ -107,8 +107,8 @@ describe('a client call', () => {
 
   test('rejects results for server calls and for ended calls', async () => {
     const { tool: pay, ran } = counted('pay')
-    const { agent: own } = caller([locate, pay], [call('pay', 'c1', { n: 1 }), call('locate', 'c2', { n: 1 })])
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent } = caller([locate, pay], [call('pay', 'c1', { n: 1 }), call('locate', 'c2', { n: 1 })])
+    const { runtime, run } = await startRun(testAgent)
     await run.result()
     for (const answer of [{ output: 'forged' }, { error: 'forged' }]) {
       expect(await codeOf(runtime.answer('s', { kind: 'tool-result', id: 'c1', ...answer }))).toBe('answer_unknown')
@@ -125,8 +125,8 @@ describe('a client result', () => {
       ['c3', 'c1', 'c2'],
     ]
     for (const order of orders) {
-      const { agent: own, modelCalls } = asking('c1', 'c2', 'c3')
-      const { runtime, run } = await startRun(own)
+      const { agent: testAgent, modelCalls } = asking('c1', 'c2', 'c3')
+      const { runtime, run } = await startRun(testAgent)
       await run.result()
       for (const id of order.slice(0, 2)) {
         await sendResult(runtime, id, id)
@@ -146,9 +146,9 @@ describe('a client result', () => {
 
   test('settles independently of server calls and approvals in the same step', async () => {
     const free = counted('free')
-    const asked = counted('asked', true)
-    const { agent: own, modelCalls } = caller(
-      [free.tool, asked.tool, locate],
+    const approvedTool = counted('asked', true)
+    const { agent: testAgent, modelCalls } = caller(
+      [free.tool, approvedTool.tool, locate],
       [
         call('free', 'c1', { n: 1 }),
         call('asked', 'c2', { n: 2 }),
@@ -157,7 +157,7 @@ describe('a client result', () => {
         call('locate', 'c5', { n: 5 }),
       ],
     )
-    const { runtime, run } = await startRun(own)
+    const { runtime, run } = await startRun(testAgent)
     expect(await run.result()).toMatchObject({
       suspended: { kind: 'suspended_step_partial', toolCallIds: ['c2', 'c3', 'c4', 'c5'], stepId: 'r/main/1' },
     })
@@ -168,7 +168,7 @@ describe('a client result', () => {
     await sendResult(runtime, 'c3', 'three')
     await approve(runtime, 'c2', false)
     expect(await run.result()).toMatchObject({ status: 'completed' })
-    expect(asked.ran).toEqual([4])
+    expect(approvedTool.ran).toEqual([4])
     expect(resultsIn(modelCalls[1] as never)).toMatchObject({
       c1: { value: 'free 1' },
       c2: { type: 'execution-denied' },
@@ -180,8 +180,8 @@ describe('a client result', () => {
   })
 
   test('may be an error, with its own code or the default one', async () => {
-    const { agent: own, modelCalls } = asking('c1', 'c2', 'c3')
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent, modelCalls } = asking('c1', 'c2', 'c3')
+    const { runtime, run } = await startRun(testAgent)
     await run.result()
     await runtime.answer('s', { kind: 'tool-result', id: 'c1', error: 'no position' })
     await runtime.answer('s', { kind: 'tool-result', id: 'c2', error: 'cancelled', code: 'aborted' })
@@ -206,12 +206,12 @@ describe('a client result', () => {
       outputSchema: z.object({ city: z.string(), at: z.string().transform(at => new Date(at)) }),
     })
     const { agent: child } = scripted('child', [{ calls: [call('typed', 'c2')] }, { text: 'ok' }], { tools: [typed] })
-    const { agent: own } = scripted(
+    const { agent: testAgent } = scripted(
       'parent',
       [{ calls: [call('typed', 'c1'), call('child', 'cc', { prompt: 'go' })] }, { text: 'Done.' }],
       { tools: [typed], subAgents: [child] },
     )
-    const { runtime, run } = await startRun(own)
+    const { runtime, run } = await startRun(testAgent)
     await run.result()
     const fits = { city: 'Bern', at: '2030-01-01' }
     for (const id of ['c1', 'c2']) {
@@ -232,14 +232,14 @@ describe('a client result', () => {
       scripted('child', [{ calls: [call('typed', id)] }, { text: 'ok' }], {
         tools: [tool({ name: 'typed', inputSchema: z.object({}), client: true, outputSchema: output })],
       }).agent
-    const { agent: own } = scripted(
+    const { agent: testAgent } = scripted(
       'parent',
       [{ calls: ['a', 'b'].map(name => call(name, `c${name}`, { prompt: 'go' })) }, { text: 'Done.' }],
       {
         subAgents: [subAgent(asks(z.string(), 'ka'), { name: 'a' }), subAgent(asks(z.number(), 'kb'), { name: 'b' })],
       },
     )
-    const { runtime, run } = await startRun(own)
+    const { runtime, run } = await startRun(testAgent)
     await run.result()
     expect(await codeOf(sendResult(runtime, 'ka', 7))).toBe('answer_invalid')
     expect(await codeOf(sendResult(runtime, 'kb', 'seven'))).toBe('answer_invalid')
@@ -263,8 +263,8 @@ describe('a client result', () => {
   })
 
   test('of a rewound call settles no call of a later run with the same id', async () => {
-    const { agent: own } = asking('c1')
-    const { runtime, run } = await startRun(own, {}, { messageId: 'm1' })
+    const { agent: testAgent } = asking('c1')
+    const { runtime, run } = await startRun(testAgent, {}, { messageId: 'm1' })
     await run.result()
     const second = await runtime.edit('s', 'm1', 'Another.')
     expect((await second.result()).pendings.map(({ id }) => id)).toEqual(['c1-r1'])
@@ -282,8 +282,8 @@ describe('a client result', () => {
   })
 
   test('larger than an entry is stored as a blob and passed to the model in full', async () => {
-    const { agent: own, modelCalls } = asking('c1')
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent, modelCalls } = asking('c1')
+    const { runtime, run } = await startRun(testAgent)
     await run.result()
     await sendResult(runtime, 'c1', 'x'.repeat(200_000))
     expect(await run.result()).toMatchObject({ status: 'completed' })
@@ -292,8 +292,8 @@ describe('a client result', () => {
 })
 
 test('of 300 calls, requests as many as a ticket holds and rejects the others', async () => {
-  const { agent: own, modelCalls } = asking(...Array.from({ length: 300 }, (_, n) => `c${n}`))
-  const { runtime, run } = await startRun(own)
+  const { agent: testAgent, modelCalls } = asking(...Array.from({ length: 300 }, (_, n) => `c${n}`))
+  const { runtime, run } = await startRun(testAgent)
   expect((await run.result()).pendings).toHaveLength(256)
   const { c255, c256 } = await callsIn(runtime)
   expect(c255?.state).toBe('input-available')
@@ -308,8 +308,8 @@ test('of 300 calls, requests as many as a ticket holds and rejects the others', 
 describe('approval of client tools', () => {
   test('rejects a result until the call is approved', async () => {
     const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true, approval: true })
-    const { agent: own } = caller([locate], [call('locate', 'c1')])
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent } = caller([locate], [call('locate', 'c1')])
+    const { runtime, run } = await startRun(testAgent)
     const { pendings } = await run.result()
     expect(pendings.map(({ kind, id }) => [kind, id])).toEqual([['approval', 'r::c1']])
     expect(await codeOf(sendResult(runtime, 'c1'))).toBe('answer_unapproved')
@@ -323,8 +323,8 @@ describe('approval of client tools', () => {
 
   test('settles a denied call and rejects its result', async () => {
     const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true, approval: true })
-    const { agent: own, modelCalls } = caller([locate], [call('locate', 'c1')])
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent, modelCalls } = caller([locate], [call('locate', 'c1')])
+    const { runtime, run } = await startRun(testAgent)
     await run.result()
     await approve(runtime, 'c1', false, { reason: 'private' })
     expect(await run.result()).toMatchObject({ status: 'completed' })
@@ -341,8 +341,8 @@ describe('approval of client tools', () => {
       client: true,
       approval: ({ n }) => ({ approved: n === 1 }),
     })
-    const { agent: own } = caller([locate], [call('locate', 'c1', { n: 1 }), call('locate', 'c2', { n: 2 })])
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent } = caller([locate], [call('locate', 'c1', { n: 1 }), call('locate', 'c2', { n: 2 })])
+    const { runtime, run } = await startRun(testAgent)
     expect(await run.result()).toMatchObject({ status: 'paused', pendings: [{ kind: 'client-tool', id: 'c1' }] })
     expect(await callsIn(runtime)).toMatchObject({ c2: { state: 'output-denied' } })
     await sendResult(runtime, 'c1')

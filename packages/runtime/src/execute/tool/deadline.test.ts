@@ -13,10 +13,10 @@ import { scriptedModel } from '../../model/scripted-model.ts'
 import { caller, reportsOf, resultsIn } from '../agent/play.fixture.ts'
 
 /** A paused run in virtual time. */
-async function paused(own: Agent): Promise<{ stage: VirtualCluster; process: Process; at: number }> {
+async function paused(testAgent: Agent): Promise<{ stage: VirtualCluster; process: Process; at: number }> {
   const stage = new VirtualCluster()
-  const process = stage.process(() => [own])
-  await process.runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
+  const process = stage.process(() => [testAgent])
+  await process.runtime.start({ session: 's', runId: 'r', agent: testAgent, input: 'Go.' })
   const { timestamp } = await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
   await settled()
   return { stage, process, at: timestamp }
@@ -40,8 +40,8 @@ async function completed(stage: VirtualCluster): Promise<void> {
 describe('an approval', () => {
   test('without an answer in time is denied automatically, with a reason for the model', async () => {
     const { ran, tool: pay } = counted('pay', { timeout: 60_000 })
-    const { agent: own, modelCalls } = caller([pay], [call('pay', 'c1', { n: 1 })])
-    const { stage, at } = await paused(own)
+    const { agent: testAgent, modelCalls } = caller([pay], [call('pay', 'c1', { n: 1 })])
+    const { stage, at } = await paused(testAgent)
     const [request] = await chunksIn(stage, 'tool-approval-request')
     expect(request?.deadline).toBe(at + 60_000)
     await stage.clock.advance(59_000)
@@ -108,9 +108,9 @@ describe('an approval', () => {
       inputSchema: z.object({}),
       execute: () => new Promise<string>(resolve => (done = () => resolve('slowly'))),
     })
-    const own = caller([short.tool, slow], [call('short', 'c1', { n: 1 }), call('slow', 'c2')]).agent
-    const { runtime } = stage.process(() => [own])
-    await runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
+    const testAgent = caller([short.tool, slow], [call('short', 'c1', { n: 1 }), call('slow', 'c2')]).agent
+    const { runtime } = stage.process(() => [testAgent])
+    await runtime.start({ session: 's', runId: 'r', agent: testAgent, input: 'Go.' })
     await stage.seen('s', ({ chunk }) => chunk.type === 'tool-output-denied')
     expect(await chunksIn(stage, 'run-paused')).toEqual([])
     expect(await codeOf(runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: true }))).toBe(
@@ -124,10 +124,10 @@ describe('an approval', () => {
   test('expires for a call of a sub-agent, and its parent continues', async () => {
     const { tool: pay, ran } = counted('pay', { timeout: 1000 })
     const child = scripted('child', [{ calls: [call('pay', 'c1', { n: 1 })] }, { text: 'not paid' }], { tools: [pay] })
-    const own = scripted('parent', [{ calls: [call('child', 'cc', { prompt: 'pay' })] }, { text: 'Done.' }], {
+    const scriptedAgent = scripted('parent', [{ calls: [call('child', 'cc', { prompt: 'pay' })] }, { text: 'Done.' }], {
       subAgents: [child.agent],
     })
-    const { stage } = await paused(own.agent)
+    const { stage } = await paused(scriptedAgent.agent)
     expect(await stage.ended('s', 'r')).toBe('completed')
     await expectOneEnd(stage, 's', 'r')
     expect(callsOf(await stage.view('s'), 'r').map(({ toolCallId, state }) => [toolCallId, state])).toEqual([
@@ -135,7 +135,7 @@ describe('an approval', () => {
       ['c1', 'output-denied'],
     ])
     expect(ran).toEqual([])
-    expect(own.prompts[1]).toContain('not paid')
+    expect(scriptedAgent.prompts[1]).toContain('not paid')
   })
 })
 
@@ -147,10 +147,10 @@ describe('a client result', () => {
     )
 
   test('without a result in time, settles the call with an error code for the model', async () => {
-    const { agent: own, modelCalls } = locating(5000)
-    const { stage, at } = await paused(own)
-    const [asked] = await chunksIn(stage, 'tool-input-available')
-    expect(asked).toMatchObject({ executor: 'client', deadline: at + 5000 })
+    const { agent: testAgent, modelCalls } = locating(5000)
+    const { stage, at } = await paused(testAgent)
+    const [callChunk] = await chunksIn(stage, 'tool-input-available')
+    expect(callChunk).toMatchObject({ executor: 'client', deadline: at + 5000 })
     await completed(stage)
     const errorText = 'no client sent a result in time'
     expect(callsOf(await stage.view('s'), 'r')).toMatchObject([
@@ -160,15 +160,15 @@ describe('a client result', () => {
   })
 
   test('is accepted after the deadline until the call is settled', async () => {
-    const { agent: own, modelCalls } = locating(5000)
-    const { stage, process } = await paused(own)
+    const { agent: testAgent, modelCalls } = locating(5000)
+    const { stage, process } = await paused(testAgent)
     process.kill()
     const server = stage.process(() => [], { engine: false })
     await stage.clock.advance(50_000)
     // The work is done, but no client may claim the call any more.
     expect(await codeOf(server.runtime.claim('s', 'c1', { forMs: 1000 }))).toBe('answer_late')
     await server.runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' })
-    stage.process(() => [own])
+    stage.process(() => [testAgent])
     await completed(stage)
     expect(resultsIn(modelCalls[1] as never)).toEqual({ c1: { type: 'text', value: 'Bern' } })
     expect(await chunksIn(stage, 'tool-output-error')).toEqual([])
@@ -213,7 +213,7 @@ test('counts the time of a run while it works, not while it waits', async () => 
   const { tool: pay } = counted('pay', true)
   const stage = new VirtualCluster()
   const timers = stage.clock.timers()
-  const own = agent({
+  const testAgent = agent({
     name: 'own',
     tools: [pay],
     budget: { time: 10_000 },
@@ -225,8 +225,8 @@ test('counts the time of a run while it works, not while it waits', async () => 
       { paceMs: 1500, timers },
     ),
   })
-  const { runtime } = stage.process(() => [own])
-  const run = await runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
+  const { runtime } = stage.process(() => [testAgent])
+  const run = await runtime.start({ session: 's', runId: 'r', agent: testAgent, input: 'Go.' })
   for (const id of ['c0', 'c1']) {
     expect((await stage.clock.until(run.result())).pendings.map(other => other.id)).toEqual([`r::${id}`])
     await stage.clock.advance(3_600_000)

@@ -42,13 +42,13 @@ const endsOf = async (runtime: Parameters<typeof validLog>[0]) =>
 describe('in parallel', () => {
   test('runs as many children at the same time as parallelCalls allows', async () => {
     let active = 0
-    let most = 0
+    let max = 0
     const all = gate()
     const meet = tool({
       name: 'meet',
       inputSchema: z.object({}),
       async execute() {
-        most = Math.max(most, ++active)
+        max = Math.max(max, ++active)
         if (active === 3) all.open()
         await all.opened
         return 'met'
@@ -59,7 +59,7 @@ describe('in parallel', () => {
     )
     const { run } = await startRun(parentOf(children).agent)
     expect(await run.result()).toMatchObject({ status: 'completed' })
-    expect(most).toBe(3)
+    expect(max).toBe(3)
   })
 
   test('continues an answered child while another waits, and the parent after all', async () => {
@@ -69,8 +69,8 @@ describe('in parallel', () => {
         scripted(`payer${n}`, [{ calls: [call('pay', `k${n}`, { n })] }, { text: `payer ${n}` }], { tools: [pay] })
           .agent,
     )
-    const { agent: own, prompts } = parentOf(payers)
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent, prompts } = parentOf(payers)
+    const { runtime, run } = await startRun(testAgent)
     await run.result()
     await approve(runtime, 'k1')
     const paused = await run.result()
@@ -86,8 +86,8 @@ describe('in parallel', () => {
   test('separates a run from a child whose id equals the run id', async () => {
     const { ran, tool: pay } = counted('pay', true)
     const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
-    const { agent: own } = parentOf([child.agent])
-    const { runtime, run } = await startRun(own, {}, { runId: 'child:c0' })
+    const { agent: testAgent } = parentOf([child.agent])
+    const { runtime, run } = await startRun(testAgent, {}, { runId: 'child:c0' })
     expect(await run.result()).toMatchObject({ suspended: { children: [{ agentId: '+child:c0' }] } })
     await runtime.answer('s', { kind: 'approval', id: 'child:c0::k1', approved: true })
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
@@ -100,8 +100,8 @@ describe('in parallel', () => {
     const fine = scripted('fine', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'fine' }], {
       tools: [counted('pay', true).tool],
     })
-    const { agent: own, prompts } = parentOf([broken.agent, fine.agent])
-    const { runtime, run, logged } = await startRun(own)
+    const { agent: testAgent, prompts } = parentOf([broken.agent, fine.agent])
+    const { runtime, run, logged } = await startRun(testAgent)
     expect(await run.result()).toMatchObject({ status: 'paused', suspended: { children: [{ agentId: 'fine:c1' }] } })
     expect(await callsIn(runtime)).toMatchObject({ c0: { state: 'output-error', code: 'subagent_failed' } })
     await approve(runtime, 'k1')
@@ -131,8 +131,8 @@ describe('in parallel', () => {
     const steady = scripted('steady', [{ text: 'a b', calls: [call('count', 'k1', { n: 1 })] }, { text: 'steady' }], {
       tools: [counted('count').tool],
     })
-    const { agent: own, prompts } = parentOf([shaky, steady.agent])
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent, prompts } = parentOf([shaky, steady.agent])
+    const { runtime, run } = await startRun(testAgent)
     for await (const { chunk } of run.stream()) {
       if (chunk.type === 'subagent-end') held.open()
     }
@@ -151,8 +151,8 @@ describe('in parallel', () => {
       n =>
         scripted(`child${n}`, [{ calls: [call('pay', 'call_1', { n })] }, { text: `ok ${n}` }], { tools: [pay] }).agent,
     )
-    const { agent: own } = parentOf(children)
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent } = parentOf(children)
+    const { runtime, run } = await startRun(testAgent)
     const { pendings } = await run.result()
     expect(pendings).toHaveLength(3)
     expect(new Set(pendings.map(({ id }) => id)).size).toBe(3)
@@ -168,23 +168,23 @@ describe('in parallel', () => {
 test('supports long provider ids in all derived names', async () => {
   const long = (name: string) => name.repeat(250)
   const { ran, tool: pay } = counted('pay', true)
-  let own: Agent | undefined
+  let testAgent: Agent | undefined
   for (const [n, name] of ['d', 'c', 'b', 'a', 'parent'].entries()) {
-    const first = own ? subAgentCall(own.name, long(own.name)) : call('pay', long('x'), { n: 1 })
-    own = scripted(name, [{ calls: [first] }, { text: `done ${n}` }], {
+    const first = testAgent ? subAgentCall(testAgent.name, long(testAgent.name)) : call('pay', long('x'), { n: 1 })
+    testAgent = scripted(name, [{ calls: [first] }, { text: `done ${n}` }], {
       tools: [pay],
-      subAgents: own ? [own] : [],
+      subAgents: testAgent ? [testAgent] : [],
     }).agent
   }
   const runId = 'r'.repeat(256)
-  const { runtime, run } = await startRun(own as Agent, {}, { runId })
+  const { runtime, run } = await startRun(testAgent as Agent, {}, { runId })
   const [waiting, ...more] = (await run.result()).pendings
   expect(more).toEqual([])
   await runtime.answer('s', { kind: 'approval', id: waiting?.id ?? '', approved: true })
   expect(await run.result()).toMatchObject({ status: 'completed', text: 'done 4' })
   expect(ran).toEqual([1])
   await validLog(runtime)
-  const longer = runtime.start({ agent: own as Agent, session: 's', runId: `${runId}r` })
+  const longer = runtime.start({ agent: testAgent as Agent, session: 's', runId: `${runId}r` })
   expect(await codeOf(longer)).toBe('validation_failed')
 })
 
@@ -201,8 +201,11 @@ describe('limits', () => {
         })),
         ...more,
       })
-    const { agent: own } = parentOf([looping('steps', { maxSteps: 2 }), looping('tokens', { budget: { tokens: 250 } })])
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent } = parentOf([
+      looping('steps', { maxSteps: 2 }),
+      looping('tokens', { budget: { tokens: 250 } }),
+    ])
+    const { runtime, run } = await startRun(testAgent)
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
     expect(await endsOf(runtime)).toEqual({
       steps: expect.stringContaining('2 steps'),
@@ -220,8 +223,8 @@ describe('limits', () => {
         usage: { input: 400, output: 100 },
       })),
     })
-    const { agent: own } = parentOf([thirsty], { budget: { tokens: 1200 } })
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent } = parentOf([thirsty], { budget: { tokens: 1200 } })
+    const { runtime, run } = await startRun(testAgent)
     const result = await run.result()
     expect(result.status).toBe('failed')
     expect(result.error).toMatchObject({ code: 'budget_tokens' })
@@ -244,9 +247,9 @@ describe('limits', () => {
         budget: { time: 5000 },
       },
     )
-    const { agent: own, prompts } = parentOf([child.agent])
-    const { runtime } = world.process(() => [own])
-    await runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
+    const { agent: testAgent, prompts } = parentOf([child.agent])
+    const { runtime } = world.process(() => [testAgent])
+    await runtime.start({ session: 's', runId: 'r', agent: testAgent, input: 'Go.' })
     await world.seen('s', ({ chunk }) => chunk.type === 'tool-approval-request')
     expect(await world.ended('s', 'r')).toBe('completed')
     await expectOneEnd(world, 's', 'r')
@@ -270,9 +273,9 @@ describe('limits', () => {
       tools: [pay],
       budget: { time: 5000 },
     })
-    const { agent: own, prompts } = parentOf([child.agent])
-    const { runtime } = world.process(() => [own])
-    await runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
+    const { agent: testAgent, prompts } = parentOf([child.agent])
+    const { runtime } = world.process(() => [testAgent])
+    await runtime.start({ session: 's', runId: 'r', agent: testAgent, input: 'Go.' })
     await world.seen('s', ({ chunk }) => chunk.type === 'run-paused')
     await world.clock.advance(3_600_000)
     await runtime.answer('s', { kind: 'approval', id: 'r::k1', approved: true })
@@ -330,18 +333,18 @@ describe('with the parent', () => {
       model: scriptedModel([{ calls: [call('pay', 'k1', { n: 1 })] }]),
       tools: [counted('pay', true).tool],
     })
-    let asked = 0
-    const own = agent({
+    let calls = 0
+    const testAgent = agent({
       name: 'parent',
       subAgents: [slow],
       tools: () => {
         // The second drive cannot compute the tools.
-        if (++asked > 1) throw new Error('no tools today')
+        if (++calls > 1) throw new Error('no tools today')
         return []
       },
       model: scriptedModel([{ calls: [subAgentCall('slow', 'c0')] }, { text: 'Done.' }]),
     })
-    const { runtime, run } = await startRun(own)
+    const { runtime, run } = await startRun(testAgent)
     expect(await run.result()).toMatchObject({ status: 'paused' })
     await approve(runtime, 'k1')
     expect(await run.result()).toMatchObject({ status: 'failed', error: { code: 'agent_failed' } })
@@ -351,8 +354,8 @@ describe('with the parent', () => {
   test('a run that is resumed after a stop does not continue the old children', async () => {
     const { ran, tool: pay } = counted('pay', true)
     const payer = scripted('payer', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'paid' }], { tools: [pay] })
-    const { agent: own, prompts } = parentOf([payer.agent])
-    const { runtime, run } = await startRun(own)
+    const { agent: testAgent, prompts } = parentOf([payer.agent])
+    const { runtime, run } = await startRun(testAgent)
     await run.result()
     await run.stop()
     await run.result()

@@ -1,14 +1,14 @@
-// Executes a call of a sub-agent: another agent or a workflow runs in the same run, on a lane of its own. Its result is
+// Executes a call of a sub-agent: another agent or a workflow runs in the same run, on its own lane. Its result is
 // the outcome of the call.
 
 import { type BatchItem, type Lane, LogError } from '@millrace/log'
 import type { Chunk, Json, Message } from '@millrace/protocol'
+import { excerpt } from '@millrace/protocol/internal'
 import { MAX_TIMER_MS } from '../../async/max-timer-ms.ts'
 import { unlessAborted } from '../../async/unless-aborted.ts'
 import type { Program } from '../../define/program.ts'
 import type { SubAgent } from '../../define/sub-agent.ts'
 import { BudgetError, type MillraceError, ToolError } from '../../error/error.ts'
-import { excerpt } from '../../error/excerpt.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
 import { validate } from '../../schema/schema.ts'
 import type { AgentTelemetry } from '../../telemetry/agent-span.ts'
@@ -107,20 +107,9 @@ async function startChild(
   const input = await promptFor(sub, call.input)
   const lane = callLane(work, step, call.toolCallId)
   if (!session.hasAgent(runId, agentId)) await commitStart(settings, program, lane, signal)
-  await session.refresh()
-  const {
-    handover,
-    context,
-    data,
-    timers,
-    backoff,
-    logger,
-    ticketChanged,
-    clock,
-    withCommitLock: turn,
-    executor,
-    workflowOf,
-  } = work
+  await session.current()
+  const { handover, context, data, timers, backoff, logger, ticketChanged, clock, commitLock, executor, workflowOf } =
+    work
   const working: ProgramExecution = {
     program,
     session,
@@ -139,7 +128,7 @@ async function startChild(
     telemetry,
     ticketChanged,
     clock,
-    withCommitLock: turn,
+    commitLock,
     executor,
     workflowOf,
     lane: (step, model) =>
@@ -154,14 +143,14 @@ async function startChild(
   if (program.kind === 'workflow')
     return { lane: working.lane, work: () => executor.runWorkflow(working, program, input) }
   const task = taskMessage(agentId, input as string, session.head)
-  const own: AgentExecution = {
+  const execution: AgentExecution = {
     ...working,
     agent: program,
     history: async () => [task, ...(await session.agentHistory(runId, agentId))],
     message: () => session.message(runId, agentId),
     output: agentOutput(program, runId, agentId),
   }
-  return { lane: own.lane, work: () => executor.runAgent(own) }
+  return { lane: execution.lane, work: () => executor.runAgent(execution) }
 }
 
 /** The input of the sub-agent. */
@@ -173,7 +162,7 @@ async function promptFor(
   if ('problem' in parsed) throw new ToolError(`the input does not fit: ${parsed.problem}`, { cause: parsed.cause })
   if (prompt === undefined) return deepCopy(input) ?? null
   const built: unknown = await prompt(parsed.value)
-  const takesText = program.kind === 'agent' || program.input === undefined
+  const takesText = program.kind === 'agent' || program.inputSchema === undefined
   if (takesText && typeof built !== 'string') {
     throw new ToolError(`the prompt of ${name}: expected a string, found ${typeof built}`)
   }
@@ -191,8 +180,7 @@ async function commitStart(
   const { toolCallId } = call
   const { name: agentType } = program
   const agentId = subAgentId(runId, agentType, toolCallId)
-  await work.withCommitLock(async () => {
-    await session.refresh()
+  await work.commitLock.run(async () => {
     // An ended run starts no sub-agent.
     signal.throwIfAborted()
     const start: Chunk = { type: 'subagent-start', agentId, agentType, toolCallId, lane: lane.origin.lane }
@@ -279,9 +267,8 @@ async function commitEnd(
     result instanceof Error
       ? { ...fields, status: 'failed', reason: excerpt(result.message) }
       : { ...fields, status: 'completed', ...(isShort(result) && { result }) }
-  await work.withCommitLock(async () => {
+  await work.commitLock.run(async () => {
     work.signal.throwIfAborted()
-    await session.refresh()
     // A sub-agent that never started has no end.
     const ends: BatchItem[] = session.hasAgent(runId, agentId) ? [{ chunk, lane }] : []
     // A completed sub-agent has waited for all of its own.

@@ -94,13 +94,13 @@ test('law 6: truncates an error text to what the smallest entry holds', async ()
 
 test('runs at most parallelCalls calls at a time', async () => {
   let now = 0
-  let most = 0
+  let max = 0
   const all = gate()
   const busy = tool({
     name: 'busy',
     inputSchema: none,
     async execute() {
-      most = Math.max(most, ++now)
+      max = Math.max(max, ++now)
       if (now === 3) all.open()
       await all.opened
       now--
@@ -110,7 +110,7 @@ test('runs at most parallelCalls calls at a time', async () => {
   const calls = Array.from({ length: 10 }, (_, i) => ({ name: 'busy', id: `c${i}` }))
   const { result } = await play(caller([busy], calls, { parallelCalls: 3 }).agent)
   expect(result.status).toBe('completed')
-  expect(most).toBe(3)
+  expect(max).toBe(3)
 })
 
 test('commits each outcome separately, and the last one closes the step', async () => {

@@ -45,11 +45,11 @@ export async function executeCall(settings: ToolCallSettings): Promise<Halt | un
       await appendUnlessStopped(work, () => [...others, { chunk: checkpointOf(lane, false), lane }])
     return span.within(() => delegate(settings, tool, span))
   }
-  const own = tool?.executor === 'server' ? tool : undefined
-  const outcome = await span.within(() => outcomeOf(work, step, call, own, lane))
+  const serverTool = tool?.executor === 'server' ? tool : undefined
+  const outcome = await span.within(() => outcomeOf(work, step, call, serverTool, lane))
   span.executed()
   work.signal.throwIfAborted()
-  span.settle(await work.withCommitLock(() => commit(settings, lane, outcome)))
+  span.settle(await work.commitLock.run(() => commit(settings, lane, outcome)))
   return undefined
 }
 
@@ -58,8 +58,7 @@ async function requestApproval(settings: ToolCallSettings, asking: readonly Batc
   const { work, step, call } = settings
   const { toolCallId } = call
   const refused = callLane(work, step, toolCallId).fits(asking) ? TOO_MANY_PENDINGS : TOO_LARGE
-  await work.withCommitLock(async () => {
-    await work.session.refresh()
+  await work.commitLock.run(async () => {
     await appendUnlessStopped(work, ({ pendings }) => {
       if (refused === TOO_MANY_PENDINGS && pendings.length < MAX_PENDINGS) return asking
       return outcomeBatch(
@@ -76,8 +75,7 @@ export async function denyCall({ work, step, call, tools }: ToolCallSettings): P
   const { toolCallId, approval } = call
   const { reason } = approval ?? {}
   const chunk: Chunk = { type: 'tool-output-denied', toolCallId, ...(reason !== undefined && { reason }) }
-  await work.withCommitLock(async () => {
-    await work.session.refresh()
+  await work.commitLock.run(async () => {
     work.signal.throwIfAborted()
     await commitBatch(work, callLane(work, step, toolCallId), outcomeBatch({ work, step, call, tools }, { chunk }, []))
   })
@@ -90,8 +88,7 @@ export async function expireCall(settings: ToolCallSettings, pending: string): P
   const { toolCallId, approval } = call
   const clock = await session.clock()
   const lane = callLane(work, step, toolCallId)
-  await work.withCommitLock(async () => {
-    await session.refresh()
+  await work.commitLock.run(async () => {
     await writer.decide(ticket => {
       const open = ticket.pendings.find(other => pendingKey(other) === pending)
       const isLate = open !== undefined && (open.deadline ?? clock) <= clock
@@ -124,9 +121,8 @@ async function commitBatch(work: AgentExecution, lane: Lane, batch: readonly Bat
 /** Commits an outcome, or the error if it was rejected. Returns the committed chunk. */
 async function commit(settings: ToolCallSettings, lane: Lane, outcome: Outcome): Promise<Chunk> {
   const { work, call } = settings
-  const { session, agent } = work
+  const { agent } = work
   work.signal.throwIfAborted()
-  await session.refresh()
   const refuse = async (error: unknown) => {
     const refused = failedOutcome(work, call, error)
     await commitBatch(work, lane, outcomeBatch(settings, refused, []))

@@ -24,30 +24,27 @@ test('a finishing tool ends the run with its output', async () => {
 test.each([
   ['first', ['first']],
   ['last', ['last', 'first']],
-])(
-  'of several finishing calls the first that the model made counts, also when the %s is done before the other',
-  async (early, outputs) => {
-    const store = memoryStore()
-    const onlooker = testRuntime({ store, engine: false }).run('s', 'r')
-    const end = tool({
-      name: 'end',
-      inputSchema: z.object({ which: z.string() }),
-      finish: true,
-      async execute({ which }) {
-        if (which !== early) await until(onlooker, 'output')
-        return which
-      },
-    })
-    const calls = ['first', 'last'].map(which => ({ name: 'end', input: { which }, id: which }))
-    const { result, log } = await play(caller([end], calls).agent, { store }, { runId: 'r' })
-    expect(result).toMatchObject({ status: 'completed', output: 'first' })
-    expect(chunksOf(log, 'output').map(({ output }) => output)).toEqual(outputs)
-  },
-)
+])('uses the first of several finishing calls of the model, even if the %s is done first', async (early, outputs) => {
+  const store = memoryStore()
+  const onlooker = testRuntime({ store, engine: false }).run('s', 'r')
+  const end = tool({
+    name: 'end',
+    inputSchema: z.object({ which: z.string() }),
+    finish: true,
+    async execute({ which }) {
+      if (which !== early) await until(onlooker, 'output')
+      return which
+    },
+  })
+  const calls = ['first', 'last'].map(which => ({ name: 'end', input: { which }, id: which }))
+  const { result, log } = await play(caller([end], calls).agent, { store }, { runId: 'r' })
+  expect(result).toMatchObject({ status: 'completed', output: 'first' })
+  expect(chunksOf(log, 'output').map(({ output }) => output)).toEqual(outputs)
+})
 
 test('calls next to a finishing one run to their end before the run ends', async () => {
   const rest = gate()
-  const beside = tool({
+  const otherTool = tool({
     name: 'beside',
     inputSchema: input,
     async execute() {
@@ -68,7 +65,7 @@ test('calls next to a finishing one run to their end before the run ends', async
     { name: 'beside', input: { n: 1 } },
     { name: 'first', input: { n: 1 } },
   ]
-  const { agent: ending, modelCalls } = caller([beside, first], calls)
+  const { agent: ending, modelCalls } = caller([otherTool, first], calls)
   const { result } = await play(ending)
   expect(result).toMatchObject({ status: 'completed', output: 'finished' })
   expect(callsOf(result.message).map(({ output }) => output)).toEqual(['too', 'finished'])

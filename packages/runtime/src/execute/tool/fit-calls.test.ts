@@ -13,8 +13,8 @@ test.each([
   [[5, 5], 4, []],
   [[], 4, []],
 ])('of %j with room for %d', (weights, room, expected) => {
-  const taken = fitCalls(weighed(...weights), calls => sumOf(calls) <= room)
-  expect(taken.map(({ toolCallId }) => toolCallId)).toEqual(expected)
+  const fitted = fitCalls(weighed(...weights), calls => sumOf(calls) <= room)
+  expect(fitted.map(({ toolCallId }) => toolCallId)).toEqual(expected)
 })
 
 test('selects only calls that fit, tests no selection twice, and costs a small multiple of the space', () => {
@@ -23,17 +23,17 @@ test('selects only calls that fit, tests no selection twice, and costs a small m
     fc.property(calls, fc.integer({ min: 1, max: 1_000_000 }), (weights, room) => {
       const tried: string[] = []
       let cost = 0
-      const taken = fitCalls(weighed(...weights), some => {
+      const fitted = fitCalls(weighed(...weights), some => {
         tried.push(some.map(({ toolCallId }) => toolCallId).join())
         cost += sumOf(some)
         return sumOf(some) <= room
       })
-      expect(sumOf(taken)).toBeLessThanOrEqual(room)
+      expect(sumOf(fitted)).toBeLessThanOrEqual(room)
       expect(new Set(tried).size).toBe(tried.length)
       expect(cost).toBeLessThanOrEqual(16 * room + 100_000)
       // No call smaller than the unused space is left out, within the precision.
-      const left = weighed(...weights).filter(({ toolCallId }) => !taken.some(call => call.toolCallId === toolCallId))
-      const empty = room - sumOf(taken)
+      const left = weighed(...weights).filter(({ toolCallId }) => !fitted.some(call => call.toolCallId === toolCallId))
+      const empty = room - sumOf(fitted)
       for (const { weight } of left) expect(weight).toBeGreaterThan(empty - room / 16)
     }),
     { numRuns: multiplied(200) },

@@ -41,13 +41,13 @@ describe('an interrupted call whose tool has another rule now', () => {
 
   test.each([
     ['no rule', undefined],
-    ['one that let all pass', () => false],
-  ] as const)('is asked about by whoever is to run it, where there was %s', async (_, before) => {
+    ['a rule that allowed all calls', () => false],
+  ] as const)('is requested by the driver that runs it, after %s', async (_, before) => {
     const store = await left(before)
     const ran: number[] = []
-    const asked: [number, string, number][] = []
+    const ruleCalls: [number, string, number][] = []
     const rule = ({ n }: { n: number }, { toolCallId, step }: ApprovalContext) => {
-      asked.push([n, toolCallId, step])
+      ruleCalls.push([n, toolCallId, step])
       if (n === 1) return false
       return n === 2 ? { approved: false, reason: 'too much' } : true
     }
@@ -55,24 +55,24 @@ describe('an interrupted call whose tool has another rule now', () => {
       ran.push(n)
       return `paid ${n}`
     })
-    const heir = testRuntime({ agents: [pay], store })
-    const run = heir.run('s', 'r')
+    const nextRuntime = testRuntime({ agents: [pay], store })
+    const run = nextRuntime.run('s', 'r')
     expect(await run.result()).toMatchObject({ status: 'paused', pendings: [{ id: 'r::c3' }] })
     expect(ran).toEqual([1])
-    expect(await callsIn(heir)).toMatchObject({
+    expect(await callsIn(nextRuntime)).toMatchObject({
       c1: { output: 'paid 1' },
       c2: { state: 'output-denied', approval: { approved: false, isAutomatic: true, reason: 'too much' } },
       c3: { state: 'approval-requested', approval: { deadline: expect.any(Number) } },
     })
-    await approve(heir, 'c3')
+    await approve(nextRuntime, 'c3')
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(ran).toEqual([1, 3])
-    expect(asked).toEqual([
+    expect(ruleCalls).toEqual([
       [1, 'c1', 1],
       [2, 'c2', 1],
       [3, 'c3', 1],
     ])
-    const log = await validLog(heir)
+    const log = await validLog(nextRuntime)
     const types = log.filter(({ origin }) => origin.lane === 'main/c2').map(({ chunk }) => chunk.type)
     expect(types.slice(-5)).toEqual([
       'tool-approval-request',
@@ -91,11 +91,15 @@ describe('an interrupted call whose tool has another rule now', () => {
       if (n === 2) throw new Error('no idea')
       return { approved: true }
     }
-    const heir = testRuntime({ agents: [payer(rule, ({ n }) => ran.push(n))], store, logger: recordingLogger().logger })
-    expect((await heir.run('s', 'r').result()).pendings.map(({ id }) => id)).toEqual(['r::c2'])
+    const nextRuntime = testRuntime({
+      agents: [payer(rule, ({ n }) => ran.push(n))],
+      store,
+      logger: recordingLogger().logger,
+    })
+    expect((await nextRuntime.run('s', 'r').result()).pendings.map(({ id }) => id)).toEqual(['r::c2'])
     expect(ran).toEqual([1, 3])
-    expect(await callsIn(heir)).toMatchObject({ c1: { approval: { approved: true, isAutomatic: true } } })
-    await validLog(heir)
+    expect(await callsIn(nextRuntime)).toMatchObject({ c1: { approval: { approved: true, isAutomatic: true } } })
+    await validLog(nextRuntime)
   })
 
   test('is not reviewed again by the process that reviewed it', async () => {

@@ -49,19 +49,19 @@ export async function outcomeOf(
   const late = () =>
     controller.abort(new ToolError(`${toolName} took longer than ${timeout} ms`, { code: 'tool_timeout' }))
   const cancel = Number.isFinite(timeout) ? timers.after(timeout, late) : undefined
-  const own = callContext({ work, step, toolCallId, lane, abortSignal: controller.signal })
+  const context = callContext({ work, step, toolCallId, lane, abortSignal: controller.signal })
   try {
-    const output = await unlessAborted(run(tool, call, own, lane, timers), controller.signal)
+    const output = await unlessAborted(run(tool, call, context, lane, timers), controller.signal)
     return {
       chunk: { type: 'tool-output-available', toolCallId, output, executor: 'server' },
       output,
-      updates: own.updates,
+      updates: context.updates,
     }
   } catch (error) {
     signal.throwIfAborted()
     return failedOutcome(work, call, error)
   } finally {
-    own.close()
+    context.close()
     cancel?.()
     signal.removeEventListener('abort', abort)
   }
@@ -107,17 +107,17 @@ function truncateErrorText(text: string): string {
   return kept === text ? text : `${kept.toWellFormed()}…`
 }
 
-async function run(tool: Tool, call: ToolPart, own: CallContext, lane: Lane, timers: Timers): Promise<Json> {
+async function run(tool: Tool, call: ToolPart, context: CallContext, lane: Lane, timers: Timers): Promise<Json> {
   const { name, inputSchema: input, outputSchema: output } = tool
   // Schemas may return their argument and code may change it, so they get a copy.
   const parsed = await validate(input, deepCopy(call.input))
   if ('problem' in parsed) throw new ToolError(`the input does not fit: ${parsed.problem}`, { cause: parsed.cause })
-  const value = await finalOutputOf(tool.execute(parsed.value, own.context), call, own, lane, timers)
-  const what = `the result of ${name}`
-  if (output === undefined) return toolJson(value, what)
+  const value = await finalOutputOf(tool.execute(parsed.value, context.context), call, context, lane, timers)
+  const label = `the result of ${name}`
+  if (output === undefined) return toolJson(value, label)
   const checked = await validate(output, value)
-  if (!('problem' in checked)) return toolJson(checked.value, what)
-  throw new ToolError(`${what} does not fit its schema: ${checked.problem}`, {
+  if (!('problem' in checked)) return toolJson(checked.value, label)
+  throw new ToolError(`${label} does not fit its schema: ${checked.problem}`, {
     code: 'tool_output_invalid',
     cause: checked.cause,
   })
@@ -127,7 +127,7 @@ async function run(tool: Tool, call: ToolPart, own: CallContext, lane: Lane, tim
 async function finalOutputOf(
   execution: unknown,
   { toolCallId, toolName }: ToolPart,
-  own: CallContext,
+  context: CallContext,
   lane: Lane,
   timers: Timers,
 ): Promise<unknown> {
@@ -136,7 +136,7 @@ async function finalOutputOf(
   for (;;) {
     const { done, value } = await execution.next()
     if (done) return value === undefined ? last : value
-    if (!own.isOpen()) return execution.return(undefined)
+    if (!context.isOpen()) return execution.return(undefined)
     last = value
     try {
       const output = toolJson(value, `the progress of ${toolName}`)

@@ -18,7 +18,7 @@ const hour = 3_600_000
 function held(name: string) {
   const { opened, open } = gate()
   const began: string[] = []
-  const own = tool({
+  const testTool = tool({
     name,
     inputSchema: input,
     async execute(_, { toolCallId }) {
@@ -27,14 +27,14 @@ function held(name: string) {
       return name
     },
   })
-  return { tool: own, began, open }
+  return { tool: testTool, began, open }
 }
 
 const reasons = async (world: VirtualCluster) =>
   chunksOf(await world.entries('s'), 'subagent-end').map(({ reason }) => reason)
 
 test.each([1, 2])(
-  'what a child waits for somebody while a sibling works does not count, %i levels below',
+  'does not count the time that a child waits for a person while a sibling works, %i levels below',
   async levels => {
     const world = new VirtualCluster()
     const { ran, tool: pay } = counted('pay', true)
@@ -51,9 +51,12 @@ test.each([1, 2])(
       })
     }
     const calls = [subAgentCall(child.agent.name, 'c0'), call('slow', 'c1')]
-    const own = scripted('parent', [{ calls }, { text: 'Done.' }], { subAgents: [child.agent], tools: [slow.tool] })
-    const { runtime } = world.process(() => [own.agent])
-    await runtime.start({ session: 's', runId: 'r', agent: own.agent, input: 'Go.' })
+    const scriptedAgent = scripted('parent', [{ calls }, { text: 'Done.' }], {
+      subAgents: [child.agent],
+      tools: [slow.tool],
+    })
+    const { runtime } = world.process(() => [scriptedAgent.agent])
+    await runtime.start({ session: 's', runId: 'r', agent: scriptedAgent.agent, input: 'Go.' })
     await world.seen('s', ({ chunk }) => chunk.type === 'tool-approval-request')
     await world.clock.advance(hour / 2)
     await runtime.answer('s', { kind: 'approval', id: 'r::k1', approved: true })
@@ -61,7 +64,7 @@ test.each([1, 2])(
     slow.open()
     expect(await world.ended('s', 'r')).toBe('completed')
     expect(ran).toEqual([1])
-    expect(own.prompts[1]).toContain('paid')
+    expect(scriptedAgent.prompts[1]).toContain('paid')
     expect(chunksOf(await world.entries('s'), 'run-paused')).toEqual([])
   },
 )
@@ -74,15 +77,15 @@ test('counts the time in which a child works while another of its calls waits, w
     tools: [pay, slow.tool],
     budget,
   })
-  const own = scripted('parent', [{ calls: [subAgentCall('child', 'c0')] }, { text: 'Done.' }], {
+  const scriptedAgent = scripted('parent', [{ calls: [subAgentCall('child', 'c0')] }, { text: 'Done.' }], {
     subAgents: [child.agent],
   })
-  const first = world.process(() => [own.agent])
-  await first.runtime.start({ session: 's', runId: 'r', agent: own.agent, input: 'Go.' })
+  const first = world.process(() => [scriptedAgent.agent])
+  await first.runtime.start({ session: 's', runId: 'r', agent: scriptedAgent.agent, input: 'Go.' })
   const { timestamp } = await world.seen('s', ({ chunk }) => chunk.type === 'tool-approval-request')
   await world.clock.advance(3000)
   first.kill()
-  world.process(() => [own.agent])
+  world.process(() => [scriptedAgent.agent])
   const { timestamp: ended } = await world.seen('s', ({ chunk }) => chunk.type === 'subagent-end')
   expect(ended - timestamp).toBeGreaterThanOrEqual(5000)
   expect(ended - timestamp).toBeLessThan(5200)
@@ -94,14 +97,14 @@ test('starts nothing for a child whose time is over', async () => {
   const world = new VirtualCluster()
   const slow = held('slow')
   const child = scripted('child', [{ calls: [call('slow', 'k1')] }], { tools: [slow.tool], budget: { time: 400 } })
-  const own = scripted('parent', [{ calls: [subAgentCall('child', 'c0')] }, { text: 'Done.' }], {
+  const scriptedAgent = scripted('parent', [{ calls: [subAgentCall('child', 'c0')] }, { text: 'Done.' }], {
     subAgents: [child.agent],
   })
-  const first = world.process(() => [own.agent])
-  await first.runtime.start({ session: 's', runId: 'r', agent: own.agent, input: 'Go.' })
+  const first = world.process(() => [scriptedAgent.agent])
+  await first.runtime.start({ session: 's', runId: 'r', agent: scriptedAgent.agent, input: 'Go.' })
   await world.seen('s', ({ chunk }) => chunk.type === 'tool-input-available' && chunk.toolCallId === 'k1')
   first.kill()
-  world.process(() => [own.agent])
+  world.process(() => [scriptedAgent.agent])
   expect(await world.ended('s', 'r')).toBe('completed')
   expect(slow.began).toEqual(['k1'])
   expect(await reasons(world)).toEqual(['agent child has taken longer than 400 ms'])
@@ -111,12 +114,14 @@ test('starts nothing for a child whose time is over', async () => {
 test("a prompt that never resolves fails with the child's time limit, and the run continues", async () => {
   const world = new VirtualCluster()
   const child = scripted('child', [{ text: 'ok' }], { budget })
-  const asked = subAgent(child.agent, { prompt: () => new Promise(() => {}) as never })
-  const own = scripted('parent', [{ calls: [subAgentCall('child', 'c0')] }, { text: 'Done.' }], { subAgents: [asked] })
-  const { runtime } = world.process(() => [own.agent])
-  await runtime.start({ session: 's', runId: 'r', agent: own.agent, input: 'Go.' })
+  const subAgentTool = subAgent(child.agent, { prompt: () => new Promise(() => {}) as never })
+  const scriptedAgent = scripted('parent', [{ calls: [subAgentCall('child', 'c0')] }, { text: 'Done.' }], {
+    subAgents: [subAgentTool],
+  })
+  const { runtime } = world.process(() => [scriptedAgent.agent])
+  await runtime.start({ session: 's', runId: 'r', agent: scriptedAgent.agent, input: 'Go.' })
   expect(await world.ended('s', 'r')).toBe('completed')
-  expect(own.prompts[1]).toContain('agent child has taken longer than 5000 ms')
+  expect(scriptedAgent.prompts[1]).toContain('agent child has taken longer than 5000 ms')
   const log = await world.entries('s')
   expect(reportsOf(log)).toEqual([])
   expect(chunksOf(log, 'subagent-start')).toEqual([])
@@ -128,27 +133,33 @@ test.each([
   ['gives no text', () => 7 as never, 'expected a string, found number'],
 ])('a prompt that %s fails its child, not the run', async (_, prompt, reason) => {
   const child = scripted('child', [{ text: 'ok' }])
-  const asked = subAgent(child.agent, { prompt })
-  const own = scripted('parent', [{ calls: [subAgentCall('child', 'c0')] }, { text: 'Done.' }], { subAgents: [asked] })
-  const { runtime, run } = await startRun(own.agent)
+  const subAgentTool = subAgent(child.agent, { prompt })
+  const scriptedAgent = scripted('parent', [{ calls: [subAgentCall('child', 'c0')] }, { text: 'Done.' }], {
+    subAgents: [subAgentTool],
+  })
+  const { runtime, run } = await startRun(scriptedAgent.agent)
   expect(await run.result()).toMatchObject({ status: 'completed' })
   expect((await callsIn(runtime))['c0']).toMatchObject({ code: 'subagent_failed' })
-  expect(own.prompts[1]).toContain(reason)
+  expect(scriptedAgent.prompts[1]).toContain(reason)
   expect(JSON.stringify(await validLog(runtime))).not.toContain('sk-secret')
 })
 
 test("an initial state that exceeds the log's limit fails the child, not the run", async () => {
-  const { agent: own, prompts } = scripted('parent', [{ calls: [subAgentCall('child', 'c0')] }, { text: 'Done.' }], {
-    subAgents: [
-      agent({
-        name: 'child',
-        model: scripted('child', [{ text: 'ok' }]).agent.model,
-        stateSchema: z.object({ text: z.string() }),
-        initialState: { text: 'x'.repeat(10_000) },
-      }),
-    ],
-  })
-  const { runtime, run } = await startRun(own, { log: { maxEntryBytes: 4096 } })
+  const { agent: testAgent, prompts } = scripted(
+    'parent',
+    [{ calls: [subAgentCall('child', 'c0')] }, { text: 'Done.' }],
+    {
+      subAgents: [
+        agent({
+          name: 'child',
+          model: scripted('child', [{ text: 'ok' }]).agent.model,
+          stateSchema: z.object({ text: z.string() }),
+          initialState: { text: 'x'.repeat(10_000) },
+        }),
+      ],
+    },
+  )
+  const { runtime, run } = await startRun(testAgent, { log: { maxEntryBytes: 4096 } })
   expect(await run.result()).toMatchObject({ status: 'completed' })
   expect(prompts[1]).toContain('the initial state of agent child exceeds the size limit of the log')
   expect(chunksOf(await validLog(runtime), 'subagent-start')).toEqual([])

@@ -12,7 +12,7 @@ const outer = agent({ name: 'outer', model, subAgents: [inner] })
 
 type Call = Partial<ToolPart> & { readonly toolCallId: string }
 
-const asked = (id: string, deadline?: number): Call => ({
+const approvalCall = (id: string, deadline?: number): Call => ({
   toolCallId: id,
   state: 'approval-requested',
   approval: { id: `r::${id}`, ...(deadline !== undefined && { deadline }) },
@@ -39,18 +39,18 @@ function waitOf(outerCalls: readonly Call[] | undefined, innerCalls?: readonly C
 }
 
 test('returns the pendings and the earliest deadline if all open calls wait', () => {
-  expect(waitOf([asked('a'), client('b', 3000), asked('c', 2000)])).toEqual({
+  expect(waitOf([approvalCall('a'), client('b', 3000), approvalCall('c', 2000)])).toEqual({
     outcome: 'waiting',
     on: ['approval:r::a', 'client-tool:b', 'approval:r::c'],
     until: 2000,
   })
-  expect(waitOf([asked('a')])?.until).toBe(Number.POSITIVE_INFINITY)
+  expect(waitOf([approvalCall('a')])?.until).toBe(Number.POSITIVE_INFINITY)
 })
 
 test('includes nested sub-agents', () => {
   const on = ['approval:r::a', 'approval:r::x']
-  expect(waitOf([asked('a', 3000), delegated], [asked('x', 2000)])).toMatchObject({ on, until: 2000 })
-  expect(waitOf([asked('a', 1500), delegated], [asked('x', 2000)])).toMatchObject({ on, until: 1500 })
+  expect(waitOf([approvalCall('a', 3000), delegated], [approvalCall('x', 2000)])).toMatchObject({ on, until: 2000 })
+  expect(waitOf([approvalCall('a', 1500), delegated], [approvalCall('x', 2000)])).toMatchObject({ on, until: 1500 })
 })
 
 const ended: Call = { toolCallId: 'a', state: 'output-available' }
@@ -61,12 +61,12 @@ test.each<[string, readonly Call[] | undefined, (readonly Call[])?]>([
   ['has not begun', undefined],
   ['has no calls', []],
   ['has only calls that have an outcome', [ended]],
-  ['has a call that can run', [asked('b'), runnable]],
-  ['has a call to settle as denied', [asked('b'), denied]],
-  ['has a call whose time is over', [asked('b'), asked('a', 1000)]],
-  ['is to let another begin', [asked('b'), delegated]],
-  ['has another that can go on', [asked('b'), delegated], [asked('x'), runnable]],
-  ['has another that is done', [asked('b'), delegated], [ended]],
-])('one that %s does not stand still', (_, outerCalls, innerCalls) => {
+  ['has a call that can run', [approvalCall('b'), runnable]],
+  ['has a call to settle as denied', [approvalCall('b'), denied]],
+  ['has a call whose time is over', [approvalCall('b'), approvalCall('a', 1000)]],
+  ['must let another child begin', [approvalCall('b'), delegated]],
+  ['has a child that can continue', [approvalCall('b'), delegated], [approvalCall('x'), runnable]],
+  ['has a child that is done', [approvalCall('b'), delegated], [ended]],
+])('a child that %s is active', (_, outerCalls, innerCalls) => {
   expect(waitOf(outerCalls, innerCalls)).toBe(undefined)
 })

@@ -54,8 +54,8 @@ export function subAgentWait(
       until = Math.min(until, deadline)
       continue
     }
-    const own = need.for === 'run' ? program.subAgents.find(({ name }) => name === call.toolName) : undefined
-    const below = own && subAgentWait(work, own, call.toolCallId)
+    const subAgent = need.for === 'run' ? program.subAgents.find(({ name }) => name === call.toolName) : undefined
+    const below = subAgent && subAgentWait(work, subAgent, call.toolCallId)
     if (below === undefined) return undefined
     on.push(...below.on)
     until = Math.min(until, below.until)

@@ -36,7 +36,7 @@ describe('a sub-agent shares with its parent', () => {
           tools: [add],
         },
       ).agent
-    const own = scripted(
+    const scriptedAgent = scripted(
       'parent',
       [
         { calls: [subAgentCall('a', 'c1'), subAgentCall('b', 'c2'), call('add', 'c3', { who: 'parent' })] },
@@ -44,7 +44,7 @@ describe('a sub-agent shares with its parent', () => {
       ],
       { tools: [add], subAgents: [worker('a'), worker('b')], initialState: { seen: [] } },
     )
-    const { runtime, run } = await startRun(own.agent)
+    const { runtime, run } = await startRun(scriptedAgent.agent)
     expect(await run.result()).toMatchObject({ status: 'completed' })
     const { view } = await runtime.view('s')
     expect([...(view.state as { seen: string[] }).seen].sort()).toEqual(['a1', 'a2', 'a3', 'b1', 'b2', 'b3', 'parent'])
@@ -53,14 +53,14 @@ describe('a sub-agent shares with its parent', () => {
 
   test('its initial state, if the session has none', async () => {
     const child = (n: number) => scripted(`child${n}`, [{ text: 'ok' }], { initialState: { n } }).agent
-    const own = scripted(
+    const scriptedAgent = scripted(
       'parent',
       [{ calls: [subAgentCall('child1', 'c1')] }, { calls: [subAgentCall('child2', 'c2')] }, { text: 'Done.' }],
       {
         subAgents: [child(1), child(2)],
       },
     )
-    const { runtime, run } = await startRun(own.agent)
+    const { runtime, run } = await startRun(scriptedAgent.agent)
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(chunksOf(await validLog(runtime), 'state-snapshot')).toEqual([{ type: 'state-snapshot', state: { n: 1 } }])
     expect((await runtime.view('s')).view.state).toEqual({ n: 1 })
@@ -88,7 +88,7 @@ describe('a sub-agent shares with its parent', () => {
         return turnAnswers === 0 ? { calls: [call('look', 'call_1')] } : { text: 'ok' }
       }),
     })
-    const own = scripted(
+    const scriptedAgent = scripted(
       'parent',
       [
         { calls: [subAgentCall('child', 'c1'), subAgentCall('child', 'c2'), call('look', 'call_1')] },
@@ -99,7 +99,7 @@ describe('a sub-agent shares with its parent', () => {
         subAgents: [child],
       },
     )
-    const { runtime, run } = await startRun(own.agent, {}, { context: { tenant: 1 }, data: { page: 2 } })
+    const { runtime, run } = await startRun(scriptedAgent.agent, {}, { context: { tenant: 1 }, data: { page: 2 } })
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(seen).toHaveLength(3)
     expect(seen.map(({ agentId, agentType }) => `${agentType} ${agentId}`).sort()).toEqual([
@@ -144,10 +144,10 @@ describe('a sub-agent shares with its parent', () => {
     const first = scripted('first', [{ calls: [subAgentCall('second', 'k1')] }, { text: 'first' }], {
       subAgents: [second.agent],
     })
-    const own = scripted('parent', [{ calls: [subAgentCall('first', 'k0')] }, { text: 'Done.' }], {
+    const scriptedAgent = scripted('parent', [{ calls: [subAgentCall('first', 'k0')] }, { text: 'Done.' }], {
       subAgents: [first.agent],
     })
-    const { runtime, run } = await startRun(own.agent)
+    const { runtime, run } = await startRun(scriptedAgent.agent)
     expect(await run.result()).toMatchObject({
       status: 'paused',
       suspended: {

@@ -45,7 +45,7 @@ describe('a sub-agent', () => {
       prompt: ({ topic, depth }) => `Tell of ${topic}, ${depth + 1} deep.`,
     })
     const plain = subAgent(child, { name: 'plain', inputSchema: z.object({ topic: z.string() }) })
-    const { agent: own } = scripted(
+    const { agent: testAgent } = scripted(
       'parent',
       [
         {
@@ -59,7 +59,7 @@ describe('a sub-agent', () => {
       ],
       { subAgents: [child, expert, plain] },
     )
-    const { runtime, run } = await startRun(own)
+    const { runtime, run } = await startRun(testAgent)
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(prompts.flatMap(prompt => JSON.parse(prompt))).toMatchObject(
       ['As it is.', 'Tell of mills, 2 deep.', '{"topic":"mills"}'].map(text => ({
@@ -91,20 +91,20 @@ describe('a sub-agent', () => {
       ],
       { tools: [count], subAgents: [grandchild] },
     )
-    const { agent: own } = scripted('parent', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], {
+    const { agent: testAgent } = scripted('parent', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], {
       subAgents: [child],
     })
-    const { runtime, run } = await startRun(own)
+    const { runtime, run } = await startRun(testAgent)
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
     const log = writerEntries(await validLog(runtime))
     const lanes = new Map<string, Set<string>>()
     for (const { origin, chunk } of log) {
-      const who = `${origin.agentId} ${origin.agentType}`
+      const agentName = `${origin.agentId} ${origin.agentType}`
       if (chunk.type !== 'run-started' && chunk.type !== 'run-finished') {
-        lanes.set(who, (lanes.get(who) ?? new Set()).add(origin.lane))
+        lanes.set(agentName, (lanes.get(agentName) ?? new Set()).add(origin.lane))
       }
     }
-    expect(Object.fromEntries([...lanes].map(([who, own]) => [who, [...own].sort()]))).toEqual({
+    expect(Object.fromEntries([...lanes].map(([agentName, laneNames]) => [agentName, [...laneNames].sort()]))).toEqual({
       'r parent': ['main', 'main/c1'],
       'child:c1 child': ['main/c1', 'main/c1/k1', 'main/c1/k2'],
       'grandchild:k2 grandchild': ['main/c1/k2'],
@@ -146,19 +146,23 @@ describe('a sub-agent', () => {
       [{ text: 'thinking aloud', calls: [call('count', 'k1', { n: 1 })] }, { text: 'the result' }],
       { tools: [counted('count').tool] },
     )
-    const own = scripted('parent', [{ calls: [subAgentCall('child', 'c1', 'the task')] }, { text: 'Done.' }], {
-      subAgents: [talker.agent],
-    })
-    const { runtime, run } = await startRun(own.agent)
+    const scriptedAgent = scripted(
+      'parent',
+      [{ calls: [subAgentCall('child', 'c1', 'the task')] }, { text: 'Done.' }],
+      {
+        subAgents: [talker.agent],
+      },
+    )
+    const { runtime, run } = await startRun(scriptedAgent.agent)
     await run.result()
     expect(talker.prompts.join()).not.toContain('Go.')
     expect(talker.prompts[1]).toContain('thinking aloud')
-    expect(own.prompts[1]).toContain('the result')
-    expect(own.prompts[1]).not.toContain('thinking aloud')
-    const again = await runtime.start({ agent: own.agent, input: 'Again.', session: 's', runId: 'r2' })
+    expect(scriptedAgent.prompts[1]).toContain('the result')
+    expect(scriptedAgent.prompts[1]).not.toContain('thinking aloud')
+    const again = await runtime.start({ agent: scriptedAgent.agent, input: 'Again.', session: 's', runId: 'r2' })
     expect(await again.result()).toMatchObject({ status: 'completed' })
-    expect(own.prompts[2]).toContain('the result')
-    expect(own.prompts.slice(2).join()).not.toContain('thinking aloud')
+    expect(scriptedAgent.prompts[2]).toContain('the result')
+    expect(scriptedAgent.prompts.slice(2).join()).not.toContain('thinking aloud')
     // A child of a later turn does not know the earlier one.
     expect(talker.prompts[2]).not.toContain('the result')
     await validLog(runtime)
@@ -169,10 +173,10 @@ describe('the result of a sub-agent', () => {
   test('is null if its finishing tool returned null', async () => {
     const submit = tool({ name: 'submit', inputSchema: z.object({}), finish: true, execute: () => null })
     const child = scripted('child', [{ text: 'words', calls: [call('submit', 'k1')] }], { tools: [submit] })
-    const { agent: own } = scripted('parent', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], {
+    const { agent: testAgent } = scripted('parent', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], {
       subAgents: [child.agent],
     })
-    const { runtime, run } = await startRun(own)
+    const { runtime, run } = await startRun(testAgent)
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(await callsIn(runtime)).toMatchObject({ c1: { state: 'output-available', output: null } })
     expect(chunksOf(await validLog(runtime), 'subagent-end')).toMatchObject([{ status: 'completed', result: null }])
@@ -191,7 +195,7 @@ describe('the result of a sub-agent', () => {
       outputSchema: z.object({ stops: z.array(z.string()) }),
     })
     const finisher = scripted('finisher', [{ calls: [call('submit', 'k2')] }], { tools: [submit] })
-    const own = scripted(
+    const scriptedAgent = scripted(
       'parent',
       [
         { calls: [subAgentCall('speaker', 'c1'), subAgentCall('planner', 'c2'), subAgentCall('finisher', 'c3')] },
@@ -199,7 +203,7 @@ describe('the result of a sub-agent', () => {
       ],
       { subAgents: [speaker.agent, planner.agent, finisher.agent], outputSchema: z.object({ all: z.number() }) },
     )
-    const { runtime, run } = await startRun(own.agent)
+    const { runtime, run } = await startRun(scriptedAgent.agent)
     expect(await run.result()).toMatchObject({ status: 'completed', output: { all: 3 } })
     expect(await callsIn(runtime)).toMatchObject({
       c1: { output: 'Only this.' },
@@ -223,15 +227,15 @@ describe('the result of a sub-agent', () => {
 
   test('is in the log once if it is large, with the call', async () => {
     const child = scripted('child', [{ text: `big ${'x'.repeat(100_000)}` }])
-    const own = scripted('parent', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], {
+    const scriptedAgent = scripted('parent', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], {
       subAgents: [child.agent],
     })
-    const { runtime, run } = await startRun(own.agent)
+    const { runtime, run } = await startRun(scriptedAgent.agent)
     expect(await run.result()).toMatchObject({ status: 'completed' })
     const [end] = chunksOf(await validLog(runtime), 'subagent-end')
     expect(end).toMatchObject({ status: 'completed' })
     expect(end?.result).toBeUndefined()
-    expect(own.prompts[1]?.length).toBeGreaterThan(100_000)
+    expect(scriptedAgent.prompts[1]?.length).toBeGreaterThan(100_000)
   })
 })
 
@@ -241,12 +245,12 @@ test('starts a sub-agent only after approval, and not after a denial', async () 
     inputSchema: z.object({ topic: z.string() }),
     approval: ({ topic }) => topic !== 'weather',
   })
-  const { agent: own } = scripted(
+  const { agent: testAgent } = scripted(
     'parent',
     [{ calls: ['weather', 'money', 'war'].map((topic, n) => call('child', `c${n}`, { topic })) }, { text: 'Done.' }],
     { subAgents: [sub] },
   )
-  const { runtime, run } = await startRun(own)
+  const { runtime, run } = await startRun(testAgent)
   expect(await run.result()).toMatchObject({ pendings: [{ id: 'r::c1' }, { id: 'r::c2' }] })
   expect(prompts).toHaveLength(1)
   await approve(runtime, 'c1')
@@ -263,7 +267,7 @@ test('gives each call its own sub-agent, lane and approval, with any call ids', 
   const { ran, tool: pay } = counted('pay', true)
   const ids = ['__proto__', 'constructor', 'a', 'a/b', 'a::b', 'main']
   const child = scripted('child', [{ text: 'ok' }])
-  const own = scripted(
+  const scriptedAgent = scripted(
     'parent',
     [
       { calls: ids.map(id => subAgentCall('child', id)) },
@@ -272,7 +276,7 @@ test('gives each call its own sub-agent, lane and approval, with any call ids', 
     ],
     { tools: [pay], subAgents: [child.agent] },
   )
-  const { runtime, run } = await startRun(own.agent)
+  const { runtime, run } = await startRun(scriptedAgent.agent)
   const { pendings } = await run.result()
   expect(pendings.map(({ id }) => id)).toEqual(ids.map(id => `r::${id === 'a' ? 'a/b-2' : `${id}/b`}`))
   for (const { id } of pendings) await runtime.answer('s', { kind: 'approval', id, approved: true })
@@ -292,12 +296,14 @@ test("corrects an invalid output in the child's own conversation", async () => {
     text: options.prompt.length < 3 ? '{"n":"one"}' : '{"n":1}',
   }))
   const child = agent({ name: 'child', model, outputSchema: z.object({ n: z.number() }) })
-  const own = scripted('parent', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], { subAgents: [child] })
-  const { runtime, run } = await startRun(own.agent)
+  const scriptedAgent = scripted('parent', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], {
+    subAgents: [child],
+  })
+  const { runtime, run } = await startRun(scriptedAgent.agent)
   expect(await run.result()).toMatchObject({ status: 'completed', output: undefined })
   expect(await callsIn(runtime)).toMatchObject({ c1: { output: { n: 1 } } })
   expect(modelCalls).toHaveLength(2)
-  expect(own.prompts).toHaveLength(2)
+  expect(scriptedAgent.prompts).toHaveLength(2)
   expect(chunksOf(await validLog(runtime), 'step-discarded')).toMatchObject([{ reason: 'output_invalid' }])
 })
 

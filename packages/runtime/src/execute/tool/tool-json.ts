@@ -3,10 +3,10 @@ import { ToolError } from '../../error/error.ts'
 import { toJson } from '../../schema/json.ts'
 
 /** Converts a value of a tool to JSON; undefined becomes null. @throws {ToolError} if it is not JSON. */
-export function toolJson(value: unknown, what: string): Json {
+export function toolJson(value: unknown, label: string): Json {
   if (value === undefined) return null
   return toJson(value, cause => {
     const found = cause === undefined ? `, but a ${typeof value}` : ''
-    return new ToolError(`${what} is not JSON${found}`, { code: 'tool_output_invalid', cause })
+    return new ToolError(`${label} is not JSON${found}`, { code: 'tool_output_invalid', cause })
   })
 }

@@ -15,7 +15,7 @@ describe('the limits of an agent as a node', () => {
 
   test('tokens: counts only its own usage', async () => {
     const { tool: count } = counted('count')
-    const own = scripted(
+    const testAgent = scripted(
       'own',
       [
         { calls: [call('count', 'k1', { n: 1 })], ...used(10, 5) },
@@ -28,27 +28,27 @@ describe('the limits of an agent as a node', () => {
     const play = await Play.of(
       sequence({
         before: async () => ({ data: (await useReason({ model: rich, input: 'x' })).text }),
-        own: { agent: own, onError: { route: 'after' } },
+        own: { agent: testAgent, onError: { route: 'after' } },
         after: ({ input }: NodeContext<unknown>) => ({ data: input as never }),
       }),
     )
     const result = await play.result()
     expect(result.output).toMatchObject({
       code: 'budget_tokens',
-      message: 'agent own has used 30 tokens, and may use 30',
+      message: 'agent own has used 30 tokens, the limit is 30: raise budget.tokens',
     })
     const { runs } = await play.view()
     expect(runs[0]?.usage).toMatchObject({ inputTokens: 520, outputTokens: 510 })
   })
 
   test("tokens: each execution of the node has its own limit, and the run's limit includes all", async () => {
-    const { agent: own } = scripted('own', [{ text: 'x', ...used(10, 10) }], { budget: { tokens: 15 } })
-    const thrice = sequence({ one: own, two: own, three: own })
+    const { agent: testAgent } = scripted('own', [{ text: 'x', ...used(10, 10) }], { budget: { tokens: 15 } })
+    const thrice = sequence({ one: testAgent, two: testAgent, three: testAgent })
     expect(await (await Play.of(thrice)).result()).toMatchObject({ status: 'completed' })
-    const bounded = sequence({ one: own, two: own, three: own }, { budget: { tokens: 35 } })
+    const bounded = sequence({ one: testAgent, two: testAgent, three: testAgent }, { budget: { tokens: 35 } })
     const play = await Play.of(bounded)
     expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'budget_tokens' } })
-    expect((await play.view()).runs[0]?.reason).toBe('the run has used 40 tokens, and may use 35')
+    expect((await play.view()).runs[0]?.reason).toBe('the run has used 40 tokens, the limit is 35: raise budget.tokens')
   })
 
   test('steps: counts only its own model calls', async () => {
@@ -56,7 +56,7 @@ describe('the limits of an agent as a node', () => {
     const { agent: before } = scripted('before', [{ calls: [call('count', 'b1', { n: 1 })] }, { text: 'x' }], {
       tools: [count],
     })
-    const { agent: own } = scripted(
+    const { agent: testAgent } = scripted(
       'own',
       [{ calls: [call('count', 'k1', { n: 1 })] }, { calls: [call('count', 'k2', { n: 1 })] }],
       {
@@ -64,18 +64,21 @@ describe('the limits of an agent as a node', () => {
         maxSteps: 2,
       },
     )
-    const play = await Play.of(sequence({ before, own }))
+    const play = await Play.of(sequence({ before, own: testAgent }))
     expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'budget_steps' } })
-    expect((await play.view()).runs[0]?.reason).toBe('agent own has taken 2 steps, and may take 2')
+    expect((await play.view()).runs[0]?.reason).toBe('agent own has taken 2 steps, the limit is 2: raise budget.steps')
   })
 
   test('time: aborts the agent, and the node fails by its own policy', async () => {
     const held = gate()
     const wait = tool({ name: 'wait', inputSchema: z.object({}), execute: () => held.opened.then(() => 'late') })
-    const { agent: own } = scripted('own', [{ calls: [call('wait', 'k1')] }], { tools: [wait], budget: { time: 30 } })
+    const { agent: testAgent } = scripted('own', [{ calls: [call('wait', 'k1')] }], {
+      tools: [wait],
+      budget: { time: 30 },
+    })
     const play = await Play.of(
       sequence({
-        own: { agent: own, onError: { route: 'after' } },
+        own: { agent: testAgent, onError: { route: 'after' } },
         after: ({ input }: NodeContext<{ code: string }>) => ({ data: input.code }),
       }),
     )

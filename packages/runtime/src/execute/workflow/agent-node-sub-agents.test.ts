@@ -22,10 +22,10 @@ describe('sub-agents of an agent as a node', () => {
     const { agent: child } = scripted('child', [{ calls: [subAgentCall('grandchild', 'k1')] }, { text: 'ok' }], {
       subAgents: [grandchild],
     })
-    const { agent: own } = scripted('own', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'ok' }], {
+    const { agent: testAgent } = scripted('own', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'ok' }], {
       subAgents: [child],
     })
-    const play = await Play.of(single(own))
+    const play = await Play.of(single(testAgent))
     expect(await play.result()).toMatchObject({ status: 'paused' })
     await play.run.stop()
     expect(await play.runtime.run('s', 'r').result()).toMatchObject({ status: 'interrupted' })
@@ -48,7 +48,7 @@ describe('sub-agents of an agent as a node', () => {
       { calls: [subAgentCall('child', 'c1'), subAgentCall('asks', 'c2'), call('careful', 'c3', { n: 3 })] },
       { text: 'ok' },
     ])
-    const asked = gate()
+    const questionAsked = gate()
     const play = await Play.of(
       sequence({
         own: {
@@ -56,7 +56,7 @@ describe('sub-agents of an agent as a node', () => {
             Promise.all([
               useReason({ id: 'asks', model, input: 'x', subAgents: [child, asks], tools: [careful] }),
               useStep('fails', async () => {
-                await asked.opened
+                await questionAsked.opened
                 throw new Error('no')
               }),
             ]).then(() => ({})),
@@ -71,8 +71,8 @@ describe('sub-agents of an agent as a node', () => {
       if (chunk.type === 'interrupt') seen.add(chunk.interruptId)
       if (seen.size === 3) break
     }
-    asked.open()
-    expect(await play.asked()).toEqual(['1.last.1/@.1'])
+    questionAsked.open()
+    expect(await play.questionIds()).toEqual(['1.last.1/@.1'])
     const { agents } = await play.view()
     expect(agents.map(({ agentId, status }) => [agentId, status])).toEqual([
       ['child:c1', 'interrupted'],
@@ -101,7 +101,7 @@ describe('sub-agents of an agent as a node', () => {
               throw new Error('no')
             }),
           ]).then(([{ text }]) => ({ data: text })),
-        retry: { attempts: 2, backoff: { first: 1 } },
+        retry: { attempts: 2, backoff: { firstMs: 1 } },
       }),
     )
     for await (const { chunk } of play.run.stream()) if (chunk.type === 'text-delta') break
@@ -110,8 +110,8 @@ describe('sub-agents of an agent as a node', () => {
     words.open()
     expect(await play.result()).toMatchObject({ status: 'completed', output: 'ok' })
     const { messages, agents } = await play.view()
-    const said = messages.find(({ agentId }) => agentId === 'patient:c1')
-    expect(said?.parts.map(part => ('text' in part ? part.text : part.type))).toEqual(['step-start', 'one two'])
+    const childMessage = messages.find(({ agentId }) => agentId === 'patient:c1')
+    expect(childMessage?.parts.map(part => ('text' in part ? part.text : part.type))).toEqual(['step-start', 'one two'])
     expect(agents).toMatchObject([{ agentId: 'patient:c1', status: 'completed', result: 'one two' }])
     await play.log()
   })

@@ -81,9 +81,9 @@ describe('an agent as a node', () => {
 
   test('ends with a finishing tool, whose output is the data, also null, without ending the run', async () => {
     const finish = tool({ name: 'finish', inputSchema: z.object({}), finish: true, execute: () => null })
-    const own = scripted('own', [{ text: 'So', calls: [call('finish', 'k1')] }], { tools: [finish] }).agent
+    const testAgent = scripted('own', [{ text: 'So', calls: [call('finish', 'k1')] }], { tools: [finish] }).agent
     const play = await Play.of(
-      sequence({ own, last: ({ input }: NodeContext<unknown>) => ({ data: { input } as never }) }),
+      sequence({ own: testAgent, last: ({ input }: NodeContext<unknown>) => ({ data: { input } as never }) }),
     )
     expect(await play.result()).toMatchObject({ status: 'completed', output: { input: null } })
     expect(chunksOf(await play.log(), 'output')).toEqual([{ type: 'output', output: { input: null } }])
@@ -114,7 +114,7 @@ describe('an agent as a node', () => {
     const seen: unknown[] = []
     const { tool: count } = counted('count')
     const { agent: before } = scripted('before', [{ text: 'Before.' }])
-    const { agent: own } = scripted(
+    const { agent: testAgent } = scripted(
       'own',
       [
         { text: 'One', calls: [call('count', 'k1', { n: 1 })] },
@@ -140,7 +140,7 @@ describe('an agent as a node', () => {
         },
       },
     )
-    const play = await Play.of(sequence({ before, own }))
+    const play = await Play.of(sequence({ before, own: testAgent }))
     expect(await play.result()).toMatchObject({ status: 'completed', output: 'Two' })
     expect(seen).toEqual([['user'], [1, ['count'], 3], ['user', 'assistant'], [2, ['count'], 6]])
   })
@@ -151,8 +151,8 @@ describe('an agent as a node', () => {
       calls++
       return calls < 4 ? { error: 'overloaded' as never, text: '' } : { text: 'At last.' }
     })
-    const own = agent({ name: 'own', model, maxRetries: 1 }) as Agent
-    const play = await Play.of(single({ agent: own, retry: { attempts: 2, backoff: { first: 1 } } }))
+    const testAgent = agent({ name: 'own', model, maxRetries: 1 }) as Agent
+    const play = await Play.of(single({ agent: testAgent, retry: { attempts: 2, backoff: { firstMs: 1 } } }))
     const result = await play.result()
     expect([calls, result.status]).toEqual([4, 'completed'])
     await play.log()
@@ -160,14 +160,16 @@ describe('an agent as a node', () => {
 
   test('pauses the run for an approval, and continues after a denial', async () => {
     const { tool: careful, ran } = counted('careful', true)
-    const own = scripted(
+    const testAgent = scripted(
       'own',
       [{ calls: [call('careful', 'k1', { n: 1 }), call('careful', 'k2', { n: 2 })] }, { text: 'ok' }],
       {
         tools: [careful],
       },
     ).agent
-    const play = await Play.of(sequence({ own, last: ({ input }: NodeContext<string>) => ({ data: `${input}!` }) }))
+    const play = await Play.of(
+      sequence({ own: testAgent, last: ({ input }: NodeContext<string>) => ({ data: `${input}!` }) }),
+    )
     expect(await play.result()).toMatchObject({ status: 'paused' })
     await play.restart()
     await approve(play.runtime, 'k1')
@@ -200,7 +202,7 @@ describe('an agent as a node, with a crash after every append', () => {
             tools: [careful],
           },
         )
-        const { agent: own } = scripted(
+        const { agent: testAgent } = scripted(
           'own',
           [
             {
@@ -221,7 +223,7 @@ describe('an agent as a node, with a crash after every append', () => {
           data: { own: input.total },
           ui: { message: 'There.' },
         })
-        return { workflows: [sequence({ own, last })] }
+        return { workflows: [sequence({ own: testAgent, last })] }
       },
       start: { workflow: 'workflow:own@1' },
     })

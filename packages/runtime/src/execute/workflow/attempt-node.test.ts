@@ -42,14 +42,14 @@ describe('retry', () => {
 
   test('retries only errors that `when` accepts, and fails if `when` throws', async () => {
     const code = failing(9, n => new RangeError(`${n}`))
-    const asked: unknown[] = []
+    const questions: unknown[] = []
     const when = (error: unknown) => {
-      asked.push(error instanceof RangeError && error.message)
-      return asked.length < 3
+      questions.push(error instanceof RangeError && error.message)
+      return questions.length < 3
     }
     const play = await Play.of(single({ run: code.run, retry: { attempts: 9, when } }))
     expect(await play.result()).toMatchObject({ status: 'failed' })
-    expect([code.ran, asked]).toEqual([3, ['1', '2', '3']])
+    expect([code.ran, questions]).toEqual([3, ['1', '2', '3']])
     const broken = () => {
       throw new Error('the rule')
     }
@@ -65,9 +65,9 @@ describe('retry', () => {
       at.push(stage.clock.now())
       throw new Error('no')
     }
-    const own = single({ run, retry: { attempts: 5, backoff: { first: 100, longest: 300 } } })
-    const { runtime } = stage.process(() => [], { workflows: [own], engine: { pollMs: 50 } })
-    await runtime.start({ workflow: own, input: 'Go.', session: 's', runId: 'r' })
+    const testWorkflow = single({ run, retry: { attempts: 5, backoff: { firstMs: 100, longestMs: 300 } } })
+    const { runtime } = stage.process(() => [], { workflows: [testWorkflow], engine: { pollMs: 50 } })
+    await runtime.start({ workflow: testWorkflow, input: 'Go.', session: 's', runId: 'r' })
     expect(await stage.ended('s', 'r')).toBe('failed')
     expect(at.slice(1).map((time, index) => time - (at[index] as number))).toEqual([100, 200, 300, 300])
   })
@@ -76,8 +76,8 @@ describe('retry', () => {
     const stage = new VirtualCluster()
     let ran = 0
     const cut = gate()
-    const own = single({
-      retry: { attempts: 3, backoff: { first: 1 } },
+    const testWorkflow = single({
+      retry: { attempts: 3, backoff: { firstMs: 1 } },
       run: async () => {
         if (++ran === 2) {
           cut.open()
@@ -86,9 +86,9 @@ describe('retry', () => {
         throw new Error('no')
       },
     })
-    const begin = () => stage.process(() => [], { workflows: [own], engine: { pollMs: 50 } })
+    const begin = () => stage.process(() => [], { workflows: [testWorkflow], engine: { pollMs: 50 } })
     const process = begin()
-    await process.runtime.start({ workflow: own, input: 'Go.', session: 's', runId: 'r' })
+    await process.runtime.start({ workflow: testWorkflow, input: 'Go.', session: 's', runId: 'r' })
     await stage.clock.until(cut.opened)
     process.kill()
     begin()
@@ -101,10 +101,10 @@ describe('retry', () => {
   test('does not wait for a retry on shutdown, and another process makes it', async () => {
     const stage = new VirtualCluster()
     const code = failing(1)
-    const own = single({ run: code.run, retry: { attempts: 2, backoff: { first: 9000 } } })
-    const begin = () => stage.process(() => [], { workflows: [own], engine: { pollMs: 50 } })
+    const testWorkflow = single({ run: code.run, retry: { attempts: 2, backoff: { firstMs: 9000 } } })
+    const begin = () => stage.process(() => [], { workflows: [testWorkflow], engine: { pollMs: 50 } })
     const { runtime } = begin()
-    await runtime.start({ workflow: own, input: 'Go.', session: 's', runId: 'r' })
+    await runtime.start({ workflow: testWorkflow, input: 'Go.', session: 's', runId: 'r' })
     await stage.seen('s', ({ chunk }) => chunk.type === 'hook-completed' && JSON.stringify(chunk).includes('failures'))
     const before = stage.clock.now()
     await stage.clock.until(runtime.close())
@@ -117,7 +117,7 @@ describe('retry', () => {
 
   test('discards the uncommitted content of an attempt', async () => {
     const code = failing(2)
-    const own = single({
+    const testWorkflow = single({
       retry: { attempts: 3 },
       run: async () => {
         await useReason({ model: scriptedModel([{ text: 'Once.' }]), input: 'Go.', id: 'q' })
@@ -125,7 +125,7 @@ describe('retry', () => {
         return code.run()
       },
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     expect(await play.result()).toMatchObject({ status: 'completed', text: 'Once.' })
     expect((await play.view()).structured).toMatchObject([{ data: 2 }])
     expect(chunksOf(await play.log(), 'step-discarded')).toHaveLength(2)
@@ -135,7 +135,7 @@ describe('retry', () => {
     test('waiting for a person is not a failure, and is not repeated', async () => {
       let starts = 0
       let failures = 0
-      const own = single({
+      const testWorkflow = single({
         retry: { attempts: 2 },
         run: async () => {
           starts++
@@ -145,8 +145,8 @@ describe('retry', () => {
           return { data: [one, two] }
         },
       })
-      const play = await Play.of(own, { open: await opening() })
-      expect(await play.asked()).toEqual(['1.node.1/@.1'])
+      const play = await Play.of(testWorkflow, { open: await opening() })
+      expect(await play.questionIds()).toEqual(['1.node.1/@.1'])
       expect(starts).toBe(1)
       await play.answer('1.node.1/@.1', 'a')
       await play.result()
@@ -160,7 +160,7 @@ describe('retry', () => {
 
     test('a retry waits for the interrupt of the failed attempt', async () => {
       let tries = 0
-      const own = single({
+      const testWorkflow = single({
         retry: { attempts: 2 },
         run: async () => {
           const answer = useInterrupt(textInterrupt('One?', { id: 'q' }))
@@ -169,8 +169,8 @@ describe('retry', () => {
           return { data: await answer }
         },
       })
-      const play = await Play.of(own, { open: await opening() })
-      expect(await play.asked()).toEqual(['1.node.1/useInterrupt:q.1'])
+      const play = await Play.of(testWorkflow, { open: await opening() })
+      expect(await play.questionIds()).toEqual(['1.node.1/useInterrupt:q.1'])
       await play.answer('1.node.1/useInterrupt:q.1', 'a')
       expect(await play.result()).toMatchObject({ status: 'completed', output: 'a' })
       expect(chunksOf(await play.log(), 'interrupt')).toHaveLength(1)
@@ -181,23 +181,23 @@ describe('retry', () => {
 describe('error policies', () => {
   test('stop: fails the run', async () => {
     let after = 0
-    const own = sequence({ first: { run: failing(1).run, onError: 'stop' }, second: () => void after++ })
-    const play = await Play.of(own)
+    const testWorkflow = sequence({ first: { run: failing(1).run, onError: 'stop' }, second: () => void after++ })
+    const play = await Play.of(testWorkflow)
     expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'workflow_node_failed' } })
     expect(after).toBe(0)
     await play.log()
   })
 
   test('continue: passes the data of the policy to the next node', async () => {
-    const own = sequence({
+    const testWorkflow = sequence({
       first: { run: failing(1).run, onError: { continue: { items: [] } } },
       second: ({ input }: NodeContext) => ({ data: input }),
     })
-    expect(await (await Play.of(own)).result()).toMatchObject({ status: 'completed', output: { items: [] } })
+    expect(await (await Play.of(testWorkflow)).result()).toMatchObject({ status: 'completed', output: { items: [] } })
   })
 
   test('route: passes the error and the input to another node', async () => {
-    const own = wired(
+    const testWorkflow = wired(
       {
         first: { run: failing(9).run, onError: { route: 'mend' }, retry: { attempts: 2 } },
         second: () => {},
@@ -211,7 +211,7 @@ describe('error policies', () => {
       ],
     )
     const output = { node: 'first', code: 'workflow_node_failed', message: 'node first failed', input: 'Go.' }
-    expect(await (await Play.of(own)).result()).toMatchObject({ status: 'completed', output })
+    expect(await (await Play.of(testWorkflow)).result()).toMatchObject({ status: 'completed', output })
   })
 
   test.each<[string, NodeDefinition]>([
@@ -222,9 +222,9 @@ describe('error policies', () => {
       'an agent',
       agent({ name: 'broken', model: scriptedModel(() => Promise.reject(new Error('no')) as never), maxRetries: 0 }),
     ],
-  ])('they are for all that goes wrong in a node: %s', async (_, run) => {
+  ])('attempts apply to every failure of a node: %s', async (_, run) => {
     const node = (typeof run === 'function' ? { run } : { agent: run }) as object
-    const own = sequence({ first: { ...node, onError: { continue: 'instead' } } as NodeDefinition })
-    expect(await (await Play.of(own)).result()).toMatchObject({ status: 'completed', output: 'instead' })
+    const testWorkflow = sequence({ first: { ...node, onError: { continue: 'instead' } } as NodeDefinition })
+    expect(await (await Play.of(testWorkflow)).result()).toMatchObject({ status: 'completed', output: 'instead' })
   })
 })

@@ -3,6 +3,7 @@
 import { LogError } from '@millrace/log'
 import type { Json, Usage } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
+import { backoffMs } from '@millrace/protocol/retry'
 import { sleep } from '../../async/sleep.ts'
 import { unlessAborted } from '../../async/unless-aborted.ts'
 import type { Node, NodeContext, NodeFailure, NodeResult } from '../../define/node.ts'
@@ -65,8 +66,7 @@ const isChanged = (error: unknown): boolean => MillraceError.isInstance(error) &
 async function waitBeforeRetry({ work, at, signal }: NodeExecution, { retry }: Node): Promise<void> {
   const { failures = 1 } = at
   const backoff = { ...DEFAULT_BACKOFF, ...work.backoff, ...retry?.backoff }
-  const ms = Math.min(backoff.first * 2 ** (failures - 1), backoff.longest)
-  await sleep(work.timers, ms, AbortSignal.any([signal, work.handover])).catch(() => {})
+  await sleep(work.timers, backoffMs(backoff, failures - 1), AbortSignal.any([signal, work.handover])).catch(() => {})
 }
 
 async function runNode(node: Node, execution: NodeExecution): Promise<unknown> {
@@ -93,8 +93,10 @@ function contextOf({ id, params }: Node, execution: NodeExecution): NodeContext<
     },
     // Without the messages of resumed runs, which belong to the same execution.
     get messages() {
-      const own: readonly (string | undefined)[] = [...resumedRunIds(session, runId), runId]
-      return deepCopy(session.view.messages.filter(({ parent, runId }) => parent === undefined && !own.includes(runId)))
+      const runIds: readonly (string | undefined)[] = [...resumedRunIds(session, runId), runId]
+      return deepCopy(
+        session.view.messages.filter(({ parent, runId }) => parent === undefined && !runIds.includes(runId)),
+      )
     },
     // Recorded, so that a replay decides the same.
     get tokenUsage() {
@@ -111,9 +113,9 @@ const FIELDS = ['data', 'ui', 'condition', 'transitionTo']
 function resultOf({ id }: Node, returned: unknown): NodeResult<Json> {
   if (returned === undefined || returned === null) return {}
   // The result is private, including its keys: these go only to the logger.
-  const wrong = (what: string, field?: string) => {
+  const wrong = (problem: string, field?: string) => {
     const cause = field === undefined ? undefined : new Error(`there is no field ${field}`)
-    return new ValidationError(`node ${id} returned ${what}`, { cause })
+    return new ValidationError(`node ${id} returned ${problem}`, { cause })
   }
   if (typeof returned !== 'object' || Array.isArray(returned)) {
     throw wrong(
@@ -126,8 +128,9 @@ function resultOf({ id }: Node, returned: unknown): NodeResult<Json> {
   }
   const { data, ui, condition, transitionTo } = returned as NodeResult
   if (ui !== undefined) checkUi(ui, wrong)
-  for (const [what, text] of Object.entries({ condition, transitionTo, 'ui.message': ui?.message })) {
-    if (text !== undefined && typeof text !== 'string') throw wrong(`as ${what} ${describeType(text)}: expected text`)
+  for (const [fieldName, text] of Object.entries({ condition, transitionTo, 'ui.message': ui?.message })) {
+    if (text !== undefined && typeof text !== 'string')
+      throw wrong(`as ${fieldName} ${describeType(text)}: expected text`)
   }
   return {
     ...(data !== undefined && { data: toJson(data, () => wrong('data that is not JSON')) }),
@@ -137,7 +140,7 @@ function resultOf({ id }: Node, returned: unknown): NodeResult<Json> {
   }
 }
 
-function checkUi(ui: unknown, wrong: (what: string, field?: string) => Error): void {
+function checkUi(ui: unknown, wrong: (problem: string, field?: string) => Error): void {
   if (!isObject(ui)) throw wrong(`as ui ${describeType(ui)}: expected { message, structured }`)
   const other = Object.keys(ui).find(key => key !== 'message' && key !== 'structured')
   if (other !== undefined) throw wrong('as ui an unknown field: expected message or structured', other)
@@ -211,7 +214,7 @@ async function handleFailure(
   await execution.discard(failure)
   await discardChildLanes(execution, failure.code)
   // Discarded content must not be visible to the next attempt.
-  await work.session.refresh()
+  await work.session.current()
   if (retry && failures < retry.attempts && shouldRetry(execution, retry, error)) return { outcome: 'retry' }
   if (onError.mode === 'stop') throw failure
   await settleOpenInterrupts(execution)

@@ -68,12 +68,12 @@ describe('code that changed while the run was in the node', () => {
   })
 
   test('fails for another kind of hook without an id', async () => {
-    const own: NodeDefinition = async () => ({ data: await useInterrupt(textInterrupt('Well?')) })
+    const askingNode: NodeDefinition = async () => ({ data: await useInterrupt(textInterrupt('Well?')) })
     const model = recordingModel([{ text: 'Hello' }])
     const after: NodeDefinition = async () => ({ data: (await useReason({ model: model.model, input: 'Hi' })).text })
-    const { message, code } = await changed(sequence({ node: own }), sequence({ node: after }))
+    const { message, code } = await changed(sequence({ node: askingNode }), sequence({ node: after }))
     expect(code).toBe('workflow_changed')
-    expect(message).toContain('it calls useReason where it called useInterrupt before')
+    expect(message).toContain('it calls useReason where it called useInterrupt in the first execution')
     expect(model.modelCalls).toEqual([])
   })
 
@@ -91,8 +91,8 @@ describe('code that changed while the run was in the node', () => {
   })
 
   test('fails if the node was removed', async () => {
-    const gone = await changed(sequence({ node: row('q') }), sequence({ other: row('q') }))
-    expect(gone).toMatchObject({
+    const withoutQuestion = await changed(sequence({ node: row('q') }), sequence({ other: row('q') }))
+    expect(withoutQuestion).toMatchObject({
       code: 'workflow_changed',
       message: expect.stringContaining('does not have the node node any more'),
     })
@@ -131,13 +131,13 @@ describe('code that changed while the run was in the node', () => {
   test('continues if the edges had changed before the run entered the fork', async () => {
     const store = memoryStore()
     const nodes = { a: row('q'), b: row('q'), c: row(''), d: row('') }
-    const own = wired(nodes, fork(['b', 'c'], 'd'))
+    const testWorkflow = wired(nodes, fork(['b', 'c'], 'd'))
     const ROW = ['a', 'b', 'c', 'd', 'end'].map((to, at) => [['start', 'a', 'b', 'c', 'd'][at], to])
     let runtime = testRuntime({ store, workflows: [wired(nodes, ROW)] })
     await (await runtime.start({ session: SESSION, runId: RUN, workflow: 'own', input: 'Go.' })).result()
     for (let n = 0; n < 2; n++) {
       await runtime.close()
-      runtime = testRuntime({ store, workflows: [own] })
+      runtime = testRuntime({ store, workflows: [testWorkflow] })
       const [pending] = (await runtime.run(SESSION, RUN).result()).pendings
       await runtime.answer(SESSION, { kind: 'interrupt', id: pending?.id ?? '', response: 'yes' })
     }

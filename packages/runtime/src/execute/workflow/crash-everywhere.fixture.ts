@@ -42,8 +42,14 @@ async function playWithCrash({ programs, start, answer = approved }: CrashSetup,
   const stage = new VirtualCluster()
   const { agents = [], workflows = [] } = programs()
   const process = (): Process => stage.process(() => agents, { workflows })
-  const desk = stage.process(() => [], { engine: false })
-  await desk.runtime.start({ session: SESSION, runId: RUN, messageId: 'm', input: 'Go.', ...start } as StartOptions)
+  const apiProcess = stage.process(() => [], { engine: false })
+  await apiProcess.runtime.start({
+    session: SESSION,
+    runId: RUN,
+    messageId: 'm',
+    input: 'Go.',
+    ...start,
+  } as StartOptions)
   const first = process()
   let appends = 0
   first.connection.after = ({ method }) => {
@@ -59,7 +65,7 @@ async function playWithCrash({ programs, start, answer = approved }: CrashSetup,
     after = next.sequence
     if (next.chunk.type === 'run-finished') break
     const { pendings } = await stage.view(SESSION)
-    for (const pending of pendings) await stage.clock.until(desk.runtime.answer(SESSION, answer(pending)))
+    for (const pending of pendings) await stage.clock.until(apiProcess.runtime.answer(SESSION, answer(pending)))
   }
   expect([n, reportsOf(await stage.entries(SESSION))]).toEqual([n, []])
   return { shape: shapeOf(await stage.view(SESSION)), isKilled: appends >= n }

@@ -32,12 +32,12 @@ const forked = (
 
 describe('data', () => {
   test('passes the result of each branch to the join, by its first node', async () => {
-    const own = forked({
+    const testWorkflow = forked({
       a: ({ input }: NodeContext) => ({ data: `a of ${input}` }),
       b: () => ({ data: { n: 2 } }),
       c: pass,
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     const output = { a: 'a of Go.', b: { n: 2 }, c: 'Go.' }
     expect(await play.result()).toMatchObject({ status: 'completed', output })
     await play.log()
@@ -45,7 +45,7 @@ describe('data', () => {
 
   test('runs branches in parallel', async () => {
     const [first, second] = [gate(), gate()]
-    const own = forked({
+    const testWorkflow = forked({
       a: async () => {
         first.open()
         await second.opened
@@ -55,11 +55,11 @@ describe('data', () => {
         second.open()
       },
     })
-    expect(await (await Play.of(own)).result()).toMatchObject({ status: 'completed' })
+    expect(await (await Play.of(testWorkflow)).result()).toMatchObject({ status: 'completed' })
   })
 
   test('runs branches with several nodes, conditions and loops', async () => {
-    const own = wired(
+    const testWorkflow = wired(
       {
         fork: pass,
         a: () => ({ data: 0 }),
@@ -82,11 +82,11 @@ describe('data', () => {
         ['join', 'end'],
       ],
     )
-    expect(await (await Play.of(own)).result()).toMatchObject({ output: { a: 4, b: 'short' } })
+    expect(await (await Play.of(testWorkflow)).result()).toMatchObject({ output: { a: 4, b: 'short' } })
   })
 
   test('supports nested forks', async () => {
-    const own = wired(
+    const testWorkflow = wired(
       {
         fork: pass,
         a: pass,
@@ -107,13 +107,13 @@ describe('data', () => {
         ['join', 'end'],
       ],
     )
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     expect(await play.result()).toMatchObject({ output: { a: { a1: 'a1', a2: 'a2' }, b: 'b' } })
     await play.log()
   })
 
   test('restarts a fork that the run enters again', async () => {
-    const own = wired(
+    const testWorkflow = wired(
       {
         fork: pass,
         a: () => {
@@ -133,7 +133,7 @@ describe('data', () => {
         ['join', 'end', { when: 'done' }],
       ],
     )
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     expect(await play.result()).toMatchObject({ status: 'completed', output: { a: 3, b: 'b' } })
     const lanes = new Set((await play.log()).flatMap(({ origin }) => ('lane' in origin ? [origin.lane] : [])))
     // Two branches, three times: one lane each.
@@ -145,7 +145,7 @@ describe.each(STORES)('failures, %s', (_, opening) => {
   test('retries one branch while the other continues, without repeating work', async () => {
     const done: string[] = []
     let tries = 0
-    const own = forked({
+    const testWorkflow = forked({
       a: {
         retry: { attempts: 3 },
         run: async () => {
@@ -163,8 +163,8 @@ describe.each(STORES)('failures, %s', (_, opening) => {
         return { data: `b with ${answer}` }
       },
     })
-    const play = await Play.of(own, { open: await opening() })
-    expect(await play.asked()).toEqual(['1.b.1/useInterrupt:q.1'])
+    const play = await Play.of(testWorkflow, { open: await opening() })
+    expect(await play.questionIds()).toEqual(['1.b.1/useInterrupt:q.1'])
     await play.restart()
     await play.answer('1.b.1/useInterrupt:q.1', 'yes')
     expect(await play.result()).toMatchObject({ status: 'completed', output: { a: 'a after 3', b: 'b with yes' } })
@@ -175,24 +175,24 @@ describe.each(STORES)('failures, %s', (_, opening) => {
   })
 
   test('fails the run if one branch finally fails, even if others wait', async () => {
-    const asked = gate()
+    const questionAsked = gate()
     let after = 0
-    const own = forked(
+    const testWorkflow = forked(
       {
         a: async () => {
-          await asked.opened
+          await questionAsked.opened
           throw new Error('no')
         },
         b: async () => {
           const question = useInterrupt(textInterrupt('In b?', { id: 'q' }))
-          await useStep('asked', () => asked.open())
+          await useStep('asked', () => questionAsked.open())
           await question
           after++
         },
       },
       () => void after++,
     )
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'workflow_node_failed' } })
     expect(await play.answerError('1.b.1/useInterrupt:q.1', 'yes')).toBe('answer_already_settled')
     expect(after).toBe(0)
@@ -204,7 +204,7 @@ describe.each(STORES)('failures, %s', (_, opening) => {
     const fails = () => {
       throw new Error('no')
     }
-    const own = wired(
+    const testWorkflow = wired(
       {
         fork: pass,
         a: { run: fails, onError: { continue: 'instead' } },
@@ -221,7 +221,7 @@ describe.each(STORES)('failures, %s', (_, opening) => {
         ['join', 'end'],
       ],
     )
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     expect(await play.result()).toMatchObject({ output: { a: 'instead', b: 'mended b' } })
   })
 })
@@ -237,17 +237,17 @@ describe.each(STORES)('waiting, %s', (_, opening) => {
         const two = await useInterrupt(textInterrupt(`${name} two?`, { id: 'q' }))
         return { data: `${one} ${two}` }
       }
-    const own = forked({ a: asks('a'), b: asks('b'), c: () => ({ data: 'c' }) })
-    const play = await Play.of(own, { open: await opening() })
-    expect(await play.asked()).toEqual(['1.a.1/useInterrupt:q.1', '1.b.1/useInterrupt:q.1'])
+    const testWorkflow = forked({ a: asks('a'), b: asks('b'), c: () => ({ data: 'c' }) })
+    const play = await Play.of(testWorkflow, { open: await opening() })
+    expect(await play.questionIds()).toEqual(['1.a.1/useInterrupt:q.1', '1.b.1/useInterrupt:q.1'])
     await play.answer('1.b.1/useInterrupt:q.1', 'B1')
-    expect(await play.asked()).toEqual(['1.a.1/useInterrupt:q.1', '1.b.1/useInterrupt:q.2'])
+    expect(await play.questionIds()).toEqual(['1.a.1/useInterrupt:q.1', '1.b.1/useInterrupt:q.2'])
     expect(seen).toEqual(['b B1'])
     await play.restart()
     await play.answer('1.b.1/useInterrupt:q.2', 'B2')
-    expect(await play.asked()).toEqual(['1.a.1/useInterrupt:q.1'])
+    expect(await play.questionIds()).toEqual(['1.a.1/useInterrupt:q.1'])
     await play.answer('1.a.1/useInterrupt:q.1', 'A1')
-    expect(await play.asked()).toEqual(['1.a.1/useInterrupt:q.2'])
+    expect(await play.questionIds()).toEqual(['1.a.1/useInterrupt:q.2'])
     await play.answer('1.a.1/useInterrupt:q.2', 'A2')
     expect(await play.result()).toMatchObject({ status: 'completed', output: { a: 'A1 A2', b: 'B1 B2', c: 'c' } })
     expect(seen).toEqual(['b B1', 'a A1'])
@@ -256,7 +256,7 @@ describe.each(STORES)('waiting, %s', (_, opening) => {
 
   test('continues a branch while another runs', async () => {
     const [working, goOn] = [gate(), gate()]
-    const own = forked({
+    const testWorkflow = forked({
       a: async () => {
         await useStep('long', async () => {
           working.open()
@@ -271,7 +271,7 @@ describe.each(STORES)('waiting, %s', (_, opening) => {
         return { data: answer }
       },
     })
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     await working.opened
     for await (const { chunk } of play.run.stream()) if (chunk.type === 'interrupt') break
     await play.answer('1.b.1/useInterrupt:q.1', 'yes')
@@ -283,7 +283,7 @@ describe.each(STORES)('waiting, %s', (_, opening) => {
     const asks =
       (name: string): NodeFunction =>
       async () => ({ data: await useInterrupt(textInterrupt(`${name}?`, { id: 'q' })) })
-    const own = wired(
+    const testWorkflow = wired(
       { fork: pass, a: pass, a1: asks('a1'), a2: asks('a2'), aJoin: gathers, b: asks('b'), join: gathers },
       [
         ['start', 'fork'],
@@ -296,10 +296,10 @@ describe.each(STORES)('waiting, %s', (_, opening) => {
         ['join', 'end'],
       ],
     )
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     let left = ['a1', 'a2', 'b']
     for (const name of ['a2', 'b', 'a1']) {
-      expect(await play.asked()).toEqual(left.map(other => `1.${other}.1/useInterrupt:q.1`))
+      expect(await play.questionIds()).toEqual(left.map(other => `1.${other}.1/useInterrupt:q.1`))
       await play.restart()
       await play.answer(`1.${name}.1/useInterrupt:q.1`, name.toUpperCase())
       left = left.filter(other => other !== name)
@@ -310,7 +310,7 @@ describe.each(STORES)('waiting, %s', (_, opening) => {
 
   test('shows committed state of other branches, and replays earlier reads', async () => {
     const seen: unknown[] = []
-    const own = forked({
+    const testWorkflow = forked({
       a: async () => {
         const [before] = useWorkflowState('n', 0)
         await useInterrupt(textInterrupt('In a?', { id: 'q' }))
@@ -326,7 +326,7 @@ describe.each(STORES)('waiting, %s', (_, opening) => {
         useWorkflowState('n', 0)[1](8)
       },
     })
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     await play.result()
     await play.answer('1.b.1/useInterrupt:q.1', 'yes')
     await play.result()
@@ -343,7 +343,7 @@ describe.each(STORES)('waiting, %s', (_, opening) => {
 
   test('stops all branches', async () => {
     const [working, over] = [gate(), gate()]
-    const own = forked({
+    const testWorkflow = forked({
       a: async () => {
         await useStep('long', async ({ abortSignal }) => {
           abortSignal.addEventListener('abort', over.open)
@@ -353,7 +353,7 @@ describe.each(STORES)('waiting, %s', (_, opening) => {
       },
       b: async () => void (await useInterrupt(textInterrupt('In b?', { id: 'q' }))),
     })
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     await working.opened
     await play.run.stop({ mode: 'abort' })
     expect(await play.result()).toMatchObject({ status: 'aborted' })

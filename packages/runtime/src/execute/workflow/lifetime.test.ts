@@ -17,7 +17,7 @@ const hooksIn = async ({ runtime }: Play, session = 's') =>
 
 describe.each(STORES)('records, %s', (_, opening) => {
   test('keeps the records of open nodes while a run waits, and none after its end', async () => {
-    const own = sequence({
+    const testWorkflow = sequence({
       first: async () => {
         for (let n = 0; n < 20; n++) await useStep(`step ${n}`, () => n)
       },
@@ -26,7 +26,7 @@ describe.each(STORES)('records, %s', (_, opening) => {
         await useInterrupt(textInterrupt('Well?', { id: 'q' }))
       },
     })
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     await play.result()
     const ids = (await hooksIn(play)).map(({ hookId }) => hookId)
     expect(ids).toContain('1.second.1/useStep:one.1')
@@ -37,11 +37,11 @@ describe.each(STORES)('records, %s', (_, opening) => {
   })
 
   test.each(['interrupt', 'abort'] as const)('keeps no records of a stopped run: %s', async mode => {
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       await useStep('one', () => 1)
       await useInterrupt(textInterrupt('Well?', { id: 'q' }))
     })
-    const play = await Play.of(own, { open: await opening() })
+    const play = await Play.of(testWorkflow, { open: await opening() })
     await play.result()
     await play.run.stop({ mode })
     expect((await play.result()).status).toBe(mode === 'abort' ? 'aborted' : 'interrupted')
@@ -82,19 +82,19 @@ test('keeps no more records in a long run than in a short one', async () => {
 
 describe('the conversation', () => {
   test('contains each message up to the run once, after any number of runs', async () => {
-    const own = single(({ input, messages }: NodeContext<string>) => ({
+    const testWorkflow = single(({ input, messages }: NodeContext<string>) => ({
       ui: { message: `You said ${input}` },
       data: messages.map(
         ({ role, parts }) => `${role}: ${parts.map(part => ('text' in part ? part.text : '')).join('')}`,
       ),
     }))
-    const play = await Play.of(own, { start: { input: 'one' } })
-    const said = ['user: one']
-    expect((await play.result()).output).toEqual(said)
+    const play = await Play.of(testWorkflow, { start: { input: 'one' } })
+    const expectedTexts = ['user: one']
+    expect((await play.result()).output).toEqual(expectedTexts)
     for (const input of ['two', 'three']) {
-      said.push(`assistant: You said ${said.at(-1)?.slice('user: '.length)}`, `user: ${input}`)
-      const run = await play.runtime.start({ workflow: own, input, session: 's' })
-      expect((await run.result()).output).toEqual(said)
+      expectedTexts.push(`assistant: You said ${expectedTexts.at(-1)?.slice('user: '.length)}`, `user: ${input}`)
+      const run = await play.runtime.start({ workflow: testWorkflow, input, session: 's' })
+      expect((await run.result()).output).toEqual(expectedTexts)
     }
     const { messages } = await play.view()
     expect(messages).toHaveLength(6)
@@ -102,11 +102,11 @@ describe('the conversation', () => {
 
   test('does not grow while a run restarts its nodes', async () => {
     const seen: number[] = []
-    const own = single(async ({ messages }: NodeContext) => {
+    const testWorkflow = single(async ({ messages }: NodeContext) => {
       seen.push(messages.length)
       for (const n of [1, 2]) await useInterrupt(textInterrupt(`${n}?`))
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     for (const n of [1, 2]) {
       await play.result()
       await play.answer(`1.node.1/@.${n}`, 'yes')
@@ -118,7 +118,7 @@ describe('the conversation', () => {
   test('shows the usage of the run to its nodes, and replays it', async () => {
     const model = scriptedModel(() => ({ text: 'Hello.', usage: { input: 3, output: 2 } }))
     const seen: unknown[] = []
-    const own = sequence({
+    const testWorkflow = sequence({
       first: async () => void (await useReason({ model, input: 'Go.' })),
       second: async ({ tokenUsage }: NodeContext) => {
         seen.push(tokenUsage)
@@ -126,7 +126,7 @@ describe('the conversation', () => {
         await useInterrupt(textInterrupt('Well?', { id: 'q' }))
       },
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     await play.result()
     await play.answer('1.second.1/useInterrupt:q.1', 'yes')
     const { usage } = await play.result()
@@ -139,26 +139,26 @@ describe('the conversation', () => {
 
 describe('sessions', () => {
   test('creates a session for a run without one', async () => {
-    const own = single(() => {
+    const testWorkflow = single(() => {
       const [n, set] = useWorkflowState('n', 0)
       set(n + 1)
       return { data: n }
     })
-    const { runtime } = await Play.of(own)
-    const runs = await Promise.all(['a', 'b', 'c'].map(input => runtime.start({ workflow: own, input })))
+    const { runtime } = await Play.of(testWorkflow)
+    const runs = await Promise.all(['a', 'b', 'c'].map(input => runtime.start({ workflow: testWorkflow, input })))
     expect(new Set(runs.map(({ sessionId }) => sessionId)).size).toBe(3)
     expect(await Promise.all(runs.map(async run => (await run.result()).output))).toEqual([0, 0, 0])
   })
 
   test('a fork of a session shows its content, and its interrupt cannot be answered', async () => {
-    const own = sequence({
+    const testWorkflow = sequence({
       first: async () => {
         await useStructuredData({ streamId: 'o', kind: 'set', path: 'a', value: 1 })
         return { ui: { message: 'First.' } }
       },
       second: async () => void (await useInterrupt(textInterrupt('Well?', { id: 'q' }))),
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     await play.result()
     const fork = await play.runtime.fork('s', { session: 'f' })
     const { view } = await play.runtime.view(fork)
@@ -167,7 +167,7 @@ describe('sessions', () => {
       'First.',
     )
     expect(view.pendings).toEqual([])
-    expect(await play.asked()).toEqual(['1.second.1/useInterrupt:q.1'])
+    expect(await play.questionIds()).toEqual(['1.second.1/useInterrupt:q.1'])
     await play.answer('1.second.1/useInterrupt:q.1', 'yes')
     expect(await play.result()).toMatchObject({ status: 'completed' })
     expect((await logOf(play.runtime, 'f')).some(({ chunk }) => chunk.type === 'interrupt-response')).toBe(false)
@@ -175,7 +175,7 @@ describe('sessions', () => {
 
   test('a retried turn leaves nothing of the first behind', async () => {
     let runs = 0
-    const own = sequence({
+    const testWorkflow = sequence({
       first: () => {
         const [n, set] = useWorkflowState('n', 0)
         set(n + 1)
@@ -183,7 +183,7 @@ describe('sessions', () => {
         return { data: n, ui: { message: `Run ${runs}.` } }
       },
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     await play.result()
     const again = await play.runtime.retry('s')
     expect(await again.result()).toMatchObject({ status: 'completed', output: 0, text: 'Run 2.' })
@@ -193,7 +193,7 @@ describe('sessions', () => {
   })
 
   test('a returning reader gets each entry once', async () => {
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       for (const n of [1, 2, 3]) {
         await useStructuredData({ streamId: 'o', kind: 'append', path: 'l', items: [n] })
         await useStep(`${n}`, () => n)
@@ -201,7 +201,7 @@ describe('sessions', () => {
       await useInterrupt(textInterrupt('Well?', { id: 'q' }))
       return { ui: { message: 'Done.' } }
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     const { cursor } = await until(play.run, 'structured-data')
     await play.result()
     await play.answer('1.node.1/useInterrupt:q.1', 'yes')

@@ -18,11 +18,11 @@ const RUN = 'r'
 /** A waiting run that a process of version 1 left. */
 class Old {
   readonly stage = new VirtualCluster()
-  readonly desk = this.stage.process(() => [], { engine: false, blockedAfterMs: 2000 })
+  readonly apiProcess = this.stage.process(() => [], { engine: false, blockedAfterMs: 2000 })
 
-  async wait(own: Workflow): Promise<void> {
-    const first = this.process(own)
-    await this.desk.runtime.start({ session: SESSION, runId: RUN, workflow: own.program, input: 'Go.' })
+  async wait(testWorkflow: Workflow): Promise<void> {
+    const first = this.process(testWorkflow)
+    await this.apiProcess.runtime.start({ session: SESSION, runId: RUN, workflow: testWorkflow.program, input: 'Go.' })
     await this.seen('run-paused')
     await this.stage.clock.until(first.runtime.close())
   }
@@ -33,7 +33,7 @@ class Old {
 
   answer(id: string, response = 'yes'): Promise<unknown> {
     const answer = { kind: 'interrupt', id: `${RUN}::${id}`, response } as const
-    return this.stage.clock.until(this.desk.runtime.answer(SESSION, answer))
+    return this.stage.clock.until(this.apiProcess.runtime.answer(SESSION, answer))
   }
 
   seen(type: string, after = 0): Promise<Entry> {
@@ -68,7 +68,7 @@ function waiting() {
     approval: true,
     execute: () => void ran.push('pay'),
   })
-  const own = wired(
+  const testWorkflow = wired(
     {
       a: async ({ input }: NodeContext<string>) => {
         const [, set] = useWorkflowState<string>('seen')
@@ -85,7 +85,7 @@ function waiting() {
     },
     ROW,
   )
-  return { ran, own }
+  return { ran, testWorkflow }
 }
 
 describe('a run of another version', () => {
@@ -93,8 +93,8 @@ describe('a run of another version', () => {
     for (let n = 1, isKilled = true; isKilled; n++) {
       isKilled = false
       const old = new Old()
-      const { own, ran } = waiting()
-      await old.wait(own)
+      const { testWorkflow, ran } = waiting()
+      await old.wait(testWorkflow)
       const points: MigrationPoint[] = []
       const next = wired(
         {
@@ -285,7 +285,7 @@ describe('a run of another version', () => {
     const other = wired({ q: question('q') }, ask, { id: 'other' })
     const old = new Old()
     const first = old.process(go, other)
-    await old.desk.runtime.start({ session: SESSION, runId: RUN, workflow: go.program, input: 'Go.' })
+    await old.apiProcess.runtime.start({ session: SESSION, runId: RUN, workflow: go.program, input: 'Go.' })
     await old.seen('run-paused')
     await old.stage.clock.until(first.runtime.close())
     const migrate = { 1: ({ input }: MigrationPoint) => ({ node: 'r', input }) }
@@ -346,17 +346,17 @@ describe('a run of another version', () => {
 
   test('is blocked without a migration, accepts answers, and continues when its version is back', async () => {
     const old = new Old()
-    const own = wired({ a: question('a'), b: ({ input }: NodeContext<string>) => ({ data: input }) }, ROW)
-    await old.wait(own)
+    const testWorkflow = wired({ a: question('a'), b: ({ input }: NodeContext<string>) => ({ data: input }) }, ROW)
+    await old.wait(testWorkflow)
     const deployed = old.process(wired({ a: question('a'), b: () => ({ data: 'new' }) }, ROW, V2))
-    expect(await old.desk.runtime.status(SESSION)).toEqual({ status: 'paused' })
+    expect(await old.apiProcess.runtime.status(SESSION)).toEqual({ status: 'paused' })
     await old.answer('1.a.1/useInterrupt:a.1')
     await old.stage.clock.advance(5000)
-    const status = await old.desk.runtime.status(SESSION)
+    const status = await old.apiProcess.runtime.status(SESSION)
     expect(status).toMatchObject({ status: 'blocked', program: 'workflow:own@1' })
     expect(status).toMatchObject({ reason: expect.stringContaining('workflow:own@1') })
     expect(deployed.logged).toEqual([])
-    old.process(own)
+    old.process(testWorkflow)
     expect((await old.ended()).view.output).toBe('yes')
   })
 
@@ -364,7 +364,7 @@ describe('a run of another version', () => {
     const old = new Old()
     await old.wait(wired({ a: question('a'), b: () => ({}) }, ROW))
     old.process(wired({ a: question('a'), b: () => ({}) }, ROW, V2))
-    expect(await old.desk.runtime.stop(SESSION, RUN)).toBe(true)
+    expect(await old.apiProcess.runtime.stop(SESSION, RUN)).toBe(true)
     expect(await old.stage.ended(SESSION, RUN)).toBe('interrupted')
     expect((await old.ended()).view.pendings).toEqual([])
   })
@@ -372,8 +372,8 @@ describe('a run of another version', () => {
   test('is not driven by the version that it was migrated from', async () => {
     const old = new Old()
     const b: NodeDefinition = ({ input }: NodeContext<string>) => ({ data: input })
-    const own = wired({ a: question('a'), b }, ROW)
-    await old.wait(own)
+    const testWorkflow = wired({ a: question('a'), b }, ROW)
+    await old.wait(testWorkflow)
     const migrate = { 1: () => ({ node: 'c', input: null }) }
     const edges = [...ROW.slice(0, 2), ['b', 'c'], ['c', 'end']]
     const next = wired({ a: question('a'), b, c: question('c') }, edges, { ...V2, migrate })
@@ -382,7 +382,7 @@ describe('a run of another version', () => {
     const { sequence } = await old.seen('interrupt-response')
     await old.seen('run-paused', sequence)
     await old.stage.clock.until(migrating.runtime.close())
-    const former = old.process(own)
+    const former = old.process(testWorkflow)
     await old.answer('1.c.1/useInterrupt:c.1')
     await old.stage.clock.advance(5000)
     const { head } = (await old.stage.manager.getInfo(SESSION)) ?? {}

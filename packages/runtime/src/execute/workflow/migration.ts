@@ -27,11 +27,11 @@ const versionOf = (program: string): string => program.slice(program.lastIndexOf
 /** The workflow of a program name, or one that migrates its runs. @throws {MillraceError} if this process has none. */
 export function workflowOfProgram(
   program: string,
-  own: Workflow,
+  testWorkflow: Workflow,
   workflowOf: (id: string) => Workflow | undefined,
 ): Workflow {
   const id = program.slice(program.indexOf(':') + 1, program.lastIndexOf('@'))
-  const found = id === own.name ? own : workflowOf(id)
+  const found = id === testWorkflow.name ? testWorkflow : workflowOf(id)
   if (found && (found.program === program || found.migrations.has(versionOf(program)))) return found
   throw new MillraceError('program_unknown', `the run is in ${program}, which this process does not have`)
 }
@@ -42,8 +42,8 @@ export function workflowOfProgram(
  */
 export function checkForkUnchanged({ line, program, edges }: WorkflowPosition, workflow: Workflow): void {
   if (!isFork(line) || program !== workflow.program || edges === workflow.graph.digest) return
-  const what = 'the run is in a fork, and the edges have changed since it entered the fork'
-  throw changedError(`workflow ${workflow.name}`, `${what}: give the workflow a new version`)
+  const problem = 'the run is in a fork, and the edges have changed since it entered the fork'
+  throw changedError(`workflow ${workflow.name}`, `${problem}: give the workflow a new version`)
 }
 
 /** A migrated position, and the executions of the old version that end. */
@@ -87,17 +87,17 @@ export function migratePosition(workflow: Workflow, position: WorkflowPosition, 
     })
     const node = to?.node ?? line.node
     if (!nodes.has(node)) {
-      const what = to ? `it returned the node ${node}` : `it keeps the run in node ${node}`
-      throw changedError(label, `${what}, which does not exist`)
+      const problem = to ? `it returned the node ${node}` : `it keeps the run in node ${node}`
+      throw changedError(label, `${problem}, which does not exist`)
     }
     const above = branchAt(now, path.slice(0, -1))
     const isJoin = to !== undefined && path.length > 0 && above && isFork(above) && above.join === node
     if (!isJoin && !isIn(node, path)) {
-      const what = to ? `it returned the node ${node} for node ${line.node}` : `it keeps the run in node ${node}`
+      const problem = to ? `it returned the node ${node} for node ${line.node}` : `it keeps the run in node ${node}`
       const head = path.at(-1)
       const where =
         head === undefined ? 'which is in a branch, but the run is in none' : `which is not in the branch ${head}`
-      throw changedError(label, `${what}, ${where}`)
+      throw changedError(label, `${problem}, ${where}`)
     }
     if (to === undefined) return
     replaced.push(line)
@@ -135,8 +135,8 @@ function callMigration(
 const describeResult = (value: unknown): string =>
   value instanceof Promise ? 'a promise' : isObject(value) ? 'an object without a node' : describeType(value)
 
-const changedError = (label: string, what: string, cause?: unknown): MillraceError =>
-  new MillraceError('workflow_changed', `${label}: ${what}`, { cause })
+const changedError = (label: string, problem: string, cause?: unknown): MillraceError =>
+  new MillraceError('workflow_changed', `${label}: ${problem}`, { cause })
 
 /** The batch that settles the interrupts and open calls of executions that end. */
 export function settlementOf(

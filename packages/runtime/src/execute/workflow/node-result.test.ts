@@ -15,13 +15,13 @@ describe('the result of a node', () => {
     ['a number', 5, 'data'],
     ['data that is a function', { data: () => 1 }, 'data'],
     ['data that is no JSON', { data: 1n }, 'data'],
-    ['a condition that is no text', { condition: true }, 'condition'],
-    ['a transition that is no text', { transitionTo: 5 }, 'transitionTo'],
-    ['a message that is no text', { ui: { message: 5 } }, 'ui.message'],
+    ['a condition that is not a string', { condition: true }, 'condition'],
+    ['a transition that is not a string', { transitionTo: 5 }, 'transitionTo'],
+    ['a message that is not a string', { ui: { message: 5 } }, 'ui.message'],
     ['ui that is text', { ui: 'hello' }, 'ui'],
     ['structured data without data', { ui: { structured: { title: 'x' } } }, 'ui.structured'],
-    ['structured data that is no object', { ui: { structured: 'x' } }, 'ui.structured'],
-  ])('%s is refused, by its name', async (_, returned, found) => {
+    ['structured data that is not an object', { ui: { structured: 'x' } }, 'ui.structured'],
+  ])('rejects %s and names it', async (_, returned, found) => {
     const play = await Play.of(single(() => returned as never))
     const { status, error } = await play.result()
     expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
@@ -31,10 +31,10 @@ describe('the result of a node', () => {
   })
 
   test.each<[string, unknown, string]>([
-    ['a field that is none', { result: 1 }, 'result'],
+    ['an unknown field', { result: 1 }, 'result'],
     ['a field of another system', { data: 1, intent: 'x' }, 'intent'],
-    ['a field of ui that is none', { ui: { text: 'hello' } }, 'text'],
-  ])('law 10: %s is refused; its name is for the logger', async (_, returned, field) => {
+    ['an unknown field of ui', { ui: { text: 'hello' } }, 'text'],
+  ])('law 10: rejects %s; only the logger gets its name', async (_, returned, field) => {
     const play = await Play.of(single(() => returned as never))
     const { status, error } = await play.result()
     expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
@@ -44,19 +44,22 @@ describe('the result of a node', () => {
   })
 
   test.each([[undefined], [null], [{}], [{ ui: {} }], [{ data: undefined }]])(
-    '%o is nothing: the next node is given what this one was',
+    'after %o the next node gets the input of this one',
     async returned => {
-      const own = sequence({
+      const testWorkflow = sequence({
         first: () => returned as never,
         second: ({ input }: NodeContext) => ({ data: { input } }),
       })
-      expect(await (await Play.of(own)).result()).toMatchObject({ status: 'completed', output: { input: 'Go.' } })
+      expect(await (await Play.of(testWorkflow)).result()).toMatchObject({
+        status: 'completed',
+        output: { input: 'Go.' },
+      })
     },
   )
 
   test('stores data as a JSON copy', async () => {
     const shared = { at: new Date(0), list: [1], nothing: undefined }
-    const own = sequence({
+    const testWorkflow = sequence({
       first: () => ({ data: shared }),
       second: ({ input }: NodeContext<typeof shared>) => {
         input.list.push(2)
@@ -65,7 +68,7 @@ describe('the result of a node', () => {
       },
     })
     const output = { at: '1970-01-01T00:00:00.000Z', list: [1, 2] }
-    expect((await (await Play.of(own)).result()).output).toEqual(output)
+    expect((await (await Play.of(testWorkflow)).result()).output).toEqual(output)
   })
 
   test('fails the node if the output exceeds the limit of the log', async () => {
@@ -74,11 +77,11 @@ describe('the result of a node', () => {
     expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
     expect(error?.message).toContain('node node')
     // Between nodes it may be large.
-    const own = sequence({
+    const testWorkflow = sequence({
       first: () => ({ data: 'x'.repeat(2_000_000) }),
       second: ({ input }: NodeContext<string>) => ({ data: input.length }),
     })
-    expect(await (await Play.of(own)).result()).toMatchObject({ output: 2_000_000 })
+    expect(await (await Play.of(testWorkflow)).result()).toMatchObject({ output: 2_000_000 })
   })
 })
 
@@ -88,25 +91,22 @@ describe('an end that cannot be committed fails its node', () => {
   test.each<[what: string, last: boolean]>([
     ['data', false],
     ['output', true],
-  ])(
-    '%s that the log does not take: it is not tried again, what it said is taken back, and onError decides',
-    async (_, last) => {
-      let ran = 0
-      const run = () => {
-        ran++
-        return { data: huge, ui: { message: 'There.' } }
-      }
-      const node = { run, retry: { attempts: 3 }, onError: { continue: 'small' } }
-      const play = await Play.of(last ? single(node) : sequence({ node, next }))
-      expect(await play.result()).toMatchObject({ status: 'completed', output: 'small', text: '' })
-      expect(ran).toBe(1)
-      await play.log()
-      const stopped = { run, retry: { attempts: 3 } }
-      const other = await Play.of(last ? single(stopped) : sequence({ node: stopped, next }))
-      const code = last ? 'validation_failed' : 'hook_result_too_large'
-      expect(await other.result()).toMatchObject({ status: 'failed', error: { code } })
-    },
-  )
+  ])('%s that exceeds the log is not retried: its text is discarded, and onError decides', async (_, last) => {
+    let ran = 0
+    const run = () => {
+      ran++
+      return { data: huge, ui: { message: 'There.' } }
+    }
+    const node = { run, retry: { attempts: 3 }, onError: { continue: 'small' } }
+    const play = await Play.of(last ? single(node) : sequence({ node, next }))
+    expect(await play.result()).toMatchObject({ status: 'completed', output: 'small', text: '' })
+    expect(ran).toBe(1)
+    await play.log()
+    const stopped = { run, retry: { attempts: 3 } }
+    const other = await Play.of(last ? single(stopped) : sequence({ node: stopped, next }))
+    const code = last ? 'validation_failed' : 'hook_result_too_large'
+    expect(await other.result()).toMatchObject({ status: 'failed', error: { code } })
+  })
 
   test('state that is too large together with that of another branch', async () => {
     let met = 0
@@ -120,31 +120,31 @@ describe('an end that cannot be committed fails its node', () => {
       },
       onError: { continue: 'failed' },
     })
-    const own = wired({ a: () => ({}), b: branch('b'), c: branch('c'), d: next }, [
+    const testWorkflow = wired({ a: () => ({}), b: branch('b'), c: branch('c'), d: next }, [
       ['start', 'a'],
       ['a', ['b', 'c'], { join: 'd' }],
       ['b', 'd'],
       ['c', 'd'],
       ['d', 'end'],
     ])
-    const { output } = await (await Play.of(own)).result()
+    const { output } = await (await Play.of(testWorkflow)).result()
     expect(Object.values(output as object).sort()).toEqual([expect.stringMatching(/^[bc]$/), 'failed'])
   })
 })
 
 test('law 10: a last node without data gives no output, even if it had input', async () => {
-  const own = sequence({
+  const testWorkflow = sequence({
     first: () => ({ data: { card: '4242' } }),
     last: () => ({ ui: { message: 'Paid.' } }),
   })
-  const play = await Play.of(own)
+  const play = await Play.of(testWorkflow)
   expect(await play.result()).toMatchObject({ status: 'completed', output: undefined, text: 'Paid.' })
   expect(JSON.stringify(publicOf(await play.log()))).not.toContain('4242')
 })
 
 describe('ui', () => {
   test('writes a message once, after the other text of the node, and ignores a blank one', async () => {
-    const own = sequence({
+    const testWorkflow = sequence({
       first: async () => {
         await useInterrupt(textInterrupt('One?'))
         return { ui: { message: 'First.' } }
@@ -152,7 +152,7 @@ describe('ui', () => {
       second: () => ({ ui: { message: '  \n' } }),
       third: () => ({ ui: { message: 'Third.', structured: { data: { n: 3 }, dataType: 'count', streamId: 'c' } } }),
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     await play.result()
     await play.answer('1.first.1/@.1', 'yes')
     const { message, text } = await play.result()
@@ -184,11 +184,11 @@ describe('ui', () => {
 
   test('allows ui independent of the output schema', async () => {
     const model = scriptedModel([{ text: '{"n":1}' }])
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       const { output } = await useReason({ model, input: 'Go.', outputSchema: z.object({ n: z.number() }) })
       return { data: output, ui: { message: `It is ${output.n}.` } }
     })
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     expect(await play.result()).toMatchObject({ status: 'completed', text: 'It is 1.', output: { n: 1 } })
     expect(play.logged).toEqual([])
   })

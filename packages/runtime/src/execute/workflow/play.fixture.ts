@@ -57,18 +57,21 @@ export class Play {
   }
 
   /** Starts a workflow. */
-  static async of(own: Workflow, { open, workflows = [], options = {}, start = {} }: PlayOptions = {}): Promise<Play> {
+  static async of(
+    testWorkflow: Workflow,
+    { open, workflows = [], options = {}, start = {} }: PlayOptions = {},
+  ): Promise<Play> {
     const { logger, logged } = recordingLogger()
     const store = memoryStore()
     const renew = () =>
       testRuntime({
-        workflows: [own, ...workflows],
+        workflows: [testWorkflow, ...workflows],
         logger,
         store: open?.() ?? store,
         ...options,
       } as Partial<RuntimeOptions>)
     const runtime = renew()
-    const pendingIds = { session: SESSION, runId: RUN, input: 'Go.', ...start, workflow: own }
+    const pendingIds = { session: SESSION, runId: RUN, input: 'Go.', ...start, workflow: testWorkflow }
     const run = await runtime.start(pendingIds as StartWorkflowOptions)
     return new Play(runtime, run, logged, renew)
   }
@@ -79,7 +82,7 @@ export class Play {
   }
 
   /** Pending interrupts, by the ends of their ids. */
-  async asked(): Promise<string[]> {
+  async questionIds(): Promise<string[]> {
     const { pendings } = await this.result()
     return pendings.map(({ id }) => id.slice(`${RUN}::`.length)).sort()
   }

@@ -45,20 +45,17 @@ describe('conditions', () => {
     expect(await (await Play.of(branching(condition))).result()).toMatchObject({ status: 'completed', output })
   })
 
-  test.each([['maybe'], ['constructor'], [undefined]])(
-    '%s, for which there is no edge, is an error that says so',
-    async condition => {
-      const play = await Play.of(branching(condition, false))
-      const { status, error } = await play.result()
-      expect([status, error?.code]).toEqual(['failed', 'workflow_no_way'])
-      expect(error?.message).toContain('decide')
-      expect(error?.message).toContain(condition ?? 'no condition')
-      await play.log()
-    },
-  )
+  test.each([['maybe'], ['constructor'], [undefined]])('fails if no edge matches the condition %s', async condition => {
+    const play = await Play.of(branching(condition, false))
+    const { status, error } = await play.result()
+    expect([status, error?.code]).toEqual(['failed', 'workflow_no_way'])
+    expect(error?.message).toContain('decide')
+    expect(error?.message).toContain(condition ?? 'no condition')
+    await play.log()
+  })
 
   test('uses only the condition of the current node', async () => {
-    const own = wired(
+    const testWorkflow = wired(
       {
         first: () => ({ condition: 'special' }),
         second: pass,
@@ -74,7 +71,7 @@ describe('conditions', () => {
         ['plain', 'end'],
       ],
     )
-    expect(await (await Play.of(own)).result()).toMatchObject({ output: 'plain' })
+    expect(await (await Play.of(testWorkflow)).result()).toMatchObject({ output: 'plain' })
   })
 })
 
@@ -119,7 +116,7 @@ describe('loops', () => {
   })
 
   test('keeps the limit across pauses and processes', async () => {
-    const own = wired(
+    const testWorkflow = wired(
       {
         work: async () => ({ condition: await useInterrupt(textInterrupt('More?', { id: 'q' })) }),
       },
@@ -129,9 +126,9 @@ describe('loops', () => {
         ['work', 'end', { when: 'done' }],
       ],
     )
-    const play = await Play.of(own)
+    const play = await Play.of(testWorkflow)
     for (const n of [1, 2, 3]) {
-      expect(await play.asked()).toEqual([`1.work.${n}/useInterrupt:q.1`])
+      expect(await play.questionIds()).toEqual([`1.work.${n}/useInterrupt:q.1`])
       await play.restart()
       await play.answer(`1.work.${n}/useInterrupt:q.1`, 'more')
     }
@@ -147,11 +144,11 @@ describe.each(STORES)('transitions, %s', (_, opening) => {
 
   test('passes the payload to the other workflow, parsed by its schema, and ends the first', async () => {
     let after = 0
-    const own = sequence({
+    const testWorkflow = sequence({
       first: () => ({ data: { n: 1 }, transitionTo: 'next' }),
       second: () => void after++,
     })
-    const play = await Play.of(own, { open: await opening(), workflows: [next] })
+    const play = await Play.of(testWorkflow, { open: await opening(), workflows: [next] })
     expect(await play.result()).toMatchObject({
       status: 'completed',
       output: { input: { n: 1, note: 'none' }, step: 2 },
@@ -164,8 +161,8 @@ describe.each(STORES)('transitions, %s', (_, opening) => {
   })
 
   test.each([[{ n: 'one' }], [{}], ['text'], [null]])('rejects a payload that does not fit: %o', async data => {
-    const own = single(() => ({ data, transitionTo: 'next' }))
-    const play = await Play.of(own, { open: await opening(), workflows: [next] })
+    const testWorkflow = single(() => ({ data, transitionTo: 'next' }))
+    const play = await Play.of(testWorkflow, { open: await opening(), workflows: [next] })
     const { status, error } = await play.result()
     expect([status, error?.code]).toEqual(['failed', 'workflow_input_invalid'])
     expect(error?.message).toContain('next')
@@ -173,11 +170,11 @@ describe.each(STORES)('transitions, %s', (_, opening) => {
   })
 
   test('works after a pause, in another process', async () => {
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       const answer = await useInterrupt(textInterrupt('How many?', { id: 'q' }))
       return { data: { n: Number(answer) }, transitionTo: 'next' }
     })
-    const play = await Play.of(own, { open: await opening(), workflows: [next] })
+    const play = await Play.of(testWorkflow, { open: await opening(), workflows: [next] })
     await play.result()
     await play.restart()
     await play.answer('1.node.1/useInterrupt:q.1', '7')
@@ -194,14 +191,14 @@ describe.each(STORES)('transitions, %s', (_, opening) => {
       },
       { id: 'asking' },
     )
-    const own = single(async () => {
+    const testWorkflow = single(async () => {
       useWorkflowState<string>('k')[1]('kept')
       return { data: await useInterrupt(textInterrupt('First?', { id: 'q' })), transitionTo: 'asking' }
     })
-    const play = await Play.of(own, { open: await opening(), workflows: [asking] })
+    const play = await Play.of(testWorkflow, { open: await opening(), workflows: [asking] })
     await play.result()
     await play.answer('1.node.1/useInterrupt:q.1', 'one')
-    expect(await play.asked()).toEqual(['2.node.1/useInterrupt:q.1'])
+    expect(await play.questionIds()).toEqual(['2.node.1/useInterrupt:q.1'])
     await play.restart()
     await play.answer('2.node.1/useInterrupt:q.1', 'two')
     expect(await play.result()).toMatchObject({ status: 'completed', output: 'one two kept' })
@@ -211,8 +208,8 @@ describe.each(STORES)('transitions, %s', (_, opening) => {
   test('rejects an unknown workflow', async () => {
     let ran = 0
     const other = single(() => void ran++, { id: 'general-chat' })
-    const own = single(() => ({ transitionTo: 'nowhere' }))
-    const play = await Play.of(own, { open: await opening(), workflows: [other] })
+    const testWorkflow = single(() => ({ transitionTo: 'nowhere' }))
+    const play = await Play.of(testWorkflow, { open: await opening(), workflows: [other] })
     const { status, error } = await play.result()
     expect([status, error?.code, ran]).toEqual(['failed', 'workflow_no_way', 0])
     expect(error?.message).toContain('nowhere')
@@ -225,14 +222,14 @@ describe.each(STORES)('transitions, %s', (_, opening) => {
 
 test('rejects a transition in a branch', async () => {
   const next = single(pass, { id: 'next' })
-  const own = wired({ fork: pass, a: () => ({ transitionTo: 'next' }), b: pass, join: pass }, [
+  const testWorkflow = wired({ fork: pass, a: () => ({ transitionTo: 'next' }), b: pass, join: pass }, [
     ['start', 'fork'],
     ['fork', ['a', 'b'], { join: 'join' }],
     ['a', 'join'],
     ['b', 'join'],
     ['join', 'end'],
   ])
-  const play = await Play.of(own, { workflows: [next] })
+  const play = await Play.of(testWorkflow, { workflows: [next] })
   const { status, error } = await play.result()
   expect([status, error?.code]).toEqual(['failed', 'workflow_no_way'])
   expect(error?.message).toContain('join first')
@@ -251,8 +248,8 @@ describe('the input of a workflow', () => {
   })
 
   test('data next to text is available to nodes, but is not their input', async () => {
-    const own = single(({ input, data }: NodeContext) => ({ data: { input, data } }))
-    const play = await Play.of(own, { start: { data: { n: 1 } } })
+    const testWorkflow = single(({ input, data }: NodeContext) => ({ data: { input, data } }))
+    const play = await Play.of(testWorkflow, { start: { data: { n: 1 } } })
     expect((await play.result()).output).toEqual({ input: 'Go.', data: { n: 1 } })
   })
 
@@ -269,19 +266,19 @@ describe('the input of a workflow', () => {
 
 test('writes session, status and transition at the right time', async () => {
   const next = single({ run: tells('end'), title: 'The end' }, { id: 'next' })
-  const own = sequence({
+  const testWorkflow = sequence({
     first: { run: pass, title: 'Getting ready' },
     second: () => ({ data: 'x', transitionTo: 'next' }),
   })
-  const play = await Play.of(own, { workflows: [next] })
+  const play = await Play.of(testWorkflow, { workflows: [next] })
   await play.result()
-  const said = (await play.log()).flatMap(({ chunk, origin }) => {
+  const texts = (await play.log()).flatMap(({ chunk, origin }) => {
     const node = 'node' in origin ? origin.node : undefined
     if (chunk.type === 'session') return [`session ${chunk.sessionId}`]
     if (chunk.type === 'status') return [`status ${node}: ${chunk.message}`]
     return chunk.type === 'transition' ? [`transition ${node}: ${chunk.transitionTo}`] : []
   })
-  expect(said).toEqual([
+  expect(texts).toEqual([
     'session s',
     'status first: Getting ready',
     'status second: second',

@@ -23,9 +23,9 @@ test('asks, waits and continues from the log', async () => {
       ask: async ({ input }: NodeContext<string>) => {
         done.push('ask')
         const [count, setCount] = useWorkflowState('count', 0)
-        const [own, setOwn] = useNodeState(1)
+        const [nodeCount, setOwn] = useNodeState(1)
         setCount(count + 1)
-        setOwn(own + 1)
+        setOwn(nodeCount + 1)
         useStructuredData({ kind: 'set', streamId: 's', path: 'a', value: input })
         const key = await useStep('once', ({ idempotencyKey }) => {
           done.push('step')

@@ -177,7 +177,10 @@ class WorkflowRun {
     if (end) return this.#finish(at, this.#laneOf(path, at), end.value)
     const { budget } = this.#workflow
     if (at.step > budget.steps) {
-      throw new BudgetError('budget_steps', `the run would execute ${at.step} nodes, expected at most ${budget.steps}`)
+      throw new BudgetError(
+        'budget_steps',
+        `the run would execute ${at.step} nodes, the limit is ${budget.steps}: raise budget.steps`,
+      )
     }
     const node = this.#nodeOf(at.node)
     const telemetry = this.#work.telemetry.node({ node: at.node, step: at.step, attempt: (at.failures ?? 0) + 1 })
@@ -269,8 +272,8 @@ class WorkflowRun {
       { chunk: checkpoint, lane },
     ]
     if (!lane.fits(facts)) {
-      const what = `node ${at.node} returned data that exceeds the size limit of an output: return less, or a reference`
-      throw new NodeEndError(what, { cause: new ValidationError(what) })
+      const problem = `node ${at.node} returned data that exceeds the size limit of an output: return less, or a reference`
+      throw new NodeEndError(problem, { cause: new ValidationError(problem) })
     }
     this.#work.checkpointId = checkpoint.checkpointId
     // Without data, a sub-agent call gets the text of the workflow.
@@ -290,8 +293,7 @@ class WorkflowRun {
   async #allText(): Promise<string> {
     const { writer, session, runId, agentId } = this.#work
     await writer.flush()
-    await session.refresh()
-    const parts = session.message(runId, agentId)?.parts ?? []
+    const parts = (await session.current()).message(runId, agentId)?.parts ?? []
     return parts.map(part => (part.type === 'text' && 'text' in part ? part.text : '')).join('')
   }
 
@@ -330,7 +332,7 @@ class WorkflowRun {
     extraEntries: readonly BatchItem[] = [],
   ): Promise<void> {
     const { lane, at } = execution
-    await this.#work.withCommitLock(async () => {
+    await this.#work.commitLock.runUnread(async () => {
       this.#work.signal.throwIfAborted()
       const before = this.#position
       const after = change(this.#position)
@@ -346,8 +348,10 @@ class WorkflowRun {
       ]
       await lane.commit(entries).catch(error => {
         if (logErrorCode(error) !== 'too-large') throw error
-        const what = `the result of node ${at.node} exceeds the size limit of the log: return less, or a reference`
-        throw new NodeEndError(what, { cause: new MillraceError('hook_result_too_large', what, { cause: error }) })
+        const problem = `the result of node ${at.node} exceeds the size limit of the log: return less, or a reference`
+        throw new NodeEndError(problem, {
+          cause: new MillraceError('hook_result_too_large', problem, { cause: error }),
+        })
       })
       prepared.onCommitted()
       if (isOver) this.#journal.forget(at.execution)
@@ -390,11 +394,11 @@ class WorkflowRun {
 }
 
 /** The input of a run; for a resumed run, that of the first run. */
-function requestInput({ data, session, runId }: ProgramExecution, { input }: Workflow): Json {
+function requestInput({ data, session, runId }: ProgramExecution, { inputSchema }: Workflow): Json {
   const [first = runId] = resumedRunIds(session, runId)
   const text = session.requestText(first)
   // Data of a client is the input only of a workflow with an `inputSchema`.
-  return input ? (data ?? text) : text
+  return inputSchema ? (data ?? text) : text
 }
 
 /**
@@ -402,22 +406,22 @@ function requestInput({ data, session, runId }: ProgramExecution, { input }: Wor
  * @throws {MillraceError} if it does not fit.
  */
 async function parseInput(
-  { input, name }: Workflow,
+  { inputSchema, name }: Workflow,
   callInput: Json | undefined,
   isSecret = false,
 ): Promise<Json | undefined> {
-  if (input === undefined) {
+  if (inputSchema === undefined) {
     if (callInput === undefined || typeof callInput === 'string') return callInput ?? ''
     throw new MillraceError(
       'workflow_input_invalid',
       `workflow ${name} expected text, found another value: define its inputSchema`,
     )
   }
-  const checked = await validate(input.schema, callInput)
+  const checked = await validate(inputSchema, callInput)
   if ('problem' in checked) {
-    const what = `workflow ${name}: the input does not fit`
+    const problem = `workflow ${name}: the input does not fit`
     const cause = checked.cause ?? new Error(checked.problem)
-    throw new MillraceError('workflow_input_invalid', isSecret ? what : `${what}: ${checked.problem}`, { cause })
+    throw new MillraceError('workflow_input_invalid', isSecret ? problem : `${problem}: ${checked.problem}`, { cause })
   }
   // Normalized, so that the first node gets the same value live and from the log.
   return checked.value === undefined ? undefined : (JSON.parse(JSON.stringify(checked.value)) as Json)

@@ -88,7 +88,7 @@ describe('a workflow as a tool, with a crash after every append', () => {
                 if (tries++ === 0) throw new Error('the first time')
                 return { data: once }
               },
-              retry: { attempts: 2, backoff: { first: 1 } },
+              retry: { attempts: 2, backoff: { firstMs: 1 } },
             },
             joins: ({ input }: NodeContext<object>) => ({ data: input as never, ui: { message: 'Joined.' } }),
           },

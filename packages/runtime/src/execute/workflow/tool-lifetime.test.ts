@@ -80,14 +80,14 @@ describe('a workflow as a tool', () => {
       },
       { id: 'walks' },
     )
-    const own = caller(walks, [subAgentCall('walks', 'c1')])
-    const { runtime } = await startRun(own, { store, engine: { pollMs: 10, graceMs: 60_000 } })
+    const testAgent = caller(walks, [subAgentCall('walks', 'c1')])
+    const { runtime } = await startRun(testAgent, { store, engine: { pollMs: 10, graceMs: 60_000 } })
     await began.opened
     const closed = runtime.close()
     held.open()
     await closed
     expect(done).toEqual(['first'])
-    const other = testRuntime({ store, agents: [own] })
+    const other = testRuntime({ store, agents: [testAgent] })
     expect(await other.run('s', 'r').result()).toMatchObject({ status: 'completed', text: 'Done.' })
     expect(done).toEqual(['first', 'last'])
     const log = await validLog(other)
@@ -114,12 +114,12 @@ describe('a workflow as a tool', () => {
         return 'ok'
       },
     })
-    const { agent: own } = scripted(
+    const { agent: testAgent } = scripted(
       'parent',
       [{ calls: [subAgentCall('large', 'c1')] }, { calls: [call('look', 'c2')] }, { text: 'Done.' }],
       { subAgents: [large], tools: [look] },
     )
-    const begun = await startRun(own)
+    const begun = await startRun(testAgent)
     expect(await begun.run.result()).toMatchObject({ status: 'completed' })
     expect(kept).toHaveLength(1)
     expect(kept[0]).not.toMatch(/state state|step step/)

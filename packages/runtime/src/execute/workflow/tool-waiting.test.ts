@@ -36,8 +36,8 @@ describe('a workflow as a tool', () => {
       },
       { id: 'asking' },
     )
-    const own = caller(asking, [subAgentCall('asking', 'c1')])
-    const { runtime, run } = await startRun(own)
+    const testAgent = caller(asking, [subAgentCall('asking', 'c1')])
+    const { runtime, run } = await startRun(testAgent)
     const paused = await run.result()
     expect(paused).toMatchObject({
       status: 'paused',
@@ -58,8 +58,8 @@ describe('a workflow as a tool', () => {
 
   test('requests approval of the call before it starts', async () => {
     const careful = subAgent(echoWorkflow, { name: 'careful', approval: ({ prompt }) => prompt.startsWith('do') })
-    const own = caller(careful, [subAgentCall('careful', 'c1'), subAgentCall('careful', 'c2', 'be')])
-    const { runtime, run } = await startRun(own)
+    const testAgent = caller(careful, [subAgentCall('careful', 'c1'), subAgentCall('careful', 'c2', 'be')])
+    const { runtime, run } = await startRun(testAgent)
     expect(await run.result()).toMatchObject({ status: 'paused' })
     expect(chunksOf(await validLog(runtime), 'subagent-start').map(({ toolCallId }) => toolCallId)).toEqual(['c2'])
     await approve(runtime, 'c1')

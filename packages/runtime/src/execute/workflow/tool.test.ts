@@ -50,7 +50,7 @@ describe('a workflow as a tool', () => {
   })
 
   test("runs in the same run with its own id, lane, message and steps, and its output is the call's output", async () => {
-    const own = scripted(
+    const testAgent = scripted(
       'parent',
       [
         {
@@ -74,7 +74,7 @@ describe('a workflow as a tool', () => {
         ],
       },
     ).agent
-    const { runtime, run } = await startRun(own)
+    const { runtime, run } = await startRun(testAgent)
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.', output: undefined })
     const log = await validLog(runtime)
     expect(chunksOf(log, 'subagent-start')).toEqual([
@@ -128,10 +128,10 @@ describe('a workflow as a tool', () => {
     const counter = single(
       () => {
         const [count, setCount] = useWorkflowState('count', 0)
-        const [own, setOwn] = useNodeState(0)
+        const [nodeCount, setOwn] = useNodeState(0)
         setCount(count + 1)
-        setOwn(own + 1)
-        return { data: { count, own } }
+        setOwn(nodeCount + 1)
+        return { data: { count, own: nodeCount } }
       },
       { id: 'counter' },
     )
@@ -186,12 +186,12 @@ describe('a workflow as a tool', () => {
 
   test('rejects an invalid input before it starts, also if only the workflow validates it', async () => {
     const loose = subAgent(trip, { name: 'loose', inputSchema: z.object({ city: z.string() }) })
-    const own = scripted(
+    const testAgent = scripted(
       'parent',
       [{ calls: [call('trip', 'c1', { city: 1 }), call('loose', 'c2', { city: 'Ulm' })] }, { text: 'Done.' }],
       { subAgents: [trip as Workflow, loose] },
     ).agent
-    const { runtime, run } = await startRun(own)
+    const { runtime, run } = await startRun(testAgent)
     expect(await run.result()).toMatchObject({ status: 'completed' })
     const { c1, c2 } = await callsIn(runtime)
     expect([c1?.state, c2?.state]).toEqual(['output-error', 'output-error'])
@@ -229,10 +229,10 @@ describe('a workflow as a tool', () => {
         ['asks', 'end'],
       ],
     })
-    const own = caller(loop as Workflow, [subAgentCall('loop', 'c1'), subAgentCall('greedy', 'c2')], {
+    const testAgent = caller(loop as Workflow, [subAgentCall('loop', 'c1'), subAgentCall('greedy', 'c2')], {
       subAgents: [loop, greedy],
     })
-    const { runtime, run } = await startRun(own)
+    const { runtime, run } = await startRun(testAgent)
     expect(await run.result()).toMatchObject({ status: 'completed' })
     const { c1, c2 } = await callsIn(runtime)
     expect(c1?.errorText).toContain('3')
@@ -241,9 +241,9 @@ describe('a workflow as a tool', () => {
 
   test('throws when it is defined if it cannot be presented to a model', () => {
     const odd = { '~standard': { version: 1, vendor: 'own', validate: (value: unknown) => ({ value }) } } as const
-    const own = single(() => {}, { id: 'own', inputSchema: odd })
-    expect(() => subAgent(own)).toThrow(/tool own: inputSchema/)
-    expect(subAgent(own, { jsonSchema: { type: 'object' } }).jsonSchema).toEqual({ type: 'object' })
+    const testWorkflow = single(() => {}, { id: 'own', inputSchema: odd })
+    expect(() => subAgent(testWorkflow)).toThrow(/tool own: inputSchema/)
+    expect(subAgent(testWorkflow, { jsonSchema: { type: 'object' } }).jsonSchema).toEqual({ type: 'object' })
     expect(() => subAgent(single(() => {}, { id: 'a.b' }))).toThrow(/name/)
     expect(() => agent({ name: 'a', model: scriptedModel([]), subAgents: [{} as never] })).toThrow(
       /subAgents\.0: expected the result of agent\(\), workflow\(\) or subAgent\(\)/,

@@ -23,20 +23,20 @@ export function consentProblems({
   readonly lines: readonly Line[]
 }): string[] {
   const problems: string[] = []
-  const asked = approvalsInLog(entries, problems)
+  const approvals = approvalsInLog(entries, problems)
   const allowed = new Set<string>()
   for (const line of lines) {
     if (line.kind === 'consent' && line.approved) allowed.add(line.toolCallId)
     if (line.kind !== 'tool' || line.phase !== 'start') continue
     for (const [toolCallId, { by, approved, input }] of Object.entries(APPROVALS)) {
       if (line.key !== keyOf(SESSION, APPROVALS_RUN, toolCallId)) continue
-      const say = (problem: string) => problems.push(`${line.process} runs ${toolCallId}: ${problem}`)
-      const { response, input: shown } = asked.get(toolCallId) ?? {}
-      if (!approved) say('it was to be denied')
-      if (!response?.approved) say('the log has no approval of it')
-      if (by === 'person' && !allowed.has(toolCallId)) say('nobody had approved it by then')
-      if (line.input !== JSON.stringify(input)) say(`with ${line.input}, asked for ${JSON.stringify(input)}`)
-      if (line.input !== JSON.stringify(shown)) say(`with ${line.input}, shown was ${JSON.stringify(shown)}`)
+      const addProblem = (problem: string) => problems.push(`${line.process} runs ${toolCallId}: ${problem}`)
+      const { response, input: shown } = approvals.get(toolCallId) ?? {}
+      if (!approved) addProblem('expected a denial')
+      if (!response?.approved) addProblem('the log has no approval')
+      if (by === 'person' && !allowed.has(toolCallId)) addProblem('no client had approved it')
+      if (line.input !== JSON.stringify(input)) addProblem(`with ${line.input}, asked for ${JSON.stringify(input)}`)
+      if (line.input !== JSON.stringify(shown)) addProblem(`with ${line.input}, shown was ${JSON.stringify(shown)}`)
     }
   }
   return problems
@@ -44,27 +44,27 @@ export function consentProblems({
 
 /** The requests and their answers, each once. */
 function approvalsInLog(entries: readonly Entry[], problems: string[]): ReadonlyMap<string, ApprovalInLog> {
-  const asked = new Map<string, ApprovalInLog>()
+  const approvals = new Map<string, ApprovalInLog>()
   for (const { sequence, chunk, origin } of entries) {
-    const say = (problem: string) => problems.push(`entry ${sequence}, ${chunk.type}: ${problem}`)
+    const addProblem = (problem: string) => problems.push(`entry ${sequence}, ${chunk.type}: ${problem}`)
     if (chunk.type === 'tool-approval-request') {
-      if (asked.has(chunk.toolCallId)) say(`${chunk.toolCallId} was asked for before`)
-      asked.set(chunk.toolCallId, { at: sequence, input: chunk.input })
+      if (approvals.has(chunk.toolCallId)) addProblem(`${chunk.toolCallId} was already requested`)
+      approvals.set(chunk.toolCallId, { at: sequence, input: chunk.input })
     } else if (chunk.type === 'tool-approval-response') {
-      const own = asked.get(chunk.toolCallId)
+      const approval = approvals.get(chunk.toolCallId)
       const { by } = APPROVALS[chunk.toolCallId] ?? {}
-      if (own === undefined) say(`nobody asked for ${chunk.toolCallId}`)
-      else if (own.response) say(`${chunk.toolCallId} was answered at ${own.response.at}`)
-      else own.response = { at: sequence, approved: chunk.approved }
-      if (isGuest(origin) !== (by === 'person')) say(`${chunk.toolCallId} was not theirs to decide`)
+      if (approval === undefined) addProblem(`${chunk.toolCallId} was not requested`)
+      else if (approval.response) addProblem(`${chunk.toolCallId} was answered at ${approval.response.at}`)
+      else approval.response = { at: sequence, approved: chunk.approved }
+      if (isGuest(origin) !== (by === 'person')) addProblem(`${chunk.toolCallId} was answered by the wrong side`)
     } else if (chunk.type === 'tool-output-denied') {
-      const own = asked.get(chunk.toolCallId)
-      if (own?.response?.approved !== false) say(`nobody denied ${chunk.toolCallId}`)
+      const approval = approvals.get(chunk.toolCallId)
+      if (approval?.response?.approved !== false) addProblem(`${chunk.toolCallId} was not denied`)
     } else if (chunk.type === 'tool-output-available' && !chunk.preliminary && chunk.toolCallId in APPROVALS) {
-      if (!asked.get(chunk.toolCallId)?.response?.approved) say(`nobody approved ${chunk.toolCallId}`)
+      if (!approvals.get(chunk.toolCallId)?.response?.approved) addProblem(`${chunk.toolCallId} was not approved`)
     }
   }
-  return asked
+  return approvals
 }
 
 const ANSWERS: ReadonlySet<string> = new Set([
@@ -77,21 +77,22 @@ const ANSWERS: ReadonlySet<string> = new Set([
 /** Checks that the log has each accepted answer at its reported sequence, and no rejected one. */
 export function answerProblems(
   entries: readonly Entry[],
-  given: readonly SubmittedAnswer[],
+  submitted: readonly SubmittedAnswer[],
   isStopped: boolean,
 ): string[] {
   const problems: string[] = []
-  const told = new Set(given.flatMap(({ sequence }) => sequence ?? []))
+  const accepted = new Set(submitted.flatMap(({ sequence }) => sequence ?? []))
   for (const { sequence, chunk, origin } of entries) {
     if (!isGuest(origin)) continue
-    if (origin.guest === ROGUE)
-      problems.push(`entry ${sequence}, ${JSON.stringify(chunk)}: it should have been refused`)
-    if (ANSWERS.has(chunk.type) && !told.delete(sequence)) problems.push(`entry ${sequence}: nobody said it`)
+    if (origin.guest === ROGUE) problems.push(`entry ${sequence}, ${JSON.stringify(chunk)}: expected a refusal`)
+    if (ANSWERS.has(chunk.type) && !accepted.delete(sequence))
+      problems.push(`entry ${sequence}: no client submitted it`)
   }
-  for (const sequence of told) problems.push(`an answer was taken at ${sequence}, and is not there`)
+  for (const sequence of accepted) problems.push(`the accepted answer at ${sequence} is missing`)
   if (isStopped) return problems
-  for (const { what, guest, code } of given) {
-    if (guest !== ROGUE && code === 'answer_already_settled') problems.push(`${what} was lost to another`)
+  for (const { description, guest, code } of submitted) {
+    if (guest !== ROGUE && code === 'answer_already_settled')
+      problems.push(`${description} was rejected as already settled`)
   }
   return problems
 }
@@ -111,30 +112,31 @@ export function pauseProblems(entries: readonly Entry[]): string[] {
     const first = chunk.awaits.filter(
       one => one.kind === 'approval' || (one.kind === 'client-tool' && !isAsked(one.id)),
     )
-    const said = first.map(({ kind, id }) => `${kind} ${id}`)
+    const awaited = first.map(({ kind, id }) => `${kind} ${id}`)
     const open = view.pendings.map(({ kind, id }) => `${kind} ${id}`)
-    if (said.sort().join() !== open.sort().join()) {
-      problems.push(`entry ${sequence}: it pauses for ${said.join()}, and what waits is ${open.join()}`)
+    if (awaited.sort().join() !== open.sort().join()) {
+      problems.push(`entry ${sequence}: the pause lists ${awaited.join()}, but the pendings are ${open.join()}`)
     }
-    for (const able of workThatCouldContinue(view)) problems.push(`entry ${sequence}: it pauses, and ${able} can go on`)
+    for (const work of workThatCouldContinue(view))
+      problems.push(`entry ${sequence}: the run pauses, but ${work} can continue`)
   }
   return problems
 }
 
-/** What could continue: open calls without a pending, and agents without an open call. */
+/** Work that could continue: open calls without a pending, and agents without an open call. */
 function workThatCouldContinue({ messages, runs, agents, pendings, drafts }: View): string[] {
   const open = runs.at(-1)?.runId
-  const able: string[] = drafts.map(draft => `a draft ${JSON.stringify(draft)}`)
+  const work: string[] = drafts.map(draft => `a draft ${JSON.stringify(draft)}`)
   const waiting = new Set(pendings.flatMap(pending => ('part' in pending ? [pending.part.toolCallId] : [])))
   const working = new Map(agents.filter(({ status }) => status === undefined).map(one => [one.toolCallId, one.agentId]))
   for (const { runId, agentId, parts } of messages) {
     if (runId !== open || agentId === undefined) continue
     if (agentId !== runId && ![...working.values()].includes(agentId)) continue
     const calls = parts.filter((part): part is ToolPart => 'toolCallId' in part && !part.state.startsWith('output'))
-    if (calls.length === 0) able.push(`agent ${agentId}`)
+    if (calls.length === 0) work.push(`agent ${agentId}`)
     for (const { toolCallId } of calls) {
-      if (!waiting.has(toolCallId) && !working.has(toolCallId)) able.push(`call ${toolCallId}`)
+      if (!waiting.has(toolCallId) && !working.has(toolCallId)) work.push(`call ${toolCallId}`)
     }
   }
-  return able
+  return work
 }

@@ -14,11 +14,11 @@ import { SESSION } from './tools-program.fixture.ts'
 /** A process that submits answers. If it dies, another one submits them again. */
 export interface SubmittingProcess {
   readonly runtime: Runtime
-  readonly gone?: Promise<unknown>
+  readonly exited?: Promise<unknown>
 }
 
 export interface AnsweringClientsOptions {
-  readonly voice: () => SubmittingProcess
+  readonly pickProcess: () => SubmittingProcess
   /** When to answer: as soon as it is asked; one at each pause; or on request, and all at a pause. */
   readonly when?: 'asked' | 'paused' | 'told'
   /** Whether it makes mistakes. */
@@ -30,7 +30,7 @@ export interface AnsweringClientsOptions {
 
 /** Answers the pendings in the entries that it gets. */
 export interface Answerer {
-  readonly given: readonly SubmittedAnswer[]
+  readonly submitted: readonly SubmittedAnswer[]
   /** Unexpected results. */
   readonly problems: readonly string[]
   /** Whether it has nothing to submit. */
@@ -40,12 +40,12 @@ export interface Answerer {
   /** Answers all pendings. */
   answer(): void
   /** Reads the next entry of the log. */
-  take(entry: Entry): void
+  onEntry(entry: Entry): void
 }
 
 /** A submitted answer and its result. */
 export interface SubmittedAnswer {
-  readonly what: string
+  readonly description: string
   readonly guest: string
   /** Sequence of an accepted answer. */
   readonly sequence: number | undefined
@@ -65,7 +65,7 @@ const RETRY_MS = 20
 const RETRYABLE_CODES: ReadonlySet<string> = new Set(['store_unavailable', 'runtime_closed'])
 
 export class AnsweringClients implements Answerer {
-  readonly given: SubmittedAnswer[] = []
+  readonly submitted: SubmittedAnswer[] = []
   /** Unexpected results. */
   readonly problems: string[] = []
   readonly #options: Required<AnsweringClientsOptions>
@@ -98,7 +98,7 @@ export class AnsweringClients implements Answerer {
   }
 
   /** Reads the next entry of the log. */
-  take({ chunk, timestamp, origin }: Entry): void {
+  onEntry({ chunk, timestamp, origin }: Entry): void {
     switch (chunk.type) {
       case 'tool-approval-request': {
         const { toolCallId, isAutomatic, deadline } = chunk
@@ -181,8 +181,8 @@ export class AnsweringClients implements Answerer {
   }
 
   /** Submits a late approval. */
-  async #comeLate(toolCallId: string, deadline: number, asked: number): Promise<void> {
-    await this.#options.sleep(Math.max(0, deadline - asked))
+  async #comeLate(toolCallId: string, deadline: number, askedAt: number): Promise<void> {
+    await this.#options.sleep(Math.max(0, deadline - askedAt))
     for (;;) {
       const { clock = 0 } = (await this.#with(({ manager }) => manager.getInfo(SESSION))) ?? {}
       if (clock >= deadline) break
@@ -195,10 +195,11 @@ export class AnsweringClients implements Answerer {
   /** Submits an answer twice at once and then again: that is one answer. A different answer is rejected. */
   async #settle(right: Answer, other: Answer): Promise<void> {
     const give = () => this.#give(PERSON, undefined, right)
-    const said = await Promise.all(this.#options.errs ? [give(), give()] : [give()])
+    const sequences = await Promise.all(this.#options.errs ? [give(), give()] : [give()])
     if (!this.#options.errs) return
-    said.push(await give())
-    if (new Set(said).size > 1) this.problems.push(`${right.id} was answered once, and is in the log at ${said.join()}`)
+    sequences.push(await give())
+    if (new Set(sequences).size > 1)
+      this.problems.push(`${right.id} was answered once, and is in the log at ${sequences.join()}`)
     await this.#refused('answer_already_settled', right)
     await this.#refused('answer_already_settled', other)
   }
@@ -219,8 +220,8 @@ export class AnsweringClients implements Answerer {
     sessionId: string = SESSION,
     principal: string = PRINCIPAL,
   ): Promise<number | undefined> {
-    const what = `${JSON.stringify(answer)} to ${sessionId} for ${principal}`
-    return this.#say(what, guest, code, async runtime => {
+    const description = `${JSON.stringify(answer)} to ${sessionId} for ${principal}`
+    return this.#say(description, guest, code, async runtime => {
       return (await runtime.answer(sessionId, answer, { guest, principal })).sequence
     })
   }
@@ -234,12 +235,12 @@ export class AnsweringClients implements Answerer {
   }
 
   async #say(
-    what: string,
+    description: string,
     guest: string,
     expected: ExpectedCode,
     act: (runtime: Runtime) => Promise<number | undefined>,
   ): Promise<number | undefined> {
-    const told = await this.#with(async runtime => {
+    const result = await this.#with(async runtime => {
       try {
         return { sequence: await act(runtime), code: undefined }
       } catch (error) {
@@ -247,30 +248,30 @@ export class AnsweringClients implements Answerer {
         return { sequence: undefined, code: error.code }
       }
     })
-    this.given.push({ what, guest, ...told })
+    this.submitted.push({ description, guest, ...result })
     const wanted: readonly (ErrorCode | undefined)[] = Array.isArray(expected) ? expected : [expected]
     // After a stop it is unknown what a run waits for.
-    const isEnded = this.#isStopping && told.code?.startsWith('answer_')
-    if (!wanted.includes(told.code) && !isEnded) {
-      this.problems.push(`${what} by ${guest}: ${told.code ?? 'taken'}, expected ${wanted.join(' or ')}`)
+    const isEnded = this.#isStopping && result.code?.startsWith('answer_')
+    if (!wanted.includes(result.code) && !isEnded) {
+      this.problems.push(`${description} by ${guest}: ${result.code ?? 'taken'}, expected ${wanted.join(' or ')}`)
     }
-    return told.sequence
+    return result.sequence
   }
 
   /** Runs an action in any available process, and repeats it until the result is known. */
   async #with<T>(act: (runtime: Runtime) => Promise<T>): Promise<T> {
     for (;;) {
-      const { runtime, gone } = this.#options.voice()
+      const { runtime, exited } = this.#options.pickProcess()
       const done = act(runtime).then(
         value => ({ value }),
         (error: unknown) => ({ error }),
       )
-      const told = await Promise.race([done, ...(gone ? [gone.then(() => undefined)] : [])])
-      if (told === undefined) continue
-      if ('value' in told) {
-        const { code } = Object(told.value) as { code?: string }
-        if (code === undefined || !RETRYABLE_CODES.has(code)) return told.value
-      } else if (!(told.error instanceof LogError) || told.error.code !== 'unavailable') throw told.error
+      const result = await Promise.race([done, ...(exited ? [exited.then(() => undefined)] : [])])
+      if (result === undefined) continue
+      if ('value' in result) {
+        const { code } = Object(result.value) as { code?: string }
+        if (code === undefined || !RETRYABLE_CODES.has(code)) return result.value
+      } else if (!(result.error instanceof LogError) || result.error.code !== 'unavailable') throw result.error
       await this.#options.sleep(RETRY_MS)
     }
   }

@@ -25,12 +25,12 @@ const RUN: CallNeed = { for: 'run' }
 export const APPROVALS_MUTANTS: readonly ApprovalsMutant[] = [
   {
     name: 'a call that runs before anybody has approved it',
-    found: /runs rope: (nobody had approved it|the log has no approval)/,
+    found: /runs rope: (no client had approved it|the log has no approval)/,
     need: (need, { executor }) => (need.for === 'answer' && executor !== 'client' ? RUN : need),
   },
   {
     name: 'a call that runs though it was denied',
-    found: /runs (stone|wheel): it was to be denied/,
+    found: /runs (stone|wheel): expected a denial/,
     need: need => (need.for === 'denial' ? RUN : need),
   },
   {
@@ -41,7 +41,7 @@ export const APPROVALS_MUTANTS: readonly ApprovalsMutant[] = [
   {
     name: 'a call that is asked for by one batch, and its approval by the next, and a heir who asks nobody',
     plan: 19,
-    found: /nobody had approved it|the log has no approval|was to be denied/,
+    found: /no client had approved it|the log has no approval|expected a denial/,
     by: 'death-after',
     call: call => (call.approval ? call : { ...call, approval: { id: '', approved: true } }),
     writer: writer => {
@@ -50,7 +50,7 @@ export const APPROVALS_MUTANTS: readonly ApprovalsMutant[] = [
         let asking: BatchItem[] = []
         const done = await decide(ticket => {
           const batch = build(ticket) as readonly BatchItem[] | undefined
-          const at = batch?.findIndex(said => batchItemChunk(said).type === 'tool-approval-request') ?? -1
+          const at = batch?.findIndex(item => batchItemChunk(item).type === 'tool-approval-request') ?? -1
           if (!batch || at <= 0) return batch
           asking = batch.slice(at)
           return batch.slice(0, at)
@@ -68,7 +68,7 @@ export const APPROVALS_MUTANTS: readonly ApprovalsMutant[] = [
   },
   {
     name: 'an answer that is taken and not kept',
-    found: /does not come to its end|is not there/,
+    found: /does not come to its end|is missing/,
     world: {
       store: store =>
         new Proxy(store, {
@@ -99,7 +99,7 @@ export const APPROVALS_MUTANTS: readonly ApprovalsMutant[] = [
   {
     name: 'a run that pauses though it was answered',
     plan: 59,
-    found: /it pauses, and .* can go on/,
+    found: /the run pauses, but .* can continue/,
     by: 'answer',
     pauses: true,
   },

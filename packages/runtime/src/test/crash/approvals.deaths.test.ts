@@ -44,7 +44,7 @@ async function playAtPoints(plan: Plan, faults: readonly Fault[], step: number, 
   await pass(everyNth(atEach(points, plan, ...faults), step, offset, known), { undisturbed: happened }, again)
 }
 
-describe('an approval that is given while a sibling is taken over', () => {
+describe('an approval that arrives while a sibling is taken over', () => {
   // Tools that take virtual time.
   const slow: Plan = { ...UNDISTURBED, clients: { ...PROMPT, when: 'told' } }
   let report: Report
@@ -104,7 +104,7 @@ test('the result and the prompts do not depend on when and by which process it w
     for (const clients of ANSWERING_PLANS) {
       const other = await schedule({ ...UNDISTURBED, paceMs, clients })
       expect(other.violations, JSON.stringify(clients)).toEqual([])
-      for (const { code } of other.happened.given ?? []) codes.add(code)
+      for (const { code } of other.happened.submitted ?? []) codes.add(code)
       expect(verdict(other.happened, { undisturbed: happened, isExact: true }), JSON.stringify(clients)).toEqual([])
     }
   }

@@ -24,37 +24,37 @@ const PLANS = {
 const now = vi.hoisted(() => ({ mutant: undefined as ApprovalsMutant | undefined }))
 
 vi.mock('../../execute/agent-position.ts', async load => {
-  const own = await load<typeof position>()
-  const positionOf: typeof own.positionOf = (...call) => {
-    const found = own.positionOf(...call)
+  const original = await load<typeof position>()
+  const positionOf: typeof original.positionOf = (...call) => {
+    const found = original.positionOf(...call)
     return now.mutant?.position?.(found) ?? found
   }
-  return { ...own, positionOf } satisfies typeof own
+  return { ...original, positionOf } satisfies typeof original
 })
 vi.mock('../../execute/tool/call-need.ts', async load => {
-  const own = await load<typeof need>()
-  const callNeedOf: typeof own.callNeedOf = call =>
-    now.mutant?.need?.(own.callNeedOf(call), call) ?? own.callNeedOf(call)
-  return { ...own, callNeedOf } satisfies typeof own
+  const original = await load<typeof need>()
+  const callNeedOf: typeof original.callNeedOf = call =>
+    now.mutant?.need?.(original.callNeedOf(call), call) ?? original.callNeedOf(call)
+  return { ...original, callNeedOf } satisfies typeof original
 })
 vi.mock('../../execute/tool/execute-call.ts', async load => {
-  const own = await load<typeof execution>()
-  const executeCall: typeof own.executeCall = settings =>
-    own.executeCall({ ...settings, call: now.mutant?.call?.(settings.call) ?? settings.call })
-  return { ...own, executeCall } satisfies typeof own
+  const original = await load<typeof execution>()
+  const executeCall: typeof original.executeCall = settings =>
+    original.executeCall({ ...settings, call: now.mutant?.call?.(settings.call) ?? settings.call })
+  return { ...original, executeCall } satisfies typeof original
 })
 vi.mock('../../drive/pause.ts', async load => {
-  const own = await load<typeof pause>()
-  const canPause: typeof own.canPause = (...call) => now.mutant?.pauses || own.canPause(...call)
-  return { ...own, canPause } satisfies typeof own
+  const original = await load<typeof pause>()
+  const canPause: typeof original.canPause = (...call) => now.mutant?.pauses || original.canPause(...call)
+  return { ...original, canPause } satisfies typeof original
 })
 vi.mock('../../api/answer.ts', async load => {
-  const own = await load<typeof answer>()
-  const checkKind: typeof own.checkKind = (...call) =>
-    now.mutant?.takes === 'any kind' ? undefined : own.checkKind(...call)
-  const checkFits: typeof own.checkFits = async (...call) =>
-    now.mutant?.takes === 'any input' ? undefined : own.checkFits(...call)
-  return { ...own, checkKind, checkFits } satisfies typeof own
+  const original = await load<typeof answer>()
+  const checkKind: typeof original.checkKind = (...call) =>
+    now.mutant?.takes === 'any kind' ? undefined : original.checkKind(...call)
+  const checkFits: typeof original.checkFits = async (...call) =>
+    now.mutant?.takes === 'any input' ? undefined : original.checkFits(...call)
+  return { ...original, checkKind, checkFits } satisfies typeof original
 })
 
 describe('the schedules with answers find', () => {

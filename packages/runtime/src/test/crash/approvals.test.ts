@@ -8,18 +8,18 @@ import { ReaderChecks } from './reader-checks.fixture.ts'
 import { SESSION } from './tools-program.fixture.ts'
 
 test.each([['asked'], ['paused'], ['told']] as const)(
-  'the program without any death, its people answering when %s, on the machine’s own time',
+  'runs the program without crashes in real time, with answers when %s',
   async when => {
     const ledger = new Ledger()
     const note = ledger.of('alone')
     const runtime = createRuntime({
       store: recordAppends(memoryStore(), note),
       agents: approvalsAgents({ note, paceMs: 1, deadlineMs: 20 }),
-      backoff: { first: 1 },
+      backoff: { firstMs: 1 },
       engine: { pollMs: 10 },
       logger: { warn() {}, error() {} },
     })
-    const clients = new AnsweringClients({ voice: () => ({ runtime }), when })
+    const clients = new AnsweringClients({ pickProcess: () => ({ runtime }), when })
     const story = new ReaderChecks()
     await requestApprovalsRun(runtime)
     for await (const entry of await runtime.manager.createResumableReader(SESSION, {
@@ -28,8 +28,8 @@ test.each([['asked'], ['paused'], ['told']] as const)(
       whole: true,
       internal: true,
     })) {
-      story.take(entry)
-      clients.take(entry)
+      story.onEntry(entry)
+      clients.onEntry(entry)
       if (entry.chunk.type === 'run-finished') break
     }
     await clients.idle()

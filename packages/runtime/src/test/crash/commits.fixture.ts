@@ -9,9 +9,9 @@ export interface Commits {
   /** Sequence of the outcome of a call, by its key, for tools and models. */
   readonly outcomes: ReadonlyMap<string, number>
   /** Requested tool calls: the sequence of the commit, and the run. */
-  readonly asked: ReadonlyMap<string, { readonly at: number; readonly runId: string }>
+  readonly requests: ReadonlyMap<string, { readonly at: number; readonly runId: string }>
   /** Calls of server tools and models that have an outcome, without client tools, sub-agents and denied calls. */
-  readonly made: ReadonlySet<string>
+  readonly calledIds: ReadonlySet<string>
   /** Sequence of a run's end. */
   readonly ends: ReadonlyMap<string, number>
   /** Violations in the log. */
@@ -22,15 +22,15 @@ export interface Commits {
 interface LaneState {
   words: number
   /** Whether it has only requests, or also work. */
-  begins: boolean
-  readonly asked: string[]
+  isStart: boolean
+  readonly questions: string[]
 }
 
 /** Reads a log to its end. */
 export function commitsOf(entries: readonly Entry[]): Commits {
   const outcomes = new Map<string, number>()
-  const asked = new Map<string, { at: number; runId: string }>()
-  const made = new Set<string>()
+  const requests = new Map<string, { at: number; runId: string }>()
+  const calledIds = new Set<string>()
   /** The lane of each sub-agent, and the calls of sub-agents. */
   const agents = new Map<string, string>()
   const delegated = new Set<string>()
@@ -43,10 +43,10 @@ export function commitsOf(entries: readonly Entry[]): Commits {
   const settle = (key: string, sequence: number, isMade: boolean) => {
     if (outcomes.has(key)) problems.push(`entry ${sequence}: ${key} has an outcome at ${outcomes.get(key)}`)
     else outcomes.set(key, sequence)
-    if (isMade && !delegated.has(key)) made.add(key)
+    if (isMade && !delegated.has(key)) calledIds.add(key)
   }
   for (const { sequence, origin, chunk } of entries) {
-    const say = (problem: string) => problems.push(`entry ${sequence}, ${chunk.type}: ${problem}`)
+    const addProblem = (problem: string) => problems.push(`entry ${sequence}, ${chunk.type}: ${problem}`)
     if (isGuest(origin)) {
       if (chunk.type === 'stop-requested') stops.add(chunk.runId)
       if (chunk.type === 'tool-output-available' || chunk.type === 'tool-output-error') {
@@ -56,21 +56,21 @@ export function commitsOf(entries: readonly Entry[]): Commits {
     }
     const { runId, agentId } = origin
     const lane = laneOf(lanes, origin)
-    if (ends.has(runId)) say(`run ${runId} has ended at ${ends.get(runId)}`)
+    if (ends.has(runId)) addProblem(`run ${runId} has ended at ${ends.get(runId)}`)
     if (isWord(chunk)) lane.words++
     switch (chunk.type) {
       case 'run-started':
-        if (starts.has(runId)) say(`run ${runId} started at ${starts.get(runId)}`)
+        if (starts.has(runId)) addProblem(`run ${runId} started at ${starts.get(runId)}`)
         starts.set(runId, sequence)
         break
       case 'run-finished':
         ends.set(runId, sequence)
         break
       case 'rewind':
-        say('nobody asked for one')
+        addProblem('it was not requested')
         break
       case 'tool-input-available':
-        lane.asked.push(keyOf(SESSION, runId, chunk.toolCallId))
+        lane.questions.push(keyOf(SESSION, runId, chunk.toolCallId))
         break
       case 'tool-output-available':
         if (!chunk.preliminary) settle(keyOf(SESSION, runId, chunk.toolCallId), sequence, true)
@@ -82,30 +82,30 @@ export function commitsOf(entries: readonly Entry[]): Commits {
         settle(keyOf(SESSION, runId, chunk.toolCallId), sequence, false)
         break
       case 'subagent-start':
-        if (agents.has(chunk.agentId)) say(`${chunk.agentId} began before`)
+        if (agents.has(chunk.agentId)) addProblem(`${chunk.agentId} began before`)
         agents.set(chunk.agentId, chunk.lane ?? '')
         delegated.add(keyOf(SESSION, runId, chunk.toolCallId))
-        lane.begins = true
+        lane.isStart = true
         break
       case 'tool-approval-request':
-        lane.begins = true
+        lane.isStart = true
         break
       case 'step-discarded':
-        if (lane.words === 0) say(`lane ${origin.lane} has no words to take back`)
-        if (stops.has(runId)) say('it takes back what was shown when the run was asked to stop')
+        if (lane.words === 0) addProblem(`lane ${origin.lane} has no words to take back`)
+        if (stops.has(runId)) addProblem('it takes back what was shown when the run was asked to stop')
         lanes.delete(nameOf(origin))
         break
       case 'checkpoint-created': {
         // A commit before the lane starts is not an outcome, and its checkpoint id is used again.
-        const place = `${agentId} ${chunk.checkpointId}`
-        if (checkpoints.has(place)) say(`${chunk.checkpointId} was committed before`)
-        if (!lane.begins) checkpoints.add(place)
-        for (const id of lane.asked) asked.set(id, { at: sequence, runId })
+        const checkpointKey = `${agentId} ${chunk.checkpointId}`
+        if (checkpoints.has(checkpointKey)) addProblem(`${chunk.checkpointId} was committed before`)
+        if (!lane.isStart) checkpoints.add(checkpointKey)
+        for (const id of lane.questions) requests.set(id, { at: sequence, runId })
         const { stepCount = 0 } = chunk
         const key = keyOf(SESSION, runId, agentId, stepCount)
         // The first commit of a step is that of its model call. A later one closes it.
-        const own = agentId === runId ? 'main' : agents.get(agentId)
-        if (origin.lane === own && stepCount !== 0 && !outcomes.has(key)) settle(key, sequence, true)
+        const laneName = agentId === runId ? 'main' : agents.get(agentId)
+        if (origin.lane === laneName && stepCount !== 0 && !outcomes.has(key)) settle(key, sequence, true)
         lanes.delete(nameOf(origin))
         break
       }
@@ -113,14 +113,14 @@ export function commitsOf(entries: readonly Entry[]): Commits {
     }
   }
   for (const runId of starts.keys()) if (!ends.has(runId)) problems.push(`run ${runId} has no end`)
-  return { outcomes, asked, made, ends, problems }
+  return { outcomes, requests, calledIds, ends, problems }
 }
 
 const nameOf = ({ runId, lane }: WriterOrigin): string => `${runId} ${lane}`
 
 function laneOf(lanes: Map<string, LaneState>, origin: WriterOrigin): LaneState {
   const name = nameOf(origin)
-  const lane = lanes.get(name) ?? { words: 0, begins: false, asked: [] }
+  const lane = lanes.get(name) ?? { words: 0, isStart: false, questions: [] }
   lanes.set(name, lane)
   return lane
 }

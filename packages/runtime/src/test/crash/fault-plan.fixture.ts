@@ -113,24 +113,21 @@ export function approvalsPlanOf(seed: number): Plan {
   }
   // The answering process has points of its own, and more with mistakes.
   const times = clients.via === 'desk' ? 1 : clients.errs ? 3 : 1.3
-  const most = Math.ceil((plan.paceMs === 20 ? APPROVALS_POINTS.slow : APPROVALS_POINTS.fast) * times)
-  const faults = Array.from({ length: random.between(1, 4) }, () => faultOf(random, most))
-  if (random.below(STOPS) === 0) faults.push([random.between(1, most), 'stop'])
-  if (clients.when === 'told') faults.push([random.between(1, most), 'answer'])
+  const max = Math.ceil((plan.paceMs === 20 ? APPROVALS_POINTS.slow : APPROVALS_POINTS.fast) * times)
+  const faults = Array.from({ length: random.between(1, 4) }, () => faultOf(random, max))
+  if (random.below(STOPS) === 0) faults.push([random.between(1, max), 'stop'])
+  if (clients.when === 'told') faults.push([random.between(1, max), 'answer'])
   return { ...plan, faults: faults.sort(([one], [other]) => one - other), clients }
 }
 
-const faultOf = (random: Random, most: number): readonly [number, Fault] => [
-  random.between(1, most),
-  random.pick(FAULTS),
-]
+const faultOf = (random: Random, max: number): readonly [number, Fault] => [random.between(1, max), random.pick(FAULTS)]
 
 /** A random plan for a program with this many points. */
 export function flowPlanOf(seed: number, points: number): Plan {
   const { clients, ...plan } = approvalsPlanOf(seed)
   const random = new Random(seed)
-  const place = (point: number) => 1 + (point % points)
-  const faults = plan.faults.map(([point, fault]) => [place(point), fault] as const)
+  const pointIn = (point: number) => 1 + (point % points)
+  const faults = plan.faults.map(([point, fault]) => [pointIn(point), fault] as const)
   if (clients?.when === 'told') faults.push([random.between(1, points), 'answer'])
   return { ...plan, faults: faults.sort(([one], [other]) => one - other), clients: { ...PROMPT, ...clients } }
 }

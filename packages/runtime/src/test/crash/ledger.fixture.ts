@@ -81,10 +81,10 @@ export function recordApprovals(store: LogStore, note: WriteLine, when: 'before'
   })
 
   async function append(...call: Parameters<LogStore['append']>): ReturnType<LogStore['append']> {
-    const said = 'epoch' in call[2] ? [] : consentsOf(call[1].body)
-    if (when === 'before') for (const line of said) note(line)
+    const consents = 'epoch' in call[2] ? [] : consentsOf(call[1].body)
+    if (when === 'before') for (const line of consents) note(line)
     const result = await store.append(...call)
-    if (when === 'after' && result.outcome === 'appended') for (const line of said) note(line)
+    if (when === 'after' && result.outcome === 'appended') for (const line of consents) note(line)
     return result
   }
 }

@@ -13,11 +13,11 @@ const SEEDS = 60
 const now = vi.hoisted(() => ({ mutant: undefined as Mutant | undefined }))
 
 vi.mock('../../execute/agent-position.ts', async load => {
-  const own = await load<typeof position>()
+  const original = await load<typeof position>()
   return {
-    ...own,
-    positionOf(...call: Parameters<typeof own.positionOf>) {
-      const found = own.positionOf(...call)
+    ...original,
+    positionOf(...call: Parameters<typeof original.positionOf>) {
+      const found = original.positionOf(...call)
       return now.mutant?.position?.(found) ?? found
     },
   }

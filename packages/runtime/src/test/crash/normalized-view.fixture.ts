@@ -3,7 +3,7 @@
 
 import type { Json, Message, Part, Run, Usage, View } from '@millrace/protocol'
 
-/** What must be equal after any crash. */
+/** The parts of a view that must be equal after any crash. */
 export interface NormalizedView {
   readonly messages: readonly unknown[]
   readonly runs: readonly unknown[]
@@ -60,9 +60,11 @@ interface Passing {
 export function partOf(part: Part): Record<string, unknown> & { lane: string } {
   const { at, key, ...rest } = part
   const { attempt, claim, deadline, approval, ...other } = rest as typeof rest & Passing
-  const own = approval ? { ...other, approval: { ...approval, deadline: approval.deadline && 'set' } } : other
+  const normalizedPart = approval
+    ? { ...other, approval: { ...approval, deadline: approval.deadline && 'set' } }
+    : other
   const isNamed = !key.startsWith('#')
-  return { ...own, ...(isNamed && { key }), lane: laneOf(part) }
+  return { ...normalizedPart, ...(isNamed && { key }), lane: laneOf(part) }
 }
 
 /** The lane of a part: data comes from tools, everything else from the model. */

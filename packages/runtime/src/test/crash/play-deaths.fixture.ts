@@ -45,26 +45,26 @@ export async function playDeaths(
   const base = recordApprovals(store, ledger.of('the log'), 'before')
   const { judge = verdict, clients: make = options => new AnsweringClients(options), runs } = program
   const agents = program.agents({ note: () => {} })
-  const desk = createRuntime({ store: base, agents, engine: false, logger: SILENT })
-  const { manager } = desk
+  const apiRuntime = createRuntime({ store: base, agents, engine: false, logger: SILENT })
+  const { manager } = apiRuntime
   for (const session of [SESSION, OTHER_SESSION]) await manager.deleteStream(session)
-  const clients = make({ ...manner, voice: () => ({ runtime: desk }), claimMs: CLAIM_MS })
+  const clients = make({ ...manner, pickProcess: () => ({ runtime: apiRuntime }), claimMs: CLAIM_MS })
   const story = new ReaderChecks()
   const lives: DyingProcess[] = []
   const next = () => {
     const life = new DyingProcess(`p${lives.length + 1}`, base, ledger, program, deaths[lives.length])
     lives.push(life)
-    life.gone.then(() => {
+    life.exited.then(() => {
       next()
       if (manner.when === 'told') clients.answer()
     })
   }
-  await program.ask(desk)
+  await program.ask(apiRuntime)
   next()
   const reading = { after: 0, follow: true, whole: true, internal: true }
   for await (const entry of await manager.createResumableReader(SESSION, reading)) {
-    story.take(entry)
-    clients.take(entry)
+    story.onEntry(entry)
+    clients.onEntry(entry)
     if (entry.chunk.type === 'run-finished') break
   }
   await clients.idle()
@@ -72,8 +72,8 @@ export async function playDeaths(
   const { view } = await manager.view(SESSION)
   const entries = await manager.entries(SESSION, 0, view.head)
   for (const life of lives) await life.leave()
-  await desk.close()
-  const happened = { entries, view, lines: ledger.lines, given: clients.given }
+  await apiRuntime.close()
+  const happened = { entries, view, lines: ledger.lines, submitted: clients.submitted }
   return {
     violations: [
       ...clients.problems,
@@ -114,7 +114,7 @@ class DyingProcess {
       workflows: program.workflows?.({ note, timers }) ?? [],
       engine: { pollMs: POLL_MS },
       log: { owner: name },
-      backoff: { first: 1, longest: 5 },
+      backoff: { firstMs: 1, longestMs: 5 },
       maxTakeovers: 100,
       timers,
       logger: SILENT,
@@ -122,7 +122,7 @@ class DyingProcess {
   }
 
   /** Resolves when it has died and its lease has expired. */
-  get gone(): Promise<void> {
+  get exited(): Promise<void> {
     return this.#gone.promise
   }
 
@@ -135,9 +135,9 @@ class DyingProcess {
       get: (target, name: keyof LogStore) => {
         const value = target[name] as unknown
         if (typeof value !== 'function') return value
-        const made = value.bind(target) as (...args: unknown[]) => unknown
-        if (name === 'watch') return (id: string, wake: () => void) => this.#watch(made(id, wake) as () => void)
-        return (...args: unknown[]) => this.#call(name, args, made)
+        const method = value.bind(target) as (...args: unknown[]) => unknown
+        if (name === 'watch') return (id: string, wake: () => void) => this.#watch(method(id, wake) as () => void)
+        return (...args: unknown[]) => this.#call(name, args, method)
       },
     })
   }
@@ -147,13 +147,13 @@ class DyingProcess {
     return stop
   }
 
-  async #call(name: string, args: unknown[], made: (...args: unknown[]) => unknown): Promise<unknown> {
+  async #call(name: string, args: unknown[], method: (...args: unknown[]) => unknown): Promise<unknown> {
     if (!this.#isAlive) return never()
     const isOwn = name === 'append' && 'epoch' in (args[2] as object)
     const { append, when } = this.#death ?? {}
     const isLast = isOwn && ++this.appends === append
     if (isLast && when === 'before') return this.#die()
-    const result = await made(...args)
+    const result = await method(...args)
     if (!this.#isAlive) return never()
     return isLast ? this.#die() : result
   }

@@ -47,7 +47,7 @@ export async function pass(
     reportFailed({ seed, again: again(plan) })
     const { trace } = await schedule(plan, { ...options, isTraced: true })
     const end = trace.slice(-SHOWN_STEPS).join('\n')
-    const told = `seed ${seed}, ${faults.map(fault => fault.join(' ')).join(', ')}; to run it again: ${again(plan)}`
-    expect(violations, `${told}\n${end}\n`).toEqual([])
+    const description = `seed ${seed}, ${faults.map(fault => fault.join(' ')).join(', ')}; to run it again: ${again(plan)}`
+    expect(violations, `${description}\n${end}\n`).toEqual([])
   }
 }

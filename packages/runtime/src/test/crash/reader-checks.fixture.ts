@@ -70,7 +70,7 @@ export class ReaderChecks {
   }
 
   /** Checks the next entry. */
-  take(entry: Entry): void {
+  onEntry(entry: Entry): void {
     const { sequence, origin, chunk } = entry
     if (sequence <= this.#head) fail(entry, `it follows ${this.#head}`)
     this.#head = sequence

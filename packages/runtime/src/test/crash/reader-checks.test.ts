@@ -9,7 +9,7 @@ function check(...chunks: Chunk[]): void {
   const entries: Entry[] = [{ type: 'run-started', program: 'agent:teller@1' } as Chunk, ...chunks].map(
     (chunk, index) => ({ sequence: index + 1, timestamp: index, origin, chunk }),
   )
-  for (const entry of entries) story.take(entry)
+  for (const entry of entries) story.onEntry(entry)
 }
 
 const one: Chunk = { type: 'text-delta', id: '1', delta: 'one' }

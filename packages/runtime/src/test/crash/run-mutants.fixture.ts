@@ -25,9 +25,9 @@ export function* knownFirst<Plan>(plans: readonly Plan[], known: number | undefi
 }
 
 /** The chunk of a batch item. */
-export const batchItemChunk = (said: Chunk | BatchItem): Chunk => ('chunk' in said ? (said.chunk as Chunk) : said)
+export const batchItemChunk = (item: Chunk | BatchItem): Chunk => ('chunk' in item ? (item.chunk as Chunk) : item)
 
-const typesOf = (batch: BatchLike): string[] => batch.map(said => batchItemChunk(said).type)
+const typesOf = (batch: BatchLike): string[] => batch.map(item => batchItemChunk(item).type)
 
 /** Breaks every lane of a writer. */
 export function lanes(writer: Writer, change: (lane: Lane) => void): void {

@@ -15,7 +15,7 @@ export interface RunRecord {
   readonly view: View
   readonly lines: readonly Line[]
   /** The submitted answers, if there were any. */
-  readonly given?: readonly SubmittedAnswer[]
+  readonly submitted?: readonly SubmittedAnswer[]
 }
 
 export interface VerdictOptions {
@@ -37,10 +37,10 @@ export function verdict(happened: RunRecord, { undisturbed, isExact = false }: V
     ...commits.problems,
     ...startProblems(startsIn(commits), lines, isExact),
     ...inputProblems(lines, undisturbed && stopped.size === 0 ? undisturbed.lines : []),
-    ...endProblems(commits.made, lines),
+    ...endProblems(commits.calledIds, lines),
     ...pauseProblems(entries),
-    ...(happened.given ? consentProblems(happened) : []),
-    ...(happened.given ? answerProblems(entries, happened.given, stopped.size > 0) : []),
+    ...(happened.submitted ? consentProblems(happened) : []),
+    ...(happened.submitted ? answerProblems(entries, happened.submitted, stopped.size > 0) : []),
     ...[...stopped].flatMap(([runId, at]) => stopProblems(entries, view, runId, at)),
     ...(undisturbed
       ? viewProblems(normalizedView(view), normalizedView(undisturbed.view), new Set(stopped.keys()))
@@ -75,11 +75,11 @@ export interface CallStarts {
   mayRepeat?(line: CallLine): boolean
 }
 
-function startsIn({ outcomes, asked, ends }: Commits): CallStarts {
+function startsIn({ outcomes, requests, ends }: Commits): CallStarts {
   return {
-    askedAt: ({ kind, key }) => (kind === 'model' ? 0 : asked.get(key)?.at),
+    askedAt: ({ kind, key }) => (kind === 'model' ? 0 : requests.get(key)?.at),
     sealedAt({ kind, key }) {
-      const runId = kind === 'model' ? runOf(key) : asked.get(key)?.runId
+      const runId = kind === 'model' ? runOf(key) : requests.get(key)?.runId
       return Math.min(outcomes.get(key) ?? Infinity, ends.get(runId ?? '') ?? Infinity)
     },
   }
@@ -95,27 +95,33 @@ export function startProblems(starts: CallStarts, lines: readonly Line[], isExac
     const { process } = line
     const era = eras.get(process)
     if (line.kind === 'claimed') {
-      const own = { process, count: parseInt(line.epoch, 10), first: undefined, known: 0, starts: new Set<string>() }
-      eras.set(process, own)
-      if (own.count > (latest?.count ?? 0)) latest = own
+      const epochRecord = {
+        process,
+        count: parseInt(line.epoch, 10),
+        first: undefined,
+        known: 0,
+        starts: new Set<string>(),
+      }
+      eras.set(process, epochRecord)
+      if (epochRecord.count > (latest?.count ?? 0)) latest = epochRecord
     } else if (line.kind === 'acked') {
       if (!era) continue
       era.first ??= line.first
       era.known = line.last
       known = Math.max(known, line.last)
     } else if ('phase' in line && line.phase === 'start') {
-      const say = (problem: string) => problems.push(`${process} starts ${nameOf(line)}: ${problem}`)
+      const addProblem = (problem: string) => problems.push(`${process} starts ${nameOf(line)}: ${problem}`)
       if (era?.first === undefined) {
-        say('it has not begun')
+        addProblem('it has not begun')
         continue
       }
       const sealed = starts.sealedAt(line)
-      if (sealed < era.first) say(`the log had the outcome at ${sealed}, before it took over at ${era.first}`)
-      else if (sealed <= era.known) say(`it had committed the outcome at ${sealed} itself`)
-      else if (isExact && sealed <= known) say(`the outcome at ${sealed} was known to be in the log`)
-      if (isExact && era !== latest) say(`${latest?.process} has the log`)
-      if (!((starts.askedAt(line) ?? Infinity) <= era.known)) say('nobody asked for it')
-      if (era.starts.has(nameOf(line)) && !starts.mayRepeat?.(line)) say('it did so before')
+      if (sealed < era.first) addProblem(`the log had the outcome at ${sealed}, before it took over at ${era.first}`)
+      else if (sealed <= era.known) addProblem(`it had committed the outcome at ${sealed} itself`)
+      else if (isExact && sealed <= known) addProblem(`the outcome at ${sealed} was known to be in the log`)
+      if (isExact && era !== latest) addProblem(`${latest?.process} has the log`)
+      if (!((starts.askedAt(line) ?? Infinity) <= era.known)) addProblem('it was not requested')
+      if (era.starts.has(nameOf(line)) && !starts.mayRepeat?.(line)) addProblem('it did so before')
       era.starts.add(nameOf(line))
     }
   }
@@ -152,9 +158,9 @@ function difference(found: string, expected: string): string {
 }
 
 /** Checks that calls with an outcome were executed to their end. */
-export function endProblems(made: ReadonlySet<string>, lines: readonly Line[]): string[] {
+export function endProblems(calledIds: ReadonlySet<string>, lines: readonly Line[]): string[] {
   const ended = new Set(lines.map(line => ('phase' in line && line.phase === 'end' ? line.key : undefined)))
-  return [...made].filter(key => !ended.has(key)).map(key => `${key} was never called`)
+  return [...calledIds].filter(key => !ended.has(key)).map(key => `${key} was never called`)
 }
 
 /** Stopped runs, and the sequences of their stops. */

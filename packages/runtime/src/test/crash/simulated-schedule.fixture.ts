@@ -50,7 +50,7 @@ export async function schedule(plan: Plan, options: ScheduleOptions = {}): Promi
 interface RequestProcess {
   readonly process: Process
   readonly runtime: Runtime
-  readonly gone: PromiseWithResolvers<void>
+  readonly exited: PromiseWithResolvers<void>
 }
 
 const SILENT = { warn() {}, error() {} }
@@ -85,9 +85,13 @@ class Schedule implements Events {
     // Requests and reads come from a process without faults.
     this.#program = options.program ?? (plan.clients ? APPROVALS_PROGRAM : TOOLS_PROGRAM)
     this.#desk = this.#speaker(new Process('desk'), this.#store())
-    const speech = { voice: () => this.#voice(), sleep: (ms: number) => this.#sleep(ms), claimMs: LEASE_MS / 10 }
+    const clientOptions = {
+      pickProcess: () => this.#pickProcess(),
+      sleep: (ms: number) => this.#sleep(ms),
+      claimMs: LEASE_MS / 10,
+    }
     const { clients = options => new AnsweringClients(options) } = this.#program
-    this.#clients = plan.clients && clients({ ...plan.clients, ...speech })
+    this.#clients = plan.clients && clients({ ...plan.clients, ...clientOptions })
   }
 
   /** The store, with recorded approvals. */
@@ -98,28 +102,28 @@ class Schedule implements Events {
   /** A process that knows the agents but drives nothing. */
   #speaker(process: Process, store: LogStore): Runtime {
     const timers = this.#machine.timersOf(process)
-    const silent = { note: () => {}, timers }
+    const disabledPoints = { note: () => {}, timers }
     return createRuntime({
       store: this.#options.mutant?.store?.(store) ?? store,
-      agents: this.#program.agents(silent),
-      workflows: this.#program.workflows?.(silent) ?? [],
+      agents: this.#program.agents(disabledPoints),
+      workflows: this.#program.workflows?.(disabledPoints) ?? [],
       engine: false,
       timers,
       logger: SILENT,
     })
   }
 
-  #voice(): SubmittingProcess {
+  #pickProcess(): SubmittingProcess {
     if (this.#plan.clients?.via !== 'front') return { runtime: this.#desk }
     this.#front ??= this.#open()
-    const { runtime, gone } = this.#front
-    return { runtime, gone: gone.promise }
+    const { runtime, exited } = this.#front
+    return { runtime, exited: exited.promise }
   }
 
   #open(): RequestProcess {
     const process = new Process(`f${++this.#count}`)
     const runtime = this.#speaker(process, this.#machine.storeOf(process, this.#store()))
-    return { process, runtime, gone: Promise.withResolvers() }
+    return { process, runtime, exited: Promise.withResolvers() }
   }
 
   #sleep(ms: number): Promise<void> {
@@ -167,9 +171,9 @@ class Schedule implements Events {
   onGone(process: Process): void {
     if (process === this.#front?.process) {
       if (process.isAlive) return
-      const { gone } = this.#front
+      const { exited } = this.#front
       this.#front = undefined
-      gone.resolve()
+      exited.resolve()
       return
     }
     if (!process.isAlive) this.#runtimes.delete(process)
@@ -186,10 +190,10 @@ class Schedule implements Events {
     const process = new Process(`p${++this.#count}`)
     const machine = this.#machine
     const { mutant } = this.#options
-    const own = this.#ledger.of(process.name)
+    const writeLine = this.#ledger.of(process.name)
     const write: WriteLine = line => {
       if (!process.isAlive) return
-      own(line)
+      writeLine(line)
       if ('phase' in line) machine.point(process, `${line.kind} ${line.key} ${line.phase}s`)
       else machine.note(process, JSON.stringify(line))
     }
@@ -203,7 +207,7 @@ class Schedule implements Events {
       workflows: this.#program.workflows?.(options) ?? [],
       engine: { pollMs: POLL_MS },
       log: { leaseMs: LEASE_MS, patienceMs: 2 * LEASE_MS, owner: process.name },
-      backoff: { first: 50 },
+      backoff: { firstMs: 50 },
       maxTakeovers: 100,
       timers,
       logger: machine.trace
@@ -245,8 +249,8 @@ class Schedule implements Events {
     try {
       const reader = await this.#desk.manager.createResumableReader(SESSION, reading)
       for await (const entry of reader) {
-        this.#story.take(entry)
-        this.#clients?.take(entry)
+        this.#story.onEntry(entry)
+        this.#clients?.onEntry(entry)
       }
     } catch (error) {
       if (!signal.aborted) this.#violations.push(String(error))
@@ -257,7 +261,7 @@ class Schedule implements Events {
     const manager = new StreamManager({ store: memoryStore(undefined, this.#memory) })
     const { view } = await manager.view(SESSION)
     const entries: readonly Entry[] = await manager.entries(SESSION, 0, view.head)
-    return { entries, view, lines: this.#ledger.lines, ...(this.#clients && { given: this.#clients.given }) }
+    return { entries, view, lines: this.#ledger.lines, ...(this.#clients && { submitted: this.#clients.submitted }) }
   }
 }
 

@@ -17,7 +17,7 @@ import { SCENARIOS } from './workflow.scenarios.fixture.ts'
 /** How many schedules run at once. Each waits for its store most of the time. */
 const LANES = 3
 const FIRST = firstSeed()
-/** A driver dies at one append in so many, on each store at others; `npm run chaos` plays every append. */
+/** A driver dies at every nth append, with another offset on each store. `npm run chaos` tests every append. */
 const STEPS = { after: 12, before: 36, workflow: 7 }
 const OFFSETS = { sqlite: 0, redis: 4, postgres: 8 } as const
 /** How many schedules have two deaths, and how many random workflows are played. */
@@ -55,9 +55,9 @@ describe.each(['sqlite', 'redis', 'postgres'] as const)('on %s', name => {
     const { happened } = await undisturbed({ ...FAST, clients: PROMPT })
     let appends = 0
     await playAll([FIRST], async (_, store) => {
-      const calm = await playDeaths(store, [], { when: 'asked', errs: true }, happened)
-      expect(calm.violations).toEqual([])
-      appends = calm.appends
+      const faultless = await playDeaths(store, [], { when: 'asked', errs: true }, happened)
+      expect(faultless.violations).toEqual([])
+      appends = faultless.appends
     })
     expect(appends).toBeGreaterThan(40)
     const random = new Random(FIRST)
@@ -110,8 +110,8 @@ const deathsAt = (appends: number, when: Death['when']): readonly (readonly Deat
 
 /** The deaths of a driver and of the next one. */
 function pairOf(random: Random, appends: number): readonly Death[] {
-  const death = (most: number): Death => ({
-    append: random.between(1, Math.max(1, most)),
+  const death = (max: number): Death => ({
+    append: random.between(1, Math.max(1, max)),
     when: random.pick(['before', 'after'] as const),
   })
   return [death(appends), death(appends >> 1)]

@@ -79,9 +79,9 @@ export function agentsOf({ note, timers = systemTimers, paceMs = 0 }: ProgramOpt
 
 /** Requests both runs in order. Idempotent. */
 export async function requestBothRuns(runtime: Runtime): Promise<readonly Run[]> {
-  const asked: Run[] = []
+  const runs: Run[] = []
   for (const [index, runId] of RUNS.entries()) {
-    asked.push(
+    runs.push(
       await runtime.start({
         session: SESSION,
         agent: index === 0 ? 'agent:surveyor@1' : 'agent:reporter@1',
@@ -93,7 +93,7 @@ export async function requestBothRuns(runtime: Runtime): Promise<readonly Run[]>
       }),
     )
   }
-  return asked
+  return runs
 }
 
 /** The program without pendings. */
@@ -164,8 +164,8 @@ function report(prompt: ScriptedPrompt): ScriptedAnswer {
       usage: { input: 400, output: 10 },
     }
   }
-  const said = attemptOf(prompt) === 1 ? { ...REPORT, depth: { total: 28, unit: 'fathoms' } } : REPORT
-  return { text: JSON.stringify(said, null, 1), usage: { input: 500, output: 50 } }
+  const reportFields = attemptOf(prompt) === 1 ? { ...REPORT, depth: { total: 28, unit: 'fathoms' } } : REPORT
+  return { text: JSON.stringify(reportFields, null, 1), usage: { input: 500, output: 50 } }
 }
 
 /** Progress, data that replaces itself, and state updates. */

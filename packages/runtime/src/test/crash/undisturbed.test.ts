@@ -12,7 +12,7 @@ test('passes every check without crashes, in virtual time', async () => {
   const runtime = createRuntime({
     store: recordAppends(memoryStore(), note),
     agents: agentsOf({ note, paceMs: 1 }),
-    backoff: { first: 1 },
+    backoff: { firstMs: 1 },
     logger: { warn() {}, error() {} },
   })
   const runs = await requestBothRuns(runtime)
@@ -23,7 +23,7 @@ test('passes every check without crashes, in virtual time', async () => {
   const { view } = await runtime.manager.view(SESSION)
   await runtime.close()
   const story = new ReaderChecks()
-  for (const entry of entries) story.take(entry)
+  for (const entry of entries) story.onEntry(entry)
   expect([...story.ended.values()]).toEqual(['completed', 'completed'])
   const happened = { entries, view, lines: ledger.lines }
   expect(verdict(happened, { undisturbed: happened, isExact: true })).toEqual([])

@@ -22,14 +22,14 @@ const apart =
     lanes(writer, lane => {
       const commit = lane.commit.bind(lane)
       lane.commit = async (batch, options) => {
-        const isApart = (said: BatchItem) => {
-          const chunk = batchItemChunk(said)
+        const isApart = (item: BatchItem) => {
+          const chunk = batchItemChunk(item)
           return chunk.type === 'hook-completed' && isIt(chunk.hookId, chunk.hook)
         }
         const late = (batch as readonly BatchItem[]).filter(isApart)
         if (late.length === 0) return commit(batch, options)
         const done = await commit(
-          (batch as readonly BatchItem[]).filter(said => !isApart(said)) as typeof batch,
+          (batch as readonly BatchItem[]).filter(item => !isApart(item)) as typeof batch,
           options,
         )
         await commit(late as unknown as typeof batch, options)
@@ -94,7 +94,7 @@ export const FLOW_MUTANTS: readonly FlowMutant[] = [
     break() {
       const { call } = NodeExecution.prototype
       vi.spyOn(NodeExecution.prototype, 'call').mockImplementation(function (this: NodeExecution, hook, id, live) {
-        return call.call(this, hook, id, own => live({ ...own, recorded: undefined }))
+        return call.call(this, hook, id, hookCall => live({ ...hookCall, recorded: undefined }))
       })
     },
   },

@@ -13,7 +13,7 @@ import { digest } from './workflow.ops.fixture.ts'
 const RETRY_MS = 20
 
 export class WorkflowAnswerer {
-  readonly given: SubmittedAnswer[] = []
+  readonly submitted: SubmittedAnswer[] = []
   /** Unexpected results. */
   readonly problems: string[] = []
   readonly #options: AnsweringClientsOptions
@@ -33,7 +33,7 @@ export class WorkflowAnswerer {
     while (this.#busy.size > 0) await Promise.all(this.#busy)
   }
 
-  /** Answers all pendings, or the first one. */
+  /** Answers the first `count` pendings, by default all. */
   answer(count: number = this.#open.length): void {
     for (const answer of this.#open.splice(0, count)) {
       const done = this.#give(answer)
@@ -44,7 +44,7 @@ export class WorkflowAnswerer {
   }
 
   /** Reads the next entry of the log. */
-  take({ chunk, origin }: Entry): void {
+  onEntry({ chunk, origin }: Entry): void {
     const { when = 'asked' } = this.#options
     // Interrupts with a deadline are not answered.
     if (chunk.type === 'interrupt' && chunk.deadline !== undefined) return
@@ -60,23 +60,23 @@ export class WorkflowAnswerer {
 
   /** Submits an answer in any available process, and repeats it until the result is known. */
   async #give(answer: Answer): Promise<void> {
-    const what = JSON.stringify(answer)
+    const description = JSON.stringify(answer)
     for (;;) {
-      const { runtime, gone } = this.#options.voice()
-      const told = await Promise.race([
+      const { runtime, exited } = this.#options.pickProcess()
+      const result = await Promise.race([
         runtime.answer(SESSION, answer, { guest: 'ada' }).catch((error: unknown) => ({ error })),
-        ...(gone ? [gone.then(() => undefined)] : []),
+        ...(exited ? [exited.then(() => undefined)] : []),
       ])
-      if (told === undefined) continue
-      if ('sequence' in told) {
-        this.given.push({ what, guest: 'ada', sequence: told.sequence, code: undefined })
+      if (result === undefined) continue
+      if ('sequence' in result) {
+        this.submitted.push({ description, guest: 'ada', sequence: result.sequence, code: undefined })
         return
       }
-      const { error } = told
+      const { error } = result
       const code = MillraceError.isInstance(error) || error instanceof LogError ? error.code : String(error)
       if (!RETRYABLE_CODES.has(code)) {
         // After a stop it is unknown what a run waits for.
-        if (!(this.#isStopping && code.startsWith('answer_'))) this.problems.push(`${what}: ${code}`)
+        if (!(this.#isStopping && code.startsWith('answer_'))) this.problems.push(`${description}: ${code}`)
         return
       }
       await (this.#options.sleep?.(RETRY_MS) ?? new Promise(done => setTimeout(done, RETRY_MS)))
@@ -86,7 +86,7 @@ export class WorkflowAnswerer {
 
 const RETRYABLE_CODES: ReadonlySet<string> = new Set(['store_unavailable', 'runtime_closed', 'unavailable'])
 
-/** The response to a question. Deterministic. */
+/** A response that depends only on the question. */
 function responseOf(chunk: Extract<Chunk, { type: 'interrupt' }>): Answer {
   const { interruptId, input, meta } = chunk
   return { kind: 'interrupt', id: interruptId, response: responseTo(interruptId, input as { kind: string }, meta) }

@@ -5,7 +5,7 @@ import { pass, undisturbed } from './play-plans.fixture.ts'
 import { SCENARIOS, type ScenarioName } from './workflow.scenarios.fixture.ts'
 import { FLOW_MUTANTS } from './workflow-mutants.fixture.ts'
 
-/** One point in so many is played, each scenario and kind from another point on; `npm run chaos` plays every point. */
+/** Tests every nth point, with another offset for each scenario and kind. `npm run chaos` tests every point. */
 const STEP = 7
 const OTHER_STEP = 30
 

@@ -72,9 +72,9 @@ function nodeEnvironment({
 
 /** The workflow of a recipe. */
 function workflowOf({ id, nodes, edges }: Recipe, bench: NodeEnvironment): Workflow {
-  const made = Object.entries(nodes).map(([name, recipe]) => [name, nodeOf(name, recipe, bench)] as const)
+  const nodeEntries = Object.entries(nodes).map(([name, recipe]) => [name, nodeOf(name, recipe, bench)] as const)
   // The data between nodes is known only at run time.
-  const definition = { id, nodes: Object.fromEntries(made), edges, inputSchema: ANYTHING } as unknown
+  const definition = { id, nodes: Object.fromEntries(nodeEntries), edges, inputSchema: ANYTHING } as unknown
   return workflow(definition as WorkflowDefinition<string, Record<string, NodeDefinition>, [], undefined>)
 }
 

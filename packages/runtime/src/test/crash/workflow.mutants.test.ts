@@ -37,14 +37,14 @@ describe('the schedules with workflows find', () => {
   })
 
   /** A program without a planted bug. */
-  const calm = async (program: Program) => schedule({ ...FAST, clients: PROMPT }, { program })
+  const runWithoutFaults = async (program: Program) => schedule({ ...FAST, clients: PROMPT }, { program })
 
   test.each(FLOW_MUTANTS.map(mutant => [mutant.name, mutant] as const))('%s', async (_, mutant) => {
     const seen = new Set<string>()
     let count = 0
     for (const [program, plansOf] of plansFor(mutant)) {
       vi.restoreAllMocks()
-      const { happened, points } = await calm(program)
+      const { happened, points } = await runWithoutFaults(program)
       mutant.break?.()
       const create = StreamManager.prototype.createWriter
       vi.spyOn(StreamManager.prototype, 'createWriter').mockImplementation(async function (

@@ -36,12 +36,12 @@ export function digest(value: unknown): string {
 export const EMAIL = z.object({ subject: z.string(), body: z.string(), bullets: z.array(z.string()) })
 
 /** Executes one operation in a node and returns its result. */
-export async function executeOp(bench: NodeEnvironment, op: Op, place: string): Promise<Json> {
+export async function executeOp(bench: NodeEnvironment, op: Op, opPath: string): Promise<Json> {
   switch (op.op) {
     case 'step':
       return step(bench, op)
     case 'reason':
-      return reason(bench, op, place)
+      return reason(bench, op, opPath)
     case 'question':
       return question(op)
     case 'show':
@@ -60,7 +60,7 @@ export async function executeOp(bench: NodeEnvironment, op: Op, place: string): 
         op.strands.map(async (strand, index) => {
           const results: Json[] = []
           for (const [nth, one] of strand.entries())
-            results.push(await executeOp(bench, one, `${place}.${index}.${nth}`))
+            results.push(await executeOp(bench, one, `${opPath}.${index}.${nth}`))
           return results
         }),
       )
@@ -86,9 +86,9 @@ async function step(
 async function reason(
   { model, note, pause }: NodeEnvironment,
   { ask, id }: Extract<Op, { op: 'reason' }>,
-  place: string,
+  opPath: string,
 ) {
-  const options = { model, input: `${ask}|${place}`, ...(id !== undefined && { id }) }
+  const options = { model, input: `${ask}|${opPath}`, ...(id !== undefined && { id }) }
   switch (ask) {
     case 'object':
     case 'person': {
@@ -136,8 +136,8 @@ const REQUESTS = {
 } as const
 
 async function question({ ask, id }: Extract<Op, { op: 'question' }>): Promise<Json> {
-  const asked = { ...REQUESTS[ask], ...(id !== undefined && { id }) } as InterruptOptions<InterruptRequest>
-  const answered = useInterrupt(asked) as Promise<Json>
+  const options = { ...REQUESTS[ask], ...(id !== undefined && { id }) } as InterruptOptions<InterruptRequest>
+  const answered = useInterrupt(options) as Promise<Json>
   if (ask !== 'late') return answered
   return answered.catch((error: unknown) => MillraceError.isInstance(error) && error.code)
 }
@@ -180,16 +180,16 @@ const USAGE = { usage: { input: 10, output: 3 } }
 /** The answer of a model, by the request. */
 export function answer(prompt: ScriptedPrompt): ScriptedAnswer {
   const { lastText, turnAnswers, key } = prompt
-  const [ask, place = ''] = lastText.split('|')
-  const email = { subject: `On ${digest(lastText)}`, body: `Dear ${place || 'all'}, well`, bullets: ['one', 'two'] }
+  const [ask, opPath = ''] = lastText.split('|')
+  const email = { subject: `On ${digest(lastText)}`, body: `Dear ${opPath || 'all'}, well`, bullets: ['one', 'two'] }
   switch (ask) {
     case 'broken':
       return attemptOf(prompt) === 1
         ? { text: 'I was about to', error: new Error('overloaded') }
-        : { text: `I was about to say ${place}.`, ...USAGE }
+        : { text: `I was about to say ${opPath}.`, ...USAGE }
     case 'object': {
-      const said = attemptOf(prompt) === 1 && isOdd(place) ? { ...email, bullets: [1] } : email
-      return { text: JSON.stringify(said), pieceLength: 9, ...USAGE }
+      const fields = attemptOf(prompt) === 1 && isOdd(opPath) ? { ...email, bullets: [1] } : email
+      return { text: JSON.stringify(fields), pieceLength: 9, ...USAGE }
     }
     case 'person': {
       const interruptRequest = { kind: 'text', question: 'Shall I?' }
@@ -199,13 +199,13 @@ export function answer(prompt: ScriptedPrompt): ScriptedAnswer {
     case 'tools':
     case 'approval':
     case 'denial': {
-      const calls = [{ name: 'tally', input: { what: place }, id: `${ask}-${digest(key)}` }]
+      const calls = [{ name: 'tally', input: { what: opPath }, id: `${ask}-${digest(key)}` }]
       return turnAnswers === 0
         ? { text: 'Let me count.', calls, ...USAGE }
-        : { reasoning: 'Counted.', text: `That was ${place}.`, ...USAGE }
+        : { reasoning: 'Counted.', text: `That was ${opPath}.`, ...USAGE }
     }
     case 'text':
-      return { reasoning: 'Hm.', text: `So it is with ${place}.`, ...USAGE }
+      return { reasoning: 'Hm.', text: `So it is with ${opPath}.`, ...USAGE }
     default:
       // It contains the person's response.
       return { text: JSON.stringify(email), pieceLength: 9, ...USAGE }

@@ -184,9 +184,9 @@ class RecipeBuilder {
     const isBeside = depth > 0
     const kind = random.below(6)
     const isAgent = about.exit.kind === 'on' && about.attempts === undefined && random.below(6) === 0
-    const own = Array.from({ length: random.between(0, 2) }, (_, index) => this.#op(`${id}${index}`, id, isBeside))
+    const nodeOps = Array.from({ length: random.between(0, 2) }, (_, index) => this.#op(`${id}${index}`, id, isBeside))
     // Failed work is repeated in the next attempt. The number of repetitions depends on crashes.
-    const ops = about.attempts === undefined ? own : answered(own)
+    const ops = about.attempts === undefined ? nodeOps : answered(nodeOps)
     // Work that fails the first time is surrounded by work to keep and work to repeat.
     if (about.attempts && !about.fails) ops.splice(random.below(ops.length + 1), 0, once(id))
     this.#nodes[id] = {
@@ -237,9 +237,9 @@ class RecipeBuilder {
   #strands(name: string): readonly (readonly Op[])[] {
     const random = this.#random
     return Array.from({ length: 2 }, (_, strand) => {
-      const own = `${name}.${strand}`
-      const hooks = Array.from({ length: random.between(1, 2) }, (_, nth) => this.#hook(`${own}.${nth}`, true))
-      const between: Op[] = random.below(2) === 0 ? [{ op: 'show', stream: own, isWhole: false }] : []
+      const strandName = `${name}.${strand}`
+      const hooks = Array.from({ length: random.between(1, 2) }, (_, nth) => this.#hook(`${strandName}.${nth}`, true))
+      const between: Op[] = random.below(2) === 0 ? [{ op: 'show', stream: strandName, isWhole: false }] : []
       return [...hooks.slice(0, 1), ...between, ...hooks.slice(1)]
     })
   }

@@ -81,9 +81,9 @@ const rounds = (bench: NodeEnvironment) => [
           more.push(await useInterrupt({ request: { kind: 'text', question: `And ${question}?` }, id: 'more' }))
           useStructuredData({ kind: 'append', streamId: 'answers', path: 'rows', items: [`${count}.${question}`] })
         }
-        const given = [...all, ...both.flat(), ...more]
-        setAll(given)
-        return { data: given, ...(count < 2 && { condition: 'again' as const }) }
+        const results = [...all, ...both.flat(), ...more]
+        setAll(results)
+        return { data: results, ...(count < 2 && { condition: 'again' as const }) }
       },
     },
     edges: [
@@ -101,9 +101,9 @@ const branches = (bench: NodeEnvironment) => [
     nodes: {
       begin: () => ({ data: 'both' }),
       left: async ({ input }: NodeContext<string>) => {
-        const said = await useInterrupt({ request: { kind: 'text', question: 'Left?' }, id: 'left' })
+        const response = await useInterrupt({ request: { kind: 'text', question: 'Left?' }, id: 'left' })
         await done(bench, 'left')
-        return { data: { input, said } }
+        return { data: { input, said: response } }
       },
       right: {
         retry: { attempts: 3 },
@@ -165,8 +165,8 @@ const passage = (bench: NodeEnvironment) => [
         return { data: { ...input, again, isSame: where === input.where } }
       },
       rest: async ({ input }: NodeContext<{ where: string; again: string; isSame: boolean }>) => {
-        const said = await executeOp(bench, { op: 'reason', ask: 'text' }, 'rest')
-        return { data: { ...input, said } }
+        const answer = await executeOp(bench, { op: 'reason', ask: 'text' }, 'rest')
+        return { data: { ...input, said: answer } }
       },
     },
     edges: [
@@ -190,9 +190,9 @@ const retry = (bench: NodeEnvironment) => [
           const answer = await useInterrupt({ request: { kind: 'text', question: 'Surely?' }, responseSchema: SURELY })
           useStructuredData({ kind: 'set', streamId: 'booking', path: 'answer', value: answer })
           await done(bench, 'pay', 'once')
-          const said = await executeOp(bench, { op: 'reason', ask: 'broken' }, 'book')
+          const firstAnswer = await executeOp(bench, { op: 'reason', ask: 'broken' }, 'book')
           await done(bench, 'print', 'once')
-          return { data: { answer, said } }
+          return { data: { answer, said: firstAnswer } }
         },
       },
     },
@@ -222,8 +222,8 @@ const consent = (bench: NodeEnvironment) => [
         return { data: { yes, no, seen } }
       },
       tell: async ({ input }: NodeContext<{ yes: unknown; no: unknown; seen: number }>) => {
-        const told = await executeOp(bench, { op: 'reason', ask: 'person' }, 'tell')
-        return { data: { ...input, told } }
+        const answer = await executeOp(bench, { op: 'reason', ask: 'person' }, 'tell')
+        return { data: { ...input, told: answer } }
       },
     },
     edges: [

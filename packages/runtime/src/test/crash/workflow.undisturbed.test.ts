@@ -10,7 +10,7 @@ import { SCENARIOS } from './workflow.scenarios.fixture.ts'
 const PLAN = { ...FAST, clients: PROMPT }
 
 /** The public entries of a scenario. */
-async function said(name: keyof typeof SCENARIOS): Promise<readonly Chunk[]> {
+async function chunksOf(name: keyof typeof SCENARIOS): Promise<readonly Chunk[]> {
   const { happened } = await undisturbed(PLAN, { program: SCENARIOS[name] })
   expect(happened.view.runs.map(({ status }) => status)).toEqual(['completed'])
   return happened.entries.filter(({ internal }) => !internal).map(({ chunk }) => chunk)
@@ -20,7 +20,7 @@ const typesOf = (chunks: readonly Chunk[], type: Chunk['type']) => chunks.filter
 
 describe('scenarios contain what they should test', () => {
   test('email draft: sets a field, streams text, appends items and ends with the whole', async () => {
-    const chunks = await said('draft')
+    const chunks = await chunksOf('draft')
     const updates = chunks.filter(chunk => chunk.type === 'structured-data')
     const email = updates.filter(({ dataType }) => dataType === 'email')
     expect(new Set(email.map(({ kind }) => kind))).toEqual(new Set(['set', 'text-delta', 'append', 'final']))
@@ -33,15 +33,15 @@ describe('scenarios contain what they should test', () => {
   })
 
   test('rounds: each question has its own id, although the code uses one', async () => {
-    const asked = typesOf(await said('rounds'), 'interrupt').map(
+    const questions = typesOf(await chunksOf('rounds'), 'interrupt').map(
       chunk => (chunk as { interruptId: string }).interruptId,
     )
-    expect(asked).toHaveLength(8)
-    expect(new Set(asked).size).toBe(8)
+    expect(questions).toHaveLength(8)
+    expect(new Set(questions).size).toBe(8)
   })
 
   test('branches: one is retried, and both return data', async () => {
-    const chunks = await said('branches')
+    const chunks = await chunksOf('branches')
     const { happened } = await undisturbed(PLAN, { program: SCENARIOS.branches })
     const starts = happened.lines.filter(line => 'phase' in line && line.phase === 'start' && line.input === '"unsure"')
     expect(starts).toHaveLength(2)
@@ -50,17 +50,17 @@ describe('scenarios contain what they should test', () => {
   })
 
   test('passage: the second workflow shares the state, and the transition is written once', async () => {
-    const chunks = await said('passage')
+    const chunks = await chunksOf('passage')
     expect(typesOf(chunks, 'transition')).toEqual([{ type: 'transition', transitionTo: 'beyond' }])
     expect(typesOf(chunks, 'output')).toMatchObject([{ output: { isSame: true } }])
   })
 
   test('retry: asks again only after an invalid response', async () => {
-    expect(typesOf(await said('retry'), 'interrupt')).toHaveLength(2)
+    expect(typesOf(await chunksOf('retry'), 'interrupt')).toHaveLength(2)
   })
 
   test('consent: runs the approved call and not the denied one', async () => {
-    const chunks = await said('consent')
+    const chunks = await chunksOf('consent')
     expect(typesOf(chunks, 'tool-approval-request')).toHaveLength(2)
     expect(typesOf(chunks, 'tool-output-available')).toHaveLength(1)
     expect(typesOf(chunks, 'tool-output-denied')).toHaveLength(1)
@@ -75,8 +75,10 @@ describe('random workflows', () => {
     expect(new Set(ops.map(({ op }) => op))).toEqual(
       new Set<Op['op']>(['step', 'reason', 'question', 'show', 'state', 'count', 'context', 'together']),
     )
-    const asked = opsOf(ops).flatMap(op => ('ask' in op ? [`${op.ask} ${'id' in op ? 'named' : 'unnamed'}`] : []))
-    expect(new Set(asked).size).toBe(2 * 13)
+    const questionKinds = opsOf(ops).flatMap(op =>
+      'ask' in op ? [`${op.ask} ${'id' in op ? 'named' : 'unnamed'}`] : [],
+    )
+    expect(new Set(questionKinds).size).toBe(2 * 13)
     expect(new Set(nodes.map(({ exit }) => exit.kind)).size).toBe(4)
     expect(new Set(nodes.map(({ agent }) => agent)).size).toBe(4)
     expect(nodes.some(({ fails }) => fails === 'continue')).toBe(true)

@@ -32,7 +32,7 @@ export interface WorkflowProperties {
 export const workflowProblems =
   ({ isSequential, failing }: WorkflowProperties) =>
   (happened: RunRecord, { undisturbed, isExact = false }: VerdictOptions = {}): string[] => {
-    const { entries, view, lines, given = [] } = happened
+    const { entries, view, lines, submitted = [] } = happened
     const kept = workflowRecords(entries)
     const stopped = stoppedOf(entries)
     const isStopped = stopped.size > 0
@@ -40,10 +40,10 @@ export const workflowProblems =
       ...kept.problems,
       ...startProblems(startsIn(kept, failing), lines, isExact),
       ...inputProblems(lines, undisturbed && !isStopped ? undisturbed.lines : []),
-      ...endProblems(kept.made, lines),
+      ...endProblems(kept.calledIds, lines),
       ...consentProblems(lines),
       ...pauseProblems(entries),
-      ...answerProblems(entries, given, isStopped),
+      ...answerProblems(entries, submitted, isStopped),
       ...[...stopped].flatMap(([runId, at]) => stopProblems(entries, view, runId, at)),
       ...(undisturbed && !isStopped
         ? [
@@ -73,30 +73,30 @@ interface WorkflowRecords {
   /** Sequence of the record of a hook or a part of it, by id. */
   readonly records: ReadonlyMap<string, number>
   /** Sequences of the commit and the outcome of each tool call. */
-  readonly asked: ReadonlyMap<string, number>
+  readonly questions: ReadonlyMap<string, number>
   readonly outcomes: ReadonlyMap<string, number>
   /** Keys of steps and tools with an outcome, which were executed. */
-  readonly made: ReadonlySet<string>
+  readonly calledIds: ReadonlySet<string>
   readonly end: number
   readonly problems: readonly string[]
 }
 
 function workflowRecords(entries: readonly Entry[]): WorkflowRecords {
   const records = new Map<string, number>()
-  const asked = new Map<string, number>()
+  const questions = new Map<string, number>()
   const outcomes = new Map<string, number>()
-  const made = new Set<string>()
+  const calledIds = new Set<string>()
   const words = new Map<string, number>()
   const problems: string[] = []
   let end = Number.POSITIVE_INFINITY
   let isStarted = false
   let isStopping = false
   for (const { sequence, origin, chunk, internal } of entries) {
-    const say = (problem: string) => problems.push(`entry ${sequence}, ${chunk.type}: ${problem}`)
+    const addProblem = (problem: string) => problems.push(`entry ${sequence}, ${chunk.type}: ${problem}`)
     if (chunk.type === 'stop-requested') isStopping = true
     if (isGuest(origin)) continue
     const { runId, lane } = origin
-    if (sequence > end) say(`the run has ended at ${end}`)
+    if (sequence > end) addProblem(`the run has ended at ${end}`)
     if (isWord(chunk)) words.set(lane, (words.get(lane) ?? 0) + 1)
     switch (chunk.type) {
       case 'run-started':
@@ -106,32 +106,32 @@ function workflowRecords(entries: readonly Entry[]): WorkflowRecords {
         end = sequence
         break
       case 'hook-completed': {
-        if (!internal) say(`${chunk.hookId} is for no reader`)
+        if (!internal) addProblem(`${chunk.hookId} is for no reader`)
         const { hookId, hook } = chunk
         if (PASSING_HOOKS.has(hook)) break
         const { asked, error } = (chunk.result ?? {}) as HookResult
         if (asked !== undefined) break
-        if (error === undefined && records.has(hookId)) say(`${hookId} was given at ${records.get(hookId)}`)
+        if (error === undefined && records.has(hookId)) addProblem(`${hookId} was given at ${records.get(hookId)}`)
         records.set(hookId, sequence)
-        if (error === undefined && hook === 'useStep') made.add(keyOf(SESSION, runId, hookId))
+        if (error === undefined && hook === 'useStep') calledIds.add(keyOf(SESSION, runId, hookId))
         break
       }
       case 'tool-input-available':
-        asked.set(keyOf(SESSION, runId, chunk.toolCallId), sequence)
+        questions.set(keyOf(SESSION, runId, chunk.toolCallId), sequence)
         break
       case 'tool-output-available':
       case 'tool-output-error':
       case 'tool-output-denied': {
         if ('preliminary' in chunk && chunk.preliminary) break
         const key = keyOf(SESSION, runId, chunk.toolCallId)
-        if (outcomes.has(key)) say(`${chunk.toolCallId} has an outcome at ${outcomes.get(key)}`)
+        if (outcomes.has(key)) addProblem(`${chunk.toolCallId} has an outcome at ${outcomes.get(key)}`)
         outcomes.set(key, sequence)
-        if (chunk.type === 'tool-output-available') made.add(key)
+        if (chunk.type === 'tool-output-available') calledIds.add(key)
         break
       }
       case 'step-discarded':
-        if (!words.get(lane)) say(`lane ${lane} has no words to take back`)
-        if (isStopping) say('it takes back what was shown when the run was asked to stop')
+        if (!words.get(lane)) addProblem(`lane ${lane} has no words to take back`)
+        if (isStopping) addProblem('it takes back what was shown when the run was asked to stop')
         words.delete(lane)
         break
       case 'checkpoint-created':
@@ -141,18 +141,18 @@ function workflowRecords(entries: readonly Entry[]): WorkflowRecords {
     }
   }
   if (isStarted && end === Number.POSITIVE_INFINITY) problems.push('the run has no end')
-  return { records, asked, outcomes, made, end, problems }
+  return { records, questions, outcomes, calledIds, end, problems }
 }
 
 /** Records that replace each other during a run. */
 const PASSING_HOOKS: ReadonlySet<string> = new Set(['position', 'state', 'node'])
 
-function startsIn({ records, asked, outcomes, end }: WorkflowRecords, failing: ReadonlySet<string>): CallStarts {
+function startsIn({ records, questions, outcomes, end }: WorkflowRecords, failing: ReadonlySet<string>): CallStarts {
   const isFailing = ({ input }: CallLine) => failing.has(JSON.parse(input))
   const recordAt = (hookId: string) => records.get(hookId) ?? Number.POSITIVE_INFINITY
   return {
     // A tool call is in the log. A step or a model call is requested by code.
-    askedAt: ({ kind, key }) => (kind === 'model' || nameIn(key).includes('/') ? 0 : asked.get(key)),
+    askedAt: ({ kind, key }) => (kind === 'model' || nameIn(key).includes('/') ? 0 : questions.get(key)),
     sealedAt(line) {
       const { kind, key } = line
       const name = nameIn(key)
@@ -177,7 +177,7 @@ function consentProblems(lines: readonly Line[]): string[] {
     if (line.kind !== 'tool' || line.phase !== 'start') return []
     const toolCallId = nameIn(line.key)
     if (!/^(approval|denial)-/.test(toolCallId) || allowed.has(toolCallId)) return []
-    return [`${line.process} runs ${toolCallId}: nobody had approved it`]
+    return [`${line.process} runs ${toolCallId}: no client had approved it`]
   })
 }
 
@@ -190,19 +190,19 @@ function pauseProblems(entries: readonly Entry[]): string[] {
     fold.apply(entries.slice(from, index))
     from = index
     const { pendings, drafts } = fold.view()
-    const said = chunk.awaits.map(({ kind, id }) => `${kind} ${id}`)
+    const awaited = chunk.awaits.map(({ kind, id }) => `${kind} ${id}`)
     const waits = pendings.map(({ kind, id }) => `${kind} ${id}`)
     const problems = drafts.map(draft => `entry ${sequence}: it pauses with a draft ${JSON.stringify(draft)}`)
-    if (said.length > 0 && said.sort().join() === waits.sort().join()) return problems
-    return [...problems, `entry ${sequence}: it pauses for ${said.join()}, and what waits is ${waits.join()}`]
+    if (awaited.length > 0 && awaited.sort().join() === waits.sort().join()) return problems
+    return [...problems, `entry ${sequence}: the pause lists ${awaited.join()}, but the pendings are ${waits.join()}`]
   })
 }
 
 /** A normalized view. Parts and objects of branches are in any order. */
 function normalizedWorkflowView(view: View, isSequential: boolean) {
   const normal = normalizedView(view)
-  const own = view.messages.flatMap(({ parts }) => parts)
-  const parts = own.map(part => JSON.stringify(partOf(part)))
+  const allParts = view.messages.flatMap(({ parts }) => parts)
+  const parts = allParts.map(part => JSON.stringify(partOf(part)))
   const objects = (normal.structured as { streamId: string }[]).toSorted((one, other) =>
     one.streamId < other.streamId ? -1 : 1,
   )

@@ -13,25 +13,25 @@ export class AnsweringProcess {
   readonly #store: LogStore
   readonly #runtime: Runtime
   readonly #clients: AnsweringClients
-  readonly #say: (told: ProcessMessage) => void
+  readonly #say: (message: ProcessMessage) => void
   readonly #leaving = new AbortController()
   readonly #following: Promise<void>
 
-  constructor(store: LogStore, opening: Opening, note: WriteLine, say: (told: ProcessMessage) => void) {
+  constructor(store: LogStore, opening: Opening, note: WriteLine, report: (message: ProcessMessage) => void) {
     const { program, clients } = opening
     this.#store = store
-    this.#say = say
+    this.#say = report
     this.#runtime = createRuntime({
-      store: recordApprovals(storeWithPoints(store, opening, say), note, 'before'),
+      store: recordApprovals(storeWithPoints(store, opening, report), note, 'before'),
       // Output schemas of client tools are known here, too.
       agents: PROGRAMS[program].agents({ note: () => {} }),
       engine: false,
-      logger: loggerOf(say),
+      logger: loggerOf(report),
     })
-    this.#clients = new AnsweringClients({ voice: () => ({ runtime: this.#runtime }), ...clients })
+    this.#clients = new AnsweringClients({ pickProcess: () => ({ runtime: this.#runtime }), ...clients })
     this.#following = this.#follow().catch(cause => {
       if (!this.#leaving.signal.aborted)
-        say({ kind: 'logged', level: 'error', message: 'it sees no more', cause: String(cause) })
+        report({ kind: 'logged', level: 'error', message: 'it sees no more', cause: String(cause) })
     })
   }
 
@@ -46,8 +46,8 @@ export class AnsweringProcess {
     await this.#following
     await this.#runtime.close()
     await this.#store.close()
-    const { given, problems } = this.#clients
-    this.#say({ kind: 'given', given, problems })
+    const { submitted, problems } = this.#clients
+    this.#say({ kind: 'submitted', submitted, problems })
     this.#say({ kind: 'closed' })
   }
 
@@ -55,6 +55,6 @@ export class AnsweringProcess {
     const { signal } = this.#leaving
     const options = { after: 0, follow: true, whole: true, internal: true, signal }
     const reader = await this.#runtime.manager.createResumableReader(SESSION, options)
-    for await (const entry of reader) this.#clients.take(entry)
+    for await (const entry of reader) this.#clients.onEntry(entry)
   }
 }

@@ -33,8 +33,8 @@ export const withAnswers =
 export async function answersAtDeath(stage: ProcessStage): Promise<void> {
   const { random, usual } = stage
   const front = await stage.front({ when: 'told', errs: random.pick([true, false]) })
-  for (let deaths = random.between(1, 3), most = usual.points; deaths > 0; deaths--, most >>= 1) {
-    const n = random.between(1, most)
+  for (let deaths = random.between(1, 3), maxPoint = usual.points; deaths > 0; deaths--, maxPoint >>= 1) {
+    const n = random.between(1, maxPoint)
     const moment: Moment = {
       of: POINTS,
       n,
@@ -58,15 +58,15 @@ export async function answersAtDeath(stage: ProcessStage): Promise<void> {
 export async function bothDie(stage: ProcessStage): Promise<void> {
   const { random, usual } = stage
   const clients: AnsweringOptions = { when: random.pick(['asked', 'paused']), errs: false }
-  const momentOf = (most: number): Moment => ({
+  const momentOf = (max: number): Moment => ({
     of: POINTS,
-    n: random.between(1, most),
+    n: random.between(1, max),
     when: random.pick(['before', 'after']),
     does: random.pick(['halt', 'go on']),
   })
   const dying = async (): Promise<void> => {
-    for (let deaths = random.between(1, 2), most = usual.points; deaths > 0; deaths--, most >>= 1) {
-      const moment = momentOf(most)
+    for (let deaths = random.between(1, 2), maxPoint = usual.points; deaths > 0; deaths--, maxPoint >>= 1) {
+      const moment = momentOf(maxPoint)
       const driver = await stage.worker({ paceMs: PACE_MS, moment })
       await stage.reached(driver)
       await driver.kill()

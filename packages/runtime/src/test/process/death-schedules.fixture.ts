@@ -32,8 +32,8 @@ export async function diesAt(stage: ProcessStage, moment: Omit<Moment, 'does' | 
 /** Kills processes just before and after their store calls. */
 export async function deathsAtPoints(stage: ProcessStage): Promise<void> {
   const { random, usual } = stage
-  for (let deaths = random.between(1, 3), most = usual.points; deaths > 0; deaths--, most = usual.points >> 1) {
-    const moment: Moment = { of: POINTS, n: random.between(1, most), when: when(stage), does: 'halt' }
+  for (let deaths = random.between(1, 3), maxPoint = usual.points; deaths > 0; deaths--, maxPoint = usual.points >> 1) {
+    const moment: Moment = { of: POINTS, n: random.between(1, maxPoint), when: when(stage), does: 'halt' }
     const dying = await stage.worker({ moment })
     const reached = await stage.reached(dying)
     stage.notes.push(`${dying.tag} died ${moment.when} point ${moment.n}, ${reached?.point ?? 'too late'}`)
@@ -46,8 +46,8 @@ export async function deathsAtPoints(stage: ProcessStage): Promise<void> {
 /** Kills processes at random moments. */
 export async function deathsAtRandomTimes(stage: ProcessStage): Promise<void> {
   const { random, usual } = stage
-  for (let deaths = random.between(1, 3), most = usual.points; deaths > 0; deaths--, most = usual.points >> 1) {
-    const n = random.between(1, most)
+  for (let deaths = random.between(1, 3), maxPoint = usual.points; deaths > 0; deaths--, maxPoint = usual.points >> 1) {
+    const n = random.between(1, maxPoint)
     const paceMs = random.pick([0, PACE_MS])
     const dying = await stage.worker({ paceMs, moment: { of: POINTS, n, when: when(stage), does: 'go on' } })
     await stage.reached(dying)
@@ -99,8 +99,8 @@ const TAKEOVER_CHUNKS = new Set(['executor-superseded', 'run-started'])
 /** Hands over from one process to another. */
 export async function handOvers(stage: ProcessStage): Promise<void> {
   const { random, usual } = stage
-  for (let times = random.between(1, 3), most = usual.appends; times > 0; times--, most = usual.appends >> 1) {
-    const n = random.between(1, most)
+  for (let times = random.between(1, 3), maxPoint = usual.appends; times > 0; times--, maxPoint = usual.appends >> 1) {
+    const n = random.between(1, maxPoint)
     const leaving = await stage.worker({ paceMs: PACE_MS, moment: { of: ['append'], n, when: 'after', does: 'go on' } })
     await stage.reached(leaving)
     stage.notes.push(`${leaving.tag} left after append ${n}`)
@@ -113,11 +113,11 @@ export async function handOvers(stage: ProcessStage): Promise<void> {
 
 /** Disconnects the driver from the store, for a while or until another has continued. */
 export async function disconnects(stage: ProcessStage): Promise<void> {
-  const { random, place, usual } = stage
-  const gate = await place.gate()
+  const { random, stageStore, usual } = stage
+  const gate = await stageStore.gate()
   const n = random.between(1, usual.appends)
   const moment: Moment = { of: ['append'], n, when: when(stage), does: 'go on' }
-  const cut = await stage.worker({ store: via(place, gate), paceMs: PACE_MS, moment })
+  const cut = await stage.worker({ store: via(stageStore, gate), paceMs: PACE_MS, moment })
   const reached = await stage.reached(cut)
   const how = random.pick(['refused', 'silent'] as const)
   if (how === 'silent') gate.stall(random.pick(['up', 'down', undefined]))
@@ -145,14 +145,14 @@ function via({ spec }: StageStore, gate: FaultProxy): StoreSpec {
 
 /** The driver crashes, and its successors lack the program: the session is blocked until one has it. */
 export async function missingProgram(stage: ProcessStage): Promise<void> {
-  const { random, place, usual } = stage
+  const { random, stageStore, usual } = stage
   const moment: Moment = { of: POINTS, n: random.between(1, usual.points), when: when(stage), does: 'halt' }
   const old = await stage.worker({ moment })
   const reached = await stage.reached(old)
   await old.kill()
   stage.notes.push(`${old.tag} died at point ${moment.n}, ${reached?.point}`)
   await stage.worker({ isAble: false })
-  if (!(await isBlocked(place))) stage.notes.push('all was over before')
+  if (!(await isBlocked(stageStore))) stage.notes.push('all was over before')
   await stage.worker()
   await stage.over()
 }

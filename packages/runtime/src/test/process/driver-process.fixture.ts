@@ -4,7 +4,7 @@
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import type { LogStore } from '@millrace/log'
-import { messages, tell } from '../../../../../scripts/faults/process.ts'
+import { messages, reportEvent } from '../../../../../scripts/faults/process.ts'
 import { agent } from '../../define/agent.ts'
 import { createWorker, type Worker } from '../../index.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
@@ -28,7 +28,7 @@ const POLL_MS = 20
 const stranger = agent({ name: 'stranger', model: scriptedModel([]) })
 
 // Pipes are written synchronously.
-const report = (told: ProcessMessage): void => void tell('told', told)
+const report = (message: ProcessMessage): void => void reportEvent('told', message)
 
 class DriverWork {
   readonly #store: LogStore
@@ -45,7 +45,7 @@ class DriverWork {
       workflows: (isAble && workflows?.(options)) || [],
       engine: { pollMs: POLL_MS },
       log: { leaseMs, owner: tag },
-      backoff: { first: 1, longest: 5 },
+      backoff: { firstMs: 1, longestMs: 5 },
       // Leases are short, and a loaded machine may lose many.
       maxTakeovers: 1000,
       logger: loggerOf(report),

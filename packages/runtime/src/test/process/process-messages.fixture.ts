@@ -52,14 +52,14 @@ export type ProcessMessage =
   | { readonly kind: 'trouble'; readonly call: string; readonly why: string }
   | { readonly kind: 'logged'; readonly level: keyof Logger; readonly message: string; readonly cause: string }
   /** Its answers, and unexpected results. */
-  | { readonly kind: 'given'; readonly given: readonly SubmittedAnswer[]; readonly problems: readonly string[] }
+  | { readonly kind: 'submitted'; readonly submitted: readonly SubmittedAnswer[]; readonly problems: readonly string[] }
   | { readonly kind: 'closed' }
 
 /** A logger that sends everything: some failures are expected, but any message may explain an unexpected one. */
-export function loggerOf(say: (told: ProcessMessage) => void): Logger {
+export function loggerOf(report: (message: ProcessMessage) => void): Logger {
   const to =
     (level: keyof Logger): Logger['warn'] =>
     (message, { cause }) =>
-      say({ kind: 'logged', level, message, cause: cause === undefined ? '' : String(cause) })
+      report({ kind: 'logged', level, message, cause: cause === undefined ? '' : String(cause) })
   return { warn: to('warn'), error: to('error') }
 }

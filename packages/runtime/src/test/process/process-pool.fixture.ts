@@ -24,7 +24,7 @@ const FILES = { process: join(import.meta.dirname, 'driver-process.fixture.ts') 
 class PooledProcess {
   readonly child: Child
   /** Receives its messages. */
-  hear: (told: ProcessMessage) => void = () => {}
+  onMessage: (message: ProcessMessage) => void = () => {}
   /** Called with its exit. */
   lose: (error: unknown) => void = () => {}
 
@@ -39,8 +39,8 @@ class PooledProcess {
 
   async #listen(): Promise<never> {
     for (;;) {
-      const told = await this.child.event<ProcessMessage>('told')
-      this.hear(told as ProcessMessage & { event: string })
+      const message = await this.child.event<ProcessMessage>('told')
+      this.onMessage(message as ProcessMessage & { event: string })
     }
   }
 }
@@ -83,9 +83,9 @@ const DOES: Readonly<Record<Moment['does'], string>> = {
 export class ScheduledProcess {
   readonly tag: string
   /** Its errors and warnings, for diagnosis. */
-  readonly complaints: string[] = []
+  readonly errors: string[] = []
   /** Its answers, and unexpected results. */
-  readonly given: SubmittedAnswer[] = []
+  readonly submitted: SubmittedAnswer[] = []
   readonly problems: string[] = []
   readonly #process: PooledProcess
   readonly #pool: ProcessPool
@@ -110,7 +110,7 @@ export class ScheduledProcess {
     this.#alarm = wakeFileOf(opening)
     this.#pool = pool
     this.#closed.promise.catch(() => {})
-    process.hear = told => this.#hear(told)
+    process.onMessage = message => this.#hear(message)
     process.lose = error => {
       this.#closed.reject(error)
       if (this.#isGone) return
@@ -168,39 +168,39 @@ export class ScheduledProcess {
     await Promise.race([this.#closed.promise, this.#process.child.exited])
     if (this.#isGone) return
     this.#isGone = true
-    this.#process.hear = () => {}
+    this.#process.onMessage = () => {}
     this.#process.lose = () => {}
     this.#pool.giveBack(this.#process)
   }
 
-  #hear(told: ProcessMessage): void {
-    switch (told.kind) {
+  #hear(message: ProcessMessage): void {
+    switch (message.kind) {
       case 'reached':
-        this.#state = `${DOES[this.#does]} ${told.point} ${told.n}`
-        this.#reached.resolve(told.point)
+        this.#state = `${DOES[this.#does]} ${message.point} ${message.n}`
+        this.#reached.resolve(message.point)
         break
       case 'awake':
         this.#state += ', was woken'
         this.#awake.resolve()
         break
       case 'trouble':
-        this.#complain(`the store did not answer its ${told.call}: ${told.why}`)
+        this.#complain(`the store did not answer its ${message.call}: ${message.why}`)
         this.#troubled.resolve()
         break
       case 'closed':
         this.#state += ', has closed'
         this.#closed.resolve()
         break
-      case 'given':
-        this.given.push(...told.given)
-        this.problems.push(...told.problems)
+      case 'submitted':
+        this.submitted.push(...message.submitted)
+        this.problems.push(...message.problems)
         break
       case 'logged':
-        this.#complain(`${told.level}: ${told.message}: ${told.cause}`)
+        this.#complain(`${message.level}: ${message.message}: ${message.cause}`)
     }
   }
 
-  #complain(what: string): void {
-    if (this.complaints.push(`${this.tag}: ${what}`) > MAX_LOG_MESSAGES) this.complaints.shift()
+  #complain(problem: string): void {
+    if (this.errors.push(`${this.tag}: ${problem}`) > MAX_LOG_MESSAGES) this.errors.shift()
   }
 }

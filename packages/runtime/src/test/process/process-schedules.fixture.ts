@@ -41,7 +41,7 @@ export interface Backend {
   /** How many schedules `npm test` plays. The first seeds are of one kind each, in the order of `kinds`. */
   readonly count: number
   readonly kinds: readonly ScheduleKind[]
-  /** A process is killed at one point in so many, beside the seeds. */
+  /** In addition to the seeds, a process is killed at every nth point. */
   readonly every: Readonly<Record<'pond' | 'mill', number>>
   /** The first of these points, so that each store has others. @default 0 */
   readonly from?: Readonly<Record<'pond' | 'mill', number>>
@@ -49,7 +49,7 @@ export interface Backend {
   start(folder: string): Promise<{ specOf(lane: number): StoreSpec; stop(): Promise<void> }>
 }
 
-/** How many schedules run at once, each on a log of its own. */
+/** How many schedules run at once, each on its own log. */
 const LANES = 3
 const FIRST = firstSeed()
 
@@ -91,16 +91,16 @@ export function schedules(backend: Backend): void {
     })
 
     /** A program without faults, which all its schedules are compared with. Played once. */
-    function undisturbed(program: ProgramName, place: StageStore): Promise<RunRecord> {
-      const known = references.get(program) ?? playUndisturbed(program, place)
+    function undisturbed(program: ProgramName, stageStore: StageStore): Promise<RunRecord> {
+      const known = references.get(program) ?? playUndisturbed(program, stageStore)
       references.set(program, known)
       return known
     }
 
-    async function playUndisturbed(program: ProgramName, place: StageStore): Promise<RunRecord> {
-      const calm = new ProcessStage(place, pool, new Random(0), { name: `calm-${program}`, program })
+    async function playUndisturbed(program: ProgramName, stageStore: StageStore): Promise<RunRecord> {
+      const faultlessStage = new ProcessStage(stageStore, pool, new Random(0), { name: `calm-${program}`, program })
       const { judge = verdict } = PROGRAMS[program]
-      const happened = await playSchedule(calm, isFlow(program) ? undisturbedRounds : withAll)
+      const happened = await playSchedule(faultlessStage, isFlow(program) ? undisturbedRounds : withAll)
       expect(judge(happened)).toEqual([])
       expect(happened.view.runs.map(({ status }) => status)).not.toContain('failed')
       return happened
@@ -108,9 +108,9 @@ export function schedules(backend: Backend): void {
 
     /** Plays one schedule on a lane that is free. */
     const run = (id: string, seed: number, { program = 'pond', play }: Pick<ScheduleKind, 'program' | 'play'>) =>
-      lanes.use(async place => {
-        const reference = await undisturbed(program, place)
-        const stage = new ProcessStage(place, pool, new Random(seed), { name: id, program }, reference.view)
+      lanes.use(async stageStore => {
+        const reference = await undisturbed(program, stageStore)
+        const stage = new ProcessStage(stageStore, pool, new Random(seed), { name: id, program }, reference.view)
         try {
           const happened = await playSchedule(stage, play)
           const { judge = verdict } = PROGRAMS[program]
@@ -126,9 +126,9 @@ export function schedules(backend: Backend): void {
         } catch (error) {
           // What fails here only follows from the first failure.
           await stage.abandon().catch(() => {})
-          const said = error instanceof Error ? error : new Error(String(error))
-          said.message = `${id}: ${said.message}\n  ${stage.notes.join('\n  ')}`
-          throw said
+          const cause = error instanceof Error ? error : new Error(String(error))
+          cause.message = `${id}: ${cause.message}\n  ${stage.notes.join('\n  ')}`
+          throw cause
         }
       })
 
@@ -155,8 +155,8 @@ export function schedules(backend: Backend): void {
         let missed = 0
         function* moments(): Generator<Omit<Moment, 'of' | 'does'>> {
           // How many points a run has depends on which words are batched. All of them are played until a run ends before its point.
-          const most = every === 1 ? Infinity : 2 * PROGRAMS[program].usual.points
-          for (let at = (backend.from?.[program] ?? 0) % every; missed === 0 && at < most; at += every) {
+          const maxPoint = every === 1 ? Infinity : 2 * PROGRAMS[program].usual.points
+          for (let at = (backend.from?.[program] ?? 0) % every; missed === 0 && at < maxPoint; at += every) {
             yield { n: 1 + (at >> 1), when: at % 2 === 0 ? 'before' : 'after' }
           }
         }
@@ -175,9 +175,9 @@ export function schedules(backend: Backend): void {
     }
 
     for (const kind of kinds) {
-      const own = seeds.filter(seed => kindOf(seed) === kind)
-      if (own.length > 0)
-        test.concurrent(`${kind.title}: ${own.length} schedules`, () => inLanes(own.values(), runSeed))
+      const seedsOfKind = seeds.filter(seed => kindOf(seed) === kind)
+      if (seedsOfKind.length > 0)
+        test.concurrent(`${kind.title}: ${seedsOfKind.length} schedules`, () => inLanes(seedsOfKind.values(), runSeed))
     }
   })
 }
@@ -208,26 +208,26 @@ async function inLanes<Job>(jobs: Iterator<Job>, play: (job: Job) => Promise<voi
 class Lanes {
   readonly #places: readonly StageStore[]
   readonly #free: StageStore[]
-  readonly #waiting: ((place: StageStore) => void)[] = []
+  readonly #waiting: ((stageStore: StageStore) => void)[] = []
 
-  constructor(places: readonly StageStore[]) {
-    this.#places = places
-    this.#free = [...places]
+  constructor(stores: readonly StageStore[]) {
+    this.#places = stores
+    this.#free = [...stores]
   }
 
-  async use(play: (place: StageStore) => Promise<void>): Promise<void> {
-    const place = this.#free.pop() ?? (await new Promise<StageStore>(resolve => this.#waiting.push(resolve)))
+  async use(play: (stageStore: StageStore) => Promise<void>): Promise<void> {
+    const stageStore = this.#free.pop() ?? (await new Promise<StageStore>(resolve => this.#waiting.push(resolve)))
     try {
-      await play(place)
+      await play(stageStore)
     } finally {
       const next = this.#waiting.shift()
-      if (next) next(place)
-      else this.#free.push(place)
+      if (next) next(stageStore)
+      else this.#free.push(stageStore)
     }
   }
 
   async close(): Promise<void> {
-    for (const place of this.#places) await place.close()
+    for (const stageStore of this.#places) await stageStore.close()
   }
 }
 
@@ -245,19 +245,19 @@ async function playSchedule(stage: ProcessStage, play: (stage: ProcessStage) => 
   await stage.begin()
   await play(stage)
   await stage.leave()
-  const { manager } = stage.place.runtime
+  const { manager } = stage.stageStore.runtime
   const { view, cursor } = await manager.view(SESSION)
   const entries = await manager.entries(SESSION, 0, cursor.sequence)
   const lines = readFileSync(stage.ledger, 'utf8').split('\n')
   rmSync(stage.ledger)
   const noted = lines.filter(line => line !== '').map(line => JSON.parse(line) as Line)
-  const { given } = stage
-  return { entries, view, lines: noted, ...(given && { given }) }
+  const { submitted } = stage
+  return { entries, view, lines: noted, ...(submitted && { submitted }) }
 }
 
 /** Law 2: a reader that was attached all the time got every entry once, and so does one that resumes from a cursor. */
-async function readerProblems({ place, seen, random }: ProcessStage, { entries }: RunRecord): Promise<string[]> {
-  const { manager } = place.runtime
+async function readerProblems({ stageStore, seen, random }: ProcessStage, { entries }: RunRecord): Promise<string[]> {
+  const { manager } = stageStore.runtime
   const last = random.pick(seen)
   const rest: number[] = []
   const options = { after: last.cursor, whole: true, internal: true }

@@ -3,8 +3,7 @@
 
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { LogStore } from '@millrace/log'
-import type { ReadEntry } from '@millrace/log/internal'
+import type { LogStore, ReadEntry } from '@millrace/log'
 import { isStopRequested, type View } from '@millrace/protocol'
 import { type FaultProxy, proxy } from '../../../../../scripts/faults/proxy.ts'
 import type { Random } from '../../../../../scripts/faults/random.ts'
@@ -73,7 +72,7 @@ interface PendingCondition {
 }
 
 export class ProcessStage {
-  readonly place: StageStore
+  readonly stageStore: StageStore
   readonly random: Random
   readonly program: ProgramName
   readonly ledger: string
@@ -95,26 +94,26 @@ export class ProcessStage {
   #failure: { readonly error: unknown } | undefined
 
   constructor(
-    place: StageStore,
+    stageStore: StageStore,
     pool: ProcessPool,
     random: Random,
     { name, program }: { name: string; program: ProgramName },
     undisturbed?: View,
   ) {
-    this.place = place
+    this.stageStore = stageStore
     this.program = program
     this.#pool = pool
     this.random = random
-    this.ledger = join(place.folder, `${name}.jsonl`)
+    this.ledger = join(stageStore.folder, `${name}.jsonl`)
     this.story = new ReaderChecks(undisturbed && { whole: wholeOf(undisturbed) })
   }
 
   /** Requests the runs and attaches a reader. */
   async begin(): Promise<void> {
-    const { manager } = this.place.runtime
+    const { manager } = this.stageStore.runtime
     await manager.deleteStream(SESSION)
-    this.place.note = line => appendFileSync(this.ledger, `${JSON.stringify({ ...line, process: 'desk' })}\n`)
-    await PROGRAMS[this.program].ask(this.place.runtime)
+    this.stageStore.note = line => appendFileSync(this.ledger, `${JSON.stringify({ ...line, process: 'desk' })}\n`)
+    await PROGRAMS[this.program].ask(this.stageStore.runtime)
     this.#following = this.#follow().catch(error => this.#fail(error))
     // Attached before any driver starts, because transient data is not replayed.
     await this.until('the reader is attached', () => this.seen.length > 0)
@@ -125,7 +124,7 @@ export class ProcessStage {
     const tag = `p${this.#actors.length + 1}`
     const actor = await this.#pool.open(
       {
-        store: this.place.spec,
+        store: this.stageStore.spec,
         tag,
         ledger: this.ledger,
         leaseMs: this.random.between(...LEASE_MS),
@@ -150,14 +149,14 @@ export class ProcessStage {
 
   /** Answers all interrupts of workflows on request, in this process. */
   get answers(): WorkflowAnswerer {
-    this.#answers ??= new WorkflowAnswerer({ when: 'told', voice: () => ({ runtime: this.place.runtime }) })
+    this.#answers ??= new WorkflowAnswerer({ when: 'told', pickProcess: () => ({ runtime: this.stageStore.runtime }) })
     return this.#answers
   }
 
   /** The submitted answers and unexpected results, as far as they were reported. */
-  get given(): readonly SubmittedAnswer[] | undefined {
+  get submitted(): readonly SubmittedAnswer[] | undefined {
     if (this.program === 'pond') return undefined
-    return [...this.#actors.flatMap(({ given }) => given), ...(this.#answers?.given ?? [])]
+    return [...this.#actors.flatMap(({ submitted }) => submitted), ...(this.#answers?.submitted ?? [])]
   }
 
   get problems(): readonly string[] {
@@ -207,13 +206,13 @@ export class ProcessStage {
   }
 
   /** Waits until a condition holds for the attached reader. */
-  until(what: string, holds: () => boolean): Promise<void> {
+  until(event: string, holds: () => boolean): Promise<void> {
     if (this.#failure) return Promise.reject(this.#failure.error)
     if (holds()) return Promise.resolve()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const waiting = { holds, resolve, reject }
     this.#waiting.add(waiting)
-    const late = setTimeout(() => reject(new Error(`gave up waiting until ${what}`)), GIVE_UP_MS)
+    const late = setTimeout(() => reject(new Error(`gave up waiting until ${event}`)), GIVE_UP_MS)
     return promise.finally(() => {
       clearTimeout(late)
       this.#waiting.delete(waiting)
@@ -244,7 +243,7 @@ export class ProcessStage {
     for (const { state } of this.#actors) this.notes.push(state)
     for (const actor of this.#actors) await actor.kill()
     await this.#letGo()
-    for (const { complaints } of this.#actors) this.notes.push(...complaints)
+    for (const { errors } of this.#actors) this.notes.push(...errors)
   }
 
   async #letGo(): Promise<void> {
@@ -253,12 +252,12 @@ export class ProcessStage {
   }
 
   async #follow(): Promise<void> {
-    const { manager } = this.place.runtime
+    const { manager } = this.stageStore.runtime
     const { signal } = this.#leaving
     const options = { after: 0, follow: true, whole: true, internal: true, signal }
     for await (const entry of await manager.createResumableReader(SESSION, options)) {
       this.seen.push(entry)
-      this.story.take(entry)
+      this.story.onEntry(entry)
       const { chunk } = entry
       if (isStopRequested(chunk) && !this.#hasBegun(chunk.runId)) this.#removed.add(chunk.runId)
       this.look()

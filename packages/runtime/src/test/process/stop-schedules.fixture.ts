@@ -13,7 +13,7 @@ const SOON_MS = 10
 async function stop(stage: ProcessStage): Promise<void> {
   const runId = stage.open ?? stage.runs.find(name => !stage.story.ended.has(name))
   if (runId === undefined) return
-  const isTaken = await stage.place.runtime.stop(SESSION, runId)
+  const isTaken = await stage.stageStore.runtime.stop(SESSION, runId)
   stage.notes.push(`${runId} asked to stop about entry ${stage.seen.length}${isTaken ? '' : ', which came too late'}`)
 }
 
@@ -52,7 +52,7 @@ export async function stopsBlocked(stage: ProcessStage): Promise<void> {
   await stage.reached(old)
   await old.kill()
   await stage.worker({ isAble: false })
-  if (await isBlocked(stage.place)) {
+  if (await isBlocked(stage.stageStore)) {
     const { open } = stage
     await stop(stage)
     if (open) await stage.until(`${open} has ended`, () => stage.story.ended.has(open))

@@ -26,7 +26,7 @@ const blockThread = (ms?: number): void => void Atomics.wait(new Int32Array(new 
 export function storeWithPoints(
   store: LogStore,
   opening: Pick<Opening, 'moment' | 'ledger' | 'tag'>,
-  say: (told: ProcessMessage) => void,
+  report: (message: ProcessMessage) => void,
 ): LogStore {
   const { moment } = opening
   const alarm = wakeFileOf(opening)
@@ -36,24 +36,24 @@ export function storeWithPoints(
     if (moment === undefined || at !== moment.n || when !== moment.when) return
     // Set by the message of this point. Otherwise it belongs to another schedule.
     rmSync(alarm, { force: true })
-    say({ kind: 'reached', point, n: at })
+    report({ kind: 'reached', point, n: at })
     if (moment.does === 'halt') blockThread()
     if (moment.does !== 'sleep') return
     while (!existsSync(alarm)) blockThread(POLL_MS)
-    say({ kind: 'awake' })
+    report({ kind: 'awake' })
   }
 
-  async function call(name: string, made: () => unknown): Promise<unknown> {
+  async function call(name: string, method: () => unknown): Promise<unknown> {
     try {
-      if (!isPoint(name) || !moment?.of.includes(name)) return await made()
+      if (!isPoint(name) || !moment?.of.includes(name)) return await method()
       const at = ++n
       meet(name, 'before', at)
-      const result = await made()
+      const result = await method()
       meet(name, 'after', at)
       return result
     } catch (error) {
       if (error instanceof LogError && error.code === 'unavailable')
-        say({ kind: 'trouble', call: name, why: error.message })
+        report({ kind: 'trouble', call: name, why: error.message })
       throw error
     }
   }
@@ -62,9 +62,9 @@ export function storeWithPoints(
     get(target, name: keyof LogStore) {
       const value = target[name] as unknown
       if (typeof value !== 'function') return value
-      const made = value.bind(target) as (...args: unknown[]) => unknown
+      const method = value.bind(target) as (...args: unknown[]) => unknown
       // A watch starts at once.
-      return name === 'watch' ? made : (...args: unknown[]) => call(name, () => made(...args))
+      return name === 'watch' ? method : (...args: unknown[]) => call(name, () => method(...args))
     },
   })
 }

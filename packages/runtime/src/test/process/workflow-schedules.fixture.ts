@@ -55,9 +55,9 @@ async function isPaused(stage: ProcessStage, times: number): Promise<boolean> {
 async function answer(stage: ProcessStage): Promise<void> {
   const { answers } = stage
   // The test decides when to answer, not the pause.
-  const asked = stage.seen.filter(({ chunk }) => ASKING.has(chunk.type))
-  for (const entry of asked.slice(stage.answered)) answers.take(entry)
-  stage.answered = asked.length
+  const questions = stage.seen.filter(({ chunk }) => ASKING.has(chunk.type))
+  for (const entry of questions.slice(stage.answered)) answers.onEntry(entry)
+  stage.answered = questions.length
   answers.answer()
   await answers.idle()
 }

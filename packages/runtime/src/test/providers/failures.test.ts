@@ -6,7 +6,7 @@ import { type Reply, rawServer } from './raw-server.fixture.ts'
 
 const WORDS = ['It ', 'is ', 'warm ', 'in ', 'Ulm.']
 const TEXT = WORDS.join('')
-const PROMPTLY = { backoff: { first: 1, longest: 1 } }
+const PROMPTLY = { backoff: { firstMs: 1, longestMs: 1 } }
 
 describe.each(PROVIDERS)('$name', ({ model, wire }) => {
   /** Runs against a server with these replies. */
@@ -20,16 +20,16 @@ describe.each(PROVIDERS)('$name', ({ model, wire }) => {
     const starts = chunksOf(entries, 'step-start').map(({ attempt = 1 }) => attempt)
     const discards = chunksOf(entries, 'step-discarded').map(({ reason }) => reason)
     expect(JSON.stringify(entries)).not.toMatch(/sk-|127\.0\.0\.1/)
-    return { ...outcome, starts, discards, asked: server.asked }
+    return { ...outcome, starts, discards, requests: server.requests }
   }
 
   const whole: Reply = { body: wire.text(WORDS) }
 
   test('an answer with its usage', async () => {
-    const { result, starts, discards, asked } = await against([whole])
+    const { result, starts, discards, requests } = await against([whole])
     expect(result).toMatchObject({ status: 'completed', text: TEXT })
     expect(result.usage).toMatchObject({ inputTokens: 20, cachedTokens: 8, outputTokens: 5, totalTokens: 25 })
-    expect({ starts, discards, calls: asked.length }).toEqual({ starts: [1], discards: [], calls: 1 })
+    expect({ starts, discards, calls: requests.length }).toEqual({ starts: [1], discards: [], calls: 1 })
   })
 
   test.each([
@@ -38,9 +38,9 @@ describe.each(PROVIDERS)('$name', ({ model, wire }) => {
     [404, 'not_found_error', 'provider_model_not_found'],
     [413, 'request_too_large', 'provider_context_exceeded'],
   ])('%i fails the run: %s', async (status, type, code) => {
-    const { result, asked } = await against([wire.error(status, type), whole])
+    const { result, requests } = await against([wire.error(status, type), whole])
     expect(result).toMatchObject({ status: 'failed', text: '', error: { code, retryable: false } })
-    expect(asked).toHaveLength(1)
+    expect(requests).toHaveLength(1)
   })
 
   test.each([
@@ -49,15 +49,15 @@ describe.each(PROVIDERS)('$name', ({ model, wire }) => {
     [503, 'overloaded', {}],
     [529, 'overloaded_error', {}],
   ])('%i is retried: %s', async (status, type, headers) => {
-    const { result, starts, discards, asked } = await against([{ ...wire.error(status, type), headers }, whole])
+    const { result, starts, discards, requests } = await against([{ ...wire.error(status, type), headers }, whole])
     expect(result).toMatchObject({ status: 'completed', text: TEXT })
-    expect({ starts, discards, calls: asked.length }).toEqual({ starts: [2], discards: [], calls: 2 })
+    expect({ starts, discards, calls: requests.length }).toEqual({ starts: [2], discards: [], calls: 2 })
   })
 
   test('fails the run after all retries', async () => {
-    const { result, asked } = await against([wire.error(529, 'overloaded_error')], 2)
+    const { result, requests } = await against([wire.error(529, 'overloaded_error')], 2)
     expect(result).toMatchObject({ status: 'failed', error: { code: 'provider_overloaded', retryable: true } })
-    expect(asked).toHaveLength(3)
+    expect(requests).toHaveLength(3)
   })
 
   test('retries an overload at the start of a stream, with nothing to discard', async () => {

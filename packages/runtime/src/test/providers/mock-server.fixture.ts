@@ -10,7 +10,7 @@ export async function mockServer(...answers: readonly FixtureResponse[]) {
     mock,
     url: `${mock.url}/v1`,
     /** The messages of each call. */
-    get asked() {
+    get requestBodies() {
       return mock.getRequests().map(({ body }) => body as { messages?: { role: string; content: unknown }[] })
     },
     close: () => mock.stop(),

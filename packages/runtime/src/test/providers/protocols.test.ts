@@ -27,28 +27,30 @@ describe.each(PROVIDERS)('$name', ({ model }) => {
   /** Runs against a server with these answers in order. */
   async function against(answers: readonly FixtureResponse[], trial: Trial = {}) {
     const server = await mockServer(...answers)
-    const stage = new Stage(model(server.url), trial, { backoff: { first: 1, longest: 1 } })
+    const stage = new Stage(model(server.url), trial, { backoff: { firstMs: 1, longestMs: 1 } })
     const outcome = await stage.run('How warm is it?')
-    const { asked } = server
+    const { requestBodies } = server
     await stage.close()
     await server.close()
-    return { ...outcome, asked }
+    return { ...outcome, requestBodies }
   }
 
   test('text', async () => {
-    const { result, entries, asked } = await against([{ content: 'It is warm in Ulm.', usage }], {
+    const { result, entries, requestBodies } = await against([{ content: 'It is warm in Ulm.', usage }], {
       instructions: 'Be brief.',
     })
     expect(result).toMatchObject({ status: 'completed', text: 'It is warm in Ulm.' })
     expect(result.usage).toMatchObject({ inputTokens: 20, outputTokens: 5 })
     expect(result.message).toMatchObject({ finishReason: 'stop', metadata: { response: { id: expect.any(String) } } })
     expect(entries.find(({ chunk }) => chunk.type === 'text-delta')?.origin).toHaveProperty('model')
-    expect(asked[0]?.messages?.map(({ role }) => role)).toEqual(['system', 'user'])
+    expect(requestBodies[0]?.messages?.map(({ role }) => role)).toEqual(['system', 'user'])
   })
 
   test('a tool call and the answer to its output', async () => {
     seen.length = 0
-    const { result, entries, asked } = await against([asks('Ulm'), { content: 'It is 21.' }], { tools: [weather] })
+    const { result, entries, requestBodies } = await against([asks('Ulm'), { content: 'It is 21.' }], {
+      tools: [weather],
+    })
     expect(result).toMatchObject({ status: 'completed', text: 'Let me see. It is 21.' })
     expect(seen).toEqual(['Ulm'])
     expect(
@@ -57,20 +59,20 @@ describe.each(PROVIDERS)('$name', ({ model }) => {
         .join(''),
     ).toBe('{"city":"Ulm"}')
     expect(chunksOf(entries, 'step-finish').map(({ finishReason }) => finishReason)).toEqual(['tool-calls', 'stop'])
-    expect(asked[1]?.messages?.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
-    expect(JSON.stringify(asked[1]?.messages?.at(-1))).toContain('21')
+    expect(requestBodies[1]?.messages?.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
+    expect(JSON.stringify(requestBodies[1]?.messages?.at(-1))).toContain('21')
   })
 
   test('parallel tool calls', async () => {
     seen.length = 0
     const cities = ['Ulm', 'Bonn', 'Aachen']
-    const { result, view, asked } = await against([asks(...cities), { content: 'So.' }], { tools: [weather] })
+    const { result, view, requestBodies } = await against([asks(...cities), { content: 'So.' }], { tools: [weather] })
     expect(result.status).toBe('completed')
     expect([...seen].sort()).toEqual([...cities].sort())
     const calls = view.messages[1]?.parts.flatMap(part => ('toolCallId' in part ? part : [])) ?? []
     expect(new Set(calls.map(({ toolCallId }) => toolCallId)).size).toBe(3)
     expect(calls.map(({ output }) => output)).toEqual(cities.map(city => ({ city, celsius: city.length * 7 })))
-    expect(asked[1]?.messages?.filter(({ role }) => role === 'tool')).toHaveLength(3)
+    expect(requestBodies[1]?.messages?.filter(({ role }) => role === 'tool')).toHaveLength(3)
   })
 
   test('reasoning in its own part, also across a tool call', async () => {
@@ -119,18 +121,21 @@ describe.each(PROVIDERS)('$name', ({ model }) => {
     [401, 'provider_unauthorized'],
     [400, 'provider_invalid_request'],
   ])('%i', async (status, code) => {
-    const { result, asked } = await against([{ error: { message: 'sk-secret', type: 'x' }, status }])
+    const { result, requestBodies } = await against([{ error: { message: 'sk-secret', type: 'x' }, status }])
     expect(result).toMatchObject({ status: 'failed', error: { code, retryable: false } })
-    expect(asked).toHaveLength(1)
+    expect(requestBodies).toHaveLength(1)
   })
 
   test.each([
     [429, 'rate_limit_error'],
     [529, 'overloaded_error'],
   ])('%i, then an answer', async (status, type) => {
-    const { result, asked } = await against([{ error: { message: 'later', type }, status }, { content: 'It is warm.' }])
+    const { result, requestBodies } = await against([
+      { error: { message: 'later', type }, status },
+      { content: 'It is warm.' },
+    ])
     expect(result).toMatchObject({ status: 'completed', text: 'It is warm.' })
-    expect(asked).toHaveLength(2)
+    expect(requestBodies).toHaveLength(2)
   })
 
   test('cut off after some chunks, then an answer', async () => {

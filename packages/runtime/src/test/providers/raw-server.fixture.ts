@@ -17,21 +17,21 @@ interface ReceivedRequest {
   readonly body: Readonly<Record<string, unknown>>
 }
 
-/** A server on loopback that sends these replies in order, then repeats the last. Records its requests in `asked`. */
+/** A server on loopback that sends these replies in order, then repeats the last. Records its requests in `requests`. */
 export async function rawServer(...replies: readonly Reply[]) {
-  const asked: ReceivedRequest[] = []
+  const requests: ReceivedRequest[] = []
   const server = createServer(async (request, response) => {
     const pieces: Buffer[] = []
     for await (const piece of request) pieces.push(piece as Buffer)
     const { url: path = '', headers } = request
     const body = JSON.parse(Buffer.concat(pieces).toString() || 'null')
-    const at = asked.push({ path, headers, body }) - 1
+    const at = requests.push({ path, headers, body }) - 1
     sendReply(response, (replies[at] ?? replies.at(-1)) as Reply)
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-    asked,
+    requests,
     async close() {
       server.closeAllConnections()
       await new Promise(resolve => server.close(resolve))

@@ -45,7 +45,7 @@ test('sends reasoning back with its signature, and hidden reasoning unchanged, i
     }),
   )
   await stage.run('Really?')
-  expect(server.asked[0]?.body).toMatchObject({ thinking: { type: 'enabled', budget_tokens: 1024 } })
+  expect(server.requests[0]?.body).toMatchObject({ thinking: { type: 'enabled', budget_tokens: 1024 } })
   const reply = {
     role: 'assistant',
     content: [
@@ -55,14 +55,17 @@ test('sends reasoning back with its signature, and hidden reasoning unchanged, i
       { type: 'tool_use', id: 'toolu_1', name: 'weather', input: { city: 'Ulm' } },
     ],
   }
-  const told = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: '{"celsius":21}' }] }
-  const asked = { role: 'user', content: [{ type: 'text', text: 'How warm is it?' }] }
-  expect(server.asked[1]?.body).toMatchObject({ messages: [asked, reply, told] })
-  expect(server.asked[2]?.body).toMatchObject({
+  const toolResult = {
+    role: 'user',
+    content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: '{"celsius":21}' }],
+  }
+  const userMessage = { role: 'user', content: [{ type: 'text', text: 'How warm is it?' }] }
+  expect(server.requests[1]?.body).toMatchObject({ messages: [userMessage, reply, toolResult] })
+  expect(server.requests[2]?.body).toMatchObject({
     messages: [
-      asked,
+      userMessage,
       reply,
-      told,
+      toolResult,
       { role: 'assistant', content: [{ type: 'text', text: 'It is 21.' }] },
       { role: 'user', content: [{ type: 'text', text: 'Really?' }] },
     ],
@@ -107,7 +110,7 @@ test('commits the results of a provider search and sends them back', async () =>
     }),
   )
   await stage.run('Really?')
-  expect(server.asked[1]?.body).toMatchObject({
+  expect(server.requests[1]?.body).toMatchObject({
     messages: [
       { role: 'user' },
       {
@@ -149,10 +152,10 @@ test('reports malformed arguments of a call to the model, and the run continues'
   const { result, entries } = await stage.run()
   expect(result).toMatchObject({ status: 'completed', text: 'I could not.' })
   expect(chunksOf(entries, 'tool-input-error')).toMatchObject([{ toolCallId: 'call_1', partialInput: '{"city": Ulm' }])
-  const { messages } = (server.asked[1]?.body ?? {}) as { messages: { role: string }[] }
+  const { messages } = (server.requests[1]?.body ?? {}) as { messages: { role: string }[] }
   expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
-  const told = JSON.stringify({ input: '{"city": Ulm' })
-  expect(messages[1]).toMatchObject({ tool_calls: [{ id: 'call_1', function: { arguments: told } }] })
+  const invalidCall = JSON.stringify({ input: '{"city": Ulm' })
+  expect(messages[1]).toMatchObject({ tool_calls: [{ id: 'call_1', function: { arguments: invalidCall } }] })
   await stage.close()
   await server.close()
 })

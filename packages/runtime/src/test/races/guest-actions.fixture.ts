@@ -54,8 +54,14 @@ async function submit(
       return runtime.stop(SESSION, NEXT, as)
     case 'interrupt': {
       const message = { messageId: 'asks-next', input: 'Now that.' }
-      const asked = { session: SESSION, runId: NEXT, whenBusy: 'interrupt-previous', ...message, ...as } as const
-      await runtime.start({ agent: 'agent:next@1', ...asked })
+      const requestOptions = {
+        session: SESSION,
+        runId: NEXT,
+        whenBusy: 'interrupt-previous',
+        ...message,
+        ...as,
+      } as const
+      await runtime.start({ agent: 'agent:next@1', ...requestOptions })
       return true
     }
     case 'claim': {

@@ -13,22 +13,22 @@ const SEEDS = 400
 const now = vi.hoisted(() => ({ mutant: undefined as Mutant | undefined }))
 
 vi.mock('../../drive/pause.ts', async load => {
-  const own = await load<typeof pause>()
+  const original = await load<typeof pause>()
   return {
-    ...own,
-    canPause: (...call: Parameters<typeof own.canPause>) => now.mutant?.canPause?.() ?? own.canPause(...call),
-  } satisfies typeof own
+    ...original,
+    canPause: (...call: Parameters<typeof original.canPause>) => now.mutant?.canPause?.() ?? original.canPause(...call),
+  } satisfies typeof original
 })
 
 vi.mock('../../execute/tool/call-need.ts', async load => {
-  const own = await load<typeof need>()
+  const original = await load<typeof need>()
   return {
-    ...own,
-    callNeedOf(...call: Parameters<typeof own.callNeedOf>) {
-      const needed = own.callNeedOf(...call)
+    ...original,
+    callNeedOf(...call: Parameters<typeof original.callNeedOf>) {
+      const needed = original.callNeedOf(...call)
       return now.mutant?.need?.(needed, ...call) ?? needed
     },
-  } satisfies typeof own
+  } satisfies typeof original
 })
 
 describe('the races find', () => {

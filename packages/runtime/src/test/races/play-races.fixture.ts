@@ -16,7 +16,7 @@ export async function pass(plans: Iterable<Plan>): Promise<void> {
     const again = `npm run chaos -- --runs 1 --seed ${plan.seed} packages/runtime/src/test/races/races`
     reportFailed({ seed: plan.seed, again })
     const { trace } = await race(plan, { isTraced: true })
-    const told = `${JSON.stringify(plan)}; to run it again: ${again}`
-    expect(violations, `${told}\n${trace.slice(-SHOWN_STEPS).join('\n')}\n`).toEqual([])
+    const description = `${JSON.stringify(plan)}; to run it again: ${again}`
+    expect(violations, `${description}\n${trace.slice(-SHOWN_STEPS).join('\n')}\n`).toEqual([])
   }
 }

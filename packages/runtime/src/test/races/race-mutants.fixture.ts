@@ -18,7 +18,7 @@ export interface Mutant {
   readonly need?: (need: CallNeed, call: ToolPart) => CallNeed
 }
 
-const batchItemChunk = (said: Chunk | BatchItem): Chunk => ('chunk' in said ? (said.chunk as Chunk) : said)
+const batchItemChunk = (item: Chunk | BatchItem): Chunk => ('chunk' in item ? (item.chunk as Chunk) : item)
 
 /** A writer that appends a decided batch with any ticket. */
 const ignoringTicket =
@@ -26,10 +26,10 @@ const ignoringTicket =
   (writer: Writer): void => {
     const decide = writer.decide.bind(writer)
     writer.decide = build => {
-      let said: BatchLike | undefined
+      let lastBatch: BatchLike | undefined
       return decide(ticket => {
-        said ??= build(ticket)
-        return said?.some(chunk => isMeant(batchItemChunk(chunk))) ? said : build(ticket)
+        lastBatch ??= build(ticket)
+        return lastBatch?.some(chunk => isMeant(batchItemChunk(chunk))) ? lastBatch : build(ticket)
       })
     }
   }

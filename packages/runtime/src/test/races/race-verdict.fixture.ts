@@ -26,7 +26,7 @@ export interface RaceRecord {
   readonly entries: readonly Entry[]
   readonly view: View
   readonly ticket: Ticket
-  readonly told: readonly ActionResult[]
+  readonly results: readonly ActionResult[]
   readonly notes: readonly ToolOperation[]
 }
 
@@ -36,7 +36,7 @@ export interface ToolOperation {
   readonly toolCallId: string
   readonly phase: 'start' | 'end'
   readonly least: number
-  readonly most: number
+  readonly maxStarts: number
 }
 
 /** A pending from its opening entry to its settling entry. */
@@ -70,12 +70,12 @@ function history({ entries, ticket }: RaceRecord): { problems: string[]; waits: 
   let now: Ticket = EMPTY_TICKET
   for (const entry of entries) {
     const { chunk, origin, sequence, timestamp } = entry
-    const say = (problem: string) => problems.push(`entry ${sequence}, ${chunk.type}: ${problem}`)
+    const addProblem = (problem: string) => problems.push(`entry ${sequence}, ${chunk.type}: ${problem}`)
     const next = advance(now, [entry as NewEntry])
     for (const { kind, id, deadline } of next.pendings) {
       const key = pendingKey({ kind, id })
       if (keysOf(now).includes(key)) continue
-      if (waits.has(key)) say(`${key} is asked for again`)
+      if (waits.has(key)) addProblem(`${key} is asked for again`)
       waits.set(key, { key, opened: entry, deadline, settled: undefined })
     }
     for (const key of keysOf(now)) {
@@ -85,27 +85,27 @@ function history({ entries, ticket }: RaceRecord): { problems: string[]; waits: 
     const settles = settledKey(chunk)
     const isGuests = isGuest(origin)
     if (settles !== undefined && (waits.has(settles) || isGuests) && !keysOf(now).includes(settles)) {
-      if (chunk.type !== 'tool-output-denied') say(`${settles} is settled again`)
+      if (chunk.type !== 'tool-output-denied') addProblem(`${settles} is settled again`)
     }
     const { deadline } = waits.get(settles ?? '') ?? {}
     if (settles !== undefined && waits.has(settles) && isLapse(chunk) && !((deadline ?? Infinity) <= timestamp)) {
-      say(`it lapses at ${timestamp}, its deadline is ${deadline}`)
+      addProblem(`it lapses at ${timestamp}, its deadline is ${deadline}`)
     }
     if (chunk.type === 'tool-approval-response') answered.add(chunk.toolCallId)
     if (/^tool-output/.test(chunk.type)) answered.delete((chunk as { toolCallId: string }).toolCallId)
     if (chunk.type === 'run-paused') {
       const open = keysOf(now)
-      const told = chunk.awaits.flatMap(({ kind, id }) => (kind === 'children' ? [] : `${kind}:${id}`))
-      if (open.length === 0) say('nothing waits')
-      if (told.join() !== open.join()) say(`it says that ${told} wait, and ${open} do`)
+      const announced = chunk.awaits.flatMap(({ kind, id }) => (kind === 'children' ? [] : `${kind}:${id}`))
+      if (open.length === 0) addProblem('nothing waits')
+      if (announced.join() !== open.join()) addProblem(`it says that ${announced} wait, and ${open} do`)
       for (const toolCallId of answered) {
-        if (!open.includes(`client-tool:${toolCallId}`)) say(`${toolCallId} was answered, and can go on`)
+        if (!open.includes(`client-tool:${toolCallId}`)) addProblem(`${toolCallId} was answered, and can go on`)
       }
-      if (mustStop(now)) say('it is to stop')
+      if (mustStop(now)) addProblem('it is to stop')
     }
     if (chunk.type === 'run-finished') {
       const expected = mustStop(now) ? stopStatus(now) : 'completed'
-      if (chunk.status !== expected) say(`it ends as ${chunk.status}, expected ${expected}`)
+      if (chunk.status !== expected) addProblem(`it ends as ${chunk.status}, expected ${expected}`)
       answered.clear()
     }
     now = next
@@ -128,51 +128,52 @@ const isLapse = (chunk: Chunk): boolean =>
   (chunk.type === 'tool-output-error' && chunk.code === 'client_tool_timeout')
 
 /** Checks that each reported winner won, and that all others got a reason. */
-function resultProblems({ told, entries, plan }: RaceRecord, waits: ReadonlyMap<string, PendingSpan>): string[] {
+function resultProblems({ results, entries, plan }: RaceRecord, waits: ReadonlyMap<string, PendingSpan>): string[] {
   const problems: string[] = []
   const ended = entries.find(({ chunk, origin }) => chunk.type === 'run-finished' && origin.runId === RUN)
-  for (const { guest, doing, toolCallId, outcome, sequence, head, until } of told) {
+  for (const { guest, doing, toolCallId, outcome, sequence, head, until } of results) {
     if (outcome === undefined || outcome === 'store_unavailable') continue
-    const say = (problem: string) => problems.push(`${guest}, ${doing.act} ${toolCallId}: ${outcome}: ${problem}`)
+    const addProblem = (problem: string) =>
+      problems.push(`${guest}, ${doing.act} ${toolCallId}: ${outcome}: ${problem}`)
     if (doing.act === 'stop' || doing.act === 'abort' || doing.act === 'undo' || doing.act === 'interrupt') {
       const isSaid = entries.some(({ origin }) => origin.guest === guest)
-      if ((outcome === 'accepted') !== isSaid) say(isSaid ? 'it is in the log' : 'it is not in the log')
-      if (!STOP_OUTCOMES.has(outcome)) say('nobody expects that')
+      if ((outcome === 'accepted') !== isSaid) addProblem(isSaid ? 'it is in the log' : 'it is not in the log')
+      if (!STOP_OUTCOMES.has(outcome)) addProblem('nobody expects that')
       continue
     }
     const key = doing.isResult ? `client-tool:${toolCallId}` : `approval:${RUN}::${toolCallId}`
     const wait = waits.get(key)
-    const own = entries.filter(({ origin }) => origin.guest === guest)
+    const guestEntries = entries.filter(({ origin }) => origin.guest === guest)
     if (outcome === 'accepted') {
-      if (own.length !== 1) say(`it is in the log ${own.length} times`)
-      if (doing.act !== 'claim' && (own[0] !== wait?.settled || own[0]?.sequence !== sequence)) {
-        say(`it is at ${sequence}, and settled was ${key} at ${wait?.settled?.sequence}`)
+      if (guestEntries.length !== 1) addProblem(`it is in the log ${guestEntries.length} times`)
+      if (doing.act !== 'claim' && (guestEntries[0] !== wait?.settled || guestEntries[0]?.sequence !== sequence)) {
+        addProblem(`it is at ${sequence}, and settled was ${key} at ${wait?.settled?.sequence}`)
       }
       continue
     }
-    if (own.length > 0) say(`it is in the log at ${own[0]?.sequence}`)
+    if (guestEntries.length > 0) addProblem(`it is in the log at ${guestEntries[0]?.sequence}`)
     const { opened, settled, deadline = Infinity } = wait ?? {}
     switch (outcome) {
       case 'answer_already_settled':
         // A pending that was never open is closed by the end of its run.
         if (((settled ?? (opened ? undefined : ended))?.sequence ?? Infinity) > until.head)
-          say('nothing has settled it')
+          addProblem('nothing has settled it')
         break
       case 'answer_late':
-        if (!(deadline <= until.at)) say(`its deadline is ${deadline}, and it was ${until.at}`)
-        if (settled && settled.sequence <= head) say('it was settled before')
+        if (!(deadline <= until.at)) addProblem(`its deadline is ${deadline}, and it was ${until.at}`)
+        if (settled && settled.sequence <= head) addProblem('it was settled before')
         break
       case 'answer_unknown':
-        if (opened && opened.sequence <= head) say('it was there')
+        if (opened && opened.sequence <= head) addProblem('it was there')
         break
       case 'answer_unapproved':
-        if (!doing.isResult || plan.kind !== 'approved-client') say('there is nothing to approve')
+        if (!doing.isResult || plan.kind !== 'approved-client') addProblem('there is nothing to approve')
         break
       case 'answer_claimed':
-        if (doing.act !== 'claim') say('an answer needs no claim')
+        if (doing.act !== 'claim') addProblem('an answer needs no claim')
         break
       default:
-        say('nobody expects that')
+        addProblem('nobody expects that')
     }
   }
   return problems
@@ -189,22 +190,23 @@ function executionProblems({ notes, entries, plan }: RaceRecord): string[] {
   const find = (toolCallId: string, is: (chunk: Chunk) => boolean) =>
     entries.find(({ chunk }) => (chunk as { toolCallId?: string }).toolCallId === toolCallId && is(chunk))
   const isOutput = ({ type }: Chunk) => type === 'tool-output-available'
-  const own = isClients(plan.kind) ? [] : waitingOf(plan.kind)
-  for (const toolCallId of [...own, ...(plan.kind === 'pair' ? ['look'] : [])]) {
+  const expectedPendings = isClients(plan.kind) ? [] : waitingOf(plan.kind)
+  for (const toolCallId of [...expectedPendings, ...(plan.kind === 'pair' ? ['look'] : [])]) {
     const starts = notes.filter(note => note.toolCallId === toolCallId && note.phase === 'start')
-    const say = (problem: string) => problems.push(`${toolCallId} ran ${starts.length} times: ${problem}`)
+    const addProblem = (problem: string) => problems.push(`${toolCallId} ran ${starts.length} times: ${problem}`)
     const response = find(toolCallId, ({ type }) => type === 'tool-approval-response')
     const approved = response && (response.chunk as { approved: boolean }).approved ? response : undefined
     const outcome = find(toolCallId, ({ type }) => /^tool-output/.test(type) && type !== 'tool-output-denied')
-    if (starts.length > 1 + lost) say(`${lost} were lost`)
+    if (starts.length > 1 + lost) addProblem(`${lost} were lost`)
     if (find(toolCallId, isOutput) && !notes.some(note => note.toolCallId === toolCallId && note.phase === 'end')) {
-      say('and has an output')
+      addProblem('and has an output')
     }
-    for (const { least, most, process } of starts) {
-      if (toolCallId !== 'look' && !(approved && approved.sequence <= most)) say(`${process} had no approval`)
-      if (outcome && outcome.sequence <= least) say(`${process} started it after its outcome`)
+    for (const { least, maxStarts, process } of starts) {
+      if (toolCallId !== 'look' && !(approved && approved.sequence <= maxStarts))
+        addProblem(`${process} had no approval`)
+      if (outcome && outcome.sequence <= least) addProblem(`${process} started it after its outcome`)
     }
-    if (approved && find(toolCallId, ({ type }) => type === 'tool-output-denied')) say('and is denied')
+    if (approved && find(toolCallId, ({ type }) => type === 'tool-output-denied')) addProblem('and is denied')
   }
   return problems
 }
@@ -265,7 +267,7 @@ function expectedOf(chunks: readonly Chunk[]): Record<string, unknown> | undefin
 }
 
 /** Checks that runs ended as planned, once each. */
-function statusProblems({ view, entries, told, plan }: RaceRecord): string[] {
+function statusProblems({ view, entries, results, plan }: RaceRecord): string[] {
   const problems: string[] = []
   for (const runId of [RUN, NEXT]) {
     const ends = entries.filter(({ chunk, origin }) => chunk.type === 'run-finished' && origin.runId === runId)
@@ -278,7 +280,7 @@ function statusProblems({ view, entries, told, plan }: RaceRecord): string[] {
       problems.push(`run ${runId} shows as ${status}`)
     }
   }
-  const isAsked = told.some(({ doing, outcome }) => doing.act === 'stop' && outcome === 'accepted')
+  const isAsked = results.some(({ doing, outcome }) => doing.act === 'stop' && outcome === 'accepted')
   const status = view.runs.find(run => run.runId === RUN)?.status
   if (isAsked && status === 'completed') problems.push('it was asked to stop, and completed')
   if (isApproved(plan.kind) && view.pendings.length > 0) problems.push('something is open after the end')

@@ -48,7 +48,7 @@ class Race implements Events {
   readonly #desk: Runtime
   /** Actions that have not started. */
   readonly #ahead: Set<GuestAction>
-  readonly #told: ActionResult[] = []
+  readonly #results: ActionResult[] = []
   readonly #notes: ToolOperation[] = []
   #underWay = 0
   #count = 0
@@ -155,7 +155,7 @@ class Race implements Events {
     const note = (toolCallId: string, phase: 'start' | 'end') => {
       if (!process.isAlive) return
       const { head } = this.#log
-      this.#notes.push({ process: process.name, toolCallId, phase, least: head, most: head })
+      this.#notes.push({ process: process.name, toolCallId, phase, least: head, maxStarts: head })
       machine.point(process, `${toolCallId} ${phase}s`)
     }
     const runtime = createRuntime({
@@ -193,7 +193,7 @@ class Race implements Events {
     try {
       const reader = await this.#desk.manager.createResumableReader(SESSION, reading)
       for await (const entry of reader) {
-        this.#story.take(entry)
+        this.#story.onEntry(entry)
         this.#cue(entry)
       }
     } catch (error) {
@@ -232,7 +232,7 @@ class Race implements Events {
       this.#underWay--
       machine.note(process, `${doing.act}: ${outcome ?? 'died'} ${sequence ?? ''}`)
       const now = { head: this.#log.head, at: machine.now }
-      this.#told.push({ guest, doing, toolCallId: this.#callOf(doing), outcome, sequence, head, until: now })
+      this.#results.push({ guest, doing, toolCallId: this.#callOf(doing), outcome, sequence, head, until: now })
     }
     this.#guests.set(process, () => end(undefined))
     machine.note(process, `begins: ${JSON.stringify(doing)}`)
@@ -251,6 +251,6 @@ class Race implements Events {
     const manager = new StreamManager({ store: this.#store })
     const { view, ticket } = await manager.view(SESSION)
     const entries = await manager.entries(SESSION, 0, view.head)
-    return { plan: this.#plan, entries, view, ticket, told: this.#told, notes: this.#notes }
+    return { plan: this.#plan, entries, view, ticket, results: this.#results, notes: this.#notes }
   }
 }

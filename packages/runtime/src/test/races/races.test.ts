@@ -17,7 +17,7 @@ describe('law 5: exactly one of a deadline, answers, a stop, another run and ano
     for (let seed = FIRST; seed < FIRST + 5; seed++) {
       const [once, again] = [await race(planOf(seed)), await race(planOf(seed))]
       expect(again.happened.entries).toEqual(once.happened.entries)
-      expect(again.happened.told).toEqual(once.happened.told)
+      expect(again.happened.results).toEqual(once.happened.results)
     }
   })
 

@@ -28,7 +28,7 @@ class RealRace {
   readonly #guests: Runtime
   readonly #ahead: Set<GuestAction>
   readonly #underWay = new Set<Promise<void>>()
-  readonly #told: ActionResult[] = []
+  readonly #results: ActionResult[] = []
   readonly #notes: ToolOperation[] = []
   readonly #entries: Entry[] = []
   readonly #leaving = new AbortController()
@@ -59,7 +59,7 @@ class RealRace {
     const { view, ticket } = await manager.view(SESSION)
     const entries = await manager.entries(SESSION, 0, view.head)
     await this.#guests.close()
-    const happened = { plan: this.#plan, entries, view, ticket, told: this.#told, notes: this.#notes }
+    const happened = { plan: this.#plan, entries, view, ticket, results: this.#results, notes: this.#notes }
     return verdict(happened)
   }
 
@@ -70,7 +70,7 @@ class RealRace {
       // A tool that continues after its run may find no log.
       const info = this.#guests.manager.getInfo(SESSION).catch(() => null)
       const done = info.then(info => {
-        if (info) this.#notes.push({ process, toolCallId, phase, least, most: info.head })
+        if (info) this.#notes.push({ process, toolCallId, phase, least, maxStarts: info.head })
         this.#underWay.delete(done)
         this.#look()
       })
@@ -91,7 +91,7 @@ class RealRace {
     const reading = { after: 0, follow: true, whole: true, internal: true, signal }
     try {
       for await (const entry of await this.#guests.manager.createResumableReader(SESSION, reading)) {
-        story.take(entry)
+        story.onEntry(entry)
         this.#entries.push(entry)
         const now = (await this.#info()).clock
         for (const doing of this.#ahead) {
@@ -162,7 +162,7 @@ class RealRace {
     const head = this.#head
     const { outcome, sequence } = await performAction(this.#guests, doing, guest, toolCallId)
     const now = await this.#info()
-    this.#told.push({ guest, doing, toolCallId, outcome, sequence, head, until: { head: now.head, at: now.clock } })
+    this.#results.push({ guest, doing, toolCallId, outcome, sequence, head, until: { head: now.head, at: now.clock } })
   }
 
   async #info(): Promise<StreamInfo> {

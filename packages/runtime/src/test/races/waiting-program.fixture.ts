@@ -34,7 +34,7 @@ export const isClients = (kind: RaceKind): boolean => kind === 'client' || kind 
 export function agentsOf(options: ProgramOptions): readonly Agent[] {
   const { kind } = options
   const pay = payTool(options)
-  const beside = kind === 'pair' ? [{ name: 'look', input: {}, id: 'look' }] : []
+  const otherCalls = kind === 'pair' ? [{ name: 'look', input: {}, id: 'look' }] : []
   const others = kind === 'child' || kind === 'children'
   const call = { name: 'pay', input: { amount: 5 } }
   const first = (calls: { name: string; input: { amount: number } | { prompt?: string }; id: string }[]) =>
@@ -48,7 +48,7 @@ export function agentsOf(options: ProgramOptions): readonly Agent[] {
           subAgents: children,
           model: first(children.map(({ name }) => ({ name, input: { prompt: 'pay' }, id: `c${name}` }))),
         })
-      : agent({ name: 'root', tools: [pay, lookTool(options)], model: first([...beside, { ...call, id: 'pay' }]) }),
+      : agent({ name: 'root', tools: [pay, lookTool(options)], model: first([...otherCalls, { ...call, id: 'pay' }]) }),
     agent({ name: 'next', model: scriptedModel([{ text: 'Next.' }]) }),
   ]
 }

@@ -1,6 +1,6 @@
 // The messages and state that an AG-UI client needs before it can follow a run. Clients send all they have with each request, so only the rest is sent.
 
-import { type AgUiBefore, type AgUiMessage, aguiMessagesOf } from '@millrace/dialects/ag-ui'
+import { type AgUiHistory, type AgUiMessage, aguiMessagesOf } from '@millrace/dialects/ag-ui'
 import type { RunAgentInput } from '@millrace/dialects/ag-ui/schemas'
 import type { StreamManager } from '@millrace/log'
 import { unlessTrimmed } from '../../sessions/unless-trimmed.ts'
@@ -19,10 +19,10 @@ interface RunPosition {
 }
 
 /** The messages and state before a run; undefined if they are trimmed. */
-export const earlierMessages = (manager: StreamManager, position: RunPosition): Promise<AgUiBefore | undefined> =>
+export const earlierMessages = (manager: StreamManager, position: RunPosition): Promise<AgUiHistory | undefined> =>
   unlessTrimmed(() => read(manager, position))
 
-async function read(manager: StreamManager, { sessionId, at, after, clientState }: RunPosition): Promise<AgUiBefore> {
+async function read(manager: StreamManager, { sessionId, at, after, clientState }: RunPosition): Promise<AgUiHistory> {
   const { view } = await manager.view(sessionId, at - 1)
   const messages = aguiMessagesOf({ messages: await withInlineBlobs(manager, sessionId, view.messages) })
   const { state } = after === undefined ? view : (await manager.view(sessionId, after)).view

@@ -73,7 +73,7 @@ describe('authorize', () => {
     const at = await openDialectServer()
     const actions = async (doing: Promise<unknown>) => {
       await doing
-      return at.asked.splice(0).map(({ action, sessionId }) => `${action} ${sessionId ?? ''}`.trim())
+      return at.authorizeRequests.splice(0).map(({ action, sessionId }) => `${action} ${sessionId ?? ''}`.trim())
     }
     const a = user('a', 'u1')
     expect(await actions(at.runToEnd('s', requestWith(a)))).toEqual(['run', 'run s'])
@@ -84,7 +84,7 @@ describe('authorize', () => {
       'retry s',
     ])
     await at.runToEnd('t', requestWith(a), SELLER)
-    at.asked.length = 0
+    at.authorizeRequests.length = 0
     const answers = [{ kind: 'approval', id: 'sell-0', approved: true }] as const
     expect(await actions(at.takeTurn('t', { userMessages: [a], endsWithUserMessage: false, answers }, SELLER))).toEqual(
       ['run', 'run t', 'answer t'],

@@ -242,12 +242,12 @@ test('a regeneration with a transcript that ends with the answer runs again, wha
   }
   const answers = settled.flat()
   // A repetition of a message with answers gets their result, and never another run.
-  const beside = await at.takeTurn(
+  const otherTurn = await at.takeTurn(
     's',
     { userMessages: [a], endsWithUserMessage: true, answers, regenerate: true },
     SELLER,
   )
-  expect([beside.action, beside.run.runId]).toEqual(['answer', runId])
+  expect([otherTurn.action, otherTurn.run.runId]).toEqual(['answer', runId])
   const again = await at.takeTurn(
     's',
     { userMessages: [a], endsWithUserMessage: false, answers, regenerate: true },

@@ -105,8 +105,9 @@ class Play {
     return view.messages.flatMap(({ id, role }, i) => {
       const message = this.model.messages.find(known => this.hasIds && known.id === id)
       const next = view.messages[i + 1]
-      const mine = message ?? this.model.messages[view.messages.slice(0, i).filter(one => one.role === 'user').length]
-      return role === 'user' && mine ? [{ ...mine, ...(next && { answer: next.id }) }] : []
+      const shownMessage =
+        message ?? this.model.messages[view.messages.slice(0, i).filter(one => one.role === 'user').length]
+      return role === 'user' && shownMessage ? [{ ...shownMessage, ...(next && { answer: next.id }) }] : []
     })
   }
 
@@ -174,11 +175,11 @@ class Play {
 
   async #forge(posted: ClientRequest, forged: Partial<ClientRequest>): Promise<Outcome | undefined> {
     const before = JSON.stringify(await this.at.log(this.session))
-    const said = [
+    const messages = [
       ...(posted.userMessages.length > 0 ? posted.userMessages : []),
       ...(forged.userMessages ?? [user('forged', 'forged')]),
     ]
-    const code = await this.at.takeTurn(this.session, { ...posted, ...forged, userMessages: said }).then(
+    const code = await this.at.takeTurn(this.session, { ...posted, ...forged, userMessages: messages }).then(
       () => 'none',
       (error: { code?: string }) => error.code,
     )

@@ -81,10 +81,10 @@ describe('a run id of the client', () => {
   test('identifies a request, whatever its messages are; Idempotency-Key is one', async () => {
     const at = await openDialectServer()
     const alone = { ...requestWith(user('yes')), isIncremental: true } as const
-    for (const asked of [{ runId: 'k1' }, { headers: { 'idempotency-key': 'k2' } }]) {
-      const first = await at.runToEnd('s', alone, asked)
+    for (const identification of [{ runId: 'k1' }, { headers: { 'idempotency-key': 'k2' } }]) {
+      const first = await at.runToEnd('s', alone, identification)
       expect(first).toMatch(/^k[12]$/)
-      expect(await at.runToEnd('s', alone, asked)).toBe(first)
+      expect(await at.runToEnd('s', alone, identification)).toBe(first)
     }
     expect(await at.userTexts('s')).toEqual(['yes', 'yes'])
     expect(at.count.calls).toBe(2)
@@ -107,9 +107,9 @@ describe('a run id of the client', () => {
     const at = await openDialectServer()
     await at.runToEnd('s', requestWith(user('a', 'u1')))
     const posted = { ...requestWith(user('a', 'u1')), regenerate: true }
-    const asked = { headers: { 'idempotency-key': 'once' } }
-    expect(await at.runToEnd('s', posted, asked)).toBe('once')
-    expect(await at.runToEnd('s', posted, asked)).toBe('once')
+    const identification = { headers: { 'idempotency-key': 'once' } }
+    expect(await at.runToEnd('s', posted, identification)).toBe('once')
+    expect(await at.runToEnd('s', posted, identification)).toBe('once')
     expect(at.count.calls).toBe(2)
   })
 })
@@ -132,14 +132,14 @@ describe('an edit', () => {
     const at = await openDialectServer()
     await at.runToEnd('s', requestWith(user('a', 'u1')))
     const phone = await at.takeTurn('s', requestWith(user('a', 'u1'), user('from the phone', 'u2')), { agent: 'slow' })
-    const desk = requestWith(user('a', 'u1'), user('from the desk', 'u3'))
-    const { run, action } = await at.takeTurn('s', desk)
+    const desktopRequest = requestWith(user('a', 'u1'), user('from the desk', 'u3'))
+    const { run, action } = await at.takeTurn('s', desktopRequest)
     expect(action).toBe('run')
     at.held.go()
     expect((await phone.run.result()).status).toBe('completed')
     expect((await run.result()).status).toBe('completed')
     expect(await at.userTexts('s')).toEqual(['a', 'from the phone', 'from the desk'])
-    expect(await at.runToEnd('s', desk)).toBe(run.runId)
+    expect(await at.runToEnd('s', desktopRequest)).toBe(run.runId)
   })
 
   test('of a client without ids is another message at a known position', async () => {

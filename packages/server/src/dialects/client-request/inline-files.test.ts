@@ -45,8 +45,8 @@ describe('a file inside a message', () => {
     expect(JSON.stringify(seen)).toContain('image/png')
     expect(JSON.stringify(await at.log('s')).length).toBeLessThan(10_000)
     // A page repeats the data URL with each request; a client that has read the session sends the upload URL.
-    const mine = { ...first, id: undefined }
-    for (const same of [first, mine, look('u1', file(url)), look(undefined, file(url))]) {
+    const withoutId = { ...first, id: undefined }
+    for (const same of [first, withoutId, look('u1', file(url)), look(undefined, file(url))]) {
       expect(await at.runToEnd('s', requestWith(same))).toBe(runId)
     }
     await at.runToEnd('s', requestWith(first, user('And now?', 'u2')))

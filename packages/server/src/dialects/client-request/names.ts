@@ -27,8 +27,8 @@ export function checkSessionId(id: string): string {
 const RESERVED = ['.', '..', 'stream']
 
 /** Checks a run id that a client chose. @throws `request_invalid` */
-export function checkRunId(what: string, id: string | null | undefined): string | undefined {
+export function checkRunId(label: string, id: string | null | undefined): string | undefined {
   if (id === undefined || id === null || id === '') return undefined
   if (isName(id)) return id
-  throw new HttpError('request_invalid', `${what}: expected ${NAME_RULE}`)
+  throw new HttpError('request_invalid', `${label}: expected ${NAME_RULE}`)
 }

@@ -1,7 +1,7 @@
 // Requests in the format of AG-UI, which TanStack AI uses too.
 
-import { questionIdOf } from '@millrace/dialects/ag-ui'
 import type { RunAgentInput } from '@millrace/dialects/ag-ui/schemas'
+import { questionIdOf } from '@millrace/dialects/internal'
 import type { Json } from '@millrace/protocol'
 import type { Run } from '@millrace/runtime'
 import type { Program } from '../../auth/authorize.ts'

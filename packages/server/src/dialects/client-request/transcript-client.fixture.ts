@@ -43,14 +43,14 @@ export class Model {
     const last = userMessages.at(-1) as { id: string; parts: readonly { text: string }[] }
     const message = { id: last.id, text: last.parts[0]?.text ?? '' }
     const ids = this.messages.map(({ id }) => id)
-    const own = ids.indexOf(message.id)
+    const ownIndex = ids.indexOf(message.id)
     const isPartOfIt = userMessages.length === 1 || userMessages.some(({ id }) => ids.includes(id ?? ''))
-    if (own >= 0 && this.messages[own]?.text === message.text) return 'same'
+    if (ownIndex >= 0 && this.messages[ownIndex]?.text === message.text) return 'same'
     if (this.#requested.has(JSON.stringify(message))) return 'refused'
-    if (own < 0 && ids.length > 0 && !isPartOfIt) return 'refused'
+    if (ownIndex < 0 && ids.length > 0 && !isPartOfIt) return 'refused'
     this.#requested.add(JSON.stringify(message))
     // Only a message with a known id is replaced.
-    this.messages = [...(own < 0 ? this.messages : this.messages.slice(0, own)), message]
+    this.messages = [...(ownIndex < 0 ? this.messages : this.messages.slice(0, ownIndex)), message]
     this.runs++
     return 'said'
   }

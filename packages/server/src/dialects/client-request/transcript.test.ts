@@ -18,9 +18,9 @@ const withIds = (...texts: readonly string[]): ClientMessage[] =>
 const without = (...texts: readonly string[]): ClientMessage[] => texts.map(text => user(text))
 
 /** The position as text. */
-function place(said: readonly UserMessage[], posted: readonly ClientMessage[]): string {
+function matchOf(logged: readonly UserMessage[], posted: readonly ClientMessage[]): string {
   try {
-    const { at, is } = positionOf(said, posted)
+    const { at, is } = positionOf(logged, posted)
     return `${is} ${at}`
   } catch (error) {
     return (error as { code: string }).code
@@ -46,7 +46,7 @@ describe('the position of the last message', () => {
     // Ids that change with each request are no ids.
     [['x1:a', 'x2:b', 'x3:c', 'x4:d'], 'new 3'],
   ])('with ids: %j is %s', (posted, expected) => {
-    expect(place(abc, withIds(...posted))).toBe(expected)
+    expect(matchOf(abc, withIds(...posted))).toBe(expected)
   })
 
   test.each([
@@ -69,15 +69,15 @@ describe('the position of the last message', () => {
     [['x', 'y'], 'transcript_diverged'],
     [['a', 'x', 'y'], 'transcript_diverged'],
   ])('without ids: %j is %s', (posted, expected) => {
-    expect(place(abc, without(...posted))).toBe(expected)
+    expect(matchOf(abc, without(...posted))).toBe(expected)
   })
 
   test('prefers a repetition to a new message, and a new message to a replacement', () => {
-    expect(place(lines('yes', 'yes'), without('yes', 'yes'))).toBe('same 1')
-    expect(place(lines('yes', 'yes'), without('yes', 'yes', 'yes'))).toBe('new 2')
-    expect(place(lines('yes', 'no', 'yes'), without('yes', 'ok'))).toBe('new 3')
-    expect(place(lines(), without('a', 'b'))).toBe('new 0')
-    expect(place(lines(), withIds('u1:a', 'u2:b'))).toBe('new 0')
+    expect(matchOf(lines('yes', 'yes'), without('yes', 'yes'))).toBe('same 1')
+    expect(matchOf(lines('yes', 'yes'), without('yes', 'yes', 'yes'))).toBe('new 2')
+    expect(matchOf(lines('yes', 'no', 'yes'), without('yes', 'ok'))).toBe('new 3')
+    expect(matchOf(lines(), without('a', 'b'))).toBe('new 0')
+    expect(matchOf(lines(), withIds('u1:a', 'u2:b'))).toBe('new 0')
   })
 })
 
@@ -123,8 +123,8 @@ test('reads each message a bounded number of times', () => {
     const answers = list(i => ({ kind: 'tool-result', id: `c${i}`, output: 1 }) as const)
     const withLost = counted([user('lost'), ...messages(false), user('new')], () => reads++)
     for (const posted of [messages(true), messages(false), withLost]) {
-      const said = counted(userMessagesIn(session), () => reads++)
-      expect(positionOf(said, posted)).toBeDefined()
+      const logged = counted(userMessagesIn(session), () => reads++)
+      expect(positionOf(logged, posted)).toBeDefined()
     }
     expect(matchAnswers(session, answers).settled).toHaveLength(length)
     return reads

@@ -99,10 +99,10 @@ export class HelixStream {
     const reader = manager.readBatches(sessionId, { after: start, whole: true, follow: true, pageBytes: PAGE_BYTES })
     try {
       for (let reached = start; reached < end && this.#channel.isOpen; ) {
-        const piece = await reader.nextAvailable()
-        if (piece === undefined) return
-        reached = piece.sequence
-        for (const entry of piece.entries) if (entry.sequence <= end) this.#encoder.encode(await this.#resolved(entry))
+        const batch = await reader.nextAvailable()
+        if (batch === undefined) return
+        reached = batch.sequence
+        for (const entry of batch.entries) if (entry.sequence <= end) this.#encoder.encode(await this.#resolved(entry))
       }
     } finally {
       reader.close()
@@ -114,11 +114,11 @@ export class HelixStream {
     let isFirst = true
     while (this.#channel.isOpen) {
       const isWaiting = reader.isCaughtUp
-      const piece = isWaiting ? await reader.next() : await reader.nextAvailable()
-      if (isWaiting && piece === undefined) return
+      const batch = isWaiting ? await reader.next() : await reader.nextAvailable()
+      if (isWaiting && batch === undefined) return
       if (isFirst) assertIncarnation(identity, reader.cursor)
       isFirst = false
-      if (piece && !(await this.#encode(piece))) return
+      if (batch && !(await this.#encode(batch))) return
       if (!reader.isCaughtUp && !this.#isOver) continue
       // An active run needs no lookup.
       const isOpen = reader.status === 'active' && this.#status === undefined && !this.#isStopping
@@ -161,27 +161,27 @@ export class HelixStream {
     const { sessionId } = this.#following
     await unlessTrimmed(async () => {
       const { view } = await manager.view(sessionId, sequence)
-      const place = { messageCount: view.messages.length }
+      const counts = { messageCount: view.messages.length }
       this.#places.clear()
-      this.#places.set(sequence, place)
+      this.#places.set(sequence, counts)
       if (chunk.type !== 'rewind') return
       const { toSequence } = chunk
       const [entry] = toSequence > 0 ? await manager.entries(sessionId, toSequence - 1, toSequence) : []
       const checkpoint = entry?.chunk.type === 'checkpoint-created' ? entry.chunk : undefined
       const before = view.runs.findLast(run => run.at <= toSequence)
       const { checkpointId = before?.checkpointId ?? '', stepCount = 0 } = checkpoint ?? {}
-      this.#places.set(sequence, { ...place, checkpointId, stepCount })
+      this.#places.set(sequence, { ...counts, checkpointId, stepCount })
     })
   }
 
   /** Reads the state: how the run or session ended, or whether it is paused. */
-  async #state({ cursor: place }: BatchReader): Promise<StreamState> {
+  async #state({ cursor }: BatchReader): Promise<StreamState> {
     const { runId, sessionId } = this.#following
     this.#isStopping = false
     if (this.#isOver) return { ended: this.#status as EndStatus, isPaused: false }
     const info = await this.#services.manager.getInfo(sessionId)
     // There is more to read.
-    if (info === null || place?.sequence !== info.head) return RUNNING
+    if (info === null || cursor?.sequence !== info.head) return RUNNING
     const { run, last, requests, ready, stop } = info.ticket
     const isPaused = run?.paused === true && !ready && !stop
     if (runId === undefined) {
@@ -206,13 +206,13 @@ export class HelixStream {
   }
 
   #write(event: StreamEvent): void {
-    const place =
+    const sequence =
       event.type === 'chunk'
         ? event.sequence
         : event.type === 'end' || event.type === 'fail'
           ? this.#sequence
           : undefined
-    this.#text += `${place === undefined ? '' : `id: ${place}\n`}data: ${JSON.stringify(event)}\n\n`
+    this.#text += `${sequence === undefined ? '' : `id: ${sequence}\n`}data: ${JSON.stringify(event)}\n\n`
   }
 
   async #flush(): Promise<boolean> {

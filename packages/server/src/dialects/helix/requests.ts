@@ -52,7 +52,7 @@ export function answerFromToolResult(submitted: SubmitToolResult, { pendings }: 
     return omitUndefined({ kind: 'approval', id, approved, reason }) as unknown as Answer
   }
   if (submitted.kind === 'interrupt-response')
-    return { kind: 'interrupt', id: submitted.interruptId, response: submitted.value }
+    return { kind: 'interrupt', id: submitted.interruptId, response: submitted.response }
   const { toolCallId, result, error, errorCode: code } = submitted
   if (error === undefined) return { kind: 'tool-result', id: toolCallId, output: result ?? null }
   const approval = pendings.find(pending => pending.kind === 'approval' && pending.toolCallId === toolCallId)

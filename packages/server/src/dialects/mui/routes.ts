@@ -1,6 +1,7 @@
 // Routes for MUI X Chat: requests of its adapters, and its chunks in envelopes.
 
-import { chatMessagesOf, type MuiEvent, muiDialect, PASSED } from '@millrace/dialects/mui'
+import { HIDDEN_EXTENSION } from '@millrace/dialects/internal'
+import { chatMessagesOf, type MuiEvent, muiDialect } from '@millrace/dialects/mui'
 import { type ChatRequest, ChatRequestSchema, clientRequestOf, HistorySchema } from '@millrace/dialects/mui/schemas'
 import { type Json, messageIdOf, type View } from '@millrace/protocol'
 import { json } from '../../http/reply.ts'
@@ -26,7 +27,7 @@ const dialectFormat: DialectFormat<MuiEvent> = {
   },
   write: (chunk, eventId) => `data: ${JSON.stringify({ eventId, chunk })}\n\n`,
   // A chunk that MUI's runtime ignores. Its id is the position to resume from.
-  mark: cursor => `id: ${cursor}\ndata: {"eventId":"${cursor}","chunk":{"type":"${PASSED}"}}\n\n`,
+  mark: cursor => `id: ${cursor}\ndata: {"eventId":"${cursor}","chunk":{"type":"${HIDDEN_EXTENSION}"}}\n\n`,
 }
 
 /** Default page of history. */

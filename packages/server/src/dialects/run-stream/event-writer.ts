@@ -9,7 +9,7 @@ interface WrittenPosition {
 /** Encodes entries as events of a dialect, from a position on. Earlier entries only update the encoder. */
 export class EventWriter<Event> {
   readonly #encoder: Encoder<Event>
-  readonly #write: (event: Event, place: string) => string
+  readonly #write: (event: Event, eventId: string) => string
   readonly #after: WrittenPosition | undefined
   #isMuted: boolean
   /** Id of the latest entry, and the number of its events that were encoded. */
@@ -19,7 +19,7 @@ export class EventWriter<Event> {
   /** `start` is the event id before the first entry. */
   constructor(
     encoder: Encoder<Event>,
-    write: (event: Event, place: string) => string,
+    write: (event: Event, eventId: string) => string,
     { after, start = '0' }: { readonly after?: WrittenPosition | undefined; readonly start?: string } = {},
   ) {
     this.#encoder = encoder

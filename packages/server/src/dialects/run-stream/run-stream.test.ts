@@ -42,7 +42,7 @@ const talker = agent({ name: 'talker', model: scriptedModel([{ text: 'many words
 const placeOf = ({ place }: PlainEvent): EventPosition => eventPositionIn('place', String(place)) as EventPosition
 
 /** Reads a run live from start to end. */
-async function heard(
+async function readEvents(
   at: DialectServer,
   name: string,
   session = 's',
@@ -56,7 +56,7 @@ async function heard(
 describe('a run', () => {
   test('is streamed as it is written, to its end', async () => {
     const at = await openDialectServer()
-    const { events } = await heard(at, 'teller')
+    const { events } = await readEvents(at, 'teller')
     expect(wordsOf(events)).toBe('You said a')
     expect(events.at(-1)).toMatchObject({ type: 'end', status: 'completed' })
     expect(events.filter(({ type }) => type === 'end')).toHaveLength(1)
@@ -64,7 +64,7 @@ describe('a run', () => {
 
   test('is streamed to its pause, and after the answers from there', async () => {
     const at = await openDialectServer()
-    const { events } = await heard(at, 'seller')
+    const { events } = await readEvents(at, 'seller')
     expect(events.at(-1)).toMatchObject({ type: 'end', status: 'paused' })
     const answers = [
       { kind: 'approval', id: 'sell-0', approved: true },
@@ -87,9 +87,9 @@ describe('a run', () => {
     async name => {
       const at = await openDialectServer({
         agents: [...(await agents()), stammerer],
-        backoff: { first: 1, longest: 1 },
+        backoff: { firstMs: 1, longestMs: 1 },
       })
-      const { run, events } = await heard(at, name)
+      const { run, events } = await readEvents(at, name)
       if (name === 'stammerer') expect(events.some(({ type }) => type === 'step-discarded')).toBe(true)
       const ends = events.findIndex(({ type }) => type === 'end')
       expect(ends).toBeGreaterThan(5)
@@ -105,8 +105,13 @@ describe('a run', () => {
 
   test('is replayed without discarded entries, and merged if the dialect cannot resume from events', async () => {
     const log = { coalesceMs: 0 }
-    const at = await openDialectServer({ agents: [stammerer], workflows: [], backoff: { first: 1, longest: 1 }, log })
-    const { run, events } = await heard(at, 'stammerer')
+    const at = await openDialectServer({
+      agents: [stammerer],
+      workflows: [],
+      backoff: { firstMs: 1, longestMs: 1 },
+      log,
+    })
+    const { run, events } = await readEvents(at, 'stammerer')
     const [late, merged] = await Promise.all([
       at.streamRun(run),
       at.streamRun(run, { dialectFormat: { merges: true } }),
@@ -122,7 +127,7 @@ describe('a run', () => {
 
   test('resumes after every mark', async () => {
     const at = await openDialectServer({ log: { coalesceMs: 0 } })
-    const { run } = await heard(at, 'seller')
+    const { run } = await readEvents(at, 'seller')
     const marked = { mark: (cursor: string) => `${JSON.stringify({ type: 'mark', cursor })}\n` }
     const first = await at.streamRun(run, { dialectFormat: marked })
     await first.closed
@@ -189,14 +194,14 @@ describe('a run', () => {
 
   test('has its large values inlined', async () => {
     const at = await openDialectServer({ agents: [large], workflows: [] })
-    const { events } = await heard(at, 'large')
+    const { events } = await readEvents(at, 'large')
     const output = events.find(({ type }) => type === 'tool-output-available')
     expect(output?.['output']).toBe('x'.repeat(100_000))
   })
 
   test('law 10: sends no internal entry', async () => {
     const at = await openDialectServer({ context: () => ({ token: 'a-secret' }) })
-    const { run, events } = await heard(at, 'teller')
+    const { run, events } = await readEvents(at, 'teller')
     const isInternal = ({ internal }: Entry) => internal === true
     const hidden = (await at.log('s')).filter(isInternal).map(({ sequence }) => sequence)
     expect(hidden.length).toBeGreaterThan(0)
@@ -238,12 +243,12 @@ describe('a connection', () => {
     const { view } = await at.services.runtime.view('s')
     const run = at.run('s', view.requests[0]?.runId ?? '')
     const fail = () => Buffer.from('{"type":"failed"}\n')
-    const told = await at.streamRun(run, { dialectFormat: { framing: { ...plainFormat.framing, fail } } })
-    await eventually(() => expect(wordsOf(eventsOf(told))).not.toBe(''))
+    const slowClient = await at.streamRun(run, { dialectFormat: { framing: { ...plainFormat.framing, fail } } })
+    await eventually(() => expect(wordsOf(eventsOf(slowClient))).not.toBe(''))
     at.services.connections.drain()
-    expect([await client.closed, await told.closed]).toEqual(['destroyed', 'ended'])
+    expect([await client.closed, await slowClient.closed]).toEqual(['destroyed', 'ended'])
     expect(eventsOf(client).some(({ type }) => type === 'end')).toBe(false)
-    expect(eventsOf(told).at(-1)).toEqual({ type: 'failed' })
+    expect(eventsOf(slowClient).at(-1)).toEqual({ type: 'failed' })
     at.held.go()
   })
 
@@ -259,12 +264,12 @@ describe('a connection', () => {
   test('gets heartbeats, and is authorized again with its action', async () => {
     const clock = new Clock()
     const mays = { edit: true }
-    const asked: string[] = []
+    const requests: string[] = []
     const at = await openDialectServer({
       timers: clock,
       stream: { heartbeatMs: 10_000, reauthorizeMs: 30_000 },
       authorize: ({ action, sessionId }) => {
-        asked.push(`${action} ${sessionId}`)
+        requests.push(`${action} ${sessionId}`)
         return action !== 'edit' || mays.edit ? 'ann' : { refuse: 'not any more' }
       },
     })
@@ -277,9 +282,9 @@ describe('a connection', () => {
     await idle()
     await clock.advance(10_000)
     expect(eventsOf(client).some(({ type }) => type === 'heartbeat')).toBe(true)
-    asked.length = 0
+    requests.length = 0
     await clock.advance(30_000)
-    expect(asked).toContain('edit s')
+    expect(requests).toContain('edit s')
     expect(client.isClosed).toBe(false)
     mays.edit = false
     await clock.advance(60_000)

@@ -25,7 +25,7 @@ export interface DialectFormat<Event> {
   /** Whether event ids contain cursors, so that clients can resume from them. Otherwise an id only identifies an event. */
   readonly proves?: true
   /** An event as text; `place` is its id. */
-  write(event: Event, place: string): string
+  write(event: Event, eventId: string): string
   /** Text after each batch of entries, with the cursor to resume from. Valid even if deltas are merged. */
   mark?(cursor: string): string
   /** Text after the last event. */
@@ -103,7 +103,7 @@ class RunStream<Event> {
     const { encoder, dialectFormat, after, identity } = options
     const { incarnation } = identity
     const start = dialectFormat.proves ? encodeCursor({ sequence: 0, incarnation, epoch: '0' }) : '0'
-    this.#writer = new EventWriter(encoder, (event, place) => dialectFormat.write(event, place), { after, start })
+    this.#writer = new EventWriter(encoder, (event, eventId) => dialectFormat.write(event, eventId), { after, start })
   }
 
   async run(): Promise<void> {

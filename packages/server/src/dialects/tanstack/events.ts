@@ -178,5 +178,5 @@ function parseRunName(name: string): { readonly runId: string; readonly sessionI
 }
 
 /** The position that a client sent; `-1` means the start. */
-const positionOf = (what: string, id: string | null): EventPosition | undefined =>
-  id === '-1' ? undefined : eventPositionIn(what, id)
+const positionOf = (name: string, id: string | null): EventPosition | undefined =>
+  id === '-1' ? undefined : eventPositionIn(name, id)

@@ -3,14 +3,14 @@
 import { flushCompileCache } from 'node:module'
 import { type LogStore, openStore } from '@millrace/log'
 import { createWorker, type Logger } from '@millrace/runtime'
-import { messages, tell } from '../../../../../scripts/faults/process.ts'
+import { messages, reportEvent } from '../../../../../scripts/faults/process.ts'
 import { ENGINE_OPTIONS, WORKER_OPTIONS } from '../../../../../scripts/faults/sessions/session-server.fixture.ts'
 import { createApp } from './cluster-app.fixture.ts'
 import type { ClusterEvent, ClusterOrder } from './cluster-messages.fixture.ts'
 import { AGENTS } from './followed-agents.fixture.ts'
 
 // A pipe accepts it before the call returns.
-const report = (event: ClusterEvent): void => void tell('cluster', event)
+const report = (event: ClusterEvent): void => void reportEvent('cluster', event)
 
 const logger: Logger = {
   // Some attempts fail by design.

@@ -22,7 +22,7 @@ export interface Reader {
   refused(status: number, code: string): boolean
   accepted(): void
   /** Takes a frame. Returns whether the connection is of use after it. */
-  take(frame: Frame): boolean
+  onFrame(frame: Frame): boolean
 }
 
 const ACCEPT = { sse: 'text/event-stream', ndjson: 'application/x-ndjson' }
@@ -103,13 +103,13 @@ export class FaultyConnection {
   async #run(): Promise<void> {
     const { signal } = this.#leaving
     while (!signal.aborted && !this.#reader.isOver) {
-      const gone = new AbortController()
-      const leave = () => gone.abort()
+      const disconnect = new AbortController()
+      const leave = () => disconnect.abort()
       signal.addEventListener('abort', leave)
       const silence = new SilenceTimer(leave)
       try {
-        await this.#reader.prepare(this.gate.port, gone.signal)
-        await this.#connect(gone, silence)
+        await this.#reader.prepare(this.gate.port, disconnect.signal)
+        await this.#connect(disconnect, silence)
       } catch {
         // The server is gone, and comes back.
       }
@@ -121,15 +121,15 @@ export class FaultyConnection {
     }
   }
 
-  async #connect(gone: AbortController, silence: SilenceTimer): Promise<void> {
+  async #connect(disconnect: AbortController, silence: SilenceTimer): Promise<void> {
     const reader = this.#reader
-    const { signal } = gone
+    const { signal } = disconnect
     this.#drawFault()
     silence.broken()
-    const { headers, ...asked } = reader.request()
+    const { headers, ...request } = reader.request()
     const answer = await send(
       this.gate.port,
-      { ...asked, headers: { accept: ACCEPT[reader.format], ...headers } },
+      { ...request, headers: { accept: ACCEPT[reader.format], ...headers } },
       signal,
     )
     if (answer.statusCode !== 200) {
@@ -147,7 +147,7 @@ export class FaultyConnection {
       if (!isUseful) return
       if (frame.type === 'open') silence.allowedMs = frame.heartbeatMs * 3
       if (frame.type === 'end' || frame.type === 'truncated' || frame.type === 'fail') isClosed = true
-      isUseful = reader.take(frame)
+      isUseful = reader.onFrame(frame)
     }
     const decoder = new (reader.format === 'sse' ? SseDecoder : NdjsonDecoder)({ onFrame })
     let end = ''
@@ -157,7 +157,7 @@ export class FaultyConnection {
         end = end.slice(-SECRET.length) + piece.toString('latin1')
         if (end.includes(SECRET)) reader.problems.push('an internal entry was sent to a client')
         decoder.push(piece)
-        if (!isUseful) gone.abort()
+        if (!isUseful) disconnect.abort()
       }
       decoder.end()
     } catch (error) {

@@ -73,7 +73,7 @@ export class FollowScene extends ScheduleScene {
   }
 
   /** Ends all faults. */
-  calm(): void {
+  stopFaults(): void {
     for (const connection of this.#connections) connection.stopFaults()
   }
 

@@ -6,7 +6,7 @@ import { FollowScene } from './follow-scene.fixture.ts'
 import { FollowScript } from './follow-script.fixture.ts'
 import { readStoredLog, type StoredLog, verdict } from './follow-verdict.fixture.ts'
 
-/** Possible faults. A fault that stands here more often is drawn more often. */
+/** Possible faults. Repeated entries are drawn more often. */
 const FAULTS = ['cut', 'cut', 'cut', 'reset', 'stall', 'half-close', 'refuse', 'server', 'worker'] as const
 
 export interface FollowReport extends ScheduleReport {
@@ -34,7 +34,7 @@ export async function playFollowSchedule(
       ...Array.from({ length: random.between(1, 4) }, () => fault(scene, isOver)),
       join(scene, random.pick([random.below(EVENT_AFTER), random.below(4 * EVENT_AFTER), Infinity]), isOver),
     ])
-    scene.calm()
+    scene.stopFaults()
     const logs = await readLogs()
     await scene.runsFollowed()
     await allCaughtUp(scene, logs)
@@ -62,7 +62,7 @@ async function allCaughtUp(scene: FollowScene, logs: readonly StoredLog[]): Prom
   }
 }
 
-/** Adds a follower after so many entries, or when the scripts have ended. */
+/** Adds a follower after `count` entries, or when the scripts have ended. */
 async function join(scene: FollowScene, after: number, isOver: () => boolean): Promise<void> {
   await scene.moment(after, isOver)
   await scene.join()

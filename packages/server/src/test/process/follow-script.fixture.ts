@@ -73,7 +73,7 @@ export class FollowScript extends SessionScript<Turn, FollowScene> {
         await this.#post('stop', { runId, mode: deed === 'stop' ? 'interrupt' : 'abort' })
         break
       case 'queue':
-        // The next turn begins while this run goes on.
+        // The next turn begins while this run continues.
         return
       case 'interrupt':
         await this.scene.until(
@@ -108,8 +108,8 @@ export class FollowScript extends SessionScript<Turn, FollowScene> {
     const { scene, sessionId } = this
     const { server, runReaders } = scene
     // A request that is repeated later would start its run in the next log.
-    const own = runReaders.filter(reader => reader.sessionId === sessionId)
-    await scene.until('all requests for runs are answered', () => own.every(({ isAsked }) => isAsked))
+    const sessionReaders = runReaders.filter(reader => reader.sessionId === sessionId)
+    await scene.until('all requests for runs are answered', () => sessionReaders.every(({ isAsked }) => isAsked))
     if ((await server.manager.getInfo(sessionId)) === null) return
     await askUntilAnswered(server.port, { method: 'DELETE', path: `/sessions/${sessionId}` }, scene.signal)
     scene.notes.push(`${sessionId}: removed at ${this.#replica.position}`)
@@ -128,8 +128,8 @@ export class FollowScript extends SessionScript<Turn, FollowScene> {
 
   async #post(verb: string, body: Readonly<Record<string, unknown>>): Promise<ReceivedResponse> {
     const { server, signal } = this.scene
-    const asked = { method: 'POST', path: `/sessions/${this.sessionId}/${verb}`, body } as const
-    const answered = await askUntilAnswered(server.port, asked, signal)
+    const request = { method: 'POST', path: `/sessions/${this.sessionId}/${verb}`, body } as const
+    const answered = await askUntilAnswered(server.port, request, signal)
     if (answered.status >= 400 && !(verb === 'answers' && answered.status === 409)) {
       this.problems.push(`${this.sessionId}: ${verb}: ${answered.status} ${JSON.stringify(answered.body)}`)
     }

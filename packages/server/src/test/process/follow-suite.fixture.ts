@@ -38,7 +38,7 @@ export function followSuite({ name, count, first, start }: FollowSuite): void {
     },
     play: playFollowSchedule,
     killed: ({ killed: { servers, workers } }) => servers + workers,
-    complaints: cluster => cluster.complaints,
+    serverErrors: cluster => cluster.serverErrors,
     summary(reports, { killed: { servers, workers } }) {
       const drops = reports.reduce((sum, report) => sum + report.drops, 0)
       return `${reports.length} schedules, ${drops} lost connections, ${servers} servers and ${workers} workers killed`

@@ -30,11 +30,14 @@ export function verdict({ followers, runReaders }: FollowScene, logs: readonly S
   for (const log of logs) {
     const open = log.entries.filter(({ internal }) => !internal)
     const expected = asJson({ ...foldLog(open).view(), head: log.head })
-    const taken = retractedSequences(log.entries)
+    const retracted = retractedSequences(log.entries)
     problems.push(...endProblems(log))
     for (const follower of followers) {
       const replica = follower.replicas.find(({ sessionId }) => sessionId === log.sessionId) as SessionReplica
-      const found = [...coverProblems(replica, log), ...replica.applied.flatMap(frameProblems(open, taken, follower))]
+      const found = [
+        ...coverProblems(replica, log),
+        ...replica.applied.flatMap(frameProblems(open, retracted, follower)),
+      ]
       const view = asJson(replica.view)
       for (const name of Object.keys({ ...view, ...expected }) as (keyof View)[]) {
         const difference = differenceOf(view[name], expected[name], name)
@@ -43,8 +46,8 @@ export function verdict({ followers, runReaders }: FollowScene, logs: readonly S
       problems.push(...found.map(problem => `${follower.name}, ${log.sessionId}: ${problem}`), ...replica.problems)
     }
     // A log that was deleted cannot be compared any more.
-    const own = runReaders.filter(reader => reader.incarnation === log.incarnation)
-    problems.push(...own.flatMap(reader => runProblems(reader, open, taken)))
+    const logReaders = runReaders.filter(reader => reader.incarnation === log.incarnation)
+    problems.push(...logReaders.flatMap(reader => runProblems(reader, open, retracted)))
   }
   for (const { readers } of followers) for (const reader of readers) problems.push(...reader.problems)
   for (const reader of runReaders) problems.push(...reader.problems)
@@ -70,7 +73,7 @@ function coverProblems(
 
 /** Sequences that a discard or a rewind took back. Late followers need not receive them. */
 function retractedSequences(entries: readonly Entry[]): ReadonlySet<number> {
-  const taken = new Set<number>()
+  const retracted = new Set<number>()
   const drafts = new Map<string, number[]>()
   for (const [index, { sequence, origin, chunk }] of entries.entries()) {
     if (isGuest(origin)) continue
@@ -78,18 +81,18 @@ function retractedSequences(entries: readonly Entry[]): ReadonlySet<number> {
     if (isWord(chunk)) drafts.set(lane, [...(drafts.get(lane) ?? []), sequence])
     else if (chunk.type === 'checkpoint-created') drafts.delete(lane)
     else if (chunk.type === 'step-discarded') {
-      for (const word of drafts.get(lane) ?? []) taken.add(word)
-      taken.add(sequence)
+      for (const word of drafts.get(lane) ?? []) retracted.add(word)
+      retracted.add(sequence)
       drafts.delete(lane)
     } else if (chunk.type === 'rewind') {
-      for (const cut of entries.slice(0, index + 1)) if (cut.sequence > chunk.toSequence) taken.add(cut.sequence)
+      for (const cut of entries.slice(0, index + 1)) if (cut.sequence > chunk.toSequence) retracted.add(cut.sequence)
     }
   }
-  return taken
+  return retracted
 }
 
 /** Law 2: a frame holds all public entries of its range, deltas perhaps merged, and nothing else. */
-function frameProblems(open: readonly Entry[], taken: ReadonlySet<number>, follower?: Follower) {
+function frameProblems(open: readonly Entry[], retracted: ReadonlySet<number>, follower?: Follower) {
   return (applied: Applied): string[] => {
     if (applied.kind === 'snapshot') return []
     const { after, sequence } = applied
@@ -104,30 +107,31 @@ function frameProblems(open: readonly Entry[], taken: ReadonlySet<number>, follo
     }
     for (const entry of left) {
       const isTransient = isData(entry.chunk) && entry.chunk.transient
-      if (taken.has(entry.sequence) || isTransient) continue
+      if (retracted.has(entry.sequence) || isTransient) continue
       problems.push(`(${after}, ${sequence}] misses ${entry.sequence} (${entry.chunk.type})`)
     }
     return problems
   }
 }
 
-/** Removes from `left` the log entries that an entry of a frame stands for. Returns how many. */
+/** Removes from `left` the log entries that an entry of a frame represents. Returns how many. */
 function accountFor(entry: Entry, left: Entry[]): number {
   const first = left.findIndex(({ sequence }) => sequence === entry.sequence)
-  const own = left[first]
-  if (own === undefined) return 0
-  if (isDeepStrictEqual(asJson(own), asJson(entry))) {
+  const firstLeft = left[first]
+  if (firstLeft === undefined) return 0
+  if (isDeepStrictEqual(asJson(firstLeft), asJson(entry))) {
     left.splice(first, 1)
     return 1
   }
   let merged = ''
   const found: Entry[] = []
   for (const other of left.slice(first)) {
-    if (!isDeepStrictEqual(asJson(other.origin), asJson(own.origin)) || !('delta' in other.chunk)) continue
-    if (!isDeepStrictEqual(asJson({ ...other.chunk, delta: '' }), asJson({ ...own.chunk, delta: '' }))) continue
+    if (!isDeepStrictEqual(asJson(other.origin), asJson(firstLeft.origin)) || !('delta' in other.chunk)) continue
+    if (!isDeepStrictEqual(asJson({ ...other.chunk, delta: '' }), asJson({ ...firstLeft.chunk, delta: '' }))) continue
     merged += other.chunk.delta
     found.push(other)
-    if (!isDeepStrictEqual(asJson({ ...own, chunk: { ...own.chunk, delta: merged } }), asJson(entry))) continue
+    if (!isDeepStrictEqual(asJson({ ...firstLeft, chunk: { ...firstLeft.chunk, delta: merged } }), asJson(entry)))
+      continue
     for (const gone of found) left.splice(left.indexOf(gone), 1)
     return found.length
   }
@@ -151,18 +155,19 @@ function endProblems({ sessionId, entries }: StoredLog): string[] {
 }
 
 /** A follower of one run receives all of it, and its end when it has ended. */
-function runProblems(reader: RunReader, open: readonly Entry[], taken: ReadonlySet<number>): string[] {
+function runProblems(reader: RunReader, open: readonly Entry[], retracted: ReadonlySet<number>): string[] {
   const { runId, applied, end, isLost } = reader
-  const own = open.filter(({ origin }) => origin.runId === runId)
+  const runEntries = open.filter(({ origin }) => origin.runId === runId)
   // Its log was deleted, or it never began.
-  if (isLost) return own.some(({ chunk }) => chunk.type === 'run-started') ? [`${runId} alone: was given up`] : []
-  const problems = applied.flatMap(frameProblems(own, taken))
-  const finished = own.findLast(({ chunk }) => chunk.type === 'run-finished')
+  if (isLost)
+    return runEntries.some(({ chunk }) => chunk.type === 'run-started') ? [`${runId} alone: was given up`] : []
+  const problems = applied.flatMap(frameProblems(runEntries, retracted))
+  const finished = runEntries.findLast(({ chunk }) => chunk.type === 'run-finished')
   if (finished?.chunk.type !== 'run-finished') return [...problems, 'has no end in the log']
   if (end?.status !== finished.chunk.status) problems.push(`ended as ${end?.status}, not ${finished.chunk.status}`)
   if (end?.sequence !== finished.sequence) problems.push(`ended at ${end?.sequence}, not ${finished.sequence}`)
   const first = applied[0]?.after ?? 0
-  const missed = own.filter(({ sequence, origin }) => sequence <= first && !isGuest(origin))
+  const missed = runEntries.filter(({ sequence, origin }) => sequence <= first && !isGuest(origin))
   if (missed.length > 0) problems.push(`begins after ${first}, and misses ${missed.length}`)
   if (applied.at(-1)?.sequence !== finished.sequence) problems.push(`reaches to ${applied.at(-1)?.sequence}`)
   return problems.map(problem => `${runId} alone: ${problem}`)

@@ -10,7 +10,7 @@ import { ask, type SentRequest } from './single-request.fixture.ts'
 export interface FollowerSettings {
   readonly format: Format
   /** Whether it starts with a snapshot or at the beginning. */
-  readonly begins: 'start' | 'snapshot'
+  readonly startsFrom: 'start' | 'snapshot'
   /** How it sends its position. */
   readonly resume: 'after' | 'last-event-id' | 'x-resume-from-sequence'
   /** With a cursor or a bare sequence. */
@@ -23,7 +23,7 @@ export interface FollowerSettings {
 export function randomSettings(random: Random): FollowerSettings {
   return {
     format: random.pick(['sse', 'sse', 'ndjson']),
-    begins: random.pick(['start', 'start', 'snapshot']),
+    startsFrom: random.pick(['start', 'start', 'snapshot']),
     resume: random.pick(['after', 'last-event-id', 'x-resume-from-sequence']),
     isProven: random.below(4) > 0,
     merge: random.below(4) > 0,
@@ -44,7 +44,7 @@ export class SessionReader implements Reader {
     this.#followerSettings = followerSettings
     for (const replica of replicas) {
       replica.provesItself = followerSettings.isProven
-      if (followerSettings.begins === 'snapshot') replica.isLost = true
+      if (followerSettings.startsFrom === 'snapshot') replica.isLost = true
     }
   }
 
@@ -70,15 +70,15 @@ export class SessionReader implements Reader {
     if (isMultiplexed || this.#replicas.size > 1) {
       for (const replica of this.#replicas.values()) {
         query.append('session', replica.sessionId)
-        const place = placeOf(replica)
-        if (place !== undefined) query.append('after', place)
+        const cursor = placeOf(replica)
+        if (cursor !== undefined) query.append('after', cursor)
       }
       return { method: 'GET', path: `/stream?${query}` }
     }
-    const place = placeOf(first as SessionReplica)
+    const cursor = placeOf(first as SessionReplica)
     if (live === 'long-poll') query.set('live', 'long-poll')
-    if (place !== undefined && resume === 'after') query.set('after', place)
-    const headers = place !== undefined && resume !== 'after' ? { [resume]: place } : {}
+    if (cursor !== undefined && resume === 'after') query.set('after', cursor)
+    const headers = cursor !== undefined && resume !== 'after' ? { [resume]: cursor } : {}
     return { method: 'GET', path: `/sessions/${(first as SessionReplica).sessionId}/stream?${query}`, headers }
   }
 
@@ -90,12 +90,12 @@ export class SessionReader implements Reader {
 
   accepted(): void {}
 
-  take(frame: Frame): boolean {
+  onFrame(frame: Frame): boolean {
     const { sessionId } = frame
     const isShared = this.#followerSettings.isMultiplexed || this.#replicas.size > 1
     if (isShared && sessionId === undefined && frame.type !== 'fail') this.problems.push(`${frame.type}: of no session`)
-    const told = sessionId === undefined ? [...this.#replicas.values()] : [this.#replicas.get(sessionId)]
-    return told.every(replica => replica?.take(frame))
+    const replicas = sessionId === undefined ? [...this.#replicas.values()] : [this.#replicas.get(sessionId)]
+    return replicas.every(replica => replica?.onFrame(frame))
   }
 }
 
@@ -157,7 +157,7 @@ export class RunReader implements Reader {
     this.isAsked = true
   }
 
-  take(frame: Frame): boolean {
+  onFrame(frame: Frame): boolean {
     if (frame.type === 'entries') return this.#apply(frame)
     if (frame.type === 'open') this.incarnation ??= frame.incarnation
     if (frame.type === 'end') this.#ended(frame)

@@ -18,7 +18,7 @@ const LEASE_MS = 1_000
 export class ProcessCluster implements SessionServer {
   readonly manager: StreamManager
   /** Errors that its processes logged. */
-  readonly complaints: string[] = []
+  readonly serverErrors: string[] = []
   /** How many processes were killed. */
   killed = { servers: 0, workers: 0 }
   port = 0
@@ -93,20 +93,20 @@ export class ProcessCluster implements SessionServer {
     await child.send(order)
     const ready = Promise.withResolvers<void>()
     void this.#listen(child, event => {
-      if (event.kind === 'logged') this.complaints.push(`${order.do}: ${event.message}`)
+      if (event.kind === 'logged') this.serverErrors.push(`${order.do}: ${event.message}`)
       else {
         if (event.port !== undefined) this.port = event.port
         ready.resolve()
       }
     }).catch(error => {
       ready.reject(error)
-      if (!this.#isClosed && !String(error).includes('SIGKILL')) this.complaints.push(String(error))
+      if (!this.#isClosed && !String(error).includes('SIGKILL')) this.serverErrors.push(String(error))
     })
     await ready.promise
     return child
   }
 
-  async #listen(child: Child, hear: (event: ClusterEvent) => void): Promise<never> {
-    for (;;) hear((await child.event<ClusterEvent>('cluster')) as ClusterEvent & { event: string })
+  async #listen(child: Child, onEvent: (event: ClusterEvent) => void): Promise<never> {
+    for (;;) onEvent((await child.event<ClusterEvent>('cluster')) as ClusterEvent & { event: string })
   }
 }

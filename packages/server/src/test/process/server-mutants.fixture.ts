@@ -11,15 +11,15 @@ type Options = NonNullable<Parameters<StreamManager['readBatches']>[1]>
 
 /** Changes the batches that readers get, or the options by which they ask. */
 function changeReads(
-  change: (piece: ReadBatch) => ReadBatch,
+  change: (batch: ReadBatch) => ReadBatch,
   ask: (options: Options, streamId: string) => Options = options => options,
 ): void {
   const { readBatches } = StreamManager.prototype
   // All subscribers of a log get the same piece.
   const changed = new WeakMap<ReadBatch, ReadBatch>()
-  const changeOnce = (piece: ReadBatch): ReadBatch => {
-    const known = changed.get(piece) ?? change(piece)
-    changed.set(piece, known)
+  const changeOnce = (batch: ReadBatch): ReadBatch => {
+    const known = changed.get(batch) ?? change(batch)
+    changed.set(batch, known)
     return known
   }
   vi.spyOn(StreamManager.prototype, 'readBatches').mockImplementation(function (
@@ -29,15 +29,15 @@ function changeReads(
   ) {
     const reader: BatchReader = readBatches.call(this, streamId, ask(options, streamId))
     for (const verb of ['nextAvailable', 'next'] as const) {
-      const own = reader[verb].bind(reader)
+      const original = reader[verb].bind(reader)
       reader[verb] = async () => {
-        const piece = await own()
-        return piece && change(piece)
+        const batch = await original()
+        return batch && change(batch)
       }
     }
     const subscribe = reader.subscribe.bind(reader)
     reader.subscribe = subscriber =>
-      subscribe({ deliver: piece => subscriber.deliver(changeOnce(piece)), dropped: () => subscriber.dropped() })
+      subscribe({ deliver: batch => subscriber.deliver(changeOnce(batch)), dropped: () => subscriber.dropped() })
     return reader
   })
 }
@@ -64,9 +64,9 @@ export const MUTANTS: readonly Mutant[] = [
     found: /misses \d+/,
     plant() {
       const isTurn = onceIn(3)
-      changeReads(piece => {
-        const last = piece.entries.findLast(({ chunk }) => isWord(chunk))
-        return last && isTurn() ? { ...piece, entries: piece.entries.filter(entry => entry !== last) } : piece
+      changeReads(batch => {
+        const last = batch.entries.findLast(({ chunk }) => isWord(chunk))
+        return last && isTurn() ? { ...batch, entries: batch.entries.filter(entry => entry !== last) } : batch
       })
     },
   },
@@ -89,7 +89,7 @@ export const MUTANTS: readonly Mutant[] = [
     found: /gap: |no frame: /,
     plant() {
       const isTurn = onceIn(7)
-      changeReads(piece => (isTurn() ? { ...piece, after: piece.after + 1 } : piece))
+      changeReads(batch => (isTurn() ? { ...batch, after: batch.after + 1 } : batch))
     },
   },
   {
@@ -109,7 +109,7 @@ export const MUTANTS: readonly Mutant[] = [
     found: /its view is another: |the fold dropped /,
     plant() {
       const isDiscard = ({ chunk }: ReadBatch['entries'][number]) => chunk.type === 'step-discarded'
-      changeReads(piece => ({ ...piece, entries: piece.entries.filter(entry => !isDiscard(entry)) }))
+      changeReads(batch => ({ ...batch, entries: batch.entries.filter(entry => !isDiscard(entry)) }))
     },
   },
   {
@@ -118,7 +118,7 @@ export const MUTANTS: readonly Mutant[] = [
     found: /an internal entry was sent to a client/,
     plant() {
       changeReads(
-        piece => ({ ...piece, entries: piece.entries.map(({ internal, ...entry }) => entry) }),
+        batch => ({ ...batch, entries: batch.entries.map(({ internal, ...entry }) => entry) }),
         options => ({ ...options, internal: true }),
       )
     },
@@ -149,7 +149,7 @@ export const MUTANTS: readonly Mutant[] = [
         return info
       })
       changeReads(
-        piece => piece,
+        batch => batch,
         (options, streamId) => {
           const { incarnation } = decodeCursor(options.after ?? 0)
           return incarnation === undefined || incarnation === known.get(streamId) ? options : { ...options, after: 0 }
@@ -177,7 +177,7 @@ export const MUTANTS: readonly Mutant[] = [
     found: /its view is another: (runs|requests)/,
     plant() {
       changeReads(
-        piece => piece,
+        batch => batch,
         ({ rewound, ...options }) => options,
       )
     },

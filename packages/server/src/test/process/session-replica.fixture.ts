@@ -45,7 +45,7 @@ export class SessionReplica {
   }
 
   /** Applies the next frame. Returns whether the connection is still useful. */
-  take(frame: Frame): boolean {
+  onFrame(frame: Frame): boolean {
     const goesOn = this.#take(frame)
     this.#onChange()
     return goesOn
@@ -98,17 +98,17 @@ export class SessionReplica {
   #apply(frame: Extract<Frame, { type: 'entries' }>): boolean {
     if (this.#isForeign) return this.#foreign()
     const { after, sequence, entries, cursor } = frame
-    const place = decodeCursor(cursor)
+    const decoded = decodeCursor(cursor)
     const continuity = continuityOf(frame, this.position)
     if (continuity !== 'next') return this.#complain(`${continuity}: (${after}, ${sequence}]`)
-    if (place.sequence !== sequence) this.#complain(`the cursor of ${sequence} is one of ${place.sequence}`)
-    if (this.#incarnation !== undefined && place.incarnation !== this.#incarnation) {
+    if (decoded.sequence !== sequence) this.#complain(`the cursor of ${sequence} is one of ${decoded.sequence}`)
+    if (this.#incarnation !== undefined && decoded.incarnation !== this.#incarnation) {
       return this.#complain(`(${after}, ${sequence}] is of another log`)
     }
     if (entries.some(({ internal }) => internal)) this.#complain(`(${after}, ${sequence}] has what is internal`)
     this.applied.push({ kind: 'frame', after, sequence, entries })
     this.count += entries.length
-    this.#incarnation = place.incarnation
+    this.#incarnation = decoded.incarnation
     this.position = sequence
     this.cursor = cursor
     // After a rewind the fold needs the earlier state, which only the server has.

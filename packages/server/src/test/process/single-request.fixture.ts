@@ -36,8 +36,8 @@ export function send(
 }
 
 /** Sends a request and reads the whole response. Rejects if it is cut off. */
-export async function ask(port: number, asked: SentRequest, signal?: AbortSignal): Promise<ReceivedResponse> {
-  const answer = await send(port, { ...asked, headers: { accept: 'application/json', ...asked.headers } }, signal)
+export async function ask(port: number, sent: SentRequest, signal?: AbortSignal): Promise<ReceivedResponse> {
+  const answer = await send(port, { ...sent, headers: { accept: 'application/json', ...sent.headers } }, signal)
   const pieces: Buffer[] = []
   for await (const piece of answer) pieces.push(piece as Buffer)
   const text = Buffer.concat(pieces).toString()
@@ -47,12 +47,12 @@ export async function ask(port: number, asked: SentRequest, signal?: AbortSignal
 /** Retries until a response arrives: a killed server restarts, and repeated requests take effect once. */
 export async function askUntilAnswered(
   port: number,
-  asked: SentRequest,
+  sent: SentRequest,
   signal: AbortSignal,
 ): Promise<ReceivedResponse> {
   for (;;) {
     try {
-      const answered = await ask(port, asked, signal)
+      const answered = await ask(port, sent, signal)
       if (answered.status < 500) return answered
     } catch {
       signal.throwIfAborted()

@@ -1,19 +1,21 @@
 import { type Chunk, catalogue } from '@millrace/protocol'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { gistOf } from './gist.ts'
+import { excerptOf } from './excerpt.ts'
 import { groupOf, groups } from './group.ts'
 import { bytesOf, spanOf } from './span.ts'
 
 test('summarizes an entry in one line', () => {
-  expect(gistOf({ chunk: { type: 'text-delta', id: 't', delta: 'Once\n upon' } })).toBe('Once upon')
+  expect(excerptOf({ chunk: { type: 'text-delta', id: 't', delta: 'Once\n upon' } })).toBe('Once upon')
   expect(
-    gistOf({ chunk: { type: 'tool-input-available', toolCallId: 'c', toolName: 'weather', input: { city: 'Paris' } } }),
+    excerptOf({
+      chunk: { type: 'tool-input-available', toolCallId: 'c', toolName: 'weather', input: { city: 'Paris' } },
+    }),
   ).toBe('weather {"city":"Paris"}')
-  expect(gistOf({ chunk: { type: 'rewind', toSequence: 7, reason: 'edit' } })).toBe('to 7: edit')
-  expect(gistOf({ chunk: { type: 'run-paused', awaits: [{ kind: 'approval', id: 'a' }] } as unknown as Chunk })).toBe(
-    'waiting for approval',
-  )
+  expect(excerptOf({ chunk: { type: 'rewind', toSequence: 7, reason: 'edit' } })).toBe('to 7: edit')
+  expect(
+    excerptOf({ chunk: { type: 'run-paused', awaits: [{ kind: 'approval', id: 'a' }] } as unknown as Chunk }),
+  ).toBe('waiting for approval')
 })
 
 test('reads only a bounded part of a large value', () => {
@@ -25,11 +27,11 @@ test('reads only a bounded part of a large value', () => {
     },
   }
   const large = Array.from({ length: 100_000 }, () => item)
-  expect(gistOf({ chunk: { type: 'output', output: { large } } }).length).toBeLessThan(200)
+  expect(excerptOf({ chunk: { type: 'output', output: { large } } }).length).toBeLessThan(200)
   expect(read).toBeLessThan(500)
   fc.assert(
     fc.property(fc.jsonValue(), value => {
-      expect(gistOf({ chunk: { type: 'data-x', data: value } as Chunk }).length).toBeLessThan(200)
+      expect(excerptOf({ chunk: { type: 'data-x', data: value } as Chunk }).length).toBeLessThan(200)
     }),
   )
 })

@@ -3,7 +3,7 @@
 import type { Agent, OutputOfAgent, SubAgent, ToolInput, ToolOutput, Workflow, WorkflowOutput } from '@millrace/runtime'
 
 /** What clients see of a server with these programs. Programs that nodes call in code are not visible to the compiler. */
-export interface ShownBy<Agents extends readonly Agent[], Workflows extends readonly Workflow[]> {
+export interface AppClientTypes<Agents extends readonly Agent[], Workflows extends readonly Workflow[]> {
   readonly agents: Agents[number]['name']
   readonly workflows: Workflows[number]['name']
   readonly tools: ToolTypes<CalledIn<Within<Agents[number] | Workflows[number]>>>

@@ -1,7 +1,8 @@
-// Which entries a guest may append, decided on the ticket: the pending must be open, of this kind, and for this call.
-// Any other entry never enters the log.
+// Why an entry of a guest is refused, decided on the ticket: the pending must be open, of this kind, and for this call.
+// A refused entry never enters the log.
 
-import { type Chunk, checkChunk, isGuestChunk } from '@millrace/protocol'
+import { type Chunk, isGuestChunk } from '@millrace/protocol'
+import { checkChunk } from '@millrace/protocol/internal'
 import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
 import { chunkNameProblem } from './name-problem.ts'
@@ -102,8 +103,8 @@ export function guestRefusalReason(
       const refusal = clientToolRefusal(ticket, chunk.toolCallId, clock)
       if (refusal) return refusal
       const { claim } = findPending(ticket, 'client-tool', chunk.toolCallId) as TicketPending
-      const own = claim?.by === claimant(origin, chunk.by)
-      if (claim && !own && claim.until > clock) return 'claimed'
+      const isOwnClaim = claim?.by === claimant(origin, chunk.by)
+      if (claim && !isOwnClaim && claim.until > clock) return 'claimed'
       return chunk.until <= clock || chunk.until > clock + MAX_CLAIM_MS ? 'late' : undefined
     }
     case 'stop-requested': {
@@ -155,8 +156,8 @@ function clientToolRefusal(ticket: Ticket, toolCallId: string, clock: number): G
   const pending = findPending(ticket, 'client-tool', toolCallId)
   const refusal = pendingRefusal(ticket, 'client-tool', toolCallId, pending, clock)
   if (refusal) return refusal
-  const asked = ticket.pendings.some(other => other.kind === 'approval' && other.toolCallId === toolCallId)
-  return asked ? 'unapproved' : undefined
+  const isAskedElsewhere = ticket.pendings.some(other => other.kind === 'approval' && other.toolCallId === toolCallId)
+  return isAskedElsewhere ? 'unapproved' : undefined
 }
 
 /** The run and the lane that a guest's entry answers, if any. */

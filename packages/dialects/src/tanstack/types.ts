@@ -4,6 +4,7 @@
 import type { Json } from '@millrace/protocol'
 import type { DecodedChunk } from '../dialect/dialect.ts'
 import type { Supplement, WithGuestOrigin } from '../dialect/supplement.ts'
+import { EXTENSION } from './extension.ts'
 
 export type StreamChunkType =
   | 'content'
@@ -96,12 +97,9 @@ export type TanstackStreamChunk =
   | ToolInputAvailableStreamChunk
   | ThinkingStreamChunk
 
-/** The type of chunks that TanStack AI has no type for. */
-export const EXTENSION = 'millrace'
-
 /** A chunk of ours, with its origin if it is from a sub-agent. */
 export interface MillraceStreamChunk extends Omit<BaseStreamChunk, 'type'>, Pick<DecodedChunk, 'chunk' | 'origin'> {
-  readonly type: typeof EXTENSION
+  readonly type: 'millrace'
 }
 
 /** A chunk of a Millrace stream. */

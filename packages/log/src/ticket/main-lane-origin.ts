@@ -1,8 +1,6 @@
 import type { WriterOrigin } from '@millrace/protocol'
+import { MAIN_LANE } from '@millrace/protocol/internal'
 import type { Ticket } from './ticket.ts'
-
-/** The name of a run's main lane, unless its writer names another. */
-export const MAIN_LANE = 'main'
 
 /** The origin of a run's main lane, for entries that its driver does not write. The agent's name is that of the program. */
 export function mainLaneOrigin(run: Pick<NonNullable<Ticket['run']>, 'runId' | 'program'> | null): WriterOrigin {

@@ -4,7 +4,7 @@ import type { Chunk, Entry, Json } from '@millrace/protocol'
 const MAX = 160
 
 /** A one-line summary of an entry: the text of a delta, the name of a tool, the status of a run. */
-export function gistOf({ chunk }: Pick<Entry, 'chunk'>): string {
+export function excerptOf({ chunk }: Pick<Entry, 'chunk'>): string {
   return line(summaryOf(chunk))
 }
 

@@ -213,7 +213,7 @@ export const EXTENSION = 'millrace'
 export const withSupplement = (event: AgUiEvent, supplement: Supplement | undefined): AgUiEvent =>
   supplement === undefined ? event : ({ ...event, metadata: { ...event.metadata, millrace: supplement } } as AgUiEvent)
 
-/** Marks an event that stands for no chunk of its own. */
+/** Marks an event that represents no chunk. */
 export const derived = (event: AgUiEvent): AgUiEvent => withSupplement(event, null)
 
 /** Adds the origin to the events of a chunk, if a guest wrote it. */

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
-import { answeredLane, checkGuestChunk, type GuestRefusalReason, guestRefusalReason } from './admission.ts'
+import { answeredLane, checkGuestChunk, type GuestRefusalReason, guestRefusalReason } from './guest-refusal-reason.ts'
 import { advance, EMPTY_TICKET, recordOf, type Ticket } from './ticket.ts'
 import { admittedEntries, appendAttempts, entryBy, runs, writerOf } from './ticket-entries.fixture.ts'
 
@@ -61,15 +61,15 @@ describe('guest entries admitted by the ticket', () => {
     expect(refused(EMPTY_TICKET, approves('a', 'c1'))).toBe('unknown')
   })
 
-  test('law 5: a client’s result never stands for an approval, of a server’s tool or its own', () => {
+  test('law 5: a client’s result never counts as an approval of a server tool or a client tool', () => {
     const servers = open({ type: 'tool-input-available', toolCallId: 'c1', toolName: 't', input: 1 }, asks('a', 'c1'))
     for (const chunk of [result('c1'), { type: 'tool-output-error', toolCallId: 'c1', errorText: 'no' } as const]) {
       expect(refused(servers, chunk)).toBe('unknown')
     }
-    const own = open(calls('c1'), asks('a', 'c1'))
-    expect(refused(own, result('c1'))).toBe('unapproved')
-    expect(refused(own, claims('c1', NOW + 1))).toBe('unapproved')
-    expect(refused(then(own, entryBy(ADA, approves('a', 'c1'))), result('c1'))).toBeUndefined()
+    const ticket = open(calls('c1'), asks('a', 'c1'))
+    expect(refused(ticket, result('c1'))).toBe('unapproved')
+    expect(refused(ticket, claims('c1', NOW + 1))).toBe('unapproved')
+    expect(refused(then(ticket, entryBy(ADA, approves('a', 'c1'))), result('c1'))).toBeUndefined()
   })
 
   test('refuses a second answer as already settled, also after the run has ended', () => {
@@ -156,8 +156,8 @@ describe('guest entries admitted by the ticket', () => {
   test('law 5: admits at most two stops of a run, and the last one is the strongest', () => {
     let seconds = 0
     fc.assert(
-      fc.property(appendAttempts, wished => {
-        const { entries } = admittedEntries(wished)
+      fc.property(appendAttempts, attempts => {
+        const { entries } = admittedEntries(attempts)
         for (const [i, { chunk: start, origin }] of entries.entries()) {
           if (start.type !== 'run-started') continue
           const stops = entries.slice(i + 1).flatMap(({ chunk }) => (chunk.type === 'stop-requested' ? chunk : []))
@@ -299,8 +299,8 @@ describe('law 6: the size of a ticket is limited', () => {
   test('for all admitted entries, however long their names are', () => {
     const wide = '語'.repeat(512)
     fc.assert(
-      fc.property(appendAttempts, wished => {
-        const { tickets } = admittedEntries(wished)
+      fc.property(appendAttempts, attempts => {
+        const { tickets } = admittedEntries(attempts)
         const largest = Math.max(0, ...tickets.map(ticket => recordOf(ticket).state.length))
         expect(largest).toBeLessThan(20_000)
       }),
