@@ -5,13 +5,14 @@ import { groups, root } from '../site/pages.ts'
 import { drawn } from './drawn.ts'
 import { search } from './search.ts'
 
-// What `docs/site/stage.ts` has made of the pages of the tree.
+// The pages that `docs/site/stage.ts` wrote.
 const pages = process.env['SITE_PAGES'] ?? join(root, '.cache/site/pages')
 const link = (path: string): string => `/${path.replace(/(^|\/)index$/, '$1')}`
 
 export default defineConfig({
   title: 'Millrace',
-  description: "Carries an AI agent's work from the model to the screen as one durable, typed, resumable stream.",
+  description:
+    'Durable, resumable streams for AI agents: agents, tools, workflows, stores, an HTTP server and a client.',
   lang: 'en',
   srcDir: pages,
   cacheDir: join(root, '.cache/vitepress'),
@@ -21,11 +22,11 @@ export default defineConfig({
   ],
   markdown: {
     anchor: { slugify: slug },
-    // Their comments can be read on the colours of the page.
+    // Their comments have enough contrast on the page.
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     config: drawn,
   },
-  // The tables of the reference are larger than what Vite takes for large.
+  // The reference tables exceed Vite's default warning limit.
   vite: { build: { chunkSizeWarningLimit: 4096 } },
   themeConfig: {
     logo: '/mark.svg',
@@ -34,9 +35,9 @@ export default defineConfig({
       { text: 'Get started', link: '/get-started' },
       { text: 'Concepts', link: '/concepts' },
       { text: 'Guides', link: '/guide/agents' },
-      { text: 'Operate', link: '/guide/server' },
+      { text: 'Operate', link: '/guide/deploy' },
       { text: 'Reference', link: '/reference/chunks' },
-      { text: 'Compare and migrate', link: '/guide/dialects' },
+      { text: 'Compare and migrate', link: '/compare' },
       { text: 'Contribute', link: '/architecture/' },
     ],
     sidebar: groups.map(({ title, sections }) => ({

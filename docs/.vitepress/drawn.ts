@@ -6,7 +6,7 @@ import { drawSequence, isSequence } from '../site/sequence.ts'
 
 type Markdown = Parameters<NonNullable<MarkdownOptions['config']>>[0]
 
-/** Puts drawings and sequence diagrams into the page as SVG, so that they take its colours, and the file's name above a block that has one. */
+/** Inlines drawings and sequence diagrams as SVG, so that they follow the theme, and shows the file name above a named code block. */
 export function drawn(markdown: Markdown): void {
   const { image, fence } = markdown.renderer.rules
   if (image === undefined || fence === undefined) throw new Error('VitePress renders images and fences by rules')
@@ -27,7 +27,7 @@ export function drawn(markdown: Markdown): void {
   }
 }
 
-/** A drawing without what it needs only where it stands alone. */
+/** The drawing without the parts that only a standalone file needs. */
 function drawing(src: string): string {
   const svg = readFileSync(join(root, 'docs', src), 'utf8')
   return `<span class="drawing">${svg.replace(/<style>.*?<\/style>/s, '').replace(/\n\s*/g, '\n')}</span>`

@@ -19,8 +19,10 @@ export const search: Options = {
       const path = String(id)
       const isPage = Array.isArray(stored?.['titles']) && stored['titles'].length === 0
       const isTeaching = /^\/(guide\/(?!migrate)|get-started|concepts)/.test(path)
+      // A page that defines a word comes before guides that use it.
+      const isDefining = path.startsWith('/concepts')
       const isListing = /^\/(source|examples|packages|bench|architecture|reference\/(seeds|behaviours))/.test(path)
-      return (isPage ? 4 : 1) * (isTeaching ? 2 : isListing ? 0.5 : 1)
+      return (isPage ? 4 : 1) * (isDefining ? 2.2 : isTeaching ? 2 : isListing ? 0.5 : 1)
     },
   },
 }

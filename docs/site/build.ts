@@ -5,15 +5,16 @@ import { writeLlms } from './llms.ts'
 import { groups, root } from './pages.ts'
 import { stage } from './stage.ts'
 
-/** Where `npm run docs` keeps the site. */
+/** The folder of the site that `npm run docs` serves. */
 const site = join(root, '.cache/site/out')
 const OLD_MS = 3_600_000
 
-/** Builds the site into a folder, in place of what is there; throws where a link is dead, and says which. */
+/** Builds the site into a folder and replaces its content. @throws if a link is dead */
 export async function build(out: string = site): Promise<string> {
   removeOld()
   mkdirSync(dirname(out), { recursive: true })
-  // Inside docs, where VitePress finds what the pages become. Built aside and moved into place, so that who is interrupted leaves nothing half done.
+  // Inside docs, so that VitePress finds its packages. Built in a temporary folder and renamed, so that an interrupted build
+  // leaves no partial site.
   const aside = mkdtempSync(join(root, 'docs/.site-'))
   try {
     const staged = stage(join(aside, 'pages'))
@@ -33,7 +34,7 @@ async function bundle(pages: string, out: string): Promise<void> {
   if (code !== 0) throw new Error(`The site could not be built:\n${output}`)
 }
 
-/** Removes what builds that were killed have left behind; another one that is under way is younger. */
+/** Removes folders of killed builds. The folder of a running build is newer. */
 function removeOld(): void {
   for (const folder of globSync(join(root, 'docs/{.site-*,.vitepress/.temp*}'))) {
     if (statSync(folder).mtimeMs < Date.now() - OLD_MS) rmSync(folder, { recursive: true, force: true })

@@ -1,11 +1,11 @@
-// `node docs/site/bundle.ts <pages> <out>`: VitePress makes the pages of one folder into a site in the other. A process of its own: it sets the environment as it likes.
+// `node docs/site/bundle.ts <pages> <out>`: builds the pages of a folder with VitePress. A separate process, because VitePress changes the environment.
 import { build } from 'vitepress'
 
 const [, , pages = '', out = ''] = process.argv
 process.env['SITE_PAGES'] = pages
 await build(`${import.meta.dirname}/..`, {
   outDir: out,
-  // Two at once do not meet there.
+  // A folder per process, so that concurrent builds do not collide.
   onAfterConfigResolve: config => {
     config.tempDir = `${config.tempDir}.${process.pid}`
   },

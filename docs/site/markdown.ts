@@ -1,12 +1,12 @@
-/** A block of code: its language, the file that it is if it names one, its text, and the line at which it begins. */
+/** A code block: its language, its file name if it has one, its text and its first line. */
 export type Block = { readonly language: string; readonly name: string; readonly code: string; readonly line: number }
 
-/** A link or an image: where it points to, and the line at which it stands. */
+/** A link or an image: its target and its line. */
 export type Link = { readonly target: string; readonly line: number }
 
 const FENCE = /^ *(`{3,})(.*)$/
 const TARGET = /\]\(([^()\s]+)\)/g
-// Code in a line is no link, whatever it looks like.
+// Inline code is never a link.
 const CODE = /(`+)(?!`).*?\1/g
 
 type Line = { readonly text: string; readonly line: number; readonly kind: 'prose' | 'open' | 'code' | 'close' }
@@ -41,7 +41,7 @@ export function blocksOf(text: string): Block[] {
   return blocks
 }
 
-/** The page with every target of a link or an image as `to` says. */
+/** Replaces the target of every link and image with the result of `to`. */
 export function withTargets(text: string, to: (link: Link) => string): string {
   const lines: string[] = []
   for (const { text: line, line: number, kind } of linesOf(text)) {
@@ -68,13 +68,13 @@ export function linksOf(text: string): Link[] {
   return links
 }
 
-/** The name of a heading in an address, as GitHub makes it: the pages are read there too. */
+/** The anchor of a heading, as GitHub makes it, because the pages are also read there. */
 export function slug(heading: string): string {
   const letters = heading.trim().toLowerCase()
   return letters.replace(/[^\p{L}\p{M}\p{N}\p{Pc} -]/gu, '').replaceAll(' ', '-')
 }
 
-/** The anchors of a page: its headings, and what has an id. */
+/** The anchors of a page: its headings and elements with an id. */
 export function anchorsOf(text: string): Set<string> {
   const anchors = new Set<string>()
   for (const { text: line, kind } of linesOf(text)) {

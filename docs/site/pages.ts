@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 /** The root folder of the workspace. */
 export const root = resolve(import.meta.dirname, '../..')
 
-/** A page of the site: the file it is made of, or the folder of an example; where it stands; what it is called in the sidebar; what it is, in a line. */
+/** A page of the site: its file or the folder of an example, its path, its title in the sidebar, and a description of one line. */
 export type Page = { readonly file: string; readonly path: string; readonly title: string; readonly about: string }
 
 /** Pages under one heading of a group. Optional pages are not needed to use Millrace. */
@@ -19,7 +19,9 @@ const guide = (name: string, title: string, about: string): Page => doc(`guide/$
 const from = (name: string, title: string): Page =>
   guide(`migrate/${name}`, `From ${title}`, `Migrate from ${title}: code that stays, code that changes`)
 const reference = (name: string, title: string, about: string): Page => doc(`reference/${name}`, title, about)
+const api = (name: string, title: string): Page => reference(`api/${name}`, title, `API of ${title}: every public name`)
 const architecture = (name: string, title: string, about: string): Page => doc(`architecture/${name}`, title, about)
+const contribute = (name: string, title: string, about: string): Page => doc(`contribute/${name}`, title, about)
 const decision = (name: string, title: string): Page =>
   architecture(`decisions/${name}`, `${Number(name.slice(0, 4))}. ${title}`, `A decision and its reasons: ${title}`)
 const readme = (name: string, title: string, about: string): Page =>
@@ -102,6 +104,7 @@ const all: readonly Group[] = [
         pages: [
           guide('studio', 'Studio', 'Chat, inspector and faults in the browser'),
           guide('command', 'Command line', 'millrace dev, tail, replay, convert, sessions and doctor, with exit codes'),
+          guide('log', 'Log', 'Writing, reading, answering and branching a log directly; writing a store'),
         ],
       },
     ],
@@ -111,15 +114,15 @@ const all: readonly Group[] = [
     sections: [
       {
         pages: [
-          guide('server', 'Server', 'millrace(): options, routes, mounting, workers, shutdown, uploads'),
-          guide(
-            'log',
-            'Log and stores',
-            'Writing, reading, answering and branching a log; memory, SQLite, Redis, Postgres',
-          ),
-          guide('recovery', 'Recovery', 'Behaviour after a crash, during a deploy and without the store'),
+          guide('deploy', 'Deploy', 'systemd, containers, nginx and Caddy, health, shutdown, a checklist'),
+          guide('stores', 'Stores', 'SQLite, Redis, Postgres: choice, options, durability, backup, sizes'),
+          guide('scaling', 'Scaling', 'What one process carries; servers and workers; limits of today'),
+          guide('retention', 'Retention', 'Trim, expire and erase sessions, and what clients see then'),
           guide('security', 'Security', 'Authorization, limits, and the data that leaves the server'),
           guide('observability', 'Observability', 'OpenTelemetry, and notifications when a run waits or ends'),
+          guide('upgrades', 'Upgrades', 'New versions of agents, workflows, Millrace and pages while runs are open'),
+          guide('recovery', 'Recovery', 'Behaviour after a crash, during a deploy and without the store'),
+          guide('server', 'Server', 'millrace(): options, routes, mounting, shutdown, uploads'),
         ],
       },
     ],
@@ -132,6 +135,27 @@ const all: readonly Group[] = [
           reference('chunks', 'Chunks', 'Every chunk with its fields'),
           reference('defaults', 'Defaults and limits', 'Every default value and every limit'),
           reference('dialects', 'Dialects by chunk', 'The events of each dialect for each chunk'),
+        ],
+      },
+      {
+        title: 'API',
+        optional: true,
+        pages: [
+          api('millrace', 'millrace'),
+          api('runtime', '@millrace/runtime'),
+          api('server', '@millrace/server'),
+          api('log', '@millrace/log'),
+          api('client', '@millrace/client'),
+          api('react', '@millrace/react'),
+          api('protocol', '@millrace/protocol'),
+          api('dialects', '@millrace/dialects'),
+          api('dialects-ai-sdk', '@millrace/dialects/ai-sdk'),
+          api('dialects-ag-ui', '@millrace/dialects/ag-ui'),
+          api('dialects-mui', '@millrace/dialects/mui'),
+          api('dialects-tanstack', '@millrace/dialects/tanstack'),
+          api('dialects-kortyx', '@millrace/dialects/kortyx'),
+          api('dialects-helix', '@millrace/dialects/helix'),
+          api('cli', '@millrace/cli'),
         ],
       },
       {
@@ -166,6 +190,7 @@ const all: readonly Group[] = [
     sections: [
       {
         pages: [
+          doc('compare', 'Compare', 'Millrace and AI SDK, LangGraph, Mastra, TanStack AI, Durable Streams'),
           doc('performance', 'Performance', 'Measurements against other libraries and the machine'),
           page('bench/README.md', 'bench', 'Benchmarks', 'Each suite: its measurements, its peers and its method'),
           guide('dialects', 'Dialects', 'Clients of other systems on this server, and our client on their servers'),
@@ -202,6 +227,19 @@ const all: readonly Group[] = [
         ],
       },
       {
+        title: 'Walks and rules',
+        optional: true,
+        pages: [
+          contribute('naming', 'Names and words', 'Files, types, options, tests, errors, commits, with examples'),
+          contribute('testing', 'Tests', 'Rules, kinds of tests, replay of a failing schedule'),
+          contribute('add-a-chunk', 'Add a chunk', 'Each file, with the tests that fail until it is done'),
+          contribute('add-a-store', 'Add a store', 'Each file, with the tests that fail until it is done'),
+          contribute('add-a-dialect', 'Add a dialect', 'Each file, with the tests that fail until it is done'),
+          contribute('add-a-hook', 'Add a workflow hook', 'Each file, with the tests that fail until it is done'),
+          contribute('release', 'Releases', 'Changesets, versions, publishing'),
+        ],
+      },
+      {
         title: 'Architecture',
         optional: true,
         pages: [
@@ -225,6 +263,7 @@ const all: readonly Group[] = [
           decision('0007-dialects-are-encoders', 'Dialects are encoders over one log'),
           decision('0008-one-executor-handed-down', 'One executor, handed down'),
           decision('0009-workflow-hooks-by-replay', 'Workflow hooks by replay'),
+          decision('0010-two-bridges-for-foreign-streams', 'Two bridges for foreign streams'),
         ],
       },
     ],
@@ -242,3 +281,10 @@ export const groups: readonly Group[] = all.map(group => ({
 
 /** All pages of the site, in the order of the sidebar. */
 export const pages: readonly Page[] = groups.flatMap(({ sections }) => sections.flatMap(section => section.pages))
+
+/** The page at a path of the site. @throws if there is none */
+export const pageAt = (path: string): Page => {
+  const page = pages.find(each => each.path === path)
+  if (page === undefined) throw new Error(`There is no page ${path}`)
+  return page
+}

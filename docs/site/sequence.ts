@@ -54,15 +54,15 @@ export function parseSequence(text: string): Diagram {
   }
   for (const line of text.split('\n').map(each => each.trim())) {
     const [, id, name = id] = PARTICIPANT.exec(line) ?? []
-    const [, from, dashes, head, to, said] = MESSAGE.exec(line) ?? []
+    const [, from, dashes, head, to, messageText] = MESSAGE.exec(line) ?? []
     const [, over, until = over, note] = NOTE.exec(line) ?? []
     if (line === '' || line === 'sequenceDiagram' || line.startsWith('%%')) continue
     else if (line === 'autonumber') isNumbered = true
     else if (line.startsWith('accTitle:')) title = line.slice('accTitle:'.length).trim()
     else if (id !== undefined && name !== undefined) participants.push({ id, lines: name.split(BREAK) })
-    else if (from !== undefined && to !== undefined && said !== undefined) {
+    else if (from !== undefined && to !== undefined && messageText !== undefined) {
       const about = { isDashed: dashes === '--', isRefused: head === 'x' }
-      steps.push({ kind: 'message', from: indexOf(from), to: indexOf(to), text: said, ...about })
+      steps.push({ kind: 'message', from: indexOf(from), to: indexOf(to), text: messageText, ...about })
     } else if (over !== undefined && until !== undefined && note !== undefined) {
       const about = { isDashed: false, isRefused: false }
       steps.push({ kind: 'note', from: indexOf(over), to: indexOf(until), text: note, ...about })
@@ -135,23 +135,23 @@ export function drawSequence(text: string, name: string): string {
 }
 
 /** The lines of a label: at its breaks, and where it would be longer than so many characters. */
-const wrap = (text: string, most: number): string[] => text.split(BREAK).flatMap(part => balanced(part.trim(), most))
+const wrap = (text: string, max: number): string[] => text.split(BREAK).flatMap(part => balanced(part.trim(), max))
 
 /** As few lines as fit, of about the same length. */
-function balanced(text: string, most: number): string[] {
-  const lines = filled(text, most)
-  for (let less = most - 1; less > 0; less--) {
+function balanced(text: string, max: number): string[] {
+  const lines = filled(text, max)
+  for (let less = max - 1; less > 0; less--) {
     const shorter = filled(text, less)
     if (shorter.length > lines.length) return filled(text, less + 1)
   }
   return lines
 }
 
-function filled(text: string, most: number): string[] {
+function filled(text: string, max: number): string[] {
   const lines: string[] = []
   for (const word of text.split(' ')) {
     const last = lines.at(-1)
-    if (last === undefined || last.length + 1 + word.length > most) lines.push(word)
+    if (last === undefined || last.length + 1 + word.length > max) lines.push(word)
     else lines[lines.length - 1] = `${last} ${word}`
   }
   return lines

@@ -15,7 +15,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.txt': 'text/plain; charset=utf-8',
 }
 
-/** Serves a folder on loopback, as any host of static files would: `/guide/log` is `guide/log.html`, and what is not there is its 404 page. */
+/** Serves a folder on loopback like a static host: `/guide/log` is `guide/log.html`, and unknown paths get the 404 page. */
 export async function serve(folder: string, port: number): Promise<{ server: Server; url: string }> {
   const server = createServer((request, response) => {
     if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -44,7 +44,7 @@ function find(folder: string, url: string): string | undefined {
   return candidates.map(name => join(folder, name)).find(file => statSync(file, { throwIfNoEntry: false })?.isFile())
 }
 
-/** The path of an address, which no `..` leads out of the folder; nothing for one that cannot be read. */
+/** Decodes the path of a URL. Undefined if it is invalid or leaves the folder. */
 function pathOf(url: string): string | undefined {
   try {
     const path = decodeURIComponent(url.replace(/[?#].*$/, ''))

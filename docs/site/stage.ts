@@ -3,15 +3,15 @@ import { dirname, extname, join, posix } from 'node:path'
 import { anchorsOf, withTargets } from './markdown.ts'
 import { type Page, pages, root } from './pages.ts'
 
-/** A page as the site shows it: its text, with every link of the tree turned into one of the site. */
+/** A page with its text, in which repository links are replaced by site links. */
 export type Staged = Page & { readonly text: string }
 
-/** Folders that a page tells of, though it lies elsewhere. */
+/** Folders that a page outside of them documents. */
 const TOLD: Readonly<Record<string, string>> = { studio: 'docs/guide/studio.md' }
 const IMAGES = new Set(['.png', '.svg'])
 const SOURCE = /\.(ts|tsx|js|mjs)$|^LICENSE$/
 
-/** All pages as the site shows them, and those of the source that they point to; throws where a link points nowhere. */
+/** All pages with resolved links, and pages for the source files that they link. @throws if a link is dead */
 export function staged(list: readonly Page[] = pages): Staged[] {
   const sources = new Map<string, Staged>()
   const dead: string[] = []
@@ -28,7 +28,7 @@ export function staged(list: readonly Page[] = pages): Staged[] {
   return [...site, ...sources.values()]
 }
 
-/** Writes the pages of the site into a folder, with what they show in `public`. */
+/** Writes the pages of the site into a folder, and their images into `public`. */
 export function stage(into: string): Staged[] {
   const site = staged()
   for (const { path, text } of site) {
@@ -44,7 +44,7 @@ export function stage(into: string): Staged[] {
   return site
 }
 
-/** The text of a page as it is in the tree; that of an example is its README, and its source. */
+/** The text of a page in the repository. For an example: its README and its source. */
 export function textOf({ file, title, about }: Page): string {
   if (file.endsWith('.md')) return readFileSync(join(root, file), 'utf8')
   const readme = join(root, file, 'README.md')
@@ -54,26 +54,26 @@ export function textOf({ file, title, about }: Page): string {
   return [head.trimEnd(), ...shown.map(name => `## ${name}\n\n${fenced(join(file, name))}`)].join('\n\n')
 }
 
-/** Where a link of a file leads on the site. What is no page and is source gets a page of its own. */
+/** The site address of a link. Source files that are not pages get a page of their own. */
 function resolved(file: string, target: string, list: readonly Page[], sources: Map<string, Staged>) {
   if (/^[a-z]+:/.test(target)) return target
   const [path = '', hash] = target.split('#')
   const named = path === '' ? file : posix.join(posix.dirname(file), path).replace(/\/$/, '')
-  const place = TOLD[named] ?? named
-  if (!existsSync(join(root, place))) return undefined
-  if (IMAGES.has(extname(place))) return place.startsWith('docs/') ? place.replace(/^docs(\/public)?/, '') : undefined
-  const to = list.find(page => page.file === place || `${page.file}/README.md` === place) ?? firstIn(place, list)
+  const id = TOLD[named] ?? named
+  if (!existsSync(join(root, id))) return undefined
+  if (IMAGES.has(extname(id))) return id.startsWith('docs/') ? id.replace(/^docs(\/public)?/, '') : undefined
+  const to = list.find(page => page.file === id || `${page.file}/README.md` === id) ?? firstIn(id, list)
   if (to !== undefined) {
     if (hash !== undefined && !anchorsOf(textOf(to)).has(hash)) return undefined
     return path === '' ? `#${hash}` : `/${to.path}.md${hash === undefined ? '' : `#${hash}`}`
   }
-  if (!SOURCE.test(place) || hash !== undefined) return undefined
-  const source = sources.get(place) ?? sourceOf(place)
-  sources.set(place, source)
+  if (!SOURCE.test(id) || hash !== undefined) return undefined
+  const source = sources.get(id) ?? sourceOf(id)
+  sources.set(id, source)
   return `/${source.path}.md`
 }
 
-/** A folder is its README, or else the first page in it. */
+/** A folder resolves to its README, otherwise to its first page. */
 function firstIn(folder: string, list: readonly Page[]): Page | undefined {
   if (!statSync(join(root, folder)).isDirectory()) return undefined
   const readme = list.find(page => page.file === `${folder}/README.md`)
