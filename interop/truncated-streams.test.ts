@@ -1,5 +1,5 @@
 import type { Dialect, EndStatus } from '@millrace/dialects'
-import { type Chunk, type Entry, isWord } from '@millrace/protocol'
+import { type Chunk, type Entry, isDraftChunk } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { multiplied } from '../scripts/faults/campaign.ts'
@@ -43,7 +43,7 @@ function follow(dialect: Dialect<unknown>, entries: readonly Entry[], status: En
   const look = (event: unknown) => {
     const hadEnded = decoder.status === status
     const decodedChunks = decoder.decode(json(event))
-    if (hadEnded && decodedChunks.some(({ chunk }) => isWord(chunk)))
+    if (hadEnded && decodedChunks.some(({ chunk }) => isDraftChunk(chunk)))
       expect.fail(`event after the end: ${JSON.stringify(event)}`)
     expectOneOf(decoder.status, isPaused ? [undefined, status, 'paused'] : [undefined, status], event)
   }

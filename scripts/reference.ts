@@ -68,14 +68,19 @@ const kindsList = (on: string, kinds: { readonly [kind: string]: FieldTypes }): 
 
 function chunkText(type: string, row: Row, doc: string): string {
   const by = row.guest ? 'the writer or a guest' : 'the writer'
-  const word = row.word === 'preliminary' ? 'A word if preliminary, else a fact' : row.word ? 'A word' : 'A fact'
+  const written =
+    row.draft === 'preliminary'
+      ? 'In a draft if preliminary, else with a commit'
+      : row.draft
+        ? 'In a draft'
+        : 'With a commit'
   const [guard, name] = type === 'data-*' ? ['isData', 'DataChunk'] : [`is${pascal(type)}`, `${pascal(type)}Chunk`]
   return [
     `### \`${type}\``,
     doc,
     fieldsLine(row.fields),
     ...(row.kinds ? [kindsList('kind', row.kinds)] : []),
-    `*${word}, by ${by}. \`${guard}\`, \`${name}\`*`,
+    `*${written}, by ${by}. \`${guard}\`, \`${name}\`*`,
   ].join('\n\n')
 }
 
@@ -157,7 +162,7 @@ const text = `${[
   `A chunk is one typed piece of payload: a plain JSON object, told apart by its \`type\`. There are ${Object.keys(catalogue).length} types and the open family \`data-*\`.`,
   'A type that is not on this page is legal everywhere: it is kept, passed on, and ignored by the fold. So are fields that are not listed.',
   contents(),
-  "**Words and facts.** A word streams ahead as part of a lane's draft, and a discard takes it back; a fact waits for the commit and stays.",
+  '**Drafts.** Some chunks stream before their commit, in the draft of a lane, and a discard removes them. All others are written with a commit and stay.',
   '**Who writes.** The writer drives the run. A guest is anyone else: it may append answers, claims, and requests to stop or to run.',
   '**Fields.** One with a `?` may be missing. A number is finite, a count is a safe integer from 0, a sequence one from 1, true and 1 are just that, json is anything JSON can say and object a JSON object; `[]` is an array, `{}` an object of such values under any keys. The other types are [below](#named-types).',
   ...Object.entries(groups).map(([group, about]) => groupText(group, about)),

@@ -27,12 +27,12 @@ export function interval(values: readonly number[]): Interval {
 export type Ruling = 'pass' | 'fail' | 'undecided' | 'unmeasured'
 
 /** With fewer rounds the interval covers the figure less often than 95 %. */
-export const LEAST_ROUNDS = 5
+export const MIN_ROUNDS = 5
 
-/** Compares an interval with an upper bound. Fewer than `LEAST_ROUNDS` rounds give `undecided`. */
+/** Compares an interval with an upper bound. Fewer than `MIN_ROUNDS` rounds give `undecided`. */
 export function ruleInterval({ low, high, rounds }: Interval, atMost: number): Ruling {
   if (!(low > 0) || !Number.isFinite(high)) return 'unmeasured'
-  if (rounds < LEAST_ROUNDS) return 'undecided'
+  if (rounds < MIN_ROUNDS) return 'undecided'
   if (high <= atMost) return 'pass'
   return low > atMost ? 'fail' : 'undecided'
 }

@@ -22,7 +22,7 @@ export interface Sample {
 const TIMES = { cpu: { warmUp: 400, measured: 300 }, wall: { warmUp: 250, measured: 250 } }
 /** Times for `--quick`. */
 const QUICK = { cpu: { warmUp: 200, measured: 100 }, wall: { warmUp: 100, measured: 100 } }
-const MOST_LOADS = 200
+const MAX_LOADS = 200
 /** Pause in ms after the warm-up, for background compilation and garbage collection. */
 const SETTLE = 100
 
@@ -41,7 +41,7 @@ export async function measure(contender: Contender, unit: Unit = 'cpu', isQuick 
     spent += last
   }
   const expected = (last / itemsOf(warmUp)) * itemsOf(load)
-  return run(contender, load, Math.min(MOST_LOADS, Math.ceil(times.measured / expected)), SETTLE)
+  return run(contender, load, Math.min(MAX_LOADS, Math.ceil(times.measured / expected)), SETTLE)
 }
 
 /** Runs `loads` loads without a pause, so that their garbage collection is part of the measured time. */

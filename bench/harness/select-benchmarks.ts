@@ -1,4 +1,4 @@
-import { LEAST_ROUNDS } from './interval.ts'
+import { MIN_ROUNDS } from './interval.ts'
 import { claims, needsOf, type Standing } from './standing.ts'
 import type { Benchmark, Suite } from './suite.ts'
 
@@ -41,7 +41,7 @@ export function selectBenchmarks({ suites, standings, names, quick, verify }: Be
   const isOverview = quick && names.length === 0
   const roundsOf = ({ rounds = quick ? ROUNDS.quick : ROUNDS.full }: Benchmark, isClaimed = false) => {
     if (isOverview) return OVERVIEW_ROUNDS
-    return isClaimed && !quick ? Math.max(rounds, LEAST_ROUNDS) : rounds
+    return isClaimed && !quick ? Math.max(rounds, MIN_ROUNDS) : rounds
   }
   if (!isOverview && !verify) {
     return all.filter(work => isNamed(pathOf(work))).map(work => ({ ...work, rounds: roundsOf(work.benchmark) }))

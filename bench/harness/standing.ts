@@ -34,7 +34,7 @@ export interface Standing {
 }
 
 /** Claimed upper bound of every growth exponent. */
-const MOST_GROWTH = 1.1
+const MAX_GROWTH = 1.1
 
 /** Ratio of two costs: quotient of the medians, with the interval over single rounds. */
 export interface Compared extends Interval {
@@ -115,7 +115,7 @@ export function evaluateStanding(standing: Standing, measured: Measured): Standi
   if (atMostOfFloor !== undefined) {
     result.held.push({ claim: 'floor', atMost: atMostOfFloor, ruling: rule(overFloor, atMostOfFloor) })
   }
-  if (growth) result.held.push({ claim: 'growth', atMost: MOST_GROWTH, ruling: rule(grown, MOST_GROWTH) })
+  if (growth) result.held.push({ claim: 'growth', atMost: MAX_GROWTH, ruling: rule(grown, MAX_GROWTH) })
   return result
 }
 

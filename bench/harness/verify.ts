@@ -2,7 +2,7 @@ import { figure } from './figure.ts'
 import type { StandingResult } from './standing.ts'
 
 /** Maximum number of rows in which a peer may be ahead, and the suites in which no peer may be. */
-const MOST_AHEAD = 3
+const MAX_AHEAD = 3
 const NEVER_BEHIND = ['reduce', 'json', 'log']
 
 /** Summary of all claims. */
@@ -29,7 +29,7 @@ export function verify(results: readonly StandingResult[]): Verification {
       ...held
         .filter(({ ruling }) => ruling === 'unmeasured')
         .map(claim => `${claim.job}: not measured, ${claimed(claim)}`),
-      ...(ahead.length > MOST_AHEAD ? [`a peer is ahead in ${ahead.length} rows: ${behind.join(', ')}`] : []),
+      ...(ahead.length > MAX_AHEAD ? [`a peer is ahead in ${ahead.length} rows: ${behind.join(', ')}`] : []),
       ...ahead
         .filter(({ benchmark }) => NEVER_BEHIND.includes(benchmark.split('/')[0] ?? ''))
         .map(({ job }) => `${job}: a peer is ahead`),

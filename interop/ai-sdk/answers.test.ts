@@ -52,7 +52,7 @@ test('an answer after the deadline receives the outcome', async () => {
   const rent = tool({
     name: 'rent',
     inputSchema: z.object({}),
-    approval: { rule: () => true, timeout: 200 },
+    approval: { rule: () => true, timeoutMs: 200 },
     execute: () => 'rented',
   })
   const script = [{ text: 'May I?', calls: [{ name: 'rent', input: {} }] }, { text: 'Then not.' }]

@@ -1,5 +1,5 @@
 import { aiSdkDialect, uiMessagesOf } from '@millrace/dialects/ai-sdk'
-import { type Chunk, type Entry, Fold, isWord } from '@millrace/protocol'
+import { type Chunk, type Entry, Fold, isDraftChunk } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
@@ -35,7 +35,7 @@ function entriesOf(all: readonly Act[]): Entry[] {
   const drafts = new Set<string>()
   const write = (lane: string, chunk: Chunk) => {
     if (chunk.type === 'checkpoint-created' || chunk.type === 'step-discarded') drafts.delete(lane)
-    else if (isWord(chunk)) drafts.add(lane)
+    else if (isDraftChunk(chunk)) drafts.add(lane)
     const origin = { runId: 'r', lane, agentId: 'r', agentType: 'miller', step: 1 }
     entries.push({ sequence: entries.length + 1, timestamp: 0, origin, chunk })
   }

@@ -86,7 +86,7 @@ const openAsking = openOnce(
     const input = z.object({ text: z.string() })
     const execute = (echoed: { text: string }) => echoed
     const patient = tool({ name: 'patient', inputSchema: input, approval: true, execute })
-    const hasty = tool({ name: 'hasty', inputSchema: input, approval: { timeout: WEEK }, execute })
+    const hasty = tool({ name: 'hasty', inputSchema: input, approval: { timeoutMs: WEEK }, execute })
     const asking = (toolName: string) =>
       agent({
         name: `asks-${toolName}`,

@@ -6,7 +6,7 @@ import { OWN_FILE, openStore } from '../log/ours.ts'
 import type { Backend } from '../log/target.ts'
 
 /** More runs than any benchmark has. */
-const MOST = 1_000_000
+const MAX_COUNT = 1_000_000
 
 /** The name of its agent. */
 export const AGENT = 'bench'
@@ -45,9 +45,9 @@ export const openServing = openOnce(async (backend: Backend, coalesceMs: number)
   const app = millrace({
     store: await openStore(backend, OWN_FILE),
     agents: [program],
-    engine: { concurrency: MOST },
+    engine: { concurrency: MAX_COUNT },
     log: { coalesceMs },
-    limits: { streams: MOST, sessions: MOST, requestsPerMinute: 1e9 },
+    limits: { streams: MAX_COUNT, sessions: MAX_COUNT, requestsPerMinute: 1e9 },
     logger: { warn: () => {}, error: (...args: unknown[]) => console.error(...args) },
   })
   const { port, close } = await app.listen({ port: 0 })

@@ -7,7 +7,7 @@ import type { Address, Got } from './served.ts'
 /** Connections that are opened at once. Servers accept no more. */
 const WAVE = 200
 /** Maximum number of reported times. Beyond it they are sampled evenly. */
-const MOST_TIMES = 100_000
+const MAX_TIMES = 100_000
 
 /** Connect `readers` readers per address; wait until each reader of an address has `entries` entries; or read one session until caught up and disconnect. */
 export type ReadersRequest =
@@ -57,7 +57,7 @@ async function come(address: Address): Promise<void> {
 function takeReports(those: readonly Reader[]): ReadersReply {
   const all = those.map(reader => reader.take())
   const times = all.flatMap(each => each.times)
-  const every = Math.ceil(times.length / MOST_TIMES)
+  const every = Math.ceil(times.length / MAX_TIMES)
   return {
     received: all.map(({ entries, digest }) => ({ entries, digest })),
     bytes: all.reduce((sum, { bytes }) => sum + bytes, 0),

@@ -1,6 +1,6 @@
 import type { Way } from '../../contenders/log/append.ts'
 import type { Benchmark, Claim, Contender } from '../../harness/suite.ts'
-import { inLogs, LEAST_SHARE, type Place, places } from './places.ts'
+import { inLogs, MIN_SHARE, type Place, places } from './places.ts'
 
 const names: Record<Way, string> = { raw: 'raw', store: 'our store', writer: 'our writer' }
 
@@ -31,7 +31,7 @@ function benchmark(place: Place, quick: boolean, rounds: number): Benchmark {
     (['store', 'writer'] as const).map((way): Claim => {
       const of = name(way, size, logs)
       if (backend === 'memory') return { kind: 'speed', of, ...(size > 1 && { atLeast: 1_000_000 }) }
-      return { kind: 'rate', of, to: name('raw', size, logs), atLeast: LEAST_SHARE }
+      return { kind: 'rate', of, to: name('raw', size, logs), atLeast: MIN_SHARE }
     }),
   )
   return {

@@ -1,5 +1,5 @@
 import type { Benchmark, Claim, Contender } from '../../harness/suite.ts'
-import { inLogs, LEAST_SHARE, type Place, places } from './places.ts'
+import { inLogs, MIN_SHARE, type Place, places } from './places.ts'
 
 type Way = 'raw' | 'writer'
 
@@ -35,7 +35,7 @@ function benchmark(place: Place, follow: string, quick: boolean, rounds: number)
     needs,
     contenders: sizes.flatMap(size => (['raw', 'writer'] as const).map(way => contender(way, size))),
     claims: sizes.map((size): Claim => {
-      const bound = backend === 'memory' ? {} : { atLeast: LEAST_SHARE }
+      const bound = backend === 'memory' ? {} : { atLeast: MIN_SHARE }
       return { kind: 'rate', of: name('writer', size), to: name('raw', size), ...bound }
     }),
     notes: [

@@ -3,7 +3,7 @@ import type { ServiceName } from '../../harness/services.ts'
 
 export const SIZES = [1, 16, 256]
 /** Minimum share of the raw throughput. */
-export const LEAST_SHARE = 0.6
+export const MIN_SHARE = 0.6
 
 /** A backend and its benchmark parameters. */
 export interface Place {

@@ -4,7 +4,7 @@ import type { Benchmark, Claim, Contender } from '../../harness/suite.ts'
 /** Entries an append. */
 const SIZE = 16
 /** Minimum share of the deliveries of plain http. */
-const LEAST_SHARE = 0.8
+const MIN_SHARE = 0.8
 
 const READERS = [
   { readers: 1, appends: 1_000 },
@@ -43,7 +43,7 @@ export function fanOutBenchmarks(quick: boolean): Benchmark[] {
       trial: SIZE * readers * 2,
       contenders: [ours, http, batch, each, ...alone],
       claims: [
-        rate(ours, http, LEAST_SHARE),
+        rate(ours, http, MIN_SHARE),
         rate(ours, batch),
         rate(ours, each),
         ...[ours, http].map(({ name }): Claim => ({ kind: 'speed', of: name })),

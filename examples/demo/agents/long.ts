@@ -1,7 +1,7 @@
 import { agent } from 'millrace'
 import { modelOf } from '../model.ts'
 
-const MOST_WORDS = 100_000
+const MAX_WORDS = 100_000
 const DAYS = 80
 
 /** Slow enough to restart the server while it streams. */
@@ -12,7 +12,7 @@ export const long = agent({
   name: 'long',
   model: modelOf(({ lastText }) => {
     const requestedCount = /\d[\d,]*/.exec(lastText)?.[0].replaceAll(',', '')
-    return { text: requestedCount === undefined ? diary() : counted(Math.min(Number(requestedCount), MOST_WORDS)) }
+    return { text: requestedCount === undefined ? diary() : counted(Math.min(Number(requestedCount), MAX_WORDS)) }
   }, WORDS_PER_SECOND),
   instructions: [
     'If the user names a number, count from 1 to it in digits, with a space between two numbers, and say nothing else.',

@@ -61,7 +61,7 @@ export {
 
 // Chunks and state
 
-export { catalogue, isGuestChunk, isWord } from './catalogue/catalogue.ts'
+export { catalogue, isDraftChunk, isGuestChunk } from './catalogue/catalogue.ts'
 export * from './catalogue/chunk.ts'
 export * from './catalogue/guards.ts'
 export { applyPatch } from './state/apply-patch.ts'

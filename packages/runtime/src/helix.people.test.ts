@@ -22,7 +22,7 @@ import { expectOneEnd, LEASE_MS, VirtualCluster } from './drive/virtual-processe
 import { caller, chunksOf, resultsIn } from './execute/agent/play.fixture.ts'
 import { scriptedModel } from './model/scripted-model.ts'
 
-const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true, timeout: 60_000 })
+const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true, timeoutMs: 60_000 })
 
 describe('a pending approval', () => {
   test('is not settled by a client result, and the tool runs (Helix 1)', async () => {

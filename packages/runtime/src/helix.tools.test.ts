@@ -90,7 +90,7 @@ describe('a call and its outcome', () => {
         return answers === 0 ? { text: 'using. ', calls } : { text: 'better now' }
       }),
       tools: [use],
-      budget: { time: 2_000_000 },
+      budget: { timeMs: 2_000_000 },
     })
     // The test ends its time.
     const alarms: (() => void)[] = []

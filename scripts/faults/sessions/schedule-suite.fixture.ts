@@ -36,9 +36,9 @@ export interface ScheduleSuite<Server, Report extends ScheduleReport> {
 
 /** A schedule may take this long on average. */
 const SCHEDULE_MS = 5_000
-const LEAST_MS = 180_000
+const MIN_TIMEOUT_MS = 180_000
 /** No further schedules are run after this many failures. */
-const MOST_FAILURES = 5
+const MAX_FAILURES = 5
 
 /** Declares a test that plays schedules by seed, several at a time on one server. */
 export function scheduleSuite<Server, Report extends ScheduleReport>(suite: ScheduleSuite<Server, Report>): void {
@@ -47,7 +47,7 @@ export function scheduleSuite<Server, Report extends ScheduleReport>(suite: Sche
   const first = firstSeed(suite.first)
 
   const seeds = Array.from({ length: total }, (_, n) => first + n)
-  const timeout = Math.max(LEAST_MS, total * SCHEDULE_MS)
+  const timeout = Math.max(MIN_TIMEOUT_MS, total * SCHEDULE_MS)
 
   test(`${law} (${total} seeds from ${first})`, { timeout }, async () => {
     const server = await suite.open()
@@ -80,7 +80,7 @@ export function scheduleSuite<Server, Report extends ScheduleReport>(suite: Sche
       const queue = isCampaign() ? seeds : [...new Set([...kept.keys(), ...seeds])]
       await inLanes(lanes, async () => {
         for (let seed = queue.shift(); seed !== undefined; seed = queue.shift()) {
-          if (failures.length < MOST_FAILURES) await play(seed)
+          if (failures.length < MAX_FAILURES) await play(seed)
         }
       })
       const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)

@@ -4,7 +4,7 @@ import { EventReader } from '@millrace/dialects'
 import { ProtocolError } from '@millrace/protocol'
 import { LineSplitter } from '@millrace/protocol/internal'
 
-const MOST_LINE = 16 * 1024 * 1024
+const MAX_LINE_LENGTH = 16 * 1024 * 1024
 
 /** Parses events: Server-Sent Events or one JSON value per line, detected automatically. */
 export class EventInput {
@@ -21,9 +21,9 @@ export class EventInput {
     const lines = new LineSplitter()
     for await (const piece of this.#pieces) {
       for (const line of lines.push(piece)) yield* this.#take(line)
-      if (lines.length > MOST_LINE) {
+      if (lines.length > MAX_LINE_LENGTH) {
         this.line++
-        throw new ProtocolError('line-too-long', `expected at most ${MOST_LINE} characters`)
+        throw new ProtocolError('line-too-long', `expected at most ${MAX_LINE_LENGTH} characters`)
       }
     }
     const rest = lines.end()
@@ -33,7 +33,7 @@ export class EventInput {
   *#take(line: string): Generator<unknown> {
     this.line++
     if (this.#reader === undefined && line.trim() === '') return
-    this.#reader ??= new EventReader(/^\s*\{/.test(line) ? 'ndjson' : 'sse', MOST_LINE)
+    this.#reader ??= new EventReader(/^\s*\{/.test(line) ? 'ndjson' : 'sse', MAX_LINE_LENGTH)
     for (const { data } of this.#reader.push(`${line}\n`)) {
       if (data !== '[DONE]') yield unwrapped(parsed(data))
     }

@@ -63,7 +63,7 @@ export class LogDecoder implements Decoder<unknown> {
     if (internal || runId === undefined) return false
     this.#runId ??= runId
     if (runId !== this.#runId) {
-      if (this.#others.size < MOST_OTHERS) this.#others.add(runId)
+      if (this.#others.size < MAX_OTHERS) this.#others.add(runId)
       return false
     }
     this.hasBegun = true
@@ -75,7 +75,7 @@ export class LogDecoder implements Decoder<unknown> {
 }
 
 /** The maximum number of other runs that are counted. */
-const MOST_OTHERS = 1_000
+const MAX_OTHERS = 1_000
 
 /** Writes a run as a separate log: a recording with the start and end of the run. */
 export class LogEncoder implements Encoder<unknown> {

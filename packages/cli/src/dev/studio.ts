@@ -5,9 +5,9 @@ import { type Refused, refusalOf } from './loopback-guard.ts'
 import type { ChildMessage, Host } from './messages.ts'
 import { isTab, type Tabs } from './tabs.ts'
 
-const MOST_BYTES = 4096
-const MOST_FOLLOWERS = 100
-const MOST_DELAY_MS = 10_000
+const MAX_BODY_BYTES = 4096
+const MAX_FOLLOWERS = 100
+const MAX_DELAY_MS = 10_000
 const HEARTBEAT_MS = 15_000
 
 type Fault =
@@ -57,7 +57,7 @@ export class Studio {
   }
 
   #follow(message: IncomingMessage, response: ServerResponse): void {
-    if (this.#followers.size >= MOST_FOLLOWERS) {
+    if (this.#followers.size >= MAX_FOLLOWERS) {
       refuse(response, { status: 429, code: 'streams_limit', message: 'too many tabs are connected: close some' })
       return
     }
@@ -148,7 +148,7 @@ async function faultOf(message: IncomingMessage): Promise<Fault | Refused> {
   message.setEncoding('utf8')
   for await (const piece of message) {
     text += piece
-    if (text.length > MOST_BYTES) return { status: 413, code: 'body_too_large', message: 'body: expected a fault' }
+    if (text.length > MAX_BODY_BYTES) return { status: 413, code: 'body_too_large', message: 'body: expected a fault' }
   }
   let body: unknown
   try {
@@ -170,8 +170,8 @@ async function faultOf(message: IncomingMessage): Promise<Fault | Refused> {
   if (!isTab(tab)) return invalid('tab: expected 1 to 64 word characters')
   if (fault === 'drop') return isOf('tab') ? { fault, tab } : invalid('drop: expected a tab, and nothing else')
   if (!isOf('tab', 'ms')) return invalid('delay: expected a tab and ms, and nothing else')
-  if (typeof ms !== 'number' || !Number.isInteger(ms) || ms < 0 || ms > MOST_DELAY_MS) {
-    return invalid(`ms: expected a whole number from 0 to ${MOST_DELAY_MS}`)
+  if (typeof ms !== 'number' || !Number.isInteger(ms) || ms < 0 || ms > MAX_DELAY_MS) {
+    return invalid(`ms: expected a whole number from 0 to ${MAX_DELAY_MS}`)
   }
   return { fault, tab, ms }
 }

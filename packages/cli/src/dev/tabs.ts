@@ -7,7 +7,7 @@ import type { Delays } from './messages.ts'
 /** The header with the id of a tab. */
 const TAB_HEADER = 'x-studio-tab'
 /** The maximum number of delayed tabs. */
-const MOST_TABS = 64
+const MAX_TABS = 64
 /** A tab without an open response for this time is closed, in ms: an open tab always follows its host. */
 export const CLOSED_MS = 60_000
 
@@ -56,7 +56,7 @@ export class Tabs {
   /** Delays all responses of a tab. Returns false if too many tabs are delayed. */
   delay(tab: string, ms: number): boolean {
     if (ms === 0) this.#delays.delete(tab)
-    else if (this.#delays.has(tab) || this.#delays.size < MOST_TABS) this.#delays.set(tab, ms)
+    else if (this.#delays.has(tab) || this.#delays.size < MAX_TABS) this.#delays.set(tab, ms)
     else return false
     this.#watch(tab)
     return true

@@ -3,10 +3,10 @@
 import type { Chunk } from '@millrace/protocol'
 import { oneLine } from '../terminal/escape-control.ts'
 
-const MOST = 100
+const MAX_TEXT_LENGTH = 100
 
 /** Describes a chunk in one line. */
-export function chunkSummary(chunk: Chunk, max: number = MOST): string {
+export function chunkSummary(chunk: Chunk, max: number = MAX_TEXT_LENGTH): string {
   return oneLine(describeChunk(chunk), max)
 }
 

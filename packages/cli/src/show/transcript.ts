@@ -1,4 +1,4 @@
-import { type Entry, isGuest, isWord } from '@millrace/protocol'
+import { type Entry, isDraftChunk, isGuest } from '@millrace/protocol'
 import { DraftTracker, type LaneDraft } from '@millrace/protocol/internal'
 import { escapeControl, oneLine } from '../terminal/escape-control.ts'
 import type { Style, Terminal } from '../terminal/terminal.ts'
@@ -12,8 +12,8 @@ interface BufferedText {
   text: string
 }
 
-const MOST = 120
-const MOST_NAME = 40
+const MAX_TEXT_LENGTH = 120
+const MAX_NAME_LENGTH = 40
 
 /** Shows a session on a terminal, entry by entry: text as it came, calls, questions, answers and discards. */
 export class Transcript {
@@ -36,7 +36,7 @@ export class Transcript {
     const { sealed, discarded } = this.#drafts.apply(entry)
     const draft = isGuest(origin) ? undefined : this.#drafts.get(origin)
     // A discard reverts words, never facts.
-    const lane = draft && isWord(chunk) ? draft.key : SETTLED
+    const lane = draft && isDraftChunk(chunk) ? draft.key : SETTLED
     for (const { key } of sealed) await this.#seal(key)
     const name = isGuest(origin) ? origin.guest : origin.agentType
     switch (chunk.type) {
@@ -125,7 +125,7 @@ export class Transcript {
 
   async #line(lane: string, text: string, style: Style): Promise<void> {
     this.#speaking = ''
-    const line = oneLine(text, this.#terminal.isLive ? MOST : MOST * 4)
+    const line = oneLine(text, this.#terminal.isLive ? MAX_TEXT_LENGTH : MAX_TEXT_LENGTH * 4)
     await this.#screen.line(lane, line, this.#terminal.paint(style, line))
   }
 
@@ -147,7 +147,7 @@ export class Transcript {
     }
     if (this.#speaking !== part) {
       this.#speaking = part
-      const author = `${oneLine(name, MOST_NAME)}: `
+      const author = `${oneLine(name, MAX_NAME_LENGTH)}: `
       await this.#screen.begin()
       await this.#screen.write(lane, author, this.#terminal.paint('cyan', author))
     }
@@ -159,7 +159,8 @@ export class Transcript {
     const part = `${lane} ${id}`
     const buffered = this.#buffered.get(part)
     this.#buffered.delete(part)
-    if (buffered) await this.#screen.line(lane, `${oneLine(buffered.name, MOST_NAME)}: ${escapeControl(buffered.text)}`)
+    if (buffered)
+      await this.#screen.line(lane, `${oneLine(buffered.name, MAX_NAME_LENGTH)}: ${escapeControl(buffered.text)}`)
     if (this.#speaking !== part) return
     this.#speaking = ''
     await this.#screen.write(lane, '\n')
@@ -169,7 +170,10 @@ export class Transcript {
     for (const [part, buffered] of this.#buffered) {
       if (lane !== undefined && buffered.lane !== lane) continue
       this.#buffered.delete(part)
-      await this.#screen.line(buffered.lane, `${oneLine(buffered.name, MOST_NAME)}: ${escapeControl(buffered.text)}`)
+      await this.#screen.line(
+        buffered.lane,
+        `${oneLine(buffered.name, MAX_NAME_LENGTH)}: ${escapeControl(buffered.text)}`,
+      )
     }
   }
 

@@ -7,7 +7,7 @@ import { requestFailure } from './request-failure.ts'
 import type { Source } from './source.ts'
 
 /** The maximum number of consecutive retries of an interrupted read. */
-const MOST_CUTS = 5
+const MAX_RECONNECTS = 5
 
 export interface LogOptions {
   /** Only entries after this sequence. */
@@ -36,7 +36,7 @@ async function* read(source: Source, sessionId: string, options: LogOptions): As
   const { api } = createConnection(source.options)
   const path = `/sessions/${encodeURIComponent(sessionId)}/stream?live=false&whole=true&after=`
   let after = String(options.after ?? 0)
-  for (let cuts = 0; cuts <= MOST_CUTS; cuts++) {
+  for (let cuts = 0; cuts <= MAX_RECONNECTS; cuts++) {
     try {
       const headers = { accept: 'application/x-ndjson' }
       const reply = await api.request('GET', path + encodeURIComponent(after), { headers })
@@ -59,7 +59,7 @@ async function* read(source: Source, sessionId: string, options: LogOptions): As
     } catch (error) {
       // Interrupted reads are retried. Rejected requests are not.
       const isCut = !(error instanceof CommandError) && (error as Partial<RequestError>).status === undefined
-      if (!isCut || cuts === MOST_CUTS) throw requestFailure(error, source)
+      if (!isCut || cuts === MAX_RECONNECTS) throw requestFailure(error, source)
     }
   }
   throw new CommandError('unreachable', `${source.name} closes the connection repeatedly: try again later`)

@@ -84,7 +84,7 @@ export class AdapterChat<Cursor = string> implements Chat {
     const { adapter, streamFlushInterval, initialMessages = [], conversationId, backoff } = options
     this.#options = options
     this.callbacks = options
-    this.store = new Store({ flushInterval: streamFlushInterval })
+    this.store = new Store({ flushIntervalMs: streamFlushInterval })
     this.#conversation = new Conversation(this.store, () => this.callbacks)
     this.#conversation.load(initialMessages)
     // The first render shows the initial messages: on a server there is no second one.

@@ -80,7 +80,7 @@ export class HttpChat<A = unknown> implements Chat {
     const { snapshot, session, streamFlushInterval, tools = {} } = options
     this.#options = options
     const connection = options.connection ?? sharedConnection(options)
-    this.store = new Store({ flushInterval: streamFlushInterval, view: snapshot?.view })
+    this.store = new Store({ flushIntervalMs: streamFlushInterval, view: snapshot?.view })
     this.#observer = new ChatObserver(this.store, {
       runFailed: ({ runId, error }) =>
         this.#report({ code: 'run_failed', message: 'The run failed.', ...error }, 'stream', { runId }),

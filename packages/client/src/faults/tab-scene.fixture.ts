@@ -31,7 +31,7 @@ export class TabScene extends ScheduleScene<InProcessServer> {
       sessionIds: this.sessionIds,
       seed: random.below(2 ** 30),
       tamperEvery: random.pick([8, 20, 100_000]),
-      flushInterval: random.pick([0, 5, 16]),
+      flushIntervalMs: random.pick([0, 5, 16]),
       onChange: () => this.recheck(),
       onTamper: () => this.faults++,
       // The reply may be older than the session that now has the name. A user would reload the page.

@@ -19,7 +19,7 @@ export interface TabOptions {
   /** Tampers with one in this many frames. */
   readonly tamperEvery: number
   /** Minimum interval between notifications, in ms. */
-  readonly flushInterval: number
+  readonly flushIntervalMs: number
   /** Called after each visible change. */
   readonly onChange: () => void
   /** Called for each frame that is tampered with. */
@@ -48,7 +48,7 @@ export class Tab {
   tampered = 0
 
   private constructor(gate: FaultProxy, options: TabOptions) {
-    const { name, sessionIds, seed, tamperEvery, flushInterval, onChange, onTamper, onUnknown, onTool } = options
+    const { name, sessionIds, seed, tamperEvery, flushIntervalMs, onChange, onTamper, onUnknown, onTool } = options
     this.name = name
     this.gate = gate
     const random = new Random(seed)
@@ -72,7 +72,7 @@ export class Tab {
         session,
         connection: this.connection,
         agent: 'teller',
-        streamFlushInterval: flushInterval,
+        streamFlushInterval: flushIntervalMs,
         tools,
       })
       chat.callbacks = recorder

@@ -48,7 +48,7 @@ afterEach(() => void vi.useRealTimers())
 describe('notifications', () => {
   test('notifies of the first change at once, and of later ones together after the interval', () => {
     const log = new Log()
-    const store = new Store({ flushInterval: 16 })
+    const store = new Store({ flushIntervalMs: 16 })
     const calls = countCalls(store, ['message', AGENT_MESSAGE])
     store.apply(log.startText())
     expect(calls.n).toBe(1)
@@ -68,7 +68,7 @@ describe('notifications', () => {
 
   test('notifies listeners during a continuous stream that blocks timers', () => {
     const log = new Log()
-    const store = new Store({ flushInterval: 16 })
+    const store = new Store({ flushIntervalMs: 16 })
     store.apply(log.startText())
     const calls = countCalls(store, ['any'])
     // No timer fires during the loop.
@@ -85,7 +85,7 @@ describe('notifications', () => {
 
   test('law 11: a delta notifies only the listeners of its message and part, of a thousand', () => {
     const log = new Log()
-    const store = new Store({ flushInterval: 0 })
+    const store = new Store({ flushIntervalMs: 0 })
     for (let n = 0; n < 1_000; n++) {
       const parts = [{ type: 'text' as const, text: `${n}` }]
       store.apply([log.entry({ type: 'message', messageId: `m${n}`, role: 'user', parts })])
@@ -111,7 +111,7 @@ describe('notifications', () => {
 
   test('an error of a listener does not stop others, and a listener may unsubscribe itself', () => {
     const logged = vi.spyOn(console, 'error').mockImplementation(() => {})
-    const store = new Store({ flushInterval: 0 })
+    const store = new Store({ flushIntervalMs: 0 })
     const calls: string[] = []
     store.subscribe(['any'], () => {
       throw new Error('broken')
@@ -134,7 +134,7 @@ describe('notifications', () => {
   })
 
   test('does not call a listener that another listener removed', () => {
-    const store = new Store({ flushInterval: 0 })
+    const store = new Store({ flushIntervalMs: 0 })
     const calls: string[] = []
     store.subscribe(['any'], () => unsubscribe())
     const unsubscribe = store.subscribe(['any'], () => void calls.push('removed'))
@@ -148,7 +148,7 @@ describe('notifications', () => {
 
   test('notifies of a change that a listener made', () => {
     const log = new Log()
-    const store = new Store({ flushInterval: 16 })
+    const store = new Store({ flushIntervalMs: 16 })
     const parts = [{ type: 'text' as const, text: 'Hello' }]
     store.apply([log.entry({ type: 'message', messageId: 'm', role: 'user', parts }), ...log.startText()])
     let isFirst = true
@@ -167,7 +167,7 @@ describe('notifications', () => {
 
   test('law 11: the cost of a change of a run does not depend on the number of runs', () => {
     const log = new Log()
-    const store = new Store({ flushInterval: 0 })
+    const store = new Store({ flushIntervalMs: 0 })
     for (let n = 0; n < 100; n++) {
       const by = { ...origin, runId: `r${n}`, agentId: `r${n}` }
       store.apply([log.entry({ type: 'run-started', program: 'agent:teller@1' }, by)])
@@ -196,7 +196,7 @@ describe('notifications', () => {
 
   test('keeps the list of structured objects apart from the object with an empty id', () => {
     const log = new Log()
-    const store = new Store({ flushInterval: 0 })
+    const store = new Store({ flushIntervalMs: 0 })
     const data = (streamId: string) =>
       log.entry({
         type: 'structured-data',
@@ -216,7 +216,7 @@ describe('notifications', () => {
 
   test.each([[NaN], [-1], [Infinity], [2 ** 40]])('clamps a flush interval of %s to what a timer accepts', interval => {
     const log = new Log()
-    const store = new Store({ flushInterval: interval })
+    const store = new Store({ flushIntervalMs: interval })
     const calls = countCalls(store, ['any'])
     store.apply(log.startText())
     for (let n = 0; n < 5; n++) store.apply([log.delta('a')])
@@ -228,7 +228,7 @@ describe('notifications', () => {
 describe('identity of values', () => {
   test('a delta replaces only the message that it changed, and only with the notification', () => {
     const log = new Log()
-    const store = new Store({ flushInterval: 16 })
+    const store = new Store({ flushIntervalMs: 16 })
     const parts = [{ type: 'text' as const, text: 'Hello' }]
     store.apply([log.entry({ type: 'message', messageId: 'm', role: 'user', parts }), ...log.startText()])
     vi.advanceTimersByTime(16)
@@ -252,7 +252,7 @@ describe('identity of values', () => {
 
   test('a snapshot keeps equal values', () => {
     const log = new Log()
-    const store = new Store({ flushInterval: 0 })
+    const store = new Store({ flushIntervalMs: 0 })
     const parts = [{ type: 'text' as const, text: 'Hello' }]
     store.apply([
       log.entry({ type: 'message', messageId: 'm', role: 'user', parts }),
@@ -272,7 +272,7 @@ describe('identity of values', () => {
 
   test('a snapshot keeps equal values that are first read after the next change', () => {
     const log = new Log()
-    const store = new Store({ flushInterval: 0 })
+    const store = new Store({ flushIntervalMs: 0 })
     const parts = [{ type: 'text' as const, text: 'Hello' }]
     store.apply([
       log.entry({ type: 'message', messageId: 'm', role: 'user', parts }),
@@ -301,7 +301,7 @@ describe('messages that the log does not hold', () => {
 
   test('shows an optimistic message until the log has it', () => {
     const log = new Log()
-    const store = new Store({ flushInterval: 0 })
+    const store = new Store({ flushIntervalMs: 0 })
     store.add(sendingMessage('m', 'Hello'))
     expect(store.messages.map(({ id, status }) => [id, status])).toEqual([['m', 'sending']])
     const parts = [{ type: 'text' as const, text: 'Hello' }]
@@ -314,7 +314,7 @@ describe('messages that the log does not hold', () => {
 
   test('shows a queued message in every tab until it is stopped', () => {
     const log = new Log()
-    const store = new Store({ flushInterval: 0 })
+    const store = new Store({ flushIntervalMs: 0 })
     const calls = countCalls(store, ['messages'])
     expect(store.messages).toEqual([])
     store.apply([requested(log, 'q', 'w')])
@@ -330,7 +330,7 @@ describe('messages that the log does not hold', () => {
 
   test('removes an optimistic message if its request is stopped before it starts', () => {
     const log = new Log()
-    const store = new Store({ flushInterval: 0 })
+    const store = new Store({ flushIntervalMs: 0 })
     store.add(sendingMessage('w', 'Wait'))
     store.apply([requested(log, 'q', 'w')])
     expect(store.messages).toMatchObject([{ id: 'w', createdAt: 5 }])
@@ -340,7 +340,7 @@ describe('messages that the log does not hold', () => {
 
   test('shows a failed message as sending if its request arrived after all', () => {
     const log = new Log()
-    const store = new Store({ flushInterval: 0 })
+    const store = new Store({ flushIntervalMs: 0 })
     store.add({ ...sendingMessage('w', 'Wait'), status: 'error' })
     store.apply([requested(log, 'q', 'w')])
     expect(store.message('w')?.status).toBe('sending')
@@ -356,7 +356,7 @@ describe('messages that the log does not hold', () => {
     whole.apply(entries)
     const { messages, ...rest } = whole.view()
     const last = (from: number) => ({ ...rest, messages: messages.slice(from) })
-    const store = new Store({ flushInterval: 0, view: last(2) })
+    const store = new Store({ flushIntervalMs: 0, view: last(2) })
     store.prepend(messages.slice(0, 2))
     expect(store.messageIds).toEqual(['a', 'b', 'c', 'd'])
     const b = store.message('b')
@@ -379,7 +379,7 @@ describe('messages that the log does not hold', () => {
     const { messages, ...rest } = whole.view()
     const of = (...ids: string[]) => messages.filter(({ id }) => ids.includes(id))
     const page = { ...rest, messages: of(AGENT_MESSAGE, 'c', 'd') }
-    const store = new Store({ flushInterval: 0, view: { ...rest, messages: of(AGENT_MESSAGE, 'b', 'c', 'd') } })
+    const store = new Store({ flushIntervalMs: 0, view: { ...rest, messages: of(AGENT_MESSAGE, 'b', 'c', 'd') } })
     expect(store.restore(page, 'c')).toBe(true)
     expect(store.messageIds).toEqual([AGENT_MESSAGE, 'b', 'c', 'd'])
     store.prepend(of(AGENT_MESSAGE, 'a'))
@@ -391,7 +391,7 @@ describe('messages that the log does not hold', () => {
 
 test('reports a rewind, and changes nothing before the snapshot', () => {
   const log = new Log()
-  const store = new Store({ flushInterval: 0 })
+  const store = new Store({ flushIntervalMs: 0 })
   store.apply([...log.startText(), log.delta('a'), log.entry({ type: 'run-finished', status: 'completed' })])
   const other = { ...origin, runId: 'r2', agentId: 'r2' }
   const isWhole = store.apply([log.entry({ type: 'rewind', toSequence: 0, reason: 'edit' } as Entry['chunk'], other)])

@@ -47,7 +47,7 @@ class ReadCache {
 /** Options of a store. */
 export interface StoreOptions {
   /** Minimum interval between notifications, in ms. @default 16 */
-  readonly flushInterval?: number | undefined
+  readonly flushIntervalMs?: number | undefined
   /** Initial content. */
   readonly view?: View | undefined
 }
@@ -113,9 +113,9 @@ export class Store {
   readonly #invalidate = (kind: TopicKind, id: string): void => this.#cache.invalidate(kind, id)
   readonly #notifyTopic = (kind: TopicKind, id: string): void => this.#listeners.notify(kind, id)
 
-  constructor({ flushInterval = FLUSH_MS, view }: StoreOptions = {}) {
+  constructor({ flushIntervalMs = FLUSH_MS, view }: StoreOptions = {}) {
     this.#fold = view ? Fold.from(view) : new Fold()
-    this.#scheduler = new FlushScheduler(flushInterval, () => this.#notify())
+    this.#scheduler = new FlushScheduler(flushIntervalMs, () => this.#notify())
   }
 
   /** Sequence of the last folded entry. */
@@ -203,7 +203,7 @@ export class Store {
     this.#scheduler.flush()
   }
 
-  /** Calls the listener when the topic changes, at most once per `flushInterval`. Returns a function that unsubscribes. */
+  /** Calls the listener when the topic changes, at most once per `flushIntervalMs`. Returns a function that unsubscribes. */
   subscribe(topic: Topic, listener: () => void): () => void {
     const [kind, id, key] = topic
     this.#tracksParts ||= key !== undefined

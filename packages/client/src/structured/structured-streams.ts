@@ -28,8 +28,8 @@ export class StructuredStreams {
   readonly #scheduler: FlushScheduler
   #value = itemsOf([])
 
-  constructor(flushInterval = FLUSH_MS) {
-    this.#scheduler = new FlushScheduler(flushInterval, () => this.#notify())
+  constructor(flushIntervalMs = FLUSH_MS) {
+    this.#scheduler = new FlushScheduler(flushIntervalMs, () => this.#notify())
   }
 
   /** All objects. The same value until the next notification. */

@@ -1,4 +1,4 @@
-import { type Chunk, isWord, messageIdOf, type Origin } from '@millrace/protocol'
+import { type Chunk, isDraftChunk, messageIdOf, type Origin } from '@millrace/protocol'
 import { DraftTracker, type LaneEntry, type LaneId } from '@millrace/protocol/internal'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import { laneOf } from '../dialect/lane.ts'
@@ -272,7 +272,7 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
   }
 
   #record(events: readonly UIMessageChunk[], chunk: Chunk, origin: Origin | undefined, isCommitted = false): void {
-    const isDraft = !isCommitted && origin?.guest === undefined && isWord(chunk)
+    const isDraft = !isCommitted && origin?.guest === undefined && isDraftChunk(chunk)
     for (const event of events) {
       if (!('transient' in event && event.transient)) this.#step.add(event, isDraft ? laneOf(origin) : undefined)
     }

@@ -1,4 +1,4 @@
-import { type Chunk, type ChunkOf, isWord, type Json } from '@millrace/protocol'
+import { type Chunk, type ChunkOf, isDraftChunk, type Json } from '@millrace/protocol'
 import { DraftTracker, isSameLane, type LaneId, laneKeyOf } from '@millrace/protocol/internal'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import { laneOf } from '../dialect/lane.ts'
@@ -122,7 +122,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
     const lane = laneOf(decoded.origin)
     const { base } = about
     // The start of a message cannot be discarded.
-    if (chunk.type !== 'start' && isWord(chunk)) this.#drafts.open(lane)
+    if (chunk.type !== 'start' && isDraftChunk(chunk)) this.#drafts.open(lane)
     if (chunk.type !== 'step-discarded' && chunk.type !== 'executor-superseded') this.#isSuperseded = false
     switch (chunk.type) {
       case 'reasoning-start':

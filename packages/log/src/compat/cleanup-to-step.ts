@@ -10,7 +10,7 @@ import type { GuestOutcome } from '../write/guest-append.ts'
 import type { Writer } from '../write/writer.ts'
 
 /** Maximum number of reads of a log that is written meanwhile. */
-const MOST_TRIES = 16
+const MAX_ATTEMPTS = 16
 
 /** Discards the drafts of the open run after a sequence, and those of the root agent after a step. Returns their number. */
 export async function discardDrafts(
@@ -21,7 +21,7 @@ export async function discardDrafts(
 ): Promise<number> {
   // A sub-agent counts its own steps.
   const isLater = ({ agentId, runId, ...origin }: WriterOrigin) => agentId !== runId || origin.step > step
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
+  for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
     await writer.flush()
     const { sequence } = writer.cursor
     const unsealed = await history.openDrafts(writer.streamId)

@@ -36,9 +36,9 @@ export const calls: readonly ContractCase[] = [
       }
       for (const [label, call] of Object.entries(wrong)) await rejects(call(), 'invalid', `${label} of ${n}`)
     }
-    for (const ttl of NO_COUNTS.filter(n => n !== 0.5)) {
-      await rejects(store.claim(streamId, 'me', ttl, true), 'invalid', `a claim for ${ttl} ms`)
-      await rejects(store.renew(streamId, 'e', ttl), 'invalid', `a renewal for ${ttl} ms`)
+    for (const ttlMs of NO_COUNTS.filter(n => n !== 0.5)) {
+      await rejects(store.claim(streamId, 'me', ttlMs, true), 'invalid', `a claim for ${ttlMs} ms`)
+      await rejects(store.renew(streamId, 'e', ttlMs), 'invalid', `a renewal for ${ttlMs} ms`)
     }
     const { head, lease } = await trial.head(store, streamId)
     same([head, lease], [0, null], 'the head and the lease after that')

@@ -6,7 +6,7 @@ import { batch, move } from './writer.ts'
 
 /** Law 4: leases, takeovers and fencing. */
 export const leases: readonly ContractCase[] = [
-  define(4, 'a claim takes a free log for its ttl under a new epoch', async trial => {
+  define(4, 'a claim takes a free log for its ttlMs under a new epoch', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const before = await trial.page(store, streamId)
@@ -125,14 +125,14 @@ export const leases: readonly ContractCase[] = [
     const store = await trial.open()
     const streamId = await trial.log(store)
     const writer = await trial.writer(store, streamId)
-    for (const ttl of [2 * LONG, SHORT, LONG]) {
+    for (const ttlMs of [2 * LONG, SHORT, LONG]) {
       const { until, clock } = there(
-        await store.renew(streamId, writer.epoch, ttl),
+        await store.renew(streamId, writer.epoch, ttlMs),
         'renew of the epoch that holds the log',
       )
-      same(until, clock + ttl, `until after a renew for ${ttl}`)
+      same(until, clock + ttlMs, `until after a renew for ${ttlMs}`)
       same((await trial.head(store, streamId)).lease, { owner: trial.name('owner'), until }, 'the lease')
-      if (ttl === SHORT) await trial.reach(store, streamId, until)
+      if (ttlMs === SHORT) await trial.reach(store, streamId, until)
     }
     same((await store.claim(streamId, 'other', LONG, false)).outcome, 'busy', 'a claim after the renew')
     same(describeAppend(await writer.append(batch('a'))), 'appended 1..1', 'an append after the renews')

@@ -88,8 +88,8 @@ export class Trial {
   }
 
   /** Claims a log like a driver: reads the head after the claim. */
-  async writer(store: LogStore, streamId: string, ttl = LONG, takeover = false): Promise<ContractWriter> {
-    const claim = await store.claim(streamId, this.name('owner'), ttl, takeover)
+  async writer(store: LogStore, streamId: string, ttlMs = LONG, takeover = false): Promise<ContractWriter> {
+    const claim = await store.claim(streamId, this.name('owner'), ttlMs, takeover)
     if (claim.outcome !== 'claimed') throw seen(`claim: expected 'claimed', saw '${claim.outcome}'`)
     const { head, mark, incarnation } = await this.head(store, streamId)
     return new ContractWriter(store, streamId, claim, { sequence: head, incarnation, epoch: mark })

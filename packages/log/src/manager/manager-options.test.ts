@@ -10,7 +10,7 @@ describe('a manager rejects invalid input and names the expected value', () => {
     for (const name of [
       'leaseMs',
       'coalesceMs',
-      'patienceMs',
+      'retryTimeoutMs',
       'maxEntryBytes',
       'blobBytes',
       'maxBlobBytes',

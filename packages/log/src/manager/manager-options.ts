@@ -34,7 +34,7 @@ export interface StreamManagerOptions {
    *
    * @default 30000
    */
-  readonly patienceMs?: number
+  readonly retryTimeoutMs?: number
   /**
    * Maximum size of an entry, in bytes. A longer delta is split; any other larger entry is rejected (law 6).
    *
@@ -71,7 +71,7 @@ type NumericOption = Exclude<keyof WriterSettings, 'store' | 'timers'>
 const RANGES: { readonly [K in NumericOption]: readonly [initial: number, min: number, max: number] } = {
   leaseMs: [30_000, 100, DAY_MS],
   coalesceMs: [16, 0, 60_000],
-  patienceMs: [30_000, 0, DAY_MS],
+  retryTimeoutMs: [30_000, 0, DAY_MS],
   maxEntryBytes: [1024 * 1024, MIN_ENTRY_BYTES, MAX_BYTES],
   blobBytes: [64 * 1024, 1, MAX_BYTES],
   maxBlobBytes: [16 * 1024 * 1024, 1, MAX_BYTES],

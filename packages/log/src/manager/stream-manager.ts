@@ -440,10 +440,18 @@ export class StreamManager {
     checkId(streamId)
     checkNames({ runId: rest.runId })
     const from = parseCursor(after ?? fromSequence)
-    const { store, timers, patienceMs } = this.#settings
+    const { store, timers, retryTimeoutMs } = this.#settings
     const hasEnded = (runId: string, at: number) => this.#history.hasEnded(streamId, runId, at)
     const requestOf = (runId: string) => this.#find(streamId, runId)
-    const source = { store, timers, patienceMs, streamId, fanout: () => this.#fanout(streamId), hasEnded, requestOf }
+    const source = {
+      store,
+      timers,
+      retryTimeoutMs,
+      streamId,
+      fanout: () => this.#fanout(streamId),
+      hasEnded,
+      requestOf,
+    }
     return new BatchReader(source, { ...rest, after: from })
   }
 
@@ -454,10 +462,10 @@ export class StreamManager {
 
   /** One fan-out per log, for as long as it has readers in this process. */
   #fanout(streamId: string): LiveFanout {
-    const { store, timers, patienceMs } = this.#settings
+    const { store, timers, retryTimeoutMs } = this.#settings
     const existing = this.#fanouts.get(streamId)
     if (existing) return existing
-    const fanout = new LiveFanout(store, streamId, timers, patienceMs, () => this.#fanouts.delete(streamId))
+    const fanout = new LiveFanout(store, streamId, timers, retryTimeoutMs, () => this.#fanouts.delete(streamId))
     this.#fanouts.set(streamId, fanout)
     return fanout
   }
@@ -475,7 +483,7 @@ export class StreamManager {
     return request
   }
 
-  readonly #call: StoreCall = call => retryWhileUnavailable(this.#settings.timers, this.#settings.patienceMs, call)
+  readonly #call: StoreCall = call => retryWhileUnavailable(this.#settings.timers, this.#settings.retryTimeoutMs, call)
 }
 
 function listedOf({ ticket: state, ...listed }: Listed): ListedStream {

@@ -77,7 +77,7 @@ export interface ReaderOptions {
 export interface ReaderSource {
   readonly store: LogStore
   readonly timers: Timers
-  readonly patienceMs: number
+  readonly retryTimeoutMs: number
   readonly streamId: string
   /** The log's fan-out, which readers join. */
   readonly fanout: () => LiveFanout
@@ -443,11 +443,11 @@ export class BatchReader {
 
   /** Calls the store, with retries, until it answers or the reader is closed. */
   #call<T>(call: () => Promise<T>): Promise<T> {
-    const { timers, patienceMs } = this.#source
+    const { timers, retryTimeoutMs } = this.#source
     return new Promise((resolve, reject) => {
       this.#cancellation.throwIfCancelled()
       const done = this.#cancellation.onCancel(reject)
-      retryWhileUnavailable(timers, patienceMs, call).then(resolve, reject).finally(done)
+      retryWhileUnavailable(timers, retryTimeoutMs, call).then(resolve, reject).finally(done)
     })
   }
 

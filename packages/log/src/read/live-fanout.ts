@@ -45,7 +45,7 @@ export class LiveFanout {
   readonly #store: LogStore
   readonly #streamId: string
   readonly #timers: Timers
-  readonly #patienceMs: number
+  readonly #retryTimeoutMs: number
   readonly #onIdle: () => void
   readonly #waiting = new Set<(error?: unknown) => void>()
   /** Each subscriber with the function that leaves for it. */
@@ -64,11 +64,11 @@ export class LiveFanout {
   #isDirty = false
   #isPulling = false
 
-  constructor(store: LogStore, streamId: string, timers: Timers, patienceMs: number, onIdle: () => void) {
+  constructor(store: LogStore, streamId: string, timers: Timers, retryTimeoutMs: number, onIdle: () => void) {
     this.#store = store
     this.#streamId = streamId
     this.#timers = timers
-    this.#patienceMs = patienceMs
+    this.#retryTimeoutMs = retryTimeoutMs
     this.#onIdle = onIdle
   }
 
@@ -225,7 +225,7 @@ export class LiveFanout {
     const cursor = this.#cursor
     // No reader has caught up yet: each reads the store itself.
     if (cursor === undefined) return
-    const page = await retryWhileUnavailable(this.#timers, this.#patienceMs, () =>
+    const page = await retryWhileUnavailable(this.#timers, this.#retryTimeoutMs, () =>
       this.#store.read(this.#streamId, cursor, READ_LIMIT),
     )
     if (this.#cursor !== cursor) return

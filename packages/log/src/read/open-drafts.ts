@@ -1,4 +1,4 @@
-import { type Entry, isGuest, isWord, type Usage, type WriterOrigin } from '@millrace/protocol'
+import { type Entry, isDraftChunk, isGuest, type Usage, type WriterOrigin } from '@millrace/protocol'
 import { DraftTracker } from '@millrace/protocol/internal'
 
 /** A lane's words since its last commit. Snapshots contain it. */
@@ -46,7 +46,7 @@ export class OpenDrafts {
     if (discarded) return discarded.kept
     if (isGuest(origin)) return undefined
     const draft = this.#tracker.get(origin)?.kept
-    if (isWord(chunk)) return draft
+    if (isDraftChunk(chunk)) return draft
     if (chunk.type === 'step-finish' && draft && chunk.usage) draft.usage = chunk.usage
     return undefined
   }

@@ -1,4 +1,4 @@
-import { type Entry, Fold, isGuest, isWord, type View } from '@millrace/protocol'
+import { type Entry, Fold, isDraftChunk, isGuest, type View } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { delta, ID, lineOf, request, World } from '../manager/manager-world.fixture.ts'
@@ -148,7 +148,7 @@ describe('law 8: in a long log with retractions', () => {
   test('a reader from the start reads its first page once, and the others for their retractions', async () => {
     const { world, head } = await long()
     const seen = await readAfter(world, 0)
-    expect(seen.filter(({ chunk }) => isWord(chunk)).map(lineOf)).toEqual(['text-delta 1 b'])
+    expect(seen.filter(({ chunk }) => isDraftChunk(chunk)).map(lineOf)).toEqual(['text-delta 1 b'])
     expect(world.tap.entries).toBeLessThan(2 * head - head / (2 * PAGES))
   })
 })

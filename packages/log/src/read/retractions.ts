@@ -1,7 +1,7 @@
 // Which entries of a log survive its discards and rewinds. A reader that starts later gets only those. A reader that
 // has read retracted entries is notified (guarantee G4 of the Helix page, on every store).
 
-import { type Entry, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
+import { type Entry, isDraftChunk, isGuest, type WriterOrigin } from '@millrace/protocol'
 import { laneKeyOf } from '@millrace/protocol/internal'
 import { type OpenDraft, OpenDrafts } from './open-drafts.ts'
 
@@ -78,7 +78,7 @@ export class Retractions {
     if (!NEVER_RETRACTED.has(chunk.type) && !isRequest(entry) && this.#isFor(entry)) extend(this.#visible, sequence)
     if (isGuest(origin)) return
     const draft = this.#openDrafts.add(entry)
-    if (draft && isWord(chunk)) {
+    if (draft && isDraftChunk(chunk)) {
       const words = this.#drafts.get(draft) ?? []
       this.#drafts.set(draft, words)
       extend(words, sequence)

@@ -24,9 +24,9 @@ export function checkWhole(numbers: Readonly<Record<string, number>>): void {
 }
 
 /** Rejects a lease time that is negative, not a number or above 2^53 - 1. */
-export function checkTtl(ttl: number): void {
-  if (ttl >= 0 && ttl <= Number.MAX_SAFE_INTEGER) return
-  throw new LogError('invalid', `ttl: expected milliseconds from 0 to 2^53 - 1, found ${ttl}`)
+export function checkTtl(ttlMs: number): void {
+  if (ttlMs >= 0 && ttlMs <= Number.MAX_SAFE_INTEGER) return
+  throw new LogError('invalid', `ttlMs: expected milliseconds from 0 to 2^53 - 1, found ${ttlMs}`)
 }
 
 /** Rejects an append with invalid arguments. */

@@ -226,18 +226,18 @@ export interface LogStore {
   watch(streamId: string, wake: () => void): () => void
 
   /**
-   * Takes the log for `ttl` ms under a new epoch, which fences every other. Returns `busy` while any owner has a live
+   * Takes the log for `ttlMs` ms under a new epoch, which fences every other. Returns `busy` while any owner has a live
    * lease, unless `takeover`.
    */
-  claim(streamId: string, owner: string, ttl: number, takeover: boolean): Promise<ClaimResult>
+  claim(streamId: string, owner: string, ttlMs: number, takeover: boolean): Promise<ClaimResult>
   /**
-   * Extends the lease to `ttl` ms from now, even an expired one, if the log still has this epoch and it was not
+   * Extends the lease to `ttlMs` ms from now, even an expired one, if the log still has this epoch and it was not
    * released. Otherwise undefined.
    */
   renew(
     streamId: string,
     epoch: string,
-    ttl: number,
+    ttlMs: number,
   ): Promise<{ readonly until: number; readonly clock: number } | undefined>
   /** Ends this epoch and its lease. Does nothing for another epoch. */
   release(streamId: string, epoch: string): Promise<void>

@@ -23,7 +23,7 @@ export interface Claimed {
 export class Appender {
   readonly #store: LogStore
   readonly #timers: Timers
-  readonly #patienceMs: number
+  readonly #retryTimeoutMs: number
   readonly #streamId: string
   readonly #epoch: string
   #counter = 0
@@ -35,10 +35,10 @@ export class Appender {
   foreignChanges = 0
   #ticketWatcher: TicketWatcher | undefined
 
-  constructor(store: LogStore, timers: Timers, patienceMs: number, claimed: Claimed) {
+  constructor(store: LogStore, timers: Timers, retryTimeoutMs: number, claimed: Claimed) {
     this.#store = store
     this.#timers = timers
-    this.#patienceMs = patienceMs
+    this.#retryTimeoutMs = retryTimeoutMs
     this.#streamId = claimed.streamId
     this.#epoch = claimed.epoch
     this.#version = claimed.version
@@ -96,6 +96,6 @@ export class Appender {
   }
 
   #call<T>(call: () => Promise<T>): Promise<T> {
-    return retryWhileUnavailable(this.#timers, this.#patienceMs, call)
+    return retryWhileUnavailable(this.#timers, this.#retryTimeoutMs, call)
   }
 }

@@ -1,7 +1,7 @@
 // The open drafts of each lane. While a draft is open, the parts and calls it wrote to belong to its lane, so the
 // writer rejects writes of other lanes to them.
 
-import { type Chunk, isWord, type WriterOrigin } from '@millrace/protocol'
+import { type Chunk, isDraftChunk, type WriterOrigin } from '@millrace/protocol'
 import { endsDraft, laneKeyOf, targetOf } from '@millrace/protocol/internal'
 import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
@@ -34,7 +34,7 @@ function laneKey(origin: WriterOrigin): string {
 
 /** The target of a chunk that may be owned by another lane's draft: a word's part, or a fact's call. */
 function targetWrittenBy({ chunk, origin }: NewEntry): string | undefined {
-  return isWord(chunk) || chunk.type.startsWith('tool-') ? targetOf(chunk, origin as WriterOrigin) : undefined
+  return isDraftChunk(chunk) || chunk.type.startsWith('tool-') ? targetOf(chunk, origin as WriterOrigin) : undefined
 }
 
 export class Drafts {
@@ -72,7 +72,7 @@ export class Drafts {
       const name = laneKey(origin)
       const owner = target === undefined ? undefined : owners.get(target)
       if (owner && owner.name !== name) throw conflict(entry.chunk, owner, target as string)
-      if (isWord(entry.chunk)) {
+      if (isDraftChunk(entry.chunk)) {
         if (target !== undefined) owners.set(target, owner ?? new Draft(origin, name))
       } else for (const [held, draft] of owners) if (endsDraft(entry, draft.origin)) owners.delete(held)
     }
@@ -129,7 +129,7 @@ export class Drafts {
 
   #apply(entry: NewEntry, open = this.open): Draft | undefined {
     const { chunk, origin } = entry
-    if (isWord(chunk)) {
+    if (isDraftChunk(chunk)) {
       const draft = this.#open(origin as WriterOrigin)
       const target = targetWrittenBy(entry)
       if (target !== undefined) this.#own(draft, target)

@@ -179,7 +179,7 @@ describe('a lease', () => {
   })
 
   test('a failed claim is released', async () => {
-    const world = new World({ patienceMs: 100 })
+    const world = new World({ retryTimeoutMs: 100 })
     await world.manager.createStream(ID)
     world.tap.fail('read', 10)
     const creating = failure(world.manager.createWriter(ID, R1))

@@ -121,8 +121,8 @@ describe('a store that is unavailable for a while', () => {
 })
 
 describe('a store that stays unavailable', () => {
-  test('fails a writer after patienceMs, with its unacknowledged writes', async () => {
-    const world = new World({ patienceMs: 5000 })
+  test('fails a writer after retryTimeoutMs, with its unacknowledged writes', async () => {
+    const world = new World({ retryTimeoutMs: 5000 })
     const writer = await world.writer()
     world.tap.isDown = true
     const first = writer.write(delta('a'))
@@ -142,7 +142,7 @@ describe('a store that stays unavailable', () => {
   })
 
   test('a late append of it is fenced by the next writer', async () => {
-    const world = new World({ patienceMs: 1000 })
+    const world = new World({ retryTimeoutMs: 1000 })
     const writer = await world.writer()
     const held = world.tap.hold('append')
     const late = writer.write(delta('late'))
@@ -155,7 +155,7 @@ describe('a store that stays unavailable', () => {
   })
 
   test('fails all other calls with `unavailable`', async () => {
-    const world = new World({ patienceMs: 1000 })
+    const world = new World({ retryTimeoutMs: 1000 })
     await world.writer()
     const waiting = (await world.manager.createResumableReader(ID, { after: 2 })).next()
     await settled()
@@ -168,7 +168,7 @@ describe('a store that stays unavailable', () => {
       world.manager.due([]),
       world.manager.deleteStream(ID),
       world.manager.trimStream(ID, {}),
-      world.process({ patienceMs: 1000 }).createWriter(ID, R1),
+      world.process({ retryTimeoutMs: 1000 }).createWriter(ID, R1),
       world.manager.createResumableReader(ID).then(reader => reader.next()),
     ].map(failure)
     await world.clock.advance(10_000)

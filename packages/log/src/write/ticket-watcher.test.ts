@@ -121,8 +121,8 @@ describe('a watching writer gets the decisions of guests', () => {
     expect(tickets.map(mustStop)).toEqual([true])
   })
 
-  test('also those from while the store was unavailable for longer than patienceMs', async () => {
-    const world = new World({ patienceMs: 500 })
+  test('also those from while the store was unavailable for longer than retryTimeoutMs', async () => {
+    const world = new World({ retryTimeoutMs: 500 })
     const { writer, tickets } = await watching(world)
     world.tap.isDown = true
     await appended(world)

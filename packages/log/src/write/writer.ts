@@ -40,7 +40,7 @@ export interface WriterSettings {
   readonly timers: Timers
   readonly leaseMs: number
   readonly coalesceMs: number
-  readonly patienceMs: number
+  readonly retryTimeoutMs: number
   readonly maxEntryBytes: number
   readonly blobBytes: number
   readonly maxBlobBytes: number
@@ -76,14 +76,14 @@ export class Writer {
     onClose: (writer: Writer) => void,
   ) {
     const { streamId, epoch, askedAt } = claimed
-    const { store, timers, leaseMs, patienceMs } = settings
+    const { store, timers, leaseMs, retryTimeoutMs } = settings
     this.streamId = streamId
     this.epoch = epoch
     this.#settings = settings
     this.#bounds = { ...settings, maxBatchBytes: store.maxBatchBytes }
     this.#preamble = preamble
     this.#onClose = onClose
-    this.#appender = new Appender(store, timers, patienceMs, claimed)
+    this.#appender = new Appender(store, timers, retryTimeoutMs, claimed)
     this.#queue = new WriteQueue(
       { ...settings, maxBatchBytes: store.maxBatchBytes },
       {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { entryFields, origins } from '../entry/entry.ts'
 import { frames } from '../frame/frame.ts'
-import { catalogue, dataRow, groupOf, isGuestChunk, isWord, type Row } from './catalogue.ts'
+import { catalogue, dataRow, groupOf, isDraftChunk, isGuestChunk, type Row } from './catalogue.ts'
 import type { ChunkType } from './chunk.ts'
 import { type FieldTypes, type NamedType, types } from './field-types.ts'
 
@@ -113,8 +113,8 @@ describe('a guest', () => {
   })
 })
 
-describe('a word', () => {
-  const words = [
+describe('a draft chunk', () => {
+  const draftTypes = [
     ...['start', 'message-metadata', 'text-start', 'text-delta', 'text-end'],
     ...['reasoning-start', 'reasoning-delta', 'reasoning-end'],
     ...['tool-input-start', 'tool-input-delta', 'tool-input-available', 'tool-input-error'],
@@ -130,16 +130,17 @@ describe('a word', () => {
   ]
 
   it('is text, reasoning, tool input, data, structured updates, sources, files, metadata and the starts of messages and steps', () => {
-    expect(typesWhere(row => row.word === true).sort()).toEqual(words.sort())
-    for (const [type] of rows) expect(isWord({ type: type as ChunkType } as never), type).toBe(words.includes(type))
+    expect(typesWhere(row => row.draft === true).sort()).toEqual(draftTypes.sort())
+    for (const [type] of rows)
+      expect(isDraftChunk({ type: type as ChunkType } as never), type).toBe(draftTypes.includes(type))
   })
 
-  it('is a preliminary output, while a final one is a fact', () => {
-    expect(typesWhere(row => row.word === 'preliminary')).toEqual(['tool-output-available'])
+  it('is a preliminary output, while a final one is not', () => {
+    expect(typesWhere(row => row.draft === 'preliminary')).toEqual(['tool-output-available'])
     const output = { type: 'tool-output-available', toolCallId: 'c', output: 1 } as const
-    expect(isWord(output)).toBe(false)
-    expect(isWord({ ...output, preliminary: false })).toBe(false)
-    expect(isWord({ ...output, preliminary: true })).toBe(true)
+    expect(isDraftChunk(output)).toBe(false)
+    expect(isDraftChunk({ ...output, preliminary: false })).toBe(false)
+    expect(isDraftChunk({ ...output, preliminary: true })).toBe(true)
   })
 
   it('is never a pending, a commit, a discard, or the start or end of a lane', () => {
@@ -147,12 +148,12 @@ describe('a word', () => {
       ...['tool-approval-request', 'interrupt', 'checkpoint-created', 'step-discarded', 'rewind'],
       ...['subagent-start', 'subagent-end', 'run-started', 'run-finished', 'state-patch', 'state-snapshot', 'output'],
     ] as const
-    for (const type of facts) expect(isWord({ type } as never), type).toBe(false)
+    for (const type of facts) expect(isDraftChunk({ type } as never), type).toBe(false)
   })
 
   it('is never an unknown type, including inherited names', () => {
     for (const type of ['glow', 'toString', '__proto__', 'constructor']) {
-      expect(isWord({ type } as never), type).toBe(false)
+      expect(isDraftChunk({ type } as never), type).toBe(false)
     }
   })
 })

@@ -25,8 +25,8 @@ export interface Row {
   readonly fields: FieldTypes
   /** Fields that depend on `kind`. */
   readonly kinds?: { readonly [kind: string]: FieldTypes }
-  /** A word: it streams before its commit as part of a draft, and a discard removes it. Other chunks are facts. `preliminary`: only with `preliminary: true`. */
-  readonly word?: true | 'preliminary'
+  /** A draft chunk: it streams before its commit, and a discard removes it. Other chunks are written with a commit. `preliminary`: only with `preliminary: true`. */
+  readonly draft?: true | 'preliminary'
   /** Guests may append it: authors other than the writer of the run, such as a client. */
   readonly guest?: true
 }
@@ -38,34 +38,34 @@ export const catalogue = {
     fields: { messageId: 'string', role: 'role', parts: 'content[]', metadata: 'object?' },
   },
   /** Opens the agent's message of this run, before its first content. */
-  start: { word: true, fields: { metadata: 'object?' } },
+  start: { draft: true, fields: { metadata: 'object?' } },
   /** Closes the agent's message, in the batch that ends its run. */
   finish: { fields: { finishReason: 'finishReason?', metadata: 'object?' } },
   /** Closes the agent's message as cancelled, in the batch that ends its run. */
   abort: { fields: { reason: 'string?' } },
   /** Merges into the metadata of the message: objects are merged deeply, arrays are replaced. */
-  'message-metadata': { word: true, fields: { metadata: 'object' } },
+  'message-metadata': { draft: true, fields: { metadata: 'object' } },
 
   /** Opens a text part. */
-  'text-start': { word: true, fields: { id: 'string', providerMetadata: 'object?' } },
+  'text-start': { draft: true, fields: { id: 'string', providerMetadata: 'object?' } },
   /** Appends to a text part. Opens the part if it does not exist. */
-  'text-delta': { word: true, fields: { id: 'string', delta: 'string', providerMetadata: 'object?' } },
+  'text-delta': { draft: true, fields: { id: 'string', delta: 'string', providerMetadata: 'object?' } },
   /** Ends a text part. Its id is not used again. */
-  'text-end': { word: true, fields: { id: 'string', providerMetadata: 'object?' } },
+  'text-end': { draft: true, fields: { id: 'string', providerMetadata: 'object?' } },
 
   /** Opens a reasoning part. */
-  'reasoning-start': { word: true, fields: { id: 'string', providerMetadata: 'object?' } },
+  'reasoning-start': { draft: true, fields: { id: 'string', providerMetadata: 'object?' } },
   /** Appends to a reasoning part. Opens the part if it does not exist. */
   'reasoning-delta': {
-    word: true,
+    draft: true,
     fields: { id: 'string', delta: 'string', providerMetadata: 'object?' },
   },
   /** Ends a reasoning part. Its provider metadata may contain the signature that the next model call needs. */
-  'reasoning-end': { word: true, fields: { id: 'string', providerMetadata: 'object?' } },
+  'reasoning-end': { draft: true, fields: { id: 'string', providerMetadata: 'object?' } },
 
   /** Opens a tool call with streamed input. */
   'tool-input-start': {
-    word: true,
+    draft: true,
     fields: {
       toolCallId: 'string',
       toolName: 'string',
@@ -76,10 +76,10 @@ export const catalogue = {
     },
   },
   /** Appends to the JSON text of a tool call's input. */
-  'tool-input-delta': { word: true, fields: { toolCallId: 'string', delta: 'string' } },
+  'tool-input-delta': { draft: true, fields: { toolCallId: 'string', delta: 'string' } },
   /** The complete input of a tool call. For a client tool it is part of a commit, and `deadline` is the time until which a result is accepted. */
   'tool-input-available': {
-    word: true,
+    draft: true,
     fields: {
       toolCallId: 'string',
       toolName: 'string',
@@ -93,7 +93,7 @@ export const catalogue = {
   },
   /** The input of a tool call is invalid. The call ends in `output-error` and keeps the partial input. */
   'tool-input-error': {
-    word: true,
+    draft: true,
     fields: { toolCallId: 'string', toolName: 'string?', errorText: 'string', partialInput: 'json?' },
   },
   /** Requests approval of a tool call, with the exact input that will run. */
@@ -122,7 +122,7 @@ export const catalogue = {
   'tool-claimed': { guest: true, fields: { toolCallId: 'string', until: 'number', by: 'string?' } },
   /** The output of a tool call and its executor. A preliminary output is progress. */
   'tool-output-available': {
-    word: 'preliminary',
+    draft: 'preliminary',
     guest: true,
     fields: {
       toolCallId: 'string',
@@ -142,12 +142,12 @@ export const catalogue = {
 
   /** A web page that the answer is based on. */
   'source-url': {
-    word: true,
+    draft: true,
     fields: { sourceId: 'string', url: 'string', title: 'string?', providerMetadata: 'object?' },
   },
   /** A document that the answer is based on. */
   'source-document': {
-    word: true,
+    draft: true,
     fields: {
       sourceId: 'string',
       title: 'string?',
@@ -159,7 +159,7 @@ export const catalogue = {
   },
   /** A file from the agent. A file with an `id` replaces the earlier file with that id. */
   file: {
-    word: true,
+    draft: true,
     fields: {
       url: 'string',
       mediaType: 'string',
@@ -171,7 +171,7 @@ export const catalogue = {
 
   /** One update of a structured object, by `kind`. */
   'structured-data': {
-    word: true,
+    draft: true,
     fields: {
       streamId: 'string',
       dataType: 'string',
@@ -189,7 +189,7 @@ export const catalogue = {
   },
   /** Removes a structured object, for example because its final form is invalid. */
   'structured-data-invalidated': {
-    word: true,
+    draft: true,
     fields: { streamId: 'string', reason: 'string?' },
   },
 
@@ -201,7 +201,7 @@ export const catalogue = {
   output: { fields: { output: 'json' } },
 
   /** A step starts: one model call with its tools, or one execution of a node. */
-  'step-start': { word: true, fields: { stepId: 'string?', attempt: 'count?' } },
+  'step-start': { draft: true, fields: { stepId: 'string?', attempt: 'count?' } },
   /** A model call ended, with its usage and finish reason. */
   'step-finish': {
     fields: {
@@ -324,16 +324,16 @@ export const catalogue = {
 
 /** The open family `data-*`, with any name after the dash. A chunk with an `id` replaces the part with that id. A transient chunk is not part of the view. */
 export const dataRow = {
-  word: true,
+  draft: true,
   fields: { data: 'json', id: 'string?', transient: 'boolean?' },
 } as const satisfies Row
 
 const rowOf = (type: string): Row | undefined => getOwn<Row>(catalogue, type)
 
-/** Whether a chunk is a word, which a discard removes, and not a fact. */
-export function isWord(chunk: Chunk): boolean {
-  const word = isData(chunk) || rowOf(chunk.type)?.word
-  return word === 'preliminary' ? (chunk as { preliminary?: boolean }).preliminary === true : word === true
+/** Whether a chunk is part of a draft: it streams before its commit, and a discard removes it. */
+export function isDraftChunk(chunk: Chunk): boolean {
+  const draft = isData(chunk) || rowOf(chunk.type)?.draft
+  return draft === 'preliminary' ? (chunk as { preliminary?: boolean }).preliminary === true : draft === true
 }
 
 /** Whether a guest may append a chunk of this type. */

@@ -1,6 +1,6 @@
 // The content of a view: messages, structured objects, state and output. A discard reverts words, a rewind reverts all after a sequence.
 
-import { isWord } from '../catalogue/catalogue.ts'
+import { isDraftChunk } from '../catalogue/catalogue.ts'
 import type { Chunk } from '../catalogue/chunk.ts'
 import type { MessageChunk, StructuredDataChunk, StructuredDataInvalidatedChunk } from '../catalogue/guards.ts'
 import type { Entry, WriterOrigin } from '../entry/entry.ts'
@@ -101,7 +101,7 @@ export class FoldContent {
       case 'message-metadata':
         return this.#writePart(entry, chunk, writer, draft, 'meta')
     }
-    return isWord(chunk) ? this.#writePart(entry, chunk, writer, draft) : undefined
+    return isDraftChunk(chunk) ? this.#writePart(entry, chunk, writer, draft) : undefined
   }
 
   #writeCall(
@@ -135,11 +135,11 @@ export class FoldContent {
     // The text of a delta goes to the growth, so the part need not be read up to date first.
     const old = delta === undefined || 'providerMetadata' in chunk ? known?.read() : known?.part
     const part = nextPart(old, entry, key)
-    if (known?.owner && !isWord(chunk)) known.revise(before => nextPart(before, entry, key))
+    if (known?.owner && !isDraftChunk(chunk)) known.revise(before => nextPart(before, entry, key))
     if (!part) return 'out-of-order'
     const cell = known ?? (writer && this.#add(part, writer))
     if (!cell) return 'refused'
-    if (draft && isWord(chunk)) {
+    if (draft && isDraftChunk(chunk)) {
       if (known) cell.draft(draft)
       else cell.addTo(draft)
     }

@@ -1,7 +1,7 @@
 // Arbitrary logs: of any shape, dense enough that lanes collide, and of the shape that writers accept.
 
 import fc from 'fast-check'
-import { isWord } from '../catalogue/catalogue.ts'
+import { isDraftChunk } from '../catalogue/catalogue.ts'
 import type { Chunk } from '../catalogue/chunk.ts'
 import type { Entry, Origin, WriterOrigin } from '../entry/entry.ts'
 import { checkChunk } from '../validate/validate.ts'
@@ -321,7 +321,7 @@ export function withoutDiscarded(entries: readonly Entry[]): Entry[] {
     } else if (chunk.type === 'run-finished') {
       seal(w => w.runId === runId)
       ended.add(runId)
-    } else if (isWord(chunk)) drafts.set(key, [...(drafts.get(key) ?? []), sequence])
+    } else if (isDraftChunk(chunk)) drafts.set(key, [...(drafts.get(key) ?? []), sequence])
   }
   return entries.filter(entry => !dropped.has(entry.sequence))
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isWord } from '../catalogue/catalogue.ts'
+import { isDraftChunk } from '../catalogue/catalogue.ts'
 import type { Chunk } from '../catalogue/chunk.ts'
 import { isGuest, type Origin, type WriterOrigin } from '../entry/entry.ts'
 import { runs } from '../property-runs.fixture.ts'
@@ -46,7 +46,7 @@ function apply(tracker: DraftTracker<Count>, ...entries: Written[]): string[] {
   let ended: readonly LaneDraft<Count>[] = []
   for (const entry of entries) {
     ended = allOf(tracker.apply(entry))
-    if (isWord(entry.chunk) && !isGuest(entry.origin)) {
+    if (isDraftChunk(entry.chunk) && !isGuest(entry.origin)) {
       const draft = tracker.get(entry.origin)
       if (draft) draft.kept.words++
     }
@@ -167,7 +167,7 @@ it('agrees with a model that reads every entry, for any interleaving of lanes', 
         )
         model = model.filter(draft => !ends(entry, draft.origin))
         const { origin: by, chunk } = entry
-        if (!isGuest(by) && isWord(chunk) && !model.some(draft => same(by, draft.origin)))
+        if (!isGuest(by) && isDraftChunk(chunk) && !model.some(draft => same(by, draft.origin)))
           model.push({ origin: by, from: at })
         expect(tracker.drafts.map(({ kept }) => kept.from)).toEqual(model.map(({ from }) => from))
         for (const { origin: of, from } of model) expect(tracker.get(of)?.kept.from).toBe(from)

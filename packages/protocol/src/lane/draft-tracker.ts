@@ -1,4 +1,4 @@
-import { isWord } from '../catalogue/catalogue.ts'
+import { isDraftChunk } from '../catalogue/catalogue.ts'
 import type { Chunk } from '../catalogue/chunk.ts'
 import { isGuest, type Origin, type WriterOrigin } from '../entry/entry.ts'
 
@@ -77,7 +77,7 @@ export class DraftTracker<Kept, Lane extends LaneId = LaneId> {
   apply(entry: LaneEntry): EndedDrafts<Kept, Lane> {
     const { origin, chunk } = entry
     if (isGuest(origin as Origin)) return NO_DRAFTS
-    if (isWord(chunk)) return this.open(origin as Lane) && NO_DRAFTS
+    if (isDraftChunk(chunk)) return this.open(origin as Lane) && NO_DRAFTS
     const sealed = this.end(entry)
     return chunk.type === 'step-discarded' ? { sealed: [], discarded: sealed[0] } : { sealed }
   }

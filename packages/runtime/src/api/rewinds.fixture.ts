@@ -1,6 +1,6 @@
 // Finds discards and rewinds by the entries of a log alone.
 
-import { type Entry, foldLog, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
+import { type Entry, foldLog, isDraftChunk, isGuest, type WriterOrigin } from '@millrace/protocol'
 
 /** The fields of `stream_resync` in the Helix pages. */
 export interface Resync {
@@ -46,7 +46,7 @@ export function removalsIn(log: readonly Entry[]): Removal[] {
     }
     if (isGuest(origin)) continue
     const draftEntries = drafts.get(nameOf(origin)) ?? []
-    if (isWord(chunk)) drafts.set(nameOf(origin), [...draftEntries, entry])
+    if (isDraftChunk(chunk)) drafts.set(nameOf(origin), [...draftEntries, entry])
     if (chunk.type === 'checkpoint-created') drafts.delete(nameOf(origin))
     if (chunk.type === 'run-finished') drafts.clear()
     if (chunk.type !== 'step-discarded') continue

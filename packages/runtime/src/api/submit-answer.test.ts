@@ -49,7 +49,7 @@ describe('a confirmation of all approvals', () => {
     const brief = tool({
       name: 'brief',
       inputSchema: z.object({}),
-      approval: { rule: () => true, timeout: 500 },
+      approval: { rule: () => true, timeoutMs: 500 },
       execute: () => 'x',
     })
     const pay = counted('pay', true)

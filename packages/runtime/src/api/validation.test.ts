@@ -101,7 +101,7 @@ describe('throws typed errors', () => {
 
   test('retryable if the store is unavailable', async () => {
     const store = memoryStore()
-    const runtime = testRuntime({ store, engine: false, log: { patienceMs: 0 } })
+    const runtime = testRuntime({ store, engine: false, log: { retryTimeoutMs: 0 } })
     const run = await runtime.start({ agent: echo, input: 'a', session: 's', runId: 'r' })
     store.read = () => Promise.reject(new LogError('unavailable', 'secret:pass@host is down'))
     const asks: readonly (() => Promise<unknown>)[] = [

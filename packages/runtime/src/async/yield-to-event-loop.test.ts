@@ -50,7 +50,7 @@ test.each<[string, () => Generator | AsyncGenerator]>([
   const busy = tool({
     name: 'busy',
     inputSchema: z.object({}),
-    timeout: 5,
+    timeoutMs: 5,
     execute: () => execute() as AsyncGenerator<unknown, string>,
   })
   const { result } = await play(caller([busy], [{ name: 'busy' }]).agent)

@@ -38,7 +38,7 @@ test('has defaults, and exports them', () => {
 
 test('replaces default limits by the given ones, and accepts Infinity as no limit', () => {
   const { budget } = agent({ name: 'helper', model, maxSteps: 3, budget: { tokens: Number.POSITIVE_INFINITY } })
-  expect(budget).toEqual({ steps: 3, tokens: Number.POSITIVE_INFINITY, time: DEFAULT_BUDGET.time })
+  expect(budget).toEqual({ steps: 3, tokens: Number.POSITIVE_INFINITY, time: DEFAULT_BUDGET.timeMs })
 })
 
 const tools = (...all: unknown[]) => ({ tools: all })
@@ -66,7 +66,7 @@ test.each<[string, Record<string, unknown>, RegExp]>([
   ['no step', { maxSteps: 0 }, /^agent helper: budget: steps: expected a number above 0, found 0$/],
   ['steps that are no number', { maxSteps: Number.NaN }, /^agent helper: budget: steps: .*found NaN$/],
   ['negative tokens', { budget: { tokens: -1 } }, /^agent helper: budget: tokens: .*found -1$/],
-  ['time as a text', { budget: { time: '1s' } }, /^agent helper: budget: time: .*found 1s$/],
+  ['time as a text', { budget: { timeMs: '1s' } }, /^agent helper: budget: time: .*found 1s$/],
   ['an unknown bound', { budget: { cost: 1 } }, /^agent helper: budget: expected steps, tokens and time, found cost$/],
   [
     'no calls at a time',
@@ -157,23 +157,23 @@ test.each<[string, () => unknown, RegExp]>([
   ],
   [
     'a timeout of nothing',
-    () => tool({ name: 'a', inputSchema: z.object({}), timeout: 0, execute: () => 1 }),
-    /^tool a: timeout: expected milliseconds .*found 0$/,
+    () => tool({ name: 'a', inputSchema: z.object({}), timeoutMs: 0, execute: () => 1 }),
+    /^tool a: timeoutMs: expected milliseconds .*found 0$/,
   ],
   [
     'a timeout that no timer knows',
-    () => tool({ name: 'a', inputSchema: z.object({}), timeout: 2 ** 31, execute: () => 1 }),
-    /^tool a: timeout: .*found 2147483648$/,
+    () => tool({ name: 'a', inputSchema: z.object({}), timeoutMs: 2 ** 31, execute: () => 1 }),
+    /^tool a: timeoutMs: .*found 2147483648$/,
   ],
   [
     'a timeout that is no number',
-    () => tool({ name: 'a', inputSchema: z.object({}), timeout: '50', execute: () => 1 } as never),
-    /^tool a: timeout: .*found a string$/,
+    () => tool({ name: 'a', inputSchema: z.object({}), timeoutMs: '50', execute: () => 1 } as never),
+    /^tool a: timeoutMs: .*found a string$/,
   ],
   [
     'a symbol as its timeout',
-    () => tool({ name: 'a', inputSchema: z.object({}), timeout: Symbol(), execute: () => 1 } as never),
-    /^tool a: timeout: .*found a symbol$/,
+    () => tool({ name: 'a', inputSchema: z.object({}), timeoutMs: Symbol(), execute: () => 1 } as never),
+    /^tool a: timeoutMs: .*found a symbol$/,
   ],
   [
     'an approval that is none',
@@ -182,8 +182,8 @@ test.each<[string, () => unknown, RegExp]>([
   ],
   [
     'an approval whose timeout is no number',
-    () => tool({ name: 'a', inputSchema: z.object({}), approval: { timeout: '50' }, execute: () => 1 } as never),
-    /^tool a: approval: timeout: expected milliseconds/,
+    () => tool({ name: 'a', inputSchema: z.object({}), approval: { timeoutMs: '50' }, execute: () => 1 } as never),
+    /^tool a: approval: timeoutMs: expected milliseconds/,
   ],
   [
     'a JSON Schema that no JSON has',

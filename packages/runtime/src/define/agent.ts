@@ -129,7 +129,7 @@ export interface Agent<
   Name extends string = string,
   Tools extends readonly AnyTool[] = readonly AnyTool[],
   Output = unknown,
-  Shown = unknown,
+  ClientTypes = unknown,
 > {
   readonly kind: 'agent'
   readonly name: Name
@@ -151,7 +151,7 @@ export interface Agent<
   readonly parallelCalls: number
   readonly maxRetries: number
   /** Never set. Carries the output type and the types that clients see. */
-  readonly types?: { readonly output: Output; readonly shown: Shown }
+  readonly types?: { readonly output: Output; readonly client: ClientTypes }
 }
 
 /** Types that clients see of an agent besides its tools: the state, and the programs that it calls. */

@@ -21,13 +21,13 @@ export type ApprovalRule<Input = unknown> = (
 ) => ApprovalDecision | PromiseLike<ApprovalDecision>
 
 /**
- * Whether calls need approval: all of them, or by a rule. `timeout`: time to wait for an answer, in ms. After it the
+ * Whether calls need approval: all of them, or by a rule. `timeoutMs`: time to wait for an answer, in ms. After it the
  * call counts as denied.
  */
 export type Approval<Input = unknown> =
   | boolean
   | ApprovalRule<Input>
-  | { readonly rule?: ApprovalRule<Input>; readonly timeout?: number }
+  | { readonly rule?: ApprovalRule<Input>; readonly timeoutMs?: number }
 
 /** Longest timeout of an approval, in ms: one year. */
 export const MAX_APPROVAL_TIMEOUT_MS = 366 * 24 * 3_600_000
@@ -35,11 +35,11 @@ export const MAX_APPROVAL_TIMEOUT_MS = 366 * 24 * 3_600_000
 /** The rule and the timeout of an approval; undefined if no call needs approval. */
 export function approvalOf(
   approval: Approval<never> | undefined,
-): { readonly rule: ApprovalRule | undefined; readonly timeout: number | undefined } | undefined {
+): { readonly rule: ApprovalRule | undefined; readonly timeoutMs: number | undefined } | undefined {
   if (approval === undefined || approval === false) return undefined
-  if (approval === true) return { rule: undefined, timeout: undefined }
-  if (typeof approval === 'function') return { rule: approval as ApprovalRule, timeout: undefined }
-  return { rule: approval.rule as ApprovalRule | undefined, timeout: approval.timeout }
+  if (approval === true) return { rule: undefined, timeoutMs: undefined }
+  if (typeof approval === 'function') return { rule: approval as ApprovalRule, timeoutMs: undefined }
+  return { rule: approval.rule as ApprovalRule | undefined, timeoutMs: approval.timeoutMs }
 }
 
 /** The id of the request for approval of a call. */
@@ -48,14 +48,17 @@ export const approvalIdOf = (runId: string, toolCallId: string): string => `${ru
 /** @throws {ValidationError} if a value is not a valid approval option. */
 export function checkApproval(name: string, approval: unknown): void {
   if (approval === undefined || typeof approval === 'boolean' || typeof approval === 'function') return
-  const { rule, timeout } = Object(approval) as { rule?: unknown; timeout?: unknown }
+  const { rule, timeoutMs } = Object(approval) as { rule?: unknown; timeoutMs?: unknown }
   if (typeof approval !== 'object' || approval === null || (rule !== undefined && typeof rule !== 'function')) {
-    throw new ValidationError(`tool ${name}: approval: expected a boolean, a rule or { rule, timeout }`)
+    throw new ValidationError(`tool ${name}: approval: expected a boolean, a rule or { rule, timeoutMs }`)
   }
-  if (timeout === undefined || (typeof timeout === 'number' && timeout > 0 && timeout <= MAX_APPROVAL_TIMEOUT_MS))
+  if (
+    timeoutMs === undefined ||
+    (typeof timeoutMs === 'number' && timeoutMs > 0 && timeoutMs <= MAX_APPROVAL_TIMEOUT_MS)
+  )
     return
   throw new ValidationError(
-    `tool ${name}: approval: timeout: expected milliseconds above 0 and at most ${MAX_APPROVAL_TIMEOUT_MS}`,
+    `tool ${name}: approval: timeoutMs: expected milliseconds above 0 and at most ${MAX_APPROVAL_TIMEOUT_MS}`,
   )
 }
 

@@ -67,7 +67,7 @@ describe('an approval', () => {
       name: 'timed',
       inputSchema: input,
       client: true,
-      approval: { rule: async ({ days }) => ({ approved: days < 3, reason: 'short' }), timeout: 1000 },
+      approval: { rule: async ({ days }) => ({ approved: days < 3, reason: 'short' }), timeoutMs: 1000 },
     })
     subAgent(agent({ name: 'child', model }), { inputSchema: input, approval: ({ days }) => days > 3 })
     expectTypeOf(testTool).toExtend<Tool<'own'>>()
@@ -86,7 +86,7 @@ describe('an approval', () => {
     // @ts-expect-error there is no such approval
     expect(() => tool({ name: 'x', inputSchema: input, approval: 'always', execute })).toThrow(/approval/)
     // @ts-expect-error a time is a number
-    expect(() => tool({ name: 'x', inputSchema: input, approval: { timeout: '1s' }, execute })).toThrow(/timeout/)
+    expect(() => tool({ name: 'x', inputSchema: input, approval: { timeoutMs: '1s' }, execute })).toThrow(/timeoutMs/)
     expectTypeOf<Approval<{ n: number }>>().toExtend<Approval<never>>()
   })
 })

@@ -10,10 +10,10 @@ export interface Budget {
    */
   readonly tokens: number
   /** Maximum time since the run started, in ms, by the store's clock. @default 3_600_000 */
-  readonly time: number
+  readonly timeMs: number
 }
 
-export const DEFAULT_BUDGET: Budget = { steps: 50, tokens: 2_000_000, time: 3_600_000 }
+export const DEFAULT_BUDGET: Budget = { steps: 50, tokens: 2_000_000, timeMs: 3_600_000 }
 
 /**
  * Adds the defaults to a budget. `Infinity` means no limit. `owner` names the program in error messages.
@@ -22,7 +22,7 @@ export const DEFAULT_BUDGET: Budget = { steps: 50, tokens: 2_000_000, time: 3_60
 export function budgetOf(owner: string, limits: Partial<Budget>): Budget {
   for (const [limit, value] of Object.entries(limits)) {
     if (!Object.hasOwn(DEFAULT_BUDGET, limit)) {
-      throw new ValidationError(`${owner}: budget: expected steps, tokens and time, found ${limit}`)
+      throw new ValidationError(`${owner}: budget: expected steps, tokens and timeMs, found ${limit}`)
     }
     if (typeof value === 'number' && value > 0) continue
     throw new ValidationError(`${owner}: budget: ${limit}: expected a number above 0, found ${value}`)

@@ -11,7 +11,7 @@ import { checkToolName } from './tool.ts'
 import type { Workflow, WorkflowCallInput, WorkflowInput } from './workflow.ts'
 
 /** Options of `subAgent`. */
-export interface SubAgentOptions<I extends Schema, Told = string, Name extends string = string> {
+export interface SubAgentOptions<I extends Schema, Prompt = string, Name extends string = string> {
   /** Name by which the parent calls it. @default the name of the program */
   readonly name?: Name
   /** Description for the parent's model. */
@@ -26,7 +26,7 @@ export interface SubAgentOptions<I extends Schema, Told = string, Name extends s
    * Builds the child's message from the input, or the input of a workflow that has an `inputSchema`. Must be
    * deterministic.
    */
-  readonly prompt?: (input: OutputOf<I>) => Told
+  readonly prompt?: (input: OutputOf<I>) => Prompt
   /** Whether calls need approval. @default false */
   readonly approval?: Approval<OutputOf<I>>
 }

@@ -90,7 +90,7 @@ interface ToolBase<Name extends string, I extends Schema> {
   /** JSON Schema of the input, for schemas that cannot be converted. */
   readonly jsonSchema?: JsonSchema
   /** Longest duration of a call, in ms. For a client tool: how long to wait for its result. @default no limit */
-  readonly timeout?: number
+  readonly timeoutMs?: number
   /**
    * Whether a person has to approve a call before it runs. An approval applies only to the input that was shown.
    * @default false
@@ -232,7 +232,7 @@ export function tool<const Name extends string, I extends Schema, O extends Sche
 ): ClientTool<Name, Jsonified<InputOf<I>>, O extends Schema ? Jsonified<InputOf<O>> : Json>
 export function tool(definition: AnyDefinition): Tool | ClientTool {
   checkObject('tool', definition)
-  const { name, inputSchema, outputSchema, timeout, approval, client, execute, ...rest } = definition
+  const { name, inputSchema, outputSchema, timeoutMs, approval, client, execute, ...rest } = definition
   checkToolName(name)
   checkKeys(`tool ${name}`, definition, TOOL_OPTIONS)
   if (client && (execute !== undefined || rest.finish)) {
@@ -244,10 +244,10 @@ export function tool(definition: AnyDefinition): Tool | ClientTool {
   if (!client && typeof execute !== 'function') {
     throw new ValidationError(`tool ${name}: execute: expected a function, or client: true`)
   }
-  if (timeout !== undefined && timeout !== Number.POSITIVE_INFINITY && !isTimeout(timeout)) {
-    const found = typeof timeout === 'number' ? timeout : describeType(timeout)
+  if (timeoutMs !== undefined && timeoutMs !== Number.POSITIVE_INFINITY && !isTimeout(timeoutMs)) {
+    const found = typeof timeoutMs === 'number' ? timeoutMs : describeType(timeoutMs)
     throw new ValidationError(
-      `tool ${name}: timeout: expected milliseconds above 0 and at most ${MAX_TIMER_MS}, found ${found}`,
+      `tool ${name}: timeoutMs: expected milliseconds above 0 and at most ${MAX_TIMER_MS}, found ${found}`,
     )
   }
   checkApproval(name, approval)
@@ -266,7 +266,7 @@ const TOOL_OPTIONS: readonly (keyof Tool | keyof ClientToolDefinition<string, Sc
   'outputSchema',
   'execute',
   'client',
-  'timeout',
+  'timeoutMs',
   'approval',
   'strict',
   'finish',

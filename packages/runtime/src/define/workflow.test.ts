@@ -36,7 +36,7 @@ describe('a workflow', () => {
       ['apology', 'end'],
     ],
     maxSteps: 7,
-    budget: { time: 1000 },
+    budget: { timeMs: 1000 },
     migrate: { '1': migration },
   })
 

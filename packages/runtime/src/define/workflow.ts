@@ -73,7 +73,7 @@ const WORKFLOW_OPTIONS: readonly (keyof WorkflowDefinition<string, NodeDefinitio
 ]
 
 /** A program that is a graph of nodes. */
-export interface Workflow<Id extends string = string, Input = unknown, Output = unknown, Shown = unknown> {
+export interface Workflow<Id extends string = string, Input = unknown, Output = unknown, ClientTypes = unknown> {
   readonly kind: 'workflow'
   /** Its id. */
   readonly name: Id
@@ -90,7 +90,7 @@ export interface Workflow<Id extends string = string, Input = unknown, Output = 
   /** The workflow as a Mermaid flowchart. Deterministic. */
   toMermaid(): string
   /** Never set. Carries the types of input and output, and the types that clients see. */
-  readonly types?: { readonly input: Input; readonly output: Output; readonly shown: Shown }
+  readonly types?: { readonly input: Input; readonly output: Output; readonly client: ClientTypes }
 }
 
 /** Types that clients see of a workflow: the input of a call, and the agents among its nodes. */
@@ -100,7 +100,7 @@ export interface WorkflowClientTypes<Nodes, I extends Schema | undefined> {
 }
 
 /** Input of a call when another agent calls the workflow directly. */
-export type WorkflowCallInput<W> = W extends { readonly types?: { readonly shown: { readonly callInput: infer S } } }
+export type WorkflowCallInput<W> = W extends { readonly types?: { readonly client: { readonly callInput: infer S } } }
   ? S
   : unknown
 

@@ -21,9 +21,9 @@ class Ring {
     return ring
   }
 
-  process(patienceMs = 5000): Process {
+  process(retryTimeoutMs = 5000): Process {
     const calls = new Calls()
-    const process = this.stage.process(timers => [program(timers, calls)], { log: { patienceMs } })
+    const process = this.stage.process(timers => [program(timers, calls)], { log: { retryTimeoutMs } })
     this.calls.set(process, calls)
     return process
   }
@@ -100,7 +100,7 @@ test('many processes that compete for one run call nothing twice', async () => {
 const MOMENTS = ['run-started', 'text-delta', 'step-finish', 'tool-output-available', 'state-patch']
 
 test.each(MOMENTS)(
-  'a store that is unavailable for longer than the lease but not than patienceMs: the run continues, once (from %s on)',
+  'a store that is unavailable for longer than the lease but not than retryTimeoutMs: the run continues, once (from %s on)',
   async moment => {
     const ring = await Ring.open()
     const { stage } = ring
@@ -117,7 +117,7 @@ test.each(MOMENTS)(
 )
 
 test.each(MOMENTS)(
-  'a store that is unavailable for longer than patienceMs: the run continues when it is back, once (from %s on)',
+  'a store that is unavailable for longer than retryTimeoutMs: the run continues when it is back, once (from %s on)',
   async moment => {
     const ring = await Ring.open()
     const { stage } = ring
@@ -158,7 +158,7 @@ test('continues a run once through repeated outages of the store', async () => {
 })
 
 test.each(MOMENTS)(
-  'a store that answers no reads for longer than patienceMs: the run continues, once (from %s on)',
+  'a store that answers no reads for longer than retryTimeoutMs: the run continues, once (from %s on)',
   async moment => {
     const ring = await Ring.open()
     const { stage } = ring

@@ -132,7 +132,7 @@ export class Drive {
     writer.watch(ticket => this.#onTicket(ticket))
     const session = before ?? (await this.#open())
     if (before === undefined) this.#snapshotSequence = session.head
-    const remainingMs = before ? await this.#timeLeft(definition, session) : definition.budget.time
+    const remainingMs = before ? await this.#timeLeft(definition, session) : definition.budget.timeMs
     const cancelTime = this.#startTimeLimit(definition, remainingMs)
     try {
       const work = this.#prepare(definition, session)
@@ -229,8 +229,8 @@ export class Drive {
 
   /** Remaining time of the run in ms, by the store's clock, without the time it waited for answers. */
   async #timeLeft({ budget }: Program, session: Session): Promise<number> {
-    if (budget.time === Number.POSITIVE_INFINITY) return budget.time
-    return budget.time - (await session.activeTime(this.#runId, this.#runId, this.#options.clock.now()))
+    if (budget.timeMs === Number.POSITIVE_INFINITY) return budget.timeMs
+    return budget.timeMs - (await session.activeTime(this.#runId, this.#runId, this.#options.clock.now()))
   }
 
   #startTimeLimit(definition: Program, remainingMs: number): () => void {
@@ -404,5 +404,5 @@ export class Drive {
   }
 }
 
-const timeBudgetError = ({ budget: { time } }: Program): BudgetError =>
-  new BudgetError('budget_time', `the run has taken longer than ${time} ms`)
+const timeBudgetError = ({ budget: { timeMs } }: Program): BudgetError =>
+  new BudgetError('budget_time', `the run has taken longer than ${timeMs} ms`)

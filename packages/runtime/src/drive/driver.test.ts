@@ -234,7 +234,7 @@ test("counts the time of a run by the store's clock, across drivers", async () =
   await requestRun(stage, 'silent')
   const limited = (timers: ProcessTimers): Agent => ({
     ...silentAgent(timers),
-    budget: { steps: 5, tokens: 1000, time: 2000 },
+    budget: { steps: 5, tokens: 1000, timeMs: 2000 },
   })
   const owner = stage.process(timers => [limited(timers)])
   const { timestamp } = await stage.seen(SESSION, ({ chunk }) => chunk.type === 'run-started')
@@ -255,7 +255,7 @@ test('ends a run at once if its time is over, and keeps the shown content', asyn
   await requestRun(stage, 'silent')
   const limited = (timers: ProcessTimers): Agent => ({
     ...silentAgent(timers),
-    budget: { steps: 5, tokens: 1000, time: 2000 },
+    budget: { steps: 5, tokens: 1000, timeMs: 2000 },
   })
   const owner = stage.process(timers => [limited(timers)])
   await stage.seen(SESSION, ({ chunk }) => chunk.type === 'text-delta')
@@ -331,7 +331,7 @@ test('logs an error outside of the run, and retries the run later', async () => 
 
 test('logs once that due sessions cannot be queried, until they can again', async () => {
   const stage = new VirtualCluster()
-  const owner = stage.process(() => [], { log: { patienceMs: 0 } })
+  const owner = stage.process(() => [], { log: { retryTimeoutMs: 0 } })
   for (const isCut of [true, false, true]) {
     owner.connection.isCut = isCut
     await stage.clock.advance(5000)

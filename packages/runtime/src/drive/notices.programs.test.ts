@@ -72,13 +72,13 @@ describe('observers are notified of', () => {
   })
 
   test('a pause by another version of the program, with and without a deadline', async () => {
-    for (const timeout of [undefined, DAY]) {
+    for (const timeoutMs of [undefined, DAY]) {
       const stage = new VirtualCluster()
-      const process = stage.process(clerk('1', timeout), { observers: [{ onPaused: () => process.kill() }] })
+      const process = stage.process(clerk('1', timeoutMs), { observers: [{ onPaused: () => process.kill() }] })
       await process.runtime.start({ session: SESSION, runId: RUN, agent: 'clerk', input: 'pay' })
       await stage.seen(SESSION, isPause)
       const observer = new RecordingObserver()
-      stage.process(clerk('2', timeout), { observers: [observer] })
+      stage.process(clerk('2', timeoutMs), { observers: [observer] })
       await stage.clock.advance(2 * NOTIFY_AFTER_MS)
       expect(observer.paused).toMatchObject([{ program: 'agent:clerk@1', awaits: [{ id: 'r1::c1' }] }])
       expect(await noticesIn(stage)).toEqual([])

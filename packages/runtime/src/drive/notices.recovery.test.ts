@@ -136,9 +136,9 @@ describe('a runtime without observers', () => {
   const DAY = 24 * 3_600_000
 
   /** A session whose process crashed before it delivered its pause, with or without a deadline. */
-  async function withUnsentNotices(timeout?: number): Promise<VirtualCluster> {
+  async function withUnsentNotices(timeoutMs?: number): Promise<VirtualCluster> {
     const stage = new VirtualCluster()
-    const process: Process = stage.process(clerk('1', timeout), { observers: [{ onPaused: () => process.kill() }] })
+    const process: Process = stage.process(clerk('1', timeoutMs), { observers: [{ onPaused: () => process.kill() }] })
     await process.runtime.start({ session: SESSION, runId: RUN, agent: 'clerk', input: 'pay' })
     await stage.seen(SESSION, isPause)
     await settled()
@@ -146,19 +146,19 @@ describe('a runtime without observers', () => {
   }
 
   test('leaves notices to others, does not report such a session as blocked, and polls it rarely', async () => {
-    for (const timeout of [undefined, DAY]) {
-      const stage = await withUnsentNotices(timeout)
-      const { runtime, connection: wire, logged } = stage.process(clerk('1', timeout))
+    for (const timeoutMs of [undefined, DAY]) {
+      const stage = await withUnsentNotices(timeoutMs)
+      const { runtime, connection: wire, logged } = stage.process(clerk('1', timeoutMs))
       await stage.clock.advance(2 * NOTIFY_AFTER_MS)
       const looks: string[] = []
       wire.before = ({ method }) => method !== 'due' && looks.push(method)
       await stage.clock.advance(60_000)
       // Only if a deadline of its own run might be hidden behind it, and then rarely.
-      expect(looks.length).toBeLessThanOrEqual(timeout === undefined ? 0 : 12)
+      expect(looks.length).toBeLessThanOrEqual(timeoutMs === undefined ? 0 : 12)
       expect(await noticesIn(stage)).toMatchObject([{ status: 'paused' }])
       expect(await runtime.status(SESSION)).toEqual({ status: 'paused' })
       const observer = new RecordingObserver()
-      stage.process(clerk('1', timeout), { observers: [observer] })
+      stage.process(clerk('1', timeoutMs), { observers: [observer] })
       await stage.clock.advance(1000)
       expect(observer.paused).toMatchObject([{ status: 'paused', awaits: [{ id: 'r1::c1' }] }])
       expect(await noticesIn(stage)).toEqual([])

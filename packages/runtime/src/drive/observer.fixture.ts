@@ -11,7 +11,7 @@ export const RUN = 'r1'
 
 /** An agent that asks to pay, fails, streams a long text or answers, as its input says. */
 export const clerk =
-  (version = '1', timeout?: number) =>
+  (version = '1', timeoutMs?: number) =>
   (timers: ProcessTimers): Agent[] => [
     agent({
       name: 'clerk',
@@ -20,7 +20,7 @@ export const clerk =
         tool({
           name: 'pay',
           inputSchema: z.object({}),
-          approval: timeout === undefined ? true : { timeout },
+          approval: timeoutMs === undefined ? true : { timeoutMs },
           execute: () => 'paid',
         }),
       ],

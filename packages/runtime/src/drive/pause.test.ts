@@ -61,7 +61,7 @@ test('law 5: counts one answer before and one after the pause', async () => {
 })
 
 test('lists the pendings and their deadlines in the pause', async () => {
-  const pay = counted('pay', { timeout: 1000 })
+  const pay = counted('pay', { timeoutMs: 1000 })
   const { runtime, run } = await startRun(caller([pay.tool], [call('pay', 'c1', { n: 1 })]).agent)
   await run.result()
   const [paused] = chunksOf(await validLog(runtime), 'run-paused')

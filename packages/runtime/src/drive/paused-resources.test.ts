@@ -13,8 +13,8 @@ const DAY = 24 * 3_600_000
 const input = z.object({})
 /** Calls that wait for a person, for a person with a day to answer, for a client, and in a sub-agent. */
 const pay = tool({ name: 'pay', inputSchema: input, approval: true, execute: () => 'paid' })
-const sell = tool({ name: 'sell', inputSchema: input, approval: { timeout: DAY }, execute: () => 'sold' })
-const look = tool({ name: 'look', inputSchema: input, client: true, timeout: DAY })
+const sell = tool({ name: 'sell', inputSchema: input, approval: { timeoutMs: DAY }, execute: () => 'sold' })
+const look = tool({ name: 'look', inputSchema: input, client: true, timeoutMs: DAY })
 const clerk = agent({
   name: 'clerk',
   tools: [pay],
@@ -26,7 +26,7 @@ const asking = agent({
   name: 'asking',
   tools: [sell, look],
   subAgents: [clerk],
-  budget: { time: DAY },
+  budget: { timeMs: DAY },
   model: scriptedModel(({ turnAnswers }) =>
     turnAnswers === 0
       ? {

@@ -46,7 +46,7 @@ export class VirtualCluster {
       agents: agents(timers),
       store: wire.store,
       timers,
-      log: { leaseMs: LEASE_MS, patienceMs: 5000, ...options.log },
+      log: { leaseMs: LEASE_MS, retryTimeoutMs: 5000, ...options.log },
     })
     return {
       connection: wire,

@@ -109,7 +109,7 @@ test('calls wait for approval by a rule that knows the tool; a denied one never 
     ...sdkServer,
     approval: {
       rule: (_input, { tool, toolName }) => tool.annotations.readOnlyHint !== true && toolName === tool.name,
-      timeout: 60_000,
+      timeoutMs: 60_000,
     },
   })
   const { agent: asking } = caller(mcp.tools, [

@@ -54,7 +54,7 @@ describe.each(ways)('over %s', (_, optionsOf) => {
       executor: 'server',
       description: 'Adds two numbers',
       title: 'Adding',
-      timeout: 60_000,
+      timeoutMs: 60_000,
       jsonSchema: { type: 'object', properties: { a: { type: 'number' } }, required: ['a', 'b'] },
     })
     expect(await call(mcp, 'add', { a: 1, b: 2 }).output).toEqual({ sum: 3 })

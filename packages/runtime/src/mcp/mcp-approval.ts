@@ -13,7 +13,7 @@ export type McpApprovalRule = (
 ) => ApprovalDecision | PromiseLike<ApprovalDecision>
 
 /** Approval of calls of a server's tools, as for other tools, with one rule for all of them. */
-export type McpApproval = boolean | McpApprovalRule | { readonly rule?: McpApprovalRule; readonly timeout?: number }
+export type McpApproval = boolean | McpApprovalRule | { readonly rule?: McpApprovalRule; readonly timeoutMs?: number }
 
 /** The approval of one tool. */
 export function approvalFor(tool: McpToolInfo, approval: McpApproval): Approval {

@@ -34,7 +34,7 @@ export function mcpTool({ connection, name, timeoutMs, approval }: McpToolSettin
     ...(info.title !== undefined && { title: info.title }),
     inputSchema: input,
     jsonSchema,
-    timeout: timeoutMs,
+    timeoutMs,
     ...(approval !== undefined && { approval: approvalFor(info, approval) }),
     async *execute(args, { abortSignal, idempotencyKey }) {
       const params = {

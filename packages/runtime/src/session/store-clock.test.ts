@@ -11,7 +11,7 @@ const TIMEOUT = 1500
 function setUp() {
   const [first, second] = [gate(), gate()]
   const input = z.object({})
-  const pay = tool({ name: 'pay', inputSchema: input, approval: { timeout: TIMEOUT }, execute: () => 'paid' })
+  const pay = tool({ name: 'pay', inputSchema: input, approval: { timeoutMs: TIMEOUT }, execute: () => 'paid' })
   const work = tool({ name: 'work', inputSchema: input, execute: () => first.opened })
   const stay = tool({ name: 'stay', inputSchema: input, execute: () => second.opened })
   const tools = [pay, work, stay]

@@ -13,7 +13,7 @@ export interface AppClientTypes<Agents extends readonly Agent[], Workflows exten
 }
 
 /** The callees of a program: its tools, sub-agents and programs; for a workflow, the agents of its nodes. */
-type Called<P> = P extends { readonly types?: { readonly shown: { readonly called: infer C } } } ? C : never
+type Called<P> = P extends { readonly types?: { readonly client: { readonly called: infer C } } } ? C : never
 
 /** The program of a sub-agent, or the callee itself. */
 type ProgramOf<C> = C extends SubAgent<string, unknown, infer P> ? P : C
@@ -37,7 +37,7 @@ type ToolTypes<C> = {
 
 type CallInput<T> = T extends Agent
   ? { readonly prompt: string }
-  : T extends { readonly types?: { readonly shown: { readonly callInput: infer Input } } }
+  : T extends { readonly types?: { readonly client: { readonly callInput: infer Input } } }
     ? Input
     : ToolInput<T>
 
@@ -68,7 +68,7 @@ type DataTypes<Data> = { readonly [Name in KeyOf<Data>]: ValueAt<Data, Name> }
 type KeyOf<T> = T extends unknown ? keyof T & string : never
 type ValueAt<T, Name> = T extends unknown ? (Name extends keyof T ? T[Name] : never) : never
 
-type StateIn<P> = P extends { readonly types?: { readonly shown: { readonly state: infer State } } }
+type StateIn<P> = P extends { readonly types?: { readonly client: { readonly state: infer State } } }
   ? unknown extends State
     ? never
     : State

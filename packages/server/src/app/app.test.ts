@@ -90,7 +90,11 @@ test('opens nothing before the first request', async () => {
 })
 
 test('a store that cannot be opened is a 503 without its message, and the next request retries', async () => {
-  const { app, logged } = testApp({ store: 'sqlite:/nowhere/at/all/mill.db', log: { patienceMs: 0 }, engine: false })
+  const { app, logged } = testApp({
+    store: 'sqlite:/nowhere/at/all/mill.db',
+    log: { retryTimeoutMs: 0 },
+    engine: false,
+  })
   for (let i = 1; i <= 2; i++) {
     const response = await app.fetch(request('/api/sessions'))
     const { error } = await response.json()

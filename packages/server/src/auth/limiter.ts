@@ -75,7 +75,7 @@ export class Limiter {
 
   /** Creates a counter for the bytes in flight of one body or reply. */
   hold(principal: string | null): ByteCount {
-    const { heldBytes: limit } = this.#limits
+    const { inFlightBytes: limit } = this.#limits
     let account: Account | undefined
     let ownBytes = 0
     return {

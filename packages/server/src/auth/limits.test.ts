@@ -44,7 +44,7 @@ describe('limits', () => {
     const testServer = openTwoUserServer({ limits: { bodyBytes: 1000 } })
     expect((await ask(testServer, 'long', 4 * 1024 * 1024)).status).toBe(200)
     expect(codeOf(await ask(testServer, 'longer', DEFAULT_LIMITS.transcriptBytes))).toEqual([413, 'body_too_large'])
-    const small = openTwoUserServer({ limits: { transcriptBytes: 2000, heldBytes: 3000 } })
+    const small = openTwoUserServer({ limits: { transcriptBytes: 2000, inFlightBytes: 3000 } })
     expect(codeOf(await ask(small, 'long', 2000))).toEqual([413, 'body_too_large'])
     const both = await Promise.all(['one', 'two'].map(text => ask(small, text, 1600)))
     expect(both.map(({ status }) => status).sort()).toEqual([200, 429])

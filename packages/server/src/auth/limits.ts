@@ -11,7 +11,7 @@ export interface Limits {
   /** Maximum total size of the uploads that one message attaches, in bytes. @default 67108864 */
   readonly attachedBytes: number
   /** Maximum bytes of bodies and replies in flight per principal and process. A single one is always accepted. @default 134217728 */
-  readonly heldBytes: number
+  readonly inFlightBytes: number
   /** Maximum number of sessions per principal, checked when a session is created. @default 1000 */
   readonly sessions: number
   /** Maximum number of open streams per principal and process. @default 256 */
@@ -28,7 +28,7 @@ export const DEFAULT_LIMITS: Limits = {
   inputBytes: 256 * 1024,
   uploadBytes: 16 * 1024 * 1024,
   attachedBytes: 64 * 1024 * 1024,
-  heldBytes: 128 * 1024 * 1024,
+  inFlightBytes: 128 * 1024 * 1024,
   sessions: 1_000,
   streams: 256,
   sessionsPerStream: 100,

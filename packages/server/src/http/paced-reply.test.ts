@@ -53,7 +53,7 @@ const codeOf = async (response: Response) => [response.status, (await response.j
 
 describe('law 8: bytes in flight of a principal are bounded', () => {
   test('rejects another reply while unread replies hold the limit', async () => {
-    const { get } = await keeping({ limits: { heldBytes: 2 * LARGE } })
+    const { get } = await keeping({ limits: { inFlightBytes: 2 * LARGE } })
     const held = [await get(), await get()]
     expect(held.map(({ status }) => status)).toEqual([200, 200])
     const refused = await get()
@@ -64,7 +64,7 @@ describe('law 8: bytes in flight of a principal are bounded', () => {
   })
 
   test('frees the bytes of a reply that was read to its end', async () => {
-    const { get, bytes } = await keeping({ limits: { heldBytes: LARGE } })
+    const { get, bytes } = await keeping({ limits: { inFlightBytes: LARGE } })
     for (let i = 0; i < 3; i++) {
       const response = await get()
       expect(response.headers.get('content-length')).toBe(String(LARGE))
@@ -73,7 +73,7 @@ describe('law 8: bytes in flight of a principal are bounded', () => {
   })
 
   test('allows one reply that is larger than the limit', async () => {
-    const { get } = await keeping({ limits: { heldBytes: 1 } })
+    const { get } = await keeping({ limits: { inFlightBytes: 1 } })
     const alone = await get()
     expect(alone.status).toBe(200)
     expect(await codeOf(await get())).toEqual([429, 'bytes_limit'])
@@ -81,7 +81,7 @@ describe('law 8: bytes in flight of a principal are bounded', () => {
   })
 
   test('counts request bodies that never end, per principal', async () => {
-    const { keep, app } = await keeping({ limits: { heldBytes: 1000 } })
+    const { keep, app } = await keeping({ limits: { inFlightBytes: 1000 } })
     const half = new TransformStream<Uint8Array, Uint8Array>()
     const writer = half.writable.getWriter()
     const first = keep(half.readable, 'ann', { duplex: 'half' })
@@ -115,7 +115,7 @@ describe('law 8: bytes in flight of a principal are bounded', () => {
 
 describe('law 8: a client that reads nothing is closed', () => {
   test('closes a stalled reply of an upload and frees its bytes', async () => {
-    const { app, path, bytes } = await keeping({ limits: { heldBytes: LARGE }, stream: { stallMs: 500 } })
+    const { app, path, bytes } = await keeping({ limits: { inFlightBytes: LARGE }, stream: { stallMs: 500 } })
     const { port, url } = await listen(app)
     const get = async () => {
       const response = await fetch(url + path)

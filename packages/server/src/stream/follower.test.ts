@@ -257,7 +257,7 @@ describe('law 2: a position that is not in the log is reported, and the stream c
 
 describe('a store that becomes unavailable', () => {
   test('for a while is retried, and no entry is missed', async () => {
-    const testServer = new StreamServer({ manager: { coalesceMs: 0, patienceMs: 5_000 } })
+    const testServer = new StreamServer({ manager: { coalesceMs: 0, retryTimeoutMs: 5_000 } })
     await testServer.completeRun('r1', 'hello')
     const client = testServer.follow()
     await settled()
@@ -279,7 +279,7 @@ describe('a store that becomes unavailable', () => {
   })
 
   test('for longer than the retries last fails recoverably for all followers, and leaves nothing open', async () => {
-    const testServer = new StreamServer({ manager: { coalesceMs: 0, patienceMs: 1_000 } })
+    const testServer = new StreamServer({ manager: { coalesceMs: 0, retryTimeoutMs: 1_000 } })
     await testServer.completeRun('r1', 'hello')
     const clients = [testServer.follow(), testServer.follow(), testServer.follow({ isLive: false, after: '1' })]
     await settled()

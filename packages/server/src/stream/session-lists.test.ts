@@ -209,7 +209,7 @@ describe('a followed list', () => {
   })
 
   test('fails recoverably if a refresh fails, and leaves nothing open', async () => {
-    const testServer = new StreamServer({ manager: { patienceMs: 100 } })
+    const testServer = new StreamServer({ manager: { retryTimeoutMs: 100 } })
     const clients = [follow(testServer), follow(testServer)]
     await settled()
     testServer.instrumented.isDown = true

@@ -39,7 +39,7 @@ const until = (verification: ChatVerification, log: SessionLog, ends: number) =>
 
 const endsOf = ({ entries }: SessionLog) => entries.filter(({ chunk }) => chunk.type === 'run-finished')
 
-const isWord = ({ chunk }: Entry) => chunk.type === 'text-delta'
+const isDraftChunk = ({ chunk }: Entry) => chunk.type === 'text-delta'
 
 test('finds no discrepancy in an unmodified chat', async () => {
   const { found, count } = await verifyAfter(connection => connection)
@@ -53,7 +53,7 @@ test('finds no discrepancy after a retried turn', async () => {
 
 test('reports deltas that the chat missed as lost', async () => {
   const { found } = await verifyAfter(connection =>
-    meddling(connection, entries => entries.filter(one => !isWord(one))),
+    meddling(connection, entries => entries.filter(one => !isDraftChunk(one))),
   )
   expect(found).toMatchObject([{ kind: 'lost', excerpt: '“You said: Again”' }])
 })

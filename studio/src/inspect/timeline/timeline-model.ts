@@ -102,7 +102,7 @@ export class TimelineModel {
     const sign = SIGNS[chunk.type]
     if (sign) row.sign(sign, at, index)
     if (lane) {
-      if (lane.draft === undefined && isWord(chunk)) lane.draft = { at, index }
+      if (lane.draft === undefined && isDraftChunk(chunk)) lane.draft = { at, index }
       if (!word) this.#write(lane, entry, at, index)
     } else if (!word && isGuest(origin) && chunk.type === 'tool-output-available') {
       row.sign('answer', at, index)
@@ -326,11 +326,11 @@ function aboveOf({ lanes }: OpenRun, name: string): Lane | undefined {
   return first
 }
 
-const isWord = (chunk: Chunk): boolean => {
+const isDraftChunk = (chunk: Chunk): boolean => {
   if (isData(chunk)) return true
-  const row = catalogue[chunk.type as keyof typeof catalogue] as { readonly word?: true | 'preliminary' } | undefined
-  if (row?.word === 'preliminary') return 'preliminary' in chunk && chunk.preliminary === true
-  return row?.word === true
+  const row = catalogue[chunk.type as keyof typeof catalogue] as { readonly draft?: true | 'preliminary' } | undefined
+  if (row?.draft === 'preliminary') return 'preliminary' in chunk && chunk.preliminary === true
+  return row?.draft === true
 }
 
 const stateOf = (status: RunStatus): SpanState => (status === 'completed' ? 'done' : 'failed')

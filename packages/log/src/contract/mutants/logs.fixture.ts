@@ -101,11 +101,11 @@ export const logs: readonly Mutant[] = [
   },
   {
     fault: 'a claim moves the ticket',
-    caught: { 'a claim takes a free log for its ttl under a new epoch': /all but the lease/ },
+    caught: { 'a claim takes a free log for its ttlMs under a new epoch': /all but the lease/ },
     within: ['leases', 'tickets', 'regress', 'reading', 'removal', 'texts'],
     handle: memory => store => ({
-      claim: async (id, owner, ttl, takeover) => {
-        const claim = await store.claim(id, owner, ttl, takeover)
+      claim: async (id, owner, ttlMs, takeover) => {
+        const claim = await store.claim(id, owner, ttlMs, takeover)
         const log = memory.logs.get(id)
         if (log && claim.outcome === 'claimed') log.version = `${log.head}.${log.incarnation}.${claim.epoch}`
         return claim
@@ -117,9 +117,9 @@ export const logs: readonly Mutant[] = [
     caught: { 'counters of appends start again under every epoch': /expected "appended 2..2", saw "duplicate 1..1"/ },
     within: ['leases', 'regress', 'removal'],
     handle: memory => store => ({
-      claim: async (id, owner, ttl, takeover) => {
+      claim: async (id, owner, ttlMs, takeover) => {
         const latest = memory.logs.get(id)?.latest
-        const claim = await store.claim(id, owner, ttl, takeover)
+        const claim = await store.claim(id, owner, ttlMs, takeover)
         const log = memory.logs.get(id)
         if (log && claim.outcome === 'claimed') log.latest = latest
         return claim

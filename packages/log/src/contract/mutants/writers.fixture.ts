@@ -100,7 +100,7 @@ export const writers: readonly Mutant[] = [
       'one of several concurrent claims of a free log succeeds': /"busy","busy","busy","claimed"/,
     },
     within: ['leases'],
-    handle: () => (store: LogStore) => ({ claim: (id, owner, ttl) => store.claim(id, owner, ttl, true) }),
+    handle: () => (store: LogStore) => ({ claim: (id, owner, ttlMs) => store.claim(id, owner, ttlMs, true) }),
   },
   {
     fault: 'a claim ignores leases of other owners',
@@ -110,8 +110,8 @@ export const writers: readonly Mutant[] = [
     },
     within: ['leases'],
     handle: memory => store => ({
-      claim: (id, owner, ttl, takeover) =>
-        store.claim(id, owner, ttl, takeover || memory.logs.get(id)?.lease?.owner === owner),
+      claim: (id, owner, ttlMs, takeover) =>
+        store.claim(id, owner, ttlMs, takeover || memory.logs.get(id)?.lease?.owner === owner),
     }),
   },
   {
@@ -119,8 +119,8 @@ export const writers: readonly Mutant[] = [
     caught: { 'renew sets the lease from now on, shorter or longer, expired or not': /renew of the epoch/ },
     within: ['leases', 'due', 'calls'],
     handle: memory => store => ({
-      renew: async (id, epoch, ttl) =>
-        (memory.logs.get(id)?.lease?.until ?? 0) > memory.clock() ? store.renew(id, epoch, ttl) : undefined,
+      renew: async (id, epoch, ttlMs) =>
+        (memory.logs.get(id)?.lease?.until ?? 0) > memory.clock() ? store.renew(id, epoch, ttlMs) : undefined,
     }),
   },
   {

@@ -131,9 +131,9 @@ class MemoryStore implements LogStore {
     return stop
   }
 
-  async claim(streamId: string, owner: string, ttl: number, takeover: boolean): Promise<ClaimResult> {
+  async claim(streamId: string, owner: string, ttlMs: number, takeover: boolean): Promise<ClaimResult> {
     checkNames({ streamId, owner })
-    checkTtl(ttl)
+    checkTtl(ttlMs)
     return this.#call(memory => {
       const log = memory.logs.get(streamId)
       if (log === undefined) return { outcome: 'absent' }
@@ -142,20 +142,20 @@ class MemoryStore implements LogStore {
       log.epochs++
       log.epoch = `${log.epochs}-${randomName()}`
       log.latest = undefined
-      log.lease = { owner, until: clock + ttl }
+      log.lease = { owner, until: clock + ttlMs }
       memory.wake(streamId)
       return { outcome: 'claimed', epoch: log.epoch, until: log.lease.until, clock }
     })
   }
 
-  async renew(streamId: string, epoch: string, ttl: number): Promise<{ until: number; clock: number } | undefined> {
+  async renew(streamId: string, epoch: string, ttlMs: number): Promise<{ until: number; clock: number } | undefined> {
     checkNames({ streamId })
-    checkTtl(ttl)
+    checkTtl(ttlMs)
     return this.#call(({ logs, clock }) => {
       const log = logs.get(streamId)
       if (log?.epoch !== epoch || log.lease === null) return undefined
       const now = clock()
-      log.lease = { ...log.lease, until: now + ttl }
+      log.lease = { ...log.lease, until: now + ttlMs }
       return { until: log.lease.until, clock: now }
     })
   }

@@ -12,7 +12,7 @@ describe('the Postgres store fulfils the contract', () => {
 
   const subject: StoreUnderTest = {
     timeoutMs: 60_000,
-    open: async () => postgresStore({ url: running.url, poolSize: 2, timeout: 30_000 }),
+    open: async () => postgresStore({ url: running.url, poolSize: 2, timeoutMs: 30_000 }),
     restart: async () => {
       await running.kill()
       await running.restart()

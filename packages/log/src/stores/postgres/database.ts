@@ -22,7 +22,7 @@ export interface DatabaseOptions {
   readonly pool: pg.Pool | undefined
   readonly schema: string
   /** Timeout of a statement, in ms. */
-  readonly timeout: number
+  readonly timeoutMs: number
 }
 
 /** The connections to one schema. Connects and migrates at the first statement. */
@@ -33,7 +33,7 @@ export class Database {
   readonly #pool: pg.Pool
   readonly #owned: boolean
   readonly #schema: string
-  readonly #timeout: number
+  readonly #timeoutMs: number
   readonly #inFlight = new Set<Promise<unknown>>()
   readonly #connections = new Set<pg.PoolClient>()
   #onAllClosed = () => {}
@@ -42,14 +42,14 @@ export class Database {
   #canPrepare = true
   #closed = false
 
-  constructor({ driver, config, pool, schema, timeout }: DatabaseOptions) {
+  constructor({ driver, config, pool, schema, timeoutMs }: DatabaseOptions) {
     const { host, port, database } = new driver.Client(pool?.options ?? config)
     this.address = `${host}:${port}/${database}`
     this.#owned = pool === undefined
     this.#pool = pool ?? new driver.Pool(config)
     this.poolSize = this.#pool.options.max
     this.#schema = schema
-    this.#timeout = timeout
+    this.#timeoutMs = timeoutMs
     // The pool drops an idle connection that breaks. Without a listener, its error would end the process.
     this.#pool.on('error', ignore)
     if (!this.#owned) return
@@ -98,7 +98,7 @@ export class Database {
     for (let tries = 1; ; tries++) {
       const name = often && this.#canPrepare ? nameOf(text) : undefined
       try {
-        return await send(this.#pool, text, values, this.#timeout, name)
+        return await send(this.#pool, text, values, this.#timeoutMs, name)
       } catch (error) {
         if (tries === MAX_TRIES) throw error
         if (name !== undefined && isUnprepared(error)) this.#canPrepare = false
@@ -109,7 +109,7 @@ export class Database {
   }
 
   async #prepare(): Promise<void> {
-    const alone: Run = (text, values = []) => send(this.#pool, text, values, this.#timeout)
+    const alone: Run = (text, values = []) => send(this.#pool, text, values, this.#timeoutMs)
     if (await isCurrent(alone, this.#schema)) return
     const client = await this.#pool.connect()
     client.on('error', ignore)
@@ -131,7 +131,7 @@ export class Database {
 
   /** Runs a statement that needs no tables, also after `refuse`. */
   send(text: string, values: readonly unknown[]): Promise<Rows> {
-    return send(this.#pool, text, values, this.#timeout)
+    return send(this.#pool, text, values, this.#timeoutMs)
   }
 
   /** Rejects later statements. */
@@ -179,10 +179,10 @@ async function send(
   to: pg.Pool | pg.PoolClient,
   text: string,
   values: readonly unknown[],
-  timeout: number,
+  timeoutMs: number,
   name?: string,
 ): Promise<Rows> {
-  const query = { name, text, values: [...values], rowMode: 'array' as const, query_timeout: timeout }
+  const query = { name, text, values: [...values], rowMode: 'array' as const, query_timeout: timeoutMs }
   const { rows } = await to.query<unknown[]>(query)
   return rows
 }

@@ -110,7 +110,7 @@ describe('failures of the connection to Postgres', () => {
     const faulty = await proxy(running.url)
     ends.push(() => faulty.stop())
     const writer = await claimed(open())
-    const store = await through(faulty, { timeout: 300 })
+    const store = await through(faulty, { timeoutMs: 300 })
     faulty.stall('down')
     await expect(store.append(streamId, batch, writer.by)).rejects.toMatchObject({
       code: 'unavailable',

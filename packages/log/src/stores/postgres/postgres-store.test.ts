@@ -135,7 +135,7 @@ describe('the Postgres store', () => {
   })
 
   it('law 2: waits for replicas with synchronousCommit `on`, and not with `off`', async () => {
-    const sync = open({ synchronousCommit: 'on', timeout: 300 })
+    const sync = open({ synchronousCommit: 'on', timeoutMs: 300 })
     const eager = open({ synchronousCommit: 'off' })
     await eager.create('durable', null)
     // Connects before its timeout starts.

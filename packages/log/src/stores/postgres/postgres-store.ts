@@ -53,7 +53,7 @@ interface CommonOptions {
    *
    * @default 30000
    */
-  readonly timeout?: number
+  readonly timeoutMs?: number
   /**
    * Where to LISTEN for changes of other processes: the URL of a direct connection if the store's goes through a
    * transaction pooler (which does not forward notifications), or false for none. Without LISTEN a watcher is up to a
@@ -103,17 +103,17 @@ export type PostgresOptions = CommonOptions &
  * on demand.
  */
 export function createPostgresStore(driver: PostgresDriver, options: PostgresOptions): LogStore {
-  const { schema = DEFAULT_SCHEMA, listen, synchronousCommit, timeout = DEFAULT_TIMEOUT_MS } = options
+  const { schema = DEFAULT_SCHEMA, listen, synchronousCommit, timeoutMs = DEFAULT_TIMEOUT_MS } = options
   if (schema === '' || schema.includes('\0') || Buffer.byteLength(schema) > MAX_SCHEMA_BYTES) {
     throw new LogError('invalid', `schema: expected a name of 1 to ${MAX_SCHEMA_BYTES} bytes`)
   }
-  if (!(timeout >= 1 && timeout <= MAX_TIMEOUT_MS)) {
-    throw new LogError('invalid', `timeout: expected from 1 to ${MAX_TIMEOUT_MS} milliseconds`)
+  if (!(timeoutMs >= 1 && timeoutMs <= MAX_TIMEOUT_MS)) {
+    throw new LogError('invalid', `timeoutMs: expected from 1 to ${MAX_TIMEOUT_MS} milliseconds`)
   }
   const pool = 'pool' in options ? options.pool : undefined
-  const config = 'pool' in options ? options.pool.options : configOf(driver, options.url, timeout, options.poolSize)
-  const database = new Database({ driver, config, pool, schema, timeout })
-  const listening = typeof listen === 'string' ? configOf(driver, listen, timeout) : config
+  const config = 'pool' in options ? options.pool.options : configOf(driver, options.url, timeoutMs, options.poolSize)
+  const database = new Database({ driver, config, pool, schema, timeoutMs })
+  const listening = typeof listen === 'string' ? configOf(driver, listen, timeoutMs) : config
   return new PostgresStore({
     database,
     schema,
@@ -122,14 +122,14 @@ export function createPostgresStore(driver: PostgresDriver, options: PostgresOpt
   })
 }
 
-function configOf(driver: PostgresDriver, url: string, timeout: number, poolSize = DEFAULT_POOL_SIZE): pg.PoolConfig {
+function configOf(driver: PostgresDriver, url: string, timeoutMs: number, poolSize = DEFAULT_POOL_SIZE): pg.PoolConfig {
   if (!Number.isInteger(poolSize) || poolSize < 1) {
     throw new LogError('invalid', 'poolSize: expected a whole number from 1')
   }
   const config: pg.PoolConfig = {
     connectionString: url,
     max: poolSize,
-    connectionTimeoutMillis: Math.min(CONNECT_MS, timeout),
+    connectionTimeoutMillis: Math.min(CONNECT_MS, timeoutMs),
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     fallback_application_name: 'millrace',
@@ -257,10 +257,10 @@ class PostgresStore implements LogStore {
     return this.#watchers.watch(streamId, wake)
   }
 
-  async claim(streamId: string, owner: string, ttl: number, takeover: boolean): Promise<ClaimResult> {
+  async claim(streamId: string, owner: string, ttlMs: number, takeover: boolean): Promise<ClaimResult> {
     checkNames({ streamId, owner })
-    checkTtl(ttl)
-    const values = [keyOf(streamId), encodeName(owner), whole(ttl), takeover, randomName()]
+    checkTtl(ttlMs)
+    const values = [keyOf(streamId), encodeName(owner), whole(ttlMs), takeover, randomName()]
     const [row = []] = await this.#database.query('claim', this.#sql.claim, values)
     const [outcome, epoch, holder, until, clock] = row
     if (outcome === 'absent') return { outcome }
@@ -270,10 +270,10 @@ class PostgresStore implements LogStore {
     return { outcome: 'claimed', epoch: String(epoch), ...lease }
   }
 
-  async renew(streamId: string, epoch: string, ttl: number): Promise<{ until: number; clock: number } | undefined> {
+  async renew(streamId: string, epoch: string, ttlMs: number): Promise<{ until: number; clock: number } | undefined> {
     checkNames({ streamId })
-    checkTtl(ttl)
-    const values = [keyOf(streamId), encodeName(epoch), whole(ttl)]
+    checkTtl(ttlMs)
+    const values = [keyOf(streamId), encodeName(epoch), whole(ttlMs)]
     const [[until, clock] = []] = await this.#database.query('renew', this.#sql.renew, values)
     return until === null ? undefined : { until: Number(until), clock: Number(clock) }
   }

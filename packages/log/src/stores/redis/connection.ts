@@ -22,52 +22,52 @@ export interface ClientSettings {
 export interface Server {
   /** `host:port`, for messages. */
   readonly name: string
-  readonly timeout: number
+  readonly timeoutMs: number
   readonly driver: RedisDriver
   client(): Client
 }
 
 /** The server of a URL. An error does not repeat the URL, which may contain a password. */
-export function serverAt(driver: RedisDriver, url: string, timeout: number): Server {
+export function serverAt(driver: RedisDriver, url: string, timeoutMs: number): Server {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed === undefined || !/^rediss?:$/.test(parsed.protocol)) {
     throw new LogError('invalid', 'url: expected redis://user:password@host:6379/0 or rediss://')
   }
   const name = nameOf(parsed.hostname, parsed.port)
-  return { name, timeout, driver, client: () => clientOf(driver, url, timeout) }
+  return { name, timeoutMs, driver, client: () => clientOf(driver, url, timeoutMs) }
 }
 
 /** The server of a client, which stays untouched. */
-export function serverOf(driver: RedisDriver, client: ClientSettings, timeout: number): Server {
+export function serverOf(driver: RedisDriver, client: ClientSettings, timeoutMs: number): Server {
   const socket = client.options?.socket ?? {}
   const name = 'path' in socket ? `${socket.path}` : nameOf(...hostAndPort(socket))
-  const storeSettings = { ...settings(timeout), socket: { ...socket, ...settings(timeout).socket } }
-  return { name, timeout, driver, client: () => client.duplicate(storeSettings) as Client }
+  const storeSettings = { ...settings(timeoutMs), socket: { ...socket, ...settings(timeoutMs).socket } }
+  return { name, timeoutMs, driver, client: () => client.duplicate(storeSettings) as Client }
 }
 
 const hostAndPort = (socket: { host?: unknown; port?: unknown }) => [socket.host, socket.port] as const
 
 const nameOf = (host: unknown, port: unknown): string => `${host || 'localhost'}:${port || 6379}`
 
-const settings = (timeout: number) =>
+const settings = (timeoutMs: number) =>
   ({
     RESP: 3,
     disableOfflineQueue: true,
     maintNotifications: 'disabled',
     // The client's timeout costs one timer per command, and ends when the command is written.
     commandOptions: { timeout: 0 },
-    socket: { connectTimeout: timeout, reconnectStrategy: false, keepAliveInitialDelay: 5_000 },
+    socket: { connectTimeout: timeoutMs, reconnectStrategy: false, keepAliveInitialDelay: 5_000 },
   }) as const
 
-const clientOf = ({ createClient }: RedisDriver, url: string, timeout: number) =>
-  createClient({ url, ...settings(timeout) })
+const clientOf = ({ createClient }: RedisDriver, url: string, timeoutMs: number) =>
+  createClient({ url, ...settings(timeoutMs) })
 
 /**
  * Connects a client, or rejects within the timeout. It does not reconnect: when its connection breaks, its commands
  * fail at once, nothing is resent, and a new client takes its place.
  */
 export async function connect(server: Server, onEnd: (client: Client) => void): Promise<Client> {
-  const { timeout } = server
+  const { timeoutMs } = server
   const client = server.client()
   client.on('end', () => onEnd(client))
   // A failed client rejects its commands only after its error event.
@@ -79,22 +79,22 @@ export async function connect(server: Server, onEnd: (client: Client) => void): 
   const timer = setTimeout(() => {
     late = true
     client.destroy()
-  }, timeout)
+  }, timeoutMs)
   try {
     await client.connect()
     return client
   } catch (error) {
     client.destroy()
-    throw late ? new Error(`no connection within ${timeout} ms`) : error
+    throw late ? new Error(`no connection within ${timeoutMs} ms`) : error
   } finally {
     clearTimeout(timer)
   }
 }
 
 /** Waits for a client's commands, and closes it. */
-export async function closeClient(client: Client, { timeout }: Server): Promise<void> {
+export async function closeClient(client: Client, { timeoutMs }: Server): Promise<void> {
   if (!client.isOpen) return
-  const late = setTimeout(() => client.destroy(), timeout)
+  const late = setTimeout(() => client.destroy(), timeoutMs)
   await client.close().finally(() => clearTimeout(late))
 }
 
@@ -203,7 +203,7 @@ export class Connection {
           this.#checkTimeout(counts)
         }
       },
-      this.#server.timeout / (CHECKS_PER_TIMEOUT + 1),
+      this.#server.timeoutMs / (CHECKS_PER_TIMEOUT + 1),
     )
   }
 }

@@ -12,7 +12,7 @@ describe('the Redis store fulfils the contract', () => {
 
   const subject: StoreUnderTest = {
     timeoutMs: 60_000,
-    open: async () => redisStore({ url: running.url, timeout: 30_000 }),
+    open: async () => redisStore({ url: running.url, timeoutMs: 30_000 }),
     restart: () => running.crash(),
   }
   for (const each of contract) {

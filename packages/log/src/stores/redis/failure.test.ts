@@ -19,17 +19,17 @@ const SHORT = 1_500
 
 let prefixes = 0
 
-function open(url = running.url, timeout = 30_000): LogStore {
-  const store = redisStore({ url, prefix: `test-${++prefixes}:`, timeout })
+function open(url = running.url, timeoutMs = 30_000): LogStore {
+  const store = redisStore({ url, prefix: `test-${++prefixes}:`, timeoutMs })
   onTestFinished(() => store.close())
   return store
 }
 
 /** A handle through a proxy. */
-async function openThrough(timeout?: number): Promise<{ store: LogStore; between: FaultProxy }> {
+async function openThrough(timeoutMs?: number): Promise<{ store: LogStore; between: FaultProxy }> {
   const between = await proxy(running.url)
   onTestFinished(() => between.stop())
-  return { store: open(between.url(running.url), timeout), between }
+  return { store: open(between.url(running.url), timeoutMs), between }
 }
 
 const ALL = { batches: 999, bytes: 999_999 }
@@ -82,7 +82,7 @@ describe('a server that does not answer', () => {
   test('rejects pending and later calls as unavailable, and close ends', async () => {
     const redisServer = await server()
     onTestFinished(() => redisServer.stop())
-    const store = redisStore({ url: redisServer.url, timeout: SHORT })
+    const store = redisStore({ url: redisServer.url, timeoutMs: SHORT })
     const writer = await newWriter(store, 'log')
     await redisServer.freeze()
     const calls = [writer.append(batch('a')), store.due([], 1), store.append('log', batch('b'), guest('key'))]
@@ -194,7 +194,7 @@ describe('error messages', () => {
     ['CROSSSLOT Keys in request', /cluster/],
     ['ERR something else', /refused a command \(ERR something else\)/],
   ])('%s', (reply, message) => {
-    const translated = failure({ name: 'host:1', timeout: 5, driver: redis }, new redis.ErrorReply(reply))
+    const translated = failure({ name: 'host:1', timeoutMs: 5, driver: redis }, new redis.ErrorReply(reply))
     expect(translated).toMatchObject({ code: 'unavailable', message })
     expect(translated.message).toContain('host:1')
   })

@@ -19,7 +19,7 @@ export const isUnknownScript = (error: unknown): boolean =>
   error instanceof Error && error.message.startsWith('NOSCRIPT')
 
 /** The error of a call. It names the server and no secret of its URL. */
-export function failure({ name, timeout, driver }: Omit<Server, 'client'>, error: unknown): LogError {
+export function failure({ name, timeoutMs, driver }: Omit<Server, 'client'>, error: unknown): LogError {
   if (error instanceof LogError) return error
   const message = messageOf(error)
   // The server answered, so the command is known to have failed.
@@ -28,7 +28,7 @@ export function failure({ name, timeout, driver }: Omit<Server, 'client'>, error
     return new LogError('unavailable', `Redis at ${name} ${hint} (${message})`, { cause: error })
   }
   // A client is destroyed only after a timeout.
-  const why = error instanceof driver.DisconnectsClientError ? `within ${timeout} ms` : `(${message})`
+  const why = error instanceof driver.DisconnectsClientError ? `within ${timeoutMs} ms` : `(${message})`
   return new LogError(
     'unavailable',
     `Redis at ${name} did not answer ${why}, and the call may have taken effect: try again`,

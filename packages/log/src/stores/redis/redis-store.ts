@@ -74,7 +74,7 @@ export interface RedisOptions {
    *
    * @default 5000
    */
-  readonly timeout?: number
+  readonly timeoutMs?: number
 }
 
 /**
@@ -83,9 +83,9 @@ export interface RedisOptions {
  */
 export function createRedisStore(
   driver: RedisDriver,
-  { url = '', client, prefix = 'millrace:', timeout = 5_000 }: RedisOptions,
+  { url = '', client, prefix = 'millrace:', timeoutMs = 5_000 }: RedisOptions,
 ): LogStore {
-  const server = client ? serverOf(driver, client, timeout) : serverAt(driver, url, timeout)
+  const server = client ? serverOf(driver, client, timeoutMs) : serverAt(driver, url, timeoutMs)
   return new RedisStore(server, new Keys(prefix))
 }
 
@@ -175,11 +175,11 @@ class RedisStore implements LogStore {
     return this.#watchers.watch(this.#keys.record(streamId), wake)
   }
 
-  async claim(streamId: string, owner: string, ttl: number, takeover: boolean): Promise<ClaimResult> {
+  async claim(streamId: string, owner: string, ttlMs: number, takeover: boolean): Promise<ClaimResult> {
     checkNames({ streamId, owner })
-    checkTtl(ttl)
+    checkTtl(ttlMs)
     return this.#call(async () => {
-      const args = [encodeName(owner), `${Math.ceil(ttl)}`, takeover ? '1' : '0', randomName()]
+      const args = [encodeName(owner), `${Math.ceil(ttlMs)}`, takeover ? '1' : '0', randomName()]
       // Only a takeover can shorten a lease.
       const reply = await (takeover ? this.#change : this.#run).call(this, streamId, scripts.CLAIM, args)
       const [outcome, epochOrOwner = '', until, clock] = reply as string[]
@@ -189,11 +189,11 @@ class RedisStore implements LogStore {
     })
   }
 
-  async renew(streamId: string, epoch: string, ttl: number): Promise<{ until: number; clock: number } | undefined> {
+  async renew(streamId: string, epoch: string, ttlMs: number): Promise<{ until: number; clock: number } | undefined> {
     checkNames({ streamId })
-    checkTtl(ttl)
+    checkTtl(ttlMs)
     return this.#call(async () => {
-      const args = [markOr(epoch), `${Math.ceil(ttl)}`]
+      const args = [markOr(epoch), `${Math.ceil(ttlMs)}`]
       let reply = await this.#run(streamId, scripts.RENEW, [...args, '0'])
       if (reply[0] === 'shorter') reply = await this.#change(streamId, scripts.RENEW, [...args, '1'])
       const [outcome, until, clock] = reply

@@ -73,7 +73,7 @@ return 1`)
 
 /** Claims the log. Returns the holder of a live lease, unless it is a takeover. KEYS: record, head. */
 export const CLAIM = new Script(`${ALLOW_OOM}${LUA}
-local owner, ttl, takeover, nonce = unpack(ARGV)
+local owner, ttl_ms, takeover, nonce = unpack(ARGV)
 local record = redis.call('GET', KEYS[1])
 if not record then return {{'absent'}, {}} end
 local count, holder, ends_at = unpack(redis.call('HMGET', KEYS[2], 'c', 'o', 'u'))
@@ -81,7 +81,7 @@ if ends_at and tonumber(ends_at) > tonumber(now) and takeover == '0' then
   return {{'busy', holder, ends_at, now}, facts(KEYS[2])}
 end
 local incarnation, _, head, mark, _, _, timestamp = parse(record)
-count, ends_at = number(count + 1), number(now + ttl)
+count, ends_at = number(count + 1), number(now + ttl_ms)
 local epoch = count .. '-' .. nonce
 write(KEYS[1], incarnation, epoch, head, mark, '0', '0', timestamp)
 redis.call('HSET', KEYS[2], 'c', count, 'o', owner, 'u', ends_at)
@@ -93,11 +93,11 @@ return {{'claimed', epoch, ends_at, now}, facts(KEYS[2])}`)
  * record, head.
  */
 export const RENEW = new Script(`${ALLOW_OOM}${LUA}
-local own, ttl, shorten = unpack(ARGV)
+local own, ttl_ms, shorten = unpack(ARGV)
 local ends_at = redis.call('HGET', KEYS[2], 'u')
 local _, epoch = parse(redis.call('GET', KEYS[1]) or '')
 if epoch ~= own or not ends_at then return {{'gone'}, facts(KEYS[2])} end
-local till = number(now + ttl)
+local till = number(now + ttl_ms)
 if tonumber(till) < tonumber(ends_at) and shorten == '0' then return {{'shorter'}, facts(KEYS[2])} end
 redis.call('HSET', KEYS[2], 'u', till)
 return {{'renewed', till, now}, facts(KEYS[2])}`)

@@ -16,9 +16,9 @@ let prefixes = 0
 let prefix = ''
 
 /** A handle on logs of this test only. Without options, another handle on the same logs. */
-function open(url?: string, timeout = 5_000): LogStore {
+function open(url?: string, timeoutMs = 5_000): LogStore {
   if (url !== undefined) prefix = `test-${++prefixes}:`
-  const store = redisStore({ url: url ?? running.url, prefix, timeout })
+  const store = redisStore({ url: url ?? running.url, prefix, timeoutMs })
   onTestFinished(() => store.close())
   return store
 }

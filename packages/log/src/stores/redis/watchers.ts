@@ -126,7 +126,7 @@ export class RedisWatchers {
     const client = this.#client
     if (client === undefined || this.#pingSentAt !== undefined) {
       for (const watchers of this.#watchers.values()) this.#wake(watchers)
-      if (this.#pingSentAt !== undefined && performance.now() - this.#pingSentAt > this.#server.timeout)
+      if (this.#pingSentAt !== undefined && performance.now() - this.#pingSentAt > this.#server.timeoutMs)
         client?.destroy()
       return
     }

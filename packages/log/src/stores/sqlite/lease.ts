@@ -15,7 +15,7 @@ export function claim(
   now: number,
   streamId: string,
   owner: string,
-  ttl: number,
+  ttlMs: number,
   takeover: boolean,
 ): ClaimResult {
   type Row = [id: number, epochs: number, owner: string | null, until: number | null]
@@ -25,7 +25,7 @@ export function claim(
   if (holder !== null && held !== null && held > now && !takeover) {
     return { outcome: 'busy', owner: holder, until: held, clock: now }
   }
-  const [epoch, until] = [`${epochs + 1}-${randomName()}`, now + ttl]
+  const [epoch, until] = [`${epochs + 1}-${randomName()}`, now + ttlMs]
   file.run(CLAIM, epochs + 1, epoch, owner, until, id)
   return { outcome: 'claimed', epoch, until, clock: now }
 }
@@ -36,9 +36,9 @@ export function renew(
   now: number,
   streamId: string,
   epoch: string,
-  ttl: number,
+  ttlMs: number,
 ): { until: number; clock: number } | undefined {
-  const until = now + ttl
+  const until = now + ttlMs
   const renewed = file.run('UPDATE streams SET until = ? WHERE name = ? AND epoch = ?', until, streamId, epoch)
   return renewed === 0 ? undefined : { until, clock: now }
 }

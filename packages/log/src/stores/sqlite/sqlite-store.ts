@@ -127,18 +127,18 @@ class SqliteStore implements LogStore {
     return this.#watchers.watch(streamId, wake)
   }
 
-  async claim(streamId: string, owner: string, ttl: number, takeover: boolean): Promise<ClaimResult> {
+  async claim(streamId: string, owner: string, ttlMs: number, takeover: boolean): Promise<ClaimResult> {
     checkNames({ streamId, owner })
-    checkTtl(ttl)
-    const result = await this.#runner.write('claim', { streamId, bytes: 0 }, streamId, owner, ttl, takeover)
+    checkTtl(ttlMs)
+    const result = await this.#runner.write('claim', { streamId, bytes: 0 }, streamId, owner, ttlMs, takeover)
     if (result.outcome === 'claimed') this.#watchers.changed(streamId)
     return result
   }
 
-  async renew(streamId: string, epoch: string, ttl: number): Promise<{ until: number; clock: number } | undefined> {
+  async renew(streamId: string, epoch: string, ttlMs: number): Promise<{ until: number; clock: number } | undefined> {
     checkNames({ streamId })
-    checkTtl(ttl)
-    return this.#runner.write('renew', { streamId, bytes: 0 }, streamId, epoch, ttl)
+    checkTtl(ttlMs)
+    return this.#runner.write('renew', { streamId, bytes: 0 }, streamId, epoch, ttlMs)
   }
 
   async release(streamId: string, epoch: string): Promise<void> {

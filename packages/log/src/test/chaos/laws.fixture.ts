@@ -1,6 +1,6 @@
 // Checks the entries of one log as they are appended: laws 3, 4, 5, 7 and 12.
 
-import { type Chunk, type Entry, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
+import { type Chunk, type Entry, isDraftChunk, isGuest, type WriterOrigin } from '@millrace/protocol'
 import { advance, EMPTY_TICKET, mustStop, type Ticket } from '../../ticket/ticket.ts'
 import { openDrafts, retractedSequences } from './log-model.fixture.ts'
 import type { LogRecord } from './log-record.fixture.ts'
@@ -100,7 +100,7 @@ export class Laws {
     for (const { origin, chunk, sequence } of entries) {
       const name = JSON.stringify(nameOf(origin as WriterOrigin))
       const isOther = this.#drafts.has(name) && this.#drafts.get(name) !== mark
-      const isWorded = isWord(chunk)
+      const isWorded = isDraftChunk(chunk)
       if (isOther && (isWorded || chunk.type === 'checkpoint-created')) {
         this.#violate('law 4', `${chunk.type} at ${sequence} goes on with words that another epoch left on ${name}`)
       }
@@ -337,7 +337,7 @@ function hasOpen(entries: readonly Entry[]): boolean {
     else if (chunk.type === 'interrupt') open.add(`interrupt ${chunk.interruptId}`)
     else if (chunk.type === 'interrupt-response') open.delete(`interrupt ${chunk.interruptId}`)
     else if ('toolCallId' in chunk && /^tool-input/.test(chunk.type)) open.add(`call ${chunk.toolCallId}`)
-    else if ('toolCallId' in chunk && /^tool-output/.test(chunk.type) && !(isWord(chunk) && !isGuest(origin))) {
+    else if ('toolCallId' in chunk && /^tool-output/.test(chunk.type) && !(isDraftChunk(chunk) && !isGuest(origin))) {
       open.delete(`call ${chunk.toolCallId}`)
     }
   }

@@ -1,7 +1,7 @@
 // A slow, simple model of the fold: first finds the retracted entries, then applies the others. It supports only the chunks of
 // these programs and shares no code with the fold.
 
-import { type Entry, isGuest, isWord, type View, type WriterOrigin } from '@millrace/protocol'
+import { type Entry, isDraftChunk, isGuest, type View, type WriterOrigin } from '@millrace/protocol'
 
 type Shown = Record<string, unknown>
 
@@ -24,7 +24,7 @@ export function retractedSequences(entries: readonly Entry[]): Set<number> {
   for (const { sequence, origin, chunk } of entries) {
     if (isGuest(origin)) continue
     const lane = laneOf(origin)
-    if (isWord(chunk)) {
+    if (isDraftChunk(chunk)) {
       const draft = drafts.get(lane) ?? { origin, words: [] }
       drafts.set(lane, draft)
       draft.words.push(sequence)
@@ -48,7 +48,7 @@ export function openDrafts(entries: readonly Entry[]): WriterOrigin[] {
   const open = new Map<string, WriterOrigin>()
   for (const { origin, chunk } of entries) {
     if (isGuest(origin)) continue
-    if (isWord(chunk)) open.set(laneOf(origin), origin)
+    if (isDraftChunk(chunk)) open.set(laneOf(origin), origin)
     else if (chunk.type === 'checkpoint-created' || chunk.type === 'step-discarded') open.delete(laneOf(origin))
     else if (chunk.type === 'subagent-end' || chunk.type === 'run-finished') {
       for (const [lane, { runId, agentId }] of open) {

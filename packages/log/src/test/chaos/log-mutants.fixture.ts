@@ -167,8 +167,8 @@ export const MUTANTS: readonly Mutant[] = [
     store: store => {
       const epochs = new Map<string, string>()
       return withCalls(store, {
-        async claim(streamId, owner, ttl, takeover) {
-          const claim = await store.claim(streamId, owner, ttl, takeover)
+        async claim(streamId, owner, ttlMs, takeover) {
+          const claim = await store.claim(streamId, owner, ttlMs, takeover)
           if (claim.outcome === 'claimed') epochs.set(streamId, claim.epoch)
           return claim
         },

@@ -59,8 +59,8 @@ export function schedules({ name, lanes, open, close, failed, ...seeds }: Backen
       }
     }
 
-    const timeout = Math.min(Math.max(MIN_TIMEOUT_MS, count * SCHEDULE_MS), MAX_TIMEOUT_MS)
-    test(`every law holds in ${count} schedules from seed ${first}`, { timeout }, async () => {
+    const timeoutMs = Math.min(Math.max(MIN_TIMEOUT_MS, count * SCHEDULE_MS), MAX_TIMEOUT_MS)
+    test(`every law holds in ${count} schedules from seed ${first}`, { timeout: timeoutMs }, async () => {
       let next = first
       const end = first + count
       const run = async (scheduleStore: ScheduleStore) => {

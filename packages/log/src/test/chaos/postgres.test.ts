@@ -15,7 +15,7 @@ schedules({
   first: 65,
   async open(lane) {
     const { url } = await server
-    const handle = () => postgresStore({ url, schema: `chaos${lane}`, poolSize: 2, timeout: 60_000 })
+    const handle = () => postgresStore({ url, schema: `chaos${lane}`, poolSize: 2, timeoutMs: 60_000 })
     return { handles: [handle(), handle()] }
   },
   close: async () => (await server).stop(),

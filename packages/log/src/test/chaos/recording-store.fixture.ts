@@ -107,10 +107,10 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
     return this.#store.find(streamId, key)
   }
 
-  async claim(streamId: string, owner: string, ttl: number, takeover: boolean): Promise<ClaimResult> {
+  async claim(streamId: string, owner: string, ttlMs: number, takeover: boolean): Promise<ClaimResult> {
     await this.#expire()
     const { scheduleStore } = this.#world
-    const claim = await this.#store.claim(streamId, owner, scheduleStore.clock ? ttl : HOUR, takeover)
+    const claim = await this.#store.claim(streamId, owner, scheduleStore.clock ? ttlMs : HOUR, takeover)
     const log = this.#log(streamId)
     const isHeld = log !== undefined && log.leaseUntil !== null && log.leaseUntil > this.#now && !takeover
     const expected = log === undefined ? 'absent' : isHeld ? 'busy' : 'claimed'
@@ -120,17 +120,17 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
     if (claim.outcome !== 'claimed' || log === undefined) return claim
     log.epoch = claim.epoch
     log.latest = undefined
-    log.leaseUntil = this.#now + ttl
+    log.leaseUntil = this.#now + ttlMs
     this.#world.wake(streamId)
     return claim
   }
 
-  async renew(streamId: string, epoch: string, ttl: number): ReturnType<LogStore['renew']> {
-    const renewed = await this.#store.renew(streamId, epoch, this.#world.scheduleStore.clock ? ttl : HOUR)
+  async renew(streamId: string, epoch: string, ttlMs: number): ReturnType<LogStore['renew']> {
+    const renewed = await this.#store.renew(streamId, epoch, this.#world.scheduleStore.clock ? ttlMs : HOUR)
     const log = this.#log(streamId)
     const isOwn = log?.epoch === epoch
     this.#world.check((renewed !== undefined) === isOwn, 'law 4', () => `renewal of ${epoch}: ${renewed}`)
-    if (renewed && log) log.leaseUntil = this.#now + ttl
+    if (renewed && log) log.leaseUntil = this.#now + ttlMs
     return renewed
   }
 

@@ -14,7 +14,7 @@ schedules({
     const { url } = await server
     const handle = async () => {
       // Long enough for a busy machine. Above 30 s, the timer of the store, a sixth of it, would count as left behind.
-      const store = redisStore({ url, prefix: `chaos${lane}:`, timeout: 25_000 })
+      const store = redisStore({ url, prefix: `chaos${lane}:`, timeoutMs: 25_000 })
       // The first call connects.
       await store.list(null, 1)
       return store

@@ -36,7 +36,7 @@ export class Actor {
       store,
       owner: process.name,
       leaseMs: 600,
-      patienceMs: random.pick([100, 1_000, 5_000]),
+      retryTimeoutMs: random.pick([100, 1_000, 5_000]),
       blobBytes: 128,
       timers: scheduler.timersOf(process),
     })

@@ -95,7 +95,7 @@ export async function faultyWriterConnection(scene: FaultScene, random: Random):
   await scene.read(run)
   await scene.read(run, await scene.actor())
   const gate = await scene.gate()
-  const writer = await scene.actor({ spec: scene.via(gate, { timeout: TIMEOUT_MS }) })
+  const writer = await scene.actor({ spec: scene.via(gate, { timeoutMs: TIMEOUT_MS }) })
   await writer.order({ do: 'write', run, takeover: false })
   for (let n = random.between(4, 7); n > 0; n--) {
     await scene.acked(run, random.between(1, 8))
@@ -141,7 +141,7 @@ export async function faultyReaderConnection(scene: FaultScene, random: Random):
   const run = scene.run()
   await scene.read(run)
   const gate = await scene.gate()
-  const reading = await scene.actor({ spec: scene.via(gate, { timeout: TIMEOUT_MS }) })
+  const reading = await scene.actor({ spec: scene.via(gate, { timeoutMs: TIMEOUT_MS }) })
   const readers = [await scene.read(run, reading), await scene.read(run, reading)]
   const writer = await scene.actor()
   await writer.order({ do: 'write', run, takeover: false })
@@ -159,7 +159,7 @@ export async function faultyGuestConnection(scene: FaultScene, random: Random): 
   const run = scene.run()
   await scene.read(run)
   const gate = await scene.gate()
-  const guest = await scene.actor({ spec: scene.via(gate, { timeout: TIMEOUT_MS }) })
+  const guest = await scene.actor({ spec: scene.via(gate, { timeoutMs: TIMEOUT_MS }) })
   await guest.order({ do: 'answer', guest: 'ann', streamId: run.streamId })
   const writer = await scene.actor({ plan: { asks: 0.9 } })
   await writer.order({ do: 'write', run, takeover: false })
@@ -208,7 +208,7 @@ export async function lateAppend(scene: FaultScene, random: Random): Promise<voi
   const { claims, losses } = scene.record(run)
   const gate = await scene.gate()
   // A timeout long enough to wait for the answer.
-  const late = await scene.actor({ spec: scene.via(gate, { timeout: 90_000 }) })
+  const late = await scene.actor({ spec: scene.via(gate, { timeoutMs: 90_000 }) })
   await late.order({ do: 'write', run, takeover: false })
   await scene.acked(run, random.between(1, 15))
   const stall = gate.event('stall')
@@ -230,7 +230,7 @@ export async function faultyListenerConnection(scene: FaultScene, random: Random
   await scene.read(run)
   const gate = await scene.gate()
   const connected = gate.event('connect')
-  const spec = scene.via(gate, { timeout: 2000 })
+  const spec = scene.via(gate, { timeoutMs: 2000 })
   // Postgres listens at its own url. For Redis, the first connection of a reader listens.
   const listens = spec.kind === 'postgres' ? { ...scene.testStore.spec, listen: spec.url } : spec
   const reading = await scene.actor({ spec: listens as StoreSpec })
@@ -264,7 +264,7 @@ export async function faultyClaimConnection(scene: FaultScene, random: Random): 
     const direction = random.pick(['up', 'down', 'down'] as const)
     const at = random.below(direction === 'up' ? 2500 : 700)
     gate.next({ [direction]: { cutAt: at } })
-    const writer = await scene.actor({ spec: scene.via(gate, { timeout: TIMEOUT_MS }) })
+    const writer = await scene.actor({ spec: scene.via(gate, { timeoutMs: TIMEOUT_MS }) })
     await writer.order({ do: 'write', run, takeover: false })
     scene.note(`${writer.tag} claims, cut at ${at} ${direction}`)
     await scene.until(`${writer.tag} has the log`, () => claims.some(({ by }) => by === writer.tag))

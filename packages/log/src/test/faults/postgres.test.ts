@@ -37,7 +37,7 @@ schedules({
   processes: () => processes,
   async testStore(random) {
     const synchronousCommit = random.pick(['on', 'off'] as const)
-    const spec = { kind: 'postgres', url: service.url, timeout: 5_000, synchronousCommit } as const
+    const spec = { kind: 'postgres', url: service.url, timeoutMs: 5_000, synchronousCommit } as const
     return { spec, service, losesMs: synchronousCommit === 'on' ? 0 : LOSES_MS }
   },
   kinds: {

@@ -69,7 +69,7 @@ export async function frozen(scene: FaultScene, random: Random): Promise<void> {
   const service = serviceOf(scene)
   const gate = await scene.gate()
   const isLong = random.chance(0.6)
-  const runs = await load(scene, { spec: scene.via(gate, { timeout: isLong ? 500 : 5000 }) })
+  const runs = await load(scene, { spec: scene.via(gate, { timeoutMs: isLong ? 500 : 5000 }) })
   for (const run of runs) await scene.acked(run, 1)
   for (let freezes = random.between(1, 2); freezes > 0; freezes--) {
     await scene.acked(random.pick(runs), random.between(1, 20))

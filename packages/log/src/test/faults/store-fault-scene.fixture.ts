@@ -131,7 +131,7 @@ export class FaultScene {
   /** The store of the test itself, with timeouts that do not depend on the load of the machine. */
   get patientSpec(): StoreSpec {
     const { spec } = this.testStore
-    return 'timeout' in spec ? { ...spec, timeout: 60_000 } : spec
+    return 'timeoutMs' in spec ? { ...spec, timeoutMs: 60_000 } : spec
   }
 
   /** The open store of the test process. */

@@ -48,7 +48,7 @@ class StoreWork {
 
   constructor(store: LogStore, { tag, plan, leaseMs }: Extract<ProcessOrder, { do: 'open' }>) {
     this.#store = reportingStore(store)
-    const bounds = { leaseMs, patienceMs: 90_000, blobBytes: 2048 }
+    const bounds = { leaseMs, retryTimeoutMs: 90_000, blobBytes: 2048 }
     this.#manager = new StreamManager({ store: this.#store, owner: tag, ...bounds })
     this.#mill = new SharedDriverState(this.#manager, tag, plan, reportMessage)
   }

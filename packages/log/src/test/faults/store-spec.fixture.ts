@@ -8,13 +8,13 @@ export type StoreSpec =
       readonly durability?: 'normal' | 'full'
       readonly maxPages?: number
     }
-  | { readonly kind: 'redis'; readonly url: string; readonly timeout: number }
+  | { readonly kind: 'redis'; readonly url: string; readonly timeoutMs: number }
   | {
       readonly kind: 'postgres'
       readonly url: string
       /** The url to listen at. @default the url */
       readonly listen?: string
-      readonly timeout: number
+      readonly timeoutMs: number
       readonly synchronousCommit: 'on' | 'off'
     }
 

@@ -70,7 +70,7 @@ test('aborts the model call when the time of a run is over, and keeps the shown 
         },
         { paceMs: 1000, timers },
       ),
-      budget: { time: 3500 },
+      budget: { timeMs: 3500 },
     }),
   ])
   await runtime.start({ agent: 'slow', session: 's', runId: 'r', input: 'Go.' })
@@ -100,7 +100,7 @@ test.each(['a model', 'a tool', 'instructions', 'tools', 'trimHistory', 'stopWhe
         ...(limit === 'trimHistory' && { trimHistory: () => never }),
         ...(limit === 'stopWhen' && { stopWhen: () => never }),
         maxSteps: 1,
-        budget: { time: 5000 },
+        budget: { timeMs: 5000 },
       }),
     ])
     await runtime.start({ agent: 'stuck', session: 's', runId: 'r', input: 'Go.' })

@@ -73,12 +73,12 @@ async function setInitialState({ execution, lane }: HookCall, { name, initialSta
 }
 
 /** Aborted when the agent's time is over; undefined without a limit. @throws {BudgetError} if it is over already. */
-async function startTimeLimit(call: HookCall, { name, budget: { time } }: Agent): Promise<AbortSignal | undefined> {
+async function startTimeLimit(call: HookCall, { name, budget: { timeMs } }: Agent): Promise<AbortSignal | undefined> {
   const { session, runId, timers, clock } = call.execution.work
-  if (time === Number.POSITIVE_INFINITY) return undefined
-  const remainingMs = time - (await session.hookActiveTime(runId, call.lane.origin, clock()))
+  if (timeMs === Number.POSITIVE_INFINITY) return undefined
+  const remainingMs = timeMs - (await session.hookActiveTime(runId, call.lane.origin, clock()))
   if (remainingMs > MAX_TIMER_MS) return undefined
-  const overtime = () => new BudgetError('budget_time', `agent ${name} has taken longer than ${time} ms`)
+  const overtime = () => new BudgetError('budget_time', `agent ${name} has taken longer than ${timeMs} ms`)
   if (remainingMs <= 0) throw overtime()
   const controller = new AbortController()
   const cancel = timers.after(remainingMs, () => controller.abort(overtime()), true)

@@ -60,7 +60,7 @@ describe.each([
 
   test('stays the same with other data in options and meta', async () => {
     const more = { request: { ...keep.request, options: optionsOf('yes', 'no').map(one => ({ ...one, own: 1 })) } }
-    const end = await changed(keep, { ...more, meta: { page: 2 }, timeout: 60_000 }, isAnswered)
+    const end = await changed(keep, { ...more, meta: { page: 2 }, timeoutMs: 60_000 }, isAnswered)
     expect(end).toMatchObject({ status: 'completed', output: 'yes' })
   })
 })
@@ -108,7 +108,7 @@ describe('null responses', () => {
   const nullable = { request: { kind: 'form' }, responseSchema: z.object({ a: z.string() }).nullable() }
 
   test('are accepted if the form allows null, live and on replay', async () => {
-    const play = await Play.of(asks({ ...nullable, timeout: 60_000 }, true))
+    const play = await Play.of(asks({ ...nullable, timeoutMs: 60_000 }, true))
     expect(await play.questionIds()).toEqual([Q])
     await play.answer(Q, null)
     expect(await play.questionIds()).toEqual(['1.node.1/useInterrupt:then.1'])

@@ -147,7 +147,7 @@ describe('timeouts', () => {
   }
 
   test('accepts a response in time and publishes the deadline', async () => {
-    const { stage, process, answer, output, log } = await play(asks({ timeout: 5000 }))
+    const { stage, process, answer, output, log } = await play(asks({ timeoutMs: 5000 }))
     const interruptEntry = await stage.seen('s', ({ chunk }) => chunk.type === 'interrupt')
     expect(interruptEntry.chunk).toMatchObject({ deadline: interruptEntry.timestamp + 5000 })
     await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
@@ -161,7 +161,7 @@ describe('timeouts', () => {
   test('throws after the deadline, rejects late responses and settles the interrupt', async () => {
     const testWorkflow = single(async () => {
       try {
-        return { data: await useInterrupt(textInterrupt('Well?', { id: 'q', timeout: 5000 })) }
+        return { data: await useInterrupt(textInterrupt('Well?', { id: 'q', timeoutMs: 5000 })) }
       } catch (error) {
         return { data: MillraceError.isInstance(error) ? error.code : 'other' }
       }
@@ -179,7 +179,7 @@ describe('timeouts', () => {
     const cut = gate()
     const held: string[] = []
     const testWorkflow = single(async () => {
-      const answer = await useInterrupt(textInterrupt('Well?', { id: 'q', timeout: 5000 })).catch(
+      const answer = await useInterrupt(textInterrupt('Well?', { id: 'q', timeoutMs: 5000 })).catch(
         error => `failed ${error.code}`,
       )
       held.push(String(answer))
@@ -203,7 +203,7 @@ describe('timeouts', () => {
 
   test('expires while no process runs: a response is late, and the next driver throws', async () => {
     const testWorkflow = single(async () => ({
-      data: await useInterrupt(textInterrupt('Well?', { id: 'q', timeout: 5000 })).catch(error => error.code),
+      data: await useInterrupt(textInterrupt('Well?', { id: 'q', timeoutMs: 5000 })).catch(error => error.code),
     }))
     const { stage, begin, process, answer, output } = await play(testWorkflow)
     await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
@@ -218,7 +218,7 @@ describe('timeouts', () => {
 
   test('expires one of several interrupts while the others wait', async () => {
     const testWorkflow = single(async () => {
-      const short = useInterrupt(textInterrupt('Short?', { id: 'short', timeout: 1000 })).catch(error => error.code)
+      const short = useInterrupt(textInterrupt('Short?', { id: 'short', timeoutMs: 1000 })).catch(error => error.code)
       const long = useInterrupt(textInterrupt('Long?', { id: 'long' }))
       return { data: await Promise.all([short, long]) }
     })
@@ -232,7 +232,7 @@ describe('timeouts', () => {
 
   test('asks again when a node is retried after a timeout', async () => {
     const testWorkflow = single({
-      run: async () => ({ data: await useInterrupt(textInterrupt('Well?', { id: 'q', timeout: 5000 })) }),
+      run: async () => ({ data: await useInterrupt(textInterrupt('Well?', { id: 'q', timeoutMs: 5000 })) }),
       retry: { attempts: 2 },
     })
     const { stage, process, answer, output, log } = await play(testWorkflow)
@@ -245,7 +245,7 @@ describe('timeouts', () => {
   })
 
   test('waits without limit if there is no timeout', async () => {
-    const { stage, begin, process, answer, output } = await play(asks({ timeout: Number.POSITIVE_INFINITY }))
+    const { stage, begin, process, answer, output } = await play(asks({ timeoutMs: Number.POSITIVE_INFINITY }))
     await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
     process.kill()
     await stage.clock.advance(7 * 24 * 3600 * 1000)

@@ -75,7 +75,7 @@ export function planOf(options: AnyReasonOptions): ReasonPlan {
       budget: {
         steps: toolExecution?.maxSteps ?? REASON_STEPS,
         tokens: Number.POSITIVE_INFINITY,
-        time: Number.POSITIVE_INFINITY,
+        timeMs: Number.POSITIVE_INFINITY,
       },
       trimHistory: undefined,
       parallelCalls: toolExecution?.parallelCalls ?? DEFAULT_PARALLEL_CALLS,

@@ -56,7 +56,7 @@ export interface InterruptOptions<R extends InterruptRequest, S extends Schema |
   /** Additional data for the user interface. */
   readonly meta?: { readonly [name: string]: Json }
   /** Time to wait for a response, in ms. After it the hook throws `interrupt_timeout`. @default no limit */
-  readonly timeout?: number
+  readonly timeoutMs?: number
 }
 
 /** The response: text, the id of an option, several ids, or the object of a form. */
@@ -216,7 +216,7 @@ function isDifferent({ work }: NodeExecution, interruptId: string, question: obj
 
 /** @throws {ValidationError} if an optional field is invalid. */
 function checkFields(options: InterruptOptions<InterruptRequest, Schema | undefined>): void {
-  const { responseSchema, requestSchema, schemaId, schemaVersion, meta, timeout } = options
+  const { responseSchema, requestSchema, schemaId, schemaVersion, meta, timeoutMs } = options
   const wrong = (field: string, expected: string, found: unknown) =>
     new ValidationError(`useInterrupt: ${field}: expected ${expected}, found ${describeType(found)}`)
   for (const [name, schema] of Object.entries({ responseSchema, requestSchema })) {
@@ -226,8 +226,8 @@ function checkFields(options: InterruptOptions<InterruptRequest, Schema | undefi
     if (text !== undefined && typeof text !== 'string') throw wrong(name, 'text', text)
   }
   if (meta !== undefined && !isJsonObject(meta)) throw wrong('meta', 'an object of JSON', meta)
-  if (timeout === undefined || timeout === Number.POSITIVE_INFINITY) return
-  if (!(typeof timeout === 'number' && timeout > 0)) throw wrong('timeout', 'milliseconds above 0', timeout)
+  if (timeoutMs === undefined || timeoutMs === Number.POSITIVE_INFINITY) return
+  if (!(typeof timeoutMs === 'number' && timeoutMs > 0)) throw wrong('timeoutMs', 'milliseconds above 0', timeoutMs)
 }
 
 /** Whether a value is an object that JSON does not change. */
@@ -295,7 +295,7 @@ function optionsOf(options: unknown): Json {
 }
 
 /** Optional fields of a request. */
-type InterruptFields = Pick<InterruptOptions<InterruptRequest>, 'schemaId' | 'schemaVersion' | 'meta' | 'timeout'>
+type InterruptFields = Pick<InterruptOptions<InterruptRequest>, 'schemaId' | 'schemaVersion' | 'meta' | 'timeoutMs'>
 
 /** Whether a request fits the size limit of the log. */
 export function isAskable(call: HookCall, question: object, about: InterruptFields): boolean {
@@ -306,7 +306,7 @@ export function isAskable(call: HookCall, question: object, about: InterruptFiel
 function interruptOf(
   interruptId: string,
   question: object,
-  { schemaId, schemaVersion, meta, timeout }: InterruptFields,
+  { schemaId, schemaVersion, meta, timeoutMs }: InterruptFields,
   problem: string | undefined,
   now: number,
 ): InterruptChunk {
@@ -318,7 +318,7 @@ function interruptOf(
     ...(schemaId !== undefined && { schemaId }),
     ...(schemaVersion !== undefined && { schemaVersion }),
     ...(Object.keys(about).length > 0 && { meta: about }),
-    ...(timeout !== undefined && Number.isFinite(timeout) && { deadline: Math.ceil(now + timeout) }),
+    ...(timeoutMs !== undefined && Number.isFinite(timeoutMs) && { deadline: Math.ceil(now + timeoutMs) }),
   } as InterruptChunk
 }
 

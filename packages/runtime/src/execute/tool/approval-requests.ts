@@ -158,8 +158,8 @@ async function reviewCall(work: AgentExecution, step: number, call: RequestedCal
     work.logger.error('an approval rule failed: a person is asked', { runId: work.runId, toolCallId, cause })
   }
   if (verdict === false) allowedCallsOf(work).add(approvalIdOf(work.runId, toolCallId))
-  const { timeout } = approval
-  return { ...call, verdict, deadline: timeout === undefined ? undefined : work.clock() + timeout }
+  const { timeoutMs } = approval
+  return { ...call, verdict, deadline: timeoutMs === undefined ? undefined : work.clock() + timeoutMs }
 }
 
 /** The number of pendings that a call opens, and how many of them stay open. */
@@ -216,11 +216,11 @@ function approvalRequest(work: AgentExecution, step: number, call: ReviewedCall)
 
 /** Deadline of a client tool's result: its timeout, added to the deadline of its approval. */
 function clientDeadline({ tool, verdict, deadline }: ReviewedCall, now: number): { deadline?: number } {
-  const { timeout } = tool as { timeout?: number }
-  if (timeout === undefined || !Number.isFinite(timeout)) return {}
+  const { timeoutMs } = tool as { timeoutMs?: number }
+  if (timeoutMs === undefined || !Number.isFinite(timeoutMs)) return {}
   // Without a deadline of the approval, the result could be late before it is possible.
   if (verdict === true && deadline === undefined) return {}
-  return { deadline: Math.ceil((verdict === true && deadline !== undefined ? deadline : now) + timeout) }
+  return { deadline: Math.ceil((verdict === true && deadline !== undefined ? deadline : now) + timeoutMs) }
 }
 
 function requestOf({ runId }: AgentExecution, { toolCallId, tool, input, verdict, deadline }: ReviewedCall): Chunk {

@@ -391,16 +391,16 @@ test('rejects invalid approval options', () => {
     1,
     null,
     { rule: true },
-    { timeout: 0 },
-    { timeout: -1 },
-    { timeout: '1s' },
-    { timeout: Number.NaN },
-    { timeout: 1e15 },
+    { timeoutMs: 0 },
+    { timeoutMs: -1 },
+    { timeoutMs: '1s' },
+    { timeoutMs: Number.NaN },
+    { timeoutMs: 1e15 },
   ]) {
     expect(define(wrong)).toThrow(/tool pay: approval/)
     expect(() =>
       subAgent(agent({ name: 'a', model: scripted('a', []).agent.model }), { approval: wrong as Approval }),
     ).toThrow(/tool a: approval/)
   }
-  for (const right of [true, false, undefined, () => true, {}, { timeout: 1 }]) expect(define(right)).not.toThrow()
+  for (const right of [true, false, undefined, () => true, {}, { timeoutMs: 1 }]) expect(define(right)).not.toThrow()
 })

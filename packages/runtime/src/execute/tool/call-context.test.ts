@@ -51,7 +51,7 @@ test('ignores data, state updates and yielded values after the end of a call', a
   const slow = tool({
     name: 'slow',
     inputSchema: none,
-    timeout: 5,
+    timeoutMs: 5,
     async *execute(_input, context) {
       contexts.push(context)
       try {

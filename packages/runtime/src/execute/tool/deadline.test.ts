@@ -39,7 +39,7 @@ async function completed(stage: VirtualCluster): Promise<void> {
 
 describe('an approval', () => {
   test('without an answer in time is denied automatically, with a reason for the model', async () => {
-    const { ran, tool: pay } = counted('pay', { timeout: 60_000 })
+    const { ran, tool: pay } = counted('pay', { timeoutMs: 60_000 })
     const { agent: testAgent, modelCalls } = caller([pay], [call('pay', 'c1', { n: 1 })])
     const { stage, at } = await paused(testAgent)
     const [request] = await chunksIn(stage, 'tool-approval-request')
@@ -66,7 +66,7 @@ describe('an approval', () => {
   })
 
   test('is late from its deadline, even if it is not settled yet', async () => {
-    const { ran, tool: pay } = counted('pay', { timeout: 60_000 })
+    const { ran, tool: pay } = counted('pay', { timeoutMs: 60_000 })
     const { stage, process } = await paused(caller([pay], [call('pay', 'c1', { n: 1 })]).agent)
     // No driver runs: the deadline in the log counts.
     process.kill()
@@ -82,8 +82,8 @@ describe('an approval', () => {
   })
 
   test('expires for one call and stays open for another', async () => {
-    const short = counted('short', { timeout: 1000 })
-    const long = counted('long', { timeout: 100_000 })
+    const short = counted('short', { timeoutMs: 1000 })
+    const long = counted('long', { timeoutMs: 100_000 })
     const never = counted('never', true)
     const calls = ['short', 'long', 'never'].map((name, n) => call(name, `c${n}`, { n }))
     const { stage, process } = await paused(caller([short.tool, long.tool, never.tool], calls).agent)
@@ -100,7 +100,7 @@ describe('an approval', () => {
   })
 
   test('expires while another call of the step runs, and then rejects answers', async () => {
-    const short = counted('short', { timeout: 1000 })
+    const short = counted('short', { timeoutMs: 1000 })
     const stage = new VirtualCluster()
     let done = () => {}
     const slow = tool({
@@ -122,7 +122,7 @@ describe('an approval', () => {
   })
 
   test('expires for a call of a sub-agent, and its parent continues', async () => {
-    const { tool: pay, ran } = counted('pay', { timeout: 1000 })
+    const { tool: pay, ran } = counted('pay', { timeoutMs: 1000 })
     const child = scripted('child', [{ calls: [call('pay', 'c1', { n: 1 })] }, { text: 'not paid' }], { tools: [pay] })
     const scriptedAgent = scripted('parent', [{ calls: [call('child', 'cc', { prompt: 'pay' })] }, { text: 'Done.' }], {
       subAgents: [child.agent],
@@ -140,9 +140,9 @@ describe('an approval', () => {
 })
 
 describe('a client result', () => {
-  const locating = (timeout: number, approval?: true | { timeout: number }) =>
+  const locating = (timeoutMs: number, approval?: true | { timeoutMs: number }) =>
     caller(
-      [tool({ name: 'locate', inputSchema: z.object({}), client: true, timeout, ...(approval && { approval }) })],
+      [tool({ name: 'locate', inputSchema: z.object({}), client: true, timeoutMs, ...(approval && { approval }) })],
       [call('locate', 'c1')],
     )
 
@@ -182,7 +182,7 @@ describe('a client result', () => {
   })
 
   test('has its timeout after that of its approval', async () => {
-    const { stage, process, at } = await paused(locating(5000, { timeout: 60_000 }).agent)
+    const { stage, process, at } = await paused(locating(5000, { timeoutMs: 60_000 }).agent)
     expect((await chunksIn(stage, 'tool-input-available'))[0]?.deadline).toBe(at + 65_000)
     await stage.clock.advance(50_000)
     await process.runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: true })
@@ -216,7 +216,7 @@ test('counts the time of a run while it works, not while it waits', async () => 
   const testAgent = agent({
     name: 'own',
     tools: [pay],
-    budget: { time: 10_000 },
+    budget: { timeMs: 10_000 },
     model: scriptedModel(
       ({ turnAnswers }) =>
         turnAnswers < 2

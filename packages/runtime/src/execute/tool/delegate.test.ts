@@ -244,7 +244,7 @@ describe('limits', () => {
       {
         tools: [hangs],
         subAgents: [grandchild.agent],
-        budget: { time: 5000 },
+        budget: { timeMs: 5000 },
       },
     )
     const { agent: testAgent, prompts } = parentOf([child.agent])
@@ -271,7 +271,7 @@ describe('limits', () => {
     const { tool: pay } = counted('pay', true)
     const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'paid' }], {
       tools: [pay],
-      budget: { time: 5000 },
+      budget: { timeMs: 5000 },
     })
     const { agent: testAgent, prompts } = parentOf([child.agent])
     const { runtime } = world.process(() => [testAgent])

@@ -207,14 +207,14 @@ const taskMessage = (agentId: string, text: string, at: number): Message => ({
 /** Aborts a sub-agent when its time is over. @throws {BudgetError} if it is over already. */
 async function startTimeLimit(
   { session, runId, timers, clock }: AgentExecution,
-  { budget: { time }, name, kind }: Program,
+  { budget: { timeMs }, name, kind }: Program,
   agentId: string,
   controller: AbortController,
 ): Promise<() => void> {
   const remainingMs =
-    time === Number.POSITIVE_INFINITY ? time : time - (await session.activeTime(runId, agentId, clock()))
+    timeMs === Number.POSITIVE_INFINITY ? timeMs : timeMs - (await session.activeTime(runId, agentId, clock()))
   if (remainingMs > MAX_TIMER_MS) return () => {}
-  const overtime = () => new BudgetError('budget_time', `${kind} ${name} has taken longer than ${time} ms`)
+  const overtime = () => new BudgetError('budget_time', `${kind} ${name} has taken longer than ${timeMs} ms`)
   if (remainingMs <= 0) throw overtime()
   return timers.after(remainingMs, () => controller.abort(overtime()), true)
 }

@@ -51,7 +51,7 @@ describe('an interrupted call whose tool has another rule now', () => {
       if (n === 1) return false
       return n === 2 ? { approved: false, reason: 'too much' } : true
     }
-    const pay = payer({ rule, timeout: 60_000 }, ({ n }) => {
+    const pay = payer({ rule, timeoutMs: 60_000 }, ({ n }) => {
       ran.push(n)
       return `paid ${n}`
     })

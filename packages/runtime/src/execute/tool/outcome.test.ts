@@ -143,7 +143,7 @@ test('fails a call after its timeout, aborts its signal and does not wait for it
   const forever = tool({
     name: 'forever',
     inputSchema: none,
-    timeout: 5,
+    timeoutMs: 5,
     execute(_input, { abortSignal }) {
       abortSignal.addEventListener('abort', () => aborted.push((abortSignal.reason as ToolError).code))
       return new Promise(() => {})
@@ -161,7 +161,12 @@ test('fails a call after its timeout, aborts its signal and does not wait for it
 })
 
 test('accepts Infinity as no timeout', async () => {
-  const calm = tool({ name: 'calm', inputSchema: none, timeout: Number.POSITIVE_INFINITY, execute: async () => 'calm' })
+  const calm = tool({
+    name: 'calm',
+    inputSchema: none,
+    timeoutMs: Number.POSITIVE_INFINITY,
+    execute: async () => 'calm',
+  })
   const { result } = await play(caller([calm], [{ name: 'calm' }]).agent)
   expect(callsOf(result.message)).toMatchObject([{ output: 'calm' }])
 })

@@ -42,13 +42,13 @@ export async function outcomeOf(
   if (tool === undefined)
     return failedOutcome(work, call, new ToolError(`the tool ${toolName} does not exist any more`))
   const { signal, timers } = work
-  const { timeout = Number.POSITIVE_INFINITY } = tool
+  const { timeoutMs = Number.POSITIVE_INFINITY } = tool
   const controller = new AbortController()
   const abort = () => controller.abort(signal.reason)
   signal.addEventListener('abort', abort, { once: true })
   const late = () =>
-    controller.abort(new ToolError(`${toolName} took longer than ${timeout} ms`, { code: 'tool_timeout' }))
-  const cancel = Number.isFinite(timeout) ? timers.after(timeout, late) : undefined
+    controller.abort(new ToolError(`${toolName} took longer than ${timeoutMs} ms`, { code: 'tool_timeout' }))
+  const cancel = Number.isFinite(timeoutMs) ? timers.after(timeoutMs, late) : undefined
   const context = callContext({ work, step, toolCallId, lane, abortSignal: controller.signal })
   try {
     const output = await unlessAborted(run(tool, call, context, lane, timers), controller.signal)

@@ -96,7 +96,7 @@ test('counts the time in which a child works while another of its calls waits, w
 test('starts nothing for a child whose time is over', async () => {
   const world = new VirtualCluster()
   const slow = held('slow')
-  const child = scripted('child', [{ calls: [call('slow', 'k1')] }], { tools: [slow.tool], budget: { time: 400 } })
+  const child = scripted('child', [{ calls: [call('slow', 'k1')] }], { tools: [slow.tool], budget: { timeMs: 400 } })
   const scriptedAgent = scripted('parent', [{ calls: [subAgentCall('child', 'c0')] }, { text: 'Done.' }], {
     subAgents: [child.agent],
   })

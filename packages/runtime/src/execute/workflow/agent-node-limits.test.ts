@@ -74,7 +74,7 @@ describe('the limits of an agent as a node', () => {
     const wait = tool({ name: 'wait', inputSchema: z.object({}), execute: () => held.opened.then(() => 'late') })
     const { agent: testAgent } = scripted('own', [{ calls: [call('wait', 'k1')] }], {
       tools: [wait],
-      budget: { time: 30 },
+      budget: { timeMs: 30 },
     })
     const play = await Play.of(
       sequence({

@@ -248,11 +248,11 @@ function spendTool(note: WriteLine, pause: () => Promise<void>): AnyTool {
 }
 
 /** Waits for an answer with a short timeout. */
-function treatTool(note: WriteLine, timeout: number): AnyTool {
+function treatTool(note: WriteLine, timeoutMs: number): AnyTool {
   return tool({
     name: 'treat',
     inputSchema: z.object({ what: z.string(), amount: z.number() }),
-    approval: { timeout },
+    approval: { timeoutMs },
     execute(input, context) {
       const call = callOf(context.idempotencyKey, input)
       note({ ...call, phase: 'start' })

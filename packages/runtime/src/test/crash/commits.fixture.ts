@@ -1,7 +1,7 @@
 // Reads the calls of a log: where each was requested, where its outcome is, where its run ended. Also reports
 // violations that no crash may cause.
 
-import { type Entry, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
+import { type Entry, isDraftChunk, isGuest, type WriterOrigin } from '@millrace/protocol'
 import { keyOf } from '../../session/key.ts'
 import { SESSION } from './tools-program.fixture.ts'
 
@@ -57,7 +57,7 @@ export function commitsOf(entries: readonly Entry[]): Commits {
     const { runId, agentId } = origin
     const lane = laneOf(lanes, origin)
     if (ends.has(runId)) addProblem(`run ${runId} has ended at ${ends.get(runId)}`)
-    if (isWord(chunk)) lane.words++
+    if (isDraftChunk(chunk)) lane.words++
     switch (chunk.type) {
       case 'run-started':
         if (starts.has(runId)) addProblem(`run ${runId} started at ${starts.get(runId)}`)

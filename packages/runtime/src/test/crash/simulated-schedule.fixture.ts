@@ -206,7 +206,7 @@ class Schedule implements Events {
       agents: this.#program.agents(options),
       workflows: this.#program.workflows?.(options) ?? [],
       engine: { pollMs: POLL_MS },
-      log: { leaseMs: LEASE_MS, patienceMs: 2 * LEASE_MS, owner: process.name },
+      log: { leaseMs: LEASE_MS, retryTimeoutMs: 2 * LEASE_MS, owner: process.name },
       backoff: { firstMs: 50 },
       maxTakeovers: 100,
       timers,

@@ -131,7 +131,7 @@ const REQUESTS = {
   strict: { request: { kind: 'text', question: 'Surely?' }, responseSchema: z.string().startsWith('surely') },
   choice: { request: { kind: 'choice', question: 'Which?', options: OPTIONS } },
   'multi-choice': { request: { kind: 'multi-choice', question: 'Which ones?', options: OPTIONS } },
-  late: { request: { kind: 'text', question: 'Anybody?' }, timeout: 700 },
+  late: { request: { kind: 'text', question: 'Anybody?' }, timeoutMs: 700 },
   form: { request: { kind: 'form' }, responseSchema: z.object({ name: z.string(), age: z.number() }) },
 } as const
 

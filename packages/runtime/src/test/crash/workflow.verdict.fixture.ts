@@ -1,6 +1,6 @@
 // Checks a run of a workflow: its log, its view and its executed work.
 
-import { type Chunk, type Entry, Fold, isGuest, isWord, type View } from '@millrace/protocol'
+import { type Chunk, type Entry, Fold, isDraftChunk, isGuest, type View } from '@millrace/protocol'
 import type { HookResult } from '../../execute/replay/journal.ts'
 import { keyOf } from '../../session/key.ts'
 import { answerProblems } from './answer-checks.fixture.ts'
@@ -97,7 +97,7 @@ function workflowRecords(entries: readonly Entry[]): WorkflowRecords {
     if (isGuest(origin)) continue
     const { runId, lane } = origin
     if (sequence > end) addProblem(`the run has ended at ${end}`)
-    if (isWord(chunk)) words.set(lane, (words.get(lane) ?? 0) + 1)
+    if (isDraftChunk(chunk)) words.set(lane, (words.get(lane) ?? 0) + 1)
     switch (chunk.type) {
       case 'run-started':
         isStarted = true

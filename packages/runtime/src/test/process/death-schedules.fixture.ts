@@ -140,7 +140,7 @@ export async function disconnects(stage: ProcessStage): Promise<void> {
 /** A proxied store for a process with a short timeout. */
 function via({ spec }: StageStore, gate: FaultProxy): StoreSpec {
   if (spec.kind === 'sqlite') throw new Error('there is no server to be cut off from')
-  return { ...spec, url: gate.url(spec.url), timeout: CUT_OFF_MS }
+  return { ...spec, url: gate.url(spec.url), timeoutMs: CUT_OFF_MS }
 }
 
 /** The driver crashes, and its successors lack the program: the session is blocked until one has it. */

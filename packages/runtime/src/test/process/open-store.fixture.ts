@@ -18,10 +18,10 @@ export async function openStoreSpec(spec: StoreSpec): Promise<LogStore> {
     case 'sqlite':
       return (await stores.sqlite()).sqliteStore({ path: spec.path })
     case 'redis':
-      return (await stores.redis()).redisStore({ url: spec.url, prefix: spec.prefix, timeout: spec.timeout })
+      return (await stores.redis()).redisStore({ url: spec.url, prefix: spec.prefix, timeoutMs: spec.timeoutMs })
     case 'postgres': {
-      const { url, schema, timeout } = spec
-      return (await stores.postgres()).postgresStore({ url, schema, timeout, poolSize: 2 })
+      const { url, schema, timeoutMs } = spec
+      return (await stores.postgres()).postgresStore({ url, schema, timeoutMs, poolSize: 2 })
     }
   }
 }

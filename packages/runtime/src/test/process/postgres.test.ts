@@ -12,6 +12,6 @@ schedules({
     // No power is cut here: other tests cover what a crash of the server can lose.
     const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off' }
     const { url, stop } = await postgres({ settings })
-    return { specOf: lane => ({ kind: 'postgres', url, schema: `lane${lane}`, timeout: 5_000 }), stop }
+    return { specOf: lane => ({ kind: 'postgres', url, schema: `lane${lane}`, timeoutMs: 5_000 }), stop }
   },
 })

@@ -7,8 +7,8 @@ import type { ProgramName } from './played-programs.fixture.ts'
 /** The store to open, as serializable data. */
 export type StoreSpec =
   | { readonly kind: 'sqlite'; readonly path: string }
-  | { readonly kind: 'redis'; readonly url: string; readonly prefix: string; readonly timeout: number }
-  | { readonly kind: 'postgres'; readonly url: string; readonly schema: string; readonly timeout: number }
+  | { readonly kind: 'redis'; readonly url: string; readonly prefix: string; readonly timeoutMs: number }
+  | { readonly kind: 'postgres'; readonly url: string; readonly schema: string; readonly timeoutMs: number }
 
 /** Modifying store calls. A death before and after each has a different outcome. */
 export const POINTS = ['append', 'claim', 'release', 'putSnapshot', 'putBlob'] as const

@@ -10,6 +10,6 @@ schedules({
   kinds: REDIS_KINDS,
   async start() {
     const { url, stop } = await redis()
-    return { specOf: lane => ({ kind: 'redis', url, prefix: `lane${lane}:`, timeout: 5_000 }), stop }
+    return { specOf: lane => ({ kind: 'redis', url, prefix: `lane${lane}:`, timeoutMs: 5_000 }), stop }
   },
 })

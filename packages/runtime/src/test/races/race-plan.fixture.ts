@@ -26,7 +26,7 @@ export interface Plan {
   readonly seed: number
   readonly kind: RaceKind
   /** Timeout of an answer, in ms. @default no timeout */
-  readonly timeout: number | undefined
+  readonly timeoutMs: number | undefined
   /** Duration of each operation of a tool, in ms. */
   readonly paceMs: number
   readonly doings: readonly GuestAction[]
@@ -56,10 +56,10 @@ export function planOf(seed: number): Plan {
   const random = new Random(seed)
   const kind = random.pick(KINDS)
   const isChance = (percent: number) => random.below(100) < percent
-  const timeout = isChance(75) ? random.pick(TIMEOUTS) : undefined
+  const timeoutMs = isChance(75) ? random.pick(TIMEOUTS) : undefined
   const cueOf = (): Cue => {
     const dice = random.below(10)
-    if (timeout !== undefined && dice < 4) return { on: 'deadline', afterMs: random.between(-6, 4) }
+    if (timeoutMs !== undefined && dice < 4) return { on: 'deadline', afterMs: random.between(-6, 4) }
     return { on: random.pick(dice < 7 ? REQUESTS : CUES), afterMs: random.pick(DELAYS) }
   }
   const calls = kind === 'children' ? 2 : 1
@@ -90,7 +90,7 @@ export function planOf(seed: number): Plan {
   return {
     seed,
     kind,
-    timeout,
+    timeoutMs,
     paceMs: random.pick([0, 2, 15]),
     doings,
     faults: faults.sort(([one], [other]) => one - other),
@@ -102,5 +102,5 @@ export function promptOf(seed: number): Plan {
   const random = new Random(seed)
   const cue = (): Cue => ({ on: 'tool-approval-request', afterMs: random.below(6) })
   const doings = [0, 1, 1].map((call): GuestAction => ({ act: 'yes', cue: cue(), call, isResult: false }))
-  return { seed, kind: 'children', timeout: undefined, paceMs: random.pick([0, 2]), doings, faults: [] }
+  return { seed, kind: 'children', timeoutMs: undefined, paceMs: random.pick([0, 2]), doings, faults: [] }
 }

@@ -150,7 +150,7 @@ class Race implements Events {
   #spawn(): void {
     const process = new Process(`p${++this.#count}`)
     const machine = this.#machine
-    const { kind, timeout, paceMs } = this.#plan
+    const { kind, timeoutMs, paceMs } = this.#plan
     const timers = machine.timersOf(process)
     const note = (toolCallId: string, phase: 'start' | 'end') => {
       if (!process.isAlive) return
@@ -160,9 +160,9 @@ class Race implements Events {
     }
     const runtime = createRuntime({
       store: machine.storeOf(process, this.#broken(this.#store)),
-      agents: agentsOf({ kind, timeout, paceMs, timers, note }),
+      agents: agentsOf({ kind, timeoutMs, paceMs, timers, note }),
       engine: { pollMs: POLL_MS },
-      log: { leaseMs: LEASE_MS, patienceMs: 2 * LEASE_MS, owner: process.name },
+      log: { leaseMs: LEASE_MS, retryTimeoutMs: 2 * LEASE_MS, owner: process.name },
       maxTakeovers: 100,
       timers,
       logger: machine.trace
@@ -223,7 +223,7 @@ class Race implements Events {
     const guest = `g${this.#plan.doings.indexOf(doing)}`
     const process = new Process(guest)
     const machine = this.#machine
-    const log = { patienceMs: 2 * LEASE_MS }
+    const log = { retryTimeoutMs: 2 * LEASE_MS }
     const store = machine.storeOf(process, this.#broken(this.#store))
     const runtime = createRuntime({ store, engine: false, timers: machine.timersOf(process), log, logger: SILENT })
     const { head } = this.#log

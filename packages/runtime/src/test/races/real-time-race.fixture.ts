@@ -64,7 +64,7 @@ class RealRace {
   }
 
   #drive(store: LogStore, process: string): Runtime {
-    const { kind, timeout, paceMs } = this.#plan
+    const { kind, timeoutMs, paceMs } = this.#plan
     const note = (toolCallId: string, phase: 'start' | 'end') => {
       const least = this.#head
       // A tool that continues after its run may find no log.
@@ -76,7 +76,7 @@ class RealRace {
       })
       this.#underWay.add(done)
     }
-    const agents = agentsOf({ kind, timeout, paceMs, timers: systemTimers, note })
+    const agents = agentsOf({ kind, timeoutMs, paceMs, timers: systemTimers, note })
     return createRuntime({ store, agents, engine: { pollMs: 15 }, log: { owner: process }, logger: SILENT })
   }
 

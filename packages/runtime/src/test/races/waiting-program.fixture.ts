@@ -17,7 +17,7 @@ type Note = (toolCallId: string, phase: 'start' | 'end') => void
 
 export interface ProgramOptions {
   readonly kind: RaceKind
-  readonly timeout: number | undefined
+  readonly timeoutMs: number | undefined
   readonly paceMs: number
   readonly timers: Timers
   readonly note: Note
@@ -53,10 +53,10 @@ export function agentsOf(options: ProgramOptions): readonly Agent[] {
   ]
 }
 
-function payTool({ kind, timeout, paceMs, timers, note }: ProgramOptions): Tool | ClientTool {
+function payTool({ kind, timeoutMs, paceMs, timers, note }: ProgramOptions): Tool | ClientTool {
   const described = { name: 'pay', inputSchema: z.object({ amount: z.number() }) }
-  const bound = timeout === undefined ? {} : { timeout }
-  const approval = isApproved(kind) && { approval: timeout === undefined ? true : bound }
+  const bound = timeoutMs === undefined ? {} : { timeoutMs }
+  const approval = isApproved(kind) && { approval: timeoutMs === undefined ? true : bound }
   if (isClients(kind)) return tool({ ...described, ...approval, ...bound, client: true })
   return tool({
     ...described,

@@ -1,7 +1,7 @@
 // Compares what followers received with the log: every public entry once, and nothing else.
 
 import { isDeepStrictEqual } from 'node:util'
-import { type Entry, foldLog, isData, isGuest, isWord, type View } from '@millrace/protocol'
+import { type Entry, foldLog, isData, isDraftChunk, isGuest, type View } from '@millrace/protocol'
 import { asJson, differenceOf } from '../../../../../scripts/faults/sessions/difference.fixture.ts'
 import type { Follower, FollowScene } from './follow-scene.fixture.ts'
 import type { RunReader } from './follower.fixture.ts'
@@ -78,7 +78,7 @@ function retractedSequences(entries: readonly Entry[]): ReadonlySet<number> {
   for (const [index, { sequence, origin, chunk }] of entries.entries()) {
     if (isGuest(origin)) continue
     const lane = `${origin.runId} ${origin.lane}`
-    if (isWord(chunk)) drafts.set(lane, [...(drafts.get(lane) ?? []), sequence])
+    if (isDraftChunk(chunk)) drafts.set(lane, [...(drafts.get(lane) ?? []), sequence])
     else if (chunk.type === 'checkpoint-created') drafts.delete(lane)
     else if (chunk.type === 'step-discarded') {
       for (const word of drafts.get(lane) ?? []) retracted.add(word)

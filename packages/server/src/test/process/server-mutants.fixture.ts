@@ -1,6 +1,6 @@
 import { StreamManager } from '@millrace/log'
 import type { BatchReader, ReadBatch } from '@millrace/log/internal'
-import { decodeCursor, isWord } from '@millrace/protocol'
+import { decodeCursor, isDraftChunk } from '@millrace/protocol'
 import { Run } from '@millrace/runtime'
 import { vi } from 'vitest'
 import { type Mutant, onceIn } from '../../../../../scripts/faults/sessions/mutant-search.fixture.ts'
@@ -65,7 +65,7 @@ export const MUTANTS: readonly Mutant[] = [
     plant() {
       const isTurn = onceIn(3)
       changeReads(batch => {
-        const last = batch.entries.findLast(({ chunk }) => isWord(chunk))
+        const last = batch.entries.findLast(({ chunk }) => isDraftChunk(chunk))
         return last && isTurn() ? { ...batch, entries: batch.entries.filter(entry => entry !== last) } : batch
       })
     },
