@@ -8,8 +8,7 @@ import { LogError } from '../store/log-error.ts'
 import type { Fork, LogStore } from '../store/log-store.ts'
 import { randomName } from '../store/names.ts'
 import type { StoreCall } from '../store/retry.ts'
-import { mainLaneOrigin } from '../ticket/main-lane-origin.ts'
-import { advance, recordOf, type Ticket } from '../ticket/ticket.ts'
+import { advance, mainLaneOrigin, recordOf, type Ticket } from '../ticket/ticket.ts'
 
 /** Creates a log from the beginning of another, up to a sequence. */
 export async function forkStream(

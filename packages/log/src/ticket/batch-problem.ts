@@ -3,12 +3,19 @@
 
 import { isGuest, type WriterOrigin } from '@millrace/protocol'
 import type { NewEntry } from '../store/entry.ts'
+import { LogError } from '../store/log-error.ts'
 import { chunkNameProblem, nameProblem } from './name-problem.ts'
 import { listFieldProblem } from './session-info.ts'
 import { advance, pendingKey, pendingOpenedBy, type Ticket } from './ticket.ts'
 
 /** Maximum number of pendings in a ticket. */
 export const MAX_PENDINGS = 256
+
+/** @throws LogError `refused` if a writer's batch does not fit the ticket. */
+export function checkBatch(ticket: Ticket, entries: readonly NewEntry[]): void {
+  const problem = batchProblem(ticket, entries)
+  if (problem !== undefined) throw new LogError('refused', problem)
+}
 
 /** Returns why a writer's batch does not fit the ticket, or undefined. */
 export function batchProblem(ticket: Ticket, batch: readonly NewEntry[]): string | undefined {

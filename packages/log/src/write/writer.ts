@@ -8,7 +8,7 @@ import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
 import type { Accepted, AppendResult, LogStore } from '../store/log-store.ts'
 import type { Timers } from '../store/timers.ts'
-import { batchProblem } from '../ticket/batch-problem.ts'
+import { batchProblem, checkBatch } from '../ticket/batch-problem.ts'
 import { advance, mustStop, pendingOpenedBy, type Ticket } from '../ticket/ticket.ts'
 import { Appender, type Claimed } from './appender.ts'
 import { Drafts } from './drafts.ts'
@@ -32,7 +32,6 @@ import {
   writeSlots,
 } from './slot.ts'
 import { WriteQueue } from './write-queue.ts'
-import { checkBatch, closedError, isContentError, lostError } from './writer-errors.ts'
 
 /** Settings that all writers of a manager share. */
 export interface WriterSettings {
@@ -434,3 +433,17 @@ export class Writer {
     this.#onClose(this)
   }
 }
+
+const closedError = (): LogError => new LogError('closed', 'the writer was closed: create another one')
+
+/** The error of a writer that lost its log. */
+function lostError(outcome: 'fenced' | 'regressed', streamId: string): LogError {
+  if (outcome === 'fenced')
+    return new LogError('fenced', `another writer has claimed the log ${streamId}: claim it again to write`)
+  const loss = `the log ${streamId} lost entries that were acknowledged`
+  return new LogError('regressed', `${loss}: claim it again and read it`)
+}
+
+/** Whether an append was rejected for its content: nothing of it is in the log, and the writer can continue. */
+const isContentError = (error: unknown): boolean =>
+  error instanceof LogError && (error.code === 'refused' || error.code === 'too-large' || error.code === 'invalid')

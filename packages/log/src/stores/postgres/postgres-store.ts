@@ -25,7 +25,6 @@ import { Database, type PostgresDriver } from './database.ts'
 import { Listener } from './listener.ts'
 import { decodeName, encodeName, keyOf, longNameOf } from './name.ts'
 import { channelOf, Notifier, readPayload } from './notifier.ts'
-import { pageOf } from './page.ts'
 import { quoteIdentifier, statementsOf } from './statements.ts'
 import { PostgresWatchers } from './watchers.ts'
 
@@ -434,3 +433,40 @@ function ticketValues(ticket: TicketRecord | undefined): unknown[] {
 
 /** A number as a bigint parameter: an integer from 0 to 2^53 - 1. */
 const whole = (value: number): number => Math.min(Math.max(Math.trunc(value), 0), Number.MAX_SAFE_INTEGER)
+
+interface PostgresHeadRow {
+  incarnation: string
+  head: number
+  mark: string
+  floor: number
+  version: string
+  ticket: string
+  principal: string | null
+  createdAt: number
+  touchedAt: number
+  owner: string | null
+  until: number
+  clock: number
+  truncated: Page['truncated']
+}
+
+/** The page in the rows of a read: the first row's body is the log itself, the others are its batches. */
+function pageOf(rows: readonly (readonly unknown[])[]): Page | undefined {
+  const [log, ...batches] = rows
+  if (log === undefined) return undefined
+  const { owner, until, ...head } = JSON.parse(String(log[4])) as PostgresHeadRow
+  return {
+    ...head,
+    mark: decodeName(head.mark),
+    version: decodeName(head.version),
+    principal: head.principal === null ? null : decodeName(head.principal),
+    lease: owner === null ? null : { owner: decodeName(owner), until },
+    batches: batches.map(([first, last, at, mark, body]) => ({
+      first: Number(first),
+      last: Number(last),
+      timestamp: Number(at),
+      mark: decodeName(String(mark)),
+      body: String(body),
+    })),
+  }
+}
