@@ -114,7 +114,7 @@ test('a read from before a change does not settle the log', async () => {
       return reply
     },
   }
-  await new Indexes(slow, new Keys(prefix), () => {}).settle()
+  await new Indexes(slow, new Keys(prefix), () => {}).updateDirty()
   expect(await store.due(['p'], 9)).toEqual(['log'])
 })
 

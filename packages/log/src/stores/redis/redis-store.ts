@@ -38,7 +38,7 @@ import { RedisWatchers } from './watchers.ts'
 
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 /** How many logs `restored` handles at once. */
-const RESTORE_COUNT = 100
+const RESTORE_PAGE_SIZE = 100
 
 /** Options of `redisStore`. */
 export interface RedisOptions {
@@ -295,7 +295,7 @@ class RedisStore implements LogStore {
       let count = 0
       let cursor = '0'
       do {
-        const scan = ['SCAN', cursor, 'MATCH', this.#keys.pattern, 'COUNT', `${RESTORE_COUNT}`, 'TYPE', 'string']
+        const scan = ['SCAN', cursor, 'MATCH', this.#keys.pattern, 'COUNT', `${RESTORE_PAGE_SIZE}`, 'TYPE', 'string']
         const [next, records] = (await this.#connection.send(scan)) as [string, string[]]
         const changes = records.map((record, i) =>
           this.#change(this.#keys.streamOf(record), scripts.RESTORE, [incarnationPrefix, `${cursor}-${i}`]),
@@ -322,7 +322,7 @@ class RedisStore implements LogStore {
     return reply
   }
 
-  /** Runs a script that can change fields of the indexes. */
+  /** Runs a script that can change the log's index fields, and updates the indexes. */
   #change(streamId: string, script: Script, args: readonly string[]): Promise<Reply[]> {
     const { record, head } = this.#keys.log(streamId)
     return this.#indexes.change(streamId, script, [record, head], args)
