@@ -22,7 +22,7 @@ export function batchProblem(ticket: Ticket, batch: readonly NewEntry[]): string
   let current = ticket
   for (const [index, entry] of batch.entries()) {
     const { origin, chunk } = entry
-    if (isGuest(origin)) return `a writer's entry cannot have a guest's origin`
+    if (isGuest(origin)) return `origin: expected the origin of a writer, found guest ${origin.guest}`
     const { run } = current
     switch (chunk.type) {
       case 'rewind':
@@ -47,22 +47,22 @@ export function batchProblem(ticket: Ticket, batch: readonly NewEntry[]): string
     }
     const next = advance(current, [entry])
     // The size of a ticket is limited where its content comes from (law 6).
-    const wrong =
+    const problem =
       next === current ? undefined : (originProblem(origin) ?? chunkNameProblem(chunk) ?? listFieldProblem(chunk))
-    if (wrong !== undefined) return wrong
+    if (problem !== undefined) return problem
     if ((chunk.type === 'run-paused' || chunk.type === 'run-finished') && !Number.isSafeInteger(chunk.notifyBy ?? 0)) {
       return `${chunk.type}.notifyBy: expected whole milliseconds, found ${chunk.notifyBy}`
     }
     const opened = pendingOpenedBy(chunk)
     if (opened) {
       if (current.pendings.length >= MAX_PENDINGS)
-        return `${chunk.type}: expected at most ${MAX_PENDINGS} pendings, all are in use`
+        return `${chunk.type}: expected at most ${MAX_PENDINGS} open pendings, found one more: settle one first`
       const { deadline } = opened
       if (deadline !== undefined && !Number.isSafeInteger(deadline)) {
         return `${chunk.type}.deadline: expected whole milliseconds, found ${deadline}`
       }
       const isOpen = current.pendings.some(pending => pendingKey(pending) === pendingKey(opened))
-      if (isOpen) return `${chunk.type}: ${opened.kind} ${opened.id} is open already`
+      if (isOpen) return `${chunk.type}: ${opened.kind} ${opened.id} is open already, use another id`
     }
     current = next
   }

@@ -187,7 +187,7 @@ export class Writer {
   async refresh(): Promise<Ticket> {
     this.signal.throwIfAborted()
     try {
-      await this.#queue.exclusive(() => this.#appender.look())
+      await this.#queue.exclusive(() => this.#appender.readTicket())
     } catch (error) {
       // The driver learns of it now, not at its next write or renewal.
       if (error instanceof LogError && error.code === 'fenced') this.#stop(error)
@@ -274,9 +274,9 @@ export class Writer {
     // A stop may have been withdrawn, with the request that caused it.
     if (mustStop(this.ticket)) await this.refresh()
     const done = await this.#decide(from, ticket => {
-      // The end of a run commits its drafts. If the run must stop, the text shown so far is kept.
-      const isKept = ticket.run?.runId !== from.runId || mustStop(ticket)
-      return isKept ? undefined : [{ type: 'step-discarded', ...discard }]
+      // The end of a run commits its drafts. If the run must stop, the text that readers have seen is kept.
+      const keepsDraft = ticket.run?.runId !== from.runId || mustStop(ticket)
+      return keepsDraft ? undefined : [{ type: 'step-discarded', ...discard }]
     })
     if (done === undefined && this.ticket.run?.runId === from.runId) this.#drafts.reopen([draft])
     return done !== undefined
@@ -316,7 +316,7 @@ export class Writer {
     let content = appendContent(slots)
     try {
       for (;;) {
-        content = await this.#slotsOfOpenRun(content)
+        content = await this.#withoutLateSlots(content)
         if (content.slots.length === 0) return
         const done = await this.#tryAppend(content.entries, content.blobs)
         if (done === undefined) continue
@@ -335,25 +335,26 @@ export class Writer {
   }
 
   /**
-   * The slots that still belong to the open run: nothing follows its end (law 7), and a stopped run gets no further text.
+   * The content without slots that came too late: nothing follows a run's end (law 7), and a stopped run gets no
+   * further text.
    */
-  async #slotsOfOpenRun(load: AppendContent): Promise<AppendContent> {
+  async #withoutLateSlots(content: AppendContent): Promise<AppendContent> {
     const isStopping = await this.#mustStop()
-    if (this.#preamble && !isStopping) return load
+    if (this.#preamble && !isStopping) return content
     const open = isStopping ? undefined : this.ticket.run?.runId
-    const late = load.slots.filter(({ entries }) => entries[0]?.origin.runId !== open)
-    if (late.length === 0) return load
+    const late = content.slots.filter(({ entries }) => entries[0]?.origin.runId !== open)
+    if (late.length === 0) return content
     for (const slot of late) {
       const problem = batchProblem(this.ticket, slot.entries) ?? `run ${this.ticket.run?.runId} must stop: end it`
       this.#refuse([slot], new LogError('refused', problem))
     }
-    return appendContent(load.slots.filter(slot => !late.includes(slot)))
+    return appendContent(content.slots.filter(slot => !late.includes(slot)))
   }
 
   /** Whether the run that this writer is about to take over must stop: then the text of the driver before is kept. */
   async #mustStop(): Promise<boolean> {
     // A stop may have been withdrawn.
-    if (this.#preamble && mustStop(this.ticket)) await this.#appender.look()
+    if (this.#preamble && mustStop(this.ticket)) await this.#appender.readTicket()
     return this.#preamble !== undefined && mustStop(this.ticket)
   }
 
@@ -379,10 +380,10 @@ export class Writer {
       if (isLarge) await this.#begin()
       for (;;) {
         const isDecision = advance(this.ticket, entries) !== this.ticket
-        const isOver = await this.#mustStop()
-        const done = isOver ? undefined : await this.#tryAppend(entries, blobs)
+        const isStopping = await this.#mustStop()
+        const done = isStopping ? undefined : await this.#tryAppend(entries, blobs)
         // If only the preamble depended on the ticket, it is built again.
-        if (done || isDecision || isOver) return result.resolve(done ?? { outcome: 'moved', ticket: this.ticket })
+        if (done || isDecision || isStopping) return result.resolve(done ?? { outcome: 'moved', ticket: this.ticket })
       }
     } catch (error) {
       result.reject(error)
@@ -397,7 +398,7 @@ export class Writer {
     const next = advance(ticket, all)
     const result = await this.#send(all, blobs, next === ticket ? undefined : next)
     if (result.outcome === 'moved') {
-      await this.#appender.look()
+      await this.#appender.readTicket()
       return undefined
     }
     if ('first' in result) {

@@ -1,4 +1,4 @@
-import { LogError } from '../../store/log-error.ts'
+import { listTokenError } from '../../store/checks.ts'
 import type { Listed, ListPage } from '../../store/log-store.ts'
 import type { Connection } from './connection.ts'
 import { INDEX_FIELDS, readIndexFields } from './head.ts'
@@ -105,7 +105,7 @@ function readToken(token: string): IndexEntry {
   const [, time, name = ''] = /^(\d{1,15})\.([\w.:@/%-]+)$/.exec(token) ?? []
   const streamId = decodeName(name)
   if (time === undefined || encodeName(streamId) !== name) {
-    throw new LogError('invalid', 'list: expected the `next` of an earlier page')
+    throw listTokenError()
   }
   return { streamId, score: -Number(time) }
 }
