@@ -183,10 +183,10 @@ export const tickets: readonly ContractCase[] = [
     const store = await trial.open()
     const streamId = await trial.log(store)
     const writer = await trial.writer(store, streamId)
-    const words = { type: 'text-delta', id: 't', delta: 'words' }
-    await writer.append(batchOfChunks({ type: 'run-started', runId: 'r' }, words))
+    const delta = { type: 'text-delta', id: 't', delta: 'words' }
+    await writer.append(batchOfChunks({ type: 'run-started', runId: 'r' }, delta))
     await store.append(streamId, batchOfChunks({ type: 'interrupt-response', id: 'i' }), guest('answer'))
-    await writer.append(batchOfChunks(words, { type: 'tool-output-available', toolCallId: 'c', output: 1 }))
+    await writer.append(batchOfChunks(delta, { type: 'tool-output-available', toolCallId: 'c', output: 1 }))
     let { batches, version } = await trial.page(store, streamId)
     const cuts = [
       { type: 'step-discarded', lane: 'main', step: 1 },

@@ -152,7 +152,7 @@ export const entries: readonly Mutant[] = [
       return small
     }),
   },
-  discard("a discard takes a neighbour's words back in the log", batches =>
+  discard("a discard removes a neighbour's draft from the log", batches =>
     batches.map((each, i) => (i === 0 ? { ...each, body: '[]' } : each)),
   ),
   discard("a discard deletes a guest's entry", batches => batches.filter(({ first }) => first !== 3)),

@@ -102,7 +102,7 @@ export class Laws {
       const isOther = this.#drafts.has(name) && this.#drafts.get(name) !== mark
       const isWorded = isDraftChunk(chunk)
       if (isOther && (isWorded || chunk.type === 'checkpoint-created')) {
-        this.#violate('law 4', `${chunk.type} at ${sequence} goes on with words that another epoch left on ${name}`)
+        this.#violate('law 4', `${chunk.type} at ${sequence} continues a draft that another epoch left on ${name}`)
       }
       if (isWorded) this.#drafts.set(name, mark)
       else if (chunk.type === 'run-finished') this.#drafts.clear()
@@ -181,7 +181,7 @@ export class Laws {
     }
     if (chunk.type === 'run-resumed') this.#isPaused = false
     if (chunk.type === 'step-discarded' && mustStop(ticket)) {
-      this.#violate('law 5', `words that were shown go at ${sequence}, after a stop`)
+      this.#violate('law 5', `a draft that readers have seen is discarded at ${sequence}, after a stop`)
     }
     const opened = pendingOf(chunk)
     if (opened) {
