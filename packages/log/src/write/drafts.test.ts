@@ -38,6 +38,19 @@ describe('the targets of a draft belong to its lane', () => {
     expect(view.messages[0]?.parts).toMatchObject([{ toolCallId: 'c1', state: 'output-available' }])
   })
 
+  test('a discard drops preliminary outputs and keeps the final one', async () => {
+    const { world, writer, tool } = await lanes()
+    const held = world.tap.hold('append')
+    writer.write({ type: 'step-start' })
+    await held.arrived
+    const preliminary = tool.write({ ...output('c1'), preliminary: true } as Chunk)
+    const final = tool.write(output('c1'))
+    const discarded = tool.discard(retry)
+    held.open()
+    expect(await discarded).toBe(false)
+    expect([(await preliminary.appended).outcome, (await final.appended).outcome]).toEqual(['dropped', 'appended'])
+  })
+
   test('checks the targets within a batch, in its order', async () => {
     const { writer, tool } = await lanes()
     writer.write(input('c1'))

@@ -44,18 +44,18 @@ export class Drafts {
     const origin = entry.origin as WriterOrigin
     const { type } = entry.chunk
     const id = targetIdOf(entry.chunk)
-    const isDraft = isDraftChunk(entry.chunk)
     const last = this.#lastWrites.get(origin)
-    if (isDraft && last && last.id === id && last.type === type) return last.draft
+    if (last && last.id === id && last.type === type) return last.draft
     const target = targetWrittenBy(entry)
     const owner = target === undefined ? undefined : this.#owners.get(target)
     if (owner && !isSameLane(owner.origin, origin)) throw conflict(entry.chunk, owner, target as string)
-    if (!isDraft) {
+    if (!isDraftChunk(entry.chunk)) {
       this.#end(entry)
       return undefined
     }
     const draft = this.#open(entry)
-    if (id !== undefined) this.#lastWrites.set(origin, { type, id, draft })
+    // A tool's final output, which is no draft chunk, has the type of its preliminary outputs.
+    if (id !== undefined && type !== 'tool-output-available') this.#lastWrites.set(origin, { type, id, draft })
     return draft
   }
 
