@@ -10,7 +10,6 @@ import {
 import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { applySupplement } from '../dialect/supplement.ts'
 import { expectOrigin, expectString, validated } from '../dialect/validate.ts'
-import { type EventContext, eventToChunk, jsonOf, outputOf } from './event-to-chunk.ts'
 import {
   clientToolRef,
   deadlineOf,
@@ -19,8 +18,9 @@ import {
   needsPerson,
   pendingCallIdsOf,
   requestInCustomEvent,
-} from './foreign-interrupts.ts'
-import { chunksOf, diffSnapshot, historyChunksOf, ReceivedFacts } from './snapshot-diff.ts'
+} from './decode/foreign-interrupts.ts'
+import { chunksOf, diffSnapshot, historyChunksOf, ReceivedFacts } from './decode/snapshot-diff.ts'
+import { type EventContext, eventToChunk, jsonOf, outputOf } from './events/event-to-chunk.ts'
 import { type AgUiEvent, type AgUiInterrupt, type AgUiMessage, type EventOf, EXTENSION } from './types.ts'
 
 const NONE: readonly DecodedChunk[] = []

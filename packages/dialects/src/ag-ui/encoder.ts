@@ -3,11 +3,12 @@ import { type Chunk, type ChunkOf, type Json, messageIdOf, type Origin, type Run
 import { DraftTracker, type LaneId } from '@millrace/protocol/internal'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import { laneOf } from '../dialect/lane.ts'
-import { annotated, annotatedEnd } from './event-to-chunk.ts'
-import { PendingInterrupts } from './interrupts.ts'
-import { OpenParts } from './open-parts.ts'
-import { type AgUiDraft, AgUiToolCalls, type RunAgent } from './tool-calls.ts'
-import { messageOf, Transcript } from './transcript.ts'
+import { OpenParts } from './encode/open-parts.ts'
+import { type AgUiDraft, AgUiToolCalls, type RunAgent } from './encode/tool-calls.ts'
+import { Transcript } from './encode/transcript.ts'
+import { annotated, annotatedEnd } from './events/event-to-chunk.ts'
+import { PendingInterrupts } from './events/interrupts.ts'
+import { messageOf } from './messages/agui-messages.ts'
 import type { AgUiUsage } from './types.ts'
 import {
   type AgUiEvent,

@@ -3,11 +3,13 @@ import { DraftTracker, type LaneEntry, type LaneId } from '@millrace/protocol/in
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import { laneOf } from '../dialect/lane.ts'
 import { type Supplement, supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
-import { CurrentStep } from './current-step.ts'
-import { EXTENSION, extension, isChild, partIdOf } from './extension.ts'
-import { OpenTextParts } from './open-text-parts.ts'
-import { AiSdkToolCalls } from './tool-calls.ts'
-import { eventOf, eventToChunk, type UIMessageChunk } from './types.ts'
+import { CurrentStep } from './encode/current-step.ts'
+import { OpenTextParts } from './encode/open-text-parts.ts'
+import { AiSdkToolCalls } from './encode/tool-calls.ts'
+import { chunkToEvent } from './events/chunk-to-event.ts'
+import { eventToChunk } from './events/event-to-chunk.ts'
+import { EXTENSION, extension, isChild, partIdOf } from './events/extension.ts'
+import type { UIMessageChunk } from './types.ts'
 
 /** Options of an encoder for the AI SDK. */
 export interface AiSdkEncoderOptions {
@@ -115,7 +117,7 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
       case 'start':
         return [
           this.#withSupplement(
-            { ...(eventOf(chunk) as UIMessageChunk & { type: 'start' }), ...this.#messageIdField },
+            { ...(chunkToEvent(chunk) as UIMessageChunk & { type: 'start' }), ...this.#messageIdField },
             chunk,
           ),
         ]
@@ -127,7 +129,7 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
         this.#step.commit({ chunk, origin: lane })
         return [extension({ chunk }), ...this.#committedMetadata({ chunk, origin: lane })]
       case 'message-metadata': {
-        this.#metadata.open(lane).kept.push(derived(eventOf(chunk) as UIMessageChunk))
+        this.#metadata.open(lane).kept.push(derived(chunkToEvent(chunk) as UIMessageChunk))
         return [extension({ chunk })]
       }
       case 'error':
@@ -141,7 +143,7 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
         return [
           ...this.#settleAll(),
           ...this.#closeAll(),
-          this.#withSupplement(eventOf(chunk) as UIMessageChunk, chunk),
+          this.#withSupplement(chunkToEvent(chunk) as UIMessageChunk, chunk),
           finish,
         ]
       }
@@ -202,7 +204,7 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
 
   #finish(chunk: Extract<Chunk, { type: 'finish' }>): UIMessageChunk {
     this.#isFinished = true
-    const event = eventOf(chunk) as UIMessageChunk & { type: 'finish' }
+    const event = chunkToEvent(chunk) as UIMessageChunk & { type: 'finish' }
     return this.#withSupplement({ ...event, finishReason: this.#reason(event.finishReason) }, chunk)
   }
 
@@ -216,7 +218,7 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
 
   #event(chunk: Chunk, origin: Origin | undefined): readonly UIMessageChunk[] {
     const isKnown = this.#calls.track(chunk, this.#steps)
-    const event = isKnown ? eventOf(chunk) : undefined
+    const event = isKnown ? chunkToEvent(chunk) : undefined
     if (event === undefined) return this.#extension(chunk, origin)
     const events = this.#toolEvents(event, chunk) ?? [this.#withSupplement(event, chunk)]
     const first = this.#openText.track(event, laneOf(origin).lane)

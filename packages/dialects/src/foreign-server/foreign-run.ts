@@ -21,7 +21,7 @@ import { foreignId } from '../dialect/distinct-id.ts'
 import type { RequestError } from '../http/request-error.ts'
 import { type ForeignLog, LIVE, type WrittenChunk } from './foreign-log.ts'
 import type { ForeignReply, ForeignRequest, ForeignServer } from './foreign-server.ts'
-import { type ReplyListener, ReplyReader } from './reply-reader.ts'
+import { type ReplyListener, ReplyReader } from './reconnecting-reader.ts'
 import { RunIds, type SessionIds } from './session-ids.ts'
 
 /** Chunk types about the run itself. A Millrace server writes them; here `ForeignRun` does, and the ones in a reply are dropped. */

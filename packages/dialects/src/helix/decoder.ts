@@ -9,7 +9,7 @@ import {
   expectString,
   validated,
 } from '../dialect/validate.ts'
-import { EXTENSION, plainOf } from './translate.ts'
+import { EXTENSION, eventToChunk } from './events/event-to-chunk.ts'
 import type {
   RunPausedChunk,
   StreamChunk,
@@ -29,7 +29,7 @@ interface HelixBlock {
 const NONE: readonly Chunk[] = []
 
 /** Chunks that are not text, and so end a text block. */
-const BREAKS: ReadonlySet<string> = new Set([
+const TEXT_BREAKS: ReadonlySet<string> = new Set([
   'tool_arg_stream_start',
   'tool_start',
   'tool_end',
@@ -102,7 +102,9 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     const origin = expectOrigin(event.origin)
     const isChild = (origin !== undefined && origin.guest === undefined) || this.#isChild(chunk)
     const chunks =
-      millrace === undefined ? this.#decodePlain(chunk).map(validated) : one(applySupplement(plainOf(chunk), millrace))
+      millrace === undefined
+        ? this.#decodePlain(chunk).map(validated)
+        : one(applySupplement(eventToChunk(chunk), millrace))
     const decodedChunks = chunks.map(one => this.#decodedChunk(one, event, isChild))
     if (sequence !== undefined) this.#sequence = sequence
     this.#isWaiting = false
@@ -133,7 +135,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
 
   /** Decodes a chunk without its supplement. */
   #decodePlain(chunk: StreamChunk): readonly Chunk[] {
-    if (BREAKS.has(chunk.type)) return [...this.#closeBlock(chunk.agentId), ...this.#chunksOf(chunk)]
+    if (TEXT_BREAKS.has(chunk.type)) return [...this.#closeBlock(chunk.agentId), ...this.#chunksOf(chunk)]
     return this.#chunksOf(chunk)
   }
 
@@ -146,9 +148,9 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
       case 'thinking':
         return this.#thinking(chunk)
       case 'custom':
-        return chunk.eventName === EXTENSION ? [extensionIn(chunk.data)] : one(plainOf(chunk))
+        return chunk.eventName === EXTENSION ? [extensionIn(chunk.data)] : one(eventToChunk(chunk))
       case 'tool_end':
-        if (chunk.error === undefined) return one(plainOf(chunk))
+        if (chunk.error === undefined) return one(eventToChunk(chunk))
         return this.#failure(chunk)
       case 'tool_output_error':
         return this.#failure(chunk)
@@ -158,7 +160,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
         return [{ type: 'checkpoint-created', checkpointId: chunk.checkpointId, closesStep: true }]
       case 'step_discarded':
         this.#blocks.delete(chunk.agentId)
-        return one(plainOf(chunk))
+        return one(eventToChunk(chunk))
       case 'stream_resync':
         return this.#resync(chunk)
       case 'run_paused':
@@ -166,7 +168,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
       case 'suspension_marker':
         return this.#suspended(chunk)
       default:
-        return one(plainOf(chunk))
+        return one(eventToChunk(chunk))
     }
   }
 
@@ -200,7 +202,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     if (chunk.type === 'tool_output_error' && this.#failed.has(chunk.toolCallId)) return NONE
     if (chunk.type === 'tool_end' && this.#failed.delete(chunk.toolCallId)) return NONE
     this.#failed.add(chunk.toolCallId)
-    return one(plainOf(chunk))
+    return one(eventToChunk(chunk))
   }
 
   /** Uncommitted content is discarded, committed content is rewound. */
@@ -215,7 +217,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     const ids = expectArray(toolCallIds, 'chunk suspension_marker.payload.toolCallIds')
     const children = expectArray(waited, 'chunk suspension_marker.payload.children')
     const awaits = this.#awaits(
-      ids.map(id => calledBy(expectString(id, 'chunk suspension_marker.payload.toolCallIds'))),
+      ids.map(id => clientToolRef(expectString(id, 'chunk suspension_marker.payload.toolCallIds'))),
     )
     if (children.length > 0) awaits.push({ kind: 'children', id: kind, agentIds: children.flatMap(childIn) })
     return [{ type: 'run-paused', reason: kind, awaits }]
@@ -313,7 +315,7 @@ function checkEvent({ sequence, chunk }: StreamChunkEvent): void {
   if (chunk.type === 'custom') expectString(chunk.eventName, 'chunk custom.eventName')
 }
 
-const calledBy = (id: string): PendingRef => ({ kind: 'client-tool', id, toolCallId: id })
+const clientToolRef = (id: string): PendingRef => ({ kind: 'client-tool', id, toolCallId: id })
 
 const one = (chunk: Chunk | undefined): readonly Chunk[] => (chunk === undefined ? NONE : [chunk])
 

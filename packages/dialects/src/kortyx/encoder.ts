@@ -4,10 +4,11 @@ import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import { laneOf } from '../dialect/lane.ts'
 import { type Supplement, supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
 import { isToolResult } from '../dialect/tool-result.ts'
-import { Drafts } from './drafts.ts'
-import { interruptOf } from './interrupt.ts'
-import { PendingRequests } from './pendings.ts'
-import { type DoneData, EXTENSION, eventToChunk, type KortyxChunk, type KortyxExtension, textOf } from './types.ts'
+import { Drafts } from './encode/drafts.ts'
+import { PendingRequests } from './encode/pendings.ts'
+import { eventToChunk, textOf } from './events/event-to-chunk.ts'
+import { interruptOf } from './events/interrupt.ts'
+import { type DoneData, EXTENSION, type KortyxChunk, type KortyxExtension } from './types.ts'
 
 /** Options of an encoder for Kortyx. */
 export interface KortyxEncoderOptions {

@@ -5,9 +5,9 @@ import type { ClientAnswer } from '../dialect/client-request.ts'
 import { newId } from '../http/new-id.ts'
 import { type HttpServerOptions, request } from '../http/request.ts'
 import { RequestError } from '../http/request-error.ts'
-import { Reply } from './reply.ts'
-import { ReplyFollower } from './reply-follower.ts'
-import { type MuiServer, requestWithRetry, sessionUrl } from './reply-stream.ts'
+import { Reply } from './client/reply.ts'
+import { ReplyFollower } from './client/reply-follower.ts'
+import { type MuiServer, requestWithRetry, sessionUrl } from './client/reply-stream.ts'
 import type {
   ChatAttachment,
   ChatConversation,

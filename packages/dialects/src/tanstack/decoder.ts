@@ -2,8 +2,7 @@ import { type Chunk, type Json, type Origin, ProtocolError } from '@millrace/pro
 import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { applySupplement } from '../dialect/supplement.ts'
 import { expectObject, expectOrigin, expectString, validated } from '../dialect/validate.ts'
-import { ChunkReader } from './chunk-reader.ts'
-import { EXTENSION } from './extension.ts'
+import { ChunkReader, EXTENSION } from './events/chunk-reader.ts'
 import type { MillraceStreamChunk, TanstackChunk, TanstackStreamChunk } from './types.ts'
 
 const NONE: readonly DecodedChunk[] = []

@@ -2,11 +2,11 @@
 
 import type { Json } from '@millrace/protocol'
 import * as z from 'zod'
-import { approvalIdOf } from '../ag-ui/interrupts.ts'
+import { approvalIdOf } from '../ag-ui/events/interrupts.ts'
 import { clientRequestOf as clientRequestOfAgUi, type RunAgentInput, RunAgentInputSchema } from '../ag-ui/schemas.ts'
 import type { ClientAnswer, ClientMessage, ClientRequest, UserPart } from '../dialect/client-request.ts'
 import { AnswersSchema, anyJson, anyObject } from '../dialect/schemas.ts'
-import { jsonOf } from './chunk-reader.ts'
+import { jsonOf } from './events/chunk-reader.ts'
 
 const base = { id: z.string(), model: z.string(), timestamp: z.number() }
 
