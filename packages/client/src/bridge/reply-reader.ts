@@ -55,7 +55,7 @@ const isStream = (value: unknown): value is ChatStream =>
 
 /**
  * Reads one reply of an adapter to its end, over as many streams as it takes. A stream that closes without `finish` or `abort` was dropped (law 7). Foreign servers have
- * a `ReplyReader` of their own in `@millrace/dialects`: they do not number their chunks, so a resumed reply is compared with the chunks before it as a whole.
+ * the `ReconnectingReader` of `@millrace/dialects`: they do not number their chunks, so a resumed reply is compared with the chunks before it as a whole.
  */
 export class ReplyReader {
   readonly #options: ReplyReaderOptions

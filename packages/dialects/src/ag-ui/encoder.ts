@@ -177,7 +177,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
         if (chunk.usage) this.#usage.add(chunk.usage, origin?.guest === undefined ? origin?.model : undefined)
         return [extension(chunk, agent.tag)]
       case 'checkpoint-created':
-        this.#drafts.end({ chunk, origin: lane })
+        this.#drafts.apply({ chunk, origin: lane })
         return [extension(chunk, agent.tag), ...(chunk.closesStep ? this.#open.endStep(lane.lane) : NONE)]
       case 'step-discarded':
         return [extension(chunk, agent.tag), ...this.#discard(chunk, lane)]
@@ -262,7 +262,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
 
   #discard(chunk: ChunkOf<'step-discarded'>, lane: LaneId): readonly AgUiEvent[] {
     const closing = this.#open.endLane(lane.lane)
-    const draft = this.#drafts.end({ chunk, origin: lane })[0]?.kept
+    const draft = this.#drafts.apply({ chunk, origin: lane }).discarded?.kept
     if (!draft) return closing
     this.#calls.discard(draft)
     for (const toolCallId of draft.calls) this.#pendings.drop(toolCallId)

@@ -21,7 +21,7 @@ import { foreignId } from '../dialect/distinct-id.ts'
 import type { RequestError } from '../http/request-error.ts'
 import { type ForeignLog, LIVE, type WrittenChunk } from './foreign-log.ts'
 import type { ForeignReply, ForeignRequest, ForeignServer } from './foreign-server.ts'
-import { type ReplyListener, ReplyReader } from './reconnecting-reader.ts'
+import { ReconnectingReader, type ReplyListener } from './reconnecting-reader.ts'
 import { RunIds, type SessionIds } from './session-ids.ts'
 
 /** Chunk types about the run itself. A Millrace server writes them; here `ForeignRun` does, and the ones in a reply are dropped. */
@@ -78,7 +78,7 @@ export class ForeignRun implements ReplyListener {
   readonly #control: AbortController
   readonly #ids: RunIds
   #answers: ClientAnswer[] = []
-  #reader: ReplyReader | undefined
+  #reader: ReconnectingReader | undefined
   #step = 0
   #checkpoints = 0
   /** The view at the last request. */
@@ -126,7 +126,7 @@ export class ForeignRun implements ReplyListener {
       data,
       signal: this.#control.signal,
     }
-    const reader = new ReplyReader(server, request, this)
+    const reader = new ReconnectingReader(server, request, this)
     this.#reader = reader
     try {
       const status = await reader.run(() => open ?? server.ask(request))

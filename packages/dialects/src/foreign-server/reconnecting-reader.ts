@@ -19,10 +19,10 @@ export interface ReplyListener {
 
 /**
  * Reads one reply of a foreign server to its end, over as many connections as it takes. A connection that closes before the reply says how it ends was dropped
- * (law 7). The client has another `ReplyReader`, for adapters. An adapter numbers its chunks or repeats single texts, and reconnects at once, so the two share
+ * (law 7). `ReplyReader` of the client does the same for adapters. An adapter numbers its chunks or repeats single texts, and reconnects at once, so the two share
  * `RetryDelay` and `RepeatedText`, but neither the order of chunks nor the comparison with earlier ones.
  */
-export class ReplyReader {
+export class ReconnectingReader {
   readonly #server: ForeignServer
   readonly #request: ForeignRequest
   readonly #listener: ReplyListener

@@ -241,7 +241,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
   ): readonly StreamChunkEvent[] {
     const { base, runId, stepId } = context
     const { checkpointId, stepCount = base.step, closesStep } = chunk
-    this.#drafts.end({ chunk, origin: lane })
+    this.#drafts.apply({ chunk, origin: lane })
     this.#commits.set(laneKeyOf(lane), {
       checkpointId,
       stepCount,
@@ -265,7 +265,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
     const reason = this.#isSuperseded ? 'crash_recovery' : 'retry'
     const event = encoded(chunk, context)
     // A client that received nothing has nothing to reload (law 3).
-    return this.#drafts.end({ chunk, origin: lane }).length > 0
+    return this.#drafts.apply({ chunk, origin: lane }).discarded
       ? [event, resync(position, reason, context.base)]
       : [event]
   }

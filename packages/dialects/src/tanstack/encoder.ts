@@ -80,7 +80,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
 
   encode(decoded: DecodedChunk): readonly TanstackChunk[] {
     // An answer arrives after the pause and closes its request.
-    this.#pendings.follow(decoded.chunk)
+    this.#pendings.track(decoded.chunk)
     if (this.#isOver) return NONE
     const { chunk, origin, sequence = this.#lastSequence + 1, timestamp } = decoded
     if (sequence !== this.#lastSequence) this.#eventCount = 0
@@ -148,7 +148,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
         this.#discard({ chunk, origin: laneOf(origin) })
         return this.#extension(chunk)
       case 'checkpoint-created':
-        this.#drafts.end({ chunk, origin: laneOf(origin) })
+        this.#drafts.apply({ chunk, origin: laneOf(origin) })
         return this.#extension(chunk)
       default:
         this.#rememberEnd(chunk)
@@ -287,7 +287,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
 
   /** Clients cannot remove calls: those of a discarded draft stay visible. */
   #discard(discard: LaneEntry): void {
-    for (const toolCallId of this.#drafts.end(discard)[0]?.kept ?? []) {
+    for (const toolCallId of this.#drafts.apply(discard).discarded?.kept ?? []) {
       const call = this.#calls.get(toolCallId)
       if (call) call.isDiscarded = true
       this.#rejectedInputs.delete(toolCallId)

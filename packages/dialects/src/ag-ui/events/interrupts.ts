@@ -1,10 +1,10 @@
 // The pendings of a run as interrupts of AG-UI. The id of an interrupt has its kind, so that an answer needs only the id.
 
-import type { Chunk, ChunkOf, Json, JsonObject, Question } from '@millrace/protocol'
+import type { ChunkOf, Json, JsonObject, Question } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
 import type { ClientAnswer } from '../../dialect/client-request.ts'
 import { defined } from '../../dialect/fields.ts'
-import { isToolResult } from '../../dialect/tool-result.ts'
+import { type PendingRequest, PendingTracker } from '../../dialect/pending-tracker.ts'
 import type { AgUiInterrupt } from '../types.ts'
 
 const APPROVAL = 'approval:'
@@ -27,53 +27,23 @@ const isoTimeOf = (deadline: number | undefined): string | undefined => {
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
 }
 
-/** Tracks what a run waits for. */
-export class PendingInterrupts {
-  readonly #approvals = new Map<string, AgUiInterrupt>()
-  readonly #calls = new Map<string, AgUiInterrupt>()
-  readonly #questions = new Map<string, AgUiInterrupt>()
-
-  /** Tracks a chunk. `subagentRunId` is its sub-agent, if any. */
-  track(chunk: Chunk, subagentRunId?: string): void {
-    switch (chunk.type) {
-      case 'tool-approval-request':
-        if (!chunk.isAutomatic) this.#approvals.set(chunk.toolCallId, approvalOf(chunk, subagentRunId))
-        break
-      case 'tool-approval-response':
-        this.#approvals.delete(chunk.toolCallId)
-        break
-      case 'tool-input-available':
-        if (chunk.executor === 'client') this.#calls.set(chunk.toolCallId, callOf(chunk, subagentRunId))
-        break
-      case 'interrupt':
-        this.#questions.set(chunk.interruptId, questionOf(chunk, subagentRunId))
-        break
-      case 'interrupt-response':
-        this.#questions.delete(chunk.interruptId)
-        break
-      default:
-        if (isToolResult(chunk)) this.drop(chunk.toolCallId)
-    }
-  }
-
-  /** Removes a call that is settled or was discarded. */
-  drop(toolCallId: string): void {
-    this.#approvals.delete(toolCallId)
-    this.#calls.delete(toolCallId)
-  }
-
+/** Tracks the pendings of a run, and returns them as interrupts. */
+export class PendingInterrupts extends PendingTracker {
   /** Calls that the client has to run. */
   get calls(): readonly AgUiInterrupt[] {
-    return [...this.#calls].flatMap(([id, call]) => (this.#approvals.has(id) ? [] : [call]))
+    return this.clientCalls.map(callOf)
   }
 
   /** Interrupts that a person has to answer. */
   get questions(): readonly AgUiInterrupt[] {
-    return [...this.#approvals.values(), ...this.#questions.values()]
+    return [...this.approvals.map(approvalOf), ...this.interrupts.map(questionOf)]
   }
 }
 
-function approvalOf(chunk: ChunkOf<'tool-approval-request'>, subagentRunId?: string): AgUiInterrupt {
+function approvalOf({
+  chunk,
+  agentId: subagentRunId,
+}: PendingRequest<ChunkOf<'tool-approval-request'>>): AgUiInterrupt {
   const { approvalId, toolCallId, toolName, input, deadline } = chunk
   return defined({
     id: `${APPROVAL}${approvalId}`,
@@ -87,7 +57,7 @@ function approvalOf(chunk: ChunkOf<'tool-approval-request'>, subagentRunId?: str
   })
 }
 
-function callOf(chunk: ChunkOf<'tool-input-available'>, subagentRunId?: string): AgUiInterrupt {
+function callOf({ chunk, agentId: subagentRunId }: PendingRequest<ChunkOf<'tool-input-available'>>): AgUiInterrupt {
   const { toolCallId, toolName, input, deadline } = chunk
   return defined({
     id: `${CALL}${toolCallId}`,
@@ -99,7 +69,7 @@ function callOf(chunk: ChunkOf<'tool-input-available'>, subagentRunId?: string):
   })
 }
 
-function questionOf(chunk: ChunkOf<'interrupt'>, subagentRunId?: string): AgUiInterrupt {
+function questionOf({ chunk, agentId: subagentRunId }: PendingRequest<ChunkOf<'interrupt'>>): AgUiInterrupt {
   const { interruptId, input, deadline, meta } = chunk
   return defined({
     id: `${QUESTION}${interruptId}`,

@@ -7,7 +7,7 @@ interface StepEvent {
 
 /**
  * The events since the last step mark of a message. Clients can only take back all of them at once: when the draft of one lane is discarded, the
- * other events of the step are sent resent.
+ * other events of the step are sent again.
  */
 export class CurrentStep {
   #events: StepEvent[] = []
@@ -38,14 +38,14 @@ export class CurrentStep {
 
   /** Commits the draft that a commit ends. */
   commit(commit: LaneEntry): void {
-    this.#drafts.end(commit)
+    this.#drafts.apply(commit)
   }
 
   /** Discards a draft. Returns its events, and the events to send again. Undefined if there was no draft. */
   discard(
     discard: LaneEntry,
   ): { readonly events: readonly UIMessageChunk[]; readonly resent: UIMessageChunk[] } | undefined {
-    const draft = this.#drafts.end(discard)[0]?.kept
+    const draft = this.#drafts.apply(discard).discarded?.kept
     if (draft === undefined) return undefined
     const discarded = new Set(draft)
     this.#events = this.#events.filter(stepEvent => !discarded.has(stepEvent))

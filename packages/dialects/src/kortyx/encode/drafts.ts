@@ -48,7 +48,7 @@ export class Drafts {
 
   /** Commits the drafts that a commit ends. */
   commit(commit: LaneEntry): void {
-    for (const streamId of this.#lanes.end(commit).flatMap(({ kept }) => [...kept.streams])) {
+    for (const streamId of this.#lanes.apply(commit).sealed.flatMap(({ kept }) => [...kept.streams])) {
       const stream = this.#streams.get(streamId)
       const last = stream?.events.at(-1)
       if (stream === undefined || last === undefined || isEnd(last)) this.#streams.delete(streamId)
@@ -58,7 +58,7 @@ export class Drafts {
 
   /** Discards the draft that a discard ends. */
   discard(discard: LaneEntry): DiscardedContent {
-    const draft = this.#lanes.end(discard)[0]?.kept
+    const draft = this.#lanes.apply(discard).discarded?.kept
     if (!draft) return NOTHING
     const streams = [...draft.streams].map(streamId => {
       const { events, committed } = this.#streams.get(streamId) ?? { events: [], committed: 0 }
