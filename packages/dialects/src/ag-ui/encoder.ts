@@ -2,7 +2,7 @@ import type { Usage } from '@millrace/protocol'
 import { type Chunk, type ChunkOf, type Json, messageIdOf, type Origin, type RunStatus } from '@millrace/protocol'
 import { DraftTracker, type LaneId } from '@millrace/protocol/internal'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
-import { laneOf } from '../dialect/lane.ts'
+import { laneOf, subAgentIdOf } from '../dialect/lane.ts'
 import { OpenParts } from './encode/open-parts.ts'
 import { type AgUiDraft, AgUiToolCalls, type RunAgent } from './encode/tool-calls.ts'
 import { Transcript } from './encode/transcript.ts'
@@ -119,9 +119,9 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
 
   #started(): AgUiEvent {
     const { threadId, runId, parentRunId } = this.#ids
-    const ours = { millrace: { runId: this.#runId ?? '' } }
+    const metadata = { millrace: { runId: this.#runId ?? '' } }
     const parent = parentRunId === undefined ? {} : { parentRunId }
-    return { type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL_VERSION, ...parent, metadata: ours }
+    return { type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL_VERSION, ...parent, metadata }
   }
 
   get #ids() {
@@ -131,7 +131,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
 
   #agentOf(origin: Origin | undefined): RunAgent {
     const runId = this.#runId ?? ''
-    const agentId = origin && origin.guest === undefined && origin.agentId !== origin.runId ? origin.agentId : runId
+    const agentId = subAgentIdOf(origin) ?? runId
     let agent = this.#agents.get(agentId)
     if (agent === undefined) {
       const tag = agentId === runId ? {} : { subagentRunId: agentId }
@@ -294,13 +294,13 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
     const { agentId, agentType, toolCallId, status, result, reason } = chunk
     const closing = this.#open.endAgent(agentId)
     if (!closing) return [extension(chunk, {})]
-    const known = { agentType, toolCallId }
+    const context = { agentType, toolCallId }
     const resultField = result === undefined || result === null ? {} : { result }
     const event: AgUiEvent =
       status === 'completed'
         ? { type: 'SUBAGENT_FINISHED', subagentRunId: agentId, outcome: { type: 'success' }, ...resultField }
         : { type: 'SUBAGENT_ERROR', subagentRunId: agentId, message: reason ?? END_MESSAGES[status], code: status }
-    return [...closing, annotated(event, chunk, known)]
+    return [...closing, annotated(event, chunk, context)]
   }
 
   /** The messages and state before the run that the client does not have. Sent before the first content. */

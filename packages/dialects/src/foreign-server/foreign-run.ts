@@ -345,8 +345,8 @@ function withHistory(view: View, history: readonly Chunk[], ids: SessionIds, pre
   }
   end()
   const { messages, runs } = fold.view()
-  const known = new Set(view.messages.map(({ id }) => id))
-  const earlier = messages.filter(({ id }) => !known.has(id)).map(atStart)
+  const viewIds = new Set(view.messages.map(({ id }) => id))
+  const earlier = messages.filter(({ id }) => !viewIds.has(id)).map(atStart)
   return {
     ...view,
     messages: [...earlier, ...view.messages],
@@ -365,10 +365,10 @@ const atStart = (message: Message): Message => ({
 /** A view without the text and calls of a run that are not in an earlier view. */
 function withoutNewParts(view: View, runId: string, before: View): View {
   const id = messageIdOf(runId, runId)
-  const kept = new Set(before.messages.find(message => message.id === id)?.parts.map(({ key }) => key))
+  const earlierKeys = new Set(before.messages.find(message => message.id === id)?.parts.map(({ key }) => key))
   const messages = view.messages.map(message =>
     message.id === id
-      ? { ...message, parts: message.parts.filter(part => kept.has(part.key) || !RETRACTABLE.has(part.type)) }
+      ? { ...message, parts: message.parts.filter(part => earlierKeys.has(part.key) || !RETRACTABLE.has(part.type)) }
       : message,
   )
   return { ...view, messages }

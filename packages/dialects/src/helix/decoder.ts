@@ -104,11 +104,11 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     const chunks =
       millrace === undefined
         ? this.#decodePlain(chunk).map(validated)
-        : one(applySupplement(eventToChunk(chunk), millrace))
-    const decodedChunks = chunks.map(one => this.#decodedChunk(one, event, isChild))
+        : listOf(applySupplement(eventToChunk(chunk), millrace))
+    const decodedChunks = chunks.map(decoded => this.#decodedChunk(decoded, event, isChild))
     if (sequence !== undefined) this.#sequence = sequence
     this.#isWaiting = false
-    for (const one of chunks) this.#trackState(one, isChild)
+    for (const decoded of chunks) this.#trackState(decoded, isChild)
     return decodedChunks
   }
 
@@ -148,9 +148,9 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
       case 'thinking':
         return this.#thinking(chunk)
       case 'custom':
-        return chunk.eventName === EXTENSION ? [extensionIn(chunk.data)] : one(eventToChunk(chunk))
+        return chunk.eventName === EXTENSION ? [extensionIn(chunk.data)] : listOf(eventToChunk(chunk))
       case 'tool_end':
-        if (chunk.error === undefined) return one(eventToChunk(chunk))
+        if (chunk.error === undefined) return listOf(eventToChunk(chunk))
         return this.#failure(chunk)
       case 'tool_output_error':
         return this.#failure(chunk)
@@ -160,7 +160,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
         return [{ type: 'checkpoint-created', checkpointId: chunk.checkpointId, closesStep: true }]
       case 'step_discarded':
         this.#blocks.delete(chunk.agentId)
-        return one(eventToChunk(chunk))
+        return listOf(eventToChunk(chunk))
       case 'stream_resync':
         return this.#resync(chunk)
       case 'run_paused':
@@ -168,7 +168,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
       case 'suspension_marker':
         return this.#suspended(chunk)
       default:
-        return one(eventToChunk(chunk))
+        return listOf(eventToChunk(chunk))
     }
   }
 
@@ -188,7 +188,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     return open ? [{ type: `${open.kind}-end`, id: open.id }] : NONE
   }
 
-  /** A whole block only ends a block whose deltas were received. */
+  /** The complete block, after its deltas, only ends the block. */
   #thinking({ agentId, content, isComplete }: Extract<StreamChunk, { type: 'thinking' }>): readonly Chunk[] {
     const isKnown = this.#blocks.get(agentId)?.kind === 'reasoning'
     if (isComplete && isKnown) return this.#closeBlock(agentId)
@@ -202,7 +202,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     if (chunk.type === 'tool_output_error' && this.#failed.has(chunk.toolCallId)) return NONE
     if (chunk.type === 'tool_end' && this.#failed.delete(chunk.toolCallId)) return NONE
     this.#failed.add(chunk.toolCallId)
-    return one(eventToChunk(chunk))
+    return listOf(eventToChunk(chunk))
   }
 
   /** Uncommitted content is discarded, committed content is rewound. */
@@ -213,9 +213,9 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
 
   #suspended({ kind, payload }: SuspensionMarkerChunk): readonly Chunk[] {
     if (this.#status === 'paused') return NONE
-    const { toolCallIds = [], children: waited = [] } = expectObject(payload, 'chunk suspension_marker.payload')
+    const { toolCallIds = [], children: childList = [] } = expectObject(payload, 'chunk suspension_marker.payload')
     const ids = expectArray(toolCallIds, 'chunk suspension_marker.payload.toolCallIds')
-    const children = expectArray(waited, 'chunk suspension_marker.payload.children')
+    const children = expectArray(childList, 'chunk suspension_marker.payload.children')
     const awaits = this.#awaits(
       ids.map(id => clientToolRef(expectString(id, 'chunk suspension_marker.payload.toolCallIds'))),
     )
@@ -225,12 +225,12 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
 
   /** The requests of the chunk, and all other calls without a result. */
   #awaits(awaits: readonly PendingRef[]): PendingRef[] {
-    const found = new Map(this.#waiting)
+    const pendings = new Map(this.#waiting)
     for (const pending of awaits) {
       const id = 'toolCallId' in pending ? pending.toolCallId : pending.id
-      if (!found.has(id)) found.set(id, pending)
+      if (!pendings.has(id)) pendings.set(id, pending)
     }
-    return [...found.values()]
+    return [...pendings.values()]
   }
 
   #end(finalOutput: unknown): readonly DecodedChunk[] {
@@ -307,9 +307,9 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
 
 /** Validates the fields that decoding reads. */
 function checkEvent({ sequence, chunk }: StreamChunkEvent): void {
-  const isPlaced = sequence === undefined || (Number.isSafeInteger(sequence) && sequence >= 0)
-  const isTimed = chunk.timestamp === undefined || Number.isFinite(chunk.timestamp)
-  if (!isPlaced || !isTimed)
+  const hasSequence = sequence === undefined || (Number.isSafeInteger(sequence) && sequence >= 0)
+  const hasTimestamp = chunk.timestamp === undefined || Number.isFinite(chunk.timestamp)
+  if (!hasSequence || !hasTimestamp)
     throw new ProtocolError('invalid-chunk', 'event chunk: expected numbers as its sequence and its timestamp')
   expectOptionalString(chunk.agentId, 'chunk.agentId')
   if (chunk.type === 'custom') expectString(chunk.eventName, 'chunk custom.eventName')
@@ -317,7 +317,7 @@ function checkEvent({ sequence, chunk }: StreamChunkEvent): void {
 
 const clientToolRef = (id: string): PendingRef => ({ kind: 'client-tool', id, toolCallId: id })
 
-const one = (chunk: Chunk | undefined): readonly Chunk[] => (chunk === undefined ? NONE : [chunk])
+const listOf = (chunk: Chunk | undefined): readonly Chunk[] => (chunk === undefined ? NONE : [chunk])
 
 function extensionIn(data: unknown): Chunk {
   const { chunk } = (data ?? {}) as { readonly chunk?: Chunk }

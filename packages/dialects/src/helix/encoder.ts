@@ -1,7 +1,7 @@
 import { type Chunk, type ChunkOf, isDraftChunk, type Json } from '@millrace/protocol'
 import { DraftTracker, isSameLane, type LaneId, laneKeyOf } from '@millrace/protocol/internal'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
-import { laneOf } from '../dialect/lane.ts'
+import { isOfSubAgent, laneOf } from '../dialect/lane.ts'
 import { type Supplement, supplementOf } from '../dialect/supplement.ts'
 import { type ChunkContext, chunkToEvent } from './events/chunk-to-event.ts'
 import { EXTENSION, eventToChunk } from './events/event-to-chunk.ts'
@@ -77,8 +77,6 @@ export class HelixEncoder implements Encoder<StreamEvent> {
   encode(decoded: DecodedChunk): readonly StreamEvent[] {
     const { chunk, origin } = decoded
     const base = this.#base(decoded)
-    const isGuest = origin?.guest !== undefined
-    const isChild = origin !== undefined && !isGuest && origin.agentId !== origin.runId
     const context: ChunkContext = {
       base,
       runId: this.#runId,
@@ -88,7 +86,8 @@ export class HelixEncoder implements Encoder<StreamEvent> {
     const events = this.#encodeChunk(chunk, context, decoded) as MutableEvent[]
     const last = events[events.length - 1] as MutableEvent
     if (decoded.sequence !== undefined) last.sequence = decoded.sequence
-    if (isChild || isGuest) for (const event of events) event.origin = origin
+    if (origin && (origin.guest !== undefined || isOfSubAgent(origin)))
+      for (const event of events) event.origin = origin
     return events
   }
 

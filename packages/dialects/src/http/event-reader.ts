@@ -51,7 +51,7 @@ export class EventReader {
     return events
   }
 
-  /** Ends the body. Returns a last line of JSON that is whole but has no line end. */
+  /** Ends the body. Returns a last line that is complete JSON and has no line end. */
   end(): WireEvent[] {
     const rest = this.#lines.end() + this.#utf8.decode()
     if (this.#format === 'sse') {
@@ -127,12 +127,12 @@ export async function* readEvents(
   format: EventFormat = 'sse',
   maxLength?: number,
 ): AsyncGenerator<readonly WireEvent[], void, undefined> {
-  const reading = new EventReader(format, maxLength)
+  const parser = new EventReader(format, maxLength)
   const reader = body.getReader()
   try {
     for (;;) {
       const { done, value } = await reader.read()
-      const events = done ? reading.end() : reading.push(value)
+      const events = done ? parser.end() : parser.push(value)
       if (events.length > 0) yield events
       if (done) return
     }

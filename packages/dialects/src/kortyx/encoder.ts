@@ -1,7 +1,7 @@
 import type { Chunk, Origin } from '@millrace/protocol'
 import type { LaneEntry, LaneId } from '@millrace/protocol/internal'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
-import { laneOf } from '../dialect/lane.ts'
+import { isOfSubAgent, laneOf } from '../dialect/lane.ts'
 import { type Supplement, supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
 import { isToolResult } from '../dialect/tool-result.ts'
 import { Drafts } from './encode/drafts.ts'
@@ -72,7 +72,7 @@ export class KortyxEncoder implements Encoder<KortyxChunk> {
   #encode({ chunk, origin }: DecodedChunk): readonly KortyxChunk[] {
     this.#requests.track(chunk, origin)
     // Text of a sub-agent is not part of this message, but its requests are tracked.
-    if (origin && origin.guest === undefined && origin.agentId !== origin.runId) {
+    if (origin && isOfSubAgent(origin)) {
       if (isToolResult(chunk)) this.#requests.settle(chunk.toolCallId)
       return [extension({ chunk, origin })]
     }
@@ -208,7 +208,7 @@ export class KortyxEncoder implements Encoder<KortyxChunk> {
     }
   }
 
-  /** Discards a draft, as far as Kortyx can: shown text stays, and the next attempt starts a new text. */
+  /** Discards a draft, as far as Kortyx can: text that clients display stays, and the next attempt starts a new text. */
   #discard(discard: LaneEntry): KortyxChunk[] {
     const { texts, calls, streams } = this.#drafts.discard(discard)
     const events = this.#closeTexts(texts)

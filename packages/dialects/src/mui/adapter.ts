@@ -140,8 +140,8 @@ export class MuiAdapter {
     this.#pendingList = pendingList
     try {
       const { messages, ...more } = await read
-      const known = new Set(messages.map(({ id }) => id))
-      return { messages: [...messages, ...sentMessages.filter(({ id }) => !known.has(id))], ...more }
+      const listedIds = new Set(messages.map(({ id }) => id))
+      return { messages: [...messages, ...sentMessages.filter(({ id }) => !listedIds.has(id))], ...more }
     } finally {
       if (this.#pendingList === pendingList) this.#pendingList = undefined
     }

@@ -30,8 +30,8 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
     if (event.type === EXTENSION) return this.#extension(event, guest)
     checkEvent(event)
     if (event.millrace !== undefined) this.#isMillrace = true
-    const grown = this.#withDelta(event)
-    const chunk = applySupplement(this.#reader.plainOf(grown), event.millrace)
+    const withDelta = this.#withDelta(event)
+    const chunk = applySupplement(this.#reader.chunkOf(withDelta), event.millrace)
     const before = event.millrace === undefined ? this.#chunksBefore(event) : NONE
     this.#reader.follow(event, chunk)
     this.#trackState(event, chunk)

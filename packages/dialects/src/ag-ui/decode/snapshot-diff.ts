@@ -1,36 +1,38 @@
-// Compares a messages snapshot of a foreign server with its streamed events. Some servers send a reply only as a snapshot, and some retract streamed
+// Compares a messages snapshot of a foreign server with the parts that it streamed. Some servers send a reply only as a snapshot, and some retract streamed
 // content by it.
 
 import type { Chunk, MessageChunk } from '@millrace/protocol'
+import { jsonOrText } from '../../dialect/json-or-text.ts'
 import { expectArray } from '../../dialect/validate.ts'
-import { jsonOf, outputOf, textOf } from '../events/event-to-chunk.ts'
+import { outputOf, textOf } from '../events/event-to-chunk.ts'
 import type { AgUiContent, AgUiMessage } from '../types.ts'
 
-/** A text, a reasoning, a call or a result in a message. */
-export type Fact =
+/** A part of a reply: a text, a reasoning, a tool call or the result of one. */
+export type ReplyPart =
   | { readonly kind: 'text' | 'reasoning'; readonly id: string; readonly text: string }
   | { readonly kind: 'call'; readonly id: string; readonly name: string; readonly text: string }
   | { readonly kind: 'result'; readonly id: string; readonly text: string; readonly error?: string }
 
-interface FollowedFact {
-  readonly kind: Fact['kind']
+/** A part that was streamed so far. */
+interface StreamedPart {
+  readonly kind: ReplyPart['kind']
   readonly id: string
   name: string
   text: string
 }
 
-/** The facts that were streamed so far. */
-export class ReceivedFacts {
-  readonly #facts = new Map<string, FollowedFact>()
+/** The parts of a reply that were streamed so far. */
+export class StreamedParts {
+  readonly #parts = new Map<string, StreamedPart>()
   /** Cache: most deltas continue the part of the delta before. */
-  #last: FollowedFact | undefined
+  #last: StreamedPart | undefined
 
-  get facts(): Fact[] {
-    return [...this.#facts.values()].filter(({ kind, text }) => text !== '' || kind === 'call' || kind === 'result')
+  get parts(): ReplyPart[] {
+    return [...this.#parts.values()].filter(({ kind, text }) => text !== '' || kind === 'call' || kind === 'result')
   }
 
   clear(): void {
-    this.#facts.clear()
+    this.#parts.clear()
     this.#last = undefined
   }
 
@@ -38,29 +40,29 @@ export class ReceivedFacts {
     switch (chunk.type) {
       case 'text-delta':
       case 'reasoning-delta':
-        this.#at(chunk.type === 'text-delta' ? 'text' : 'reasoning', chunk.id).text += chunk.delta
+        this.#part(chunk.type === 'text-delta' ? 'text' : 'reasoning', chunk.id).text += chunk.delta
         break
       case 'tool-input-start':
-        this.#at('call', chunk.toolCallId).name = chunk.toolName
+        this.#part('call', chunk.toolCallId).name = chunk.toolName
         break
       case 'tool-input-available':
-        Object.assign(this.#at('call', chunk.toolCallId), { name: chunk.toolName, text: textOf(chunk.input) })
+        Object.assign(this.#part('call', chunk.toolCallId), { name: chunk.toolName, text: textOf(chunk.input) })
         break
       case 'tool-output-available':
-        this.#at('result', chunk.toolCallId).text = textOf(chunk.output)
+        this.#part('result', chunk.toolCallId).text = textOf(chunk.output)
         break
       case 'tool-output-error':
-        this.#at('result', chunk.toolCallId).text = chunk.errorText
+        this.#part('result', chunk.toolCallId).text = chunk.errorText
         break
       default:
     }
   }
 
-  #at(kind: Fact['kind'], id: string): FollowedFact {
+  #part(kind: ReplyPart['kind'], id: string): StreamedPart {
     if (this.#last?.id === id && this.#last.kind === kind) return this.#last
     const key = `${kind} ${id}`
-    const found = this.#facts.get(key) ?? { kind, id, name: '', text: '' }
-    this.#facts.set(key, found)
+    const found = this.#parts.get(key) ?? { kind, id, name: '', text: '' }
+    this.#parts.set(key, found)
     this.#last = found
     return found
   }
@@ -70,25 +72,25 @@ export class ReceivedFacts {
 export interface SnapshotDiff {
   /** Earlier messages that the client did not know. */
   readonly history: readonly AgUiMessage[]
-  /** Whether streamed content was changed or removed. All facts are emitted again then. */
+  /** Whether streamed content was changed or removed. All parts are emitted again then. */
   readonly retractsAll: boolean
-  readonly facts: readonly Fact[]
+  readonly parts: readonly ReplyPart[]
 }
 
-/** Finds the facts of the current reply that were not streamed, and the earlier messages if the request had none of them. */
+/** Finds the parts of the current reply that were not streamed, and the earlier messages if the request had none of them. */
 export function diffSnapshot(
   messages: readonly AgUiMessage[],
   posted: readonly AgUiMessage[],
-  received: readonly Fact[],
+  streamed: readonly ReplyPart[],
 ): SnapshotDiff {
   const snapshot = readableMessages(messages)
   const requestIndex = posted.findLastIndex(({ role }) => role === 'user')
   const at = indexOfRequest(snapshot, posted[requestIndex])
-  const known = posted.slice(requestIndex + 1)
-  const facts = factsOf(snapshot.slice(at + 1).filter(message => !known.some(one => isSame(one, message))))
+  const postedReply = posted.slice(requestIndex + 1)
+  const parts = replyPartsOf(snapshot.slice(at + 1).filter(message => !postedReply.some(one => isSame(one, message))))
   const isFirst = requestIndex >= 0 && !posted.slice(0, requestIndex).some(isConversation)
   const history = isFirst ? snapshot.slice(0, Math.max(0, at)).filter(isConversation) : []
-  return { history, ...newFactsOf(facts, received) }
+  return { history, ...newPartsOf(parts, streamed) }
 }
 
 /** The valid messages of the run's own agent. */
@@ -131,9 +133,9 @@ function isSame(one: AgUiMessage, other: AgUiMessage): boolean {
   return textIn(one.content) === textIn(other.content)
 }
 
-/** The facts of messages, in order. */
-function factsOf(messages: readonly AgUiMessage[]): Fact[] {
-  return messages.flatMap((message): Fact[] => {
+/** The parts of messages, in order. */
+function replyPartsOf(messages: readonly AgUiMessage[]): ReplyPart[] {
+  return messages.flatMap((message): ReplyPart[] => {
     const { id } = message
     switch (message.role) {
       case 'reasoning':
@@ -146,7 +148,7 @@ function factsOf(messages: readonly AgUiMessage[]): Fact[] {
         const { toolCalls = [] } = message
         const text = textIn(message.content)
         const calls = toolCalls.map(
-          ({ id, function: { name, arguments: text } }): Fact => ({ kind: 'call', id, name, text }),
+          ({ id, function: { name, arguments: text } }): ReplyPart => ({ kind: 'call', id, name, text }),
         )
         return text === '' ? calls : [{ kind: 'text', id, text }, ...calls]
       }
@@ -160,39 +162,43 @@ function factsOf(messages: readonly AgUiMessage[]): Fact[] {
 const textIn = (content: string | readonly AgUiContent[] | null | undefined): string =>
   typeof content === 'string' ? content : content ? JSON.stringify(content) : ''
 
-/** The facts that were not streamed, or all of them if streamed facts are missing or out of order. */
-function newFactsOf(facts: readonly Fact[], received: readonly Fact[]): Pick<SnapshotDiff, 'retractsAll' | 'facts'> {
+/** The parts that were not streamed, or all of them if streamed parts are missing from the snapshot or out of order. */
+function newPartsOf(
+  parts: readonly ReplyPart[],
+  streamed: readonly ReplyPart[],
+): Pick<SnapshotDiff, 'retractsAll' | 'parts'> {
   // A snapshot of only the request does not retract the reply.
-  if (!facts.some(({ kind }) => kind !== 'result'))
-    return { retractsAll: false, facts: facts.filter(one => !includesFact(received, one)) }
-  const newFacts = facts.filter(one => !includesFact(received, one))
-  const missing = received.filter(one => one.kind !== 'result' && !includesFact(facts, one))
+  if (!parts.some(({ kind }) => kind !== 'result'))
+    return { retractsAll: false, parts: parts.filter(one => !includesPart(streamed, one)) }
+  const newParts = parts.filter(one => !includesPart(streamed, one))
+  const missing = streamed.filter(one => one.kind !== 'result' && !includesPart(parts, one))
   // Clients keep their reasoning if a snapshot has none.
-  const keepsReasoning = !facts.some(({ kind }) => kind === 'reasoning')
+  const keepsReasoning = !parts.some(({ kind }) => kind === 'reasoning')
   const isRetracted = missing.some(({ kind }) => kind !== 'reasoning' || !keepsReasoning)
-  const first = facts.findIndex(one => one.kind !== 'result' && newFacts.includes(one))
-  const isOutOfOrder = first >= 0 && facts.slice(first).some(one => one.kind !== 'result' && !newFacts.includes(one))
-  if (!isRetracted && !isOutOfOrder) return { retractsAll: false, facts: newFacts }
+  const first = parts.findIndex(one => one.kind !== 'result' && newParts.includes(one))
+  const isOutOfOrder = first >= 0 && parts.slice(first).some(one => one.kind !== 'result' && !newParts.includes(one))
+  if (!isRetracted && !isOutOfOrder) return { retractsAll: false, parts: newParts }
   return {
     retractsAll: true,
-    facts: keepsReasoning ? [...received.filter(({ kind }) => kind === 'reasoning'), ...facts] : facts,
+    parts: keepsReasoning ? [...streamed.filter(({ kind }) => kind === 'reasoning'), ...parts] : parts,
   }
 }
 
-const includesFact = (facts: readonly Fact[], one: Fact): boolean => facts.some(other => isSameFact(one, other))
+const includesPart = (parts: readonly ReplyPart[], one: ReplyPart): boolean =>
+  parts.some(other => isSamePart(one, other))
 
-function isSameFact(one: Fact, other: Fact): boolean {
+function isSamePart(one: ReplyPart, other: ReplyPart): boolean {
   if (one.kind !== other.kind) return false
   if (one.kind === 'text' || one.kind === 'reasoning') return one.text === other.text
   return one.id === other.id && normalizedText(one) === normalizedText(other)
 }
 
-const normalizedText = ({ text, kind }: Fact): string =>
-  JSON.stringify(text === '' && kind === 'call' ? {} : jsonOf(text))
+const normalizedText = ({ text, kind }: ReplyPart): string =>
+  JSON.stringify(text === '' && kind === 'call' ? {} : jsonOrText(text))
 
-/** The chunks of a fact. */
-export function chunksOf(fact: Fact): Chunk[] {
-  const { kind, id, text } = fact
+/** The chunks of a part. */
+export function chunksOf(part: ReplyPart): Chunk[] {
+  const { kind, id, text } = part
   switch (kind) {
     case 'text':
     case 'reasoning':
@@ -203,19 +209,24 @@ export function chunksOf(fact: Fact): Chunk[] {
       ]
     case 'call':
       return [
-        { type: 'tool-input-available', toolCallId: id, toolName: fact.name, input: text === '' ? {} : jsonOf(text) },
+        {
+          type: 'tool-input-available',
+          toolCallId: id,
+          toolName: part.name,
+          input: text === '' ? {} : jsonOrText(text),
+        },
       ]
     case 'result':
-      return fact.error === undefined
+      return part.error === undefined
         ? [{ type: 'tool-output-available', toolCallId: id, output: outputOf(text) }]
-        : [{ type: 'tool-output-error', toolCallId: id, errorText: fact.error }]
+        : [{ type: 'tool-output-error', toolCallId: id, errorText: part.error }]
   }
 }
 
 /** The chunks of earlier messages. */
 export function historyChunksOf(messages: readonly AgUiMessage[]): Chunk[] {
   return messages.flatMap((message): Chunk[] => {
-    if (message.role !== 'user') return factsOf([message]).flatMap(chunksOf)
+    if (message.role !== 'user') return replyPartsOf([message]).flatMap(chunksOf)
     const { id: messageId, role, content } = message
     return [{ type: 'message', messageId, role, parts: partsOf(content) }]
   })

@@ -1,7 +1,7 @@
 // The open parts of a stream. AG-UI requires all of them to be closed before a run ends, by the agent that opened them.
 
 import type { Json } from '@millrace/protocol'
-import { jsonOf } from '../events/event-to-chunk.ts'
+import { jsonOrText } from '../../dialect/json-or-text.ts'
 import { type AgUiEvent, type AgUiInterrupt, derived, type EventOf } from '../types.ts'
 
 type Role = 'assistant' | 'reasoning'
@@ -33,10 +33,11 @@ class OpenCall {
 
   /** The input that a decoder reads from the arguments: `input` itself if equal. */
   decodedInput(input: Json): Json {
-    if (typeof input === 'string') return this.text === input && jsonOf(input) === input ? input : jsonOf(this.text)
+    if (typeof input === 'string')
+      return this.text === input && jsonOrText(input) === input ? input : jsonOrText(this.text)
     const json = JSON.stringify(input)
     if (json === this.text) return input
-    const parsed = jsonOf(this.text)
+    const parsed = jsonOrText(this.text)
     return JSON.stringify(parsed) === json ? input : parsed
   }
 }
@@ -53,8 +54,8 @@ export class OpenParts {
   readonly #calls = new Map<string, OpenCall>()
   readonly #steps = new Map<string, OpenStep>()
   readonly #agents = new Map<string, EventOf<'SUBAGENT_STARTED'>>()
-  /** Ids of all sub-agents that have started. Each starts once. */
-  readonly #known = new Set<string>()
+  /** Ids of all sub-agents that have started, ended ones too. Each starts once. */
+  readonly #startedAgents = new Set<string>()
 
   isOpen(messageId: string, role: Role): boolean {
     return this.#messages.get(messageId)?.role === role
@@ -122,13 +123,13 @@ export class OpenParts {
   }
 
   hasAgent(agentId: string): boolean {
-    return this.#known.has(agentId)
+    return this.#startedAgents.has(agentId)
   }
 
   /** Returns false if the sub-agent has started before. */
   startAgent(start: EventOf<'SUBAGENT_STARTED'>): boolean {
-    if (this.#known.has(start.subagentRunId)) return false
-    this.#known.add(start.subagentRunId)
+    if (this.#startedAgents.has(start.subagentRunId)) return false
+    this.#startedAgents.add(start.subagentRunId)
     this.#agents.set(start.subagentRunId, start)
     return true
   }

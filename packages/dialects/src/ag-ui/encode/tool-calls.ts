@@ -1,6 +1,6 @@
 import type { Chunk, Origin } from '@millrace/protocol'
-import type { ToolResultChunk } from '../../dialect/tool-result.ts'
-import { annotated, resultText, survivesText, textOf, UNSETTLED_RESULT } from '../events/event-to-chunk.ts'
+import { type ToolResultChunk, UNSETTLED_RESULT } from '../../dialect/tool-result.ts'
+import { annotated, resultText, survivesText, textOf } from '../events/event-to-chunk.ts'
 import { type AgUiEvent, derived, extension } from '../types.ts'
 import type { OpenParts } from './open-parts.ts'
 import type { Transcript, TranscriptDraft } from './transcript.ts'

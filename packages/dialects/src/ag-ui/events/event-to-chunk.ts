@@ -1,4 +1,5 @@
 import type { Chunk, Json } from '@millrace/protocol'
+import { jsonOrText } from '../../dialect/json-or-text.ts'
 import { supplementOf } from '../../dialect/supplement.ts'
 import type { ToolResultChunk } from '../../dialect/tool-result.ts'
 import { type AgUiEvent, withSupplement } from '../types.ts'
@@ -17,7 +18,7 @@ export interface EventContext {
   readonly toolCallId: string
 }
 
-/** Decodes an event without its supplement. Undefined if there is no equivalent. Reads only the fields of `known` that the event needs. */
+/** Decodes an event without its supplement. Undefined if there is no equivalent. Reads only the fields of `context` that the event needs. */
 export function eventToChunk(event: AgUiEvent, context: EventContext): Chunk | undefined {
   switch (event.type) {
     case 'TEXT_MESSAGE_CONTENT':
@@ -89,25 +90,13 @@ export const textOf = (value: Json): string => (typeof value === 'string' ? valu
 export function outputOf(content: unknown): Json {
   if (typeof content !== 'string') return (content ?? null) as Json
   const first = content[0]
-  return first === '{' || first === '[' ? jsonOf(content) : content
+  return first === '{' || first === '[' ? jsonOrText(content) : content
 }
 
 /** Whether a value is unchanged after `textOf` and `outputOf`. */
 export function survivesText(value: Json): boolean {
   return typeof value === 'string' ? outputOf(value) === value : typeof value === 'object' && value !== null
 }
-
-/** Parses JSON. Returns the text itself if it is not JSON. */
-export function jsonOf(text: string): Json {
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return text
-  }
-}
-
-/** The result of a call that is still open when the run ends. */
-export const UNSETTLED_RESULT = 'The run ended before this call did.'
 
 /** The result of a call as text. */
 export function resultText(chunk: ToolResultChunk): string {

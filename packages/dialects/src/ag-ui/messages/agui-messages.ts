@@ -1,5 +1,6 @@
 import type { ChunkOf, Message, ToolPart, View } from '@millrace/protocol'
-import { resultText, UNSETTLED_RESULT } from '../events/event-to-chunk.ts'
+import { UNSETTLED_RESULT } from '../../dialect/tool-result.ts'
+import { resultText } from '../events/event-to-chunk.ts'
 import type { AgUiContent, AgUiMessage, AgUiToolCall } from '../types.ts'
 
 interface MessageRow {
@@ -106,7 +107,8 @@ function partOf(part: Parts[number]): AgUiContent[] {
 
 const MEDIA = ['image', 'audio', 'video'] as const
 
-const mediaKindOf = (mediaType: string) => MEDIA.find(kind => mediaType.startsWith(`${kind}/`)) ?? 'document'
+/** The kind of a content part, by the media type of its file. */
+export const mediaKindOf = (mediaType: string) => MEDIA.find(kind => mediaType.startsWith(`${kind}/`)) ?? 'document'
 
 function sourceOf(url: string, mimeType: string) {
   const [, value] = /^data:[^,]*;base64,(.*)$/s.exec(url) ?? []

@@ -96,15 +96,15 @@ export class AiSdkToolCalls implements StreamContext {
     step: number,
   ): boolean {
     const { type, toolCallId } = chunk
-    const known = this.#calls.get(toolCallId)
-    if (known && (known.state !== 'streaming' || type === 'tool-input-start')) return false
+    const call = this.#calls.get(toolCallId)
+    if (call && (call.state !== 'streaming' || type === 'tool-input-start')) return false
     const state = type === 'tool-input-start' ? 'streaming' : type === 'tool-input-error' ? 'settled' : 'ready'
     if (type === 'tool-input-available') this.inputs.set(toolCallId, chunk.input)
     const { executor, dynamic = false } = chunk as Extract<Chunk, { type: 'tool-input-start' }>
-    if (known) {
-      known.state = state
-      known.isProvider ||= executor === 'provider'
-      known.isClient ||= executor === 'client'
+    if (call) {
+      call.state = state
+      call.isProvider ||= executor === 'provider'
+      call.isClient ||= executor === 'client'
     } else {
       this.#calls.set(toolCallId, {
         name: chunk.toolName ?? '',

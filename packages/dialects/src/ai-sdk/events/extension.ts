@@ -1,5 +1,5 @@
-import type { Origin } from '@millrace/protocol'
 import type { DecodedChunk } from '../../dialect/dialect.ts'
+import { isOfSubAgent } from '../../dialect/lane.ts'
 import type { UIMessageChunk } from '../types.ts'
 
 /** The type of data parts for chunks that the AI SDK has no type for. `data` holds the chunk, and its origin if it is from a sub-agent. */
@@ -17,16 +17,15 @@ export function extension({ chunk, origin }: AiSdkExtension, partId?: string): U
   return partId === undefined ? { type: EXTENSION, data, transient: true } : { type: EXTENSION, id: partId, data }
 }
 
-/** Whether a chunk is from a sub-agent, and so not a part of the message. */
-export const isChild = (origin: Origin | undefined): boolean =>
-  origin !== undefined && origin.guest === undefined && origin.agentId !== origin.runId
-
 /**
  * The id of the part in which a message keeps a chunk: a chunk to show later or to answer. Undefined if the message does not keep it. A chunk that
  * ends another one replaces it in its part.
  */
-export function partIdOf({ chunk, origin }: AiSdkExtension, kept: ReadonlyMap<string, unknown>): string | undefined {
-  const idIfKept = (partId: string): string | undefined => (kept.has(partId) ? partId : undefined)
+export function partIdOf(
+  { chunk, origin }: AiSdkExtension,
+  keptParts: ReadonlyMap<string, unknown>,
+): string | undefined {
+  const idIfKept = (partId: string): string | undefined => (keptParts.has(partId) ? partId : undefined)
   switch (chunk.type) {
     case 'interrupt':
       return interruptPartId(chunk.interruptId)
@@ -37,11 +36,11 @@ export function partIdOf({ chunk, origin }: AiSdkExtension, kept: ReadonlyMap<st
     case 'structured-data-invalidated':
       return idIfKept(structuredPartId(chunk.streamId))
     case 'tool-approval-request':
-      return isChild(origin) ? approvalPartId(chunk.approvalId) : undefined
+      return isOfSubAgent(origin) ? approvalPartId(chunk.approvalId) : undefined
     case 'tool-approval-response':
       return idIfKept(approvalPartId(chunk.approvalId))
     case 'tool-input-available':
-      return isChild(origin) && chunk.executor === 'client' ? callPartId(chunk.toolCallId) : undefined
+      return isOfSubAgent(origin) && chunk.executor === 'client' ? callPartId(chunk.toolCallId) : undefined
     case 'tool-output-available':
     case 'tool-output-error':
     case 'tool-output-denied':

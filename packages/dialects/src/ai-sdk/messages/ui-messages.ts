@@ -35,7 +35,7 @@ export interface UIMessage {
   readonly metadata?: JsonObject
 }
 
-/** The fields of a view that its messages are made from. */
+/** The fields of a view that `uiMessagesOf` reads. */
 export type UIMessagesInput = Pick<View, 'messages'> &
   Partial<Pick<View, 'interrupts' | 'structured' | 'runs' | 'pendings'>>
 
@@ -55,8 +55,8 @@ export function uiMessagesOf(view: UIMessagesInput): UIMessage[] {
     const { id, role, metadata, parent } = message
     if (parent) return []
     const uiParts = message.parts.flatMap(part => ({ at: part.at, part: uiPartOf(part) })).filter(hasPart)
-    const kept = extensions.get(id)
-    const positioned = kept ? [...uiParts, ...kept].sort((a, b) => a.at - b.at) : uiParts
+    const extensionParts = extensions.get(id)
+    const positioned = extensionParts ? [...uiParts, ...extensionParts].sort((a, b) => a.at - b.at) : uiParts
     if (positioned.length === 0 && role !== 'assistant') return []
     return [{ id, role, parts: positioned.map(({ part }) => part), ...(metadata && { metadata }) }]
   })

@@ -7,7 +7,7 @@ import { EXTENSION } from './event-to-chunk.ts'
 /** The error code of a denied call. */
 const DENIED = 'tool_denied'
 
-/** Values from other chunks that a Helix chunk needs. */
+/** Values from earlier chunks that a Helix chunk needs. */
 export interface ChunkContext {
   readonly base: BaseChunk
   readonly runId: string
@@ -17,7 +17,7 @@ export interface ChunkContext {
 }
 
 /**
- * Encodes a chunk, as far as Helix can express it. Undefined if there is no equivalent. Deltas are sent as they come, and the caller sends the whole
+ * Encodes a chunk, as far as Helix can express it. Undefined if there is no equivalent. Deltas are sent as they come, and the caller sends the complete
  * block at its end.
  */
 export function chunkToEvent(chunk: Chunk, { base, runId, stepId, call }: ChunkContext): StreamChunk | undefined {
@@ -166,9 +166,9 @@ function pausageOf(
   awaits: readonly PendingRef[],
   reason: string | undefined,
 ): Omit<RunPausedChunk, keyof BaseChunk | 'runId'> {
-  const found = awaits.find(awaited => 'toolCallId' in awaited)
-  const { toolName: pendingToolName, toolCallId: pendingToolCallId } = found ?? {}
+  const pendingCall = awaits.find(awaited => 'toolCallId' in awaited)
+  const { toolName: pendingToolName, toolCallId: pendingToolCallId } = pendingCall ?? {}
   const kinds = [...new Set(awaits.map(({ kind }) => kind))].join(', ')
-  const why = reason ?? `waiting for ${kinds || 'somebody'}`
-  return defined({ type: 'run_paused', reason: why, pendingToolName, pendingToolCallId })
+  const pauseReason = reason ?? `waiting for ${kinds || 'somebody'}`
+  return defined({ type: 'run_paused', reason: pauseReason, pendingToolName, pendingToolCallId })
 }

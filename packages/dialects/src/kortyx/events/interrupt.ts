@@ -2,6 +2,7 @@
 
 import type { ChunkOf, Json, JsonObject, Question } from '@millrace/protocol'
 import type { ClientAnswer } from '../../dialect/client-request.ts'
+import { jsonOrText } from '../../dialect/json-or-text.ts'
 import type { InterruptChunk, InterruptInput } from '../types.ts'
 
 /** A request that waits for a person. */
@@ -80,7 +81,7 @@ export function answerFromSelection(request: AnsweredRequest, selected: readonly
     case 'approval':
       return first === APPROVE || first === DENY ? { kind: 'approval', id, approved: first === APPROVE } : undefined
     case 'client-tool':
-      return first === undefined ? undefined : { kind: 'tool-result', id, output: jsonOf(first) }
+      return first === undefined ? undefined : { kind: 'tool-result', id, output: jsonOrText(first) }
     default: {
       const response = responseOf(request.input, selected)
       return response === undefined ? undefined : { kind: 'interrupt', id, response }
@@ -90,18 +91,9 @@ export function answerFromSelection(request: AnsweredRequest, selected: readonly
 
 function responseOf(question: Question, selected: readonly string[]): Json | undefined {
   const [first] = selected
-  if (question.kind === 'form') return first === undefined ? undefined : jsonOf(first)
+  if (question.kind === 'form') return first === undefined ? undefined : jsonOrText(first)
   const isMultiple = question.kind === 'multi-choice' || (question.kind === 'choice' && question.multiple === true)
   return isMultiple ? [...selected] : first
-}
-
-/** Parses JSON. Returns the text itself if it is not JSON. */
-function jsonOf(text: string): Json {
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return text
-  }
 }
 
 /** The selection of an answer. Undefined if Kortyx cannot express the answer. */

@@ -145,8 +145,11 @@ export class Reply {
   /** The parts in the order of the runtime. */
   #parts(): PositionedPart[] {
     const byKey = new Map(this.#folded.parts.map(part => [part.key, part]))
-    const known = new Set(this.#order)
-    this.#order = [...this.#order.filter(key => byKey.has(key)), ...[...byKey.keys()].filter(key => !known.has(key))]
+    const orderedKeys = new Set(this.#order)
+    this.#order = [
+      ...this.#order.filter(key => byKey.has(key)),
+      ...[...byKey.keys()].filter(key => !orderedKeys.has(key)),
+    ]
     return this.#order.map(key => byKey.get(key) as PositionedPart)
   }
 

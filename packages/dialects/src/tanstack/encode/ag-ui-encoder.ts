@@ -1,9 +1,10 @@
 // TanStack AI since 0.23 uses AG-UI with extensions. Its client does not support sub-agents, shows the output of a run as a part of its message, and accepts answers only to interrupts that name their run.
 
-import { type Chunk, type Json, type JsonObject, messageIdOf, type Origin } from '@millrace/protocol'
+import { type Chunk, type Json, type JsonObject, messageIdOf } from '@millrace/protocol'
 import { AgUiEncoder, type AgUiEncoderOptions } from '../../ag-ui/encoder.ts'
 import { type AgUiEvent, type AgUiInterrupt, derived, type EventOf, extension } from '../../ag-ui/types.ts'
 import type { DecodedChunk, Encoder, EndStatus } from '../../dialect/dialect.ts'
+import { subAgentIdOf } from '../../dialect/lane.ts'
 
 /** Options of an encoder for TanStack AI with the events of AG-UI. */
 export interface TanstackAgUiEncoderOptions extends Omit<AgUiEncoderOptions, 'clientTools'> {
@@ -24,8 +25,8 @@ export class TanstackAgUiEncoder implements Encoder<AgUiEvent> {
   #runId: string | undefined
   #model: string | undefined
   #finishReason = 'stop'
-  /** Whether the start of an object was sent. */
-  #isMaking = false
+  /** Whether the start of the output object was sent. */
+  #isOutputStarted = false
 
   constructor(options: TanstackAgUiEncoderOptions = {}) {
     this.#events = new AgUiEncoder({ ...options, clientTools: 'interrupts' })
@@ -43,14 +44,14 @@ export class TanstackAgUiEncoder implements Encoder<AgUiEvent> {
     const { chunk, origin } = decoded
     this.#runId ??= origin?.runId ?? (chunk.type === 'run-requested' ? chunk.runId : undefined)
     const events = this.#events.encode(decoded)
-    const agentId = agentOf(origin)
+    const agentId = subAgentIdOf(origin)
     if (agentId !== undefined && !chunk.type.startsWith('subagent-'))
       return this.#adapted([...events.filter(event => !isTagged(event)), extension(chunk, { subagentRunId: agentId })])
     if (origin?.guest === undefined && origin?.model !== undefined) this.#model = origin.model
     if (chunk.type === 'finish') this.#finishReason = REASONS[chunk.finishReason ?? ''] ?? chunk.finishReason ?? 'stop'
-    if (FAILURES.has(chunk.type)) return this.#adapted(events.map(failed))
-    const made = this.#made(chunk)
-    return this.#adapted(made === NONE ? events : [...events, ...made])
+    if (FAILURES.has(chunk.type)) return this.#adapted(events.map(withErrorState))
+    const outputEvents = this.#outputEvents(chunk)
+    return this.#adapted(outputEvents === NONE ? events : [...events, ...outputEvents])
   }
 
   resume(): readonly AgUiEvent[] {
@@ -63,16 +64,16 @@ export class TanstackAgUiEncoder implements Encoder<AgUiEvent> {
   }
 
   /** Sends the output object of a run as a part of its own message. */
-  #made(chunk: Chunk): readonly AgUiEvent[] {
+  #outputEvents(chunk: Chunk): readonly AgUiEvent[] {
     if (chunk.type !== 'output' && !(chunk.type === 'structured-data' && chunk.streamId.startsWith(OUTPUT))) return NONE
     const messageId = `${messageIdOf(this.#runId ?? '', this.#runId ?? '')}/${OUTPUT}`
     if (chunk.type === 'output') {
-      this.#isMaking = false
+      this.#isOutputStarted = false
       const value = { object: chunk.output, raw: JSON.stringify(chunk.output), messageId }
       return [derived({ type: 'CUSTOM', name: 'structured-output.complete', value })]
     }
-    if (this.#isMaking) return NONE
-    this.#isMaking = true
+    if (this.#isOutputStarted) return NONE
+    this.#isOutputStarted = true
     return [derived({ type: 'CUSTOM', name: 'structured-output.start', value: { messageId } })]
   }
 
@@ -86,9 +87,9 @@ export class TanstackAgUiEncoder implements Encoder<AgUiEvent> {
         case 'RUN_FINISHED':
           return this.#finished(event)
         case 'MESSAGES_SNAPSHOT':
-          return [{ ...event, messages: event.messages.filter(isShown) }]
+          return [{ ...event, messages: event.messages.filter(isDisplayed) }]
         default:
-          return isTagged(event) && !KEPT.test(event.type) ? [] : [event]
+          return isTagged(event) && !SENT_OF_SUBAGENTS.test(event.type) ? [] : [event]
       }
     })
   }
@@ -103,16 +104,16 @@ export class TanstackAgUiEncoder implements Encoder<AgUiEvent> {
     if (this.#asksByEvents) {
       const pendingToolCallIds = outcome.interrupts.flatMap(({ toolCallId }) => toolCallId ?? [])
       const ended = withTanstack({ ...event, outcome: { type: 'success', pendingToolCallIds } }, finishFields)
-      return [...outcome.interrupts.flatMap(askedFor), ended]
+      return [...outcome.interrupts.flatMap(requestEventOf), ended]
     }
-    const interrupts = outcome.interrupts.map(one => boundTo(this.#interruptedRunId ?? runId, one))
+    const interrupts = outcome.interrupts.map(one => answerableInterrupt(this.#interruptedRunId ?? runId, one))
     return [withTanstack({ ...event, outcome: { type: 'interrupt', interrupts } }, finishFields)]
   }
 }
 
 const NONE: readonly AgUiEvent[] = []
 const OUTPUT = 'output:'
-const KEPT = /^(SUBAGENT_|CUSTOM$)/
+const SENT_OF_SUBAGENTS = /^(SUBAGENT_|CUSTOM$)/
 const FAILURES: ReadonlySet<string> = new Set(['tool-output-error', 'tool-output-denied', 'tool-input-error'])
 
 const ADAPTED: ReadonlySet<string> = new Set(['RUN_STARTED', 'RUN_FINISHED', 'MESSAGES_SNAPSHOT'])
@@ -121,31 +122,28 @@ const isTagged = (event: AgUiEvent): boolean => 'subagentRunId' in event && even
 
 const isUnadapted = (event: AgUiEvent): boolean => !isTagged(event) && !ADAPTED.has(event.type)
 
-const agentOf = (origin: Origin | undefined): string | undefined =>
-  origin && origin.guest === undefined && origin.agentId !== origin.runId ? origin.agentId : undefined
-
-/** Whether clients show a message. Messages of sub-agents and empty reasoning are hidden. */
-const isShown = (message: EventOf<'MESSAGES_SNAPSHOT'>['messages'][number]): boolean =>
+/** Whether clients display a message. Messages of sub-agents and empty reasoning are hidden. */
+const isDisplayed = (message: EventOf<'MESSAGES_SNAPSHOT'>['messages'][number]): boolean =>
   message.subagentRunId === undefined && !(message.role === 'reasoning' && message.content === '')
 
 const withTanstack = (event: AgUiEvent, fields: JsonObject): AgUiEvent =>
   ({ ...event, metadata: { ...event.metadata, tanstack: fields } }) as AgUiEvent
 
-const failed = (event: AgUiEvent): AgUiEvent =>
+const withErrorState = (event: AgUiEvent): AgUiEvent =>
   event.type === 'TOOL_CALL_RESULT' ? withTanstack(event, { state: 'output-error' }) : event
 
 /** The custom event of a request for clients before 0.23, which have none for questions. */
-function askedFor({ id, toolCallId, metadata = {} }: AgUiInterrupt): readonly AgUiEvent[] {
+function requestEventOf({ id, toolCallId, metadata = {} }: AgUiInterrupt): readonly AgUiEvent[] {
   const { kind, toolName = '', input = null } = metadata
   if (toolCallId === undefined) return NONE
-  const about = { toolCallId, toolName, input }
-  if (kind === 'client_tool') return [derived({ type: 'CUSTOM', name: 'tool-input-available', value: about })]
-  const value = { ...about, approval: { id, needsApproval: true } }
+  const call = { toolCallId, toolName, input }
+  if (kind === 'client_tool') return [derived({ type: 'CUSTOM', name: 'tool-input-available', value: call })]
+  const value = { ...call, approval: { id, needsApproval: true } }
   return [derived({ type: 'CUSTOM', name: 'approval-requested', value })]
 }
 
 /** An interrupt that clients can answer. */
-export function boundTo(interruptedRunId: string, interrupt: AgUiInterrupt): AgUiInterrupt {
+export function answerableInterrupt(interruptedRunId: string, interrupt: AgUiInterrupt): AgUiInterrupt {
   const { responseSchema, metadata = {}, ...rest } = interrupt
   if (metadata['kind'] === 'approval')
     return { ...interrupt, reason: 'approval_required', metadata: { toolName: '', ...metadata } }

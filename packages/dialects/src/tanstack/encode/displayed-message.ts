@@ -1,8 +1,8 @@
-// Models the message that a TanStack AI client shows. The client has one thinking part. It appends later text to the earlier text, unless it detects a
-// new segment, which it does only after a tool call, by comparing `content`. The encoder uses this model so that no text is shown twice or lost.
+// Models the message that a TanStack AI client displays. The client has one thinking part. It appends later text to the earlier text, unless it detects a
+// new segment, which it does only after a tool call, by comparing `content`. The encoder uses this model so that the client displays no text twice and loses none.
 
 /** The state of a message in the client. */
-export class ShownMessage {
+export class DisplayedMessage {
   readonly #isCompact: boolean
   /** The text that the client appends to. */
   #segment = ''
@@ -40,8 +40,8 @@ export class ShownMessage {
     }
     this.#segment = before + delta
     // A client that has seen a call and no text before it compares every `content` with what it has.
-    const mustBeWhole = this.#hasCalled && before !== ''
-    return this.#isCompact && !mustBeWhole ? '' : this.#segment
+    const mustBeComplete = this.#hasCalled && before !== ''
+    return this.#isCompact && !mustBeComplete ? '' : this.#segment
   }
 
   /** Whether thinking can be sent without repeating the text before it. */

@@ -1,5 +1,6 @@
 import type { Chunk, ChunkOf, Json } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
+import { jsonOrText } from '../../dialect/json-or-text.ts'
 import type { DoneStreamChunk, TanstackChunk } from '../types.ts'
 
 /** The type of chunks that TanStack AI has no type for. */
@@ -14,7 +15,7 @@ export class ChunkReader {
   readonly #calls = new Set<string>()
 
   /** Decodes a chunk of TanStack AI without its supplement. */
-  plainOf(event: TanstackChunk): Chunk | undefined {
+  chunkOf(event: TanstackChunk): Chunk | undefined {
     switch (event.type) {
       case 'content':
         return { type: 'text-delta', id: this.#textId ?? `${event.id}/text-${this.#texts}`, delta: event.delta ?? '' }
@@ -29,7 +30,7 @@ export class ChunkReader {
           : { type: 'tool-input-start', toolCallId: id, toolName: called.name }
       }
       case 'tool_result':
-        return resultOf(event.toolCallId, jsonOf(event.content))
+        return resultOf(event.toolCallId, jsonOrText(event.content))
       case 'done':
         return finishOf(event)
       case 'error': {
@@ -80,15 +81,6 @@ function failureIn(output: Json): string | undefined {
   return typeof error === 'string' && Object.keys(output).length === 1 ? error : undefined
 }
 
-/** Parses the text of a result: JSON or plain text. */
-export function jsonOf(content: string): Json {
-  try {
-    return JSON.parse(content) as Json
-  } catch {
-    return content
-  }
-}
-
 const REASONS: ReadonlyMap<unknown, ChunkOf<'step-finish'>['finishReason'] & string> = new Map([
   ['stop', 'stop'],
   ['length', 'length'],
@@ -97,10 +89,10 @@ const REASONS: ReadonlyMap<unknown, ChunkOf<'step-finish'>['finishReason'] & str
 ] as const)
 
 function finishOf({ finishReason, usage }: DoneStreamChunk): ChunkOf<'step-finish'> {
-  const known = REASONS.get(finishReason)
+  const reason = REASONS.get(finishReason)
   return {
     type: 'step-finish',
-    ...(known && { finishReason: known }),
+    ...(reason && { finishReason: reason }),
     ...(usage && {
       usage: {
         inputTokens: usage.promptTokens,

@@ -1,8 +1,9 @@
 import type { Chunk, Json, Message, Pending, ToolPart, View } from '@millrace/protocol'
 import { resultText } from '../../ag-ui/events/event-to-chunk.ts'
 import { PendingInterrupts } from '../../ag-ui/events/interrupts.ts'
+import { mediaKindOf } from '../../ag-ui/messages/agui-messages.ts'
 import type { AgUiInterrupt } from '../../ag-ui/types.ts'
-import { boundTo } from '../encode/ag-ui-encoder.ts'
+import { answerableInterrupt } from '../encode/ag-ui-encoder.ts'
 
 /** A message in the format of TanStack AI clients. */
 export interface TanstackMessage {
@@ -32,9 +33,9 @@ export type TanstackPart =
 
 /** The messages of a session in the format of TanStack AI clients, without those of sub-agents. */
 export function tanstackMessagesOf({ messages, output }: Pick<View, 'messages' | 'output'>): TanstackMessage[] {
-  const shown = messages.filter(({ runId, agentId }) => agentId === undefined || agentId === runId)
-  const last = shown.at(-1)
-  return shown.map(message => {
+  const ownMessages = messages.filter(({ runId, agentId }) => agentId === undefined || agentId === runId)
+  const last = ownMessages.at(-1)
+  return ownMessages.map(message => {
     const parts = message.parts.flatMap(partsOf)
     // The output object of the last run has its own part.
     if (output !== undefined && message === last && message.runId !== undefined)
@@ -54,15 +55,12 @@ function partsOf(part: Message['parts'][number]): TanstackPart[] {
       return callOf(part as ToolPart)
     case 'file': {
       const { url: value, mediaType: mimeType } = part as unknown as { url: string; mediaType: string }
-      const type = MEDIA.find(medium => mimeType.startsWith(`${medium}/`)) ?? 'document'
-      return [{ type, source: { type: 'url', value, mimeType } }]
+      return [{ type: mediaKindOf(mimeType), source: { type: 'url', value, mimeType } }]
     }
     default:
       return []
   }
 }
-
-const MEDIA = ['image', 'audio', 'video'] as const
 
 const STATES: Readonly<Record<string, string>> = {
   'input-streaming': 'input-streaming',
@@ -110,13 +108,13 @@ const resultOf = (chunk: Parameters<typeof resultText>[0]): TanstackPart => ({
 
 /** The pendings of a session as interrupts of a run. */
 export function tanstackInterruptsOf({ pendings }: Pick<View, 'pendings'>, runId: string): AgUiInterrupt[] {
-  const waiting = new PendingInterrupts()
-  for (const pending of pendings) waiting.track(askedBy(pending))
-  return [...waiting.questions, ...waiting.calls].map(one => boundTo(runId, one))
+  const interrupts = new PendingInterrupts()
+  for (const pending of pendings) interrupts.track(requestChunkOf(pending))
+  return [...interrupts.questions, ...interrupts.calls].map(one => answerableInterrupt(runId, one))
 }
 
 /** The chunk of a pending request. */
-function askedBy(pending: Pending): Chunk {
+function requestChunkOf(pending: Pending): Chunk {
   if (pending.kind === 'interrupt') {
     const { interruptId, input, deadline, meta } = pending.interrupt
     return {
@@ -129,9 +127,9 @@ function askedBy(pending: Pending): Chunk {
   }
   const { toolCallId, toolName, input = null, approval, deadline } = pending.part
   if (pending.kind === 'client-tool') {
-    const about = { toolCallId, toolName, input, executor: 'client' as const }
-    return { type: 'tool-input-available', ...about, ...(deadline !== undefined && { deadline }) }
+    const call = { toolCallId, toolName, input, executor: 'client' as const }
+    return { type: 'tool-input-available', ...call, ...(deadline !== undefined && { deadline }) }
   }
-  const until = approval?.deadline === undefined ? {} : { deadline: approval.deadline }
-  return { type: 'tool-approval-request', toolCallId, toolName, approvalId: pending.id, input, ...until }
+  const deadlineField = approval?.deadline === undefined ? {} : { deadline: approval.deadline }
+  return { type: 'tool-approval-request', toolCallId, toolName, approvalId: pending.id, input, ...deadlineField }
 }
