@@ -22,7 +22,8 @@ import {
 } from './decode/foreign-interrupts.ts'
 import { chunksOf, diffSnapshot, historyChunksOf, StreamedParts } from './decode/snapshot-diff.ts'
 import { type EventContext, eventToChunk, outputOf } from './events/event-to-chunk.ts'
-import { type AgUiEvent, type AgUiInterrupt, type AgUiMessage, type EventOf, EXTENSION } from './types.ts'
+import { EXTENSION } from './events/extension.ts'
+import type { AgUiEvent, AgUiInterrupt, AgUiMessage, EventOf } from './types.ts'
 
 const NONE: readonly DecodedChunk[] = []
 

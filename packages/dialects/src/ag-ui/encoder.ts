@@ -1,5 +1,12 @@
-import type { Usage } from '@millrace/protocol'
-import { type Chunk, type ChunkOf, type Json, messageIdOf, type Origin, type RunStatus } from '@millrace/protocol'
+import {
+  type Chunk,
+  type ChunkOf,
+  type Json,
+  messageIdOf,
+  type Origin,
+  type RunStatus,
+  type Usage,
+} from '@millrace/protocol'
 import { DraftTracker, type LaneId } from '@millrace/protocol/internal'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import { laneOf, subAgentIdOf } from '../dialect/lane.ts'
@@ -7,20 +14,13 @@ import { OpenParts } from './encode/open-parts.ts'
 import { type AgUiDraft, AgUiToolCalls, type RunAgent } from './encode/tool-calls.ts'
 import { Transcript } from './encode/transcript.ts'
 import { annotated, annotatedEnd } from './events/event-to-chunk.ts'
+import { derived, EXTENSION, extension, withGuestMetadata } from './events/extension.ts'
 import { PendingInterrupts } from './events/interrupts.ts'
 import { messageOf } from './messages/agui-messages.ts'
-import type { AgUiUsage } from './types.ts'
-import {
-  type AgUiEvent,
-  type AgUiMessage,
-  type AgUiOutcome,
-  derived,
-  type EventOf,
-  EXTENSION,
-  extension,
-  PROTOCOL_VERSION,
-  withGuestMetadata,
-} from './types.ts'
+import type { AgUiEvent, AgUiMessage, AgUiOutcome, AgUiUsage, EventOf } from './types.ts'
+
+/** The version of AG-UI that the events follow. */
+const PROTOCOL_VERSION = '1.0'
 
 /** Options of an encoder for AG-UI. */
 export interface AgUiEncoderOptions {
@@ -30,7 +30,7 @@ export interface AgUiEncoderOptions {
   readonly echo?: { readonly threadId: string; readonly runId: string; readonly parentRunId?: string | undefined }
   /** Messages and state before the run, if already known. */
   readonly before?: AgUiHistory
-  /** Calls whose results came from this client. */
+  /** Calls whose results came from this client. They are not sent back. @default none */
   readonly results?: ReadonlySet<string>
   /** How client tool calls are sent: as pending calls or as interrupts. @default 'pending' */
   readonly clientTools?: 'pending' | 'interrupts'

@@ -30,7 +30,7 @@ export class EventReader {
   #data: string | undefined
 
   /**
-   * @param maxLength Bound of one event, in characters.
+   * @param maxLength Bound of one event, in characters. @default 16777216
    * @param withMarks Whether to return marks. The standard ignores them.
    */
   constructor(format: EventFormat = 'sse', maxLength: number = MAX_EVENT_LENGTH, withMarks = false) {
@@ -121,7 +121,11 @@ function isJson(text: string): boolean {
 export const formatOf = (reply: Response): EventFormat =>
   /ndjson|jsonl|json-?lines/i.test(reply.headers.get('content-type') ?? '') ? 'ndjson' : 'sse'
 
-/** Reads the events of a body, on demand. Yields events that arrive together at once. Leaving the loop cancels the body. */
+/**
+ * Reads the events of a body, on demand. Yields events that arrive together at once. Leaving the loop cancels the body.
+ * @param maxLength Bound of one event, in characters. @default 16777216
+ * @throws a `ProtocolError` for an event that is too long.
+ */
 export async function* readEvents(
   body: ReadableStream<Uint8Array>,
   format: EventFormat = 'sse',

@@ -3,7 +3,8 @@ import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { applySupplement } from '../dialect/supplement.ts'
 import { expectObject, expectOptionalString, expectOrigin, expectString, validated } from '../dialect/validate.ts'
 import { eventToChunk } from './events/event-to-chunk.ts'
-import { type DoneData, EXTENSION, type KortyxChunk, type KortyxExtension } from './types.ts'
+import { EXTENSION, type KortyxExtension } from './events/extension.ts'
+import type { DoneData, KortyxChunk } from './types.ts'
 
 const NONE: readonly DecodedChunk[] = []
 

@@ -7,8 +7,9 @@ import { isToolResult } from '../dialect/tool-result.ts'
 import { Drafts } from './encode/drafts.ts'
 import { PendingRequests } from './encode/pendings.ts'
 import { eventToChunk, textOf } from './events/event-to-chunk.ts'
+import { extension } from './events/extension.ts'
 import { interruptOf } from './events/interrupt.ts'
-import { type DoneData, EXTENSION, type KortyxChunk, type KortyxExtension } from './types.ts'
+import type { DoneData, KortyxChunk } from './types.ts'
 
 /** Options of an encoder for Kortyx. */
 export interface KortyxEncoderOptions {
@@ -236,9 +237,3 @@ function withSupplement(event: KortyxChunk, chunk: Chunk): KortyxChunk {
 
 /** Marks an event that represents no chunk. */
 const derived = (event: KortyxChunk): KortyxChunk => ({ ...event, millrace: null satisfies Supplement })
-
-/** Wraps a chunk that Kortyx has no type for. */
-function extension({ chunk, origin }: KortyxExtension): KortyxChunk {
-  const content: KortyxExtension = { chunk, ...(origin && { origin }) }
-  return { type: 'tool-result', tool: EXTENSION, content }
-}

@@ -1,7 +1,7 @@
 // The chunks of a Kortyx stream. Its clients ignore unknown fields: `millrace` holds the supplement of a chunk.
 
 import type { ChunkOf, JsonObject } from '@millrace/protocol'
-import type { DecodedChunk, EndStatus } from '../dialect/dialect.ts'
+import type { EndStatus } from '../dialect/dialect.ts'
 import type { Supplement, WithGuestOrigin } from '../dialect/supplement.ts'
 
 interface KortyxSupplement extends WithGuestOrigin {
@@ -114,15 +114,6 @@ export type KortyxChunk =
         | { readonly type: 'done'; readonly data?: unknown }
         | { readonly type: 'error'; readonly message: string }
       ))
-
-/**
- * The `tool` of `tool-result` chunks that carry chunks that Kortyx has no type for. Kortyx has this type in its schema, but its servers never send
- * it and its clients ignore it.
- */
-export const EXTENSION = 'millrace'
-
-/** The content of an extension: the chunk, and its origin if it is from a sub-agent. */
-export type KortyxExtension = Pick<DecodedChunk, 'chunk' | 'origin'>
 
 /** The data of our `done` chunk. Clients see it. */
 export interface DoneData {

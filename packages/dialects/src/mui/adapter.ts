@@ -23,7 +23,7 @@ export interface MuiAdapterOptions extends Omit<HttpServerOptions, 'api'> {
   readonly url: string
   /** The conversation of a page without a conversation list. @default a new id */
   readonly conversationId?: string
-  /** Delays before a dropped connection is retried, in ms. @default { first: 100, longest: 10_000 } */
+  /** Delays before a dropped connection is retried, in ms. @default { firstMs: 100, longestMs: 10_000 } */
   readonly backoff?: Partial<Backoff>
 }
 
@@ -93,7 +93,10 @@ export class MuiAdapter {
     this.#defaultConversation = this.#conversation = conversationId
   }
 
-  /** Sends a message. A message that was sent before is regenerated. */
+  /**
+   * Sends a message. A message that was sent before is regenerated.
+   * @throws a `RequestError` if the server refuses it, and an `Error` if it rejects an attachment.
+   */
   sendMessage = async (input: SendInput): Promise<ReadableStream<ChatReplyChunk>> => {
     const { message, attachments = [] } = input
     const sessionId = input.conversationId ?? this.#defaultConversation
@@ -103,7 +106,10 @@ export class MuiAdapter {
     return this.#requestReply(input, { ...message, parts }, this.#answers.get(message.id))
   }
 
-  /** Regenerates a reply. */
+  /**
+   * Regenerates a reply.
+   * @throws a `RequestError` if the server refuses.
+   */
   regenerate = (input: SendInput & { readonly messageId: string }): Promise<ReadableStream<ChatReplyChunk>> => {
     const { message, messageId } = input
     return this.#requestReply(
@@ -124,7 +130,10 @@ export class MuiAdapter {
     })
   }
 
-  /** Lists messages, newest page first. An open run is followed from then on. */
+  /**
+   * Lists messages, newest page first. An open run is followed from then on.
+   * @throws a `RequestError` if the server refuses.
+   */
   listMessages = async ({
     conversationId,
     cursor,
@@ -166,7 +175,10 @@ export class MuiAdapter {
     }
   }
 
-  /** Lists the sessions of the user, most recently updated first. */
+  /**
+   * Lists the sessions of the user, most recently updated first.
+   * @throws a `RequestError` if the server refuses.
+   */
   listConversations = async (
     input: { readonly cursor?: string | undefined } = {},
   ): Promise<{ conversations: ChatConversation[]; cursor?: string; hasMore: boolean }> => {
@@ -195,6 +207,10 @@ export class MuiAdapter {
     }
   }
 
+  /**
+   * Answers an approval, by its id or by the id of its call.
+   * @throws a `RequestError` if the server refuses.
+   */
   addToolApprovalResponse = ({
     id,
     approved,
@@ -205,7 +221,10 @@ export class MuiAdapter {
     readonly reason?: string | undefined
   }): Promise<void> => this.answer({ kind: 'approval', id, approved, ...(reason !== undefined && { reason }) })
 
-  /** Answers an approval, a client tool call or an interrupt. The reply continues by itself. */
+  /**
+   * Answers an approval, a client tool call or an interrupt. The reply continues by itself.
+   * @throws a `RequestError` if the server refuses, such as an answer to a settled request.
+   */
   answer = async (answer: ClientAnswer): Promise<void> => {
     const sessionId = this.#conversation
     // Not by the route of the dialect, which accepts answers to settled requests: a late answer must fail.

@@ -2,7 +2,8 @@
 
 import type { Json } from '@millrace/protocol'
 import { jsonOrText } from '../../dialect/json-or-text.ts'
-import { type AgUiEvent, type AgUiInterrupt, derived, type EventOf } from '../types.ts'
+import { derived } from '../events/extension.ts'
+import type { AgUiEvent, AgUiInterrupt, EventOf } from '../types.ts'
 
 type Role = 'assistant' | 'reasoning'
 type Annotate = (event: AgUiEvent) => AgUiEvent

@@ -1,7 +1,8 @@
 import type { Chunk, Origin } from '@millrace/protocol'
 import { type ToolResultChunk, UNSETTLED_RESULT } from '../../dialect/tool-result.ts'
 import { annotated, resultText, survivesText, textOf } from '../events/event-to-chunk.ts'
-import { type AgUiEvent, derived, extension } from '../types.ts'
+import { derived, extension } from '../events/extension.ts'
+import type { AgUiEvent } from '../types.ts'
 import type { OpenParts } from './open-parts.ts'
 import type { Transcript, TranscriptDraft } from './transcript.ts'
 

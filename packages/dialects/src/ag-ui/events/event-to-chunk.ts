@@ -2,7 +2,8 @@ import type { Chunk, Json } from '@millrace/protocol'
 import { jsonOrText } from '../../dialect/json-or-text.ts'
 import { supplementOf } from '../../dialect/supplement.ts'
 import type { ToolResultChunk } from '../../dialect/tool-result.ts'
-import { type AgUiEvent, withSupplement } from '../types.ts'
+import type { AgUiEvent } from '../types.ts'
+import { withSupplement } from './extension.ts'
 
 /** Values from earlier events that an event refers to. */
 export interface EventContext {

@@ -2,7 +2,8 @@
 
 import { type Chunk, type Json, type JsonObject, messageIdOf } from '@millrace/protocol'
 import { AgUiEncoder, type AgUiEncoderOptions } from '../../ag-ui/encoder.ts'
-import { type AgUiEvent, type AgUiInterrupt, derived, type EventOf, extension } from '../../ag-ui/types.ts'
+import { derived, extension } from '../../ag-ui/events/extension.ts'
+import type { AgUiEvent, AgUiInterrupt, EventOf } from '../../ag-ui/types.ts'
 import type { DecodedChunk, Encoder, EndStatus } from '../../dialect/dialect.ts'
 import { subAgentIdOf } from '../../dialect/lane.ts'
 
