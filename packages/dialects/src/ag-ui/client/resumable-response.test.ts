@@ -13,7 +13,7 @@ const FRAMES = [
   'id: 3\n\n',
   'data: {"type":"RUN_FINISHED","threadId":"t","runId":"r"}\n\n',
 ]
-const WHOLE = FRAMES.filter(frame => frame.startsWith('data:')).join('')
+const ALL_EVENTS = FRAMES.filter(frame => frame.startsWith('data:')).join('')
 
 /** The frames after a mark, truncated after a number of bytes by an error or by a normal end. */
 function reply(after: string | undefined, bytes = Number.POSITIVE_INFINITY, how: 'break' | 'end' = 'break'): Response {
@@ -49,7 +49,7 @@ test.each(['break', 'end'] as const)(
           return reply(position.after)
         },
       })
-      expect(dataIn(await body.text())).toBe(WHOLE)
+      expect(dataIn(await body.text())).toBe(ALL_EVENTS)
       return positions
     }
     const requests = await Promise.all(Array.from({ length: length + 1 }, (_, bytes) => dropAt(bytes)))
@@ -77,7 +77,7 @@ test('reconnects when a connection goes silent', async () => {
     reconnect: async ({ after }) => reply(after),
     silenceMs: 5,
   })
-  expect(dataIn(await body.text())).toBe(WHOLE)
+  expect(dataIn(await body.text())).toBe(ALL_EVENTS)
 })
 
 test('does not reconnect after an abort', async () => {
