@@ -27,5 +27,5 @@ test('formats faults and their outcomes', () => {
 test('formats sequences as ranges, up to a limit', () => {
   expect(formatSequences([])).toBe('')
   expect(formatSequences([4, 5, 6, 9])).toBe('4–6, 9')
-  expect(formatSequences([1, 3, 5, 7], 2)).toBe('1, 3 and 2 more places')
+  expect(formatSequences([1, 3, 5, 7], 2)).toBe('1, 3 and 2 more')
 })

@@ -116,4 +116,5 @@ test('equalJson compares values as JSON', () => {
     }),
   )
   expect(equalJson({ a: 1, b: undefined }, { a: 1 })).toBe(true)
+  expect(equalJson({}, { constructor: 1 })).toBe(false)
 })
