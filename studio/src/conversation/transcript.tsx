@@ -63,8 +63,8 @@ export function Transcript() {
     <section className="transcript" aria-label="Conversation" ref={pane}>
       <div className="sheet">
         {hasOlder && (
-          <button type="button" className="showOlder" disabled={isLoadingOlder} onClick={showOlder}>
-            {isLoadingOlder ? 'Loading…' : 'Show showOlder messages'}
+          <button type="button" className="older" disabled={isLoadingOlder} onClick={showOlder}>
+            {isLoadingOlder ? 'Loading…' : 'Show older messages'}
           </button>
         )}
         <div className="slots" ref={list} style={{ minHeight: virtualizer.getTotalSize() }}>

@@ -156,7 +156,7 @@ export function Timeline() {
         >
           <LaneChart drawing={drawing} width={width} />
           {selectedPosition !== undefined && selectedPosition >= from && selectedPosition <= to && (
-            <div className="selectedPosition" style={{ transform: `translateX(${xOf(range, selectedPosition)}px)` }} />
+            <div className="here" style={{ transform: `translateX(${xOf(range, selectedPosition)}px)` }} />
           )}
           {tip && entry && <Tip entry={entry} x={tip.x} y={tip.y} width={width} startedAt={model.axis.startedAt} />}
         </div>
