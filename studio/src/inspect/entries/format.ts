@@ -1,5 +1,5 @@
 /** Formats a duration: `340 ms`, `2.5 s`, `4 min 10 s`. */
-export function spanOf(ms: number): string {
+export function formatDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`
   if (ms < 59_950) return `${(ms / 1000).toFixed(ms < 9950 ? 2 : 1)} s`
   const seconds = Math.round(ms / 1000)
@@ -11,7 +11,7 @@ export function spanOf(ms: number): string {
 }
 
 /** Formats a number of bytes. */
-export function bytesOf(bytes: number): string {
+export function formatBytes(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`
   return bytes < 1_000_000 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`
 }

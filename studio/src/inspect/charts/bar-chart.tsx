@@ -1,9 +1,9 @@
 import type { ReactNode } from 'react'
-import { ticksUpTo } from './axis.ts'
-import { useWidth } from './width.ts'
+import { useWidth } from '../use-width.ts'
+import { numberTicks } from './axis.ts'
 
 /** A segment of a bar. */
-interface Segment {
+interface BarSegment {
   readonly tone: string
   readonly size: number
   readonly label: string
@@ -14,30 +14,30 @@ export interface Bar {
   readonly name: ReactNode
   /** Start of the bar. @default 0 */
   readonly from?: number
-  readonly pieces: readonly Segment[]
+  readonly segments: readonly BarSegment[]
   /** Text after the bar. */
   readonly value: string
   readonly isQuiet?: boolean
 }
 
-interface BarsProps {
+interface BarChartProps {
   readonly name: string
   readonly summary: string
   readonly bars: readonly Bar[]
-  /** Label of each tone, in the order of the pieces. */
+  /** Label of each tone, in the order of the segments. */
   readonly legend: { readonly [tone: string]: string }
   readonly format: (value: number) => string
   /** Computes the ticks of the axis. */
   readonly ticksOf?: (max: number, about: number) => readonly number[]
 }
 
-const HEIGHT = 14
+const BAR_HEIGHT_PX = 14
 
-/** A horizontal bar chart with stacked pieces. */
-export function Bars({ name, summary, bars, legend, format, ticksOf = ticksUpTo }: BarsProps) {
+/** A horizontal bar chart with stacked segments. */
+export function BarChart({ name, summary, bars, legend, format, ticksOf = numberTicks }: BarChartProps) {
   const [box, width] = useWidth<HTMLDivElement>()
   const largest = Math.max(
-    ...bars.map(({ from = 0, pieces }) => from + pieces.reduce((sum, { size }) => sum + size, 0)),
+    ...bars.map(({ from = 0, segments }) => from + segments.reduce((sum, { size }) => sum + size, 0)),
     0,
   )
   const ticks = ticksOf(largest, width < 320 ? 2 : 4)
@@ -49,27 +49,32 @@ export function Bars({ name, summary, bars, legend, format, ticksOf = ticksUpTo 
         <span className="quiet">{summary}</span>
       </figcaption>
       <ul className="legend" aria-hidden="true">
-        {Object.entries(legend).map(([tone, words]) => (
+        {Object.entries(legend).map(([tone, label]) => (
           <li key={tone}>
             <i data-tone={tone} />
-            {words}
+            {label}
           </li>
         ))}
       </ul>
       <div className="bars">
-        {bars.map(({ key, name, from = 0, pieces, value, isQuiet }) => (
+        {bars.map(({ key, name, from = 0, segments, value, isQuiet }) => (
           <div key={key} className="bar-row" data-quiet={isQuiet}>
             <div className="bar-name">{name}</div>
-            <svg width="100%" height={HEIGHT} role="img" aria-label={pieces.map(({ label }) => label).join(', ')}>
-              {pieces.map(({ tone, size, label }, i) => {
-                const start = from + pieces.slice(0, i).reduce((sum, piece) => sum + piece.size, 0)
+            <svg
+              width="100%"
+              height={BAR_HEIGHT_PX}
+              role="img"
+              aria-label={segments.map(({ label }) => label).join(', ')}
+            >
+              {segments.map(({ tone, size, label }, i) => {
+                const start = from + segments.slice(0, i).reduce((sum, segment) => sum + segment.size, 0)
                 return (
                   <rect
                     key={tone}
                     data-tone={tone}
                     x={start * scale}
                     width={Math.max(size > 0 ? 1 : 0, size * scale)}
-                    height={HEIGHT}
+                    height={BAR_HEIGHT_PX}
                   >
                     <title>{label}</title>
                   </rect>

@@ -2,9 +2,9 @@ import { type Entry, isGuest } from '@millrace/protocol'
 import { memo } from 'react'
 import { excerptOf } from './excerpt.ts'
 import type { Facets } from './facets.ts'
+import { formatBytes, formatDuration } from './format.ts'
 import { groupOf } from './group.ts'
 import { runOf } from './search.ts'
-import { bytesOf, spanOf } from './span.ts'
 
 interface EntryRowProps {
   readonly entry: Entry
@@ -14,25 +14,25 @@ interface EntryRowProps {
   readonly start: number
   readonly facets: Facets
   readonly isClock: boolean
-  readonly isChosen: boolean
+  readonly isSelected: boolean
   readonly isActive: boolean
   /** Whether it comes after the selected entry. */
-  readonly isGone: boolean
+  readonly isAfterSelected: boolean
   readonly onChoose: (sequence: number) => void
 }
 
 /** A row of the table of entries. */
 export const EntryRow = memo(function EntryRow(props: EntryRowProps) {
-  const { entry, index, position, start, facets, isClock, isChosen, isActive, isGone, onChoose } = props
+  const { entry, index, position, start, facets, isClock, isSelected, isActive, isAfterSelected, onChoose } = props
   const { sequence, chunk, internal } = entry
   return (
     <tr
       id={`entry-${index}`}
       className="entry"
       aria-rowindex={position + 2}
-      aria-selected={isChosen}
+      aria-selected={isSelected}
       data-active={isActive}
-      data-gone={isGone}
+      data-gone={isAfterSelected}
       data-sequence={sequence}
       style={{ transform: `translateY(${start}px)` }}
       onClick={() => onChoose(sequence)}
@@ -45,7 +45,7 @@ export const EntryRow = memo(function EntryRow(props: EntryRowProps) {
         {internal && ' (internal)'}
       </td>
       <td className="excerpt">{excerptOf(entry)}</td>
-      <td className="bytes">{bytesOf(sizeOf(entry))}</td>
+      <td className="bytes">{formatBytes(sizeOf(entry))}</td>
     </tr>
   )
 })
@@ -66,7 +66,7 @@ function Lane({ entry: { origin } }: { readonly entry: Entry }) {
 function timeOf(entry: Entry, facets: Facets, isClock: boolean): string {
   const start = facets.runs.get(runOf(entry) ?? '')?.start
   const since = start === undefined ? -1 : entry.timestamp - start
-  return isClock || since < 0 ? clockOf(entry.timestamp) : `+${spanOf(since)}`
+  return isClock || since < 0 ? clockOf(entry.timestamp) : `+${formatDuration(since)}`
 }
 
 function clockOf(timestamp: number): string {

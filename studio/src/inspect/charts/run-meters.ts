@@ -1,16 +1,16 @@
 import type { SessionLog } from '@millrace/client/log'
 import type { Entry } from '@millrace/protocol'
 import { useLogState } from '@millrace/react/log'
-import { RunMeter, type UsedBy } from './run-meter.ts'
+import { RunMeter, type UsageByModel } from './run-meter.ts'
 
 /** Measures the runs of a growing log. Reads each entry once. */
-export class Figures {
+export class RunMeters {
   readonly #runs: RunMeter[] = []
   readonly #byId = new Map<string, RunMeter>()
   readonly #requestedAt = new Map<string, number>()
   /** Token usage of all runs. */
-  readonly used: UsedBy = new Map()
-  #taken = 0
+  readonly usage: UsageByModel = new Map()
+  #count = 0
 
   /** Oldest first. The array grows in place. */
   get runs(): readonly RunMeter[] {
@@ -24,8 +24,8 @@ export class Figures {
 
   /** Reads new entries up to `count`. */
   take(entries: readonly Entry[], count: number): void {
-    for (; this.#taken < count; this.#taken++) {
-      const entry = entries[this.#taken]
+    for (; this.#count < count; this.#count++) {
+      const entry = entries[this.#count]
       if (entry) this.#take(entry)
     }
   }
@@ -39,7 +39,7 @@ export class Figures {
     if (run === undefined) {
       // Requests to run or stop come from a guest, not from the run.
       if (origin.guest !== undefined) return
-      run = new RunMeter(runId, this.#runs.length + 1, entry, this.used, this.#requestedAt.get(runId))
+      run = new RunMeter(runId, this.#runs.length + 1, entry, this.usage, this.#requestedAt.get(runId))
       this.#requestedAt.delete(runId)
       this.#byId.set(runId, run)
       this.#runs.push(run)
@@ -48,14 +48,14 @@ export class Figures {
   }
 }
 
-const known = new WeakMap<readonly Entry[], Figures>()
+const metersByLog = new WeakMap<readonly Entry[], RunMeters>()
 
-/** The figures of a log. Renders again as it grows. */
-export function useFigures(log: SessionLog): Figures {
+/** The measured runs of a log. Renders again as it grows. */
+export function useRunMeters(log: SessionLog): RunMeters {
   const { count } = useLogState(log)
   const { entries } = log
-  const figures = known.get(entries) ?? new Figures()
-  known.set(entries, figures)
-  figures.take(entries, count)
-  return figures
+  const runMeters = metersByLog.get(entries) ?? new RunMeters()
+  metersByLog.set(entries, runMeters)
+  runMeters.take(entries, count)
+  return runMeters
 }

@@ -1,9 +1,9 @@
 import { type RefObject, useLayoutEffect, useRef, useState } from 'react'
 
-/** Width of an element in px; 0 until it is measured. */
-export function useWidth<E extends Element>(): readonly [RefObject<E | null>, number] {
+/** Measures the width of an element, in px. Until then it is `initial`. */
+export function useWidth<E extends Element>(initial = 0): readonly [RefObject<E | null>, number] {
   const element = useRef<E>(null)
-  const [width, setWidth] = useState(0)
+  const [width, setWidth] = useState(initial)
   useLayoutEffect(() => {
     if (element.current === null) return
     const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry?.contentRect.width ?? 0)))

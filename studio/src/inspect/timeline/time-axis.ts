@@ -1,76 +1,76 @@
-import { firstWhere } from './sorted.ts'
+import { firstWhere } from './binary-search.ts'
 
 /** The reason of a gap: no open run, a paused run, or a working run. */
-export type Silence = 'idle' | 'paused' | 'working'
+export type GapKind = 'idle' | 'paused' | 'working'
 
 /** A period without entries, drawn shorter than it was. */
 export interface Gap {
-  /** Start and length on the timeline. */
+  /** Start and length on the time axis. */
   readonly at: number
-  readonly drawn: number
+  readonly drawnMs: number
   /** Real duration in ms. */
   readonly ms: number
-  readonly silence: Silence
+  readonly kind: GapKind
 }
 
-/** Gaps over `over` ms are drawn as `drawn` ms. */
-const SHORT: { readonly [S in Silence]: { readonly over: number; readonly drawn: number } } = {
-  idle: { over: 1500, drawn: 600 },
-  paused: { over: 4000, drawn: 1500 },
-  working: { over: 60_000, drawn: 10_000 },
+/** Gaps longer than `overMs` are drawn as `drawnMs`. */
+const SHORTENED: { readonly [S in GapKind]: { readonly overMs: number; readonly drawnMs: number } } = {
+  idle: { overMs: 1500, drawnMs: 600 },
+  paused: { overMs: 4000, drawnMs: 1500 },
+  working: { overMs: 60_000, drawnMs: 10_000 },
 }
 
 /** The time axis, in ms from the first entry, with long gaps shortened. */
-export class Clock {
+export class TimeAxis {
   readonly gaps: Gap[] = []
   /** Position of the latest entry. */
-  now = 0
+  end = 0
   /** Total time left out, in ms. */
-  saved = 0
+  omittedMs = 0
   #first: number | undefined
   #last = 0
 
   /** Advances to the time of an entry and returns its position. */
-  to(timestamp: number, silence: Silence): number {
+  advanceTo(timestamp: number, kind: GapKind): number {
     this.#first ??= timestamp
     const ms = Math.max(0, timestamp - (this.#last || timestamp))
     this.#last = Math.max(this.#last, timestamp)
-    const { over, drawn } = SHORT[silence]
-    if (ms > over) {
-      this.gaps.push({ at: this.now, drawn, ms, silence })
-      this.saved += ms - drawn
-      this.now += drawn
+    const { overMs, drawnMs } = SHORTENED[kind]
+    if (ms > overMs) {
+      this.gaps.push({ at: this.end, drawnMs, ms, kind })
+      this.omittedMs += ms - drawnMs
+      this.end += drawnMs
     } else {
-      this.now += ms
+      this.end += ms
     }
-    return this.now
+    return this.end
   }
 
   /** Real time since the first entry at a position, in ms. */
   elapsedAt(position: number): number {
     const before = firstWhere(this.gaps.length, i => (this.gaps[i] as Gap).at >= position)
-    let saved = 0
+    let omittedMs = 0
     const last = this.gaps[before - 1]
     if (last) {
-      const share = Math.min(1, (position - last.at) / last.drawn)
-      saved = this.#savedBefore(before - 1) + share * (last.ms - last.drawn)
+      const share = Math.min(1, (position - last.at) / last.drawnMs)
+      omittedMs = this.#omittedBefore(before - 1) + share * (last.ms - last.drawnMs)
     }
-    return position + saved
+    return position + omittedMs
   }
 
   readonly #sums: number[] = []
 
   /** Time left out by the gaps before an index. */
-  #savedBefore(index: number): number {
+  #omittedBefore(index: number): number {
     for (let i = this.#sums.length; i <= index; i++) {
       const gap = this.gaps[i - 1]
-      this.#sums.push(gap ? (this.#sums[i - 1] as number) + gap.ms - gap.drawn : 0)
+      this.#sums.push(gap ? (this.#sums[i - 1] as number) + gap.ms - gap.drawnMs : 0)
     }
     return this.#sums[index] as number
   }
 
   /** Timestamp of the first entry. */
-  get first(): number {
+  get startedAt(): number {
     return this.#first ?? 0
   }
 }

@@ -1,28 +1,28 @@
 import { type KeyboardEvent, type PointerEvent, useId, useState } from 'react'
-import { numberOf, ticksUpTo } from './axis.ts'
-import { useWidth } from './width.ts'
+import { useWidth } from '../use-width.ts'
+import { numberOf, numberTicks } from './axis.ts'
 
 /** A column and its description. */
 export interface Column {
   readonly key: string
   readonly value: number
-  readonly words: string
+  readonly description: string
   /** Label below it. */
   readonly tick?: string
   readonly tone?: 'quiet'
 }
 
-interface ColumnsProps {
+interface ColumnChartProps {
   readonly name: string
   readonly columns: readonly Column[]
   /** Label of the vertical axis. */
-  readonly unit: string
+  readonly yLabel: string
   /** Label of the horizontal axis. */
-  readonly along: string
+  readonly xLabel: string
   /** A summary sentence. */
   readonly summary: string
   /** Whether there are gaps between columns. */
-  readonly isApart?: boolean
+  readonly hasGaps?: boolean
   readonly format?: (value: number) => string
   /** Computes the ticks of the vertical axis. */
   readonly ticksOf?: (max: number) => readonly number[]
@@ -31,42 +31,42 @@ interface ColumnsProps {
 
 const HEIGHT = 132
 /** Maximum width of a column with gaps. */
-const WIDEST = 96
+const MAX_COLUMN_PX = 96
 const LEFT = 54
 const BOTTOM = 20
 const TOP = 8
 const RIGHT = 8
 
 /** A column chart. The pointer and the arrow keys select a column. */
-export function Columns({
+export function ColumnChart({
   name,
   columns,
-  unit,
-  along,
+  yLabel,
+  xLabel,
   summary,
-  isApart,
+  hasGaps,
   format = numberOf,
-  ticksOf = ticksUpTo,
+  ticksOf = numberTicks,
   onChoose,
-}: ColumnsProps) {
+}: ColumnChartProps) {
   const [box, width] = useWidth<HTMLDivElement>()
   const [chosen, choose] = useState<number>()
   const id = useId()
   const last = columns.length - 1
   const index = chosen === undefined ? undefined : Math.min(chosen, last)
-  const read = index === undefined ? undefined : columns[index]
+  const selected = index === undefined ? undefined : columns[index]
   const ticks = ticksOf(columns.reduce((highest, { value }) => Math.max(highest, value), 0))
   const axisMax = ticks.at(-1) ?? 1
   const room = Math.max(1, width - LEFT - RIGHT)
-  const step = Math.min(room / Math.max(1, columns.length), isApart ? WIDEST : room)
-  const gap = isApart ? Math.min(6, step * 0.25) : 0
+  const step = Math.min(room / Math.max(1, columns.length), hasGaps ? MAX_COLUMN_PX : room)
+  const gap = hasGaps ? Math.min(6, step * 0.25) : 0
   const x = (i: number) => LEFT + i * step
   const y = (value: number) => TOP + (1 - value / axisMax) * (HEIGHT - TOP - BOTTOM)
   const path = (tone: Column['tone']) =>
     columns
       .map(({ value, tone: columnTone }, i) =>
         value > 0 && columnTone === tone
-          ? `M${fine(x(i) + gap / 2)} ${fine(y(0))}V${fine(y(value))}h${fine(step - gap)}V${fine(y(0))}z`
+          ? `M${formatPx(x(i) + gap / 2)} ${formatPx(y(0))}V${formatPx(y(value))}h${formatPx(step - gap)}V${formatPx(y(0))}z`
           : '',
       )
       .join('')
@@ -75,7 +75,7 @@ export function Columns({
     choose(clamp(Math.floor((event.clientX - left - LEFT) / step), last))
   }
   const press = (event: KeyboardEvent) => {
-    const to = keyed(event.key, index ?? -1, last)
+    const to = indexAfterKey(event.key, index ?? -1, last)
     if (to === undefined) {
       if (event.key === 'Enter' && index !== undefined) onChoose?.(index)
       return
@@ -87,7 +87,7 @@ export function Columns({
     <figure className="chart">
       <figcaption>
         <h3 id={id}>{name}</h3>
-        <output>{read ? read.words : <span className="quiet">{summary}</span>}</output>
+        <output>{selected ? selected.description : <span className="quiet">{summary}</span>}</output>
       </figcaption>
       {/* A column is selected as on a slider. */}
       <div
@@ -99,7 +99,7 @@ export function Columns({
         aria-valuemin={0}
         aria-valuemax={Math.max(0, last)}
         aria-valuenow={Math.max(0, index ?? 0)}
-        aria-valuetext={read?.words ?? summary}
+        aria-valuetext={selected?.description ?? summary}
         onPointerMove={point}
         onPointerDown={point}
         onPointerLeave={() => choose(undefined)}
@@ -129,7 +129,7 @@ export function Columns({
                 tick === undefined ? (
                   []
                 ) : (
-                  <Tick key={key} x={isApart ? x(i) + step / 2 : x(i)} tick={tick} isMiddle={isApart} />
+                  <Tick key={key} x={hasGaps ? x(i) + step / 2 : x(i)} tick={tick} isMiddle={hasGaps} />
                 ),
               )}
             </g>
@@ -137,8 +137,8 @@ export function Columns({
         )}
       </div>
       <p className="units quiet">
-        <span>↑ {unit}</span>
-        <span>{along} →</span>
+        <span>↑ {yLabel}</span>
+        <span>{xLabel} →</span>
       </p>
     </figure>
   )
@@ -160,12 +160,12 @@ function Tick({
   )
 }
 
-const fine = (value: number): string => value.toFixed(1)
+const formatPx = (value: number): string => value.toFixed(1)
 
 const clamp = (value: number, last: number): number => Math.max(0, Math.min(last, value))
 
 /** The column that a key moves to. */
-function keyed(key: string, index: number, last: number): number | undefined {
+function indexAfterKey(key: string, index: number, last: number): number | undefined {
   switch (key) {
     case 'ArrowRight':
     case 'ArrowUp':

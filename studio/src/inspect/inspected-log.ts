@@ -4,12 +4,12 @@ import { createContext, useContext, useMemo } from 'react'
 
 const Context = createContext<SessionLog | undefined>(undefined)
 
-export const InspectedProvider = Context.Provider
+export const InspectedLogProvider = Context.Provider
 
-/** The log that the inspector shows. @throws outside of an InspectedProvider */
-export function useInspected(): SessionLog {
+/** The log that the inspector shows. @throws outside of an InspectedLogProvider */
+export function useInspectedLog(): SessionLog {
   const log = useContext(Context)
-  if (log === undefined) throw new Error('Expected to be rendered inside <InspectedProvider>.')
+  if (log === undefined) throw new Error('Expected to be rendered inside <InspectedLogProvider>.')
   return log
 }
 
@@ -20,7 +20,7 @@ interface LogConsumer {
 
 /** Feeds the log to a consumer as it grows. The consumer stays the same object while the log continues; `count` says how far it is. */
 export function useLogConsumer<T extends LogConsumer>(make: () => T): { readonly consumer: T; readonly count: number } {
-  const log = useInspected()
+  const log = useInspectedLog()
   const { count } = useLogState(log)
   const { entries } = log
   // A log that restarts has a new array.
