@@ -1,24 +1,24 @@
 import type { LogStore } from '../store/log-store.ts'
 import { rejects, same } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
-import { ALL, LONG } from './trial.ts'
+import { ALL, LONG_MS } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
 
-const NO_COUNTS = [Number.NaN, -1, 0.5, 2 ** 53, Number.POSITIVE_INFINITY]
-const NO_NAMES = ['\ud800', 'a\udfffb', '\udc00\ud800']
+const INVALID_COUNTS = [Number.NaN, -1, 0.5, 2 ** 53, Number.POSITIVE_INFINITY]
+const INVALID_NAMES = ['\ud800', 'a\udfffb', '\udc00\ud800']
 const NEVER = { at: null, program: null }
 
 /** The interface: every store rejects invalid arguments as `invalid`, which is not retryable. */
-export const calls: readonly ContractCase[] = [
+export const invalidArguments: readonly ContractCase[] = [
   define('interface', 'rejects invalid counts and sequences as invalid', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const { incarnation } = await trial.head(store, streamId)
     const fork = { principal: null, ticket: { state: '', due: NEVER }, closing: null }
-    for (const n of NO_COUNTS) {
+    for (const n of INVALID_COUNTS) {
       const by = { epoch: 'e', counter: 1, lastAcked: { sequence: 0, incarnation, epoch: '0' } }
       const snapshot = { sequence: 0, mark: '0', version: 1, body: '{}' }
-      const wrong: Record<string, () => Promise<unknown>> = {
+      const invalidCalls: Record<string, () => Promise<unknown>> = {
         'a count': () => store.append(streamId, { body: '[]', count: n }, guest()),
         'a counter': () => store.append(streamId, batch('a'), { ...by, counter: n }),
         'a last sequence': () =>
@@ -34,9 +34,9 @@ export const calls: readonly ContractCase[] = [
         'a place of a fork': () => store.fork(streamId, n, trial.id('fork'), fork),
         'a limit of a list': () => store.list(null, n),
       }
-      for (const [label, call] of Object.entries(wrong)) await rejects(call(), 'invalid', `${label} of ${n}`)
+      for (const [label, call] of Object.entries(invalidCalls)) await rejects(call(), 'invalid', `${label} of ${n}`)
     }
-    for (const ttlMs of NO_COUNTS.filter(n => n !== 0.5)) {
+    for (const ttlMs of INVALID_COUNTS.filter(n => n !== 0.5)) {
       await rejects(store.claim(streamId, 'me', ttlMs, true), 'invalid', `a claim for ${ttlMs} ms`)
       await rejects(store.renew(streamId, 'e', ttlMs), 'invalid', `a renewal for ${ttlMs} ms`)
     }
@@ -63,10 +63,10 @@ export const calls: readonly ContractCase[] = [
     const store: LogStore = await trial.open()
     const streamId = await trial.log(store)
     const { version } = await trial.head(store, streamId)
-    for (const name of NO_NAMES) {
+    for (const name of INVALID_NAMES) {
       const ticket = { state: '', due: { at: null, program: name } }
       const fork = { principal: null, ticket: { state: '', due: NEVER }, closing: null }
-      const wrong: Record<string, () => Promise<unknown>> = {
+      const invalidCalls: Record<string, () => Promise<unknown>> = {
         create: () => store.create(name, null),
         'create for a principal': () => store.create(trial.id('new'), name),
         append: () => store.append(name, batch('a'), guest()),
@@ -74,8 +74,8 @@ export const calls: readonly ContractCase[] = [
         'append for a program': () => store.append(streamId, batch('a'), guest(), { ifVersion: version, next: ticket }),
         read: () => store.read(name, { sequence: 0 }, ALL),
         find: () => store.find(streamId, name),
-        claim: () => store.claim(streamId, name, LONG, true),
-        renew: () => store.renew(name, 'e', LONG),
+        claim: () => store.claim(streamId, name, LONG_MS, true),
+        renew: () => store.renew(name, 'e', LONG_MS),
         release: () => store.release(name, 'e'),
         due: () => store.due(['p', name], 1),
         putSnapshot: () => store.putSnapshot(name, { sequence: 0, mark: '0', version: 1, body: '{}' }, 1),
@@ -90,7 +90,7 @@ export const calls: readonly ContractCase[] = [
         list: () => store.list(name, 1),
         remove: () => store.remove(name),
       }
-      for (const [label, call] of Object.entries(wrong)) {
+      for (const [label, call] of Object.entries(invalidCalls)) {
         await rejects(call(), 'invalid', `${label}, of ${JSON.stringify(name)}`)
       }
     }

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { LogStore, StoredSnapshot } from '../store/log-store.ts'
-import { same, there } from './assert.ts'
+import { present, same } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { batch, guest } from './writer.ts'
 
 /** Laws 6 and 12: snapshots and blobs. */
-export const keeping: readonly ContractCase[] = [
+export const snapshotsAndBlobs: readonly ContractCase[] = [
   define(12, 'snapshots: returns the newest at or below a sequence, unchanged', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
@@ -34,15 +34,15 @@ export const keeping: readonly ContractCase[] = [
   define(12, 'snapshots: keeps the given number of newest ones, by sequence', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
-    const kept = () => keptBy(store, streamId)
+    const stored = () => snapshotsOf(store, streamId)
     for (const sequence of [1, 2, 3, 4]) await store.putSnapshot(streamId, snapshotAt(sequence), 3)
-    same(await kept(), [4, 3, 2], 'the newest three of four')
+    same(await stored(), [4, 3, 2], 'the newest three of four')
     await store.putSnapshot(streamId, snapshotAt(1), 3)
-    same(await kept(), [4, 3, 2], 'the same after one that is older than all')
+    same(await stored(), [4, 3, 2], 'the same after one that is older than all')
     await store.putSnapshot(streamId, snapshotAt(10), 2)
-    same(await kept(), [10, 4], 'the newest two')
+    same(await stored(), [10, 4], 'the newest two')
     await store.putSnapshot(streamId, snapshotAt(11), 1)
-    same(await kept(), [11], 'the newest one')
+    same(await stored(), [11], 'the newest one')
   }),
 
   define(12, 'snapshots: always keeps the newest at or below the floor', async trial => {
@@ -52,14 +52,14 @@ export const keeping: readonly ContractCase[] = [
     for (const sequence of [1, 3, 5]) await store.putSnapshot(streamId, snapshotAt(sequence), 9)
     await store.trim(streamId, 4)
     for (const sequence of [6, 7, 8, 9]) await store.putSnapshot(streamId, snapshotAt(sequence), 2)
-    same(await keptBy(store, streamId), [9, 8, 3], 'the newest two, and what a log trimmed to 4 needs')
+    same(await snapshotsOf(store, streamId), [9, 8, 3], 'the newest two, and what a log trimmed to 4 needs')
     await store.putSnapshot(streamId, snapshotAt(4), 2)
-    same(await keptBy(store, streamId), [9, 8, 4], 'the same after one at the floor')
+    same(await snapshotsOf(store, streamId), [9, 8, 4], 'the same after one at the floor')
     await store.putSnapshot(streamId, snapshotAt(2), 2)
-    same(await keptBy(store, streamId), [9, 8, 4], 'the same after one below it')
+    same(await snapshotsOf(store, streamId), [9, 8, 4], 'the same after one below it')
     await store.trim(streamId, 8)
     await store.putSnapshot(streamId, snapshotAt(10), 1)
-    same(await keptBy(store, streamId), [10, 8], 'the newest, and what a log trimmed to 8 needs')
+    same(await snapshotsOf(store, streamId), [10, 8], 'the newest, and what a log trimmed to 8 needs')
   }),
 
   define(12, 'snapshots: returns a large body of any text unchanged', async trial => {
@@ -84,7 +84,7 @@ export const keeping: readonly ContractCase[] = [
     for (const [hash, data] of Object.entries(blobs)) await store.putBlob(streamId, hash, data)
     for (const [hash, data] of Object.entries(blobs)) {
       for (const each of [store, other]) {
-        const found = there(await each.getBlob(streamId, hash), `the blob '${hash}'`)
+        const found = present(await each.getBlob(streamId, hash), `the blob '${hash}'`)
         same(found instanceof Uint8Array, true, `whether the blob '${hash}' is bytes`)
         same(Buffer.compare(found, data), 0, `the blob '${hash}' against what was put`)
       }
@@ -98,7 +98,7 @@ export const keeping: readonly ContractCase[] = [
     const data = new Uint8Array([1, 2, 3])
     await store.putBlob(streamId, 'hash', data)
     data.fill(9)
-    const found = there(await store.getBlob(streamId, 'hash'), 'the blob')
+    const found = present(await store.getBlob(streamId, 'hash'), 'the blob')
     same([...found], [1, 2, 3], 'a blob whose bytes the caller used again')
     found.fill(9)
     same([...((await store.getBlob(streamId, 'hash')) ?? [])], [1, 2, 3], 'a blob whose answer the caller changed')
@@ -118,7 +118,7 @@ export const keeping: readonly ContractCase[] = [
 ]
 
 /** The sequences of the stored snapshots, newest first. */
-async function keptBy(store: LogStore, streamId: string): Promise<number[]> {
+async function snapshotsOf(store: LogStore, streamId: string): Promise<number[]> {
   const found: number[] = []
   let snapshot: StoredSnapshot | undefined = await store.getSnapshot(streamId, 100)
   while (snapshot !== undefined && found.length < 10) {

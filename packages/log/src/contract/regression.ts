@@ -2,11 +2,11 @@ import type { Cursor } from '@millrace/protocol'
 import type { LogStore } from '../store/log-store.ts'
 import { describeAppend, holds, same } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
-import { LONG, SHORT, type Trial } from './trial.ts'
+import { LONG_MS, SHORT_MS, type Trial } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
 
 /** Law 4: a log that lost acknowledged entries reports it and starts a new incarnation. */
-export const regress: readonly ContractCase[] = [
+export const regression: readonly ContractCase[] = [
   define(
     4,
     'finds acknowledged entries of the writer and of guests, inside a batch, at the start and at the floor',
@@ -81,9 +81,9 @@ export const regress: readonly ContractCase[] = [
     const { streamId, epoch, at, appendAfter } = await sceneOf(trial, store, 'log')
     const { version } = await trial.head(store, streamId)
     await appendAfter({ ...at(4), sequence: 9 })
-    same(await store.renew(streamId, epoch, LONG), undefined, 'renew of the epoch that regressed')
+    same(await store.renew(streamId, epoch, LONG_MS), undefined, 'renew of the epoch that regressed')
     same(describeAppend(await appendAfter(at(4))), 'fenced', 'an append of the writer that regressed')
-    const next = await trial.writer(store, streamId, LONG, true)
+    const next = await trial.writer(store, streamId, LONG_MS, true)
     same((await trial.head(store, streamId)).version, version, 'the version, with the incarnation of its time')
     same(
       describeAppend(await next.append(batch('e'), move(version, 'two'))),
@@ -99,7 +99,7 @@ export const regress: readonly ContractCase[] = [
     const store = await trial.open()
     const streamId = await trial.log(store)
     const program = trial.name('program')
-    const writer = await trial.writer(store, streamId, SHORT)
+    const writer = await trial.writer(store, streamId, SHORT_MS)
     const { version } = await trial.head(store, streamId)
     await writer.append(batch('a'), move(version, 's', { at: 'now', program }))
     writer.lastAcked = { ...writer.lastAcked, sequence: 9 }
