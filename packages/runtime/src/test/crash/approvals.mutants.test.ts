@@ -3,6 +3,7 @@ import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type * as answer from '../../api/answer.ts'
 import type * as pause from '../../drive/pause.ts'
 import type * as position from '../../execute/agent-position.ts'
+import type { AgentPosition } from '../../execute/agent-position.ts'
 import type * as need from '../../execute/tool/call-need.ts'
 import type * as execution from '../../execute/tool/execute-call.ts'
 import { Session } from '../../session/session.ts'
@@ -25,11 +26,11 @@ const now = vi.hoisted(() => ({ mutant: undefined as ApprovalsMutant | undefined
 
 vi.mock('../../execute/agent-position.ts', async load => {
   const original = await load<typeof position>()
-  const positionOf: typeof original.positionOf = (...call) => {
-    const found = original.positionOf(...call)
-    return now.mutant?.position?.(found) ?? found
-  }
-  return { ...original, positionOf } satisfies typeof original
+  const mutate = (found: AgentPosition) => now.mutant?.position?.(found) ?? found
+  const positionOf: typeof original.positionOf = message => mutate(original.positionOf(message))
+  // Its own call of `positionOf` is not replaced.
+  const currentPosition: typeof original.currentPosition = async work => mutate(await original.currentPosition(work))
+  return { ...original, positionOf, currentPosition } satisfies typeof original
 })
 vi.mock('../../execute/tool/call-need.ts', async load => {
   const original = await load<typeof need>()

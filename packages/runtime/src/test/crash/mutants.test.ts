@@ -1,6 +1,7 @@
 import { StreamManager } from '@millrace/log'
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type * as position from '../../execute/agent-position.ts'
+import type { AgentPosition } from '../../execute/agent-position.ts'
 import { atEach, FAST, planOf } from './fault-plan.fixture.ts'
 import { undisturbed } from './play-plans.fixture.ts'
 import { knownFirst, MUTANTS, type Mutant } from './run-mutants.fixture.ts'
@@ -14,13 +15,11 @@ const now = vi.hoisted(() => ({ mutant: undefined as Mutant | undefined }))
 
 vi.mock('../../execute/agent-position.ts', async load => {
   const original = await load<typeof position>()
-  return {
-    ...original,
-    positionOf(...call: Parameters<typeof original.positionOf>) {
-      const found = original.positionOf(...call)
-      return now.mutant?.position?.(found) ?? found
-    },
-  }
+  const mutate = (found: AgentPosition) => now.mutant?.position?.(found) ?? found
+  const positionOf: typeof original.positionOf = message => mutate(original.positionOf(message))
+  // Its own call of `positionOf` is not replaced.
+  const currentPosition: typeof original.currentPosition = async work => mutate(await original.currentPosition(work))
+  return { ...original, positionOf, currentPosition } satisfies typeof original
 })
 
 describe('the schedules find', () => {
