@@ -1,4 +1,4 @@
-// Plays runs of workflows in tests: with stores in memory and on disk, answers, restarts and the log at the end.
+// Runs workflows in tests: with stores in memory and on disk, answers, restarts and the log at the end.
 
 import { type LogStore, memoryStore } from '@millrace/log'
 import type { Entry, Json, View } from '@millrace/protocol'
@@ -12,12 +12,12 @@ import { codeOf, sqliteStores, testRuntime } from '../../api/test-runtime.fixtur
 import type { EdgeDefinition } from '../../define/edge.ts'
 import type { NodeDefinition } from '../../define/node.ts'
 import { type Workflow, workflow } from '../../define/workflow.ts'
-import { type LoggedMessage, recordingLogger } from '../agent/play.fixture.ts'
+import { type LoggedMessage, recordingLogger } from '../agent/run-to-end.fixture.ts'
 
 const SESSION = 's'
 const RUN = 'r'
 
-/** Stores to play on: the name, and a function that opens another handle. */
+/** Stores to testRun on: the name, and a function that opens another handle. */
 export const STORES: readonly (readonly [name: string, open: () => Promise<() => LogStore>])[] = [
   [
     'in memory',
@@ -35,7 +35,7 @@ export const STORES: readonly (readonly [name: string, open: () => Promise<() =>
   ],
 ]
 
-export interface PlayOptions {
+export interface TestRunOptions {
   readonly open?: () => LogStore
   readonly workflows?: readonly Workflow[]
   readonly options?: Partial<RuntimeOptions>
@@ -43,37 +43,37 @@ export interface PlayOptions {
 }
 
 /** One run of a workflow across processes. */
-export class Play {
+export class WorkflowTestRun {
   readonly logged: LoggedMessage[]
   runtime: Runtime
   run: Run
-  readonly #renew: () => Runtime
+  readonly #createRuntime: () => Runtime
 
-  private constructor(runtime: Runtime, run: Run, logged: LoggedMessage[], renew: () => Runtime) {
+  private constructor(runtime: Runtime, run: Run, logged: LoggedMessage[], createRuntime: () => Runtime) {
     this.runtime = runtime
     this.run = run
     this.logged = logged
-    this.#renew = renew
+    this.#createRuntime = createRuntime
   }
 
   /** Starts a workflow. */
-  static async of(
+  static async start(
     testWorkflow: Workflow,
-    { open, workflows = [], options = {}, start = {} }: PlayOptions = {},
-  ): Promise<Play> {
+    { open, workflows = [], options = {}, start = {} }: TestRunOptions = {},
+  ): Promise<WorkflowTestRun> {
     const { logger, logged } = recordingLogger()
     const store = memoryStore()
-    const renew = () =>
+    const createRuntime = () =>
       testRuntime({
         workflows: [testWorkflow, ...workflows],
         logger,
         store: open?.() ?? store,
         ...options,
       } as Partial<RuntimeOptions>)
-    const runtime = renew()
-    const pendingIds = { session: SESSION, runId: RUN, input: 'Go.', ...start, workflow: testWorkflow }
-    const run = await runtime.start(pendingIds as StartWorkflowOptions)
-    return new Play(runtime, run, logged, renew)
+    const runtime = createRuntime()
+    const startOptions = { session: SESSION, runId: RUN, input: 'Go.', ...start, workflow: testWorkflow }
+    const run = await runtime.start(startOptions as StartWorkflowOptions)
+    return new WorkflowTestRun(runtime, run, logged, createRuntime)
   }
 
   /** The result when the run ended or cannot continue. */
@@ -100,7 +100,7 @@ export class Play {
   /** Continues in another process, which has only the log. */
   async restart(): Promise<void> {
     await this.runtime.close()
-    this.runtime = this.#renew()
+    this.runtime = this.#createRuntime()
     this.run = this.runtime.run(SESSION, RUN)
   }
 

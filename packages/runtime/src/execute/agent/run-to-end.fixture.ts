@@ -23,7 +23,7 @@ export interface LoggedMessage {
   readonly cause: unknown
 }
 
-export interface PlayedRun<Output = unknown> {
+export interface EndedRun<Output = unknown> {
   readonly runtime: Runtime
   readonly result: RunResult<Output>
   readonly view: Omit<View, 'internal'>
@@ -42,11 +42,11 @@ export function recordingLogger(): { logger: Logger; logged: LoggedMessage[] } {
 }
 
 /** Runs an agent to its end. Fails if its log violates the protocol. */
-export async function play<A extends Agent>(
+export async function runToEnd<A extends Agent>(
   agent: A,
   options: Partial<RuntimeOptions> = {},
   start: Partial<StartOptions> = {},
-): Promise<PlayedRun<OutputOfAgent<A>>> {
+): Promise<EndedRun<OutputOfAgent<A>>> {
   const { logger, logged } = recordingLogger()
   const runtime = testRuntime({ agents: [agent], logger, ...options })
   const run = await runtime.start({ session: 's', input: 'Go.', ...start, agent })

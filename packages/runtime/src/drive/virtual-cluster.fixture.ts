@@ -34,7 +34,7 @@ export class VirtualCluster {
     agents: (timers: ProcessTimers) => readonly Agent[],
     options: Omit<RuntimeOptions, 'store' | 'timers' | 'agents'> = {},
   ): Process {
-    const wire = new StoreConnection(memoryStore(undefined, this.memory))
+    const connection = new StoreConnection(memoryStore(undefined, this.memory))
     const timers = this.clock.timers()
     const logged: Process['logged'] = []
     const record = (level: 'warn' | 'error') => (message: string, fields: Readonly<Record<string, unknown>>) => {
@@ -44,26 +44,26 @@ export class VirtualCluster {
       logger: { warn: record('warn'), error: record('error') },
       ...options,
       agents: agents(timers),
-      store: wire.store,
+      store: connection.store,
       timers,
       log: { leaseMs: LEASE_MS, retryTimeoutMs: 5000, ...options.log },
     })
     return {
-      connection: wire,
+      connection,
       timers,
       runtime,
-      logged: logged,
+      logged,
       kill() {
-        wire.kill()
+        connection.kill()
         timers.isFrozen = true
       },
       freeze() {
-        wire.freeze()
+        connection.freeze()
         timers.isFrozen = true
       },
       thaw() {
         timers.isFrozen = false
-        wire.thaw()
+        connection.thaw()
       },
     }
   }
@@ -79,7 +79,7 @@ export class VirtualCluster {
   }
 
   /** Waits for an entry in a log and returns it. */
-  async seen(session: string, is: (entry: Entry) => boolean): Promise<Entry> {
+  async waitForEntry(session: string, is: (entry: Entry) => boolean): Promise<Entry> {
     const found = async (): Promise<Entry> => {
       for (;;) {
         const { promise, resolve } = Promise.withResolvers<void>()
@@ -97,8 +97,8 @@ export class VirtualCluster {
   }
 
   /** Waits until the run has ended in its public view. */
-  async ended(session: string, runId: string): Promise<string> {
-    const { chunk } = await this.seen(session, isEndOf(runId))
+  async waitForEnd(session: string, runId: string): Promise<string> {
+    const { chunk } = await this.waitForEntry(session, isEndOf(runId))
     return (chunk as { status: string }).status
   }
 }
@@ -122,15 +122,15 @@ export function callsOf(view: View, runId: string): ToolPart[] {
   return messages.flatMap(({ parts }) => parts.filter((part): part is ToolPart => 'toolCallId' in part))
 }
 
-const SETTLED = new Set(['output-available', 'output-error', 'output-denied', 'input-error'])
+const SETTLED_STATES = new Set(['output-available', 'output-error', 'output-denied', 'input-error'])
 
 /** Law 7: a run has one end, nothing follows it, and no call is open. */
-export async function expectOneEnd(stage: VirtualCluster, session: string, runId: string): Promise<void> {
-  const entries = await stage.entries(session)
+export async function expectOneEnd(cluster: VirtualCluster, session: string, runId: string): Promise<void> {
+  const entries = await cluster.entries(session)
   const ends = entries.filter(isEndOf(runId))
   expect(ends).toHaveLength(1)
   const runEntries = entries.filter(({ origin }) => origin.runId === runId && origin.guest === undefined)
   expect(runEntries.at(-1)).toBe(ends[0])
-  const open = callsOf(await stage.view(session), runId).filter(({ state }) => !SETTLED.has(state))
+  const open = callsOf(await cluster.view(session), runId).filter(({ state }) => !SETTLED_STATES.has(state))
   expect(open).toEqual([])
 }
