@@ -1,9 +1,8 @@
 // Repeats a turn with the same message or with another one. Both rewind to before the turn.
 
 import type { Run, View } from '@millrace/protocol'
-import type { Program } from '../define/program.ts'
+import { availableVersionOf, type Program } from '../define/program.ts'
 import { RunError } from '../error/error.ts'
-import { availableVersionOf } from './program.ts'
 import {
   checkNewMessageId,
   checkVisible,

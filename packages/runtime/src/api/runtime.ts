@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { type StreamInfo, StreamManager, systemTimers, type Ticket } from '@millrace/log'
 import type { Run as LoggedRun, RunRequest, View } from '@millrace/protocol'
+import { KeyedQueue } from '../async/keyed-queue.ts'
 import type { Agent, OutputOfAgent } from '../define/agent.ts'
-import type { Program } from '../define/program.ts'
+import { type Program, programOf } from '../define/program.ts'
 import type { Workflow, WorkflowOutput } from '../define/workflow.ts'
 import { Driver } from '../drive/driver.ts'
-import { type Engine, inProcessEngine } from '../drive/engine.ts'
+import { type Engine, type InProcessOptions, inProcessEngine } from '../drive/engine.ts'
 import { Notices } from '../drive/notices.ts'
 import { checkObject } from '../error/check-object.ts'
 import { RunError } from '../error/error.ts'
@@ -16,9 +17,7 @@ import { readUpload, type StoredUpload, storeUpload, type UploadInput } from '..
 import { consoleLogger, safeLogger } from '../telemetry/logger.ts'
 import { Telemetry } from '../telemetry/telemetry.ts'
 import type { Answer, AnswerOptions } from './answer.ts'
-import { type DescribeOptions, describeSession } from './description.ts'
-import { KeyedQueue } from './keyed-queue.ts'
-import { programOf } from './program.ts'
+import { type DescribeOptions, describeSession } from './describe-session.ts'
 import {
   checkNewMessageId,
   messageOf,
@@ -450,3 +449,22 @@ const isRewindFor =
  * @throws {ValidationError} if an option is invalid.
  */
 export const createRuntime = (options: RuntimeOptions): Runtime => new Runtime(options)
+
+/** A process that only drives runs. It stays alive until it is stopped. */
+export interface Worker {
+  readonly runtime: Runtime
+  /** Hands over all runs. */
+  stop(): Promise<void>
+}
+
+/**
+ * Creates a runtime that drives the runs of a store and keeps the process alive.
+ * @throws {ValidationError} if an option is invalid.
+ */
+export function createWorker(
+  options: Omit<RuntimeOptions, 'engine'> & { readonly engine?: Engine | InProcessOptions },
+): Worker {
+  const engine = options.engine ?? {}
+  const runtime = createRuntime({ ...options, engine: 'start' in engine ? engine : { keepsAlive: true, ...engine } })
+  return { runtime, stop: () => runtime.close() }
+}

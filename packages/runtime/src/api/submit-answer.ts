@@ -3,6 +3,7 @@
 import type { GuestOptions, StreamInfo, StreamManager, Ticket } from '@millrace/log'
 import { MAX_CLAIM_MS } from '@millrace/log/internal'
 import type { Chunk, Part, View } from '@millrace/protocol'
+import type { KeyedQueue } from '../async/keyed-queue.ts'
 import type { Program } from '../define/program.ts'
 import { checkObject, describeType } from '../error/check-object.ts'
 import { RunError, ValidationError } from '../error/error.ts'
@@ -19,7 +20,6 @@ import {
   validatedAnswer,
 } from './answer.ts'
 import { ClientToolSchemas } from './client-tool-schemas.ts'
-import type { KeyedQueue } from './keyed-queue.ts'
 
 /** An accepted answer: its sequence in the log. */
 export interface Answered {

@@ -6,7 +6,7 @@ import type { Chunk, FinishReason, Json, JsonObject, Usage } from '@millrace/pro
 import { excerpt } from '@millrace/protocol/internal'
 import { unreadableError } from '../error/classify-provider-error.ts'
 import { ProviderError } from '../error/error.ts'
-import { isAccepted, logErrorCode } from '../error/log-error.ts'
+import { isAccepted, logErrorCode } from '../error/log-error-code.ts'
 import { jsonLength } from '../schema/json.ts'
 import { boundedMetadata, metadataOf, writeWithMetadata } from './provider-metadata.ts'
 import { type AnswerTool, type RequestedCall, ToolCalls } from './tool-calls.ts'

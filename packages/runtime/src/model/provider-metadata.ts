@@ -1,5 +1,5 @@
 import type { Chunk, JsonObject } from '@millrace/protocol'
-import { isAccepted } from '../error/log-error.ts'
+import { isAccepted } from '../error/log-error-code.ts'
 import { jsonLength } from '../schema/json.ts'
 
 /** Maximum length of metadata in a fact, in characters of JSON: less than an entry may have, with room for other fields. */

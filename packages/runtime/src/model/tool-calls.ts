@@ -3,7 +3,7 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { Chunk, Executor, Json, JsonObject } from '@millrace/protocol'
 import { excerpt, MAX_JSON_DEPTH } from '@millrace/protocol/internal'
-import { isAccepted } from '../error/log-error.ts'
+import { isAccepted } from '../error/log-error-code.ts'
 import { deepCopy } from '../schema/deep-copy.ts'
 import { type Schema, validate } from '../schema/schema.ts'
 import { boundedMetadata, mergeMetadata, metadataOf } from './provider-metadata.ts'

@@ -4,9 +4,8 @@
 import { type OutputUnit, type SchemaDraft, Validator } from '@cfworker/json-schema'
 import { excerpt } from '@millrace/protocol/internal'
 import { ValidationError } from '../error/error.ts'
-import { checkSchemaSize } from './check-schema-size.ts'
 import { SUBSCHEMA_KEYWORDS, SUBSCHEMA_LIST_KEYWORDS, SUBSCHEMA_MAP_KEYWORDS } from './keywords.ts'
-import { relaxSchema } from './relax-schema.ts'
+import { checkSchemaSize, relaxSchema } from './relax-schema.ts'
 import { runWithTimeout } from './run-with-timeout.ts'
 import type { JsonSchema } from './schema.ts'
 

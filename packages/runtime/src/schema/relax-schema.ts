@@ -1,5 +1,6 @@
-// Removes the keywords of a foreign JSON Schema that could block the process: regular expressions, and comparisons whose cost
-// grows with the square of the value. The relaxed schema accepts every value that the original accepts.
+// Makes an untrusted JSON Schema safe to check values with: limits its size, and removes the keywords that could block the
+// process, which are regular expressions, and comparisons whose cost grows with the square of the value. The relaxed schema
+// accepts every value that the original accepts.
 
 import { isObject } from '@millrace/protocol/internal'
 import { ValidationError } from '../error/error.ts'
@@ -115,3 +116,16 @@ class SchemaRelaxer {
 
 const isFlat = (value: unknown): boolean =>
   Array.isArray(value) ? value.every(each => Object(each) !== each) : Object(value) !== value
+
+/** @throws {ValidationError} if a JSON Schema is longer than `maxLength` characters of JSON or nested deeper than `maxDepth`. */
+export function checkSchemaSize(jsonSchema: unknown, maxLength: number, maxDepth: number): void {
+  checkDepth(jsonSchema, maxDepth)
+  const { length } = JSON.stringify(jsonSchema)
+  if (length > maxLength) throw new ValidationError(`expected at most ${maxLength} characters of JSON, found ${length}`)
+}
+
+function checkDepth(value: unknown, levelsLeft: number): void {
+  if (typeof value !== 'object' || value === null) return
+  if (levelsLeft === 0) throw new ValidationError('it is nested too deep')
+  for (const each of Object.values(value)) checkDepth(each, levelsLeft - 1)
+}

@@ -1,8 +1,8 @@
 import { LogError } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
+import { gate } from '../api/test-runtime.fixture.ts'
 import { isUnavailable } from '../session/log-errors.ts'
 import { KeyedQueue } from './keyed-queue.ts'
-import { gate } from './test-runtime.fixture.ts'
 
 describe('turns', () => {
   test('run one after the other for a key, and in parallel for several', async () => {
