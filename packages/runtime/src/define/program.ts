@@ -23,7 +23,7 @@ export function workflowOf(programs: ReadonlyMap<string, Program>, id: string): 
   return undefined
 }
 
-/** An agent or a workflow, or the name of one. */
+/** The program of a request: an agent or a workflow, or the name of one. */
 interface ProgramChoice {
   readonly agent?: unknown
   readonly workflow?: unknown
@@ -31,15 +31,16 @@ interface ProgramChoice {
 
 /** The version of a program that this process has: the same one, or else any, or else the name unchanged. */
 export function availableVersionOf(programs: ReadonlyMap<string, Program>, program: string): string {
-  const unversioned = (name: string) => name.slice(0, name.lastIndexOf('@') + 1)
+  const withoutVersion = (name: string) => name.slice(0, name.lastIndexOf('@') + 1)
   const others = [...programs.values()].map(registered => registered.program)
-  const other = others.find(name => unversioned(name) === unversioned(program))
+  const other = others.find(name => withoutVersion(name) === withoutVersion(program))
   return programs.get(program)?.program ?? other ?? program
 }
 
 /**
- * The program name of a request. @throws {ValidationError} if it is malformed. @throws {RunError} if the name is
- * unknown.
+ * The name of a request's program, with its version.
+ * @throws {ValidationError} if the request is malformed.
+ * @throws {RunError} `program_unknown` if no program has the name.
  */
 export function programOf(programs: ReadonlyMap<string, Program>, { agent, workflow }: ProgramChoice): string {
   if (agent !== undefined && workflow !== undefined) {
@@ -55,6 +56,6 @@ export function programOf(programs: ReadonlyMap<string, Program>, { agent, workf
   const sameKind = new Set([...programs.values()].filter(program => program.kind === kind))
   for (const { name, program } of sameKind) if (name === definition) return program
   if (new RegExp(`^${kind}:.+@.+$`).test(definition)) return definition
-  const known = [...sameKind].map(({ name }) => name).join(', ')
-  throw new RunError('program_unknown', `unknown ${kind} ${definition}, expected one of: ${known || 'none'}`)
+  const names = [...sameKind].map(({ name }) => name).join(', ')
+  throw new RunError('program_unknown', `unknown ${kind} ${definition}, expected one of: ${names || 'none'}`)
 }
