@@ -321,7 +321,7 @@ test.each([
   [
     'a provider',
     { tracerProvider: {} },
-    'telemetry.tracerProvider: expected a provider of OpenTelemetry, found an object',
+    'telemetry.tracerProvider: expected an OpenTelemetry provider, found an object',
   ],
   ['content', { content: 'yes' }, 'telemetry.content: expected true or false, found a string'],
   ['attributes', { attributes: {} }, 'telemetry.attributes: expected a function, found an object'],
