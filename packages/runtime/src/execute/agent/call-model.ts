@@ -66,7 +66,7 @@ export async function callModel(
         for (const extra of output?.before(chunk) ?? []) write(extra)
         return write(chunk)
       },
-      fits: facts => lane.fits(facts),
+      fits: chunks => lane.fits(chunks),
       sink: output,
     })
     let isStarted = false
@@ -83,7 +83,7 @@ export async function callModel(
       await call
         .within(() => readAnswer(work, model, options, answer, call, startStep))
         .finally(() => format?.note(answer))
-      const { facts, calls, requestedCalls, text } = answer
+      const { committedChunks, calls, requestedCalls, text } = answer
       const isOutput = output !== undefined && calls === 0
       const document = isOutput ? await output.endWithDocument(chunk => lane.write(chunk)) : undefined
       if (!isOutput) for (const extra of output?.endWithCalls() ?? []) await write(extra)
@@ -94,7 +94,7 @@ export async function callModel(
       const { usage, warnings, providerMetadata, raw } = answer
       const about = { usage, warnings, providerMetadata, raw, discarded }
       return {
-        facts: [...facts, ...outputFact, finishOf(answer, lane)],
+        facts: [...committedChunks, ...outputFact, finishOf(answer, lane)],
         calls,
         requestedCalls: requestedCalls,
         callIds: answer.callIds,
@@ -174,7 +174,7 @@ async function readAnswer(
     signal.removeEventListener('abort', cancel)
   }
   if (answer.failure !== undefined) throw answer.failure
-  if (!answer.isWhole) throw streamCutError()
+  if (!answer.isComplete) throw streamCutError()
 }
 
 function optionsOf(
@@ -225,8 +225,8 @@ function formatOf({ agent, responseFormat: wanted }: AgentExecution, definedMode
     responseFormat,
     // A custom format may not contain the schema.
     instructions: hasSchema ? format.instructions : schemaInstructions(jsonSchema),
-    note: ({ warnings, isWhole }: ModelAnswer) =>
-      void learnFromWarnings(definedModel, warnings, responseFormat ? { responseFormat } : {}, isWhole),
+    note: ({ warnings, isComplete }: ModelAnswer) =>
+      void learnFromWarnings(definedModel, warnings, responseFormat ? { responseFormat } : {}, isComplete),
   }
 }
 
