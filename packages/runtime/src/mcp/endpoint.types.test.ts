@@ -2,7 +2,7 @@ import type { Transport } from '@modelcontextprotocol/client'
 import { expectTypeOf, test } from 'vitest'
 import type { McpOptions, McpServer } from '../mcp.ts'
 
-test('a server has the options of one kind only', () => {
+test('accepts the options of one kind of server only', () => {
   expectTypeOf<{ command: string; args: string[]; env: { A: string }; prefix: string }>().toExtend<McpOptions>()
   expectTypeOf<{ url: URL; headers: { a: string } }>().toExtend<McpServer>()
   expectTypeOf<{ command: string; url: string }>().not.toExtend<McpServer>()

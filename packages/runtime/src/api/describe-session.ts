@@ -8,15 +8,15 @@ import { sessionUnknown } from '../session/log-errors.ts'
 
 /** New title and metadata of a session. Absent fields stay unchanged. */
 export interface DescribeOptions {
-  /** New title. */
+  /** New title. @default unchanged */
   readonly title?: string
-  /** Replaces all metadata. */
+  /** Replaces all metadata. @default unchanged */
   readonly metadata?: JsonObject
   /** Label of the user, for the log. @default 'runtime' */
   readonly guest?: string
   /**
-   * Expected owner of the session, or null for none. A session of another owner counts as missing. Not checked if
-   * absent.
+   * Expected owner of the session, or null for none. A session of another owner counts as missing.
+   * @default not checked
    */
   readonly principal?: string | null
 }
@@ -38,8 +38,8 @@ export async function describeSession(
   }
   const fields = { ...(title !== undefined && { title }), ...(metadata !== undefined && { metadata }) }
   const owner = principal === undefined ? {} : { principal }
-  const done = await manager.append(sessionId, guest, { type: 'session-info', ...fields }, owner)
+  const appended = await manager.append(sessionId, guest, { type: 'session-info', ...fields }, owner)
   // The log refuses it only if the session is missing.
-  if (done.outcome === 'refused') throw sessionUnknown(sessionId)
-  return { sequence: done.last }
+  if (appended.outcome === 'refused') throw sessionUnknown(sessionId)
+  return { sequence: appended.last }
 }
