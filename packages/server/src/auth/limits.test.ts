@@ -136,17 +136,17 @@ describe('a limiter', () => {
   const limiter = (limits: Partial<Limits>) => new Limiter({ ...DEFAULT_LIMITS, ...limits }, systemTimers)
 
   it('rejects every request if the limit is 0', () => {
-    expect(() => limiter({ requestsPerMinute: 0 }).request('ann')).toThrow('at most 0')
+    expect(() => limiter({ requestsPerMinute: 0 }).countRequest('ann')).toThrow('at most 0')
   })
 
   it('keeps principals with open streams, however many others it evicts', () => {
-    const few = limiter({ streams: 1 })
-    const leave = few.stream('ann')
-    for (let i = 0; i < 20_000; i++) few.request(`user ${i}`)
-    expect(() => few.stream('ann')).toThrow('at most 1')
+    const oneStream = limiter({ streams: 1 })
+    const leave = oneStream.acquireStream('ann')
+    for (let i = 0; i < 20_000; i++) oneStream.countRequest(`user ${i}`)
+    expect(() => oneStream.acquireStream('ann')).toThrow('at most 1')
     leave()
     leave()
-    few.stream('ann')
-    expect(() => few.stream('ann')).toThrow('at most 1')
+    oneStream.acquireStream('ann')
+    expect(() => oneStream.acquireStream('ann')).toThrow('at most 1')
   })
 })

@@ -69,7 +69,7 @@ describe('a connection', () => {
     await writer.close()
     for (const client of clients) client.disconnect()
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('that is full gets no heartbeats', async () => {
@@ -87,14 +87,14 @@ describe('a connection', () => {
   test('all streams share one timer, which stops with the last', async () => {
     const testServer = new StreamServer()
     const clients = Array.from({ length: 5 }, () => testServer.serve(neverReplies))
-    expect(testServer.held).toMatchObject({ open: 5, alarms: 1 })
+    expect(testServer.resources).toMatchObject({ open: 5, alarms: 1 })
     await testServer.clock.advance(60_000)
-    expect(testServer.held).toMatchObject({ open: 5, alarms: 1 })
+    expect(testServer.resources).toMatchObject({ open: 5, alarms: 1 })
     for (const client of clients) client.disconnect()
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
     testServer.serve(neverReplies)
-    expect(testServer.held).toMatchObject({ open: 1, alarms: 1 })
+    expect(testServer.resources).toMatchObject({ open: 1, alarms: 1 })
   })
 
   test('sends errors: server faults are recoverable, and only the logger gets the cause', async () => {
@@ -131,7 +131,7 @@ describe('an open stream is authorized again', () => {
     const error = { code: 'unauthorized', message: 'say who you are', retryable: false }
     expect(client.frames.at(-1)).toEqual({ type: 'fail', error, recoverable: false })
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('once at a time, however long authorize takes', async () => {
@@ -156,7 +156,7 @@ describe('an open stream is authorized again', () => {
     answer.reject(new HttpError('forbidden', 'no'))
     await settled()
     expect(client.frames).toEqual([])
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 })
 
@@ -186,7 +186,7 @@ describe('a server that shuts down', () => {
     await settled()
     expect(closed).toEqual([true, true, true])
     expect(testServer.connections.draining.aborted).toBe(true)
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('does not wait for a client that reads nothing', async () => {
@@ -198,7 +198,7 @@ describe('a server that shuts down', () => {
     await testServer.clock.advance(1_000)
     expect(await client.closed).toBe('destroyed')
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 })
 

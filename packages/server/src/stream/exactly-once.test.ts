@@ -165,7 +165,7 @@ describe('law 2', () => {
         }
         for (const { client } of people) client.disconnect()
         await settled()
-        expect(testServer.held).toEqual(NO_RESOURCES)
+        expect(testServer.resources).toEqual(NO_RESOURCES)
       }),
       { numRuns: multiplied(50) },
     )

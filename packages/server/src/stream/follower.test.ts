@@ -41,7 +41,7 @@ describe('the frames of a session', () => {
     client.disconnect()
     await writer.close()
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('starts after a cursor, and the first frame names its start', async () => {
@@ -122,7 +122,7 @@ describe('the frames of a session', () => {
     expect(await client.closed).toBe('ended')
     expect(client.types).toEqual(['open', 'entries', 'caught-up', 'status'])
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('live followers share one reader, and each batch is encoded once', async () => {
@@ -130,7 +130,7 @@ describe('the frames of a session', () => {
     const writer = await writing(testServer)
     const clients = Array.from({ length: 50 }, () => testServer.follow())
     await settled()
-    expect(testServer.held).toMatchObject({ open: 50, fed: 1 })
+    expect(testServer.resources).toMatchObject({ open: 50, fed: 1 })
     testServer.instrumented.reads = 0
     for (let i = 0; i < 20; i++) await writer.write(delta(`${i}`)).appended
     await settled()
@@ -142,7 +142,7 @@ describe('the frames of a session', () => {
     for (const client of clients) client.disconnect()
     await writer.close()
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 })
 
@@ -169,7 +169,7 @@ describe('law 2: a position that is not in the log is reported, and the stream c
     const { incarnation, sequence: head } = at
     expect(client.frames[1]).toEqual({ type: 'truncated', floor: 0, incarnation, reason, head })
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('below the floor, which the frame names', async () => {
@@ -200,7 +200,7 @@ describe('law 2: a position that is not in the log is reported, and the stream c
       expect(client.frames.at(-1)).toMatchObject({ type: 'truncated', reason: 'incarnation', incarnation })
     }
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('a session that is deleted and created again while it is followed', async () => {
@@ -237,7 +237,7 @@ describe('law 2: a position that is not in the log is reported, and the stream c
         })
       }
       await settled()
-      expect(testServer.held).toEqual(NO_RESOURCES)
+      expect(testServer.resources).toEqual(NO_RESOURCES)
     },
   )
 
@@ -298,6 +298,6 @@ describe('a store that becomes unavailable', () => {
     }
     expect(testServer.logged.map(({ message }) => message)).toEqual(Array(3).fill('a stream failed'))
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 })

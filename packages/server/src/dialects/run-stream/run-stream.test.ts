@@ -114,7 +114,7 @@ describe('a run', () => {
     const { run, events } = await readEvents(at, 'stammerer')
     const [late, merged] = await Promise.all([
       at.streamRun(run),
-      at.streamRun(run, { dialectFormat: { merges: true } }),
+      at.streamRun(run, { dialectFormat: { mayMerge: true } }),
     ])
     await Promise.all([late.closed, merged.closed])
     expect(wordsOf(eventsOf(late))).toBe('three four five')
