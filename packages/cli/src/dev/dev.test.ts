@@ -318,7 +318,10 @@ test('prints every event as JSON with --json', async () => {
   await command.output(/^the file says so$/m)
   command.kill('SIGINT')
   const { stdout } = await command.ended
-  const events = stdout.trim().split('\n').map(line => JSON.parse(line).event)
+  const events = stdout
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line).event)
   // A loaded machine needs more than 5 s for a start, and then also prints `loading`.
   expect(events.filter(event => event !== 'loading')).toEqual(['up', 'ended', 'back'])
 })

@@ -1,7 +1,7 @@
 import { RequestError } from '@millrace/client'
 import { expect, onTestFinished, test } from 'vitest'
 import { ran, workFolder } from '../millrace-command.fixture.ts'
-import { requestFailure } from './request-failure.ts'
+import { requestFailure } from './read-log.ts'
 import { nameOf, openSource } from './source.ts'
 
 test.each([
