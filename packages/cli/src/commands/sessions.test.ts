@@ -28,7 +28,7 @@ test('shows the messages and the pending request of a session', async () => {
   expect(JSON.parse(json.stdout).view.pendings).toHaveLength(1)
 })
 
-test('exports trimmed entries as their folded state', async () => {
+test('exports trimmed entries as a snapshot', async () => {
   const { cwd, store, server, runAgent } = await serveSessions()
   await runAgent('s', 'echo', 'One')
   await runAgent('s', 'guide', 'What do you see?')

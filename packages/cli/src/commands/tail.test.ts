@@ -68,7 +68,7 @@ test('escapes control characters of a model', async () => {
   }
 })
 
-test('ends without an error when the pipe closes', async () => {
+test('exits without an error when the pipe closes', async () => {
   const { cwd, store, runAgent } = await serveSessions()
   await runAgent('s', 'guide', 'What do you see?')
   const main = `node --conditions=@millrace/source ${import.meta.dirname}/../main.ts`
@@ -79,7 +79,7 @@ test('ends without an error when the pipe closes', async () => {
   expect([stdout.trim().split('\n').length, stderr]).toEqual([1, ''])
 })
 
-test('prints what is wrong and ends with a specific exit code', async () => {
+test('prints what is wrong and exits with a specific code', async () => {
   const { cwd, server, store, runAgent } = await serveSessions()
   await runAgent('s', 'echo', 'Hello')
   const at = ['--server', server.url]

@@ -31,7 +31,7 @@ describe('a connection', () => {
     },
   )
 
-  test('of SSE starts with the retry delay', async () => {
+  test('starts with the retry delay for SSE', async () => {
     const testServer = new StreamServer({ settings: { retryMs: 2_500 } })
     await testServer.completeRun('r1', 'hello')
     const client = testServer.follow()
@@ -72,7 +72,7 @@ describe('a connection', () => {
     expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
-  test('that is full gets no heartbeats', async () => {
+  test('gets no heartbeats while it is full', async () => {
     const testServer = new StreamServer({ settings: { heartbeatMs: 100, maxBuffered: 64, stallMs: 60_000 } })
     await testServer.completeRun('r1', 'hello')
     const client = new SlowClient()
@@ -84,7 +84,7 @@ describe('a connection', () => {
     expect(client.buffered).toBe(buffered)
   })
 
-  test('all streams share one timer, which stops with the last', async () => {
+  test('shares one timer with all others, which stops with the last', async () => {
     const testServer = new StreamServer()
     const clients = Array.from({ length: 5 }, () => testServer.serve(neverReplies))
     expect(testServer.resources).toMatchObject({ open: 5, alarms: 1 })
@@ -114,10 +114,10 @@ describe('a connection', () => {
   })
 })
 
-describe('an open stream is authorized again', () => {
+describe('an open stream', () => {
   const reauthorizeMs = 5_000
 
-  test('and closed for good once access is lost', async () => {
+  test('is authorized again, and closed for good once access is lost', async () => {
     const testServer = new StreamServer({ settings: { reauthorizeMs } })
     await testServer.completeRun('r1', 'hello')
     const recheck = vi.fn(async () => {})
@@ -134,7 +134,7 @@ describe('an open stream is authorized again', () => {
     expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
-  test('once at a time, however long authorize takes', async () => {
+  test('is authorized once at a time, however long authorize takes', async () => {
     const testServer = new StreamServer({ settings: { reauthorizeMs } })
     const answer = Promise.withResolvers<void>()
     const recheck = vi.fn(() => answer.promise)
@@ -147,7 +147,7 @@ describe('an open stream is authorized again', () => {
     expect(client.isClosed).toBe(false)
   })
 
-  test('and nothing is written if the client left meanwhile', async () => {
+  test('writes nothing if the client left while it was authorized again', async () => {
     const testServer = new StreamServer({ settings: { reauthorizeMs } })
     const answer = Promise.withResolvers<void>()
     const client = testServer.serve(neverReplies, undefined, { recheck: () => answer.promise })

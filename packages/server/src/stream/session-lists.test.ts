@@ -226,7 +226,7 @@ describe('a followed list', () => {
     expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
-  test('law 8: a client that reads nothing is closed, and gets the whole list when it reconnects', async () => {
+  test('law 8: closes a client that reads nothing, which gets the full list when it reconnects', async () => {
     const testServer = new StreamServer({ settings: { maxBuffered: 256 }, manager: { coalesceMs: 0 } })
     const client = new SlowClient('sse', false)
     client.isStalled = true
