@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
 import type * as z from 'zod'
-import { validationProblem } from './problem.ts'
 import {
   AnswerBody,
   EditBody,
@@ -12,6 +11,7 @@ import {
   UpdateSessionBody,
   wholeNumber,
 } from './schemas.ts'
+import { validationProblem } from './validation-problem.ts'
 
 const LONG = 'Z'.repeat(10_000)
 const SAID = { type: 'text', text: 'Hello' }

@@ -71,5 +71,5 @@ function kindsOf(issue: Extract<Issue, { code: 'invalid_union' }>): readonly str
 const typeOf = (type: string): string => TYPES[type] ?? type
 const unit = (origin: string): string => (origin === 'string' ? ' characters' : origin === 'array' ? ' elements' : '')
 
-const joinWithOr = (words: readonly string[]): string =>
-  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
+const joinWithOr = (names: readonly string[]): string =>
+  names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`
