@@ -243,7 +243,7 @@ const all: readonly Group[] = [
         title: 'Architecture',
         optional: true,
         pages: [
-          architecture('index', 'Architecture', 'Packages, words, where to start for a change'),
+          architecture('index', 'Architecture', 'Packages, glossary, where to start for a change'),
           architecture('token', 'The path of a token', 'From the model to React, with every file on the way'),
           architecture(
             'answer',
