@@ -227,7 +227,7 @@ const all: readonly Group[] = [
         ],
       },
       {
-        title: 'Walks and rules',
+        title: 'Walkthroughs and rules',
         optional: true,
         pages: [
           contribute('naming', 'Names and words', 'Files, types, options, tests, errors, commits, with examples'),
