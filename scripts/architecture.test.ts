@@ -41,12 +41,12 @@ describe.each([
   })
 })
 
-describe('the walks in docs/contribute', () => {
-  const walks = pagesIn('docs/contribute').filter(page => page.includes('/add-a-'))
+describe('the walkthroughs in docs/contribute', () => {
+  const walkthroughs = pagesIn('docs/contribute').filter(page => page.includes('/add-a-'))
 
   test('number their steps from 1, and end with the check, the tests and a changeset', () => {
-    expect(walks).toHaveLength(4)
-    for (const page of walks) {
+    expect(walkthroughs).toHaveLength(4)
+    for (const page of walkthroughs) {
       const numbers = [...textOf(page).matchAll(/^(\d+)\. /gm)].map(([, number]) => Number(number))
       expect(numbers, page).toEqual(numbers.map((_, index) => index + 1))
       const [last = ''] = textOf(page)

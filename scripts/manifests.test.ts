@@ -4,9 +4,12 @@ import { entryPoints, manifestViolations, packages } from './manifests.ts'
 
 const good = {
   name: '@millrace/log',
+  description: 'The log.',
+  keywords: ['millrace', 'log'],
   license: 'MIT',
   type: 'module',
   sideEffects: false,
+  engines: { node: '>=22.18' },
   exports: {
     '.': { types: './dist/index.d.ts', default: './dist/index.js' },
     './memory': { types: './dist/memory.d.ts', default: './dist/memory.js' },
@@ -29,6 +32,9 @@ test('accepts a complete manifest and lists its entry points', () => {
 })
 
 test.each([
+  ['description', { description: 'The log' }],
+  ['keywords', { keywords: ['log'] }],
+  ['engines', { engines: { node: '>=18' } }],
   ['license', { license: 'ISC' }],
   ['type', { type: undefined }],
   ['sideEffects', { sideEffects: undefined }],

@@ -132,7 +132,7 @@ test('the file of the home page is served by its command, and answers', async ()
   writeFileSync(join(folder, file), blockOf('index', 'ts', file))
   const commands = blockOf('index', 'sh').trim().split('\n')
   expect(commands).toEqual(['npm install millrace @millrace/cli zod', `npx millrace dev ${file}`])
-  expect(blockOf('packages/cli', 'sh')).toContain(commands[1])
+  for (const page of ['packages/cli', 'guide/studio']) expect(blockOf(page, 'sh')).toContain(commands[1])
   const manifest = JSON.parse(readFileSync(join(root, 'packages/cli/package.json'), 'utf8'))
   expect(Object.keys(manifest.bin)).toEqual(['millrace'])
   const args = ['--conditions=@millrace/source', join(root, 'packages/cli/src/main.ts'), 'dev', file]
