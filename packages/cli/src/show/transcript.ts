@@ -138,7 +138,7 @@ export class Transcript {
   ): Promise<void> {
     const lane = draft?.key ?? SETTLED
     const part = `${lane} ${id}`
-    if (draft) draft.kept.characters += delta.length
+    if (draft) draft.data.characters += delta.length
     if (!this.#terminal.isLive) {
       const buffered = this.#buffered.get(part) ?? { lane, name, text: '' }
       buffered.text += delta
@@ -189,7 +189,7 @@ export class Transcript {
       await this.#screen.takeBack(draft.key)
       if (this.#speaking.startsWith(draft.key)) this.#speaking = ''
     }
-    const { characters = 0 } = draft?.kept ?? {}
+    const { characters = 0 } = draft?.data ?? {}
     const amount = characters === 0 ? 'an attempt' : `${characters} characters`
     await this.#line(SETTLED, `${amount} discarded (${reason})`, 'red')
   }
