@@ -44,8 +44,8 @@ test.each([
   ['types', { exports: { '.': './dist/index.js' } }],
   ['test.ts', { files: ['dist', 'src', '!src/**/*.fixture.ts'] }],
   ['fixture.ts', { files: ['dist', 'src', '!src/**/*.test.ts'] }],
-])('rejects a wrong %s', (word, change) => {
-  expect(manifestViolations(workspace({ ...good, ...change }))).toEqual([expect.stringContaining(word)])
+])('rejects a wrong %s', (field, change) => {
+  expect(manifestViolations(workspace({ ...good, ...change }))).toEqual([expect.stringContaining(field)])
 })
 
 test('requires a README and a row in the table of arrows', () => {

@@ -2,7 +2,7 @@ import { type Agent, agent, tool } from '@millrace/runtime'
 import { z } from 'zod'
 import { longText, scriptedAgents } from '../../../../scripts/faults/sessions/scripted-agents.fixture.ts'
 
-const { model, teller, weigher, stammerer, seller } = scriptedAgents({ paceMs: 1, mostFailures: 1 })
+const { model, teller, weigher, stammerer, seller } = scriptedAgents({ paceMs: 1, maxFailures: 1 })
 
 const locate = tool({
   name: 'locate',

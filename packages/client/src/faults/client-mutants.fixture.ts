@@ -21,7 +21,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a connection that ignores gaps',
     seed: 6,
-    found: /shows another session|went from|was not reported|gave up/,
+    found: /shows another session|went from|was not reported|timed out/,
     plant: () =>
       changeFrames((frame, position) =>
         frame.type === 'entries' && frame.after > position ? { ...frame, after: position } : frame,
@@ -41,7 +41,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a connection that loses the last entry of a frame',
     seed: 3,
-    found: /shows another session|went from|was not reported|gave up/,
+    found: /shows another session|went from|was not reported|timed out/,
     plant() {
       const isTurn = onceIn(5)
       changeFrames(frame =>
@@ -52,22 +52,22 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a connection that forgets its cursor',
     seed: 4,
-    stalls: true,
-    found: /gave up/,
+    blocksClient: true,
+    found: /timed out/,
     plant: () => void vi.spyOn(FollowedSession.prototype, 'cursor', 'get').mockReturnValue('0'),
   },
   {
     name: 'a connection that takes no snapshot after a truncation',
     seed: 56,
-    stalls: true,
-    found: /gave up/,
+    blocksClient: true,
+    found: /timed out/,
     plant: () => changeFrames(frame => (frame.type === 'truncated' ? undefined : frame)),
   },
   {
     name: 'a store that loses a flush',
     seed: 20,
-    stalls: true,
-    found: /gave up|shows another session/,
+    blocksClient: true,
+    found: /timed out|shows another session/,
     plant() {
       const { schedule } = FlushScheduler.prototype
       const isTurn = onceIn(3)
@@ -79,7 +79,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a store that takes no snapshot after a rewind',
     seed: 6,
-    found: /gave up|shows another session/,
+    found: /timed out|shows another session/,
     plant() {
       const { fold } = Store.prototype
       vi.spyOn(Store.prototype, 'fold').mockImplementation(function (this: Store, ...args) {

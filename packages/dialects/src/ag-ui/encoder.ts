@@ -155,7 +155,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
       case 'tool-input-delta':
       case 'tool-input-available':
       case 'tool-input-error':
-        return [...this.#initialEventsOnce(), ...this.#calls.input(chunk, agent, this.#drafts.open(lane).kept)]
+        return [...this.#initialEventsOnce(), ...this.#calls.input(chunk, agent, this.#drafts.open(lane).data)]
       case 'tool-output-available':
         return chunk.preliminary ? [extension(chunk, agent.tag)] : this.#calls.result(chunk, agent, origin)
       case 'tool-output-error':
@@ -217,7 +217,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
     const { messageId } = agent.lastPart
     const role = type.startsWith('text') ? 'assistant' : 'reasoning'
     const isOpen = this.#open.isOpen(messageId, role)
-    const draft = this.#drafts.open(lane).kept
+    const draft = this.#drafts.open(lane).data
     if (isOpen && (type === 'text-delta' || type === 'reasoning-delta')) {
       this.#transcript?.push(messageId, chunk.delta, draft.messages)
       return [this.#delta(chunk, messageId, agent)]
@@ -262,7 +262,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
 
   #discard(chunk: ChunkOf<'step-discarded'>, lane: LaneId): readonly AgUiEvent[] {
     const closing = this.#open.endLane(lane.lane)
-    const draft = this.#drafts.apply({ chunk, origin: lane }).discarded?.kept
+    const draft = this.#drafts.apply({ chunk, origin: lane }).discarded?.data
     if (!draft) return closing
     this.#calls.discard(draft)
     for (const toolCallId of draft.calls) this.#pendings.drop(toolCallId)

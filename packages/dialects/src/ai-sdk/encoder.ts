@@ -130,7 +130,7 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
         this.#step.commit({ chunk, origin: lane })
         return [extension({ chunk }), ...this.#committedMetadata({ chunk, origin: lane })]
       case 'message-metadata': {
-        this.#metadata.open(lane).kept.push(derived(chunkToEvent(chunk) as UIMessageChunk))
+        this.#metadata.open(lane).data.push(derived(chunkToEvent(chunk) as UIMessageChunk))
         return [extension({ chunk })]
       }
       case 'error':
@@ -200,7 +200,7 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
 
   /** Metadata of the drafts that a commit ends, or of all drafts. */
   #committedMetadata(commit?: LaneEntry): UIMessageChunk[] {
-    return this.#metadata.end(commit).flatMap(({ kept }) => kept)
+    return this.#metadata.end(commit).flatMap(({ data }) => data)
   }
 
   #finish(chunk: Extract<Chunk, { type: 'finish' }>): UIMessageChunk {

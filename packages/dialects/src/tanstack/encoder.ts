@@ -216,7 +216,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     if (this.#open.size === 0) this.#callCount = 0
     const call = { toolName, sentInput: '', isDiscarded: false, index: this.#callCount++ }
     this.#calls.set(toolCallId, call)
-    this.#drafts.open(laneOf(origin)).kept.push(toolCallId)
+    this.#drafts.open(laneOf(origin)).data.push(toolCallId)
     return call
   }
 
@@ -288,7 +288,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
 
   /** Clients cannot remove calls: those of a discarded draft stay visible. */
   #discard(discard: LaneEntry): void {
-    for (const toolCallId of this.#drafts.apply(discard).discarded?.kept ?? []) {
+    for (const toolCallId of this.#drafts.apply(discard).discarded?.data ?? []) {
       const call = this.#calls.get(toolCallId)
       if (call) call.isDiscarded = true
       this.#rejectedInputs.delete(toolCallId)

@@ -33,7 +33,7 @@ export class CurrentStep {
   add(event: UIMessageChunk, lane?: LaneId): void {
     const stepEvent = { event }
     this.#events.push(stepEvent)
-    if (lane) this.#drafts.open(lane).kept.push(stepEvent)
+    if (lane) this.#drafts.open(lane).data.push(stepEvent)
   }
 
   /** Commits the draft that a commit ends. */
@@ -45,7 +45,7 @@ export class CurrentStep {
   discard(
     discard: LaneEntry,
   ): { readonly events: readonly UIMessageChunk[]; readonly resent: UIMessageChunk[] } | undefined {
-    const draft = this.#drafts.apply(discard).discarded?.kept
+    const draft = this.#drafts.apply(discard).discarded?.data
     if (draft === undefined) return undefined
     const discarded = new Set(draft)
     this.#events = this.#events.filter(stepEvent => !discarded.has(stepEvent))

@@ -31,11 +31,11 @@ export class Drafts {
   readonly #streams = new Map<string, StructuredStream>()
 
   text(lane: LaneId, id: string): void {
-    this.#lanes.open(lane).kept.texts.add(id)
+    this.#lanes.open(lane).data.texts.add(id)
   }
 
   call(lane: LaneId, toolCallId: string): void {
-    this.#lanes.open(lane).kept.calls.add(toolCallId)
+    this.#lanes.open(lane).data.calls.add(toolCallId)
   }
 
   structured(lane: LaneId, event: StructuredEvent): void {
@@ -43,12 +43,12 @@ export class Drafts {
     const stream = this.#streams.get(streamId)
     if (stream) stream.events.push(event)
     else this.#streams.set(streamId, { events: [event], committed: 0 })
-    this.#lanes.open(lane).kept.streams.add(streamId)
+    this.#lanes.open(lane).data.streams.add(streamId)
   }
 
   /** Commits the drafts that a commit ends. */
   commit(commit: LaneEntry): void {
-    for (const streamId of this.#lanes.apply(commit).sealed.flatMap(({ kept }) => [...kept.streams])) {
+    for (const streamId of this.#lanes.apply(commit).sealed.flatMap(({ data }) => [...data.streams])) {
       const stream = this.#streams.get(streamId)
       const last = stream?.events.at(-1)
       if (stream === undefined || last === undefined || isEnd(last)) this.#streams.delete(streamId)
@@ -58,7 +58,7 @@ export class Drafts {
 
   /** Discards the draft that a discard ends. */
   discard(discard: LaneEntry): DiscardedContent {
-    const draft = this.#lanes.apply(discard).discarded?.kept
+    const draft = this.#lanes.apply(discard).discarded?.data
     if (!draft) return NOTHING
     const streams = [...draft.streams].map(streamId => {
       const { events, committed } = this.#streams.get(streamId) ?? { events: [], committed: 0 }

@@ -1,6 +1,6 @@
 // Runs one server for a parent process that can die at any moment. server.ts starts it in its own process group, so that Ctrl-C does
 // not reach it. When its standard input closes, also after a kill -9 of the parent, it ends the server
-// and removes its folder. It creates the folder itself, so that no folder is left without a keeper. Until then, the lines
+// and removes its folder. It creates the folder itself, so that no folder is left without a supervisor. Until then, the lines
 // of its standard input are orders. Each is answered by a line when it is done.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { chownSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { DataCache } from './data-cache.ts'
 import type { Answer, Command, Order, ServerSpec } from './server.ts'
 import { freeze, kill, thaw } from './tree.ts'
 
-const GRACE_MS = 30_000
+const END_TIMEOUT_MS = 30_000
 /** Number of characters from the end of the server's log that are reported. */
 const LOG_LENGTH = 10_000
 
@@ -18,7 +18,7 @@ const [, , folder = '', spec = ''] = process.argv
 const { before, cache, server, stale = [], sweep, user } = JSON.parse(spec) as ServerSpec
 const data = join(folder, 'data')
 
-/** All running child processes. `up` is the server, unless its end was ordered. */
+/** All running child processes. `up` is the server process, unless its end was ordered. */
 const running = new Set<ChildProcess>()
 let up: ChildProcess | undefined
 /** Ids of the server's frozen processes. */
@@ -34,7 +34,7 @@ const over = new Promise<void>(resolve => {
 
 const orders: Record<Order['verb'], (copy: string) => Promise<void>> = {
   async start() {
-    if (up) throw new Error('runs already')
+    if (up) throw new Error('runs already: end it first')
     start()
   },
   end,
@@ -43,16 +43,16 @@ const orders: Record<Order['verb'], (copy: string) => Promise<void>> = {
     frozen = []
     await Promise.all([kill(child.pid ?? 0), ended(child)])
   },
-  freeze: stopAll,
+  freeze: freezeServer,
   async thaw() {
     if (up === undefined) throw new Error('does not run')
-    goOn()
+    resumeServer()
   },
   async copy(copy) {
-    const isForCopy = up !== undefined && frozen.length === 0
-    if (isForCopy) await stopAll()
+    const freezesForCopy = up !== undefined && frozen.length === 0
+    if (freezesForCopy) await freezeServer()
     const done = await run({ program: 'cp', args: ['-a', data, join(folder, copy)] })
-    if (isForCopy) goOn()
+    if (freezesForCopy) resumeServer()
     if (!done) throw new Error('could not copy its data')
   },
   async restore(copy) {
@@ -142,7 +142,7 @@ function down(): ChildProcess {
 async function end(): Promise<void> {
   if (up === undefined) return
   const child = down()
-  goOn()
+  resumeServer()
   interrupt(child)
   await ended(child)
 }
@@ -150,24 +150,24 @@ async function end(): Promise<void> {
 /** Redis and Postgres take SIGINT as an immediate shutdown that does not wait for clients. A server that does not end is killed. */
 function interrupt(child: ChildProcess): void {
   child.kill('SIGINT')
-  const late = setTimeout(() => kill(child.pid ?? 0).catch(() => child.kill('SIGKILL')), GRACE_MS)
+  const late = setTimeout(() => kill(child.pid ?? 0).catch(() => child.kill('SIGKILL')), END_TIMEOUT_MS)
   child.on('exit', () => clearTimeout(late))
 }
 
 function stop(): void {
   isStopRequested = true
-  goOn()
+  resumeServer()
   for (const child of running) interrupt(child)
   if (up === undefined) finish()
 }
 
-async function stopAll(): Promise<void> {
+async function freezeServer(): Promise<void> {
   if (up === undefined) throw new Error('does not run')
   frozen = await freeze(up.pid ?? 0)
-  if (isStopRequested) goOn()
+  if (isStopRequested) resumeServer()
 }
 
-function goOn(): void {
+function resumeServer(): void {
   thaw(frozen)
   frozen = []
 }
@@ -177,7 +177,7 @@ async function clear(): Promise<void> {
   if (!killed || sweep === undefined) return
   killed = false
   const child = launch(sweep)
-  const late = setTimeout(() => child.kill('SIGKILL'), GRACE_MS)
+  const late = setTimeout(() => child.kill('SIGKILL'), END_TIMEOUT_MS)
   await ended(child)
   clearTimeout(late)
 }

@@ -1,52 +1,51 @@
-// A pool of started processes, because starting one takes longer than most tests.
-
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bundle } from './bundle.ts'
 import { type Child, child } from './process.ts'
 
-/** Pool of ready processes. A process that was not killed is reused. */
-export class Spares<Used extends Pick<Child, 'kill9'> = Child> {
+/** Pool of started child processes, because starting one takes longer than most tests. A process that was not killed is reused. */
+export class ChildPool<Pooled extends Pick<Child, 'kill9'> = Child> {
   readonly #size: number
-  readonly #make: (child: Child) => Used
+  readonly #wrap: (child: Child) => Pooled
   readonly #args: readonly string[]
-  readonly #spare: Used[] = []
+  readonly #ready: Pooled[] = []
   // Most of the start time is resolving and compiling code that earlier processes have compiled already.
   readonly #folder = mkdtempSync(join(tmpdir(), 'millrace-compiled-'))
 
-  /** Starts the file `process`; the other files lie beside it. `make` wraps each process. */
+  /** Starts `size` processes of the file `process`. The other files are in the same folder. `wrap` wraps each process. */
   constructor(
     files: Readonly<Record<'process', string>> & Readonly<Record<string, string>>,
-    { size, args = [], make }: { size: number; args?: readonly string[]; make: (child: Child) => Used },
+    { size, args = [], wrap }: { size: number; args?: readonly string[]; wrap: (child: Child) => Pooled },
   ) {
     this.#size = size
-    this.#make = make
+    this.#wrap = wrap
     this.#args = args
     bundle(this.#folder, files)
     this.#fill()
   }
 
   /** Takes a ready process and starts a replacement. */
-  take(): Used {
-    const taken = this.#spare.shift() as Used
+  take(): Pooled {
+    const taken = this.#ready.shift() as Pooled
     this.#fill()
     return taken
   }
 
-  giveBack(used: Used): void {
-    this.#spare.unshift(used)
+  /** Returns a process for the next `take`. */
+  giveBack(pooled: Pooled): void {
+    this.#ready.unshift(pooled)
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#spare.splice(0).map(spare => spare.kill9()))
+    await Promise.all(this.#ready.splice(0).map(pooled => pooled.kill9()))
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
   #fill(): void {
     // The bundle is in a new folder each time, so its compile cache is not shared.
     const env = { NODE_COMPILE_CACHE: join(this.#folder, 'cache') }
-    while (this.#spare.length < this.#size)
-      this.#spare.push(this.#make(child(join(this.#folder, 'process.js'), this.#args, env)))
+    while (this.#ready.length < this.#size)
+      this.#ready.push(this.#wrap(child(join(this.#folder, 'process.js'), this.#args, env)))
   }
 }
