@@ -56,7 +56,7 @@ export function batchProblem(ticket: Ticket, batch: readonly NewEntry[]): string
     const opened = pendingOpenedBy(chunk)
     if (opened) {
       if (current.pendings.length >= MAX_PENDINGS)
-        return `${chunk.type}: expected at most ${MAX_PENDINGS} open pendings, found one more: settle one first`
+        return `${chunk.type}: expected at most ${MAX_PENDINGS} pendings, found one more: settle one first`
       const { deadline } = opened
       if (deadline !== undefined && !Number.isSafeInteger(deadline)) {
         return `${chunk.type}.deadline: expected whole milliseconds, found ${deadline}`

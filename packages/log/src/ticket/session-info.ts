@@ -70,7 +70,7 @@ export function metadataProblem(metadata: JsonObject): string | undefined {
   const bytes = Buffer.byteLength(JSON.stringify(metadata))
   if (bytes > MAX_METADATA_BYTES) return `expected at most ${MAX_METADATA_BYTES} bytes of JSON, found ${bytes}`
   if (depthOf(metadata) <= MAX_METADATA_DEPTH) return undefined
-  return `expected at most ${MAX_METADATA_DEPTH} levels of nesting, found more`
+  return `expected at most ${MAX_METADATA_DEPTH} levels, found more`
 }
 
 /** Nesting depth of objects and arrays. */

@@ -23,7 +23,9 @@ describe('the schedules find', () => {
         }
         if (violation !== undefined) otherViolations.add(violation.slice(0, 200))
       }
-      expect.unreachable(`no violation like ${found} in ${MAX_SEED} schedules, only: ${[...otherViolations].join('\n')}`)
+      expect.unreachable(
+        `no violation like ${found} in ${MAX_SEED} schedules, only: ${[...otherViolations].join('\n')}`,
+      )
     })
   }
 })
