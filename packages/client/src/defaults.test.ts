@@ -57,6 +57,6 @@ test.each([
   expect(page).toContain(`| ${name} | ${value} |`)
 })
 
-test('returns 0 for a constant that does not exist', () => {
+test('the reader of constants returns 0 for a missing one', () => {
   expect(constant('bridge/chunk-order.ts', 'NOTHING')).toBe(0)
 })

@@ -35,4 +35,5 @@ const lister = agent({
 })
 
 export const AGENTS: readonly Agent[] = [teller, weigher, stammerer, seller, guide, lister]
-export const NAMES = ['teller', 'teller', 'weigher', 'stammerer', 'seller', 'guide', 'lister'] as const
+/** Names to draw from. The repeated one is drawn more often. */
+export const AGENT_NAMES = ['teller', 'teller', 'weigher', 'stammerer', 'seller', 'guide', 'lister'] as const

@@ -7,7 +7,7 @@ import { FlushScheduler } from '../notify/flush-scheduler.ts'
 import { Store } from '../store/store.ts'
 
 /** Changes the frames before a session takes them. A frame changed to undefined is dropped. */
-function taking(change: (frame: Frame, position: number) => Frame | undefined): void {
+function changeFrames(change: (frame: Frame, position: number) => Frame | undefined): void {
   const { take } = FollowedSession.prototype
   vi.spyOn(FollowedSession.prototype, 'take').mockImplementation(function (this: FollowedSession, frame) {
     const position = this.cursor === undefined ? 0 : decodeCursor(this.cursor).sequence
@@ -23,7 +23,7 @@ export const MUTANTS: readonly Mutant[] = [
     seed: 6,
     found: /shows another session|went from|was not reported|gave up/,
     plant: () =>
-      taking((frame, position) =>
+      changeFrames((frame, position) =>
         frame.type === 'entries' && frame.after > position ? { ...frame, after: position } : frame,
       ),
   },
@@ -32,7 +32,7 @@ export const MUTANTS: readonly Mutant[] = [
     seed: 51,
     found: /was reported \d+ times|after \d+$/,
     plant: () =>
-      taking((frame, position) =>
+      changeFrames((frame, position) =>
         frame.type === 'entries' && frame.sequence <= position
           ? { ...frame, after: position, sequence: position }
           : frame,
@@ -44,7 +44,7 @@ export const MUTANTS: readonly Mutant[] = [
     found: /shows another session|went from|was not reported|gave up/,
     plant() {
       const isTurn = onceIn(5)
-      taking(frame =>
+      changeFrames(frame =>
         frame.type === 'entries' && isTurn() ? { ...frame, entries: frame.entries.slice(0, -1) } : frame,
       )
     },
@@ -61,7 +61,7 @@ export const MUTANTS: readonly Mutant[] = [
     seed: 56,
     stalls: true,
     found: /gave up/,
-    plant: () => taking(frame => (frame.type === 'truncated' ? undefined : frame)),
+    plant: () => changeFrames(frame => (frame.type === 'truncated' ? undefined : frame)),
   },
   {
     name: 'a store that loses a flush',
@@ -91,7 +91,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a chat that takes a lost connection for the end of a run',
     seed: 11,
-    found: /was done at|shows another session/,
+    found: /was shown as sent at|shows another session/,
     plant() {
       let isLost = false
       const { setStatus } = FollowedSession.prototype

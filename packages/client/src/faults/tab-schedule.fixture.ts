@@ -22,11 +22,11 @@ const FAULTS = [
   'away',
 ] as const
 
-/** A connection is cut or reset within this many bytes. */
-const CUT_WITHIN_BYTES = 8_000
+/** Upper bound of the position at which a connection is cut or reset, in bytes. */
+const MAX_CUT_BYTES = 8_000
 
 export interface TabReport extends ScheduleReport {
-  /** How many connections were made through the proxies. */
+  /** Number of connections through the proxies. */
   readonly connections: number
   readonly tampered: number
   readonly tabs: number
@@ -118,22 +118,22 @@ async function fault(scene: TabScene, isOver: () => boolean): Promise<void> {
   const tab = random.pick(scene.tabs)
   const { gate } = tab
   scene.faults++
-  scene.notes.push(`${kind} of ${tab.name} after ${scene.observed} observations`)
+  scene.notes.push(`${kind} of ${tab.name} after ${scene.observed} changes`)
   switch (kind) {
     case 'cut-at':
-      for (const link of gate.links) link.set({ down: { cutAt: random.below(CUT_WITHIN_BYTES) } })
+      for (const link of gate.links) link.set({ down: { cutAt: random.below(MAX_CUT_BYTES) } })
       break
     case 'reset-at':
-      for (const link of gate.links) link.set({ down: { resetAt: random.below(CUT_WITHIN_BYTES) } })
+      for (const link of gate.links) link.set({ down: { resetAt: random.below(MAX_CUT_BYTES) } })
       break
     case 'silence': {
       // The connection is open and sends nothing. The tab has to notice by the missing heartbeats, and connect again.
       await scene.until('the tab is live', () => isOver() || tab.isLive)
       if (isOver()) return
       const links = [...gate.links]
-      const back = gate.event('connect')
+      const reconnected = gate.event('connect')
       for (const link of links) link.stall('down')
-      await Promise.race([back, scene.until('the tab connects again', isOver)])
+      await Promise.race([reconnected, scene.until('the tab connects again', isOver)])
       for (const link of links) link.cut()
       break
     }

@@ -1,11 +1,11 @@
 import { type Entry, isDraftChunk, isGuest, type Usage, type WriterOrigin } from '@millrace/protocol'
 import { DraftTracker } from '@millrace/protocol/internal'
 
-/** A lane's words since its last commit. Snapshots contain it. */
+/** The draft chunks of a lane since its last commit. Snapshots contain it. */
 export interface OpenDraft {
-  /** The origin of its first word. */
+  /** The origin of its first chunk. */
   readonly origin: WriterOrigin
-  /** The sequence of its first word. */
+  /** The sequence of its first chunk. */
   readonly from: number
   /** Token usage of its model call, once known. A draft holds one attempt. */
   usage?: Usage
@@ -38,7 +38,7 @@ export class OpenDrafts {
     return this.drafts.filter(({ origin }) => origin.runId === runId)
   }
 
-  /** Applies an entry. Returns the draft that a word belongs to, or the draft that a discard takes back. */
+  /** Applies an entry. Returns the draft that a draft chunk belongs to, or the draft that a discard takes back. */
   add(entry: Entry): OpenDraft | undefined {
     const { origin, chunk, sequence } = entry
     this.#sequence = sequence

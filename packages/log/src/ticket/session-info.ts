@@ -56,8 +56,8 @@ export function listFieldProblem(chunk: Chunk): string | undefined {
   }
   if (chunk.type !== 'session-info') return undefined
   const { title, metadata } = chunk
-  const wrong = metadata && metadataProblem(metadata)
-  return tooLong('session-info.title', title, MAX_TITLE) ?? (wrong && `session-info.metadata: ${wrong}`)
+  const problem = metadata && metadataProblem(metadata)
+  return tooLong('session-info.title', title, MAX_TITLE) ?? (problem && `session-info.metadata: ${problem}`)
 }
 
 function tooLong(field: string, text: string | undefined, max: number): string | undefined {
@@ -70,7 +70,7 @@ export function metadataProblem(metadata: JsonObject): string | undefined {
   const bytes = Buffer.byteLength(JSON.stringify(metadata))
   if (bytes > MAX_METADATA_BYTES) return `expected at most ${MAX_METADATA_BYTES} bytes of JSON, found ${bytes}`
   if (depthOf(metadata) <= MAX_METADATA_DEPTH) return undefined
-  return `expected at most ${MAX_METADATA_DEPTH} levels, found more`
+  return `expected at most ${MAX_METADATA_DEPTH} levels of nesting, found more`
 }
 
 /** Nesting depth of objects and arrays. */

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../define/tool.ts'
-import { chunksOf } from '../execute/agent/play.fixture.ts'
+import { chunksOf } from '../execute/agent/run-to-end.fixture.ts'
 import {
   approve,
   call,

@@ -12,7 +12,7 @@ import { checkObject } from '../error/check-object.ts'
 import { RunError } from '../error/error.ts'
 import { DEFAULT_BACKOFF } from '../model/backoff.ts'
 import { isSessionUnknown, isUnavailable, sessionUnknown, withLog } from '../session/log-errors.ts'
-import { contextOf } from '../session/run-context.ts'
+import { runContextOf } from '../session/run-context.ts'
 import { readUpload, type StoredUpload, storeUpload, type UploadInput } from '../session/upload.ts'
 import { consoleLogger, safeLogger } from '../telemetry/logger.ts'
 import { Telemetry } from '../telemetry/telemetry.ts'
@@ -405,7 +405,7 @@ export class Runtime implements RunHost {
       if (tries > 1 && now !== latest) throw overtakenError(runId, now)
       latest = now
       const context =
-        options.context ?? (await withLog(sessionId, () => contextOf(this.manager, sessionId, view, earlierRun.runId)))
+        options.context ?? (await withLog(sessionId, () => runContextOf(this.manager, sessionId, view, earlierRun.runId)))
       const run = await this.#request(
         sessionId,
         spec,

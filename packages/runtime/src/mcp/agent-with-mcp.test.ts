@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { logOf, testRuntime, until } from '../api/test-runtime.fixture.ts'
 import { agent } from '../define/agent.ts'
-import { caller, callsOf, chunksOf, play, recordingModel, resultsIn } from '../execute/agent/play.fixture.ts'
+import { caller, callsOf, chunksOf, recordingModel, resultsIn, runToEnd } from '../execute/agent/run-to-end.fixture.ts'
 import { brokenServer, call, connect, overHttp, sdkServer } from './mcp-connections.fixture.ts'
 
 test('calls tools of two servers, returns outputs and errors to the model, and shows progress to readers', async () => {
@@ -19,7 +19,7 @@ test('calls tools of two servers, returns outputs and errors to the model, and s
       { id: '5', name: 'near_meta' },
     ],
   )
-  const { result } = await play(asking, {}, { runId: 'r' })
+  const { result } = await runToEnd(asking, {}, { runId: 'r' })
   expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
   expect(callsOf(result.message)).toMatchObject([
     { state: 'output-available', output: { sum: 3 }, executor: 'server' },
@@ -72,7 +72,7 @@ test('cancels a call at the server when the run is stopped', async () => {
 test('cancels a call at the server after its timeout, and the run continues', async () => {
   const mcp = await connect({ ...sdkServer, timeoutMs: 300 })
   const { agent: holder } = caller(mcp.tools, [{ id: '1', name: 'hold', input: { id: 'x' } }])
-  const { result } = await play(holder)
+  const { result } = await runToEnd(holder)
   expect(result.status).toBe('completed')
   expect(callsOf(result.message)).toMatchObject([
     { state: 'output-error', code: 'tool_timeout', errorText: 'hold took longer than 300 ms' },
@@ -131,7 +131,7 @@ test('waits for approval by a rule that gets the tool, and never runs a denied c
 test('supports tools named like inherited fields, and reports results that are too large', async () => {
   const mcp = await connect(brokenServer())
   const names = ['__proto__', 'constructor', 'twice', 'huge', 'refuse']
-  const { result } = await play(
+  const { result } = await runToEnd(
     caller(
       mcp.tools,
       names.map(name => ({ id: name, name, input: { a: 1 } })),
@@ -162,6 +162,6 @@ test('uses the tools of the last refresh if the agent computes them', async () =
       return mcp.refresh()
     },
   })
-  const { result } = await play(growing)
+  const { result } = await runToEnd(growing)
   expect(callsOf(result.message)).toMatchObject([{ output: 'grown' }, { output: 'late' }])
 })

@@ -275,7 +275,7 @@ describe('paceMs', () => {
     await clock.advance(100)
     await reading
     expect(texts).toEqual(['stream-start', 'text-start', 'text-delta', 'text-delta', 'text-end', 'finish'])
-    expect(clock.alarms.size).toBe(0)
+    expect(clock.pendingTimers.size).toBe(0)
   })
 
   test('ends the delay at once on abort, with its reason', async () => {
@@ -285,11 +285,11 @@ describe('paceMs', () => {
     const model = scriptedModel([{ text: 'one two' }], { paceMs: 100, timers })
     const reading = streamParts(model, { abortSignal: controller.signal })
     await settled()
-    expect(clock.alarms.size).toBe(1)
+    expect(clock.pendingTimers.size).toBe(1)
     const reason = new Error('stopped')
     controller.abort(reason)
     await expect(reading).rejects.toBe(reason)
-    expect(clock.alarms.size).toBe(0)
+    expect(clock.pendingTimers.size).toBe(0)
     await expect(streamParts(scriptedModel([{ text: 'one' }]), { abortSignal: controller.signal })).rejects.toBe(reason)
   })
 
@@ -300,6 +300,6 @@ describe('paceMs', () => {
     const reader = stream.getReader()
     for (const type of ['stream-start', 'text-start']) expect((await reader.read()).value?.type).toBe(type)
     await settled()
-    expect(clock.alarms.size).toBe(0)
+    expect(clock.pendingTimers.size).toBe(0)
   })
 })

@@ -57,13 +57,14 @@ export function resumeBatches(
   last: readonly BatchItem[],
 ): readonly (readonly BatchItem[])[] {
   const entries = records.map(record => hookRecordEntry(record, lane))
-  return lane.fits([...entries, ...last]) ? [[...entries, ...last]] : [...halves(entries, lane), last]
+  return lane.fits([...entries, ...last]) ? [[...entries, ...last]] : [...fittingBatches(entries, lane), last]
 }
 
-function halves(entries: readonly BatchItem[], lane: Lane): readonly (readonly BatchItem[])[] {
+/** Halves the entries until each batch fits. */
+function fittingBatches(entries: readonly BatchItem[], lane: Lane): readonly (readonly BatchItem[])[] {
   if (entries.length < 2 || lane.fits(entries)) return [entries]
   const middle = entries.length >> 1
-  return [...halves(entries.slice(0, middle), lane), ...halves(entries.slice(middle), lane)]
+  return [...fittingBatches(entries.slice(0, middle), lane), ...fittingBatches(entries.slice(middle), lane)]
 }
 
 const isRecord = ({ chunk }: Entry): boolean => chunk.type === 'hook-completed'
