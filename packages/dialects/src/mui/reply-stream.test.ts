@@ -2,7 +2,10 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { ReplyStream } from './reply-stream.ts'
 
 beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
+afterEach(() => {
+  vi.useRealTimers()
+  vi.restoreAllMocks()
+})
 
 const event = (eventId: string, chunk: object): string => `data: ${JSON.stringify({ eventId, chunk })}\n\n`
 const delta = (eventId: string, words: string) => event(eventId, { type: 'text-delta', id: '0', delta: words })
@@ -44,6 +47,7 @@ test('gives up on a server that repeats the same mark, and emits its events once
 })
 
 test('backs off from a server that resumes and pauses at once', async () => {
+  vi.spyOn(Math, 'random').mockReturnValue(1)
   const frames = (nth: number) =>
     [
       {
@@ -66,7 +70,8 @@ test('backs off from a server that resumes and pauses at once', async () => {
   )
   expect(end).toBe('open')
   expect(requests.filter(one => one.startsWith('/api/sessions/s/stream ')).length).toBeGreaterThan(5)
-  expect(requests.length).toBeLessThan(70)
+  // Two requests an attempt, after delays of 250, 500, 1,000 and then 2,000 ms each.
+  expect(requests).toHaveLength(16)
 })
 
 const ENTRY = (sequence: number) => ({
