@@ -405,7 +405,8 @@ export class Runtime implements RunHost {
       if (tries > 1 && now !== latest) throw overtakenError(runId, now)
       latest = now
       const context =
-        options.context ?? (await withLog(sessionId, () => runContextOf(this.manager, sessionId, view, earlierRun.runId)))
+        options.context ??
+        (await withLog(sessionId, () => runContextOf(this.manager, sessionId, view, earlierRun.runId)))
       const run = await this.#request(
         sessionId,
         spec,
