@@ -23,14 +23,14 @@ export class OpenDrafts {
   constructor(drafts: readonly OpenDraft[] = []) {
     for (const { origin, from, usage } of drafts) {
       this.#sequence = from
-      const { kept } = this.#tracker.open(origin)
-      if (usage) kept.usage = usage
+      const { data: draft } = this.#tracker.open(origin)
+      if (usage) draft.usage = usage
     }
   }
 
   /** All open drafts, in the order in which they opened. */
   get drafts(): OpenDraft[] {
-    return this.#tracker.drafts.map(({ kept }) => kept)
+    return this.#tracker.drafts.map(({ data }) => data)
   }
 
   /** The open drafts of a run. */
@@ -43,9 +43,9 @@ export class OpenDrafts {
     const { origin, chunk, sequence } = entry
     this.#sequence = sequence
     const { discarded } = this.#tracker.apply(entry)
-    if (discarded) return discarded.kept
+    if (discarded) return discarded.data
     if (isGuest(origin)) return undefined
-    const draft = this.#tracker.get(origin)?.kept
+    const draft = this.#tracker.get(origin)?.data
     if (isDraftChunk(chunk)) return draft
     if (chunk.type === 'step-finish' && draft && chunk.usage) draft.usage = chunk.usage
     return undefined

@@ -77,7 +77,7 @@ export class Drafts {
 
   /** The open drafts. */
   get open(): readonly Draft[] {
-    return this.#tracker.drafts.map(({ kept }) => kept)
+    return this.#tracker.drafts.map(({ data }) => data)
   }
 
   /**
@@ -100,7 +100,7 @@ export class Drafts {
   reopen(drafts: readonly Draft[]): void {
     for (const draft of drafts) {
       this.#reopening = draft
-      const { kept: current } = this.#tracker.open(draft.origin)
+      const { data: current } = this.#tracker.open(draft.origin)
       this.#reopening = undefined
       current.isSent ||= draft.isSent
       for (const target of draft.targets) this.#own(current, target)
@@ -114,7 +114,7 @@ export class Drafts {
 
   /** The draft of a draft chunk, which owns its target from now on. */
   #open(entry: NewEntry): Draft {
-    const { kept: draft } = this.#tracker.open(entry.origin as WriterOrigin)
+    const { data: draft } = this.#tracker.open(entry.origin as WriterOrigin)
     const target = targetWrittenBy(entry)
     if (target !== undefined) this.#own(draft, target)
     return draft
@@ -127,7 +127,7 @@ export class Drafts {
 
   /** Closes the drafts that an entry ends, if they are `closable`, and returns them. */
   #end(entry: LaneEntry, closable?: ReadonlySet<Draft>): Draft[] {
-    const ended = this.#tracker.end(entry).map(({ kept }) => kept)
+    const ended = this.#tracker.end(entry).map(({ data }) => data)
     if (ended.length > 0) this.#lastWrites = new WeakMap()
     const closed = closable ? ended.filter(draft => closable.has(draft)) : ended
     for (const draft of closed) {
