@@ -16,14 +16,22 @@ export class TabScene extends ScheduleScene<InProcessServer> {
   /** Number of visible changes in all tabs. */
   observed = 0
   #isRecheckScheduled = false
+  readonly #joining = new Set<Promise<Tab>>()
 
   /** The tab that is opened first. */
   get first(): Tab {
     return this.tabs[0] as Tab
   }
 
-  /** Opens a tab that shows all sessions. */
+  /** Opens a tab that shows all sessions. @throws the abort reason after the schedule has ended */
   async join(): Promise<Tab> {
+    this.signal.throwIfAborted()
+    const joining = this.#openTab()
+    this.#joining.add(joining)
+    return joining.finally(() => this.#joining.delete(joining))
+  }
+
+  async #openTab(): Promise<Tab> {
     const { random } = this
     const tab = await Tab.open({
       name: `tab ${this.tabs.length + 1}`,
@@ -76,6 +84,8 @@ export class TabScene extends ScheduleScene<InProcessServer> {
   async leave(): Promise<void> {
     this.end()
     for (const reader of this.readers) reader.close()
+    // The schedule may have failed while a tab was opening. That tab is closed with the others.
+    await Promise.allSettled(this.#joining)
     await Promise.all(this.tabs.map(tab => tab.close()))
   }
 }
