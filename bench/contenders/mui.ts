@@ -1,4 +1,4 @@
-// MUI X Chat, driven like its provider does: chunks from a ReadableStream into a ChatStore, without React.
+// MUI X Chat, driven as by its provider: chunks from a ReadableStream into a ChatStore, without React.
 import type { ChatMessage, ChatMessageChunk } from '@mui/x-chat-headless'
 import { ChatStore } from '@mui/x-chat-headless/store'
 import { processStream } from '@mui/x-chat-headless/stream'
@@ -23,7 +23,7 @@ export const muiHistory = (count: number): ChatMessage[] =>
     return { id: `message-${i}`, role: i % 2 ? 'assistant' : 'user', parts: [{ type: 'text', text: `text ${i}` }] }
   })
 
-/** One answer into a conversation with `history` earlier messages. */
+/** Streams one answer into a conversation with `history` earlier messages. */
 export function muiAnswer(count: number, workIndex: number, history: number): Job {
   const chunks = muiChunks(count, workIndex)
   const store = new ChatStore({ initialMessages: muiHistory(history) })
@@ -39,7 +39,9 @@ export function muiAnswer(count: number, workIndex: number, history: number): Jo
     message => {
       const part = message?.parts[0]
       checkText(part?.type === 'text' ? part.text : undefined, answer(count, workIndex))
-      if (notifications === 0 || store.state.messageIds.length !== history + 1) throw new Error('the store is wrong')
+      const found = store.state.messageIds.length
+      if (found !== history + 1) throw new Error(`expected ${history + 1} messages in the store, found ${found}`)
+      if (notifications === 0) throw new Error('expected the store to notify its subscriber')
     },
   )
 }

@@ -37,7 +37,7 @@ export function ruleInterval({ low, high, rounds }: Interval, atMost: number): R
   return low > atMost ? 'fail' : 'undecided'
 }
 
-/** Returns the worseRuling of two rulings. */
+/** Returns the worse of two rulings. */
 export function worseRuling(a: Ruling, b: Ruling): Ruling {
   const order: readonly Ruling[] = ['unmeasured', 'fail', 'undecided', 'pass']
   return order.indexOf(a) < order.indexOf(b) ? a : b

@@ -85,7 +85,7 @@ interface Record {
   tags: string[]
 }
 
-/** Patches like those of an agent's tools, and the expected final state, buildPage by plain assignments. */
+/** Patches like those of an agent's tools, and the expected final state, made by plain assignments. */
 const patchesOf = memo((count: number): { start: Json; patches: Operation[][]; expected: unknown } => {
   const next = sequence(count)
   const state = {

@@ -69,7 +69,7 @@ export async function pageAnswer(pageAnswerOptions: PageAnswer, count: number, w
       return { ...measured, busy: after.busy - before.busy, script: after.script - before.script }
     },
     ({ text, rows, latencies }) => {
-      strictEqual(text, deltas.join(''), 'the page shows another text')
+      strictEqual(text, deltas.join(''), 'expected the page to show the text of the model')
       // The pages of peers also show the user's message. On ours another client has sent it.
       strictEqual(rows, mounted + (pageAnswerOptions.system === 'ours' ? 1 : 2))
       strictEqual(latencies.length, count)

@@ -1,4 +1,4 @@
-// Late readers of an answer, all at once, until each has the complete text.
+// Catching up: late readers connect to an answer, all at once, and read until each has the complete text.
 import { randomUUID } from 'node:crypto'
 import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
@@ -7,15 +7,15 @@ import { checkTexts, openReader, textOf, type Way } from './answers.ts'
 import type { ProduceReply, ProduceRequest } from './producer.child.ts'
 import { startChild } from './start-child.ts'
 
-/** Catching up on our log, stored with `size` tokens per append. */
+/** Catching up on an answer in our log. */
 export async function catchUpOurs(
-  size: number,
+  tokensPerAppend: number,
   state: 'live' | 'finished',
   readers: number,
   count: number,
   workIndex: number,
 ): Promise<Job> {
-  return catchUp('ours', await storedAnswer(count, workIndex, size, state), readers, count, workIndex)
+  return catchUp('ours', await storedAnswer(count, workIndex, tokensPerAppend, state), readers, count, workIndex)
 }
 
 /** Catching up on a resumable-stream with a running producer in a child process. */

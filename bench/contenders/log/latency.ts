@@ -1,4 +1,4 @@
-// Latency from just before a write until a reader has it, one write at a time.
+// Latency from just before a write until a reader receives it, one write at a time.
 import { strictEqual } from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Writer } from '@millrace/log'
@@ -21,17 +21,18 @@ export async function writeTimes(writer: Writer, count: number): Promise<void> {
   await writer.flush()
 }
 
-/** A log of this process or of a child, followed here. Collects the latency of every write. */
+/** A log that this process or a child writes and this process follows. Returns a function that measures `count` writes. */
 const openLatencyLog = openOnce(async (where: 'here' | 'child', backend: Backend) => {
   const manager = await openManager(backend, OWN_FILE)
-  let [writeMany, streamId] = [async (_count: number): Promise<unknown> => undefined, '']
+  let writeMany: (count: number) => Promise<unknown>
+  let streamId: string
   if (where === 'here') {
     const writer = await startedWriter(manager)
     streamId = writer.streamId
     writeMany = count => writeTimes(writer, count)
   } else {
-    const other = startChild<WriteRequest, WriteReply>('latency.child.ts')
-    const write = (count: number) => other.request({ backend, file: OWN_FILE, count })
+    const child = startChild<WriteRequest, WriteReply>('latency.child.ts')
+    const write = (count: number) => child.request({ backend, file: OWN_FILE, count })
     streamId = (await write(0)).streamId
     writeMany = write
   }

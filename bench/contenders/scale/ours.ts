@@ -5,18 +5,18 @@ import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { OWN_FILE, openStore } from '../log/ours.ts'
 import type { Backend } from '../log/target.ts'
 
-/** More runs than any benchmark has. */
-const MAX_COUNT = 1_000_000
+/** Unreachable limit on runs, streams and sessions. */
+const NO_LIMIT = 1_000_000
 
-/** The name of its agent. */
+/** Name of the agent that the server runs. */
 export const AGENT = 'bench'
 
 export interface Serving {
   readonly runtime: Runtime
   readonly port: number
-  /** Sets the model of the given runs while the callback runs. */
+  /** Sets the model of these runs until `work` has settled. */
   withModel<T>(runIds: readonly string[], model: LanguageModelV4, work: () => Promise<T>): Promise<T>
-  /** Starts a run in a session of the same name. */
+  /** Starts a run in a session whose id is the run id. */
   start(runId: string): Promise<Run>
 }
 
@@ -45,9 +45,9 @@ export const openServing = openOnce(async (backend: Backend, coalesceMs: number)
   const app = millrace({
     store: await openStore(backend, OWN_FILE),
     agents: [program],
-    engine: { concurrency: MAX_COUNT },
+    engine: { concurrency: NO_LIMIT },
     log: { coalesceMs },
-    limits: { streams: MAX_COUNT, sessions: MAX_COUNT, requestsPerMinute: 1e9 },
+    limits: { streams: NO_LIMIT, sessions: NO_LIMIT, requestsPerMinute: 1e9 },
     logger: { warn: () => {}, error: (...args: unknown[]) => console.error(...args) },
   })
   const { port, close } = await app.listen({ port: 0 })

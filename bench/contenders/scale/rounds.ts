@@ -1,20 +1,20 @@
 import { setImmediate as turn } from 'node:timers/promises'
 
-/** Barrier: no participant starts the next round before all have started this one and an event loop turn has passed. */
+/** Barrier: the next round starts one event loop turn after all participants have ended this one. */
 export class Rounds {
-  readonly #width: number
-  #awaited: number
+  readonly #participants: number
+  #remaining: number
   #next = Promise.withResolvers<void>()
 
-  constructor(width: number) {
-    this.#width = this.#awaited = width
+  constructor(participants: number) {
+    this.#participants = this.#remaining = participants
   }
 
-  /** Resolves when all participants have reached the end of the round. */
+  /** Ends the round of one participant. Resolves when the next round starts. */
   async end(): Promise<void> {
     const { promise, resolve } = this.#next
-    if (--this.#awaited === 0) {
-      this.#awaited = this.#width
+    if (--this.#remaining === 0) {
+      this.#remaining = this.#participants
       this.#next = Promise.withResolvers<void>()
       await turn()
       resolve()

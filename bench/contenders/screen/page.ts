@@ -1,4 +1,4 @@
-// Answers on a page, from the model's token to the frame that shows it. The server, the browser and the measuring process are separate.
+// Measures answers on a page, from the token of the model to the frame that shows it. The server, the browser and the measuring process are separate.
 import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
@@ -13,11 +13,15 @@ import type { ServerReply, ServerRequest } from './server.child.ts'
 /** Measured quantity: latency from token to screen, CPU time of the main thread, or dropped frames. */
 export type ScreenFigure = 'latency' | 'cpu' | 'frames'
 
-/** Report of a page: for each answer the times at which its tokens were painted and its text; and the times of all frames. */
+/** Report of a page. Times are in ms. */
 interface PageReport {
+  /** For each answer, the times at which its tokens were painted. */
   readonly times: number[][]
+  /** The text of each answer. */
   readonly texts: string[]
+  /** Number of messages on the page. */
   readonly rows: number
+  /** The times of all frames. */
   readonly frames: number[]
 }
 
@@ -49,10 +53,13 @@ async function open({ page: url, conversations }: Address, messages: number): Pr
 /** @throws if the page's clock differs from that of the other processes. */
 async function checkClock(page: Page): Promise<void> {
   const before = clock()
-  const there = await page.evaluate(() => bench.now())
+  const pageTime = await page.evaluate(() => bench.now())
   const after = clock()
   // The browser rounds its clock.
-  ok(there > before - 1 && there < after + 1, `expected the page clock between ${before} and ${after}, found ${there}`)
+  ok(
+    pageTime > before - 1 && pageTime < after + 1,
+    `expected the page clock between ${before} and ${after}, found ${pageTime}`,
+  )
 }
 
 /** Concurrent answers on one page. */
@@ -63,18 +70,18 @@ export async function screen(system: System, figure: ScreenFigure, setup: Screen
   const page = await open(address, messages)
   const pageErrors: string[] = []
   page.on('pageerror', error => pageErrors.push(error.message))
-  const used = await metrics(page)
+  const readMetrics = await metrics(page)
   await checkClock(page)
   const texts = Array.from({ length: answers }, (_, answer) => tokensOf(setup, answer).join(''))
   return job(
     async (): Promise<ScreenMeasurement> => {
       await Promise.all([page.evaluate(count => bench.ask(count), tokens), server().request({ kind: 'wait' })])
-      const before = await used()
+      const before = await readMetrics()
       const [report, { producedAt = [] }] = await Promise.all([
         page.evaluate(() => bench.report()),
         server().request({ kind: 'produce' }),
       ])
-      const after = await used()
+      const after = await readMetrics()
       await page.close()
       const [first, last] = [
         Math.min(...producedAt.map(([time = 0]) => time)),
@@ -93,11 +100,11 @@ export async function screen(system: System, figure: ScreenFigure, setup: Screen
       }
     },
     measurement => {
-      deepStrictEqual(measurement.texts, texts, 'the page shows another text')
+      deepStrictEqual(measurement.texts, texts, 'expected the page to show the texts of the model')
       strictEqual(
         measurement.rows,
         answers * (messages + 2),
-        'expected the earlier messages, the question and the answer',
+        'expected the earlier messages, a question and an answer in each conversation',
       )
       strictEqual(measurement.latencies.length, answers * tokens)
       deepStrictEqual([pageErrors, measurement.latencies.filter(ms => !(ms >= 0))], [[], []])
@@ -107,11 +114,11 @@ export async function screen(system: System, figure: ScreenFigure, setup: Screen
   )
 }
 
-const dropped = ({ frames, ms }: ScreenMeasurement): number => Math.max(0, 1 - frames.length / (ms / FRAME_MS))
+const droppedShare = ({ frames, ms }: ScreenMeasurement): number => Math.max(0, 1 - frames.length / (ms / FRAME_MS))
 
 function figuresOf(figure: ScreenFigure, measurement: ScreenMeasurement): number[] {
   if (figure === 'latency') return measurement.latencies
-  return [figure === 'cpu' ? measurement.cpu / measurement.ms : dropped(measurement)]
+  return [figure === 'cpu' ? measurement.cpu / measurement.ms : droppedShare(measurement)]
 }
 
 function remarkOf(measurement: ScreenMeasurement): string {
@@ -119,7 +126,7 @@ function remarkOf(measurement: ScreenMeasurement): string {
   const longest = Math.max(...frames.slice(1).map((time, i) => time - (frames[i] ?? time)))
   const share = (part: number) => `${(100 * part).toFixed(0)} %`
   return (
-    `${frames.length} frames in ${ms.toFixed(0)} ms, ${share(dropped(measurement))} dropped, the longest ${longest.toFixed(0)} ms; ` +
-    `main thread ${share(busy / ms)} busy by the clock, ${share(script / ms)} in scripts, ${(cpu / latencies.length).toFixed(3)} ms of CPU a token`
+    `${frames.length} frames in ${ms.toFixed(0)} ms, ${share(droppedShare(measurement))} dropped, the longest ${longest.toFixed(0)} ms; ` +
+    `main thread ${share(busy / ms)} busy (wall time), ${share(script / ms)} in scripts, ${(cpu / latencies.length).toFixed(3)} ms of CPU per token`
   )
 }

@@ -12,11 +12,14 @@ import { MAIN, millraceCommand, workFolder } from './millrace-command.fixture.ts
 
 const guide = readFileSync(join(import.meta.dirname, '../../../docs/guide/command.md'), 'utf8')
 
+/** The code blocks of the guide with this info string. */
 const blocksOf = (info: string): string[] =>
-  [...guide.matchAll(/```(.*)\n([\s\S]*?)```/g)].flatMap(([, found, block = '']) => (found === info ? [block] : []))
+  [...guide.matchAll(/```(.*)\n([\s\S]*?)```/g)].flatMap(([, blockInfo, block = '']) =>
+    blockInfo === info ? [block] : [],
+  )
 
-/** A folder with the app of the guide, and an `npx` with this command. */
-function folder(): { cwd: string; env: NodeJS.ProcessEnv } {
+/** A folder with the app of the guide, and a `PATH` whose `npx` runs the command from its sources. */
+function guideFolder(): { cwd: string; env: NodeJS.ProcessEnv } {
   const [agent = ''] = blocksOf('ts agent.ts')
   const cwd = workFolder({ 'agent.ts': agent, ...PAGE })
   const bin = join(cwd, 'bin')
@@ -31,10 +34,10 @@ function folder(): { cwd: string; env: NodeJS.ProcessEnv } {
 }
 
 test('the commands of the guide run as written, one after the other', async () => {
-  const { cwd, env } = folder()
+  const { cwd, env } = guideFolder()
   const [dev = '', ...others] = blocksOf('sh')
   expect([dev, others.length]).toEqual(['npx millrace dev agent.ts\n', 6])
-  // On a free port, with a page that needs no build.
+  // The studio would need a build: another page replaces it.
   const host = millraceCommand(cwd, ['dev', 'agent.ts', '--port', '0', '--page', 'page'])
   const [, url = ''] = await host.output(/^Millrace is running at (\S+)$/m)
   const { port } = new URL(url)
@@ -44,8 +47,8 @@ test('the commands of the guide run as written, one after the other', async () =
     const { stdout } = await promisify(execFile)('bash', ['-c', script], { cwd, env: { ...env, MILLRACE_SERVER: url } })
     printed.push(stdout)
   }
-  const [devOutput, tail, sessions, replay, convert, doctor] = printed
-  expect(devOutput).toContain('"status":"completed"')
+  const [startedRun, tail, sessions, replay, convert, doctor] = printed
+  expect(startedRun).toContain('"status":"completed"')
   expect(tail).toMatch(/^ +4 {2}.*\n[\s\S]*"type":"run-finished"/)
   expect(sessions).toContain('trip-1')
   expect(readFileSync(join(cwd, 'trip-1.jsonl'), 'utf8')).toContain('{"millrace":"session","version":1')
@@ -56,13 +59,13 @@ test('the commands of the guide run as written, one after the other', async () =
 })
 
 test('the program of the guide runs as written', async () => {
-  const { cwd, env } = folder()
+  const { cwd, env } = guideFolder()
   const [program = ''] = blocksOf('ts')
-  // Inside the package, because it cannot import itself by name before the build.
-  const expectedCommand = program
+  // Imports the package by path: it cannot import itself by name before the build.
+  const runnable = program
     .replace("'@millrace/cli'", JSON.stringify(join(import.meta.dirname, 'index.ts')))
     .replace('port: 0', "port: 0, page: 'page'")
-  writeFileSync(join(cwd, 'program.ts'), expectedCommand)
+  writeFileSync(join(cwd, 'program.ts'), runnable)
   const args = ['--conditions=@millrace/source', 'program.ts']
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, env })
   expect(stdout).toBe('up\n')

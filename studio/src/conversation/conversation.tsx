@@ -34,8 +34,8 @@ export function Conversation({
   const isBlank = useSelector(({ state, store }) => !state.isLoading && !state.error && store.head === 0)
   const isEmpty = useMessageIds().length === 0
   const latest = useSelector(({ store }) => store.ledger.runs.at(-1)?.program)
-  const [chosen, choose] = useState<Program>()
-  const program = chosen ?? programOf(latest) ?? programList.programs?.[0]
+  const [chosenProgram, setChosenProgram] = useState<Program>()
+  const program = chosenProgram ?? programOf(latest) ?? programList.programs?.[0]
   useEffect(() => {
     if (!isEmpty && sessionId !== undefined) onFirstMessage(sessionId)
   }, [isEmpty, sessionId, onFirstMessage])
@@ -55,7 +55,7 @@ export function Conversation({
           list={programList}
           chosen={program}
           onChoose={one => {
-            choose(one)
+            setChosenProgram(one)
             focusInput()
           }}
         />
@@ -64,7 +64,12 @@ export function Conversation({
       )}
       <footer>
         <Pendings />
-        <Composer programs={programList.programs ?? []} program={program} onChoose={choose} isFirst={isEmpty} />
+        <Composer
+          programs={programList.programs ?? []}
+          program={program}
+          onChoose={setChosenProgram}
+          isFirst={isEmpty}
+        />
       </footer>
     </main>
   )

@@ -1,6 +1,6 @@
 import { type RefObject, useLayoutEffect, useRef, useState } from 'react'
 
-/** Measures the width of an element, in px. Until then it is `initial`. */
+/** Measures the width of an element, in px. Returns `initial` until the first measurement. */
 export function useWidth<E extends Element>(initial = 0): readonly [RefObject<E | null>, number] {
   const element = useRef<E>(null)
   const [width, setWidth] = useState(initial)

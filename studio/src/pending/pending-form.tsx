@@ -30,7 +30,7 @@ export function PendingForm({ id, kind, title, children, read }: PendingFormProp
         const value = read(new FormData(event.currentTarget), (submitter as HTMLButtonElement | null)?.value ?? '')
         setSending(true)
         const isAccepted = await answer(value)
-        // An accepted form disappears.
+        // An accepted answer settles the pending, and the form is unmounted.
         if (!isAccepted) setSending(false)
       }}
     >

@@ -7,7 +7,8 @@ export interface Program {
   readonly name: string
 }
 
-interface Listed {
+/** Body of `GET /api/agents`. */
+interface AgentsReply {
   readonly agents: readonly { readonly name: string }[]
   readonly workflows: readonly { readonly id: string }[]
 }
@@ -28,7 +29,7 @@ export function usePrograms(): ProgramList {
       try {
         const reply = await fetch('/api/agents', { headers, signal })
         if (!reply.ok) throw new Error(`The server answered with status ${reply.status}.`)
-        const { agents, workflows } = (await reply.json()) as Listed
+        const { agents, workflows } = (await reply.json()) as AgentsReply
         const programs = [
           ...agents.map(({ name }) => ({ kind: 'agent', name }) as const),
           ...workflows.map(({ id }) => ({ kind: 'workflow', name: id }) as const),
@@ -58,7 +59,7 @@ async function retryUntilDone(action: (signal: AbortSignal) => Promise<void>, si
 }
 
 /** Parses the full name of a program, such as `agent:echo@1`. */
-export function programOf(full: string | undefined): Program | undefined {
-  const [, kind, name] = /^(agent|workflow):(.+)@/.exec(full ?? '') ?? []
+export function programOf(fullName: string | undefined): Program | undefined {
+  const [, kind, name] = /^(agent|workflow):(.+)@/.exec(fullName ?? '') ?? []
   return name === undefined ? undefined : { kind: kind as Program['kind'], name }
 }

@@ -7,7 +7,7 @@ export const history = Array.from({ length: messages }, (_, i) => {
   return {
     id: `message-${i}`,
     role: i % 2 ? 'assistant' : 'user',
-    text: `What the mill producedAt for the ${i}th time.`,
+    text: `What the mill produced for the ${i}th time.`,
   }
 })
 

@@ -15,8 +15,8 @@ import { ANYTHING, END, JsonParser, type JsonSegment, MAX_JSON_DEPTH, MORE_VALUE
 //  8. A snapshot never changes. It shares all complete values, and is the same object until something changes.
 //  9. The cost of a push depends only on its own length: nothing is read twice.
 //
-// Outside strict mode, a bracket that fails to parse before anything in it was reported was prose: the value is dropped,
-// and the search continues at the position of the failure. So 1, 2, 3 and 7 hold from the first report on.
+// Outside strict mode, a bracket counts as prose if it fails to parse before a handler was called for it: its value is
+// dropped, and the search continues at the position of the failure. So 1, 2, 3 and 7 hold from the first call on.
 
 /** Whether a document is incomplete, complete, or invalid. */
 export type JsonStatus = 'partial' | 'done' | 'failed'
@@ -39,8 +39,8 @@ export interface JsonHandler {
 export interface JsonStreamOptions extends JsonHandler {
   /**
    * Requires the text to be exactly one JSON document, as `JSON.parse` does. Otherwise the document is an object or an
-   * array, and text before it (prose, a code fence) and after it is skipped. Brackets in the prose are skipped too, unless
-   * they are JSON themselves or begin with a complete value or text: `Result [1]: {"a":1}` gives `[1]`.
+   * array, and text before it (prose, a code fence) and after it is skipped. A bracket in the prose is skipped too, if it
+   * fails to parse before its first complete value or first piece of a string. `Result [1]: {"a":1}` gives `[1]`.
    * @default false
    */
   strict?: boolean
@@ -54,8 +54,9 @@ export class JsonStream extends JsonParser {
   readonly #options: JsonStreamOptions
   #offset = 0
   #error: ProtocolError | undefined
-  /** Whether the current text may still be prose. `#proseError` is why the last candidate was not a document. */
+  /** Whether the current text may still be prose. */
   #inProse: boolean
+  /** Why the last bracket in the prose was not a document. */
   #proseError: ProtocolError | undefined
 
   constructor(options: JsonStreamOptions = {}) {
@@ -75,7 +76,7 @@ export class JsonStream extends JsonParser {
     return this.#error ? 'failed' : this.awaits === END || this.awaits === ANYTHING ? 'done' : 'partial'
   }
 
-  /** The failure: the offset, what was expected and what was found. */
+  /** The error of a failed parse: the offset, the expected text and the found text. */
   get error(): ProtocolError | undefined {
     return this.#error
   }
@@ -110,7 +111,7 @@ export class JsonStream extends JsonParser {
     this.#options.onComplete?.(value, this.path, repeated)
   }
 
-  /** Ends the parse, or treats the text so far as prose. */
+  /** Ends the parse with an error, or treats the text so far as prose. */
   protected override fail(i: number, found?: string, tooDeep = false): number {
     const { awaits } = this
     const expected = tooDeep ? `at most ${MAX_JSON_DEPTH} levels` : this.escape && found ? 'an escape' : awaits

@@ -1,6 +1,6 @@
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i
 
-/** Whether a `Host` names this machine. */
+/** Whether a `Host` header has a loopback name or address, with or without a port. */
 export const isLoopback = (host: string): boolean => LOOPBACK.test(host)
 
 /** Whether an IP address is a loopback address. */

@@ -6,7 +6,10 @@ interface SessionPosition {
   readonly after: string
 }
 
-/** The sessions of a query and the position of each: after its session, or all positions after all sessions. @throws `request_invalid` */
+/**
+ * The sessions of a query and the position of each. A position follows its session, or all positions follow all sessions, in
+ * the same order. @throws `request_invalid`
+ */
 export function positionsOf(query: URLSearchParams, maxSessions: number): readonly SessionPosition[] {
   const pairs = [...query].filter(([key]) => key === 'session' || key === 'after')
   const positions = hasSessionsFirst(pairs) ? positionsAfterSessions(pairs) : positionsBySession(pairs)

@@ -125,7 +125,7 @@ export const streams = [
     query: {
       session: nameList('A session id. Repeat it for each session.'),
       after: textList(
-        'Position to start after, a cursor or a sequence: of the session that precedes it, or one for each session after all of them.',
+        'Position to start after: a cursor or a sequence. Follows its session, or all positions follow all sessions, in the same order.',
       ),
       merge: merged,
       whole,
@@ -156,7 +156,7 @@ export const streams = [
   }),
 ]
 
-/** Replies with a stream, and authorizes it again at intervals. */
+/** Replies with a stream. Rechecks its authorization at intervals. */
 function streamReply(
   { services, caller, request, action, params }: RouteCall,
   serving: Pick<StreamReplyOptions, 'serve'> & Partial<Pick<StreamReplyOptions, 'recheck' | 'headers'>>,

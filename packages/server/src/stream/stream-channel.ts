@@ -4,14 +4,17 @@ import type { Sink } from '../http/reply.ts'
 import { bytesOf, CONTENT_TYPES, type Format, heartbeatOf } from './format.ts'
 import type { StreamSettings } from './stream-settings.ts'
 
-/** The parts of a stream besides its content. */
+/** Content type and control bytes of a stream. */
 export interface Framing {
   readonly contentType: string
   /** The first bytes. */
   readonly opening?: Buffer
-  /** Keeps an idle connection open; undefined if clients would read it as content. */
+  /** Bytes that keep an idle connection open. Undefined if clients would read them as content. */
   heartbeat(): Buffer | undefined
-  /** Encodes an error; undefined if the format has none: then the connection is destroyed, since a clean end would look like success (law 7). */
+  /**
+   * Encodes an error. Undefined if the format has no errors: the channel then destroys the connection, because a clean end
+   * would look like success (law 7).
+   */
   fail(frame: FailFrame): Buffer | undefined
 }
 
@@ -23,7 +26,7 @@ export const framingOf = (format: Format, { heartbeatPadding, retryMs }: StreamS
   fail: frame => bytesOf(frame, format),
 })
 
-/** A channel with a format. */
+/** A channel that knows its format and framing. */
 export class StreamChannel extends Channel {
   readonly format: Format
   readonly framing: Framing

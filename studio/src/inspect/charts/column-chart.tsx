@@ -50,10 +50,10 @@ export function ColumnChart({
   onChoose,
 }: ColumnChartProps) {
   const [box, width] = useWidth<HTMLDivElement>()
-  const [chosen, choose] = useState<number>()
+  const [chosenIndex, setChosenIndex] = useState<number>()
   const id = useId()
   const last = columns.length - 1
-  const index = chosen === undefined ? undefined : Math.min(chosen, last)
+  const index = chosenIndex === undefined ? undefined : Math.min(chosenIndex, last)
   const selected = index === undefined ? undefined : columns[index]
   const ticks = ticksOf(columns.reduce((highest, { value }) => Math.max(highest, value), 0))
   const axisMax = ticks.at(-1) ?? 1
@@ -72,7 +72,7 @@ export function ColumnChart({
       .join('')
   const point = (event: PointerEvent<HTMLDivElement>) => {
     const { left } = event.currentTarget.getBoundingClientRect()
-    choose(clamp(Math.floor((event.clientX - left - LEFT) / step), last))
+    setChosenIndex(clamp(Math.floor((event.clientX - left - LEFT) / step), last))
   }
   const press = (event: KeyboardEvent) => {
     const to = indexAfterKey(event.key, index ?? -1, last)
@@ -81,7 +81,7 @@ export function ColumnChart({
       return
     }
     event.preventDefault()
-    choose(to)
+    setChosenIndex(to)
   }
   return (
     <figure className="chart">
@@ -102,9 +102,9 @@ export function ColumnChart({
         aria-valuetext={selected?.description ?? summary}
         onPointerMove={point}
         onPointerDown={point}
-        onPointerLeave={() => choose(undefined)}
+        onPointerLeave={() => setChosenIndex(undefined)}
         onClick={() => index !== undefined && onChoose?.(index)}
-        onBlur={() => choose(undefined)}
+        onBlur={() => setChosenIndex(undefined)}
         onKeyDown={press}
       >
         {width > 0 && columns.length > 0 && (

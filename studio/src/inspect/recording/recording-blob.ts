@@ -3,7 +3,7 @@ import { encodeRecording, type Recording } from '@millrace/client/log'
 /** Number of characters to encode before yielding to the event loop. */
 const SLICE_LENGTH = 2 * 1024 * 1024
 
-/** Encodes a recording as a file, in chunks that keep the page responsive. `onProgress` gets the share from 0 to 1. */
+/** Encodes a recording as a file, in slices that keep the page responsive. `onProgress` gets the encoded share, from 0 to 1. */
 export async function recordingBlob(
   recording: Recording,
   onProgress: (share: number) => void = () => {},
@@ -16,7 +16,7 @@ export async function recordingBlob(
     text += line
     lines++
     if (text.length < SLICE_LENGTH) continue
-    // Separate blobs: the browser may move them out of the memory of this page.
+    // Browsers may keep blobs outside of the memory of the page.
     blobs.push(new Blob([text]))
     text = ''
     onProgress(lines / (snapshot.entries.length + 1))
@@ -41,6 +41,6 @@ export function save(blob: Blob, name: string): void {
   link.href = url
   link.download = name
   link.click()
-  // The download has started before the URL is revoked.
+  // Late enough for the download to have started.
   setTimeout(() => URL.revokeObjectURL(url), 60_000)
 }

@@ -20,7 +20,7 @@ interface WireLinesProps {
 /** One line per event, with its entry on the left. */
 export function WireLines({ lines, count, log, at, onChoose }: WireLinesProps) {
   const box = useRef<HTMLDivElement>(null)
-  const [chosen, choose] = useState<number>()
+  const [chosenLine, setChosenLine] = useState<number>()
   const isAtEnd = useRef(false)
   const virtual = useVirtualizer({
     count,
@@ -32,8 +32,8 @@ export function WireLines({ lines, count, log, at, onChoose }: WireLinesProps) {
   useEffect(() => {
     if (at === undefined) return
     const line = lineOf(lines, at)
-    if (lines[line]?.sequence !== at) return choose(undefined)
-    choose(now => (lines[now ?? -1]?.sequence === at ? now : line))
+    if (lines[line]?.sequence !== at) return setChosenLine(undefined)
+    setChosenLine(now => (lines[now ?? -1]?.sequence === at ? now : line))
     virtual.scrollToIndex(line, { align: 'auto' })
   }, [at, lines, virtual])
   useEffect(() => {
@@ -41,7 +41,7 @@ export function WireLines({ lines, count, log, at, onChoose }: WireLinesProps) {
   }, [at, count, virtual])
   const go = (line: number) => {
     const to = Math.max(0, Math.min(count - 1, line))
-    choose(to)
+    setChosenLine(to)
     virtual.scrollToIndex(to, { align: 'auto' })
     onChoose(lines[to]?.sequence ?? 0)
   }
@@ -57,9 +57,9 @@ export function WireLines({ lines, count, log, at, onChoose }: WireLinesProps) {
     const step = steps[event.key]
     if (step === undefined) return
     event.preventDefault()
-    go((chosen ?? -1) + step)
+    go((chosenLine ?? -1) + step)
   }
-  const line = chosen === undefined ? undefined : lines[chosen]
+  const line = chosenLine === undefined ? undefined : lines[chosenLine]
   return (
     <>
       <div
@@ -68,7 +68,7 @@ export function WireLines({ lines, count, log, at, onChoose }: WireLinesProps) {
         role="listbox"
         tabIndex={0}
         aria-label="Events on the wire"
-        aria-activedescendant={chosen === undefined ? undefined : `wire-${chosen}`}
+        aria-activedescendant={chosenLine === undefined ? undefined : `wire-${chosenLine}`}
         onKeyDown={press}
         onScroll={({ currentTarget: { scrollTop, clientHeight, scrollHeight } }) => {
           isAtEnd.current = scrollTop + clientHeight > scrollHeight - ROW_PX
@@ -87,7 +87,7 @@ export function WireLines({ lines, count, log, at, onChoose }: WireLinesProps) {
                 role="option"
                 tabIndex={-1}
                 className="wire-line-row"
-                aria-selected={index === chosen}
+                aria-selected={index === chosenLine}
                 data-at={row.sequence === at}
                 style={{ transform: `translateY(${start}px)` }}
                 onClick={() => go(index)}

@@ -12,14 +12,14 @@ import { WireLines } from './wire-lines.tsx'
 export function WirePanel() {
   const log = useInspectedLog()
   const runMeters = useRunMeters(log)
-  const [chosen, choose] = useState<string>()
-  const run = runMeters.runOf(chosen)
+  const [chosenRunId, setChosenRunId] = useState<string>()
+  const run = runMeters.runOf(chosenRunId)
   if (run === undefined) return <p className="panel quiet">No runs yet.</p>
   const { runId, at, number } = run
   return (
     <div className="panel wire">
       <RunEvents key={runId} runId={runId} at={at} turn={number}>
-        <RunSelect runs={runMeters.runs} run={run} onChoose={choose} />
+        <RunSelect runs={runMeters.runs} run={run} onChoose={setChosenRunId} />
       </RunEvents>
     </div>
   )

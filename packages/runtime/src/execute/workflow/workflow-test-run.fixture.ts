@@ -17,7 +17,7 @@ import { type LoggedMessage, recordingLogger } from '../agent/run-to-end.fixture
 const SESSION = 's'
 const RUN = 'r'
 
-/** Stores to testRun on: the name, and a function that opens another handle. */
+/** Stores of the tests: the name, and a function that opens another handle. */
 export const STORES: readonly (readonly [name: string, open: () => Promise<() => LogStore>])[] = [
   [
     'in memory',

@@ -35,7 +35,7 @@ test('the run continues when everything is answered at once, at any point', () =
 
 test('law 5: a stop at any point ends the run', () => playAtPoints(ASKED, ['stop'], STEP, 8))
 
-/** Plays a plan with these faults at one point in `step`, from the point `offset` on, and where a mutant is mutantPoints to show. */
+/** Plays a plan with these faults at every `step`th point from `offset` on, and at the points that reveal a mutant. */
 async function playAtPoints(plan: Plan, faults: readonly Fault[], step: number, offset: number): Promise<void> {
   const { record, points } = await undisturbed(plan)
   expect(points).toBeGreaterThan(140)

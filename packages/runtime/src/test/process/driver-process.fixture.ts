@@ -46,7 +46,7 @@ class DriverWork {
       engine: { pollMs: POLL_MS },
       log: { leaseMs, owner: tag },
       backoff: { firstMs: 1, longestMs: 5 },
-      // Leases are short, and a loaded machine may onExit many.
+      // Leases are short: a driver on a loaded machine may lose many.
       maxTakeovers: 1000,
       logger: loggerOf(report),
     })

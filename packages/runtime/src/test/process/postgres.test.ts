@@ -9,7 +9,7 @@ schedules({
   from: { tools: 36, approvals: 60 },
   kinds: POSTGRES_KINDS,
   async start() {
-    // No power is cut here: other tests cover what a crash of the server can onExit.
+    // No test here cuts the power: others cover what a crash of Postgres can lose.
     const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off' }
     const { url, stop } = await postgres({ settings })
     return { specOf: lane => ({ kind: 'postgres', url, schema: `lane${lane}`, timeoutMs: 5_000 }), stop }

@@ -41,11 +41,11 @@ export interface Backend {
   /** How many schedules `npm test` plays. The first seeds are of one kind each, in the order of `kinds`. */
   readonly count: number
   readonly kinds: readonly ScheduleKind[]
-  /** In addition to the seeds, a process is killed at every nth point. */
+  /** Besides the seeds: kills a process at every nth point of each program. */
   readonly every: Readonly<Record<'tools' | 'approvals', number>>
-  /** The first of these points, so that each store has others. @default 0 */
+  /** The first of these points. Differs by store, so that together they cover more. @default 0 */
   readonly from?: Readonly<Record<'tools' | 'approvals', number>>
-  /** Starts what the store needs; returns where each lane keeps its log. */
+  /** Starts the server of the store. `specOf` returns the store of a lane. */
   start(folder: string): Promise<{ specOf(lane: number): StoreSpec; stop(): Promise<void> }>
 }
 
@@ -63,12 +63,12 @@ export function schedules(backend: Backend): void {
   describe(`${name}, with real processes`, () => {
     const folder = mkdtempSync(join(tmpdir(), 'millrace-process-'))
     const references = new Map<ProgramName, Promise<RunRecord>>()
-    /** How often a process was killed at each point when every one was tried. */
+    /** Number of kills at each point, of the tests that try the points one by one. */
     const died: Record<string, number> = {}
     let pool: ProcessPool
     let lanes: Lanes
     let stopStore: () => Promise<void>
-    let from = 0
+    let startedAt = 0
     let played = 0
     beforeAll(async () => {
       const { specOf, stop } = await backend.start(folder)
@@ -77,10 +77,10 @@ export function schedules(backend: Backend): void {
       lanes = new Lanes(
         await Promise.all(Array.from({ length: LANES }, (_, lane) => HarnessStore.open(specOf(lane), folder))),
       )
-      from = performance.now()
+      startedAt = performance.now()
     })
     afterAll(async () => {
-      const seconds = ((performance.now() - from) / 1000).toFixed(1)
+      const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
       const at = Object.entries(died).map(([point, n]) => `${n} ${point}`)
       const deaths = at.length > 0 ? ` (one by one ${at.join(', ')})` : ''
       console.log(`${name}: ${played} schedules, ${pool.killed} deaths${deaths} in ${seconds} s, seeds from ${FIRST}`)
@@ -130,7 +130,7 @@ export function schedules(backend: Backend): void {
           played++
           reportPlayed({ faults: harness.faults, deaths: harness.deaths })
         } catch (error) {
-          // What fails here only follows from the first failure.
+          // A second failure here only follows from the first.
           await harness.abandon().catch(() => {})
           const cause = error instanceof Error ? error : new Error(String(error))
           cause.message = `${id}: ${cause.message}\n  ${harness.trace.join('\n  ')}`

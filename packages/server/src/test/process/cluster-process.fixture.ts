@@ -1,4 +1,4 @@
-// A process of a cluster: a server or a worker, until it is killed.
+// A process of a cluster: runs a server or a worker until it is killed.
 
 import { flushCompileCache } from 'node:module'
 import { type LogStore, openStore } from '@millrace/log'
@@ -9,7 +9,7 @@ import { createApp } from './cluster-app.fixture.ts'
 import type { ClusterEvent, ClusterOrder } from './cluster-messages.fixture.ts'
 import { AGENTS } from './followed-agents.fixture.ts'
 
-// A pipe accepts it before the call returns.
+// Needs no await: a write to a pipe is synchronous, so a kill cannot lose the event.
 const report = (event: ClusterEvent): void => void reportEvent('cluster', event)
 
 const logger: Logger = {
@@ -18,7 +18,7 @@ const logger: Logger = {
   error: (message, { cause }) => report({ kind: 'logged', message: `${message}: ${String(cause)}` }),
 }
 
-/** Opens a store. The drivers are imported, since the bundle of this program lies in a folder without packages. */
+/** Opens a store. Imports the drivers, so that they are bundled: `openStore` finds no packages beside the bundle of this program. */
 async function open(url: string): Promise<LogStore> {
   if (url.startsWith('redis:')) return (await import('@millrace/log/redis')).redisStore({ url })
   if (url.startsWith('postgres:')) return (await import('@millrace/log/postgres')).postgresStore({ url })
@@ -38,7 +38,7 @@ for await (const order of messages<ClusterOrder>()) {
       engine: ENGINE_OPTIONS,
       ...WORKER_OPTIONS,
       log: { leaseMs: order.leaseMs },
-      // Each kill of a worker takes the runs of many schedules with it.
+      // All schedules share the workers, so a run is also taken over after the kills of other schedules.
       maxTakeovers: 100,
       logger,
     })

@@ -1,4 +1,4 @@
-// A connection of a client, made again whenever it is lost. Silence counts as a loss, and so does an end without a closing frame.
+// A connection of a client that reconnects whenever it is lost. Silence counts as a loss, and so does an end without a closing frame.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Frame, NdjsonDecoder, SseDecoder } from '@millrace/protocol'
@@ -15,18 +15,18 @@ export interface Reader {
   readonly isOver: boolean
   readonly format: Format
   readonly problems: string[]
-  /** Gets what it needs before it connects, through the same proxy. */
+  /** Loads the snapshots that it needs before it connects, through the same proxy. */
   prepare(port: number, signal: AbortSignal): Promise<void>
   request(): SentRequest
-  /** Takes the head of an answer that is no stream. Returns whether to connect again. */
+  /** Handles a response other than 200. Returns whether to connect again. */
   refused(status: number, code: string): boolean
   accepted(): void
-  /** Takes a frame. Returns whether the connection is of use after it. */
+  /** Takes a frame. Returns whether the connection is still useful. */
   onFrame(frame: Frame): boolean
 }
 
 const ACCEPT = { sse: 'text/event-stream', ndjson: 'application/x-ndjson' }
-/** At most this many connections of a line have faults. */
+/** Maximum number of faults that one `FaultyConnection` draws, one per connect. */
 const MAX_FAULTY = 4
 const RETRY_MS = 4
 
@@ -39,11 +39,11 @@ class SilenceTimer {
 
   constructor(onTooLong: () => void) {
     this.#onTooLong = onTooLong
-    this.broken()
+    this.restart()
   }
 
-  /** Something was received. */
-  broken(): void {
+  /** Restarts the time limit, because something was received. */
+  restart(): void {
     this.stop()
     this.#timer = setTimeout(this.#onTooLong, this.allowedMs)
   }
@@ -111,7 +111,7 @@ export class FaultyConnection {
         await this.#reader.prepare(this.gate.port, disconnect.signal)
         await this.#connect(disconnect, silence)
       } catch {
-        // The server is gone, and comes back.
+        // The server was killed, and restarts.
       }
       silence.stop()
       leave()
@@ -125,7 +125,7 @@ export class FaultyConnection {
     const reader = this.#reader
     const { signal } = disconnect
     this.#drawFault()
-    silence.broken()
+    silence.restart()
     const { headers, ...request } = reader.request()
     const answer = await send(
       this.gate.port,
@@ -150,12 +150,12 @@ export class FaultyConnection {
       isUseful = reader.onFrame(frame)
     }
     const decoder = new (reader.format === 'sse' ? SseDecoder : NdjsonDecoder)({ onFrame })
-    let end = ''
+    let tail = ''
     try {
       for await (const piece of answer as AsyncIterable<Buffer>) {
-        silence.broken()
-        end = end.slice(-SECRET.length) + piece.toString('latin1')
-        if (end.includes(SECRET)) reader.problems.push('an internal entry was sent to a client')
+        silence.restart()
+        tail = tail.slice(-SECRET.length) + piece.toString('latin1')
+        if (tail.includes(SECRET)) reader.problems.push('an internal entry was sent to a client')
         decoder.push(piece)
         if (!isUseful) disconnect.abort()
       }

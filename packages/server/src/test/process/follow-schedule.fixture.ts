@@ -73,7 +73,7 @@ async function allCaughtUp(scene: FollowScene, logs: readonly StoredLog[]): Prom
   }
 }
 
-/** Adds a follower after `count` entries, or when the scripts have ended. */
+/** Adds a follower after `after` entries, or when the scripts have ended. */
 async function join(scene: FollowScene, after: number, isOver: () => boolean): Promise<void> {
   await scene.moment(after, isOver)
   await scene.join()
@@ -90,7 +90,7 @@ async function fault(scene: FollowScene, isOver: () => boolean): Promise<void> {
   scene.faults++
   scene.notes.push(`${kind} after ${scene.observed} entries`)
   const { gate } = scene.anyConnection()
-  // A schedule that was given up does not wait for the next process.
+  // A schedule that ends early does not wait for the next process.
   if (kind === 'server') await Promise.race([server.killServer(), scene.until('the next server listens', never)])
   else if (kind === 'worker')
     await Promise.race([server.killWorker(worker), scene.until('the next worker works', never)])

@@ -24,7 +24,7 @@ interface Turn {
   readonly agent: (typeof NAMES)[number]
   readonly input: string
   readonly accept: 'json' | 'sse' | 'ndjson'
-  readonly deed: (typeof TURN_ACTIONS)[number]
+  readonly action: (typeof TURN_ACTIONS)[number]
   /** Number of entries after which the action happens. */
   readonly after: number
 }
@@ -34,7 +34,7 @@ function turnsOf(random: Random): readonly Turn[] {
     agent: random.pick(NAMES),
     input: 'Go on. '.repeat(random.between(1, 3)).trim(),
     accept: random.pick(['json', 'json', 'sse', 'ndjson']),
-    deed: random.pick(TURN_ACTIONS),
+    action: random.pick(TURN_ACTIONS),
     after: random.below(30),
   }))
 }
@@ -59,18 +59,18 @@ export class FollowScript extends SessionScript<Turn, FollowScene> {
     return false
   }
 
-  protected async playTurn({ agent, input, accept, deed, after }: Turn): Promise<void> {
-    if (deed === 'again') await this.#beginAgain()
+  protected async playTurn({ agent, input, accept, action, after }: Turn): Promise<void> {
+    if (action === 'again') await this.#beginAgain()
     const from = this.#replica.count
     const runId = await this.#start({ agent, input, messageId: this.#name('m'), whenBusy: 'queue' }, accept)
-    switch (deed) {
+    switch (action) {
       case 'stop':
       case 'abort':
         await this.scene.until(
           'there is something to stop',
           () => this.#replica.count >= from + after || this.isEnded(runId),
         )
-        await this.#post('stop', { runId, mode: deed === 'stop' ? 'interrupt' : 'abort' })
+        await this.#post('stop', { runId, mode: action === 'stop' ? 'interrupt' : 'abort' })
         break
       case 'queue':
         // The next turn begins while this run continues.

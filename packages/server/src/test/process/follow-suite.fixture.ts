@@ -9,13 +9,13 @@ interface FollowSuite {
   readonly name: 'sqlite' | 'redis' | 'postgres'
   /** How many schedules `npm test` plays. */
   readonly count: number
-  /** The seed of the first one. Each store plays other seeds. */
+  /** The seed of the first schedule. Each store plays different seeds. */
   readonly first: number
   /** Starts a store. */
   start(): Promise<Store>
 }
 
-/** Schedules that play at a time, on one cluster. */
+/** Number of schedules that run at the same time on one cluster. */
 const LANES = 12
 
 /** Declares the test of a store. */

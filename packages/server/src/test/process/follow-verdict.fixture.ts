@@ -28,15 +28,15 @@ export async function readStoredLog({ server }: FollowScene, sessionId: string):
 export function verdict({ followers, runReaders }: FollowScene, logs: readonly StoredLog[]): string[] {
   const problems: string[] = []
   for (const log of logs) {
-    const open = log.entries.filter(({ internal }) => !internal)
-    const expected = asJson({ ...foldLog(open).view(), head: log.head })
+    const publicEntries = log.entries.filter(({ internal }) => !internal)
+    const expected = asJson({ ...foldLog(publicEntries).view(), head: log.head })
     const retracted = retractedSequences(log.entries)
     problems.push(...endProblems(log))
     for (const follower of followers) {
       const replica = follower.replicas.find(({ sessionId }) => sessionId === log.sessionId) as SessionReplica
       const found = [
         ...coverProblems(replica, log),
-        ...replica.applied.flatMap(frameProblems(open, retracted, follower)),
+        ...replica.applied.flatMap(frameProblems(publicEntries, retracted, follower)),
       ]
       const view = asJson(replica.view)
       for (const name of Object.keys({ ...view, ...expected }) as (keyof View)[]) {
@@ -45,9 +45,9 @@ export function verdict({ followers, runReaders }: FollowScene, logs: readonly S
       }
       problems.push(...found.map(problem => `${follower.name}, ${log.sessionId}: ${problem}`), ...replica.problems)
     }
-    // A log that was deleted cannot be compared any more.
+    // A deleted log can no longer be compared.
     const logReaders = runReaders.filter(reader => reader.incarnation === log.incarnation)
-    problems.push(...logReaders.flatMap(reader => runProblems(reader, open, retracted)))
+    problems.push(...logReaders.flatMap(reader => runProblems(reader, publicEntries, retracted)))
   }
   for (const { readers } of followers) for (const reader of readers) problems.push(...reader.problems)
   for (const reader of runReaders) problems.push(...reader.problems)
@@ -62,12 +62,13 @@ function coverProblems(
   const problems: string[] = []
   let at = 0
   for (const piece of applied) {
-    if (piece.kind === 'frame' && piece.after !== at) problems.push(`(${piece.after}, ${piece.sequence}] came at ${at}`)
+    if (piece.kind === 'frame' && piece.after !== at)
+      problems.push(`(${piece.after}, ${piece.sequence}] came at position ${at}`)
     if (piece.sequence < at) problems.push(`it went back from ${at} to ${piece.sequence}`)
     at = piece.sequence
   }
   if (position !== head || at !== head) problems.push(`it is at ${position}, and the log at ${head}`)
-  if (incarnation !== held) problems.push('it is of another log')
+  if (incarnation !== held) problems.push('it has another log')
   return problems
 }
 
@@ -81,7 +82,7 @@ function retractedSequences(entries: readonly Entry[]): ReadonlySet<number> {
     if (isDraftChunk(chunk)) drafts.set(lane, [...(drafts.get(lane) ?? []), sequence])
     else if (chunk.type === 'checkpoint-created') drafts.delete(lane)
     else if (chunk.type === 'step-discarded') {
-      for (const word of drafts.get(lane) ?? []) retracted.add(word)
+      for (const draft of drafts.get(lane) ?? []) retracted.add(draft)
       retracted.add(sequence)
       drafts.delete(lane)
     } else if (chunk.type === 'rewind') {
@@ -92,16 +93,18 @@ function retractedSequences(entries: readonly Entry[]): ReadonlySet<number> {
 }
 
 /** Law 2: a frame holds all public entries of its range, deltas perhaps merged, and nothing else. */
-function frameProblems(open: readonly Entry[], retracted: ReadonlySet<number>, follower?: Follower) {
+function frameProblems(publicEntries: readonly Entry[], retracted: ReadonlySet<number>, follower?: Follower) {
   return (applied: Applied): string[] => {
     if (applied.kind === 'snapshot') return []
     const { after, sequence } = applied
-    const left = open.filter(entry => entry.sequence > after && entry.sequence <= sequence)
+    const left = publicEntries.filter(entry => entry.sequence > after && entry.sequence <= sequence)
     const problems: string[] = []
     for (const entry of applied.entries) {
       const count = accountFor(entry, left)
       if (count === 0)
-        problems.push(`(${after}, ${sequence}]: ${entry.sequence} (${entry.chunk.type}) is not in the log like that`)
+        problems.push(
+          `(${after}, ${sequence}]: ${entry.sequence} (${entry.chunk.type}) differs from the log, or is not in it`,
+        )
       if (count > 1 && follower?.followerSettings.merge === false)
         problems.push(`(${after}, ${sequence}]: ${entry.sequence} is merged`)
     }
@@ -155,9 +158,9 @@ function endProblems({ sessionId, entries }: StoredLog): string[] {
 }
 
 /** A follower of one run receives all of it, and its end when it has ended. */
-function runProblems(reader: RunReader, open: readonly Entry[], retracted: ReadonlySet<number>): string[] {
+function runProblems(reader: RunReader, publicEntries: readonly Entry[], retracted: ReadonlySet<number>): string[] {
   const { runId, applied, end, isLost } = reader
-  const runEntries = open.filter(({ origin }) => origin.runId === runId)
+  const runEntries = publicEntries.filter(({ origin }) => origin.runId === runId)
   // Its log was deleted, or it never began.
   if (isLost)
     return runEntries.some(({ chunk }) => chunk.type === 'run-started') ? [`${runId} alone: was given up`] : []

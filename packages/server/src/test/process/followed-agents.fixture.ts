@@ -1,7 +1,7 @@
 import { type Agent, agent, subAgent } from '@millrace/runtime'
 import { longText, scriptedAgents } from '../../../../../scripts/faults/sessions/scripted-agents.fixture.ts'
 
-/** Stands in the context of each session, which is internal: it must never reach a client (law 10). */
+/** A value in the context of each session. The context is internal, so this must never reach a client (law 10). */
 export const SECRET = 'the-key-lies-under-the-stone'
 
 const { model, teller, weigher, stammerer, seller } = scriptedAgents({ paceMs: 2, maxFailures: 2 })

@@ -1,4 +1,4 @@
-// Followers: of sessions, each from its position, or of one run to its end.
+// Readers: `SessionReader` follows sessions from their positions, `RunReader` follows one run to its end.
 
 import { continuityOf, type Entry, type Frame } from '@millrace/protocol'
 import type { Random } from '../../../../../scripts/faults/random.ts'
@@ -6,14 +6,14 @@ import type { Format, Reader } from './faulty-connection.fixture.ts'
 import type { Applied, SessionReplica, Snapshot } from './session-replica.fixture.ts'
 import { ask, type SentRequest } from './single-request.fixture.ts'
 
-/** How a follower sends its requests, drawn from the seed. */
+/** Request options of a follower, drawn from the seed. */
 export interface FollowerSettings {
   readonly format: Format
-  /** Whether it starts with a snapshot or at the beginning. */
+  /** Starts at the beginning of the log, or with a snapshot. */
   readonly startsFrom: 'start' | 'snapshot'
-  /** How it sends its position. */
+  /** The query parameter or header that carries its position. */
   readonly resume: 'after' | 'last-event-id' | 'x-resume-from-sequence'
-  /** With a cursor or a bare sequence. */
+  /** Whether its position is a cursor. Otherwise it is a bare sequence. */
   readonly isProven: boolean
   readonly merge: boolean
   readonly live: 'stream' | 'long-poll'
@@ -57,7 +57,7 @@ export class SessionReader implements Reader {
       if (!replica.isLost) continue
       const { status, body } = await ask(port, { method: 'GET', path: `/sessions/${replica.sessionId}` }, signal)
       if (status === 200) replica.adopt(body as unknown as Snapshot)
-      else throw new Error(`no snapshot: ${status}`)
+      else throw new Error(`expected a snapshot, found status ${status}`)
     }
   }
 
@@ -65,25 +65,25 @@ export class SessionReader implements Reader {
     const { resume, isProven, merge, live, isMultiplexed } = this.#followerSettings
     const [first] = this.#replicas.values()
     const query = new URLSearchParams()
-    const placeOf = ({ cursor, position }: SessionReplica) => (isProven ? cursor : cursor && String(position))
+    const resumePositionOf = ({ cursor, position }: SessionReplica) => (isProven ? cursor : cursor && String(position))
     if (!merge) query.set('merge', 'false')
     if (isMultiplexed || this.#replicas.size > 1) {
       for (const replica of this.#replicas.values()) {
         query.append('session', replica.sessionId)
-        const cursor = placeOf(replica)
-        if (cursor !== undefined) query.append('after', cursor)
+        const after = resumePositionOf(replica)
+        if (after !== undefined) query.append('after', after)
       }
       return { method: 'GET', path: `/stream?${query}` }
     }
-    const cursor = placeOf(first as SessionReplica)
+    const after = resumePositionOf(first as SessionReplica)
     if (live === 'long-poll') query.set('live', 'long-poll')
-    if (cursor !== undefined && resume === 'after') query.set('after', cursor)
-    const headers = cursor !== undefined && resume !== 'after' ? { [resume]: cursor } : {}
+    if (after !== undefined && resume === 'after') query.set('after', after)
+    const headers = after !== undefined && resume !== 'after' ? { [resume]: after } : {}
     return { method: 'GET', path: `/sessions/${(first as SessionReplica).sessionId}/stream?${query}`, headers }
   }
 
   refused(status: number, code: string): boolean {
-    // A session that does not exist yet or any more, or a server that shuts down.
+    // 404: the session does not exist yet, or was deleted. 503: the server shuts down.
     if (status !== 404 && status !== 503) this.problems.push(`refused: ${status} ${code}`)
     return true
   }
@@ -93,14 +93,15 @@ export class SessionReader implements Reader {
   onFrame(frame: Frame): boolean {
     const { sessionId } = frame
     const isShared = this.#followerSettings.isMultiplexed || this.#replicas.size > 1
-    if (isShared && sessionId === undefined && frame.type !== 'fail') this.problems.push(`${frame.type}: of no session`)
+    if (isShared && sessionId === undefined && frame.type !== 'fail')
+      this.problems.push(`${frame.type}: frame without a session id`)
     const replicas = sessionId === undefined ? [...this.#replicas.values()] : [this.#replicas.get(sessionId)]
     return replicas.every(replica => replica?.onFrame(frame))
   }
 }
 
-/** Why a run can no longer be followed: its log is gone, or it was stopped before it started. */
-const LOST = new Set(['run_unknown', 'session_unknown', 'session_trimmed', 'run_taken_back'])
+/** Codes of a run that can no longer be followed: its log is gone, or it was stopped before it started. */
+const LOST_CODES = new Set(['run_unknown', 'session_unknown', 'session_trimmed', 'run_taken_back'])
 
 /** Starts a run, and follows it to its end. */
 export class RunReader implements Reader {
@@ -111,9 +112,9 @@ export class RunReader implements Reader {
   readonly applied: Extract<Applied, { kind: 'frame' }>[] = []
   /** The last `end` frame. */
   end: Extract<Frame, { type: 'end' }> | undefined
-  /** Whether the log was replaced by another. */
+  /** Whether the run can no longer be followed. */
   isLost = false
-  /** The log that it follows. */
+  /** The incarnation of the log that it follows. */
   incarnation: string | undefined
   /** Whether the server has confirmed the request for the run. */
   isAsked = false
@@ -140,7 +141,7 @@ export class RunReader implements Reader {
 
   request(): SentRequest {
     const path = `/sessions/${this.sessionId}`
-    // The same run id is the same run.
+    // Repeated until it is confirmed. The run id makes it idempotent.
     if (!this.isAsked) return { method: 'POST', path: `${path}/runs`, body: { ...this.#body, runId: this.runId } }
     const after = this.#cursor === undefined ? '' : `&after=${this.#cursor}`
     return { method: 'GET', path: `${path}/stream?run=${this.runId}${after}` }
@@ -148,7 +149,7 @@ export class RunReader implements Reader {
 
   refused(status: number, code: string): boolean {
     if (status === 503) return true
-    if (!LOST.has(code)) this.problems.push(`${this.runId} refused: ${status} ${code}`)
+    if (!LOST_CODES.has(code)) this.problems.push(`${this.runId} refused: ${status} ${code}`)
     this.isLost = true
     return false
   }
@@ -163,7 +164,7 @@ export class RunReader implements Reader {
     if (frame.type === 'end') this.#ended(frame)
     if (frame.type === 'truncated') this.isLost = true
     if (frame.type === 'fail' && !frame.recoverable) {
-      if (!LOST.has(frame.error.code))
+      if (!LOST_CODES.has(frame.error.code))
         this.problems.push(`${this.runId} failed: ${frame.error.code}: ${frame.error.message}`)
       this.isLost = true
     }

@@ -9,13 +9,13 @@ import { EntriesFrame } from '../../stream/format.ts'
 
 type Options = NonNullable<Parameters<StreamManager['readBatches']>[1]>
 
-/** Changes the batches that readers get, or the options by which they ask. */
+/** Changes the batches that readers get, or the options that they pass. */
 function changeReads(
   change: (batch: ReadBatch) => ReadBatch,
   ask: (options: Options, streamId: string) => Options = options => options,
 ): void {
   const { readBatches } = StreamManager.prototype
-  // All subscribers of a log get the same piece.
+  // All subscribers of a log get the same batch.
   const changed = new WeakMap<ReadBatch, ReadBatch>()
   const changeOnce = (batch: ReadBatch): ReadBatch => {
     const known = changed.get(batch) ?? change(batch)

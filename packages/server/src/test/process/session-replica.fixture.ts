@@ -25,9 +25,9 @@ export class SessionReplica {
   count = 0
   position = 0
   cursor: string | undefined
-  #fold = this.#made()
+  #fold = this.#newFold()
   #incarnation: string | undefined
-  /** Whether this connection has another log than the one it resumed. */
+  /** Whether this connection serves another log than the replica has. */
   #isForeign = false
   readonly #onChange: () => void
 
@@ -46,22 +46,22 @@ export class SessionReplica {
 
   /** Applies the next frame. Returns whether the connection is still useful. */
   onFrame(frame: Frame): boolean {
-    const goesOn = this.#take(frame)
+    const isUseful = this.#take(frame)
     this.#onChange()
-    return goesOn
+    return isUseful
   }
 
   #take(frame: Frame): boolean {
     switch (frame.type) {
       case 'open':
-        if (frame.sessionId !== this.sessionId) this.#complain(`was opened as ${frame.sessionId}`)
+        if (frame.sessionId !== this.sessionId) this.#addProblem(`opened as ${frame.sessionId}`)
         this.#isForeign = this.#incarnation !== undefined && frame.incarnation !== this.#incarnation
         return true
       case 'entries':
         return this.#apply(frame)
       case 'caught-up':
-        if (this.#isForeign) return this.#foreign()
-        if (frame.sequence !== this.position) return this.#complain(`caught up with ${frame.sequence}`)
+        if (this.#isForeign) return this.#rejectForeign()
+        if (frame.sequence !== this.position) return this.#addProblem(`caught up at ${frame.sequence}`)
         this.cursor = frame.cursor
         return true
       case 'truncated':
@@ -71,10 +71,11 @@ export class SessionReplica {
         return true
       case 'fail':
         // A deleted log may be replaced by another with the same id.
-        if (!frame.recoverable && frame.error.code !== 'session_unknown') this.#complain(`failed: ${frame.error.code}`)
+        if (!frame.recoverable && frame.error.code !== 'session_unknown')
+          this.#addProblem(`failed: ${frame.error.code}`)
         return false
       case 'end':
-        return this.#complain('ended, though it is no run')
+        return this.#addProblem('end: a frame of runs only')
     }
   }
 
@@ -82,12 +83,12 @@ export class SessionReplica {
   adopt({ view, cursor, sequence }: Snapshot): void {
     const { incarnation } = decodeCursor(cursor)
     const from = incarnation === this.#incarnation ? this.position : 0
-    if (sequence < from) this.#complain(`a snapshot of ${sequence}, which lies before ${from}`)
-    if (view.head !== sequence) this.#complain(`a snapshot of ${sequence} with a view of ${view.head}`)
-    if ('internal' in view) this.#complain('a snapshot with what is internal')
+    if (sequence < from) this.#addProblem(`snapshot at ${sequence}, expected ${from} or later`)
+    if (view.head !== sequence) this.#addProblem(`snapshot at ${sequence} with the view of ${view.head}`)
+    if ('internal' in view) this.#addProblem('snapshot with internal fields')
     if (from === 0) this.applied = []
     this.applied.push({ kind: 'snapshot', from, sequence })
-    this.#fold = this.#made(view)
+    this.#fold = this.#newFold(view)
     this.#incarnation = incarnation
     this.position = sequence
     this.cursor = cursor
@@ -96,16 +97,16 @@ export class SessionReplica {
   }
 
   #apply(frame: Extract<Frame, { type: 'entries' }>): boolean {
-    if (this.#isForeign) return this.#foreign()
+    if (this.#isForeign) return this.#rejectForeign()
     const { after, sequence, entries, cursor } = frame
     const decoded = decodeCursor(cursor)
     const continuity = continuityOf(frame, this.position)
-    if (continuity !== 'next') return this.#complain(`${continuity}: (${after}, ${sequence}]`)
-    if (decoded.sequence !== sequence) this.#complain(`the cursor of ${sequence} is one of ${decoded.sequence}`)
+    if (continuity !== 'next') return this.#addProblem(`${continuity}: (${after}, ${sequence}]`)
+    if (decoded.sequence !== sequence) this.#addProblem(`cursor of ${decoded.sequence} on the frame up to ${sequence}`)
     if (this.#incarnation !== undefined && decoded.incarnation !== this.#incarnation) {
-      return this.#complain(`(${after}, ${sequence}] is of another log`)
+      return this.#addProblem(`(${after}, ${sequence}] belongs to another log`)
     }
-    if (entries.some(({ internal }) => internal)) this.#complain(`(${after}, ${sequence}] has what is internal`)
+    if (entries.some(({ internal }) => internal)) this.#addProblem(`(${after}, ${sequence}] has internal entries`)
     this.applied.push({ kind: 'frame', after, sequence, entries })
     this.count += entries.length
     this.#incarnation = decoded.incarnation
@@ -116,17 +117,17 @@ export class SessionReplica {
     return !this.isLost
   }
 
-  #made(view?: View): Fold {
+  #newFold(view?: View): Fold {
     const options = {
       onReport: ({ code, entry }: { code: string; entry: Entry }) =>
-        void this.#complain(`the fold dropped ${entry.sequence} (${entry.chunk.type}): ${code}`),
+        void this.#addProblem(`the fold dropped ${entry.sequence} (${entry.chunk.type}): ${code}`),
     }
     return view ? Fold.from(view, options) : new Fold(options)
   }
 
   /** Only a follower that resumes from a bare sequence may get entries of another log. It notices by the incarnation. */
-  #foreign(): false {
-    if (this.provesItself) this.#complain('was given another log in answer to a cursor of the one before')
+  #rejectForeign(): false {
+    if (this.provesItself) this.#addProblem('got another log in answer to a cursor of the earlier one')
     this.isLost = true
     return false
   }
@@ -134,7 +135,7 @@ export class SessionReplica {
   /** Whether it resumes with a cursor, not with a bare sequence. */
   provesItself = true
 
-  #complain(problem: string): false {
+  #addProblem(problem: string): false {
     this.problems.push(`${this.sessionId} at ${this.position}: ${problem}`)
     return false
   }

@@ -23,8 +23,8 @@ export function send(
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const text = body === undefined ? undefined : JSON.stringify(body)
-    const about = text === undefined ? {} : { 'content-type': 'application/json' }
-    const options = { host: '127.0.0.1', port, method, path: `/api${path}`, headers: { ...about, ...headers } }
+    const contentType = text === undefined ? {} : { 'content-type': 'application/json' }
+    const options = { host: '127.0.0.1', port, method, path: `/api${path}`, headers: { ...contentType, ...headers } }
     const sent = request({ ...options, agent: false, ...(signal && { signal }) }, answer => {
       // Later failures are reported by `close`.
       answer.on('error', () => {})
