@@ -11,7 +11,7 @@ import { expectOneEnd, VirtualCluster } from '../../drive/virtual-cluster.fixtur
 import { chunksOf, reportsOf } from '../agent/run-to-end.fixture.ts'
 
 const input = z.object({})
-const budget = { time: 5000 }
+const budget = { timeMs: 5000 }
 const hour = 3_600_000
 
 /** A tool that runs until it is released, with a counter of its starts. */
