@@ -26,8 +26,8 @@ import type {
 type App = typeof app
 type Open = typeof open
 
-describe('the type of an app contains', () => {
-  test('the names of its agents, workflows and tools, including called ones', () => {
+describe('the type of an app', () => {
+  test('contains the names of its agents, workflows and tools, including called ones', () => {
     expectTypeOf<AgentName<App>>().toEqualTypeOf<'helper' | 'plain'>()
     expectTypeOf<WorkflowName<App>>().toEqualTypeOf<'review'>()
     expectTypeOf<ToolName<App>>().toEqualTypeOf<
@@ -39,7 +39,7 @@ describe('the type of an app contains', () => {
     type _Input = ToolInput<App, 'whether'>
   })
 
-  test('the input and output types of tool calls, as the log stores them', () => {
+  test('contains the input and output types of tool calls, as the log stores them', () => {
     expectTypeOf<ToolInput<App, 'weather'>>().toEqualTypeOf<{
       city: string
       unit: 'celsius' | 'fahrenheit'
@@ -58,7 +58,7 @@ describe('the type of an app contains', () => {
     expectTypeOf<ToolOutput<App, 'expert'>>().toEqualTypeOf<string>()
   })
 
-  test('the client tools and their input types', () => {
+  test('contains the client tools and their input types', () => {
     type Handlers = ClientToolsOf<App>
     expectTypeOf<keyof Handlers>().toEqualTypeOf<'locate' | 'choose'>()
     const handlers: Handlers = {
@@ -80,11 +80,11 @@ describe('the type of an app contains', () => {
     take({ choose: () => 1 })
   })
 
-  test('the shared state, as the log stores it', () => {
+  test('contains the shared state, as the log stores it', () => {
     expectTypeOf<StateOf<App>>().toEqualTypeOf<{ lines: string[]; since?: string | undefined } | undefined>()
   })
 
-  test('parts, discriminated by type, tool name and call state', () => {
+  test('contains parts, discriminated by type, tool name and call state', () => {
     const show = (part: PartOf<App>) => {
       switch (part.type) {
         case 'text':
@@ -135,7 +135,7 @@ describe('the type of an app contains', () => {
     expectTypeOf<Omit<MessageOf<App>, 'parts'>>().toEqualTypeOf<Omit<Message, 'parts'>>()
   })
 
-  test('the data types that tools declare', () => {
+  test('contains the data types that tools declare', () => {
     const onData = (data: ChatDataOf<App>) => {
       if (data.type === 'data-weather') return expectTypeOf(data.data.degrees).toEqualTypeOf<number>()
       if (data.type === 'data-seen') return expectTypeOf(data.data).toEqualTypeOf<{ at: string }>()
@@ -145,7 +145,7 @@ describe('the type of an app contains', () => {
     expectTypeOf(onData).toBeFunction()
   })
 
-  test('the partial output of its agents', () => {
+  test('contains the partial output of its agents', () => {
     const show = (object: StructuredOf<App>) => {
       // Agents without an output schema have none.
       // @ts-expect-error no such objects
@@ -159,7 +159,7 @@ describe('the type of an app contains', () => {
   })
 })
 
-test('types that the compiler cannot infer can be declared', () => {
+test('accepts declared types that the compiler cannot infer', () => {
   type More = AppWith<
     App,
     {
@@ -176,7 +176,7 @@ test('types that the compiler cannot infer can be declared', () => {
   }>()
 })
 
-test('without types, everything is allowed', () => {
+test('allows everything without types', () => {
   expectTypeOf<AgentName<Open>>().toEqualTypeOf<string>()
   expectTypeOf<WorkflowName<Open>>().toEqualTypeOf<never>()
   expectTypeOf<AgentName<typeof echo>>().toEqualTypeOf<'echo'>()

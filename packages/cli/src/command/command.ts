@@ -21,7 +21,7 @@ export interface Command {
   readonly takes: string
   readonly about: string
   /** The minimum and maximum number of positionals. */
-  readonly positionals: readonly [least: number, most: number]
+  readonly positionals: readonly [min: number, max: number]
   readonly options: Readonly<Record<string, Option>>
   readonly examples: readonly (readonly [line: string, about: string])[]
   /** Runs the command. Returns the exit code. @default 0 */

@@ -8,6 +8,6 @@ test.each([
   ['docotr', 'doctor'],
   ['serve', undefined],
   ['x', undefined],
-])('%s may mean %s', (written, meant) => {
-  expect(nearest(written, ['dev', 'tail', 'replay', 'sessions', 'convert', 'doctor'])).toBe(meant)
+])('suggests for %s: %s', (input, suggestion) => {
+  expect(nearest(input, ['dev', 'tail', 'replay', 'sessions', 'convert', 'doctor'])).toBe(suggestion)
 })

@@ -1,12 +1,12 @@
 /** The most similar name, for "did you mean". Undefined if none is close. */
-export function nearest(written: string, names: readonly string[]): string | undefined {
+export function nearest(input: string, names: readonly string[]): string | undefined {
   const [best] = names
-    .map(name => ({ name, far: distance(written, name) }))
+    .map(name => ({ name, edits: distance(input, name) }))
     .filter(
-      ({ name, far }) =>
-        far <= Math.max(1, Math.floor(name.length / 3)) || (written.length > 1 && name.startsWith(written)),
+      ({ name, edits }) =>
+        edits <= Math.max(1, Math.floor(name.length / 3)) || (input.length > 1 && name.startsWith(input)),
     )
-    .sort((a, b) => a.far - b.far)
+    .sort((a, b) => a.edits - b.edits)
   return best?.name
 }
 

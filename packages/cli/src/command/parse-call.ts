@@ -39,18 +39,21 @@ export function parseCall(command: Command, args: readonly string[]): Call {
     }
     values[token.name] = token.value ?? true
   }
-  const [least, max] = command.positionals
+  const [min, max] = command.positionals
   if (values['help'] !== true) {
-    if (positionals.length < least) throw usageError(command, `expected ${command.takes}, found nothing`)
+    if (positionals.length < min) throw usageError(command, `expected ${command.takes}, found nothing`)
     if (positionals.length > max)
       throw usageError(command, `expected ${command.takes || 'no arguments'}, found ${positionals.join(' ')}`)
   }
   return { positionals, values }
 }
 
-function unknownOption(command: Command, written: string, names: readonly string[]): CommandError {
-  const meant = nearest(written.replace(/^-+/, ''), names)
-  return usageError(command, `unknown option ${written}${meant === undefined ? '' : `: did you mean --${meant}?`}`)
+function unknownOption(command: Command, input: string, names: readonly string[]): CommandError {
+  const suggestion = nearest(input.replace(/^-+/, ''), names)
+  return usageError(
+    command,
+    `unknown option ${input}${suggestion === undefined ? '' : `: did you mean --${suggestion}?`}`,
+  )
 }
 
 /** Creates the error of a wrong call. It points to the help of the command. */
@@ -68,13 +71,13 @@ export function integerOption(
   command: Pick<Command, 'name'>,
   call: Call,
   name: string,
-  least: number,
+  min: number,
   max = Number.MAX_SAFE_INTEGER,
 ): number | undefined {
   const text = stringOption(call, name)
   if (text === undefined) return undefined
   const value = Number(text)
-  if (/^\d+$/.test(text) && value >= least && value <= max) return value
-  const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${max}`
+  if (/^\d+$/.test(text) && value >= min && value <= max) return value
+  const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`
   throw usageError(command, `--${name}: expected a whole number ${range}, found ${text}`)
 }

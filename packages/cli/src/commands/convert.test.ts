@@ -100,7 +100,7 @@ describe('rejects bad input and names the line', () => {
     expect(stderr).not.toContain('    at ')
   })
 
-  test('an unknown dialect', async () => {
+  test('rejects an unknown dialect', async () => {
     const calls = [
       ['convert', '--from', 'aisdk', '--to', 'mui'],
       ['convert', '--to', 'mui'],

@@ -45,7 +45,7 @@ export const convertCommand: Command = {
       }
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error
-      if (error.code === 'stream-cut' && decoder instanceof LogDecoder) mustBeIn(decoder, run)
+      if (error.code === 'stream-cut' && decoder instanceof LogDecoder) assertRunFound(decoder, run)
       throw new CommandError('failed', `line ${input.line}: ${error.message}`, error.code)
     }
     if (isSse && target.closing !== undefined) await terminal.write(target.closing)
@@ -60,13 +60,13 @@ function nameOf(call: Call, option: 'from' | 'to'): string {
   const name = stringOption(call, option)
   if (name === undefined) throw usageError(convertCommand, `expected --${option} DIALECT: ${dialectNames.join(', ')}`)
   if (dialectNames.includes(name)) return name
-  const meant = nearest(name, dialectNames)
-  const hint = meant === undefined ? `expected one of ${dialectNames.join(', ')}` : `did you mean ${meant}?`
+  const suggestion = nearest(name, dialectNames)
+  const hint = suggestion === undefined ? `expected one of ${dialectNames.join(', ')}` : `did you mean ${suggestion}?`
   throw usageError(convertCommand, `--${option}: unknown dialect ${name}: ${hint}`)
 }
 
-/** Throws if a log does not have the run. An incomplete run is no error. */
-function mustBeIn(decoder: LogDecoder, run: string | undefined): void {
+/** @throws CommandError if a log does not have the run. An incomplete run is no error. */
+function assertRunFound(decoder: LogDecoder, run: string | undefined): void {
   if (run === undefined || decoder.hasBegun) return
   throw new CommandError('not-found', `There is no run ${run} in this log: choose another with --run.`, 'run_unknown')
 }

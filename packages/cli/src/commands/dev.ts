@@ -1,7 +1,6 @@
 import type { Command } from '../command/command.ts'
 import { integerOption, stringOption, usageError } from '../command/parse-call.ts'
-import { dev } from '../dev/dev.ts'
-import { eventText } from '../dev/event-text.ts'
+import { dev, eventText } from '../dev/dev.ts'
 
 /** `millrace dev <file>`: serves an app with reload and the studio. */
 export const devCommand: Command = {

@@ -7,7 +7,7 @@ import { ran, workFolder } from '../millrace-command.fixture.ts'
 import { pacerOf, replayCommand } from './replay.ts'
 import { serveSessions } from './sessions-server.fixture.ts'
 
-test('prints text, tool calls, approvals and retractions of a session', async () => {
+test('prints text, tool calls, approvals and discards of a session', async () => {
   const { cwd, store, server, runAgent } = await serveSessions()
   await runAgent('s', 'guide', 'What do you see?')
   await runAgent('s', 'flaky', 'What was that?')
@@ -98,7 +98,7 @@ test('makes up for at most 250 ms of delay', async () => {
   expect(await shownAt([], [0, 1_000, 2_000], 2_000)).toEqual([0, 2_750, 5_500])
 })
 
-test('an abort ends the wait', async () => {
+test('ends the wait on abort', async () => {
   const clock = new Clock()
   const pace = pacerOf(parseCall(replayCommand, ['s.jsonl']), clock)
   const abort = new AbortController()

@@ -10,6 +10,7 @@ import { Transcript } from '../show/transcript.ts'
 import { readLog } from '../source/read-log.ts'
 import { openSource, sourceOptions } from '../source/source.ts'
 
+/** The default of `--idle`. */
 const IDLE_SECONDS = 3
 
 /** `millrace replay <file|session>`: replays a session. */
@@ -71,7 +72,7 @@ async function* entriesOf(call: Call, from: number, printLine: (line: string) =>
   // A session may have the name of a folder. With `--server` or `--store` it is a session.
   const isSession = stringOption(call, 'server') !== undefined || stringOption(call, 'store') !== undefined
   if (named === '-' || (found && !found.isDirectory())) {
-    yield* recorded(named)
+    yield* recordedEntries(named)
     return
   }
   if (found && !isSession) {
@@ -89,17 +90,17 @@ async function* entriesOf(call: Call, from: number, printLine: (line: string) =>
 }
 
 /** Streams the entries of a recording. */
-async function* recorded(file: string): AsyncGenerator<Entry> {
+async function* recordedEntries(file: string): AsyncGenerator<Entry> {
   const input = file === '-' ? process.stdin : createReadStream(file)
   const decoder = new RecordingDecoder()
-  let printedCount = 0
+  let yielded = 0
   try {
     for await (const text of input.setEncoding('utf8')) {
       decoder.push(text)
-      for (; printedCount < decoder.entries.length; printedCount++) yield decoder.entries[printedCount] as Entry
+      for (; yielded < decoder.entries.length; yielded++) yield decoder.entries[yielded] as Entry
     }
     decoder.end()
-    for (; printedCount < decoder.entries.length; printedCount++) yield decoder.entries[printedCount] as Entry
+    for (; yielded < decoder.entries.length; yielded++) yield decoder.entries[yielded] as Entry
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error
     const name = file === '-' ? 'standard input' : file

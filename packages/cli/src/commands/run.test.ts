@@ -73,7 +73,7 @@ test('prints help and version as JSON with --json', async () => {
   expect(tail).toEqual(about)
 })
 
-test('ends with its exit code when the reader of standard error is gone', async () => {
+test('exits with its exit code when the reader of standard error is gone', async () => {
   const entry = { sequence: 1, timestamp: 1, origin: { guest: 'ann' }, chunk: { type: 'status', message: 'm' } }
   const cwd = workFolder({
     's.jsonl': `{"millrace":"session","version":1,"sessionId":"s"}\n${JSON.stringify(entry)}\n`,

@@ -51,7 +51,7 @@ export async function run(args: readonly string[]): Promise<number> {
   }
 }
 
-/** Prints the message of an unexpected error. With `MILLRACE_DEBUG`, prints the stack too. */
+/** Converts an unexpected error to the error of a command. With `MILLRACE_DEBUG`, prints its stack. */
 function commandErrorOf(error: unknown): CommandError {
   if (error instanceof CommandError) return error
   if (process.env['MILLRACE_DEBUG']) console.error(escapeControl(inspect(error)))
@@ -64,8 +64,8 @@ function commandErrorOf(error: unknown): CommandError {
 async function commandOf(name: string): Promise<Command> {
   if (Object.hasOwn(loaders, name)) return (loaders[name] as () => Promise<Command>)()
   const names = Object.keys(loaders)
-  const meant = nearest(name, names)
-  const hint = meant === undefined ? `expected one of ${names.join(', ')}` : `did you mean ${meant}?`
+  const suggestion = nearest(name, names)
+  const hint = suggestion === undefined ? `expected one of ${names.join(', ')}` : `did you mean ${suggestion}?`
   throw new CommandError('usage', `millrace: unknown command ${name}: ${hint}\nSee millrace --help`)
 }
 

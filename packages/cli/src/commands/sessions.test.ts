@@ -9,7 +9,7 @@ test('lists the latest sessions first, from a server or a file, up to a limit', 
   for (const name of ['one', 'two', 'three']) await runAgent(name, 'echo', `I am ${name}`)
   const listed = await ran(cwd, ['sessions', '--server', server.url])
   expect(listed.stdout.split('\n').map(line => line.split(' ')[0])).toEqual(['three', 'two', 'one', ''])
-  expect(listed.stdout).toMatch(/^one +ended +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +12 {2}You said: I am one$/m)
+  expect(listed.stdout).toMatch(/^one +ended +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +\d+ {2}You said: I am one$/m)
   const some = await ran(cwd, ['sessions', 'list', '--limit', '2', '--json', '--store', store])
   const lines = some.stdout.split('\n').filter(Boolean)
   expect(lines.map(line => JSON.parse(line).sessionId)).toEqual(['three', 'two'])
@@ -28,7 +28,7 @@ test('shows the messages and the pending request of a session', async () => {
   expect(JSON.parse(json.stdout).view.pendings).toHaveLength(1)
 })
 
-test('exports trimmed entries as their folded state', async () => {
+test('exports trimmed entries as a snapshot', async () => {
   const { cwd, store, server, runAgent } = await serveSessions()
   await runAgent('s', 'echo', 'One')
   await runAgent('s', 'guide', 'What do you see?')

@@ -7,16 +7,15 @@ import { nearest } from '../command/nearest.ts'
 import { integerOption, usageError } from '../command/parse-call.ts'
 import { CommandError } from '../error/command-error.ts'
 import { messageText } from '../show/chunk-summary.ts'
-import { readLog } from '../source/read-log.ts'
-import { requestFailure } from '../source/request-failure.ts'
+import { readLog, requestFailure } from '../source/read-log.ts'
 import { openSource, type Source, sourceOptions } from '../source/source.ts'
 import { oneLine } from '../terminal/escape-control.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
 /** The maximum page size of a session list. */
-const PAGE = 200
+const MAX_PAGE_SIZE = 200
 /** The number of entries between progress messages. */
-const PROGRESS = 10_000
+const PROGRESS_ENTRIES = 10_000
 
 const VERBS = ['list', 'show', 'export', 'rm'] as const
 type Verb = (typeof VERBS)[number]
@@ -45,7 +44,7 @@ export const sessionsCommand: Command = {
     try {
       if (id === undefined) await list(source, integerOption(sessionsCommand, call, 'limit', 1) ?? 50, terminal)
       else if (verb === 'show') await show(source, id, terminal)
-      else if (verb === 'export') await write(source, id, terminal)
+      else if (verb === 'export') await exportSession(source, id, terminal)
       else return await remove(source, id, terminal, call.values['yes'] === true)
     } catch (error) {
       throw requestFailure(error, source)
@@ -57,12 +56,12 @@ export const sessionsCommand: Command = {
 }
 
 function parseVerb({ positionals }: Call): { readonly verb: Verb; readonly id?: string } {
-  const [written = 'list', id] = positionals
-  const verb = VERBS.find(name => name === written)
+  const [input = 'list', id] = positionals
+  const verb = VERBS.find(name => name === input)
   if (verb === undefined) {
-    const meant = nearest(written, VERBS)
-    const hint = meant === undefined ? `expected one of ${VERBS.join(', ')}` : `did you mean ${meant}?`
-    throw usageError(sessionsCommand, `unknown subcommand ${written}: ${hint}`)
+    const suggestion = nearest(input, VERBS)
+    const hint = suggestion === undefined ? `expected one of ${VERBS.join(', ')}` : `did you mean ${suggestion}?`
+    throw usageError(sessionsCommand, `unknown subcommand ${input}: ${hint}`)
   }
   if (verb === 'list' && id !== undefined) throw usageError(sessionsCommand, `list takes no session, found ${id}`)
   if (verb !== 'list' && id === undefined) throw usageError(sessionsCommand, `${verb} needs a session: ${verb} <id>`)
@@ -79,20 +78,23 @@ interface ListPage {
 }
 
 async function list(source: Source, limit: number, terminal: Terminal): Promise<void> {
-  let left = limit
+  let remaining = limit
   let after = ''
-  let isNone = true
-  while (left > 0) {
-    const page: ListPage = await apiOf(source).ask('GET', `/sessions?limit=${Math.min(left, PAGE)}${after}`)
+  let isEmpty = true
+  while (remaining > 0) {
+    const page: ListPage = await apiOf(source).ask(
+      'GET',
+      `/sessions?limit=${Math.min(remaining, MAX_PAGE_SIZE)}${after}`,
+    )
     for (const session of page.sessions) {
-      isNone = false
+      isEmpty = false
       await terminal.write(`${terminal.isJson ? JSON.stringify(session) : rowOf(session, terminal)}\n`)
     }
-    left -= page.sessions.length
+    remaining -= page.sessions.length
     if (page.next === null || page.sessions.length === 0) break
     after = `&after=${encodeURIComponent(page.next)}`
   }
-  if (isNone) terminal.say(`No sessions at ${source.name}.`)
+  if (isEmpty) terminal.say(`No sessions at ${source.name}.`)
 }
 
 function rowOf(
@@ -141,43 +143,43 @@ async function show(source: Source, id: string, terminal: Terminal): Promise<voi
 
 const isShown = ({ type }: { readonly type: string }): boolean => type !== 'step-start' && type !== 'reasoning'
 
-/** The folded state of trimmed entries, and the cursor to continue from: at the floor of the log, or at the head if the source has only the current view. */
-async function baseOf(source: Source, id: string, floor: number): Promise<Base> {
+/** The view that replaces the trimmed entries, and the cursor to continue from: at the floor of the log, or at the head if the source has only the current view. */
+async function snapshotAt(source: Source, id: string, floor: number): Promise<Snapshot> {
   if (source.viewAt) return { view: await source.viewAt(id, floor), sequence: floor, cursor: String(floor) }
   return apiOf(source).ask('GET', pathOf(id))
 }
 
-interface Base {
+interface Snapshot {
   readonly view: View
   readonly sequence: number
   readonly cursor: string
 }
 
 /** Streams a session into the lines of a recording. */
-async function write(source: Source, id: string, terminal: Terminal): Promise<void> {
+async function exportSession(source: Source, id: string, terminal: Terminal): Promise<void> {
   let count = 0
-  let isBegun = false
-  const begin = async (base?: View) => {
-    if (isBegun) return
-    isBegun = true
+  let hasStarted = false
+  const writeHeader = async (base?: View) => {
+    if (hasStarted) return
+    hasStarted = true
     for (const line of encodeRecording({ sessionId: id, entries: [], base })) await terminal.write(line)
   }
   const onTrimmed = async (floor: number) => {
-    if (isBegun) {
+    if (hasStarted) {
       throw new CommandError('failed', `Entries up to ${floor} were trimmed during the export: export it again.`)
     }
-    const { view, cursor, sequence } = await baseOf(source, id, floor)
+    const { view, cursor, sequence } = await snapshotAt(source, id, floor)
     terminal.say(`Entries up to ${sequence} were trimmed: exported as a snapshot instead.`)
-    await begin(view)
+    await writeHeader(view)
     return cursor
   }
   for await (const entry of readLog(source, id, { onTrimmed })) {
-    // Starts after the first entry is read, so that a missing session writes nothing.
-    await begin()
+    // Only after the first entry is read, so that a missing session writes nothing.
+    await writeHeader()
     await terminal.write(`${JSON.stringify(entry)}\n`)
-    if (++count % PROGRESS === 0) terminal.say(`${count} entries`)
+    if (++count % PROGRESS_ENTRIES === 0) terminal.say(`${count} entries`)
   }
-  await begin()
+  await writeHeader()
   terminal.say(`${count} entries of ${id}`)
 }
 

@@ -4,8 +4,7 @@ import { RetryDelay, reconnecting } from '@millrace/protocol/retry'
 import type { Command } from '../command/command.ts'
 import { integerOption, usageError } from '../command/parse-call.ts'
 import { entryLine } from '../show/entry-line.ts'
-import { mustBeThere, readLog } from '../source/read-log.ts'
-import { requestFailure } from '../source/request-failure.ts'
+import { assertSessionExists, readLog, requestFailure } from '../source/read-log.ts'
 import { openSource, type Source, sourceOptions } from '../source/source.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
@@ -52,7 +51,7 @@ async function follow(
   show: (entry: Entry) => Promise<void>,
 ): Promise<void> {
   // A missing session is an error. Later failures are retried.
-  await mustBeThere(source, sessionId)
+  await assertSessionExists(source, sessionId)
   const { signal } = terminal
   const delay = new RetryDelay()
   let after = from
@@ -70,13 +69,13 @@ async function follow(
     })
     const close = () => connection.close()
     signal.addEventListener('abort', close)
-    let isAway = false
+    let isOffline = false
     connection.subscribe(() => {
       const { status, reason } = connection.state
-      if (status === 'offline' && !isAway)
+      if (status === 'offline' && !isOffline)
         terminal.say(`Lost the connection to ${source.name} (${reason}). Reconnecting.`)
-      if (status === 'live' && isAway) terminal.say(`Reconnected to ${source.name}.`)
-      isAway = status === 'offline' || (isAway && status !== 'live')
+      if (status === 'live' && isOffline) terminal.say(`Reconnected to ${source.name}.`)
+      isOffline = status === 'offline' || (isOffline && status !== 'live')
     })
     try {
       for await (const { sessionId: _, cursor, ...entry } of connection) {

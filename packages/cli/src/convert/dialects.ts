@@ -17,7 +17,7 @@ interface UncheckedDialect {
   encoder(): unknown
 }
 
-const foreign: Readonly<Record<string, () => Promise<UncheckedDialect>>> = {
+const foreignDialects: Readonly<Record<string, () => Promise<UncheckedDialect>>> = {
   'ai-sdk': async () => (await import('@millrace/dialects/ai-sdk')).aiSdkDialect,
   'ag-ui': async () => (await import('@millrace/dialects/ag-ui')).agUiDialect,
   helix: async () => (await import('@millrace/dialects/helix')).helixDialect,
@@ -27,22 +27,22 @@ const foreign: Readonly<Record<string, () => Promise<UncheckedDialect>>> = {
   'tanstack-0.2': async () => (await import('@millrace/dialects/tanstack')).tanstackDialect,
 }
 
-const OURS = 'millrace'
+const MILLRACE = 'millrace'
 /** Dialects that end an SSE stream with `[DONE]`. */
-const DONE: readonly string[] = ['ai-sdk', 'kortyx']
+const DIALECTS_WITH_DONE: readonly string[] = ['ai-sdk', 'kortyx']
 
 /** The names of all dialects. */
-export const dialectNames: readonly string[] = [OURS, ...Object.keys(foreign)]
+export const dialectNames: readonly string[] = [MILLRACE, ...Object.keys(foreignDialects)]
 
-/** A dialect by name. For `millrace`, `runId` is the run to read or the id of the written run. */
-export async function dialectOf(name: string, run: string | undefined, from: string): Promise<ConvertDialect> {
-  if (name === OURS) {
-    return { decoder: () => new LogDecoder(run), encoder: () => new LogEncoder(run ?? `from-${from}`, from) }
+/** A dialect by name. For `millrace`, `runId` is the run to read or the id of the written run. `from` is the dialect of the input. */
+export async function dialectOf(name: string, runId: string | undefined, from: string): Promise<ConvertDialect> {
+  if (name === MILLRACE) {
+    return { decoder: () => new LogDecoder(runId), encoder: () => new LogEncoder(runId ?? `from-${from}`, from) }
   }
-  const found = (await foreign[name]?.()) as ConvertDialect
+  const found = (await foreignDialects[name]?.()) as ConvertDialect
   return {
     decoder: () => found.decoder(),
     encoder: () => found.encoder(),
-    ...(DONE.includes(name) && { closing: 'data: [DONE]\n\n' }),
+    ...(DIALECTS_WITH_DONE.includes(name) && { closing: 'data: [DONE]\n\n' }),
   }
 }

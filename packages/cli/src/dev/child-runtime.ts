@@ -1,13 +1,13 @@
 // Shared by the server and the worker of a dev host: messages from and to the supervisor, and a graceful shutdown.
 
 import { LoadError } from './load-app.ts'
-import type { ChildMessage, Start, SupervisorMessage } from './messages.ts'
+import type { ChildMessage, ChildStart, SupervisorMessage } from './messages.ts'
 
 /** Time limit of a graceful shutdown, in milliseconds. The supervisor may be gone and unable to kill the child. */
-const LEAVE_MS = 10_000
+const SHUTDOWN_TIMEOUT_MS = 10_000
 
 /** Returns the options that the supervisor started this child with. */
-export const startOptions = (): Start => JSON.parse(process.argv[2] ?? '{}')
+export const startOptions = (): ChildStart => JSON.parse(process.argv[2] ?? '{}')
 
 /** Sends a message to the supervisor if it is still connected. */
 export function send(message: ChildMessage): void {
@@ -26,13 +26,13 @@ export function handleSupervisorMessages(
   close: () => Promise<void>,
   onMessage: (message: SupervisorMessage) => void = () => {},
 ): void {
-  let isLeaving = false
-  const leave = () => {
+  let isShuttingDown = false
+  const shutDown = () => {
     // The supervisor is gone: nothing waits for a graceful shutdown any more.
-    if (isLeaving && !process.connected) process.exit(1)
-    if (isLeaving) return
-    isLeaving = true
-    setTimeout(() => process.exit(1), LEAVE_MS).unref()
+    if (isShuttingDown && !process.connected) process.exit(1)
+    if (isShuttingDown) return
+    isShuttingDown = true
+    setTimeout(() => process.exit(1), SHUTDOWN_TIMEOUT_MS).unref()
     close().then(
       () => process.exit(0),
       error => {
@@ -43,17 +43,17 @@ export function handleSupervisorMessages(
   }
   // A terminal sends Ctrl-C to all of its processes. The supervisor decides when this one stops.
   process.on('SIGINT', () => {})
-  process.on('SIGTERM', leave)
-  process.on('disconnect', leave)
-  process.on('message', (message: SupervisorMessage) => (message.type === 'stop' ? leave() : onMessage(message)))
+  process.on('SIGTERM', shutDown)
+  process.on('disconnect', shutDown)
+  process.on('message', (message: SupervisorMessage) => (message.type === 'stop' ? shutDown() : onMessage(message)))
 }
 
 /** Classifies the error that prevents a child from starting, with a message for the developer. */
 function startFailureOf(error: unknown): Omit<Extract<ChildMessage, { type: 'failed' }>, 'type'> {
   if (error instanceof LoadError) return { obstacle: 'file', message: error.message }
   const causes = causesOf(error)
-  const taken = causes.find(({ code, port }) => code === 'EADDRINUSE' && port !== undefined)
-  if (taken) return { obstacle: 'port', message: messageOf(error), port: Number(taken.port) }
+  const portInUse = causes.find(({ code, port }) => code === 'EADDRINUSE' && port !== undefined)
+  if (portInUse) return { obstacle: 'port', message: messageOf(error), port: Number(portInUse.port) }
   // The innermost message says most. A missing package is the exception: the error above it says how to install it.
   const inner = causes.findLast(({ code }) => code !== 'ERR_MODULE_NOT_FOUND')
   const isStore = causes.some(({ code }) => code === 'store_unavailable')

@@ -1,48 +1,46 @@
-// A child of the supervisor.
-
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import type { ChildMessage, Start, SupervisorMessage } from './messages.ts'
+import type { ChildMessage, ChildStart, SupervisorMessage } from './messages.ts'
 
 export type Output = 'stdout' | 'stderr'
 export type ChildName = 'server' | 'worker'
 
 /** The extension of the child programs: `ts` in the sources, `js` in the build. */
-const END = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
+const EXTENSION = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
 
 const STDERR = 2
 
 export interface ChildOptions {
   readonly name: ChildName
-  readonly start: Start
+  readonly start: ChildStart
   /** The destination of its output. */
   readonly output: Output
   onMessage(message: ChildMessage): void
-  /** Called when it ends unexpectedly, with its exit code or signal. */
-  ended(how: number | NodeJS.Signals): void
+  /** Called with the exit code or signal of an unexpected exit. */
+  onUnexpectedExit(how: number | NodeJS.Signals): void
 }
 
 /** The process of the server or the worker. */
 export class Child {
   readonly pid: number
   readonly #process: ChildProcess
-  readonly #gone: Promise<unknown>
-  #isExpected = false
+  readonly #exited: Promise<unknown>
+  #isExitExpected = false
 
-  constructor({ name, start, output, onMessage, ended }: ChildOptions) {
-    const program = fileURLToPath(new URL(`./${name}.${END}`, import.meta.url))
+  constructor({ name, start, output, onMessage, onUnexpectedExit }: ChildOptions) {
+    const program = fileURLToPath(new URL(`./${name}.${EXTENSION}`, import.meta.url))
     const stdio = ['ignore', output === 'stdout' ? 'inherit' : STDERR, 'inherit', 'ipc'] as const
     const child = fork(program, [JSON.stringify(start)], { stdio: [...stdio] })
     this.#process = child
     this.pid = child.pid ?? 0
-    this.#gone = once(child, 'exit').catch(() => {})
+    this.#exited = once(child, 'exit').catch(() => {})
     child.on('message', (message: ChildMessage) => {
-      if (!this.#isExpected) onMessage(message)
+      if (!this.#isExitExpected) onMessage(message)
     })
     child.on('error', () => {})
     child.once('exit', (code, signal) => {
-      if (!this.#isExpected) ended(code ?? signal ?? 1)
+      if (!this.#isExitExpected) onUnexpectedExit(code ?? signal ?? 1)
     })
   }
 
@@ -50,17 +48,17 @@ export class Child {
     if (this.#process.connected) this.#process.send(message, () => {})
   }
 
-  /** Stops all callbacks, before it is ended on purpose. */
-  forget(): void {
-    this.#isExpected = true
+  /** Makes its exit an expected one: neither `onMessage` nor `onUnexpectedExit` is called any more. */
+  expectExit(): void {
+    this.#isExitExpected = true
   }
 
-  /** Ends it gracefully. Kills it after a timeout. */
-  async stop(ms: number): Promise<void> {
-    this.forget()
+  /** Stops it gracefully. Kills it after the timeout, in ms. */
+  async stop(timeoutMs: number): Promise<void> {
+    this.expectExit()
     this.send({ type: 'stop' })
-    const timer = setTimeout(() => this.kill(), ms)
-    await this.#gone
+    const timer = setTimeout(() => this.kill(), timeoutMs)
+    await this.#exited
     clearTimeout(timer)
   }
 

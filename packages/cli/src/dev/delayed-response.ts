@@ -2,11 +2,11 @@
 
 import { OutgoingMessage, type ServerResponse } from 'node:http'
 
-/** Delays each write of a response by the `delay` at the time of the write. Keeps their order. */
-export function delayResponse(response: ServerResponse, delay: () => number): void {
-  const queue = new DelayQueue(response, delay)
+/** Delays each write of a response by `delayMs`, read at the time of the write. Keeps their order. */
+export function delayResponse(response: ServerResponse, delayMs: () => number): void {
+  const queue = new DelayQueue(response, delayMs)
   const { write, end, flushHeaders } = response
-  const waiting = Object.getOwnPropertyDescriptor(OutgoingMessage.prototype, 'writableLength')
+  const writableLength = Object.getOwnPropertyDescriptor(OutgoingMessage.prototype, 'writableLength')
   Object.defineProperties(response, {
     write: { value: (...args: unknown[]) => queue.send(() => Reflect.apply(write, response, args), sizeOf(args[0])) },
     end: {
@@ -17,12 +17,13 @@ export function delayResponse(response: ServerResponse, delay: () => number): vo
     },
     flushHeaders: { value: () => void queue.send(() => flushHeaders.call(response), 0) },
     // Writers use it for backpressure, so delayed bytes count as not yet sent (law 8).
-    writableLength: { get: () => queue.bytes + Number(waiting?.get?.call(response)) },
+    writableLength: { get: () => queue.bytes + Number(writableLength?.get?.call(response)) },
   })
 }
 
 interface DelayedWrite {
-  readonly due: number
+  /** When to send it, on the monotonic clock. */
+  readonly dueAt: number
   readonly bytes: number
   send(): void
 }
@@ -30,27 +31,27 @@ interface DelayedWrite {
 /** The delayed writes of one response. */
 class DelayQueue {
   readonly #response: ServerResponse
-  readonly #delay: () => number
+  readonly #delayMs: () => number
   readonly #pieces: DelayedWrite[] = []
   #timer: NodeJS.Timeout | undefined
   bytes = 0
 
-  constructor(response: ServerResponse, delay: () => number) {
+  constructor(response: ServerResponse, delayMs: () => number) {
     this.#response = response
-    this.#delay = delay
+    this.#delayMs = delayMs
     response.once('close', () => clearTimeout(this.#timer))
   }
 
   /** Sends a piece after its delay. Returns whether it was sent at once. */
   send(send: () => void, bytes: number): boolean {
-    const delay = this.#delay()
+    const delayMs = this.#delayMs()
     // Later pieces wait for earlier ones.
-    if (this.#pieces.length === 0 && delay === 0) {
+    if (this.#pieces.length === 0 && delayMs === 0) {
       send()
       return true
     }
     this.bytes += bytes
-    this.#pieces.push({ due: performance.now() + delay, bytes, send })
+    this.#pieces.push({ dueAt: performance.now() + delayMs, bytes, send })
     if (this.#pieces.length === 1) this.#wait()
     return false
   }
@@ -68,7 +69,7 @@ class DelayQueue {
         next.send()
         this.#wait()
       },
-      Math.max(0, next.due - performance.now()),
+      Math.max(0, next.dueAt - performance.now()),
     )
   }
 }

@@ -4,7 +4,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { decodeNdjsonStream, type Entry } from '@millrace/protocol'
 import { onTestFinished } from 'vitest'
 import { type Command, millraceCommand, workFolder } from '../millrace-command.fixture.ts'
-import type { Host } from './messages.ts'
+import type { HostStatus } from './messages.ts'
 
 export const PAGE = { 'page/index.html': '<!doctype html><title>Studio</title>' }
 
@@ -40,7 +40,7 @@ export async function devHost(
 
 /** Follows the status of a host until the test ends. */
 export class HostFollower {
-  readonly seen: Host[] = []
+  readonly seen: HostStatus[] = []
   readonly #url: string
   #wake = () => {}
 
@@ -52,7 +52,7 @@ export class HostFollower {
   }
 
   /** Waits until the host has this status. */
-  async until(holds: (host: Host) => boolean): Promise<Host> {
+  async until(holds: (host: HostStatus) => boolean): Promise<HostStatus> {
     for (;;) {
       const host = this.seen.find(holds)
       if (host) return host

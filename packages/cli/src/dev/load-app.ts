@@ -10,10 +10,10 @@ export class LoadError extends Error {
   override readonly name = 'LoadError'
 }
 
-/** Throws if the file itself listens on the port of the dev host. `listening` are the open ports of the process. */
-export function mustNotListen(file: string, port: number, listening: readonly number[]): void {
+/** Checks that the file does not listen on the port of the dev host itself. `listening` are the open ports of the process. @throws LoadError */
+export function assertNotListening(file: string, port: number, listening: readonly number[]): void {
   if (port === 0 || !listening.includes(port)) return
-  throw new LoadError(`${basename(file)} does not load: it listens on port ${port} itself.${LISTENS}`)
+  throw new LoadError(`${basename(file)} does not load: it listens on port ${port} itself.${LISTEN_HINT}`)
 }
 
 /** The app that a file exports as `app` or as default. @throws LoadError if there is none */
@@ -24,7 +24,7 @@ export async function loadApp(file: string): Promise<App> {
   try {
     exported = await import(pathToFileURL(path).href)
   } catch (error) {
-    throw new LoadError(whyOf(error, file))
+    throw new LoadError(loadFailureOf(error, file))
   }
   const found = [exported.app, exported.default].find(isApp)
   if (found) return found
@@ -39,27 +39,27 @@ const isApp = (value: unknown): value is App =>
 /** Creates an app with other options, by the file's own copy of the package: hooks work only within one copy. */
 export const recreateApp = (app: App, options: MillraceOptions): App => Reflect.construct(app.constructor, [options])
 
-/** The message of an error and its location in the developer's code, without other stack frames. */
-function whyOf(error: unknown, file: string): string {
+/** The message of a load error and its location in the developer's code, without other stack frames. */
+function loadFailureOf(error: unknown, file: string): string {
   const name = basename(file)
   if (!(error instanceof Error)) return `${name} does not load: it threw ${String(error)}`
-  const hint = 'code' in error && error.code === 'EADDRINUSE' ? LISTENS : ''
-  return `${name} does not load: ${error.name}: ${error.message}${placeOf(error)}${hint}`
+  const hint = 'code' in error && error.code === 'EADDRINUSE' ? LISTEN_HINT : ''
+  return `${name} does not load: ${error.name}: ${error.message}${locationOf(error)}${hint}`
 }
 
-const LISTENS =
+const LISTEN_HINT =
   '\n  Remove the call of listen(): millrace dev loads the file in a server and a worker process, and listens itself.'
 
 /** The first stack frame in the developer's code. */
-function placeOf({ stack = '', message }: Error): string {
+function locationOf({ stack = '', message }: Error): string {
   const lines = stack.replace(message, '').split('\n')
   for (const line of lines) {
     const [, location] = /(file:\/\/\S+?:\d+(?::\d+)?)\)?$/.exec(line.trim()) ?? []
-    if (location === undefined || location.includes('/node_modules/') || location.startsWith(OURS)) continue
+    if (location === undefined || location.includes('/node_modules/') || location.startsWith(THIS_FOLDER)) continue
     const [, url = '', rest = ''] = /^(.*?)((?::\d+)+)$/.exec(location) ?? []
     return `\n  at ${relative('', fileURLToPath(url))}${rest}`
   }
   return ''
 }
 
-const OURS = new URL('.', import.meta.url).href
+const THIS_FOLDER = new URL('.', import.meta.url).href

@@ -4,14 +4,14 @@ import type { IncomingMessage } from 'node:http'
 import { isLoopback, isLoopbackAddress, isOwnSite } from '@millrace/server/internal'
 
 /** Why a request is refused. */
-export interface Refused {
+export interface Refusal {
   readonly status: number
   readonly code: string
   readonly message: string
 }
 
 /** Returns why a request is not from this server's page or a local program, or undefined if it is. */
-export function refusalOf(message: IncomingMessage): Refused | undefined {
+export function refusalOf(message: IncomingMessage): Refusal | undefined {
   const { headers, rawHeaders, socket } = message
   const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host')
   const { host = '', origin } = headers

@@ -1,7 +1,7 @@
 // The messages between the processes of a dev host.
 
 /** The status of a dev host, as its page gets it. */
-export interface Host {
+export interface HostStatus {
   readonly file: string
   readonly server: { readonly pid: number; readonly starts: number }
   readonly worker: { readonly state: WorkerState; readonly pid?: number; readonly starts: number }
@@ -15,7 +15,7 @@ export type WorkerState = 'up' | 'down' | 'starting'
 export type Delays = Readonly<Record<string, number>>
 
 /** The start options of a child process. */
-export interface Start {
+export interface ChildStart {
   readonly file: string
   readonly page: string
   /** The port of the app. 0 selects a free port. */
@@ -31,7 +31,7 @@ type StartObstacle = 'file' | 'port' | 'store'
 /** A message from a child to the supervisor. */
 export type ChildMessage =
   /** The app is loaded. With a memory store, the server also drives runs. */
-  | { readonly type: 'loaded'; readonly isAlone: boolean }
+  | { readonly type: 'loaded'; readonly isSingleProcess: boolean }
   | { readonly type: 'listening'; readonly port: number; readonly studioPort: number }
   /** The worker drives runs. */
   | { readonly type: 'driving' }
@@ -40,4 +40,4 @@ export type ChildMessage =
   | { readonly type: 'delays'; readonly delays: Delays }
 
 /** A message from the supervisor to a child. */
-export type SupervisorMessage = { readonly type: 'stop' } | { readonly type: 'host'; readonly host: Host }
+export type SupervisorMessage = { readonly type: 'stop' } | { readonly type: 'host'; readonly host: HostStatus }

@@ -7,13 +7,13 @@ import type { App, Listening } from '@millrace/server'
 import { PAGE_POLICY } from '@millrace/server/internal'
 import { isMemoryStore, withoutAuthorizeWarning, withShortTimeouts } from './app-options.ts'
 import { fail, handleSupervisorMessages, send, startOptions } from './child-runtime.ts'
-import { loadApp, mustNotListen, recreateApp } from './load-app.ts'
+import { assertNotListening, loadApp, recreateApp } from './load-app.ts'
 import { Studio } from './studio.ts'
 import { Tabs } from './tabs.ts'
 
 const { file, page, port, studioPort, delays } = startOptions()
 /** Images from agents are inline in the log, so the studio needs `data:` URLs. */
-const shown = { folder: page, headers: { 'content-security-policy': `${PAGE_POLICY}; img-src 'self' data:` } }
+const studioFiles = { folder: page, headers: { 'content-security-policy': `${PAGE_POLICY}; img-src 'self' data:` } }
 const tabs = new Tabs(delays, () => studio?.delaysChanged())
 let studio: Studio | undefined
 const listening: Listening[] = []
@@ -29,24 +29,26 @@ handleSupervisorMessages(
 try {
   const ports = trackListeningPorts()
   const app = await loadApp(file)
-  mustNotListen(file, port, ports())
-  const isAlone = await isMemoryStore(app.options.store)
-  studio = new Studio({ tabs, isAlone, send })
-  send({ type: 'loaded', isAlone })
+  assertNotListening(file, port, ports())
+  const isSingleProcess = await isMemoryStore(app.options.store)
+  studio = new Studio({ tabs, isSingleProcess, send })
+  send({ type: 'loaded', isSingleProcess })
   const options = withoutAuthorizeWarning(withShortTimeouts(app.options))
   // A memory store is opened here, because two apps share it.
-  const store = isAlone && typeof options.store === 'string' ? { store: memoryStore() } : {}
-  const engine = isAlone ? {} : { engine: false as const }
+  const store = isSingleProcess && typeof options.store === 'string' ? { store: memoryStore() } : {}
+  const engine = isSingleProcess ? {} : { engine: false as const }
   const { static: files, basePath = '' } = options
   if (files === undefined && basePath === '') {
     listening.push(
-      await withStudio(recreateApp(app, { ...options, ...store, ...engine, static: shown }), studio).listen({ port }),
+      await withStudio(recreateApp(app, { ...options, ...store, ...engine, static: studioFiles }), studio).listen({
+        port,
+      }),
     )
   } else {
     listening.push(await recreateApp(app, { ...options, ...store, ...engine }).listen({ port }))
-    const studioApp = recreateApp(app, { ...options, ...store, engine: false, static: shown, basePath: '' })
-    const next = studioPort ?? (port === 0 ? 0 : port + 1)
-    listening.push(await withStudio(studioApp, studio).listen({ port: next }))
+    const studioApp = recreateApp(app, { ...options, ...store, engine: false, static: studioFiles, basePath: '' })
+    const nextPort = studioPort ?? (port === 0 ? 0 : port + 1)
+    listening.push(await withStudio(studioApp, studio).listen({ port: nextPort }))
   }
   const [first, last] = [listening[0], listening.at(-1)]
   if (first && last) send({ type: 'listening', port: first.port, studioPort: last.port })
@@ -54,7 +56,7 @@ try {
   fail(error)
 }
 
-/** An app that also serves the studio's page. */
+/** Adds the routes of the studio to an app. */
 function withStudio(app: App, studio: Studio): App {
   const { node } = app
   // Before it listens, so that a page that reconnects at once finds the routes of the host.
@@ -63,7 +65,7 @@ function withStudio(app: App, studio: Studio): App {
       const [path = ''] = (message.url ?? '').split('?', 1)
       if (path.startsWith('/studio/'))
         return void studio.answer(path, message, response).catch(() => response.destroy())
-      tabs.note(message, response)
+      tabs.track(message, response)
       const isRead = message.method === 'GET' || message.method === 'HEAD'
       // The page has its own client-side routes.
       if (isRead && /^\/inspect(\/|$)/.test(path)) message.url = '/'

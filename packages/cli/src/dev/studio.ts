@@ -1,8 +1,8 @@
 // The host API of the studio's page: the status of the host, and faults.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Refused, refusalOf } from './loopback-guard.ts'
-import type { ChildMessage, Host } from './messages.ts'
+import { type Refusal, refusalOf } from './loopback-guard.ts'
+import type { ChildMessage, HostStatus } from './messages.ts'
 import { isTab, type Tabs } from './tabs.ts'
 
 const MAX_BODY_BYTES = 4096
@@ -19,7 +19,7 @@ type Fault =
 export interface StudioOptions {
   readonly tabs: Tabs
   /** Whether this process also drives runs, because its store is in memory. */
-  readonly isAlone: boolean
+  readonly isSingleProcess: boolean
   /** Sends a message to the supervisor. */
   send(message: ChildMessage): void
 }
@@ -28,16 +28,16 @@ export interface StudioOptions {
 export class Studio {
   readonly #options: StudioOptions
   readonly #followers = new Set<ServerResponse>()
-  #host: Host | undefined
+  #host: HostStatus | undefined
 
   constructor(options: StudioOptions) {
     this.#options = options
   }
 
   /** Sends a new status to all followers. */
-  update(host: Host): void {
+  update(host: HostStatus): void {
     this.#host = host
-    this.#changed()
+    this.#notifyFollowers()
   }
 
   /** Ends the responses of all followers, which reconnect after the restart. */
@@ -47,13 +47,13 @@ export class Studio {
 
   async answer(path: string, message: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method } = message
-    const why = refusalOf(message) ?? unknownOf(path, method)
-    if (why) return refuse(response, why)
+    const requestRefusal = refusalOf(message) ?? routeRefusalOf(path, method)
+    if (requestRefusal) return refuse(response, requestRefusal)
     if (path === '/studio/host') return this.#follow(message, response)
-    const fault = await faultOf(message)
+    const fault = await parseFault(message)
     if ('code' in fault) return refuse(response, fault)
-    const refused = this.#cause(fault, () => reply(response, 202, {}))
-    if (refused) refuse(response, refused)
+    const refusal = this.#injectFault(fault, () => reply(response, 202, {}))
+    if (refusal) refuse(response, refusal)
   }
 
   #follow(message: IncomingMessage, response: ServerResponse): void {
@@ -61,8 +61,8 @@ export class Studio {
       refuse(response, { status: 429, code: 'streams_limit', message: 'too many tabs are connected: close some' })
       return
     }
-    this.#options.tabs.note(message, response)
-    response.writeHead(200, { ...PLAIN, 'content-type': 'text/event-stream; charset=utf-8' })
+    this.#options.tabs.track(message, response)
+    response.writeHead(200, { ...HEADERS, 'content-type': 'text/event-stream; charset=utf-8' })
     response.flushHeaders()
     this.#followers.add(response)
     const beat = setInterval(() => response.write(':\n\n'), HEARTBEAT_MS)
@@ -73,9 +73,9 @@ export class Studio {
     if (this.#host) response.write(this.#event(this.#host))
   }
 
-  /** Triggers a fault after the response is sent, because the fault may cut the connection. */
-  #cause(fault: Fault, done: () => void): Refused | undefined {
-    const { tabs, isAlone, send } = this.#options
+  /** Triggers a fault and calls `done`, which sends the response. Before `restart-server`, which cuts the connection, `done` is called first. */
+  #injectFault(fault: Fault, done: () => void): Refusal | undefined {
+    const { tabs, isSingleProcess, send } = this.#options
     switch (fault.fault) {
       case 'drop':
         tabs.drop(fault.tab)
@@ -88,7 +88,7 @@ export class Studio {
         return undefined
       }
       case 'kill-worker':
-        if (isAlone)
+        if (isSingleProcess)
           return invalid(
             'fault: the worker cannot be killed, because server and worker are one process with a memory store: use another store',
           )
@@ -106,32 +106,34 @@ export class Studio {
   delaysChanged(): void {
     const { send, tabs } = this.#options
     send({ type: 'delays', delays: tabs.delays })
-    this.#changed()
+    this.#notifyFollowers()
   }
 
-  #changed(): void {
+  #notifyFollowers(): void {
     if (this.#host === undefined) return
     const event = this.#event(this.#host)
     for (const response of this.#followers) response.write(event)
   }
 
-  #event(host: Host): string {
+  #event(host: HostStatus): string {
     return `data: ${JSON.stringify({ ...host, delays: this.#options.tabs.delays })}\n\n`
   }
 }
 
-const PLAIN = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
+const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
 
 function reply(response: ServerResponse, status: number, value: unknown): void {
-  response.writeHead(status, { ...PLAIN, 'content-type': 'application/json; charset=utf-8' }).end(JSON.stringify(value))
+  response
+    .writeHead(status, { ...HEADERS, 'content-type': 'application/json; charset=utf-8' })
+    .end(JSON.stringify(value))
 }
 
-const refuse = (response: ServerResponse, { status, code, message }: Refused): void =>
+const refuse = (response: ServerResponse, { status, code, message }: Refusal): void =>
   reply(response, status, { error: { code, message, retryable: false } })
 
-const invalid = (message: string): Refused => ({ status: 400, code: 'body_invalid', message })
+const invalid = (message: string): Refusal => ({ status: 400, code: 'body_invalid', message })
 
-function unknownOf(path: string, method: string | undefined): Refused | undefined {
+function routeRefusalOf(path: string, method: string | undefined): Refusal | undefined {
   const expected = { '/studio/host': 'GET', '/studio/faults': 'POST' }[path]
   if (expected === undefined)
     return { status: 404, code: 'route_unknown', message: 'expected /studio/host or /studio/faults' }
@@ -139,7 +141,7 @@ function unknownOf(path: string, method: string | undefined): Refused | undefine
 }
 
 /** Parses the fault of a request, or returns why it is invalid. */
-async function faultOf(message: IncomingMessage): Promise<Fault | Refused> {
+async function parseFault(message: IncomingMessage): Promise<Fault | Refusal> {
   // No form and no plain text: a foreign page may send those without a CORS preflight.
   if (!/^application\/json\s*(;|$)/i.test(message.headers['content-type'] ?? '')) {
     return { status: 415, code: 'media_type_unknown', message: 'content-type: expected application/json' }
@@ -157,19 +159,20 @@ async function faultOf(message: IncomingMessage): Promise<Fault | Refused> {
     return invalid('body: expected JSON')
   }
   const { fault, tab, ms, ...rest }: { [name: string]: unknown } = Object(body)
-  const isOf = (...names: readonly string[]) =>
+  /** Whether the body has exactly these fields beside `fault`. */
+  const hasOnly = (...names: readonly string[]) =>
     Object.keys(rest).length === 0 &&
     names.includes('tab') === (tab !== undefined) &&
     names.includes('ms') === (ms !== undefined)
   if (fault === 'kill-worker' || fault === 'restart-server') {
-    return isOf() ? { fault } : invalid(`${fault}: expected nothing beside it`)
+    return hasOnly() ? { fault } : invalid(`${fault}: expected no other field`)
   }
   if (fault !== 'drop' && fault !== 'delay') {
     return invalid('fault: expected drop, delay, kill-worker or restart-server')
   }
   if (!isTab(tab)) return invalid('tab: expected 1 to 64 word characters')
-  if (fault === 'drop') return isOf('tab') ? { fault, tab } : invalid('drop: expected a tab, and nothing else')
-  if (!isOf('tab', 'ms')) return invalid('delay: expected a tab and ms, and nothing else')
+  if (fault === 'drop') return hasOnly('tab') ? { fault, tab } : invalid('drop: expected a tab, and no other field')
+  if (!hasOnly('tab', 'ms')) return invalid('delay: expected a tab and ms, and no other field')
   if (typeof ms !== 'number' || !Number.isInteger(ms) || ms < 0 || ms > MAX_DELAY_MS) {
     return invalid(`ms: expected a whole number from 0 to ${MAX_DELAY_MS}`)
   }

@@ -4,22 +4,26 @@ import { dirname, resolve } from 'node:path'
 import { type Backoff, backoffMs } from '@millrace/protocol/retry'
 import { CommandError } from '../error/command-error.ts'
 import { Child, type ChildName, type Output } from './child.ts'
-import type { ChildMessage, Delays, Host, WorkerState } from './messages.ts'
+import type { ChildMessage, Delays, HostStatus, WorkerState } from './messages.ts'
 import { Watcher } from './watcher.ts'
 
 /** An event of a dev host. */
 export type DevEvent =
+  /** The server is up for the first time, with the URLs of the app and the studio. */
   | { readonly event: 'up'; readonly url: string; readonly studio: string }
   /** Server and worker are one process, because the store is in memory. */
   | { readonly event: 'alone' }
   /** The file takes long to load. */
   | { readonly event: 'loading'; readonly file: string }
+  /** A file changed, and the processes restart. */
   | { readonly event: 'reloading'; readonly changed: string }
   /** The server is up again. */
   | { readonly event: 'back' }
   /** The file does not load. The host waits for a change. */
   | { readonly event: 'broken'; readonly message: string }
+  /** A process cannot start. It is started again after `againMs`, in ms. */
   | { readonly event: 'failed'; readonly process: ChildName; readonly message: string; readonly againMs: number }
+  /** A process exited unexpectedly, with a code or a signal. It is started again after `againMs`, in ms. */
   | {
       readonly event: 'ended'
       readonly process: ChildName
@@ -38,22 +42,24 @@ export interface SupervisorOptions {
 }
 
 const BACKOFF: Backoff = { firstMs: 500, longestMs: 10_000 }
-/** A child that ran for this time restarts without backoff, in ms. */
-const STEADY_MS = 10_000
+/** The restarts of a child that ran for longer begin with the shortest delay again, in ms. */
+const STABLE_MS = 10_000
 /** The delay before a killed worker restarts, in ms, so that a user sees the state without a worker. */
-const KILLED_MS = 1_500
+const KILLED_RESTART_MS = 1_500
 /** The timeout of a graceful stop, in ms. */
-const STOP_MS = 30_000
+const STOP_TIMEOUT_MS = 30_000
 /** The timeout of a graceful stop on reload, in ms. */
-const RELOAD_MS = 3_000
+const RELOAD_STOP_TIMEOUT_MS = 3_000
 
-/** A file that loads for longer causes a `loading` event, in ms. */
-const LOADING_MS = 5_000
+/** The time after which a file that still loads causes a `loading` event, in ms. */
+const SLOW_LOAD_MS = 5_000
 
 /** The backoff state of a child. */
 interface RestartState {
-  ends: number
-  since: number
+  /** The number of exits since it last was stable. */
+  exits: number
+  /** The time of the last start, on the monotonic clock. */
+  startedAt: number
   timer: NodeJS.Timeout | undefined
 }
 
@@ -64,17 +70,17 @@ export class Supervisor {
   readonly #children: { server?: Child; worker?: Child } = {}
   readonly #starts = { server: 0, worker: 0 }
   readonly #restarts: Record<ChildName, RestartState> = { server: newRestartState(), worker: newRestartState() }
-  /** The children that the page killed, with the restart delay in ms. */
-  readonly #killed = new WeakMap<Child, number>()
+  /** The restart delays of the children that the page killed, in ms. */
+  readonly #killedRestartMs = new WeakMap<Child, number>()
   #workerState: WorkerState = 'down'
   #delays: Delays = {}
   #ports: { readonly port: number; readonly studioPort?: number }
   #isUp = false
-  #isAlone = false
+  #isSingleProcess = false
   #isReloading = false
   #stopped: Promise<void> | undefined
   #watcher: Watcher | undefined
-  #loading: NodeJS.Timeout | undefined
+  #slowLoadTimer: NodeJS.Timeout | undefined
 
   constructor(options: SupervisorOptions) {
     this.#options = options
@@ -102,13 +108,13 @@ export class Supervisor {
 
   async #stop(): Promise<void> {
     this.#watcher?.close()
-    await this.#stopChildren(STOP_MS)
+    await this.#stopChildren(STOP_TIMEOUT_MS)
   }
 
-  async #stopChildren(ms: number): Promise<void> {
-    clearTimeout(this.#loading)
+  async #stopChildren(timeoutMs: number): Promise<void> {
+    clearTimeout(this.#slowLoadTimer)
     for (const { timer } of Object.values(this.#restarts)) clearTimeout(timer)
-    await Promise.all(Object.values(this.#children).map(child => child.stop(ms)))
+    await Promise.all(Object.values(this.#children).map(child => child.stop(timeoutMs)))
     delete this.#children.server
     delete this.#children.worker
     this.#workerState = 'down'
@@ -119,7 +125,7 @@ export class Supervisor {
     if (this.#isReloading || this.#stopped) return
     this.#isReloading = true
     this.#options.onEvent({ event: 'reloading', changed })
-    await this.#stopChildren(RELOAD_MS)
+    await this.#stopChildren(RELOAD_STOP_TIMEOUT_MS)
     this.#isReloading = false
     if (this.#stopped) return
     for (const name of ['server', 'worker'] as const) this.#restarts[name] = newRestartState()
@@ -130,58 +136,58 @@ export class Supervisor {
     if (this.#stopped || this.#isReloading) return
     const { file, page, output } = this.#options
     this.#starts[name] += 1
-    this.#restarts[name].since = performance.now()
+    this.#restarts[name].startedAt = performance.now()
     const child = new Child({
       name,
       start: { file, page, delays: this.#delays, ...this.#ports },
       output,
       onMessage: message => (name === 'server' ? this.#onServerMessage(message) : this.#onWorkerMessage(message)),
-      ended: how => {
-        const againMs = this.#again(name, this.#killed.get(child))
+      onUnexpectedExit: how => {
+        const againMs = this.#scheduleRestart(name, this.#killedRestartMs.get(child))
         this.#options.onEvent({ event: 'ended', process: name, how, againMs })
       },
     })
     this.#children[name] = child
-    if (name === 'server') this.#awaitLoaded(child)
+    if (name === 'server') this.#warnIfSlow(child)
     if (name === 'worker') this.#workerState = 'starting'
-    this.#changed()
+    this.#sendStatus()
   }
 
   /** Reports a slow load: a top-level await in the file may never settle. */
-  #awaitLoaded(child: Child): void {
-    clearTimeout(this.#loading)
-    this.#loading = setTimeout(() => {
+  #warnIfSlow(child: Child): void {
+    clearTimeout(this.#slowLoadTimer)
+    this.#slowLoadTimer = setTimeout(() => {
       if (this.#children.server === child) this.#options.onEvent({ event: 'loading', file: this.#options.file })
-    }, LOADING_MS)
+    }, SLOW_LOAD_MS)
   }
 
   #onServerMessage(message: ChildMessage): void {
-    if (message.type === 'loaded' || message.type === 'failed') clearTimeout(this.#loading)
+    if (message.type === 'loaded' || message.type === 'failed') clearTimeout(this.#slowLoadTimer)
     switch (message.type) {
       case 'loaded':
-        if (message.isAlone && !this.#isAlone) this.#options.onEvent({ event: 'alone' })
-        this.#isAlone = message.isAlone
-        if (!message.isAlone && !this.#children.worker && !this.#restarts.worker.timer) this.#start('worker')
-        else this.#changed()
+        if (message.isSingleProcess && !this.#isSingleProcess) this.#options.onEvent({ event: 'alone' })
+        this.#isSingleProcess = message.isSingleProcess
+        if (!message.isSingleProcess && !this.#children.worker && !this.#restarts.worker.timer) this.#start('worker')
+        else this.#sendStatus()
         return
       case 'listening':
         this.#ports = { port: message.port, studioPort: message.studioPort }
-        this.#listening()
+        this.#onListening()
         return
       case 'failed':
-        this.#children.server?.forget()
+        this.#children.server?.expectExit()
         if (this.#isOutdated(message)) delete this.#children.server
-        else this.#obstructed(message)
+        else this.#onServerFailed(message)
         return
       case 'fault':
-        this.#cause(message.fault)
+        this.#injectFault(message.fault)
         return
       case 'delays':
         this.#delays = message.delays
     }
   }
 
-  #listening(): void {
+  #onListening(): void {
     const { port, studioPort = port } = this.#ports
     const up = { url: `http://127.0.0.1:${port}`, studio: `http://127.0.0.1:${studioPort}` }
     this.#options.onEvent(this.#isUp ? { event: 'back' } : { event: 'up', ...up })
@@ -194,8 +200,8 @@ export class Supervisor {
     return obstacle === 'file' && this.#watcher?.isPending === true
   }
 
-  /** Called when the server cannot start. */
-  #obstructed({ obstacle, message, port }: Extract<ChildMessage, { type: 'failed' }>): void {
+  /** Rejects the first start if the port is in use or nothing is reloaded. Otherwise reports the failure, and waits for a change or retries. */
+  #onServerFailed({ obstacle, message, port }: Extract<ChildMessage, { type: 'failed' }>): void {
     const { reload, onEvent, file } = this.#options
     if (!this.#isUp && port !== undefined) {
       const next = `millrace dev ${file} --port ${port + 1}`
@@ -212,67 +218,72 @@ export class Supervisor {
       onEvent({ event: 'broken', message })
       return
     }
-    onEvent({ event: 'failed', process: 'server', message, againMs: this.#again('server') })
+    onEvent({ event: 'failed', process: 'server', message, againMs: this.#scheduleRestart('server') })
   }
 
   #onWorkerMessage(message: ChildMessage): void {
     if (message.type === 'driving') {
       this.#workerState = 'up'
-      this.#changed()
+      this.#sendStatus()
     }
     if (message.type === 'failed') {
-      this.#children.worker?.forget()
+      this.#children.worker?.expectExit()
       if (this.#isOutdated(message)) {
         delete this.#children.worker
         return
       }
       const { message: text } = message
-      this.#options.onEvent({ event: 'failed', process: 'worker', message: text, againMs: this.#again('worker') })
+      this.#options.onEvent({
+        event: 'failed',
+        process: 'worker',
+        message: text,
+        againMs: this.#scheduleRestart('worker'),
+      })
     }
   }
 
-  #cause(fault: 'kill-worker' | 'restart-server'): void {
+  #injectFault(fault: 'kill-worker' | 'restart-server'): void {
     const name = fault === 'kill-worker' ? 'worker' : 'server'
     const child = this.#children[name]
     if (child === undefined) return
     // The exit is reported when the process has ended.
-    this.#killed.set(child, name === 'worker' ? KILLED_MS : 0)
+    this.#killedRestartMs.set(child, name === 'worker' ? KILLED_RESTART_MS : 0)
     child.kill()
   }
 
   /** Schedules a restart. Returns its delay in ms. */
-  #again(name: ChildName, ms?: number): number {
+  #scheduleRestart(name: ChildName, ms?: number): number {
     delete this.#children[name]
-    const of = this.#restarts[name]
-    if (performance.now() - of.since > STEADY_MS) of.ends = 0
-    const againMs = ms ?? backoffMs(BACKOFF, of.ends++)
-    clearTimeout(of.timer)
-    of.timer = setTimeout(() => {
-      of.timer = undefined
+    const restart = this.#restarts[name]
+    if (performance.now() - restart.startedAt > STABLE_MS) restart.exits = 0
+    const againMs = ms ?? backoffMs(BACKOFF, restart.exits++)
+    clearTimeout(restart.timer)
+    restart.timer = setTimeout(() => {
+      restart.timer = undefined
       this.#start(name)
     }, againMs)
     if (name === 'worker') this.#workerState = 'down'
-    this.#changed()
+    this.#sendStatus()
     return againMs
   }
 
   /** Sends the status to the server, for its page. */
-  #changed(): void {
+  #sendStatus(): void {
     const { server, worker } = this.#children
-    if (server) server.send({ type: 'host', host: this.#host(server, worker) })
+    if (server) server.send({ type: 'host', host: this.#status(server, worker) })
   }
 
-  #host(server: Child, worker: Child | undefined): Host {
-    const of = { pid: server.pid, starts: this.#starts.server }
+  #status(server: Child, worker: Child | undefined): HostStatus {
+    const serverStatus = { pid: server.pid, starts: this.#starts.server }
     return {
       file: this.#options.file,
-      server: of,
-      worker: this.#isAlone
-        ? { state: 'up', ...of }
+      server: serverStatus,
+      worker: this.#isSingleProcess
+        ? { state: 'up', ...serverStatus }
         : { state: this.#workerState, ...(worker && { pid: worker.pid }), starts: this.#starts.worker },
       delays: this.#delays,
     }
   }
 }
 
-const newRestartState = (): RestartState => ({ ends: 0, since: 0, timer: undefined })
+const newRestartState = (): RestartState => ({ exits: 0, startedAt: 0, timer: undefined })

@@ -15,13 +15,13 @@ const isIgnored = (name: string): boolean => name.startsWith('.') || name === 'n
 /** Watches a folder recursively, except installed, built and hidden folders. */
 export class Watcher {
   readonly #root: string
-  readonly #changed: (file: string) => void
+  readonly #onChange: (file: string) => void
   readonly #watched = new Map<string, FSWatcher>()
   #debounce: NodeJS.Timeout | undefined
 
-  constructor(root: string, changed: (file: string) => void) {
+  constructor(root: string, onChange: (file: string) => void) {
     this.#root = root
-    this.#changed = changed
+    this.#onChange = onChange
     this.#watch(root)
   }
 
@@ -44,46 +44,46 @@ export class Watcher {
   #watch(folder: string): void {
     if (this.#watched.has(folder) || this.#watched.size >= MAX_FOLDERS) return
     try {
-      const watcher = watch(folder, (_, name) => name !== null && this.#seen(folder, name))
+      const watcher = watch(folder, (_, name) => name !== null && this.#onFileEvent(folder, name))
       // The folder was removed.
-      watcher.on('error', () => this.#leave(folder))
+      watcher.on('error', () => this.#unwatch(folder))
       this.#watched.set(folder, watcher)
       for (const entry of readdirSync(folder, { withFileTypes: true })) {
         if (entry.isDirectory() && !isIgnored(entry.name)) this.#watch(join(folder, entry.name))
       }
     } catch {
-      this.#leave(folder)
+      this.#unwatch(folder)
     }
   }
 
-  #leave(folder: string): void {
+  #unwatch(folder: string): void {
     this.#watched.get(folder)?.close()
     this.#watched.delete(folder)
   }
 
-  #seen(folder: string, name: string): void {
+  #onFileEvent(folder: string, name: string): void {
     const path = join(folder, name)
     if (CODE.test(name)) {
       clearTimeout(this.#debounce)
       this.#debounce = setTimeout(() => {
         this.#debounce = undefined
-        this.#changed(relative(this.#root, path))
+        this.#onChange(relative(this.#root, path))
       }, DEBOUNCE_MS)
     } else if (!isIgnored(name)) this.#watchNew(path)
   }
 
-  /** Watches a new folder with its subfolders. */
+  /** Watches a new folder with its subfolders, and reports the code in it. Stops watching a folder that was removed. */
   #watchNew(path: string): void {
     const before = this.#watched.size
     try {
       readdirSync(path)
     } catch {
-      this.#leave(path)
+      this.#unwatch(path)
       return
     }
     this.#watch(path)
     if (this.#watched.size === before) return
     const code = readdirSync(path).find(name => CODE.test(name))
-    if (code !== undefined) this.#seen(path, code)
+    if (code !== undefined) this.#onFileEvent(path, code)
   }
 }

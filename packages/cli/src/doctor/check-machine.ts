@@ -6,8 +6,10 @@ import { createServer } from 'node:net'
 import { dirname, resolve } from 'node:path'
 import { errorMessages, type Finding, fail, note, ok, warn } from './finding.ts'
 
-const LITTLE_BYTES = 1024 ** 3
-const TOO_LITTLE_BYTES = 100 * 1024 ** 2
+/** Free space below which a check warns. */
+const LOW_DISK_BYTES = 1024 ** 3
+/** Free space below which a check fails. */
+const MIN_DISK_BYTES = 100 * 1024 ** 2
 
 /** Checks that this Node runs TypeScript and has SQLite. */
 export async function checkNode(): Promise<Finding> {
@@ -27,7 +29,7 @@ export async function checkNode(): Promise<Finding> {
 /** Checks that only this user can write to the folder of a file store. */
 export async function checkFolder(file: string): Promise<Finding> {
   const path = resolve(file)
-  const folder = nearestOf(dirname(path))
+  const folder = existingFolderOf(dirname(path))
   const existingPath = existsSync(path) ? path : folder
   try {
     await access(folder, constants.R_OK | constants.W_OK | constants.X_OK)
@@ -56,17 +58,17 @@ export async function checkFolder(file: string): Promise<Finding> {
 
 /** Checks the free disk space. */
 export async function checkDisk(file: string): Promise<Finding> {
-  const { bavail, bsize } = await statfs(nearestOf(dirname(resolve(file))))
+  const { bavail, bsize } = await statfs(existingFolderOf(dirname(resolve(file))))
   const free = bavail * bsize
-  const words = `${(free / 1024 ** 3).toFixed(1)} GiB free`
+  const text = `${(free / 1024 ** 3).toFixed(1)} GiB free`
   const next = 'free some space, or move the store: millrace({ store: "sqlite:/path/to/millrace.db" })'
-  if (free < TOO_LITTLE_BYTES) return fail('disk', words, next)
-  return free < LITTLE_BYTES ? warn('disk', words, next) : ok('disk', words)
+  if (free < MIN_DISK_BYTES) return fail('disk', text, next)
+  return free < LOW_DISK_BYTES ? warn('disk', text, next) : ok('disk', text)
 }
 
 /** The folder, or its first existing parent. */
-function nearestOf(folder: string): string {
-  return existsSync(folder) || dirname(folder) === folder ? folder : nearestOf(dirname(folder))
+function existingFolderOf(folder: string): string {
+  return existsSync(folder) || dirname(folder) === folder ? folder : existingFolderOf(dirname(folder))
 }
 
 /** Checks that a port is free or used by a Millrace server. */

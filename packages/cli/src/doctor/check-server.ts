@@ -2,13 +2,13 @@ import { PROTOCOL_VERSION } from '@millrace/protocol'
 import type { Source } from '../source/source.ts'
 import { errorMessages, type Finding, fail, ok } from './finding.ts'
 
-const LATE_MS = 10_000
+const TIMEOUT_MS = 10_000
 
 /** Checks that a server is up, reaches its store, and has the same protocol version. */
 export async function checkServer({ name, options }: Source): Promise<Finding> {
   const from = performance.now()
   try {
-    const reply = await fetch(`${options.api}/health`, { signal: AbortSignal.timeout(LATE_MS) })
+    const reply = await fetch(`${options.api}/health`, { signal: AbortSignal.timeout(TIMEOUT_MS) })
     const body: unknown = await reply.json()
     const { protocol, error }: { protocol?: unknown; error?: { message?: unknown } } = Object(body)
     if (!reply.ok) {

@@ -4,13 +4,13 @@ import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { type LogStore, openStore } from '@millrace/log'
 import { schemeOf } from '@millrace/log/internal'
-import { isPlain, nameOf, WRITE_PLAINLY } from '../source/source.ts'
+import { CREDENTIALS_HINT, hasPlainCredentials, nameOf } from '../source/source.ts'
 import { checkDisk, checkFolder } from './check-machine.ts'
 import { errorMessages, type Finding, fail, note, ok, warn } from './finding.ts'
 
-/** The tolerated clock difference. Leases use only the clock of the store, but users compare its times with their own. */
+/** The tolerated clock difference, in ms. Leases use only the clock of the store, but users compare its times with their own. */
 const SKEW_MS = 2_000
-const LATE_MS = 10_000
+const TIMEOUT_MS = 10_000
 
 /** Checks the store of a URL. */
 export async function checkStore(url: string): Promise<readonly Finding[]> {
@@ -18,7 +18,7 @@ export async function checkStore(url: string): Promise<readonly Finding[]> {
   const scheme = schemeOf(url)
   if (scheme === 'memory') return [note('store', 'memory: sessions are lost when the process ends')]
   // The host cannot be told from the password, so no connection is attempted.
-  if (!isPlain(url)) return [fail('store', `${name} is not a valid URL`, WRITE_PLAINLY)]
+  if (!hasPlainCredentials(url)) return [fail('store', `${name} is not a valid URL`, CREDENTIALS_HINT)]
   const findings: Finding[] = []
   if (scheme === 'sqlite') {
     const path = url.slice('sqlite:'.length)
@@ -29,32 +29,37 @@ export async function checkStore(url: string): Promise<readonly Finding[]> {
   try {
     store = await openStore(url)
   } catch (error) {
-    return [...findings, fail('store', `${name} cannot be opened: ${errorMessages(error)}`, NEXT)]
+    return [...findings, fail('store', `${name} cannot be opened: ${errorMessages(error)}`, STORE_HINT)]
   }
   try {
-    return [...findings, ...(await checkOpen(store, name))]
+    return [...findings, ...(await checkOpenStore(store, name))]
   } finally {
     await store.close().catch(() => {})
   }
 }
 
-const NEXT =
+const STORE_HINT =
   'check that it is running and its URL is correct; a file must be on a local disk and not belong to another application'
 
 /** Checks an open store with a temporary log, which is removed again. */
-export async function checkOpen(store: LogStore, name: string): Promise<readonly Finding[]> {
+export async function checkOpenStore(store: LogStore, name: string): Promise<readonly Finding[]> {
   const streamId = `millrace-doctor-${randomUUID()}`
   const from = performance.now()
   try {
-    return await within(LATE_MS, worked(store, streamId, name, from))
+    return await withTimeout(TIMEOUT_MS, readWriteFindings(store, streamId, name, from))
   } catch (error) {
-    return [fail('store', `${name}: ${errorMessages(error)}`, NEXT)]
+    return [fail('store', `${name}: ${errorMessages(error)}`, STORE_HINT)]
   } finally {
-    await within(LATE_MS, store.remove(streamId)).catch(() => {})
+    await withTimeout(TIMEOUT_MS, store.remove(streamId)).catch(() => {})
   }
 }
 
-async function worked(store: LogStore, streamId: string, name: string, from: number): Promise<readonly Finding[]> {
+async function readWriteFindings(
+  store: LogStore,
+  streamId: string,
+  name: string,
+  from: number,
+): Promise<readonly Finding[]> {
   await store.create(streamId, null)
   const before = Date.now()
   const claim = await store.claim(streamId, 'doctor', 5_000, false)
@@ -64,31 +69,31 @@ async function worked(store: LogStore, streamId: string, name: string, from: num
   const empty = await store.read(streamId, { sequence: 0 }, { batches: 1, bytes: 1024 })
   if (empty === undefined) throw new Error('the new log does not exist')
   const lastAcked = { sequence: 0, incarnation: empty.incarnation, epoch: '0' }
-  const appended = await store.append(streamId, { body: BODY, count: 1 }, { epoch, counter: 1, lastAcked })
+  const appended = await store.append(streamId, { body: TEST_BODY, count: 1 }, { epoch, counter: 1, lastAcked })
   if (appended.outcome !== 'appended') throw new Error(`the append failed: ${appended.outcome}`)
   const page = await store.read(streamId, { sequence: 0 }, { batches: 1, bytes: 1024 })
-  if (page?.batches[0]?.body !== BODY) throw new Error('the read data differs from the written data')
+  if (page?.batches[0]?.body !== TEST_BODY) throw new Error('the read data differs from the written data')
   if ((await store.renew(streamId, epoch, 5_000)) === undefined) throw new Error('a lease cannot be renewed')
   await store.release(streamId, epoch)
   const ms = Math.round(performance.now() - from)
   const skew = clock < before ? clock - before : Math.max(0, clock - after)
-  return [ok('store', `${name} opens, writes, reads and leases (${ms} ms)`), skewOf(skew)]
+  return [ok('store', `${name} opens, writes, reads and leases (${ms} ms)`), clockFinding(skew)]
 }
 
-const BODY = JSON.stringify([{ origin: { guest: 'doctor' }, chunk: { type: 'status', message: 'checked' } }])
+const TEST_BODY = JSON.stringify([{ origin: { guest: 'doctor' }, chunk: { type: 'status', message: 'checked' } }])
 
-function skewOf(ms: number): Finding {
+function clockFinding(ms: number): Finding {
   if (Math.abs(ms) < SKEW_MS) return ok('clock', 'this machine and the store agree on the time')
   const way = ms > 0 ? 'ahead of' : 'behind'
-  const words = `the store is ${(Math.abs(ms) / 1000).toFixed(1)} s ${way} this machine`
+  const text = `the store is ${(Math.abs(ms) / 1000).toFixed(1)} s ${way} this machine`
   return warn(
     'clock',
-    words,
+    text,
     'synchronize both clocks with NTP: leases still work, but timestamps in logs and lists will be off',
   )
 }
 
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(new Error(`no answer within ${ms / 1000} s`)), ms)
   return Promise.race([work, promise]).finally(() => clearTimeout(timer))

@@ -2,7 +2,7 @@
 
 import { DEFAULT_STORE } from '@millrace/server/internal'
 import { LoadError, loadApp } from '../dev/load-app.ts'
-import { checkOpen, checkStore } from './check-store.ts'
+import { checkOpenStore, checkStore } from './check-store.ts'
 import { type Finding, fail, ok } from './finding.ts'
 
 /** The file to check. With `store`, the store of the file is not checked. */
@@ -16,9 +16,9 @@ export interface FileCheckResult {
   readonly findings: readonly Finding[]
 }
 
-const { file, store: named }: FileCheckRequest = JSON.parse(process.argv[2] ?? '{}')
+const { file, store: explicitStore }: FileCheckRequest = JSON.parse(process.argv[2] ?? '{}')
 
-/** The parent process is gone. */
+// The parent process is gone.
 process.once('disconnect', () => process.exit(1))
 process.send?.(await fileCheckResult(), undefined, undefined, () => process.exit(0))
 
@@ -40,8 +40,8 @@ async function fileCheckResult(): Promise<FileCheckResult> {
 
 async function checkAppFile(): Promise<readonly Finding[]> {
   const { agents = [], workflows = [], store = DEFAULT_STORE } = (await loadApp(file)).options
-  const found = ok('file', `${file} has ${agents.length} agents and ${workflows.length} workflows`)
-  if (named !== undefined) return [found]
-  if (typeof store === 'string') return [found, ...(await checkStore(store))]
-  return [found, ...(await checkOpen(await store, 'the store of the file'))]
+  const loaded = ok('file', `${file} has ${agents.length} agents and ${workflows.length} workflows`)
+  if (explicitStore !== undefined) return [loaded]
+  if (typeof store === 'string') return [loaded, ...(await checkStore(store))]
+  return [loaded, ...(await checkOpenStore(await store, 'the store of the file'))]
 }

@@ -9,17 +9,17 @@ export interface Finding {
 }
 
 export const ok = (check: string, message: string): Finding => ({ check, status: 'ok', message })
-export const note = (check: string, message: string, next?: string): Finding => found('note', check, message, next)
-export const warn = (check: string, message: string, next: string): Finding => found('warn', check, message, next)
-export const fail = (check: string, message: string, next: string): Finding => found('fail', check, message, next)
+export const note = (check: string, message: string, next?: string): Finding => finding('note', check, message, next)
+export const warn = (check: string, message: string, next: string): Finding => finding('warn', check, message, next)
+export const fail = (check: string, message: string, next: string): Finding => finding('fail', check, message, next)
 
-function found(status: Finding['status'], check: string, message: string, next: string | undefined): Finding {
+function finding(status: Finding['status'], check: string, message: string, next: string | undefined): Finding {
   return { check, status, message, ...(next !== undefined && { next }) }
 }
 
-/** The message of a thrown value. */
+/** The messages of a thrown value and its causes, without repetitions. */
 export const errorMessages = (error: unknown): string => {
-  const words: string[] = []
-  for (let e = error; e instanceof Error && words.length < 5; e = e.cause) words.push(e.message)
-  return words.length === 0 ? String(error) : [...new Set(words)].join(': ')
+  const messages: string[] = []
+  for (let e = error; e instanceof Error && messages.length < 5; e = e.cause) messages.push(e.message)
+  return messages.length === 0 ? String(error) : [...new Set(messages)].join(': ')
 }

@@ -26,7 +26,7 @@ export class Pacer {
     }
     const waitMs = Math.min(Math.max(0, timestamp - before) / this.#speed, this.#idleMs)
     // Relative to the due time of the entry before, so that small delays do not add up.
-    this.#due = Math.max(this.#due, now - LATE_MS) + waitMs
+    this.#due = Math.max(this.#due, now - MAX_CATCH_UP_MS) + waitMs
     if (this.#due - now < 1 || signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
     const cancel = this.#timers.after(this.#due - now, resolve)
@@ -39,4 +39,4 @@ export class Pacer {
 }
 
 /** The maximum delay that is made up for, in ms. */
-const LATE_MS = 250
+const MAX_CATCH_UP_MS = 250

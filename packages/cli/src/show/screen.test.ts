@@ -51,7 +51,7 @@ function screenOf(columns: number, rows = 20): { screen: Screen; glass: Glass } 
     isJson: false,
     isLive: true,
     write: async text => glass.write(text),
-    steer: async sequence => glass.write(sequence),
+    control: async sequence => glass.write(sequence),
     say: () => {},
     paint: (_, text) => text,
     ask: async () => undefined,
@@ -66,7 +66,7 @@ test('erases the text of a lane since its last commit, over several rows', async
   screen.seal('a')
   await screen.write('a', 'this is longer than one row')
   expect(glass.text).toBe('sealed\nthis is lo\nnger than \none row')
-  await screen.takeBack('a')
+  await screen.erase('a')
   await screen.write('a', 'again')
   expect(glass.text).toBe('sealed\nagain')
 })
@@ -79,9 +79,9 @@ test('keeps the text of other lanes and earlier text on the same row', async () 
   await screen.line('b', 'other')
   await screen.line('', 'fact')
   await screen.line('a', 'gone too')
-  await screen.takeBack('a')
+  await screen.erase('a')
   expect(glass.text.trimEnd()).toBe('ab \nother\nfact')
-  await screen.takeBack('b')
+  await screen.erase('b')
   expect(glass.text.trimEnd()).toBe('ab \nfact')
 })
 
@@ -89,7 +89,7 @@ test('does not erase text that scrolled off the screen', async () => {
   const { screen, glass } = screenOf(10, 3)
   for (const word of ['one', 'two', 'three', 'four']) await screen.line('a', word)
   const before = glass.text
-  await screen.takeBack('a')
+  await screen.erase('a')
   expect(glass.text).toBe(before)
 })
 

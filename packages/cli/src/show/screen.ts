@@ -1,11 +1,9 @@
-// Remembers recent output of a terminal, so that it can be erased.
-
 import type { Terminal } from '../terminal/terminal.ts'
 
-/** Text that a lane wrote, plain and with its styles. */
+/** Text of a lane, plain and with styles. */
 interface ScreenPiece {
   readonly lane: string
-  readonly shown: string
+  readonly styled: string
   readonly plain: string
 }
 
@@ -15,7 +13,7 @@ export class Screen {
   readonly #size: () => { readonly columns: number; readonly rows: number }
   #pieces: ScreenPiece[] = []
   /** The column of the first piece, and the current column. */
-  #from = 0
+  #firstColumn = 0
   #column = 0
 
   constructor(terminal: Terminal, size = sizeOfProcess) {
@@ -24,60 +22,60 @@ export class Screen {
   }
 
   /** Writes text of a lane, which may be erased later. */
-  async write(lane: string, plain: string, shown = plain): Promise<void> {
-    this.#pieces.push({ lane, plain, shown })
+  async write(lane: string, plain: string, styled = plain): Promise<void> {
+    this.#pieces.push({ lane, plain, styled })
     this.#column = columnAfter(this.#column, plain, this.#size().columns)
-    this.#settle()
-    await this.#terminal.write(shown)
+    this.#forgetPermanent()
+    await this.#terminal.write(styled)
   }
 
   /** Writes a separate line. */
-  async line(lane: string, plain: string, shown = plain): Promise<void> {
-    await this.begin()
-    await this.write(lane, `${plain}\n`, `${shown}\n`)
+  async line(lane: string, plain: string, styled = plain): Promise<void> {
+    await this.startLine()
+    await this.write(lane, `${plain}\n`, `${styled}\n`)
   }
 
   /** Starts a new line that stays even if the text before it is erased. */
-  async begin(): Promise<void> {
-    if (this.#column !== 0) await this.write(SETTLED, '\n')
+  async startLine(): Promise<void> {
+    if (this.#column !== 0) await this.write(PERMANENT, '\n')
   }
 
   /** Makes the text of a lane permanent. */
   seal(lane: string): void {
-    this.#pieces = this.#pieces.map(piece => (piece.lane === lane ? { ...piece, lane: SETTLED } : piece))
-    this.#settle()
+    this.#pieces = this.#pieces.map(piece => (piece.lane === lane ? { ...piece, lane: PERMANENT } : piece))
+    this.#forgetPermanent()
   }
 
   /** Erases the text of a lane since its last commit, if it is still on the screen. */
-  async takeBack(lane: string): Promise<void> {
+  async erase(lane: string): Promise<void> {
     if (!this.#pieces.some(piece => piece.lane === lane)) return
     const { columns, rows } = this.#size()
-    const up = rowsOf(this.#from, this.#pieces.map(({ plain }) => plain).join(''), columns)
+    const up = rowsOf(this.#firstColumn, this.#pieces.map(({ plain }) => plain).join(''), columns)
     // Text that scrolled off the screen cannot be erased.
     if (!this.#terminal.isLive || up >= rows) {
       this.seal(lane)
       return
     }
-    const kept = this.#pieces.filter(piece => piece.lane !== lane)
-    const toStart = `${up === 0 ? '' : `\u001b[${up}A`}\r${this.#from === 0 ? '' : `\u001b[${this.#from}C`}`
-    await this.#terminal.steer(`${toStart}\u001b[0J`)
+    const remaining = this.#pieces.filter(piece => piece.lane !== lane)
+    const toStart = `${up === 0 ? '' : `\u001b[${up}A`}\r${this.#firstColumn === 0 ? '' : `\u001b[${this.#firstColumn}C`}`
+    await this.#terminal.control(`${toStart}\u001b[0J`)
     this.#pieces = []
-    this.#column = this.#from
-    for (const { lane: other, plain, shown } of kept) await this.write(other, plain, shown)
+    this.#column = this.#firstColumn
+    for (const { lane: other, plain, styled } of remaining) await this.write(other, plain, styled)
   }
 
   /** Forgets leading pieces that cannot be erased any more. */
-  #settle(): void {
-    const open = this.#pieces.findIndex(({ lane }) => lane !== SETTLED)
+  #forgetPermanent(): void {
+    const open = this.#pieces.findIndex(({ lane }) => lane !== PERMANENT)
     const count = open < 0 ? this.#pieces.length : open
     for (const { plain } of this.#pieces.splice(0, count)) {
-      this.#from = columnAfter(this.#from, plain, this.#size().columns)
+      this.#firstColumn = columnAfter(this.#firstColumn, plain, this.#size().columns)
     }
   }
 }
 
-/** The owner of permanent text. */
-export const SETTLED = ''
+/** The lane of text that is never erased. */
+export const PERMANENT = ''
 
 const sizeOfProcess = () => ({ columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 })
 

@@ -3,19 +3,19 @@ import { DraftTracker, type LaneDraft } from '@millrace/protocol/internal'
 import { escapeControl, oneLine } from '../terminal/escape-control.ts'
 import type { Style, Terminal } from '../terminal/terminal.ts'
 import { chunkSummary, jsonOf, messageText } from './chunk-summary.ts'
-import { Screen, SETTLED } from './screen.ts'
+import { PERMANENT, Screen } from './screen.ts'
 
-/** Text of a part that is not shown yet: without a live terminal a part is shown when it is complete. */
+/** Text of an incomplete part. Without a live terminal, a part is printed when it is complete. */
 interface BufferedText {
   readonly lane: string
   readonly name: string
   text: string
 }
 
-const MAX_TEXT_LENGTH = 120
+const MAX_LINE_LENGTH = 120
 const MAX_NAME_LENGTH = 40
 
-/** Shows a session on a terminal, entry by entry: text as it came, calls, questions, answers and discards. */
+/** Prints a session entry by entry: text, tool calls, questions, answers and discards. */
 export class Transcript {
   readonly #terminal: Terminal
   readonly #screen: Screen
@@ -24,7 +24,7 @@ export class Transcript {
   /** The number of characters in each open draft. */
   readonly #drafts = new DraftTracker<{ characters: number }>(() => ({ characters: 0 }))
   /** The part that was written to last. */
-  #speaking = ''
+  #currentPart = ''
 
   constructor(terminal: Terminal, screen: Screen = new Screen(terminal)) {
     this.#terminal = terminal
@@ -35,20 +35,20 @@ export class Transcript {
     const { origin, chunk } = entry
     const { sealed, discarded } = this.#drafts.apply(entry)
     const draft = isGuest(origin) ? undefined : this.#drafts.get(origin)
-    // A discard reverts words, never facts.
-    const lane = draft && isDraftChunk(chunk) ? draft.key : SETTLED
+    // A discard erases draft chunks, never committed ones.
+    const lane = draft && isDraftChunk(chunk) ? draft.key : PERMANENT
     for (const { key } of sealed) await this.#seal(key)
     const name = isGuest(origin) ? origin.guest : origin.agentType
     switch (chunk.type) {
       case 'message':
         return this.#line(lane, `${chunk.role}: ${escapeControl(messageText(chunk.parts))}`, 'bold')
       case 'text-delta':
-        return this.#words(draft, name, chunk.id, chunk.delta)
+        return this.#text(draft, name, chunk.id, chunk.delta)
       case 'reasoning-delta':
-        return this.#words(draft, `${name} (thinks)`, chunk.id, chunk.delta, 'dim')
+        return this.#text(draft, `${name} (thinks)`, chunk.id, chunk.delta, 'dim')
       case 'text-end':
       case 'reasoning-end':
-        return this.#ended(lane, chunk.id)
+        return this.#endText(lane, chunk.id)
       case 'tool-input-start':
         this.#tools.set(chunk.toolCallId, chunk.toolName)
         return undefined
@@ -79,25 +79,29 @@ export class Transcript {
       case 'subagent-end':
         return this.#line(lane, `${chunk.agentType} is ${chunk.status}`, 'cyan')
       case 'step-discarded':
-        return this.#discarded(discarded, chunk.reason)
+        return this.#discard(discarded, chunk.reason)
       case 'rewind':
         return this.#line(
-          SETTLED,
+          PERMANENT,
           `rewound to ${chunk.toSequence}: later entries are discarded (${chunk.reason})`,
           'red',
         )
       case 'executor-superseded':
-        return this.#line(SETTLED, `another process takes over (${chunk.reason ?? 'the previous one is gone'})`, 'red')
+        return this.#line(
+          PERMANENT,
+          `another process takes over (${chunk.reason ?? 'the previous one is gone'})`,
+          'red',
+        )
       case 'run-started':
-        return this.#line(SETTLED, `run of ${chunk.program}`, 'green')
+        return this.#line(PERMANENT, `run of ${chunk.program}`, 'green')
       case 'run-paused':
         return this.#line(
-          SETTLED,
+          PERMANENT,
           `waits for ${chunk.awaits.map(({ kind }) => kind).join(', ') || 'an answer'}`,
           'yellow',
         )
       case 'run-finished':
-        return this.#line(SETTLED, `${chunk.status}${chunk.reason === undefined ? '' : `: ${chunk.reason}`}`, 'green')
+        return this.#line(PERMANENT, `${chunk.status}${chunk.reason === undefined ? '' : `: ${chunk.reason}`}`, 'green')
       case 'source-url':
       case 'source-document':
       case 'file':
@@ -116,7 +120,7 @@ export class Transcript {
   /** Shows the remaining text of open parts. */
   async end(): Promise<void> {
     await this.#flush()
-    if (this.#speaking !== '') await this.#terminal.write('\n')
+    if (this.#currentPart !== '') await this.#terminal.write('\n')
   }
 
   #tool({ toolCallId }: { readonly toolCallId: string }): string {
@@ -124,45 +128,45 @@ export class Transcript {
   }
 
   async #line(lane: string, text: string, style: Style): Promise<void> {
-    this.#speaking = ''
-    const line = oneLine(text, this.#terminal.isLive ? MAX_TEXT_LENGTH : MAX_TEXT_LENGTH * 4)
+    this.#currentPart = ''
+    const line = oneLine(text, this.#terminal.isLive ? MAX_LINE_LENGTH : MAX_LINE_LENGTH * 4)
     await this.#screen.line(lane, line, this.#terminal.paint(style, line))
   }
 
-  async #words(
+  async #text(
     draft: LaneDraft<{ characters: number }> | undefined,
     name: string,
     id: string,
     delta: string,
     style?: Style,
   ): Promise<void> {
-    const lane = draft?.key ?? SETTLED
+    const lane = draft?.key ?? PERMANENT
     const part = `${lane} ${id}`
-    if (draft) draft.kept.characters += delta.length
+    if (draft) draft.data.characters += delta.length
     if (!this.#terminal.isLive) {
       const buffered = this.#buffered.get(part) ?? { lane, name, text: '' }
       buffered.text += delta
       this.#buffered.set(part, buffered)
       return
     }
-    if (this.#speaking !== part) {
-      this.#speaking = part
+    if (this.#currentPart !== part) {
+      this.#currentPart = part
       const author = `${oneLine(name, MAX_NAME_LENGTH)}: `
-      await this.#screen.begin()
+      await this.#screen.startLine()
       await this.#screen.write(lane, author, this.#terminal.paint('cyan', author))
     }
     const text = escapeControl(delta)
     await this.#screen.write(lane, text, style === undefined ? text : this.#terminal.paint(style, text))
   }
 
-  async #ended(lane: string, id: string): Promise<void> {
+  async #endText(lane: string, id: string): Promise<void> {
     const part = `${lane} ${id}`
     const buffered = this.#buffered.get(part)
     this.#buffered.delete(part)
     if (buffered)
       await this.#screen.line(lane, `${oneLine(buffered.name, MAX_NAME_LENGTH)}: ${escapeControl(buffered.text)}`)
-    if (this.#speaking !== part) return
-    this.#speaking = ''
+    if (this.#currentPart !== part) return
+    this.#currentPart = ''
     await this.#screen.write(lane, '\n')
   }
 
@@ -182,15 +186,15 @@ export class Transcript {
     this.#screen.seal(lane)
   }
 
-  async #discarded(draft: LaneDraft<{ characters: number }> | undefined, reason: string): Promise<void> {
+  async #discard(draft: LaneDraft<{ characters: number }> | undefined, reason: string): Promise<void> {
     if (draft) {
       // Buffered text is shown first, so that the reader sees what is discarded.
       await this.#flush(draft.key)
-      await this.#screen.takeBack(draft.key)
-      if (this.#speaking.startsWith(draft.key)) this.#speaking = ''
+      await this.#screen.erase(draft.key)
+      if (this.#currentPart.startsWith(draft.key)) this.#currentPart = ''
     }
-    const { characters = 0 } = draft?.kept ?? {}
+    const { characters = 0 } = draft?.data ?? {}
     const amount = characters === 0 ? 'an attempt' : `${characters} characters`
-    await this.#line(SETTLED, `${amount} discarded (${reason})`, 'red')
+    await this.#line(PERMANENT, `${amount} discarded (${reason})`, 'red')
   }
 }

@@ -1,9 +1,8 @@
-// Reads the log of a session up to its head.
+// Reads the log of a session up to its head, and converts failed requests to errors of commands.
 
-import { createConnection, type RequestError } from '@millrace/client'
+import { createConnection, RequestError } from '@millrace/client'
 import { decodeNdjsonStream, type Entry } from '@millrace/protocol'
 import { CommandError } from '../error/command-error.ts'
-import { requestFailure } from './request-failure.ts'
 import type { Source } from './source.ts'
 
 /** The maximum number of consecutive retries of an interrupted read. */
@@ -18,12 +17,12 @@ export interface LogOptions {
 
 /** All entries of a session after a position, up to the head, unmerged and including discarded ones. */
 export async function* readLog(source: Source, sessionId: string, options: LogOptions = {}): AsyncGenerator<Entry> {
-  await mustBeThere(source, sessionId)
+  await assertSessionExists(source, sessionId)
   yield* read(source, sessionId, options)
 }
 
 /** @throws CommandError if the session does not exist or the source is unreachable. */
-export async function mustBeThere(source: Source, sessionId: string): Promise<void> {
+export async function assertSessionExists(source: Source, sessionId: string): Promise<void> {
   try {
     const path = `/sessions/${encodeURIComponent(sessionId)}?messages=last:1`
     await createConnection(source.options).api.ask('GET', path)
@@ -36,7 +35,7 @@ async function* read(source: Source, sessionId: string, options: LogOptions): As
   const { api } = createConnection(source.options)
   const path = `/sessions/${encodeURIComponent(sessionId)}/stream?live=false&whole=true&after=`
   let after = String(options.after ?? 0)
-  for (let cuts = 0; cuts <= MAX_RECONNECTS; cuts++) {
+  for (let failures = 0; failures <= MAX_RECONNECTS; failures++) {
     try {
       const headers = { accept: 'application/x-ndjson' }
       const reply = await api.request('GET', path + encodeURIComponent(after), { headers })
@@ -54,13 +53,33 @@ async function* read(source: Source, sessionId: string, options: LogOptions): As
         if (frame.type !== 'entries') continue
         yield* frame.entries
         after = frame.cursor
-        cuts = 0
+        failures = 0
       }
     } catch (error) {
       // Interrupted reads are retried. Rejected requests are not.
-      const isCut = !(error instanceof CommandError) && (error as Partial<RequestError>).status === undefined
-      if (!isCut || cuts === MAX_RECONNECTS) throw requestFailure(error, source)
+      const isInterrupted = !(error instanceof CommandError) && (error as Partial<RequestError>).status === undefined
+      if (!isInterrupted || failures === MAX_RECONNECTS) throw requestFailure(error, source)
     }
   }
   throw new CommandError('unreachable', `${source.name} closes the connection repeatedly: try again later`)
+}
+
+/** Converts a request error to the error of a command. */
+export function requestFailure(error: unknown, source: Source): unknown {
+  if (!(error instanceof RequestError)) return error
+  const { code, message, status } = error
+  if (code === 'session_unknown') {
+    return new CommandError('not-found', `${message}. See millrace sessions`, code)
+  }
+  if (status === 401 || status === 403) {
+    return new CommandError('failed', `${source.name}: ${message}. Set MILLRACE_TOKEN to a valid bearer token`, code)
+  }
+  if (code === 'store_unavailable') {
+    return new CommandError('unreachable', `The store of ${source.name} is unavailable. See millrace doctor`, code)
+  }
+  if (status === undefined) {
+    const next = 'start it with millrace dev, or choose another with --server or --store'
+    return new CommandError('unreachable', `No server answers at ${source.name}: ${next}`, 'unreachable')
+  }
+  return new CommandError('failed', `${source.name}: ${message}`, code)
 }

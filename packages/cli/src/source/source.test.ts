@@ -1,7 +1,7 @@
 import { RequestError } from '@millrace/client'
 import { expect, onTestFinished, test } from 'vitest'
 import { ran, workFolder } from '../millrace-command.fixture.ts'
-import { requestFailure } from './request-failure.ts'
+import { requestFailure } from './read-log.ts'
 import { nameOf, openSource } from './source.ts'
 
 test.each([
@@ -14,7 +14,7 @@ test.each([
   ['postgres://u:12/word@host/db', 'postgres:'],
   ['rediss://:pw@[::1]:6379/0#pw', 'rediss://[::1]:6379/0'],
   ['redis://host', 'redis://host'],
-])('%s is called %s', (url, name) => {
+])('names the store %s without its secrets: %s', (url, name) => {
   expect(nameOf(url)).toBe(name)
 })
 
@@ -37,7 +37,7 @@ test.each([
   { code: 'forbidden', status: 403 },
   { code: 'internal', status: 500 },
   { code: 'unreachable' },
-])('a request to a store that fails with $code names the store without its secrets', async ({ code, status }) => {
+])('a failed request with $code names the store without its secrets', async ({ code, status }) => {
   const store = 'postgres://u:hunter@127.0.0.1:1/db?password=hunter2'
   const source = await openSource({ positionals: [], values: { store } })
   onTestFinished(() => source.close())

@@ -62,7 +62,7 @@ function serverSource(server: string): Source {
 }
 
 async function storeSource(store: string, principal: string | undefined): Promise<Source> {
-  mustBeThere(store)
+  assertStoreExists(store)
   const { millrace } = await import('@millrace/server')
   const app: App = millrace({
     store,
@@ -87,14 +87,14 @@ async function storeSource(store: string, principal: string | undefined): Promis
 }
 
 /** @throws CommandError if a URL is not that of a store, or of a file that does not exist. */
-function mustBeThere(store: string): void {
+function assertStoreExists(store: string): void {
   let scheme: string
   try {
     scheme = schemeOf(store)
   } catch (error) {
     throw new CommandError('usage', `--store: ${error instanceof Error ? error.message : error}`)
   }
-  if (!isPlain(store)) throw new CommandError('usage', `--store: expected a valid URL: ${WRITE_PLAINLY}`)
+  if (!hasPlainCredentials(store)) throw new CommandError('usage', `--store: expected a valid URL: ${CREDENTIALS_HINT}`)
   if (scheme === 'memory')
     throw new CommandError('usage', '--store: a memory store cannot be read from another process: use --server')
   const path = store.slice('sqlite:'.length)
@@ -107,19 +107,19 @@ function mustBeThere(store: string): void {
 }
 
 /** Whether the credentials in a store URL are unambiguous: a password may contain an unescaped `@` or `/`. */
-export function isPlain(store: string): boolean {
+export function hasPlainCredentials(store: string): boolean {
   if (isFile(store)) return true
   const url = URL.parse(store)
   return url !== null && !`${url.pathname}${url.search}${url.hash}`.includes('@')
 }
 
 /** The hint for a URL with ambiguous credentials. */
-export const WRITE_PLAINLY = 'percent-encode special characters in the credentials: %40 for @, %2F for /, %23 for #'
+export const CREDENTIALS_HINT = 'percent-encode special characters in the credentials: %40 for @, %2F for /, %23 for #'
 
 /** The display name of a store: its URL without secrets, or only its scheme if the credentials are ambiguous. */
 export function nameOf(store: string): string {
   if (isFile(store)) return store
-  const url = isPlain(store) ? URL.parse(store) : null
+  const url = hasPlainCredentials(store) ? URL.parse(store) : null
   if (url === null) return `${schemeOf(store)}:`
   return `${url.protocol}//${url.host}${/^\/[\w.-]*$/.test(url.pathname) ? url.pathname : ''}`
 }

@@ -8,7 +8,7 @@ export const escapeControl = (text: string): string =>
     .replaceAll('\r\n', '\n')
     .replace(CONTROL_CHARACTERS, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-/** Escapes and shortens text to one line of at most `most` characters. */
+/** Escapes and shortens text to one line of at most `max` characters. */
 export function oneLine(text: string, max: number): string {
   const line = escapeControl(text.slice(0, max * 4))
     .replace(/\s+/g, ' ')

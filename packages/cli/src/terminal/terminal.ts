@@ -17,7 +17,7 @@ export interface Terminal {
   /** Writes a result, with backpressure. Escapes all control characters except the styles of `paint`. */
   write(text: string): Promise<void>
   /** Writes control sequences. Never pass foreign text. */
-  steer(sequence: string): Promise<void>
+  control(sequence: string): Promise<void>
   /** Writes a message to standard error. */
   say(line: string): void
   /** Styles a text, if styles are enabled. */
@@ -30,27 +30,27 @@ export interface Terminal {
 
 const ESCAPE = '\u001b'
 /** A random placeholder for our own escape sequences, which foreign text cannot contain. */
-const OURS = `<${randomUUID()}>`
+const STYLE_ESCAPE = `<${randomUUID()}>`
 
 /** Escapes control characters, except those of the styles that `paint` added. */
-export const escapeExceptStyles = (text: string): string => escapeControl(text).replaceAll(OURS, ESCAPE)
+export const escapeExceptStyles = (text: string): string => escapeControl(text).replaceAll(STYLE_ESCAPE, ESCAPE)
 
 /** Styles text for `escapeExceptStyles`. */
 export const styled = (style: Style, text: string, stream: NodeJS.WritableStream): string =>
-  styleText(style, escapeControl(text), { stream }).replaceAll(ESCAPE, OURS)
+  styleText(style, escapeControl(text), { stream }).replaceAll(ESCAPE, STYLE_ESCAPE)
 
 /** The terminal of this process. */
 export function processTerminal(isJson: boolean): Terminal {
   const { stdout, stderr, stdin } = process
-  const over = new AbortController()
-  const put = async (text: string) => {
+  const abortController = new AbortController()
+  const writeRaw = async (text: string) => {
     if (!stdout.write(text)) await once(stdout, 'drain')
   }
   return {
     isJson,
     isLive: stdout.isTTY === true && !isJson,
-    write: text => put(escapeExceptStyles(text)),
-    steer: put,
+    write: text => writeRaw(escapeExceptStyles(text)),
+    control: writeRaw,
     say: line => void stderr.write(`${escapeControl(line)}\n`),
     // Respects NO_COLOR, FORCE_COLOR and whether the stream is a terminal.
     paint: (style, text) => (isJson ? text : styled(style, text, stdout)),
@@ -59,7 +59,7 @@ export function processTerminal(isJson: boolean): Terminal {
       const { createInterface } = await import('node:readline/promises')
       const lines = createInterface({ input: stdin, output: stderr })
       try {
-        return await lines.question(escapeControl(question), { signal: over.signal })
+        return await lines.question(escapeControl(question), { signal: abortController.signal })
       } catch {
         return ''
       } finally {
@@ -67,8 +67,8 @@ export function processTerminal(isJson: boolean): Terminal {
       }
     },
     get signal() {
-      if (process.listenerCount('SIGINT') === 0) process.once('SIGINT', () => over.abort())
-      return over.signal
+      if (process.listenerCount('SIGINT') === 0) process.once('SIGINT', () => abortController.abort())
+      return abortController.signal
     },
   }
 }

@@ -146,7 +146,7 @@ describe('the output of a workflow', () => {
     ],
   })
 
-  test('is the data of its last node, written once with the end', async () => {
+  test('is the data of its last node, logged once with the end', async () => {
     const runtime = testRuntime({ workflows: [count] })
     const run = await runtime.start({ workflow: count, input: 'one two three', session: 's' })
     const { status, output } = await run.result()
@@ -188,7 +188,7 @@ describe('the output of a workflow', () => {
   })
 })
 
-test('a workflow that runs for an agent waits as a sub-agent', async () => {
+test('pauses a workflow that an agent calls like a sub-agent', async () => {
   const testWorkflow = single(async () => ({ data: await question('a') }))
   const model = scriptedModel([{ calls: [subAgentCall('own', 'k1')] }, { text: 'Done.' }])
   const parent = agent({ name: 'parent', model, subAgents: [testWorkflow] })
@@ -203,7 +203,7 @@ test('a workflow that runs for an agent waits as a sub-agent', async () => {
   expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
 })
 
-test('a form response is validated by a process without the workflow', async () => {
+test('validates a form response in a process without the workflow', async () => {
   const responseSchema = z.object({ tone: z.string().regex(/^[a-z]+-[a-z]+$/), lines: z.number().int().max(9) })
   const testWorkflow = single(async () => ({
     data: await useInterrupt({ request: { kind: 'form' }, responseSchema, id: 'f' }),
@@ -221,7 +221,7 @@ test('a form response is validated by a process without the workflow', async () 
   expect(await play.result()).toMatchObject({ output: { tone: 'very-dry', lines: 3 } })
 })
 
-test('client results are validated for agent nodes and their sub-agents', async () => {
+test('validates client results for agent nodes and their sub-agents', async () => {
   const where = tool({ name: 'where', inputSchema: z.object({}), client: true, outputSchema: z.string() })
   const child = scripted('child', [{ calls: [call('where', 'w2')] }, { text: 'ok' }], { tools: [where] })
   const parent = scripted(

@@ -6,7 +6,7 @@ import { agent } from '../define/agent.ts'
 import { caller, callsOf, chunksOf, recordingModel, resultsIn, runToEnd } from '../execute/agent/run-to-end.fixture.ts'
 import { brokenServer, call, connect, overHttp, sdkServer } from './mcp-connections.fixture.ts'
 
-test('an agent calls tools of two servers, gets outputs and errors, and readers see the progress', async () => {
+test('calls tools of two servers, returns outputs and errors to the model, and shows progress to readers', async () => {
   const near = await connect({ ...sdkServer, prefix: 'near_' })
   const far = await connect({ url: (await overHttp()).url, prefix: 'far_' })
   const { agent: asking, modelCalls } = caller(
@@ -56,7 +56,7 @@ test('logs progress as preliminary outputs', async () => {
   expect(outputs.map(({ preliminary = false }) => preliminary)).toEqual([true, false])
 })
 
-test('stopping the run cancels the call at the server', async () => {
+test('cancels a call at the server when the run is stopped', async () => {
   const mcp = await connect(sdkServer)
   const { agent: holder } = caller(mcp.tools, [{ id: '1', name: 'hold', input: { id: 'x' } }])
   const runtime = testRuntime({ agents: [holder] })
@@ -80,7 +80,7 @@ test('cancels a call at the server after its timeout, and the run continues', as
   expect(await call(mcp, 'cancelled', { id: 'x' }).output).toBe('yes')
 })
 
-test('a server that is killed during a call: the model gets an error, and the next call works', async () => {
+test('reports a server that is killed during a call to the model, and the next call works', async () => {
   const mcp = await connect(sdkServer)
   const pid = Number(await call(mcp, 'pid').output)
   const { model, modelCalls } = recordingModel([
@@ -104,7 +104,7 @@ test('a server that is killed during a call: the model gets an error, and the ne
   })
 })
 
-test('calls wait for approval by a rule that knows the tool; a denied one never runs', async () => {
+test('waits for approval by a rule that gets the tool, and never runs a denied call', async () => {
   const mcp = await connect({
     ...sdkServer,
     approval: {
@@ -148,7 +148,7 @@ test('supports tools named like inherited fields, and reports results that are t
   ])
 })
 
-test('tools may be computed: a run uses those of the last refresh', async () => {
+test('uses the tools of the last refresh if the agent computes them', async () => {
   const mcp = await connect(sdkServer)
   const { model } = recordingModel([
     { calls: [{ id: '1', name: 'grow', input: {} }] },

@@ -17,12 +17,12 @@ import {
   wired,
 } from '../execute/workflow/workflow-test-run.fixture.ts'
 import { scriptedModel } from '../model/scripted-model.ts'
-import { collector, followContexts, spanOf, textOf, treeOf } from './collector.fixture.ts'
+import { collector, registerContextManager, spanOf, textOf, treeOf } from './collector.fixture.ts'
 
 const used = { usage: { input: 3, output: 2 } }
 
 test('nests the spans of a run, its nodes, hooks and their agents', async () => {
-  followContexts()
+  registerContextManager()
   const collected = collector()
   const { tool: count } = counted('count')
   const { agent: child } = scripted('child', [{ text: 'ok', ...used }])

@@ -23,7 +23,7 @@ test('fetch answers a web request', async () => {
   expect(await runEcho(fetch, 'hello')).toMatchObject({ status: 200, words: 'You said: hello' })
 })
 
-test('invalid options are reported at construction', () => {
+test('throws for invalid options at construction', () => {
   expect(() => millrace(undefined as never)).toThrow('expected an object of options')
   expect(() => millrace({ agents: [echo, echo] })).toThrow('duplicate name echo')
   expect(() => millrace({ basePath: 'mill' })).toThrow('basePath: expected a path such as /millrace')
@@ -57,7 +57,7 @@ test.each<[object, string]>([
   expect(() => millrace(options)).toThrow(why)
 })
 
-test('options of an app create another like it, with changes', async () => {
+test('creates another app from the options of an app, with changes', async () => {
   const app = millrace({ agents: [echo], store: memoryStore(), basePath: '/mill' })
   const other = millrace({ ...app.options, basePath: '/other' })
   const paths = ['/mill/api/agents', '/other/api/agents']
@@ -70,7 +70,7 @@ test('options of an app create another like it, with changes', async () => {
   await Promise.all([app.close(), other.close()])
 })
 
-test('valid options are accepted', async () => {
+test('accepts valid options', async () => {
   const origins = ['https://app.example.com', 'http://localhost:5173', 'capacitor://localhost']
   for (const options of [
     { cors: { origins } },
@@ -89,7 +89,7 @@ test('opens nothing before the first request', async () => {
   await app.close()
 })
 
-test('a store that cannot be opened is a 503 without its message, and the next request retries', async () => {
+test('replies 503 without the message of a store that cannot be opened, and retries with the next request', async () => {
   const { app, logged } = testApp({
     store: 'sqlite:/nowhere/at/all/mill.db',
     log: { retryTimeoutMs: 0 },
@@ -210,7 +210,7 @@ test('serves only paths below the base path', async () => {
   expect(new URL(servers[0].url, `https://mill.example${path}`).pathname).toBe('/mill/v1/api')
 })
 
-test('server faults go to the logger and onError, and not to the client', async () => {
+test('reports server faults to the logger and onError, and not to the client', async () => {
   const cause = new Error('the password is fish')
   const reporter = vi.fn(() => Promise.reject(new Error('and this too')))
   const authorize = () => {
@@ -249,7 +249,7 @@ const preflight = (origin: string) =>
     },
   })
 
-test('pages of allowed origins may call, with the headers that they need', async () => {
+test('accepts pages of allowed origins, with the headers that they need', async () => {
   const authorize = () => 'ann'
   const { app } = testApp({ authorize, cors: { origins: [PAGE], credentials: true } })
   const response = await app.fetch(preflight(PAGE))
@@ -271,7 +271,7 @@ test('pages of allowed origins may call, with the headers that they need', async
   expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([404, PAGE])
 })
 
-test('if the cors function throws, nothing is done and the server logs it', async () => {
+test('does nothing and logs it if the cors function throws', async () => {
   const cause = new Error('the list of pages is out of reach')
   const origins = () => {
     throw cause

@@ -8,7 +8,7 @@ import { responseOf } from '../http/fetch.ts'
 import { type Listening, type ListenOptions, listen } from '../http/listen.ts'
 import { isLoopbackAddress } from '../http/loopback-host.ts'
 import { pathnameOf, pathOf, requestOf, respond } from '../http/node.ts'
-import { errorReply, type WholeReply } from '../http/reply.ts'
+import { type CompleteReply, errorReply } from '../http/reply.ts'
 import { StaticFiles } from '../http/static.ts'
 import type { StreamSettings } from '../stream/stream-settings.ts'
 import type { AppClientTypes } from './app-client-types.ts'
@@ -112,7 +112,7 @@ export class App<Types = unknown> {
   }
 }
 
-function errorReplyOf(why: HttpError): WholeReply {
+function errorReplyOf(why: HttpError): CompleteReply {
   const { status, error, headers } = errorResponseOf(why)
   return errorReply(status, error, { 'x-content-type-options': 'nosniff', ...headers })
 }

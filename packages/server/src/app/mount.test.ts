@@ -23,7 +23,7 @@ async function at(listener: RequestListener): Promise<(path: string, init?: Requ
 const upload = (to: (path: string, init?: RequestInit) => Promise<Response>, prefix = '') =>
   to(`${prefix}/api/sessions/s/uploads`, { method: 'POST', body: 'a file', headers: { 'content-type': 'text/plain' } })
 
-test('in Hono, by a route', async () => {
+test('serves in Hono by a route', async () => {
   const { app } = testApp()
   const hono = new Hono().get('/', c => c.text('home')).all('/api/*', c => app.fetch(c.req.raw))
   expect(await (await hono.request('/')).text()).toBe('home')
@@ -31,14 +31,14 @@ test('in Hono, by a route', async () => {
   expect(await runEcho(fetch, 'hello')).toMatchObject({ status: 200, words: 'You said: hello' })
 })
 
-test('in Hono, mounted under a path', async () => {
+test('serves in Hono under a path', async () => {
   const { app } = testApp()
   const hono = new Hono().mount('/mill', app.fetch)
   const fetch = async (path: string, init?: RequestInit) => hono.request(`${ORIGIN}${path}`, init)
   expect(await runEcho(fetch, 'hello', '/mill/api/sessions/s/runs')).toMatchObject({ words: 'You said: hello' })
 })
 
-test('in Hono on Node: streams incrementally, and releases a client that leaves', async () => {
+test('streams incrementally in Hono on Node, and releases a client that leaves', async () => {
   const { app } = testApp({ limits: { streams: 1 } })
   const hono = new Hono().all('/api/*', c => app.fetch(c.req.raw))
   const server = serve({ fetch: hono.fetch, port: 0, hostname: '127.0.0.1' })
@@ -79,7 +79,7 @@ const mounts: [name: string, mount: (app: App) => express.Express, prefix: strin
   ['with a base path, by itself', app => express().use(app.node), '/mill', '/mill'],
 ]
 
-test.each(mounts)('in Express, %s', async (_, mount, prefix, basePath = '') => {
+test.each(mounts)('serves in Express, %s', async (_, mount, prefix, basePath = '') => {
   const { app } = testApp({ basePath })
   const to = await at(mount(app))
   expect(await runEcho(to, 'hello', `${prefix}/api/sessions/s/runs`)).toMatchObject({
@@ -95,7 +95,7 @@ test.each(mounts)('in Express, %s', async (_, mount, prefix, basePath = '') => {
   expect([wrong.status, (await wrong.json()).error.code]).toEqual([400, 'body_invalid'])
 })
 
-test('in Express, refuses an upload that middleware has parsed, instead of storing other bytes', async () => {
+test('refuses an upload in Express that middleware has parsed, instead of storing other bytes', async () => {
   const { app, logged } = testApp()
   const file = '{ "a" : 1.0, "big": 12345678901234567890, "a": 2 }\n'
   const send = async (site: express.Express, type: string) => {
@@ -122,7 +122,7 @@ test('in Express, refuses an upload that middleware has parsed, instead of stori
   }
 })
 
-test('in Express, passes other paths on with the body unread', async () => {
+test('passes other paths on in Express with the body unread', async () => {
   const { app } = testApp({ static: import.meta.dirname })
   const after = express()
     .use(app.node)
@@ -142,14 +142,14 @@ test('in Express, passes other paths on with the body unread', async () => {
   expect((await to('/api/nothing')).status).toBe(404)
 })
 
-test('in plain Node, beside another handler', async () => {
+test('serves in plain Node beside another handler', async () => {
   const { app } = testApp()
   const to = await at((message, response) => app.node(message, response, () => void response.end('mine')))
   expect(await (await to('/')).text()).toBe('mine')
   expect(await runEcho(to, 'hello')).toMatchObject({ words: 'You said: hello' })
 })
 
-test('in Express, serves files only to this machine, and leaves other paths to other handlers', async () => {
+test('serves files in Express only to this machine, and leaves other paths to other handlers', async () => {
   const { app } = testApp({ static: import.meta.dirname })
   const site = express()
     .use(app.node)
@@ -169,7 +169,7 @@ test('in Express, serves files only to this machine, and leaves other paths to o
   expect(await from('localhost', '/app.ts')).toBe(200)
 })
 
-test('on HTTP/2, including streams', async () => {
+test('serves on HTTP/2, including streams', async () => {
   const { app } = testApp()
   const server = createHttp2Server(app.node as never)
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -200,7 +200,7 @@ test('on HTTP/2, including streams', async () => {
   expect(large.status).toBe(413)
 })
 
-test('as a route handler of Next', async () => {
+test('serves as a route handler of Next', async () => {
   const { app } = testApp()
   // Like app/api/[...path]/route.ts, called as Next.js does.
   const { GET, POST, PATCH, DELETE } = app.handlers

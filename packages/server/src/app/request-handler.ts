@@ -77,18 +77,18 @@ export class RequestHandler {
     const body = request.body === null ? undefined : new SharedBody(request, bodyLimitOf(route, services.limits))
     const sharedRequest = body?.request ?? request
     const caller = await services.authorize(sharedRequest, route.action, params['sessionId'])
-    // If `authorize` read the body, it will again on each recheck: keep it buffered.
-    const isKept = body?.wasRead ?? false
-    services.limiter.request(caller.principal)
-    const held = services.limiter.hold(caller.principal)
+    // If `authorize` read the body, it reads it again on each recheck: the body stays buffered.
+    const staysBuffered = body?.wasRead ?? false
+    services.limiter.countRequest(caller.principal)
+    const bodyBytes = services.limiter.countBytes(caller.principal)
     try {
       // An upload that `authorize` did not read need not be buffered.
-      const routeRequest = route.takesBytes && !isKept ? request : sharedRequest
-      const reply = await callRoute(route, { services, request: routeRequest, url, params, caller, held })
+      const routeRequest = route.takesBytes && !staysBuffered ? request : sharedRequest
+      const reply = await callRoute(route, { services, request: routeRequest, url, params, caller, bodyBytes })
       return request.method === 'HEAD' ? reply : withByteCount(services, caller, reply)
     } finally {
-      held.release()
-      if (!isKept) body?.release()
+      bodyBytes.release()
+      if (!staysBuffered) body?.release()
     }
   }
 
@@ -137,9 +137,9 @@ export class RequestHandler {
 function withByteCount({ limiter, settings }: Services, { principal }: Caller, reply: Reply): Reply {
   if ('stream' in reply || reply.body === undefined || Buffer.byteLength(reply.body) <= PIECE_BYTES) return reply
   const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body
-  const held = limiter.hold(principal)
-  held.add(body.byteLength)
-  return pacedReply(reply, piecesOf(body), settings, held.release)
+  const replyBytes = limiter.countBytes(principal)
+  replyBytes.add(body.byteLength)
+  return pacedReply(reply, piecesOf(body), settings, replyBytes.release)
 }
 
 /** Code of the warning about a missing `authorize` option. */

@@ -57,7 +57,7 @@ describe('the result of authorize', () => {
     ['an error', new Error('the database of users says: secret')],
     ['an error of Millrace', new RunError('session_unknown', 'the database of users says: secret')],
     ['a string', 'secret'],
-  ])('%s that it throws refuses the request without its message', async (_, thrown) => {
+  ])('refuses the request without the message of %s that it throws', async (_, thrown) => {
     const testServer = openTwoUserServer({
       authorize: () => {
         throw thrown
@@ -69,7 +69,7 @@ describe('the result of authorize', () => {
   })
 })
 
-it('gets the program before anything is done', async () => {
+it('authorize gets the program before anything is done', async () => {
   const testServer = openTwoUserServer({
     authorize: ({ program }) => (program?.agent === 'large' ? { refuse: 'not that one' } : 'ann'),
   })
@@ -88,7 +88,7 @@ describe('sessions belong to principals', () => {
     return { principal, label: `label of ${principal}`, ...(sessionId === 'shared' && owner && { owner }) }
   }
 
-  it('a caller lists and accesses its own sessions, and those that authorize grants', async () => {
+  it('lets a caller list and access its own sessions, and those that authorize grants', async () => {
     const testServer = openTwoUserServer({ authorize })
     await testServer.run('shared', { agent: 'echo', input: 'Hello' }, 'ann')
     await testServer.run('private', { agent: 'echo', input: 'Hello' }, 'ann')
@@ -118,7 +118,7 @@ describe('sessions belong to principals', () => {
     expect([await listedBy('sue'), await listedBy('ann')]).toEqual([[sessionId], ['private', 'shared']])
   })
 
-  it('of two callers that create the same session id at once, one owns it and the other cannot write there', async () => {
+  it('gives a session to one of two callers that create it at once, and the other cannot write there', async () => {
     const testServer = openTwoUserServer()
     for (let round = 0; round < 20; round++) {
       const path = `/api/sessions/race-${round}/runs`
@@ -139,7 +139,7 @@ describe('sessions belong to principals', () => {
     }
   })
 
-  it('a request gets nothing of a session whose owner changes meanwhile', async () => {
+  it('sends nothing of a session whose owner changes meanwhile', async () => {
     const holder: { swap?: () => Promise<void> } = {}
     const testServer = openTwoUserServer({ context: async () => void (await holder.swap?.()) })
     await testServer.run('s', { agent: 'echo', input: 'Hello', messageId: 'm1' })

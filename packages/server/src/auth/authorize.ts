@@ -33,7 +33,7 @@ export interface Principal {
   readonly owner?: string
 }
 
-/** Refuses a request: 403, or 401 to ask for credentials. @default 403 */
+/** Refuses a request: with 403, or with 401 to ask for credentials. */
 export interface AuthorizeRefusal {
   /** Reason for the client. */
   readonly refuse: string
@@ -103,14 +103,15 @@ function callerFrom({ principal, label = principal, owner = principal }: Princip
 
 /** Whether a name is valid in log entries. */
 const isLoggable = (name: unknown): boolean =>
-  typeof name === 'string' && name !== '' && name.length <= MAX_LENGTH && name.isWellFormed()
+  typeof name === 'string' && name !== '' && name.length <= MAX_PRINCIPAL_LENGTH && name.isWellFormed()
 
-const MAX_LENGTH = 512
+/** Maximum length of a principal, label or owner, in characters. */
+const MAX_PRINCIPAL_LENGTH = 512
 
 const unauthorized = (message: string) =>
   new HttpError('unauthorized', message, { headers: { 'www-authenticate': 'Bearer' } })
 
 const invalidPrincipal = () =>
   new TypeError(
-    `authorize: expected a principal of 1 to ${MAX_LENGTH} characters, as text or as { principal, label?, owner? }, { refuse, status? } or null`,
+    `authorize: expected a principal of 1 to ${MAX_PRINCIPAL_LENGTH} characters, as text or as { principal, label?, owner? }, { refuse, status? } or null`,
   )

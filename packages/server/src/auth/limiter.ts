@@ -35,7 +35,7 @@ export class Limiter {
   }
 
   /** Counts a request. @throws `rate_limit` */
-  request(principal: string | null): void {
+  countRequest(principal: string | null): void {
     const { requestsPerMinute: limit } = this.#limits
     const account = this.#account(principal)
     const now = this.#timers.now()
@@ -52,7 +52,7 @@ export class Limiter {
   }
 
   /** Counts an open stream and returns a function that releases it. @throws `streams_limit` */
-  stream(principal: string | null): () => void {
+  acquireStream(principal: string | null): () => void {
     const { streams: limit } = this.#limits
     const account = this.#account(principal)
     if (account.streams >= limit) {
@@ -73,8 +73,8 @@ export class Limiter {
     }
   }
 
-  /** Creates a counter for the bytes in flight of one body or reply. */
-  hold(principal: string | null): ByteCount {
+  /** Creates a counter of the bytes in flight of one body or reply. */
+  countBytes(principal: string | null): ByteCount {
     const { inFlightBytes: limit } = this.#limits
     let account: Account | undefined
     let ownBytes = 0
@@ -104,12 +104,12 @@ export class Limiter {
   }
 
   #account(principal: string | null): Account {
-    const known = this.#accounts.get(principal)
-    if (known) {
+    const existing = this.#accounts.get(principal)
+    if (existing) {
       // Moves it to the end: the first entry is the least recently used.
       this.#accounts.delete(principal)
-      this.#accounts.set(principal, known)
-      return known
+      this.#accounts.set(principal, existing)
+      return existing
     }
     const account = { tokens: this.#limits.requestsPerMinute, at: this.#timers.now(), streams: 0, bytes: 0 }
     this.#accounts.set(principal, account)

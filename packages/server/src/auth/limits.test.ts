@@ -10,7 +10,7 @@ const codeOf = ({ status, json }: ReadReply) => [
 ]
 
 describe('limits', () => {
-  it('bytes of a body, and of a user message', async () => {
+  it('limits the bytes of a body, and of a user message', async () => {
     const testServer = openTwoUserServer({ limits: { bodyBytes: 1000, inputBytes: 100 } })
     const run = (input: unknown) => testServer.send({ path: '/api/sessions/s/runs', body: { agent: 'echo', input } })
     expect(codeOf(await run('a'.repeat(1000)))).toEqual([413, 'body_too_large'])
@@ -30,7 +30,7 @@ describe('limits', () => {
     ])
   })
 
-  it('bytes of a transcript from a dialect client', async () => {
+  it('limits the bytes of a transcript from a dialect client', async () => {
     const messageOfSize = (text: string, size: number) => ({
       id: 's',
       messages: [
@@ -50,7 +50,7 @@ describe('limits', () => {
     expect(both.map(({ status }) => status).sort()).toEqual([200, 429])
   })
 
-  it('sessions per principal, for every way to create one', async () => {
+  it('limits the sessions per principal, for every way to create one', async () => {
     const testServer = openTwoUserServer({ limits: { sessions: 2 } })
     await testServer.run('one', { agent: 'echo', input: 'Hello' })
     await testServer.post('/api/sessions', {})
@@ -65,7 +65,7 @@ describe('limits', () => {
     expect((await testServer.send({ path: '/api/sessions', body: {} })).status).toBe(201)
   })
 
-  it('sessions per principal, also when created concurrently', async () => {
+  it('limits the sessions per principal, also when created concurrently', async () => {
     const testServer = openTwoUserServer({ limits: { sessions: 3 } })
     await testServer.run('one', { agent: 'echo', input: 'Hello' })
     const sent = ['/api/sessions', '/api/sessions/one/fork', '/api/sessions'].map(path => ({ path, body: {} }))
@@ -76,12 +76,12 @@ describe('limits', () => {
     expect((await testServer.store.list('ann', 10)).streams).toHaveLength(3)
   })
 
-  it('no sessions at all', async () => {
+  it('creates no session if the limit is 0', async () => {
     const reply = await openTwoUserServer({ limits: { sessions: 0 } }).send({ path: '/api/sessions', body: {} })
     expect(codeOf(reply)).toEqual([429, 'sessions_limit'])
   })
 
-  it('streams per principal, of every kind; a closed stream makes room', async () => {
+  it('limits the streams per principal, of every kind; a closed stream makes room', async () => {
     const testServer = openTwoUserServer({ limits: { streams: 2 } })
     await testServer.run('s', { agent: 'echo', input: 'Hello' })
     const open = (path: string, user = 'ann') => testServer.app.fetch(testServer.request({ path, user }))
@@ -109,13 +109,13 @@ describe('limits', () => {
     await Promise.all([two, three].map(({ body }) => body?.cancel()))
   })
 
-  it('sessions per stream', async () => {
+  it('limits the sessions per stream', async () => {
     const testServer = openTwoUserServer({ limits: { sessionsPerStream: 1 } })
     const reply = await testServer.send({ path: '/api/stream?session=a&session=b' })
     expect(codeOf(reply)).toEqual([400, 'request_invalid'])
   })
 
-  it('requests per minute, per principal', async () => {
+  it('limits the requests per minute, per principal', async () => {
     let now = 0
     const testServer = openTwoUserServer({
       limits: { requestsPerMinute: 3 },
@@ -136,17 +136,17 @@ describe('a limiter', () => {
   const limiter = (limits: Partial<Limits>) => new Limiter({ ...DEFAULT_LIMITS, ...limits }, systemTimers)
 
   it('rejects every request if the limit is 0', () => {
-    expect(() => limiter({ requestsPerMinute: 0 }).request('ann')).toThrow('at most 0')
+    expect(() => limiter({ requestsPerMinute: 0 }).countRequest('ann')).toThrow('at most 0')
   })
 
   it('keeps principals with open streams, however many others it evicts', () => {
-    const few = limiter({ streams: 1 })
-    const leave = few.stream('ann')
-    for (let i = 0; i < 20_000; i++) few.request(`user ${i}`)
-    expect(() => few.stream('ann')).toThrow('at most 1')
+    const oneStream = limiter({ streams: 1 })
+    const leave = oneStream.acquireStream('ann')
+    for (let i = 0; i < 20_000; i++) oneStream.countRequest(`user ${i}`)
+    expect(() => oneStream.acquireStream('ann')).toThrow('at most 1')
     leave()
     leave()
-    few.stream('ann')
-    expect(() => few.stream('ann')).toThrow('at most 1')
+    oneStream.acquireStream('ann')
+    expect(() => oneStream.acquireStream('ann')).toThrow('at most 1')
   })
 })

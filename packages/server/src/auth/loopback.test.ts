@@ -90,7 +90,7 @@ describe('a server without authorize', () => {
   })
 })
 
-it('with authorize, accepts any host and any origin', async () => {
+it('accepts any host and any origin with authorize', async () => {
   const testServer = openTwoUserServer()
   const { status } = await testServer.send({
     path: '/api/health',

@@ -85,7 +85,7 @@ function plainEncoder(): Encoder<PlainEvent> {
 
 export const plainFormat: DialectFormat<PlainEvent> = {
   format: 'ndjson',
-  proves: true,
+  hasCursorIds: true,
   framing: {
     contentType: 'application/x-ndjson; charset=utf-8',
     heartbeat: () => Buffer.from('{"type":"heartbeat"}\n'),
@@ -129,9 +129,9 @@ export class DialectServer {
     const { services } = this
     const request = new Request('http://localhost/api/plain', { headers: { 'x-user': principal, ...headers } })
     const caller = await services.authorize(request, action)
-    const held = services.limiter.hold(principal)
+    const bodyBytes = services.limiter.countBytes(principal)
     const url = new URL(request.url)
-    return { services, request, url, action, params: {}, caller, held, query: {}, body: {} }
+    return { services, request, url, action, params: {}, caller, bodyBytes, query: {}, body: {} }
   }
 
   ask(sessionId: string, posted: ClientRequest, { agent: name = 'teller', runId }: CallOptions = {}): TurnRequest {

@@ -62,7 +62,7 @@ describe.each(returning)('a resume position in a stream of %s', dialect => {
     }
   })
 
-  it('law 2: that is not in the log is refused before anything is sent', async () => {
+  it('law 2: is refused before anything is sent if it is not in the log', async () => {
     const at = openTwoUserServer()
     const reply = await post(at, dialect, { session: 's', text: 'Hello' })
     const [id = ''] = idsIn(reply)
@@ -82,7 +82,7 @@ describe.each(returning)('a resume position in a stream of %s', dialect => {
     expect(await at.storeContent()).toBe(before)
   })
 
-  it('law 2: of a deleted and recreated session is refused, even with the same run and sequence', async () => {
+  it('law 2: is refused if its session was deleted and created again, even with the same run and sequence', async () => {
     const at = openTwoUserServer()
     const reply = await post(at, dialect, { session: 's', text: 'Hello' })
     await at.send({ path: '/api/sessions/s', method: 'DELETE' })
@@ -94,7 +94,7 @@ describe.each(returning)('a resume position in a stream of %s', dialect => {
     }
   })
 
-  it('law 2: of a run whose start is trimmed is refused, and so is the run', async () => {
+  it('law 2: is refused if the start of its run is trimmed, and so is the run', async () => {
     const at = openTwoUserServer()
     const reply = await post(at, dialect, { session: 's', text: 'm0' })
     for (let n = 1; n < 6; n++) await post(at, dialect, { session: 's', text: `m${n}` })
@@ -223,7 +223,7 @@ describe('the program that answers', () => {
   const echo = agent({ name: 'echo', model: scriptedModel(({ lastText }) => ({ text: `You said: ${lastText}` })) })
   const both = { agents: [echo, other], workflows: [] }
 
-  it.each(['ag-ui', 'tanstack now'])('under a client’s run id, is only the requested one: %s', async dialect => {
+  it.each(['ag-ui', 'tanstack now'])('is only the requested one under a client’s run id: %s', async dialect => {
     const at = openTwoUserServer(both)
     await post(at, dialect, { session: 's', text: 'Hello' })
     const refused = await post(at, dialect, { session: 's', text: 'Hello', agent: 'other' })

@@ -17,11 +17,11 @@ export function negotiate<A extends ReplyType>(accept: string | null, offered: r
   if (accept === null || accept.trim() === '') return offered[0]
   const ranges = accept.toLowerCase().split(',', MAX_RANGES).map(rangeOf)
   const isRefused = (offer: A) => ranges.some(({ type, weight }) => type === TYPES[offer] && weight === 0)
-  const open = offered.filter(offer => !isRefused(offer))
+  const acceptable = offered.filter(offer => !isRefused(offer))
   let best: { readonly offer: A; readonly weight: number } | undefined
   // With equal weights, the type that is named first wins.
   for (const { type, weight } of ranges) {
-    const offer = open.find(known => isInRange(TYPES[known], type))
+    const offer = acceptable.find(candidate => isInRange(TYPES[candidate], type))
     if (offer !== undefined && weight > (best?.weight ?? 0)) best = { offer, weight }
   }
   if (best) return best.offer
@@ -31,9 +31,8 @@ export function negotiate<A extends ReplyType>(accept: string | null, offered: r
 function rangeOf(range: string): { readonly type: string; readonly weight: number } {
   const [type = '', ...rest] = range.split(';').map(piece => piece.trim())
   const weight = Number(rest.find(piece => piece.startsWith('q='))?.slice(2) ?? 1)
-  // A common alias.
-  const known = type === 'application/ndjson' ? TYPES.ndjson : type
-  return { type: known, weight: weight >= 0 && weight <= 1 ? weight : 1 }
+  const isAlias = type === 'application/ndjson'
+  return { type: isAlias ? TYPES.ndjson : type, weight: weight >= 0 && weight <= 1 ? weight : 1 }
 }
 
 const isInRange = (type: string, range: string): boolean =>

@@ -3,25 +3,25 @@ import type { Sink } from './reply.ts'
 /** A sink that combines all writes of one event loop iteration into one. */
 export abstract class BatchingSink implements Sink {
   #pieces: Uint8Array[] = []
-  #held = 0
-  #sent = 0
+  #pendingBytes = 0
+  #sentBytes = 0
   readonly #onTurnEnd = (): void => this.flush()
   onDrain = (): void => {}
   onClose = (): void => {}
 
   get buffered(): number {
-    return this.#held + this.waiting
+    return this.#pendingBytes + this.nodeBytes
   }
 
   get flushed(): number {
     // Node counts a write as pending until its last byte is flushed. The handle's queue size is more precise; Node uses it for socket timeouts too.
-    return this.#sent - this.waiting - this.queued
+    return this.#sentBytes - this.nodeBytes - this.handleBytes
   }
 
   write(bytes: Uint8Array): void {
     if (bytes.length === 0 || !this.isOpen) return
     const piece = this.pieceOf(bytes)
-    this.#held += piece.length
+    this.#pendingBytes += piece.length
     if (this.#pieces.push(piece) === 1) atEndOfTurn(this.#onTurnEnd)
   }
 
@@ -31,9 +31,9 @@ export abstract class BatchingSink implements Sink {
   /** Whether the response still accepts writes. */
   protected abstract readonly isOpen: boolean
   /** Bytes that Node has not passed to the socket's handle yet. */
-  protected abstract readonly waiting: number
+  protected abstract readonly nodeBytes: number
   /** Bytes that the handle has not passed to the network yet. */
-  protected abstract readonly queued: number
+  protected abstract readonly handleBytes: number
   /** The bytes to send for a write, such as with a chunk header. */
   protected abstract pieceOf(bytes: Uint8Array): Uint8Array
   /** Sends the pieces in one write. Calls `onDrain` when they are flushed, unless that happens at once. */
@@ -44,26 +44,26 @@ export abstract class BatchingSink implements Sink {
     const pieces = this.#pieces
     if (pieces.length === 0) return
     this.#pieces = []
-    this.#sent += this.#held
-    this.#held = 0
+    this.#sentBytes += this.#pendingBytes
+    this.#pendingBytes = 0
     if (!this.isOpen) return
     this.send(pieces)
-    if (this.waiting === 0) this.onDrain()
+    if (this.nodeBytes === 0) this.onDrain()
   }
 }
 
 /** Bytes that a socket's handle has not passed to the network yet. */
-export const queuedOf = (socket: unknown): number =>
+export const handleBytesOf = (socket: unknown): number =>
   (socket as { _handle?: { writeQueueSize?: number } } | null)?._handle?.writeQueueSize ?? 0
 
-let waiting: (() => void)[] = []
+let endOfTurnCalls: (() => void)[] = []
 
 /** Calls back at the end of the current event loop iteration, with one timer for all sinks. */
 function atEndOfTurn(call: () => void): void {
-  if (waiting.push(call) > 1) return
+  if (endOfTurnCalls.push(call) > 1) return
   setImmediate(() => {
-    const calls = waiting
-    waiting = []
-    for (const each of calls) each()
+    const calls = endOfTurnCalls
+    endOfTurnCalls = []
+    for (const call of calls) call()
   })
 }

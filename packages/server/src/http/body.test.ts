@@ -73,7 +73,7 @@ describe('the JSON of a body', () => {
     expect(await codeOf(posted(`"${'['.repeat(500)}"`))).toBe('none')
   })
 
-  it('that breaks off is the client’s fault', async () => {
+  it('is the client’s fault if it breaks off', async () => {
     const broken = new ReadableStream({ pull: controller => controller.error(new Error('gone')) })
     expect(await codeOf(posted(broken))).toBe('body_invalid')
   })

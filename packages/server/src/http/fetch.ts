@@ -3,7 +3,7 @@
 import { hasLength, lengthOf, type Reply, type Sink, type StreamReply } from './reply.ts'
 
 /** Buffered bytes at which the web stream stops pulling. */
-const HIGH_WATER = 64 * 1024
+const HIGH_WATER_BYTES = 64 * 1024
 
 /** The `Response` for a reply. */
 export function responseOf(reply: Reply, { method, signal }: Request): Response {
@@ -29,7 +29,7 @@ function bodyOf({ stream }: StreamReply, signal: AbortSignal): ReadableStream<Ui
       pull: () => sink.pulled(),
       cancel: () => sink.closed(),
     },
-    { highWaterMark: HIGH_WATER, size: chunk => chunk.byteLength },
+    { highWaterMark: HIGH_WATER_BYTES, size: chunk => chunk.byteLength },
   )
 }
 
@@ -45,7 +45,7 @@ class WebSink implements Sink {
   }
 
   get buffered(): number {
-    return Math.max(0, HIGH_WATER - (this.#controller.desiredSize ?? HIGH_WATER))
+    return Math.max(0, HIGH_WATER_BYTES - (this.#controller.desiredSize ?? HIGH_WATER_BYTES))
   }
 
   get flushed(): number {

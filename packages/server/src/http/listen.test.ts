@@ -35,7 +35,7 @@ test('refuses another host without authorize', async () => {
   expect((await to('/api/health')).status).toBe(200)
 })
 
-test('a port in use is an error that says what to do, and opens no store', async () => {
+test('throws for a port in use, says what to do, and opens no store', async () => {
   const { server } = await listening()
   let isOpened = false
   const store = {
@@ -143,7 +143,7 @@ test('a client that leaves in the middle of a body causes no error, and in the m
   expect(errorsIn(logged)).toEqual([])
 })
 
-test('a run in flight when a server closes is handed over, and another server continues it', async () => {
+test('hands over a run in flight on close, and another server continues it', async () => {
   const store = memoryStore()
   const slow = (paceMs: number) => agent({ name: 'slow', model: scriptedModel([{ text: 'At last.' }], { paceMs }) })
   const first = await listening({ store, agents: [slow(60_000)], engine: { pollMs: 20, graceMs: 0 } })

@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import { HttpError } from '../errors/http-error.ts'
-import { BatchingSink, queuedOf } from './batching-sink.ts'
+import { BatchingSink, handleBytesOf } from './batching-sink.ts'
 import { markParsed } from './body.ts'
 import type { ChannelSettings } from './channel.ts'
 import { hasLength, lengthOf, type Reply } from './reply.ts'
@@ -134,12 +134,12 @@ class NodeSink extends BatchingSink {
     return !this.#response.destroyed
   }
 
-  protected get waiting(): number {
+  protected get nodeBytes(): number {
     return this.#response.writableLength
   }
 
-  protected get queued(): number {
-    return queuedOf(this.#response.socket)
+  protected get handleBytes(): number {
+    return handleBytesOf(this.#response.socket)
   }
 
   protected pieceOf(bytes: Uint8Array): Uint8Array {
@@ -150,7 +150,7 @@ class NodeSink extends BatchingSink {
     const [first] = pieces as [Uint8Array]
     const bytes = pieces.length === 1 ? first : Buffer.concat(pieces)
     // Node emits `drain` only after larger writes.
-    if (this.waiting + bytes.length < SMALL_WRITE_BYTES) this.#response.write(bytes)
+    if (this.nodeBytes + bytes.length < SMALL_WRITE_BYTES) this.#response.write(bytes)
     else this.#response.write(bytes, this.#onFlushed)
   }
 

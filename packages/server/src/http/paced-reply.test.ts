@@ -139,7 +139,7 @@ describe('law 8: a client that reads nothing is closed', () => {
 })
 
 describe('a large file', () => {
-  test('is sent whole, and HEAD gives its length', async () => {
+  test('is sent completely, and HEAD gives its length', async () => {
     const bytes = randomBytes(LARGE + 1)
     const { app } = testApp({ static: folderOf(bytes).folder })
     const response = await app.fetch(request('/large.bin'))
@@ -149,7 +149,7 @@ describe('a large file', () => {
     expect([head.status, head.headers.get('content-length'), head.body]).toEqual([200, String(LARGE + 1), null])
   })
 
-  test('that shrinks while it is read breaks the reply off', async () => {
+  test('breaks the reply off if it shrinks while it is read', async () => {
     const { folder, file } = folderOf(randomBytes(LARGE))
     const { app } = testApp({ static: folder })
     const response = await app.fetch(request('/large.bin'))

@@ -1,7 +1,7 @@
 // Large bodies, written no faster than the network accepts them. A stalled connection is closed (law 8).
 
 import { Channel, type ChannelSettings } from './channel.ts'
-import type { StreamReply, WholeReply } from './reply.ts'
+import type { CompleteReply, StreamReply } from './reply.ts'
 
 /** Size of one write, in bytes. Bodies up to this size are not paced. */
 export const PIECE_BYTES = 16 * 1024
@@ -15,7 +15,7 @@ export interface Pieces {
 
 /** A reply whose body is written at the pace of the network. `onClose` is called once at the end, also after a failure. */
 export function pacedReply(
-  { status, headers }: Pick<WholeReply, 'status' | 'headers'>,
+  { status, headers }: Pick<CompleteReply, 'status' | 'headers'>,
   { length, read }: Pieces,
   settings: ChannelSettings,
   onClose: () => void = () => {},

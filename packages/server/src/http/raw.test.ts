@@ -82,38 +82,38 @@ describe('refuses requests that a proxy could read differently', () => {
     expect(await testServer.storeContent()).toBe(before)
   })
 
-  it('no host, which Node refuses itself', async () => {
+  it('refuses a request without a host, as Node does itself', async () => {
     const reply = replyIn(await raw(port, get('/api/health', 'X-User: ann\r\nConnection: close\r\n')))
     expect(reply).toEqual({ status: 400, code: undefined, count: 1 })
   })
 
-  it('headers without an end', async () => {
+  it('refuses headers without an end', async () => {
     const reply = replyIn(await raw(port, get('/api/health', `${HEAD}X-A: ${'a'.repeat(100_000)}\r\n`)))
     expect(reply).toEqual({ status: 431, code: 'request_invalid', count: 1 })
   })
 })
 
-describe('a body that is too large is refused', () => {
+describe('a body that is too large', () => {
   const piece = `${(64 * 1024).toString(16)}\r\n${' '.repeat(64 * 1024)}\r\n`
-  it('in chunks without a length', async () => {
+  it('is refused in chunks without a length', async () => {
     const pieces = Array.from({ length: 40 }, () => piece)
     const reply = replyIn(await raw(port, post(`${JSON_TYPE}Transfer-Encoding: chunked\r\n`, ''), ...pieces))
     expect(reply).toEqual({ status: 413, code: 'body_too_large', count: 1 })
   })
 
-  it('with a length, before it is read', async () => {
+  it('is refused by its length, before it is read', async () => {
     const reply = replyIn(await raw(port, post(`${JSON_TYPE}Content-Length: 4000000000\r\n`, '')))
     expect(reply).toEqual({ status: 413, code: 'body_too_large', count: 1 })
   })
 
-  it('with a length, after all of it was sent', async () => {
+  it('is refused by its length, after all of it was sent', async () => {
     const body = ' '.repeat(3_000_000)
     const reply = replyIn(await raw(port, post(`${JSON_TYPE}Content-Length: ${body.length}\r\n`, body)))
     expect(reply).toEqual({ status: 413, code: 'body_too_large', count: 1 })
   })
 })
 
-it('without authorize, refuses host names that only resolve to this machine', async () => {
+it('refuses host names without authorize that only resolve to this machine', async () => {
   const testServer = openTwoUserServer({ authorize: undefined as never })
   const listening = await listen(testServer.app)
   const from = async (headers: string) =>

@@ -27,7 +27,7 @@ interface ReplyHead {
 }
 
 /** A reply with a complete body. */
-export interface WholeReply extends ReplyHead {
+export interface CompleteReply extends ReplyHead {
   readonly body: string | Uint8Array | undefined
 }
 
@@ -36,22 +36,22 @@ export interface StreamReply extends ReplyHead {
   stream(sink: Sink): void
 }
 
-export type Reply = WholeReply | StreamReply
+export type Reply = CompleteReply | StreamReply
 
 /** Whether replies of this status have a `Content-Length`. */
 export const hasLength = (status: number): boolean => status !== 204 && status !== 304
 
 /** The `Content-Length` of a reply. A reply to HEAD may set it without a body. */
-export const lengthOf = ({ body, headers }: WholeReply): string =>
+export const lengthOf = ({ body, headers }: CompleteReply): string =>
   headers['content-length'] ?? String(body === undefined ? 0 : Buffer.byteLength(body))
 
 /** A JSON reply. */
-export const json = (status: number, value: unknown, headers: Headers = {}): WholeReply => ({
+export const json = (status: number, value: unknown, headers: Headers = {}): CompleteReply => ({
   status,
   headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', ...headers },
   body: JSON.stringify(value),
 })
 
 /** An error as a JSON reply. */
-export const errorReply = (status: number, error: ErrorReply, headers: Headers = {}): WholeReply =>
+export const errorReply = (status: number, error: ErrorReply, headers: Headers = {}): CompleteReply =>
   json(status, { error }, headers)

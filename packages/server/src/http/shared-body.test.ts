@@ -64,7 +64,7 @@ describe('a shared body', () => {
 describe('authorize and context', () => {
   const signed = (text: string) => createHmac('sha256', 'a key').update(text).digest('hex')
 
-  it('may both read the body, and the route reads it too', async () => {
+  it('can both read the body, and the route reads it too', async () => {
     const read: string[] = []
     const testServer = openTwoUserServer({
       authorize: async ({ request }) => {
@@ -87,7 +87,7 @@ describe('authorize and context', () => {
     expect((await testServer.send({ path: '/api/sessions', headers: { 'x-signature': signed('') } })).status).toBe(200)
   })
 
-  it('context alone may read the body', async () => {
+  it('lets context alone read the body', async () => {
     const read: unknown[] = []
     const testServer = openTwoUserServer({
       context: async ({ request }) => void read.push(await request.json()) as undefined,
@@ -97,7 +97,7 @@ describe('authorize and context', () => {
     expect(read).toEqual([body])
   })
 
-  it('authorize reads the same body when a stream is authorized again', async () => {
+  it('gives authorize the same body when a stream is authorized again', async () => {
     const read: string[] = []
     const testServer = openTwoUserServer({
       stream: { reauthorizeMs: 5 },
@@ -114,7 +114,7 @@ describe('authorize and context', () => {
     expect(new Set(read)).toEqual(new Set([JSON.stringify(body)]))
   })
 
-  it('a body that is too large for them is refused with body_too_large', async () => {
+  it('refuses a body that is too large for them with body_too_large', async () => {
     const testServer = openTwoUserServer({
       limits: { bodyBytes: 100 },
       authorize: async ({ request }) => (await request.text()) && 'ann',

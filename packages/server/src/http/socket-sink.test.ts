@@ -38,7 +38,7 @@ async function readTo(port: number): Promise<{ text: string; complete: boolean }
   return { text, complete: message.complete }
 }
 
-test('every reader gets every piece, including pieces that others got before, and an end', async () => {
+test('sends every piece to every reader, including pieces that others got before, and an end', async () => {
   const sinks: SocketSink[] = []
   const [here, come] = [Promise.withResolvers<void>(), 2]
   const port = await served(response => {
@@ -146,7 +146,7 @@ test.each([
       response.write = response.write.bind(response) as typeof response.write
     },
   ],
-])('all writes of one turn to a response %s go out in one write, together with the end', async (_, wrap) => {
+])('combines all writes of one turn to a response %s into one write, together with the end', async (_, wrap) => {
   const opened = Promise.withResolvers<[Sink, Socket]>()
   const server = createServer((message, response) => {
     wrap(response)
@@ -182,7 +182,7 @@ test.each([
   expect(await reading).toEqual({ text: words.join(''), complete: true })
 })
 
-test('a full sink reports drain after the writes of the turn are flushed', async () => {
+test('reports drain of a full sink after the writes of the turn are flushed', async () => {
   const opened = Promise.withResolvers<ServerResponse>()
   const reading = readTo(await served(opened.resolve))
   const sink = new SocketSink(await opened.promise)

@@ -3,7 +3,7 @@
 
 import { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { BatchingSink, queuedOf } from './batching-sink.ts'
+import { BatchingSink, handleBytesOf } from './batching-sink.ts'
 
 /** Whether a response with sent headers can be written to its socket: no framework wraps it, and the protocol is HTTP/1.1. */
 export function isDirect(response: ServerResponse): boolean {
@@ -54,12 +54,12 @@ export class SocketSink extends BatchingSink {
     return !this.#response.writableEnded && !this.#response.destroyed
   }
 
-  protected get waiting(): number {
+  protected get nodeBytes(): number {
     return this.#socket.writableLength
   }
 
-  protected get queued(): number {
-    return queuedOf(this.#socket)
+  protected get handleBytes(): number {
+    return handleBytesOf(this.#socket)
   }
 
   protected pieceOf(bytes: Uint8Array): Uint8Array {

@@ -72,7 +72,7 @@ test.each([
   '/%zz',
   '/nothing.html',
   '/docs/nothing',
-])('%s is not served', async path => {
+])('does not serve %s', async path => {
   const { app } = testApp({ static: folder })
   const response = await app.fetch(request(path))
   expect([response.status, await response.json()]).toMatchObject([404, { error: { code: 'route_unknown' } }])
@@ -96,7 +96,7 @@ test('replies 304 for a matching ETag, and to HEAD with headers only', async () 
   ])
 })
 
-test('headers can be overridden, and files are below the base path', async () => {
+test('lets headers be overridden, and serves files below the base path', async () => {
   const headers = { 'Content-Security-Policy': "default-src 'none'" }
   const { app } = testApp({ static: { folder, headers }, basePath: '/mill' })
   const page = await app.fetch(request('/mill/'))
@@ -105,7 +105,7 @@ test('headers can be overridden, and files are below the base path', async () =>
   expect((await app.fetch(request('/mill/api/health'))).status).toBe(200)
 })
 
-test('a missing folder has no files, and POST is refused', async () => {
+test('serves nothing of a missing folder, and refuses POST', async () => {
   const { app, logged } = testApp({ static: join(home, 'nowhere') })
   expect((await app.fetch(request('/'))).status).toBe(404)
   const { app: other } = testApp({ static: folder })

@@ -18,7 +18,7 @@ async function waiting() {
   return testServer
 }
 
-it('an answer takes effect once, a repetition gets the same sequence, and the run continues', async () => {
+it('applies an answer once, replies to a repetition with the same sequence, and continues the run', async () => {
   const testServer = await waiting()
   const first = await answer(testServer, { ...APPROVAL, input: { to: 'ann' } })
   expect([first.status, first.json]).toEqual([200, { sequence: expect.any(Number) }])
@@ -51,7 +51,7 @@ it('refuses an answer of the wrong kind, with another input, or without a pendin
   expect(await testServer.storeContent()).toBe(before)
 })
 
-it('a client claims a call, another client is refused, and the first result wins', async () => {
+it('lets one client claim a call, refuses another one, and takes the first result', async () => {
   const testServer = await waiting()
   const claim = (client: string) => answer(testServer, { kind: 'claim', id: 'call-choose', client, forMs: 5000 })
   expect((await claim('one')).json).toEqual({ until: expect.any(Number) })

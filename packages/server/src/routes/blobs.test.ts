@@ -50,7 +50,7 @@ test('law 10: serves a large value by the hash in its entry, unless the entry is
   }
 })
 
-test('uploads are not served as large values nor the reverse, and none to another session', async () => {
+test('serves no upload as a large value nor the reverse, and none to another session', async () => {
   const { app } = testApp({ agents: [dumper] })
   const fetch = (path: string, init: RequestInit) => app.fetch(new Request(`http://localhost:4400${path}`, init))
   const { frames } = await runEcho(fetch, 'go')

@@ -96,7 +96,7 @@ describe('resume', () => {
     expect(errorOf(retry)).toEqual([404, 'run_unknown'])
   })
 
-  it('with a confirmation answers all pending approvals of a paused run', async () => {
+  it('answers all pending approvals of a paused run with a confirmation', async () => {
     const testServer = openTwoUserServer()
     await testServer.run('s', { agent: 'operator', input: 'Do it', runId: 'r1' })
     const body = { mode: 'with-confirmation', approved: true }

@@ -64,7 +64,7 @@ describe('a started run', () => {
     ['text/event-stream;q=0, */*', 'application/x-ndjson'],
     ['APPLICATION/JSON', 'application/json'],
     ['application/json, text/event-stream', 'application/json'],
-  ])('with Accept %s replies with %s', async (accept, type) => {
+  ])('replies to Accept %s with %s', async (accept, type) => {
     const headers = accept === undefined ? {} : { accept }
     const reply = await openTwoUserServer().send({
       path: '/api/sessions/s/runs',
@@ -88,7 +88,7 @@ describe('a started run', () => {
     }
   })
 
-  it('of an unknown program creates no session', async () => {
+  it('creates no session for an unknown program', async () => {
     const testServer = openTwoUserServer()
     for (const body of [{ agent: 'nobody' }, { workflow: 'echo' }, { agent: 'question' }, { agent: 'agent:echo@1' }]) {
       expect(errorOf(await testServer.run('s', { ...body, input: 'Hello' }))).toEqual([404, 'program_unknown'])
@@ -105,7 +105,7 @@ describe('a started run', () => {
     expect(await testServer.storeContent()).toBe('[]')
   })
 
-  it('with input that is too large for the log is refused, and the message is about the body', async () => {
+  it('is refused if its input is too large for the log, and the message is about the body', async () => {
     const testServer = openTwoUserServer({ limits: { bodyBytes: 4_000_000 } })
     const reply = await testServer.run('s', { agent: 'echo', input: 'Hello', data: 'x'.repeat(2_000_000) })
     const message = expect.stringMatching(/^body: expected at most 1048576 bytes, found \d+/)
@@ -151,7 +151,7 @@ describe('law 5: a repeated request with the same run id', () => {
     ['data', { data: { a: [2] } }],
     ['agent', { agent: 'large' }],
     ['policy', { whenBusy: 'reject' }],
-  ])('with another %s is refused, and nothing is written', async (_, other) => {
+  ])('is refused with another %s, and nothing is written', async (_, other) => {
     const testServer = openTwoUserServer()
     await testServer.run('s', body)
     const before = await testServer.storeContent()
@@ -166,7 +166,7 @@ describe('law 5: a repeated request with the same run id', () => {
     expect(status).toBe(200)
   })
 
-  it('of another kind or with another message is refused', async () => {
+  it('is refused if it is of another kind or has another message', async () => {
     const testServer = openTwoUserServer()
     await testServer.run('s', body)
     const edit = (input: string) =>
@@ -232,7 +232,7 @@ describe('a client that leaves', () => {
     expect(testServer.slow.counted.cuts).toBe(0)
   })
 
-  it('over a socket stops it too', async () => {
+  it('stops a run with onDisconnect stop over a socket too', async () => {
     const testServer = openTwoUserServer()
     const { port } = await listen(testServer.app)
     const body = JSON.stringify({ agent: 'slow', input: 'Wait', runId: 'slow-run', onDisconnect: 'stop' })
@@ -257,7 +257,7 @@ describe('a client that leaves', () => {
     expect(errorOf(reply)).toEqual([400, 'request_invalid'])
   })
 
-  it('after the end of the run stops nothing', async () => {
+  it('stops nothing after the end of the run', async () => {
     const testServer = openTwoUserServer()
     const reply = await testServer.run('s', { agent: 'operator', input: 'Do it', runId: 'r1', onDisconnect: 'stop' })
     expect(framesIn(reply).at(-1)).toMatchObject({ type: 'end', status: 'paused' })
@@ -265,7 +265,7 @@ describe('a client that leaves', () => {
     expect([ticket.run?.paused, ticket.stop ?? false]).toEqual([true, false])
   })
 
-  it('because the server shuts down stops nothing', async () => {
+  it('stops nothing if the server shuts down', async () => {
     const testServer = openTwoUserServer()
     const { reader } = await begun(testServer, { onDisconnect: 'stop' })
     await testServer.app.close()

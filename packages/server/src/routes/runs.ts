@@ -31,8 +31,8 @@ export const runs = [
       const { services, caller, body, request, params } = call
       const { agent, workflow, onDisconnect, ...rest } = body
       const replyType = negotiate(request.headers.get('accept'), ['sse', 'ndjson', 'json'])
-      const isStopped = onDisconnect === 'stop'
-      if (isStopped && replyType === 'json') {
+      const stopsOnDisconnect = onDisconnect === 'stop'
+      if (stopsOnDisconnect && replyType === 'json') {
         throw new HttpError(
           'request_invalid',
           'onDisconnect: stop needs a stream: accept text/event-stream or application/x-ndjson',
@@ -53,7 +53,7 @@ export const runs = [
         if (rest.runId !== undefined) await assertSameRequest(services, run, repeated)
         return run
       }
-      return replyWithRun(call, replyType, start, { isStopped, program })
+      return replyWithRun(call, replyType, start, { stopsOnDisconnect, program })
     },
   }),
   route({
@@ -149,9 +149,10 @@ async function replyWithReplacement(
   })
 }
 
-/** Further facts about a run's reply: whether the run stops when the client disconnects, and the program that the request names. */
 interface RunReplyOptions {
-  readonly isStopped?: boolean
+  /** Whether the run stops when the client disconnects. */
+  readonly stopsOnDisconnect?: boolean
+  /** The program that the request names. */
   readonly program?: Program
 }
 
@@ -163,7 +164,7 @@ async function replyWithRun(
   options: RunReplyOptions = {},
 ): Promise<Reply> {
   const { services, caller } = call
-  const release = replyType === 'json' ? () => {} : services.limiter.stream(caller.principal)
+  const release = replyType === 'json' ? () => {} : services.limiter.acquireStream(caller.principal)
   try {
     const run = await start()
     if (replyType === 'json') return acceptedReply(run)
@@ -192,7 +193,7 @@ function framesReply(
   identity: SessionIdentity,
   format: Format,
   release: () => void,
-  { isStopped, program }: RunReplyOptions,
+  { stopsOnDisconnect, program }: RunReplyOptions,
 ): Reply {
   const { sessionId, runId } = run
   const { heartbeatMs } = services.settings
@@ -204,7 +205,7 @@ function framesReply(
     onClose: isEnded => {
       release()
       // On shutdown the server ends the stream: the run continues elsewhere and the client reconnects.
-      if (!isStopped || isEnded) return
+      if (!stopsOnDisconnect || isEnded) return
       const options = { ...guestOf(caller), reason: 'the client disconnected' }
       services.runtime.stop(sessionId, runId, options).catch(cause => {
         services.logger.error('a run whose client disconnected could not be stopped', { sessionId, runId, cause })

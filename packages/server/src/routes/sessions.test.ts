@@ -35,7 +35,7 @@ describe('a session', () => {
     expect(json).toMatchObject({ sessions: [{ sessionId, title: 'Journey' }], next: expect.any(String) })
   })
 
-  it('with an invalid title is not created, and an existing one keeps its title', async () => {
+  it('is not created with an invalid title, and an existing one keeps its title', async () => {
     const testServer = openTwoUserServer()
     const deep = JSON.parse(`${'{"a":'.repeat(20)}1${'}'.repeat(20)}`)
     const bad = [{ title: 'a'.repeat(201) }, { metadata: { a: 'a'.repeat(5000) } }, { metadata: deep }]
@@ -121,7 +121,7 @@ describe('a fork', () => {
     expect((await viewOf(testServer)).view.messages).toHaveLength(4)
   })
 
-  it('of a missing session or sequence is refused and creates nothing', async () => {
+  it('is refused for a missing session or sequence, and creates nothing', async () => {
     const testServer = openTwoUserServer()
     await testServer.run('s', { agent: 'echo', input: 'One' })
     const before = await testServer.storeContent()

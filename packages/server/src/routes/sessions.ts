@@ -80,8 +80,8 @@ export const sessions = [
       const identity = await requireSession(services, caller, sessionId)
       const { view, ticket, cursor } = await services.manager.view(sessionId)
       await assertSameSession(services.manager, sessionId, identity)
-      const { internal, ...shown } = view
-      const paged = messagePageOf(shown, query)
+      const { internal, ...publicView } = view
+      const paged = messagePageOf(publicView, query)
       const { sequence } = cursor
       if (paged.view === undefined) return json(200, { sequence, ...paged })
       const { title, metadata } = ticket.about ?? {}
@@ -143,16 +143,16 @@ export const sessions = [
       const identity = await requireSession(services, caller, sessionId)
       const { at } = body
       const { principal } = caller
-      const session = randomId()
-      const options = omitUndefined({ session, at, principal: principal ?? undefined })
+      const forkId = randomId()
+      const options = omitUndefined({ session: forkId, at, principal: principal ?? undefined })
       await createWithinLimit(services, principal, () => services.runtime.fork(sessionId, options))
       try {
         await assertSameSession(services.manager, sessionId, identity)
       } catch (error) {
-        await services.manager.deleteStream(session)
+        await services.manager.deleteStream(forkId)
         throw error
       }
-      return json(201, { sessionId: session }, { 'x-session-id': session })
+      return json(201, { sessionId: forkId }, { 'x-session-id': forkId })
     },
   }),
 ]

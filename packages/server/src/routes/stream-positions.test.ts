@@ -13,7 +13,7 @@ it.each([
   // As clients send lists.
   ['session=a&session=b&after=5&after=6', ['a 5', 'b 6']],
   ['merge=true&session=a&session=b&session=c&after=0&after=6&after=7', ['a 0', 'b 6', 'c 7']],
-])('%s', (query, expected) => {
+])('reads %s as %j', (query, expected) => {
   expect(positions(query)).toEqual(expected)
 })
 
@@ -28,7 +28,7 @@ it.each([
   ],
   ['session=a&session=a', 'session: expected each session once'],
   ['session=a&session=b&session=c&session=d', 'session: expected at most 3'],
-])('%s is refused', (query, problem) => {
+])('refuses %s', (query, problem) => {
   expect(() => positions(query)).toThrow(problem)
 })
 

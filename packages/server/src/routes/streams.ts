@@ -90,7 +90,7 @@ export const streams = [
         return streamReply(call, { serve: channel => writeRun(services.manager, run, channel, options), headers })
       }
       if (live === 'long-poll') {
-        const release = services.limiter.stream(caller.principal)
+        const release = services.limiter.acquireStream(caller.principal)
         const recheck = () => reauthorizeSession(services, request, caller, action, sessionId)
         const { signal } = request
         return longPoll(services, {
@@ -163,7 +163,7 @@ function streamReply(
 ): Reply {
   const { sessionId } = params
   const format = formatOf(request)
-  const release = services.limiter.stream(caller.principal)
+  const release = services.limiter.acquireStream(caller.principal)
   return services.connections.reply({
     recheck: () => reauthorizeSession(services, request, caller, action, sessionId),
     ...serving,

@@ -52,7 +52,7 @@ test.each([
   ['application/xhtml+xml', 'attachment'],
   ['text/javascript', 'attachment'],
   ['application/octet-stream', 'attachment'],
-])('a file of type %s is served as %s', async (type, disposition) => {
+])('serves a file of type %s as %s', async (type, disposition) => {
   const { app } = testApp()
   const { hash } = (await (await put(app, '<script>', { 'content-type': type })).json()) as Kept
   const { headers } = await get(app, hash)
@@ -96,7 +96,7 @@ test('serves a file only to its owner and only in its session', async () => {
   expect(refused.map(({ status }) => status)).toEqual([404, 404, 404, 401])
 })
 
-test('a message with an uploaded file reaches the model with its bytes', async () => {
+test('passes an uploaded file of a message to the model with its bytes', async () => {
   const seen: unknown[] = []
   const model = scriptedModel(({ options }) => {
     seen.push(options.prompt.at(-1)?.content)

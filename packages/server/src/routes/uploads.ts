@@ -21,14 +21,14 @@ export const uploads = [
     takesBytes: true,
     headers: { 'X-Filename': 'The filename, percent-encoded.' },
     replies: { 201: Uploaded },
-    handle: async ({ services, caller, params, request, held }) => {
+    handle: async ({ services, caller, params, request, bodyBytes }) => {
       const sessionId = params['sessionId'] as string
       const { headers } = request
       const mediaType = mediaTypeOf(headers.get('content-type'))
       const filename = filenameOf(headers.get('x-filename'))
       // Before the body is read.
       await assertOwnOrAbsent(services, caller, sessionId)
-      const data = await bytesOf(request, services.limits.uploadBytes, held.add)
+      const data = await bytesOf(request, services.limits.uploadBytes, bodyBytes.add)
       if (data.byteLength === 0) throw new HttpError('body_invalid', 'body: expected a file, found an empty body')
       const upload = { data, mediaType, ...(filename !== undefined && { filename }) }
       const stored = await withSession(services, caller, sessionId, async identity => {

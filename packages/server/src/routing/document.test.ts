@@ -81,7 +81,7 @@ it.each(bodies)('%s requires a body where the document says so', async key => {
   expect(errorIn(reply)?.code === 'body_invalid').toBe(operationOf(key).requestBody?.required)
 })
 
-it('replies have exactly the headers that the document names', async () => {
+it('sends exactly the reply headers that the document names', async () => {
   const testServer = openTwoUserServer()
   for (const [key, { status, isLive, ...sent }] of Object.entries(good(await ready(testServer)))) {
     const response = await testServer.app.fetch(testServer.request(sent))
@@ -97,7 +97,7 @@ it('replies have exactly the headers that the document names', async () => {
   }
 })
 
-it('a query requires the parameters that the document requires, and takes lists in its form', async () => {
+it('requires the query parameters that the document requires, and takes lists in its form', async () => {
   const testServer: TwoUserServer = openTwoUserServer()
   const native = Object.entries(paths).filter(([path]) => !dialects.some(route => pathOf(route.path) === path))
   const needed = native.flatMap(([path, methods]) =>
@@ -115,7 +115,7 @@ it('a query requires the parameters that the document requires, and takes lists 
   await response.body?.cancel()
 })
 
-it('the health reply matches the document, also of an unhealthy server', async () => {
+it('replies to health checks as the document says, also if unhealthy', async () => {
   const { responses } = operationOf('GET /health') as unknown as {
     responses: Record<string, { content: { 'application/json': { schema: Schema } } }>
   }

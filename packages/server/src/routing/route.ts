@@ -5,8 +5,8 @@ import type { Limits } from '../auth/limits.ts'
 import { HttpError } from '../errors/http-error.ts'
 import { jsonOf, wasParsed } from '../http/body.ts'
 import type { Reply } from '../http/reply.ts'
-import { validationProblem } from './problem.ts'
 import type { Services } from './services.ts'
+import { validationProblem } from './validation-problem.ts'
 
 /** Query parameters by name. Only parameters with an array schema may repeat. */
 export type Query = Readonly<Record<string, z.ZodType>>
@@ -21,7 +21,7 @@ export interface RouteCall<Body = unknown, Parameters extends object = object> {
   readonly params: Readonly<Record<string, string>>
   readonly caller: Caller
   /** Counts the bytes of the body in flight. */
-  readonly held: ByteCount
+  readonly bodyBytes: ByteCount
   readonly query: Parameters
   readonly body: Body
 }
@@ -84,7 +84,7 @@ export async function callRoute(route: Route, call: Omit<RouteCall, 'action' | '
       'body_invalid',
       'body',
       route.body,
-      await jsonOf(call.request, bodyLimitOf(route, call.services.limits), call.held.add),
+      await jsonOf(call.request, bodyLimitOf(route, call.services.limits), call.bodyBytes.add),
     )
   return route.handle({ ...call, action, query: parameters as never, body: body as never })
 }

@@ -30,7 +30,7 @@ export class Router {
     const found = here.find(({ route }) => acceptsMethod(route, method))
     if (found === undefined) {
       const allow = [
-        ...new Set(here.flatMap(({ route }) => METHODS.filter(known => acceptsMethod(route, known)))),
+        ...new Set(here.flatMap(({ route }) => METHODS.filter(candidate => acceptsMethod(route, candidate)))),
       ].join(', ')
       throw new HttpError('method_unknown', `method: expected ${allow}`, { headers: { allow } })
     }

@@ -3,8 +3,8 @@ import type { Agent, Logger, Runtime, Workflow } from '@millrace/runtime'
 import type { Caller } from '../auth/authorize.ts'
 import type { Limiter } from '../auth/limiter.ts'
 import type { SessionServices } from '../sessions/session-access.ts'
+import type { StreamServices } from '../stream/connections.ts'
 import type { SessionLists } from '../stream/session-lists.ts'
-import type { StreamServices } from '../stream/stream-services.ts'
 
 /** The services that routes use, available once the store is open. */
 export interface Services extends SessionServices, StreamServices {

@@ -7,8 +7,8 @@ import type { Services } from '../routing/services.ts'
 
 /** The agent, or else the workflow, of that name. @throws `program_unknown` */
 export function programNamed({ agents, workflows }: Services, name: string): Program {
-  if (agents.some(known => known.name === name)) return { agent: name }
-  if (workflows.some(known => known.name === name)) return { workflow: name }
+  if (agents.some(agent => agent.name === name)) return { agent: name }
+  if (workflows.some(workflow => workflow.name === name)) return { workflow: name }
   throw new RunError('program_unknown', `${name}: expected the name of an agent or workflow: see GET /api/agents`)
 }
 
@@ -17,8 +17,8 @@ export function programIn(
   { agents, workflows }: Services,
   { agent, workflow }: { readonly agent?: string | undefined; readonly workflow?: string | undefined },
 ): Program {
-  const known = agent === undefined ? workflows : agents
-  if (known.some(({ name }) => name === (agent ?? workflow)))
+  const programs = agent === undefined ? workflows : agents
+  if (programs.some(({ name }) => name === (agent ?? workflow)))
     return agent === undefined ? { workflow: workflow as string } : { agent }
   const programName = agent === undefined ? `workflow ${workflow}` : `agent ${agent}`
   throw new RunError('program_unknown', `${programName}: expected a name that GET /api/agents lists`)

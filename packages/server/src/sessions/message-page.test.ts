@@ -161,7 +161,7 @@ function logOf(script: readonly Act[]): Entry[] {
 }
 
 describe('a page at the cursor', () => {
-  test('can be folded with later entries from any position, like the whole view', () => {
+  test('can be folded with later entries from any position, like the full view', () => {
     let left = 0
     let ended = 0
     let touched = 0

@@ -17,9 +17,10 @@ export interface MessagePage {
   readonly before?: string
 }
 
+/** Maximum number of messages on one page. */
 export const MAX_MESSAGES = 1000
 
-/** The whole view; or the view with only its last messages, which can still be followed; or a page of older messages. */
+/** The full view; or the view with only its last messages, which can still be followed; or a page of older messages. @throws `request_invalid` */
 export function messagePageOf(
   view: PublicView,
   { messages: range, before }: PageQuery,
@@ -54,35 +55,35 @@ export function messagePageOf(
 }
 
 /**
- * The runs and requests of a page: those of its messages, the open ones, and the last `last` so that a reconnecting client sees how they ended.
+ * The runs and requests of a page: those of its messages, the open ones, and the last `limit`, so that a reconnecting client sees how they ended.
  * Later entries refer to no other run (law 7). The usage of the omitted runs is in the view's `usage`.
  */
 function runsAndRequestsOf(
   { runs, requests }: PublicView,
   pageMessages: readonly Message[],
-  last: number,
+  limit: number,
 ): Pick<PublicView, 'runs' | 'requests'> {
   const ids = new Set(pageMessages.map(({ id }) => id))
   const pageRequests = requests.filter(
     ({ status, message }) => status === 'waiting' || ids.has(message?.messageId ?? ''),
   )
   const open = runs.filter(({ finishedAt }) => finishedAt === undefined)
-  const needed = [...pageMessages, ...pageRequests, ...open, ...requests.slice(-last), ...runs.slice(-last)]
-  const kept = new Set(needed.map(({ runId }) => runId))
-  const isKept = ({ runId }: { readonly runId: string }) => kept.has(runId)
-  return { runs: runs.filter(isKept), requests: requests.filter(isKept) }
+  const needed = [...pageMessages, ...pageRequests, ...open, ...requests.slice(-limit), ...runs.slice(-limit)]
+  const runIds = new Set(needed.map(({ runId }) => runId))
+  const isNeeded = ({ runId }: { readonly runId: string }) => runIds.has(runId)
+  return { runs: runs.filter(isNeeded), requests: requests.filter(isNeeded) }
 }
 
 /** Ids of the messages that later entries may still change: messages of running agents, and of the agents that called them. */
 function openMessages({ messages, runs, agents }: PublicView): ReadonlySet<string> {
-  const name = (runId: string, agentId: string | undefined) => JSON.stringify([runId, agentId])
+  const keyOf = (runId: string, agentId: string | undefined) => JSON.stringify([runId, agentId])
   const open = new Set(runs.filter(({ finishedAt }) => finishedAt === undefined).map(({ runId }) => runId))
-  const ended = new Set(agents.filter(({ status }) => status).map(({ runId, agentId }) => name(runId, agentId)))
+  const ended = new Set(agents.filter(({ status }) => status).map(({ runId, agentId }) => keyOf(runId, agentId)))
   const byId = new Map(messages.map(message => [message.id, message]))
   const found = new Set<string>()
   for (const message of messages) {
     const { runId, agentId } = message
-    if (runId === undefined || !open.has(runId) || ended.has(name(runId, agentId))) continue
+    if (runId === undefined || !open.has(runId) || ended.has(keyOf(runId, agentId))) continue
     for (let at: Message | undefined = message; at && !found.has(at.id); at = byId.get(at.parent?.messageId ?? '')) {
       found.add(at.id)
     }

@@ -115,18 +115,18 @@ async function createOwned(services: SessionServices, { owner }: Caller, session
 export async function createWithinLimit<T>(
   services: SessionServices,
   owner: string | null,
-  createOwned: () => Promise<T>,
+  create: () => Promise<T>,
 ): Promise<T> {
-  const sessionCreated =
+  const created =
     // Without `authorize`, sessions have no owner and no limit.
     owner === null
-      ? await createOwned()
+      ? await create()
       : await services.creations.run(owner, async () => {
           await assertRoomForSession(services, owner)
-          return createOwned()
+          return create()
         })
   services.lists.sessionCreated(owner)
-  return sessionCreated
+  return created
 }
 
 /** Deletes a session if nothing was appended to it. */
@@ -140,7 +140,10 @@ async function assertRoomForSession({ manager, limits }: SessionServices, owner:
   const { sessions: limit } = limits
   let count = 0
   for (let after: string | undefined; count < limit; ) {
-    const { streams, next } = await manager.listStreams(owner, { limit: PAGE, ...(after !== undefined && { after }) })
+    const { streams, next } = await manager.listStreams(owner, {
+      limit: PAGE_SIZE,
+      ...(after !== undefined && { after }),
+    })
     count += streams.length
     if (next === null) break
     after = next
@@ -148,4 +151,5 @@ async function assertRoomForSession({ manager, limits }: SessionServices, owner:
   if (count >= limit) throw new HttpError('sessions_limit', `sessions: expected at most ${limit}: delete one first`)
 }
 
-const PAGE = 1000
+/** Number of sessions that are counted at once. */
+const PAGE_SIZE = 1000

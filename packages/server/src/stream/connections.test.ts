@@ -31,7 +31,7 @@ describe('a connection', () => {
     },
   )
 
-  test('of SSE starts with the retry delay', async () => {
+  test('starts with the retry delay for SSE', async () => {
     const testServer = new StreamServer({ settings: { retryMs: 2_500 } })
     await testServer.completeRun('r1', 'hello')
     const client = testServer.follow()
@@ -69,10 +69,10 @@ describe('a connection', () => {
     await writer.close()
     for (const client of clients) client.disconnect()
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
-  test('that is full gets no heartbeats', async () => {
+  test('gets no heartbeats while it is full', async () => {
     const testServer = new StreamServer({ settings: { heartbeatMs: 100, maxBuffered: 64, stallMs: 60_000 } })
     await testServer.completeRun('r1', 'hello')
     const client = new SlowClient()
@@ -84,17 +84,17 @@ describe('a connection', () => {
     expect(client.buffered).toBe(buffered)
   })
 
-  test('all streams share one timer, which stops with the last', async () => {
+  test('shares one timer with all others, which stops with the last', async () => {
     const testServer = new StreamServer()
     const clients = Array.from({ length: 5 }, () => testServer.serve(neverReplies))
-    expect(testServer.held).toMatchObject({ open: 5, alarms: 1 })
+    expect(testServer.resources).toMatchObject({ open: 5, alarms: 1 })
     await testServer.clock.advance(60_000)
-    expect(testServer.held).toMatchObject({ open: 5, alarms: 1 })
+    expect(testServer.resources).toMatchObject({ open: 5, alarms: 1 })
     for (const client of clients) client.disconnect()
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
     testServer.serve(neverReplies)
-    expect(testServer.held).toMatchObject({ open: 1, alarms: 1 })
+    expect(testServer.resources).toMatchObject({ open: 1, alarms: 1 })
   })
 
   test('sends errors: server faults are recoverable, and only the logger gets the cause', async () => {
@@ -114,10 +114,10 @@ describe('a connection', () => {
   })
 })
 
-describe('an open stream is authorized again', () => {
+describe('an open stream', () => {
   const reauthorizeMs = 5_000
 
-  test('and closed for good once access is lost', async () => {
+  test('is authorized again, and closed for good once access is lost', async () => {
     const testServer = new StreamServer({ settings: { reauthorizeMs } })
     await testServer.completeRun('r1', 'hello')
     const recheck = vi.fn(async () => {})
@@ -131,10 +131,10 @@ describe('an open stream is authorized again', () => {
     const error = { code: 'unauthorized', message: 'say who you are', retryable: false }
     expect(client.frames.at(-1)).toEqual({ type: 'fail', error, recoverable: false })
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
-  test('once at a time, however long authorize takes', async () => {
+  test('is authorized once at a time, however long authorize takes', async () => {
     const testServer = new StreamServer({ settings: { reauthorizeMs } })
     const answer = Promise.withResolvers<void>()
     const recheck = vi.fn(() => answer.promise)
@@ -147,7 +147,7 @@ describe('an open stream is authorized again', () => {
     expect(client.isClosed).toBe(false)
   })
 
-  test('and nothing is written if the client left meanwhile', async () => {
+  test('writes nothing if the client left while it was authorized again', async () => {
     const testServer = new StreamServer({ settings: { reauthorizeMs } })
     const answer = Promise.withResolvers<void>()
     const client = testServer.serve(neverReplies, undefined, { recheck: () => answer.promise })
@@ -156,7 +156,7 @@ describe('an open stream is authorized again', () => {
     answer.reject(new HttpError('forbidden', 'no'))
     await settled()
     expect(client.frames).toEqual([])
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 })
 
@@ -186,7 +186,7 @@ describe('a server that shuts down', () => {
     await settled()
     expect(closed).toEqual([true, true, true])
     expect(testServer.connections.draining.aborted).toBe(true)
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('does not wait for a client that reads nothing', async () => {
@@ -198,7 +198,7 @@ describe('a server that shuts down', () => {
     await testServer.clock.advance(1_000)
     expect(await client.closed).toBe('destroyed')
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 })
 

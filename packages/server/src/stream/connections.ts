@@ -1,3 +1,4 @@
+import type { StreamManager } from '@millrace/log'
 import type { FailFrame } from '@millrace/protocol'
 import type { Logger } from '@millrace/runtime'
 import { draining, errorResponseOf } from '../errors/http-error.ts'
@@ -5,6 +6,13 @@ import type { StreamReply } from '../http/reply.ts'
 import type { Format } from './format.ts'
 import { type Framing, framingOf, StreamChannel } from './stream-channel.ts'
 import type { StreamSettings } from './stream-settings.ts'
+
+/** The services that streams need. */
+export interface StreamServices {
+  readonly manager: StreamManager
+  readonly connections: Connections
+  readonly settings: StreamSettings
+}
 
 /** Options of a streaming reply. */
 export interface StreamReplyOptions {

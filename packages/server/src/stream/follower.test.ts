@@ -14,7 +14,7 @@ const writing = async ({ manager }: StreamServer, runId = 'r1') => {
 }
 
 describe('the frames of a session', () => {
-  test.each(['sse', 'ndjson'] as const)('%s: open, entries, caught-up, status, then live entries', async format => {
+  test.each(['sse', 'ndjson'] as const)('are open, entries, caught-up, status, then live entries: %s', async format => {
     const testServer = newServer()
     await testServer.completeRun('r1', 'hello')
     const client = testServer.follow({}, new SlowClient(format), { format })
@@ -41,10 +41,10 @@ describe('the frames of a session', () => {
     client.disconnect()
     await writer.close()
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
-  test('starts after a cursor, and the first frame names its start', async () => {
+  test('start after a cursor, and the first frame names its start', async () => {
     const testServer = newServer()
     await testServer.completeRun('r1', 'one two three')
     const all = testServer.follow({ merge: false })
@@ -63,7 +63,7 @@ describe('the frames of a session', () => {
     expect(last.wire[3]).toMatchObject({ type: 'entries', after: all.of('caught-up')[0]?.sequence })
   })
 
-  test('merges the deltas of a long answer, unless merge is false', async () => {
+  test('merge the deltas of a long answer, unless merge is false', async () => {
     const testServer = newServer()
     await testServer.completeRun('r1', Array(300).fill('word').join(' '))
     const merged = testServer.follow()
@@ -74,7 +74,7 @@ describe('the frames of a session', () => {
     expect(merged.cursor).toBe(raw.cursor)
   })
 
-  test('the replay omits discarded entries, unless whole is true', async () => {
+  test('omit discarded entries in the replay, unless whole is true', async () => {
     const testServer = newServer()
     const writer = await writing(testServer)
     for (const word of ['never ', 'mind ']) await writer.write(delta(word)).appended
@@ -91,7 +91,7 @@ describe('the frames of a session', () => {
     expect(late.cursor).toBe(inspector.cursor)
   })
 
-  test('sends status paused and active, also to a client that joins during the pause', async () => {
+  test('contain status paused and active, also for a client that joins during the pause', async () => {
     const testServer = newServer()
     await testServer.manager.createStream(ID)
     const first = testServer.follow()
@@ -115,22 +115,22 @@ describe('the frames of a session', () => {
     expect(entries.at(-1)?.chunk.type).toBe('run-paused')
   })
 
-  test('ends after caught-up if live is false', async () => {
+  test('end after caught-up if live is false', async () => {
     const testServer = newServer()
     await testServer.completeRun('r1', 'hello')
     const client = testServer.follow({ isLive: false })
     expect(await client.closed).toBe('ended')
     expect(client.types).toEqual(['open', 'entries', 'caught-up', 'status'])
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
-  test('live followers share one reader, and each batch is encoded once', async () => {
+  test('are encoded once for all live followers, which share one reader', async () => {
     const testServer = newServer()
     const writer = await writing(testServer)
     const clients = Array.from({ length: 50 }, () => testServer.follow())
     await settled()
-    expect(testServer.held).toMatchObject({ open: 50, fed: 1 })
+    expect(testServer.resources).toMatchObject({ open: 50, fed: 1 })
     testServer.instrumented.reads = 0
     for (let i = 0; i < 20; i++) await writer.write(delta(`${i}`)).appended
     await settled()
@@ -142,7 +142,7 @@ describe('the frames of a session', () => {
     for (const client of clients) client.disconnect()
     await writer.close()
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 })
 
@@ -169,10 +169,10 @@ describe('law 2: a position that is not in the log is reported, and the stream c
     const { incarnation, sequence: head } = at
     expect(client.frames[1]).toEqual({ type: 'truncated', floor: 0, incarnation, reason, head })
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
-  test('below the floor, which the frame names', async () => {
+  test('a position below the floor, which the frame names', async () => {
     const testServer = newServer()
     await testServer.completeRun('r1', 'one')
     await testServer.completeRun('r2', 'two')
@@ -200,7 +200,7 @@ describe('law 2: a position that is not in the log is reported, and the stream c
       expect(client.frames.at(-1)).toMatchObject({ type: 'truncated', reason: 'incarnation', incarnation })
     }
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('a session that is deleted and created again while it is followed', async () => {
@@ -237,7 +237,7 @@ describe('law 2: a position that is not in the log is reported, and the stream c
         })
       }
       await settled()
-      expect(testServer.held).toEqual(NO_RESOURCES)
+      expect(testServer.resources).toEqual(NO_RESOURCES)
     },
   )
 
@@ -256,7 +256,7 @@ describe('law 2: a position that is not in the log is reported, and the stream c
 })
 
 describe('a store that becomes unavailable', () => {
-  test('for a while is retried, and no entry is missed', async () => {
+  test('is retried for a while, and no entry is missed', async () => {
     const testServer = new StreamServer({ manager: { coalesceMs: 0, retryTimeoutMs: 5_000 } })
     await testServer.completeRun('r1', 'hello')
     const client = testServer.follow()
@@ -278,7 +278,7 @@ describe('a store that becomes unavailable', () => {
     expect(JSON.stringify(late.frames)).toContain('later')
   })
 
-  test('for longer than the retries last fails recoverably for all followers, and leaves nothing open', async () => {
+  test('fails recoverably for all followers if the retries end, and leaves nothing open', async () => {
     const testServer = new StreamServer({ manager: { coalesceMs: 0, retryTimeoutMs: 1_000 } })
     await testServer.completeRun('r1', 'hello')
     const clients = [testServer.follow(), testServer.follow(), testServer.follow({ isLive: false, after: '1' })]
@@ -298,6 +298,6 @@ describe('a store that becomes unavailable', () => {
     }
     expect(testServer.logged.map(({ message }) => message)).toEqual(Array(3).fill('a stream failed'))
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 })

@@ -45,8 +45,8 @@ export class EntriesFrame {
     const { after } = this.piece
     const isNext = last === after
     const variant = (format === 'sse' ? 1 : 0) + (isNamed ? 2 : 0) + (isNext ? 4 : 0)
-    const known = this.#bytes[variant]
-    if (known) return known
+    const cached = this.#bytes[variant]
+    if (cached) return cached
     const { sequence, cursor } = this.piece
     const session = isNamed ? `"sessionId":${JSON.stringify(this.#sessionId)},` : ''
     const from = isNext ? '' : `"after":${after},`

@@ -2,7 +2,7 @@ import { type Frame, SseDecoder } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
 import type { Caller } from '../auth/authorize.ts'
-import type { WholeReply } from '../http/reply.ts'
+import type { CompleteReply } from '../http/reply.ts'
 import { reauthorizeSession, type SessionServices } from '../sessions/session-access.ts'
 import { longPoll } from './long-poll.ts'
 import { ID, NO_RESOURCES, StreamServer, shownOf, viewOf } from './stream-server.fixture.ts'
@@ -34,7 +34,7 @@ function ask(testServer: StreamServer, after: string, { merge = true, authorize 
 function framesOf(reply: unknown): Frame[] {
   const frames: Frame[] = []
   const decoder = new SseDecoder({ onFrame: frame => frames.push(frame) })
-  decoder.push((reply as WholeReply).body as Uint8Array)
+  decoder.push((reply as CompleteReply).body as Uint8Array)
   decoder.end()
   return frames
 }
@@ -58,7 +58,7 @@ describe('a long poll', () => {
       'x-content-type-options': 'nosniff',
       'x-session-id': ID,
     })
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('waits for the next entries, then replies', async () => {
@@ -73,7 +73,7 @@ describe('a long poll', () => {
     expect(typesOf(came).slice(0, 2)).toEqual(['open', 'entries'])
     expect(JSON.stringify(came)).toContain('r2')
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('replies with its position after the timeout', async () => {
@@ -86,7 +86,7 @@ describe('a long poll', () => {
     await testServer.clock.advance(1)
     expect(typesOf(await frames)).toEqual(['open', 'caught-up', 'status'])
     expect(cursorOf(await frames)).toBe(cursorOf(first))
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('frees everything when the client leaves', async () => {
@@ -94,10 +94,10 @@ describe('a long poll', () => {
     await testServer.completeRun('r1', 'hello')
     const { leave, reply } = ask(testServer, cursorOf(await ask(testServer, '0').frames))
     await settled()
-    expect(testServer.held).toMatchObject({ watches: 1, alarms: 1 })
+    expect(testServer.resources).toMatchObject({ watches: 1, alarms: 1 })
     leave()
     await reply
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('law 2: consecutive polls deliver every entry once, in replies of limited size', async () => {
@@ -113,7 +113,7 @@ describe('a long poll', () => {
     let replies = 0
     for (let after = '0'; ; replies++) {
       const { reply } = ask(testServer, after)
-      const { body } = (await reply) as WholeReply
+      const { body } = (await reply) as CompleteReply
       expect((body as Uint8Array).length).toBeLessThan(2 * 1024 * 1024)
       const came = framesOf(await reply)
       frames.push(...came)
@@ -136,7 +136,7 @@ describe('a long poll', () => {
     await testServer.manager.deleteStream(ID)
     await expect(reply).rejects.toMatchObject({ code: 'session_unknown' })
     await expect(ask(testServer, '0').reply).rejects.toMatchObject({ code: 'session_unknown' })
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('is authorized again after a long wait, before anything is sent', async () => {
@@ -164,7 +164,7 @@ describe('a long poll', () => {
     const idle = ask(testServer, cursorOf(await ask(testServer, '0').frames), { authorize })
     await testServer.clock.advance(25_000)
     await expect(idle.reply).rejects.toMatchObject({ code: 'forbidden' })
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('reports a shutdown', async () => {
@@ -176,6 +176,6 @@ describe('a long poll', () => {
     expect((await frames).at(-1)).toMatchObject({ type: 'fail', error: { code: 'draining' }, recoverable: true })
     const late = await ask(testServer, '0').frames
     expect(late.at(-1)).toMatchObject({ type: 'fail', error: { code: 'draining' } })
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 })

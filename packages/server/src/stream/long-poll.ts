@@ -4,10 +4,9 @@ import { encodeCursor, type Frame } from '@millrace/protocol'
 import { draining } from '../errors/http-error.ts'
 import type { Headers, Reply } from '../http/reply.ts'
 import type { SessionIdentity } from '../sessions/session-access.ts'
-import { failureOf, headersOf } from './connections.ts'
+import { failureOf, headersOf, type StreamServices } from './connections.ts'
 import { assertIncarnation, openFrame, truncatedFrame } from './control-frames.ts'
 import { bytesOf, CONTENT_TYPES, EntriesFrame, type Format } from './format.ts'
-import type { StreamServices } from './stream-services.ts'
 import { PAGE_BYTES } from './stream-settings.ts'
 
 export interface LongPollOptions {

@@ -62,7 +62,7 @@ describe('several sessions on one connection', () => {
     expect(first).toHaveLength(2)
     client.disconnect()
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('an error closes one session only, and the connection ends with the last', async () => {
@@ -81,7 +81,7 @@ describe('several sessions on one connection', () => {
     await testServer.manager.deleteStream('c')
     expect(await client.closed).toBe('ended')
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('losing access to one session closes only that one, for good', async () => {
@@ -106,7 +106,7 @@ describe('several sessions on one connection', () => {
     await testServer.clock.advance(5_000)
     expect(await client.closed).toBe('ended')
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('a shutdown is sent once for all sessions', async () => {
@@ -119,7 +119,7 @@ describe('several sessions on one connection', () => {
     expect(client.of('fail')).toEqual([expect.objectContaining({ recoverable: true })])
     expect(client.of('fail')[0]?.sessionId).toBeUndefined()
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('law 8: a hundred sessions that catch up hold a few pages, and a long one does not starve the others', async () => {
@@ -153,6 +153,6 @@ describe('several sessions on one connection', () => {
     client.disconnect()
     await long.close()
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 })

@@ -1,7 +1,7 @@
 import type { SessionIdentity } from '../sessions/session-access.ts'
+import type { StreamServices } from './connections.ts'
 import { Follower, type FollowOptions } from './follower.ts'
 import type { StreamChannel } from './stream-channel.ts'
-import type { StreamServices } from './stream-services.ts'
 
 /** A session and the position after which it is read. */
 export interface FollowedSession {

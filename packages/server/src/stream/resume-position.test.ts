@@ -34,7 +34,7 @@ describe('law 2: through the route', () => {
   }
   const firstOf = (frames: readonly Frame[]) => frames.find(({ type }) => type === 'entries') as { after: number }
 
-  test('the query wins over the headers, and both accept a cursor or a sequence', async () => {
+  test('prefers the query to the headers, and accepts a cursor or a sequence in both', async () => {
     const { app } = testApp()
     await runEcho((path, init) => app.fetch(new Request(`http://localhost:4400${path}`, init)), 'hello')
     const frames = await all(app, '&merge=false')

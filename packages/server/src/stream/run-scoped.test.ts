@@ -89,7 +89,7 @@ describe('a run', () => {
     expect(entriesIn(frames).every(({ origin }) => origin.runId === 'r')).toBe(true)
   })
 
-  test('that ended long ago is sent whole with its end; a client that has all of it gets only the end', async () => {
+  test('is sent completely with its end long after it ended; a client that has all of it gets only the end', async () => {
     const { app } = testApp({ agents: [echo, counter] })
     const first = await run(app, { agent: 'counter', input: 'a b', runId: 'r1' })
     await run(app, { agent: 'echo', input: 'later', runId: 'r2' })
@@ -105,7 +105,7 @@ describe('a run', () => {
     expect(rest.at(-1)).toEqual(end)
   })
 
-  test('in the queue is sent when it starts', async () => {
+  test('is sent when it starts, if it was in the queue', async () => {
     const held = heldAgent()
     const { app } = testApp({ agents: [echo, held.agent] })
     const first = await upTo(
@@ -128,7 +128,7 @@ describe('a run', () => {
     }
   })
 
-  test('whose request is removed fails for good, and is refused without a stream later', async () => {
+  test('fails for good if its request is removed, and is refused without a stream later', async () => {
     const held = heldAgent()
     const { app } = testApp({ agents: [echo, held.agent] })
     const first = await upTo(
@@ -152,7 +152,7 @@ describe('a run', () => {
     await first.rest()
   })
 
-  test('that a later one rewound is sent as written', async () => {
+  test('is sent as written after a later one rewound it', async () => {
     const { app } = testApp()
     const first = await run(app, { agent: 'echo', input: 'hello', runId: 'r1' })
     await framesOf(
@@ -165,7 +165,7 @@ describe('a run', () => {
     expect(frames.at(-1)).toEqual(first.at(-1))
   })
 
-  test('that waits for an answer ends as paused, and resuming from its cursor gets the rest', async () => {
+  test('ends as paused while it waits for an answer, and resuming from its cursor gets the rest', async () => {
     const { app } = testApp({ agents: [careful] })
     const first = await run(app, { agent: 'careful', input: 'send it', runId: 'r1' })
     const end = first.at(-1) as FrameOf<'end'>
@@ -188,7 +188,7 @@ describe('a run', () => {
     expect(entriesIn(whole).at(-1)).toEqual(entriesIn(rest).at(-1))
   })
 
-  test('that does not exist is refused without a stream', async () => {
+  test('is refused without a stream if it does not exist', async () => {
     const { app } = testApp()
     await run(app, { agent: 'echo', input: 'hello' })
     expect(await codeOf(await get(app, '/api/sessions/s/stream?run=nobody'))).toEqual({
@@ -205,7 +205,7 @@ describe('a run', () => {
     })
   })
 
-  test('law 2: a position that is not in the log is reported', async () => {
+  test('law 2: reports a position that is not in the log', async () => {
     const { app } = testApp()
     await run(app, { agent: 'echo', input: 'hello', runId: 'r1' })
     for (const after of ['99', '1.other.x']) {
@@ -214,7 +214,7 @@ describe('a run', () => {
     }
   })
 
-  test('whose session is deleted fails for good', async () => {
+  test('fails for good if its session is deleted', async () => {
     const held = heldAgent()
     const { app } = testApp({ agents: [held.agent] })
     const { rest } = await upTo(
@@ -282,7 +282,7 @@ describe('a client that disconnects', () => {
     expect(await started.result()).toMatchObject({ status: 'completed' })
   })
 
-  test('is not assumed when the server shuts down', async () => {
+  test('is not assumed to have left when the server shuts down', async () => {
     const { app } = await begin('stop')
     const runtime = await app.runtime()
     const stop = vi.spyOn(runtime, 'stop')

@@ -83,10 +83,10 @@ describe('a followed list', () => {
     await settled()
     for (const client of ada) expect(last(client)?.sessions.map(({ sessionId }) => sessionId)).toEqual(['of-ada'])
     expect(last(bob)?.sessions.map(({ sessionId }) => sessionId)).toEqual(['of-bob'])
-    expect(testServer.held).toMatchObject({ open: 3, listed: 2, watches: 2 })
+    expect(testServer.resources).toMatchObject({ open: 3, listed: 2, watches: 2 })
     for (const client of [...ada, bob]) client.disconnect()
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('is not refreshed with each delta of a run', async () => {
@@ -148,7 +148,7 @@ describe('a followed list', () => {
     expect(shown(client)).toEqual(new Set())
     for (const each of [client, late]) each.disconnect()
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('reports all changes between two refreshes, even if they exceed the page size', async () => {
@@ -181,7 +181,7 @@ describe('a followed list', () => {
     }
     await testServer.clock.advance(1_000)
     expect(shown(client).size).toBe(MAX_WATCHED + 100)
-    expect(testServer.held.watches).toBe(MAX_WATCHED)
+    expect(testServer.resources.watches).toBe(MAX_WATCHED)
     for (let i = 0; i < 500; i++) await testServer.manager.deleteStream(`s${i + 100}`)
     testServer.instrumented.reads = 0
     await testServer.clock.advance(200)
@@ -193,7 +193,7 @@ describe('a followed list', () => {
     expect(shown(client).size).toBe(MAX_WATCHED - 400)
     client.disconnect()
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('reports a session created in this process at once', async () => {
@@ -223,10 +223,10 @@ describe('a followed list', () => {
       })
     }
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
-  test('law 8: a client that reads nothing is closed, and gets the whole list when it reconnects', async () => {
+  test('law 8: closes a client that reads nothing, which gets the full list when it reconnects', async () => {
     const testServer = new StreamServer({ settings: { maxBuffered: 256 }, manager: { coalesceMs: 0 } })
     const client = new SlowClient('sse', false)
     client.isStalled = true
@@ -239,6 +239,6 @@ describe('a followed list', () => {
     expect(await client.closed).toBe('destroyed')
     expect(client.peak).toBeLessThan(1_024)
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 })

@@ -84,7 +84,7 @@ class FollowedList {
   /** Watched sessions that may have been deleted. */
   readonly #maybeDeleted = new Set<string>()
   /** The sessions of the last refresh. */
-  #known: ReadonlyMap<string, SessionSummary> | undefined
+  #listed: ReadonlyMap<string, SessionSummary> | undefined
   #cancel: (() => void) | undefined
   #isRefreshing = false
   #isDirty = false
@@ -99,7 +99,7 @@ class FollowedList {
 
   join(listener: ListListener): () => void {
     this.#listeners.add(listener)
-    if (this.#known) listener({ sessions: [...this.#known.values()], removed: [] })
+    if (this.#listed) listener({ sessions: [...this.#listed.values()], removed: [] })
     else void this.#refresh()
     return () => {
       if (this.#listeners.delete(listener) && this.#listeners.size === 0) this.#close()
@@ -122,9 +122,9 @@ class FollowedList {
     this.#isRefreshing = true
     this.#isDirty = false
     try {
-      const { now, hasMore } = await this.#recentSessions()
-      const removed = await this.#removed(now, hasMore)
-      if (this.#listeners.size > 0) this.#notify(now, removed)
+      const { recent, hasMore } = await this.#recentSessions()
+      const removed = await this.#removed(recent, hasMore)
+      if (this.#listeners.size > 0) this.#notify(recent, removed)
     } catch (error) {
       for (const listener of [...this.#listeners]) listener(undefined, error)
     }
@@ -134,25 +134,28 @@ class FollowedList {
   }
 
   /** The most recently updated sessions: a page, or all that were updated since the last refresh if those are more. */
-  async #recentSessions(): Promise<{ readonly now: ReadonlyMap<string, SessionSummary>; readonly hasMore: boolean }> {
-    const [newest] = this.#known?.values() ?? []
-    const since = this.#known ? (newest?.updated ?? 0) : Number.POSITIVE_INFINITY
-    const now = new Map<string, SessionSummary>()
+  async #recentSessions(): Promise<{
+    readonly recent: ReadonlyMap<string, SessionSummary>
+    readonly hasMore: boolean
+  }> {
+    const [newest] = this.#listed?.values() ?? []
+    const since = this.#listed ? (newest?.updated ?? 0) : Number.POSITIVE_INFINITY
+    const recent = new Map<string, SessionSummary>()
     for (let after: string | undefined; ; ) {
       const { sessions, next } = await pageOf(this.#manager, this.#principal, MAX_LISTED, after)
-      for (const session of sessions) now.set(session.sessionId, session)
-      const isEnough = (sessions.at(-1)?.updated ?? 0) <= since || now.size >= MAX_WATCHED
-      if (next === null || isEnough) return { now, hasMore: next !== null }
+      for (const session of sessions) recent.set(session.sessionId, session)
+      const isEnough = (sessions.at(-1)?.updated ?? 0) <= since || recent.size >= MAX_WATCHED
+      if (next === null || isEnough) return { recent, hasMore: next !== null }
       after = next
     }
   }
 
   /** The sessions that were deleted, as opposed to those that only dropped off the page. */
-  async #removed(now: ReadonlyMap<string, SessionSummary>, hasMore: boolean): Promise<readonly string[]> {
-    const missing = [...this.#watches.keys()].filter(sessionId => !now.has(sessionId))
+  async #removed(recent: ReadonlyMap<string, SessionSummary>, hasMore: boolean): Promise<readonly string[]> {
+    const missing = [...this.#watches.keys()].filter(sessionId => !recent.has(sessionId))
     if (!hasMore) return missing
     // A deletion before the watch began wakes nothing: sessions that drop off the page are checked.
-    const maybeDeleted = missing.filter(sessionId => this.#maybeDeleted.has(sessionId) || this.#known?.has(sessionId))
+    const maybeDeleted = missing.filter(sessionId => this.#maybeDeleted.has(sessionId) || this.#listed?.has(sessionId))
     const checked = maybeDeleted.slice(0, MAX_CHECKED)
     this.#maybeDeleted.clear()
     for (const sessionId of maybeDeleted.slice(MAX_CHECKED)) this.#maybeDeleted.add(sessionId)
@@ -162,16 +165,16 @@ class FollowedList {
     return checked.filter((_, i) => infos[i]?.principal !== this.#principal)
   }
 
-  #notify(now: ReadonlyMap<string, SessionSummary>, removed: readonly string[]): void {
-    const before = this.#known
-    this.#known = now
+  #notify(recent: ReadonlyMap<string, SessionSummary>, removed: readonly string[]): void {
+    const before = this.#listed
+    this.#listed = recent
     for (const sessionId of removed) this.#unwatch(sessionId)
-    for (const sessionId of [...now.keys()].reverse()) this.#watch(sessionId)
+    for (const sessionId of [...recent.keys()].reverse()) this.#watch(sessionId)
     for (const [sessionId] of this.#watches) {
       if (this.#watches.size <= MAX_WATCHED) break
       this.#unwatch(sessionId)
     }
-    const sessions = [...now.values()].filter(session => !isSameSummary(before?.get(session.sessionId), session))
+    const sessions = [...recent.values()].filter(session => !isSameSummary(before?.get(session.sessionId), session))
     if (before && sessions.length === 0 && removed.length === 0) return
     for (const listener of [...this.#listeners]) listener({ sessions, removed })
   }

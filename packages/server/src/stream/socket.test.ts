@@ -98,7 +98,7 @@ describe('over a socket', () => {
     const frames = await reading
     const { view } = await testServer.manager.view(ID)
     expect(shownOf(await viewOf(testServer.manager, { frames }))).toEqual(shownOf(view))
-    await eventually(() => expect(testServer.held).toEqual(NO_RESOURCES))
+    await eventually(() => expect(testServer.resources).toEqual(NO_RESOURCES))
     // It breaks off in the middle: a dropped connection never looks like an end (law 7).
     const closed = new Promise(resolve => stalled.once('close', resolve))
     let text = ''
@@ -132,7 +132,7 @@ describe('over a socket', () => {
     expect(length).toBeLessThan(310 * 64 * 1024)
     await eventually(() => expect(testServer.manager.liveStreamCount).toBe(1))
     socket.destroy()
-    await eventually(() => expect(testServer.held).toEqual(NO_RESOURCES))
+    await eventually(() => expect(testServer.resources).toEqual(NO_RESOURCES))
   })
 
   test('a client that leaves before the reply leaves nothing open', async () => {
@@ -151,7 +151,7 @@ describe('over a socket', () => {
     await disconnected.promise
     gate.resolve()
     await eventually(() => expect(reply).toHaveBeenCalled())
-    await eventually(() => expect(testServer.held).toEqual(NO_RESOURCES))
+    await eventually(() => expect(testServer.resources).toEqual(NO_RESOURCES))
   })
 
   test('a server that shuts down tells all clients and closes their connections cleanly', async () => {
@@ -160,6 +160,6 @@ describe('over a socket', () => {
     await eventually(() => expect(testServer.manager.liveStreamCount).toBe(1))
     testServer.connections.drain()
     expect(await response.text()).toContain('"type":"fail","error":{"code":"draining"')
-    await eventually(() => expect(testServer.held).toEqual(NO_RESOURCES))
+    await eventually(() => expect(testServer.resources).toEqual(NO_RESOURCES))
   })
 })

@@ -53,7 +53,7 @@ describe('law 8: a reader that receives nothing', () => {
     expect(testServer.connections.size).toBe(1)
     fast.disconnect()
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('gets every entry once when it continues', async () => {
@@ -77,7 +77,7 @@ describe('law 8: a reader that receives nothing', () => {
     expect(testServer.manager.liveStreamCount).toBe(1)
     client.disconnect()
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('is not closed while it makes any progress', async () => {
@@ -98,7 +98,7 @@ describe('law 8: a reader that receives nothing', () => {
     await testServer.clock.advance(stallMs)
     expect(client.isClosed).toBe(true)
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('is closed even if there is nothing more to send', async () => {
@@ -112,11 +112,11 @@ describe('law 8: a reader that receives nothing', () => {
     client.isStalled = true
     testServer.follow({}, client)
     await settled()
-    expect(testServer.held).toMatchObject({ fed: 1, alarms: 1 })
+    expect(testServer.resources).toMatchObject({ fed: 1, alarms: 1 })
     await testServer.clock.advance(3_000)
     expect(await client.closed).toBe('destroyed')
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('is closed even if the stream has ended and the rest is never read', async () => {
@@ -127,11 +127,11 @@ describe('law 8: a reader that receives nothing', () => {
     client.isStalled = true
     testServer.follow({ isLive: false }, client)
     await settled()
-    expect(testServer.held).toEqual({ ...NO_RESOURCES, open: 1, alarms: 2 })
+    expect(testServer.resources).toEqual({ ...NO_RESOURCES, open: 1, alarms: 2 })
     await testServer.clock.advance(stallMs)
     expect(await client.closed).toBe('destroyed')
     await settled()
-    expect(testServer.held).toEqual(NO_RESOURCES)
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('holds little of a long log: the log is read at the pace of the reader', async () => {

@@ -148,7 +148,7 @@ export class StreamServer {
   }
 
   /** The resources that are still in use. */
-  get held() {
+  get resources() {
     const { connections, manager, lists, instrumented: tap, clock } = this
     const [open, fed, listed, watches, alarms] = [
       connections.size,

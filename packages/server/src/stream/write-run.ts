@@ -54,19 +54,19 @@ export async function writeRun(
         const [first] = piece.entries
         if (last === null && first) assertIncarnation(identity, decodeCursor(piece.cursorAt(first.sequence)))
         // This connection must not see entries before the run.
-        const shown = { ...piece, after: last ?? start }
-        channel.write(new EntriesFrame(sessionId, shown).bytes(format, false, last))
+        const pieceOfRun = { ...piece, after: last ?? start }
+        channel.write(new EntriesFrame(sessionId, pieceOfRun).bytes(format, false, last))
         last = piece.sequence
         cursor = piece.cursor
         tracker.add(piece)
         if (!(await channel.room())) return
       }
-      const known: RunEnd | undefined = tracker.known ?? (last === from ? ended : undefined)
+      const trackedEnd: RunEnd | undefined = tracker.end ?? (last === from ? ended : undefined)
       // A paused run may have continued and ended before `result` was called: then there is more to read.
-      ended = known ?? ((await run.result({ signal })) as RunEnd)
-      if (known === undefined && ended.status !== 'paused') continue
+      ended = trackedEnd ?? ((await run.result({ signal })) as RunEnd)
+      if (trackedEnd === undefined && ended.status !== 'paused') continue
       const { status, output } = ended
-      if (known === undefined) await assertSameSession(manager, sessionId, identity)
+      if (trackedEnd === undefined) await assertSameSession(manager, sessionId, identity)
       // A client that already had all entries gets the start position.
       write({ type: 'end', status, ...(output !== undefined && { output }), sequence: last ?? start })
       return
@@ -81,7 +81,7 @@ class RunEndTracker {
   readonly #runId: string
   #status: EndStatus | undefined
   #output: Json | undefined
-  #isWhole = false
+  #hasStart = false
 
   constructor(runId: string) {
     this.#runId = runId
@@ -89,7 +89,7 @@ class RunEndTracker {
 
   add({ entries }: RunPiece): void {
     for (const { chunk, origin } of entries) {
-      if (chunk.type === 'run-started') this.#isWhole = true
+      if (chunk.type === 'run-started') this.#hasStart = true
       else if (chunk.type === 'run-paused') this.#status = 'paused'
       else if (chunk.type === 'run-resumed') this.#status = undefined
       else if (chunk.type === 'run-finished') this.#status = chunk.status
@@ -100,8 +100,8 @@ class RunEndTracker {
   }
 
   /** Undefined if the run started before the first entry read: its output may lie there too. A paused run has no output. */
-  get known(): RunEnd | undefined {
-    if (this.#status === undefined || !(this.#isWhole || this.#status === 'paused')) return undefined
+  get end(): RunEnd | undefined {
+    if (this.#status === undefined || !(this.#hasStart || this.#status === 'paused')) return undefined
     return { status: this.#status, output: this.#status === 'completed' ? this.#output : undefined }
   }
 }

@@ -10,7 +10,7 @@ import { compute } from '../../define/agent.ts'
 import type { Callable } from '../../define/tool.ts'
 import { classifyProviderError } from '../../error/classify-provider-error.ts'
 import type { MillraceError } from '../../error/error.ts'
-import { logErrorCode } from '../../error/log-error.ts'
+import { logErrorCode } from '../../error/log-error-code.ts'
 import { retryDelayMs } from '../../model/backoff.ts'
 import { jsonFormatOf, learnFromWarnings, schemaInstructions } from '../../model/json-format.ts'
 import { asV4, type Model, modelName } from '../../model/model.ts'
@@ -83,7 +83,7 @@ export async function callModel(
       await call
         .within(() => readAnswer(work, model, options, answer, call, startStep))
         .finally(() => format?.learn(answer))
-      const { facts, calls, requestedCalls, text } = answer
+      const { committedChunks, calls, requestedCalls, text } = answer
       const isOutput = output !== undefined && calls === 0
       const document = isOutput ? await output.endWithDocument(chunk => lane.write(chunk)) : undefined
       if (!isOutput) for (const extra of output?.endWithCalls() ?? []) await write(extra)
@@ -93,7 +93,7 @@ export async function callModel(
       call.end()
       const { usage, warnings, providerMetadata, raw } = answer
       return {
-        committedChunks: [...facts, ...outputChunk, finishOf(answer, lane)],
+        committedChunks: [...committedChunks, ...outputChunk, finishOf(answer, lane)],
         calls,
         requestedCalls,
         callIds: answer.callIds,
@@ -173,7 +173,7 @@ async function readAnswer(
     signal.removeEventListener('abort', cancel)
   }
   if (answer.failure !== undefined) throw answer.failure
-  if (!answer.isWhole) throw streamCutError()
+  if (!answer.isComplete) throw streamCutError()
 }
 
 function optionsOf(
@@ -224,8 +224,8 @@ function formatOf({ agent, responseFormat: customFormat }: AgentExecution, defin
     responseFormat,
     // A custom format may not contain the schema.
     instructions: hasSchema ? format.instructions : schemaInstructions(jsonSchema),
-    learn: ({ warnings, isWhole }: ModelAnswer) =>
-      void learnFromWarnings(definedModel, warnings, responseFormat ? { responseFormat } : {}, isWhole),
+    learn: ({ warnings, isComplete }: ModelAnswer) =>
+      void learnFromWarnings(definedModel, warnings, responseFormat ? { responseFormat } : {}, isComplete),
   }
 }
 

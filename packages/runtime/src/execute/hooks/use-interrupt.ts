@@ -5,7 +5,7 @@ import { MAX_PENDINGS, pendingKey } from '@millrace/log/internal'
 import type { InterruptChunk, Json } from '@millrace/protocol'
 import { describeType } from '../../error/check-object.ts'
 import { MillraceError, ValidationError } from '../../error/error.ts'
-import { logErrorCode } from '../../error/log-error.ts'
+import { logErrorCode } from '../../error/log-error-code.ts'
 import { checkFormSchema } from '../../schema/form-response.ts'
 import type { Jsonified } from '../../schema/json.ts'
 import {

@@ -139,10 +139,10 @@ function uncommittedEmissions(
     // The end of the run keeps its drafts, but no record counts them.
     if (chunk.type === 'run-finished') continue
     drafts.apply(entry)
-    if (chunk.type === 'structured-data' && !isGuest(origin)) drafts.get(origin)?.kept.push(chunk)
+    if (chunk.type === 'structured-data' && !isGuest(origin)) drafts.get(origin)?.data.push(chunk)
   }
   return openExecutions(line).flatMap(({ execution, step }) => {
-    const updates = drafts.drafts.flatMap(({ lane, kept }) => (lane.step === step ? kept : []))
+    const updates = drafts.drafts.flatMap(({ lane, data }) => (lane.step === step ? data : []))
     const withDeltas = new Set(updates.flatMap(({ kind, streamId }) => (kind === 'text-delta' ? [streamId] : [])))
     const counts: Record<string, number> = {}
     for (const { streamId } of updates) {

@@ -53,9 +53,9 @@ vi.mock('../../api/answer.ts', async load => {
   const original = await load<typeof answer>()
   const checkKind: typeof original.checkKind = (...call) =>
     current.mutant?.accepts === 'any kind' ? undefined : original.checkKind(...call)
-  const checkFits: typeof original.checkFits = async (...call) =>
-    current.mutant?.accepts === 'any input' ? undefined : original.checkFits(...call)
-  return { ...original, checkKind, checkFits } satisfies typeof original
+  const checkMatchesPending: typeof original.checkMatchesPending = async (...call) =>
+    current.mutant?.accepts === 'any input' ? undefined : original.checkMatchesPending(...call)
+  return { ...original, checkKind, checkMatchesPending } satisfies typeof original
 })
 
 describe('the schedules with answers detect', () => {

@@ -2,8 +2,8 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { ChildPool } from '../../../../../scripts/faults/child-pool.ts'
 import type { Child } from '../../../../../scripts/faults/process.ts'
-import { Spares } from '../../../../../scripts/faults/spares.ts'
 import type { SubmittedAnswer } from '../crash/answering-clients.fixture.ts'
 import {
   type Moment,
@@ -47,28 +47,28 @@ class PooledProcess {
 
 /** Ready processes. They are reused unless killed, because starting one is slow. */
 export class ProcessPool {
-  readonly #spares: Spares<PooledProcess>
+  readonly #children: ChildPool<PooledProcess>
   /** Number of processes killed in schedules. */
   killed = 0
 
   constructor(kind: StoreSpec['kind'], size: number) {
-    this.#spares = new Spares(FILES, { size, args: [kind], make: child => new PooledProcess(child) })
+    this.#children = new ChildPool(FILES, { size, args: [kind], wrap: child => new PooledProcess(child) })
   }
 
   /** A process that opens a store. */
   async open(opening: Opening, onExit: (error: unknown) => void): Promise<ScheduledProcess> {
-    const taken = this.#spares.take()
+    const taken = this.#children.take()
     const scheduledProcess = new ScheduledProcess(taken, opening, this, onExit)
     await taken.child.send({ do: 'open', ...opening })
     return scheduledProcess
   }
 
   giveBack(process: PooledProcess): void {
-    this.#spares.giveBack(process)
+    this.#children.giveBack(process)
   }
 
   stop(): Promise<void> {
-    return this.#spares.stop()
+    return this.#children.stop()
   }
 }
 

@@ -38,9 +38,9 @@ function hasAll(clientState: ClientState, messages: readonly AgUiMessage[]): boo
   const theirs = clientState.messages
     .filter(isCompared)
     .map(({ id, role }) => (role === 'user' ? messageIdFor(id) : id))
-  const known = new Set(theirs)
+  const theirIds = new Set(theirs)
   // The last one is the message that the client sends now.
-  return [...ours].every(id => known.has(id)) && theirs.slice(0, -1).every(id => ours.has(id as string))
+  return [...ours].every(id => theirIds.has(id)) && theirs.slice(0, -1).every(id => ours.has(id as string))
 }
 
 /** Reasoning messages may be missing, and tool results may have other ids. */

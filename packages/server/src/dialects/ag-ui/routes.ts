@@ -109,11 +109,11 @@ function eventsReply(
 ) {
   const { run, after } = turn
   const { manager } = call.services
-  const before = (entry: Entry) => {
+  const beforeEntry = (entry: Entry) => {
     const { chunk, sequence: at, origin } = entry
     if (chunk.type !== 'run-started' || origin.runId !== run.runId) return undefined
     const position = { sessionId: run.sessionId, at, after: after?.sequence, clientState }
-    return earlierMessages(manager, position).then(found => found && encoder.setBefore(found))
+    return earlierMessages(manager, position).then(history => history && encoder.setBefore(history))
   }
-  return streamRun(call, caller, { ...turn, encoder, dialectFormat, before })
+  return streamRun(call, caller, { ...turn, encoder, dialectFormat, beforeEntry })
 }

@@ -106,8 +106,8 @@ class AnswerMatcher {
     }
     const isOpen = this.#pendingCalls.has(of)
     // A client may send the progress of a running call as its result.
-    const isKnown = isOpen || state.startsWith('output-') || part.progress !== undefined
-    if (!isKnown) throw transcriptRefused(`call ${id}: expected a pending call of a client tool`)
+    const hasResult = state.startsWith('output-') || part.progress !== undefined
+    if (!isOpen && !hasResult) throw transcriptRefused(`call ${id}: expected a pending call of a client tool`)
     const answer: Answer =
       'error' in sent
         ? { kind: 'tool-result', id: of, error: sent.error }
@@ -128,7 +128,7 @@ export const transcriptRefused = (message: string): HttpError =>
   new HttpError('transcript_refused', `messages: ${message}`)
 
 /** Number of log entries that are read at once. */
-const WINDOW = 2000
+const PAGE_ENTRIES = 2000
 
 /** The position up to which the client has seen a run: the first of its answers after the last pause that any of them ended. */
 export async function positionAfterAnswers(
@@ -143,8 +143,8 @@ export async function positionAfterAnswers(
   const start = runs.find(run => run.runId === runId)?.at ?? head
   let pause = 0
   let found: { readonly sequence: number; readonly pause: number } | undefined
-  for (let at = Math.max(start - 1, floor); at < head; at += WINDOW) {
-    for (const { sequence, chunk, origin } of await manager.entries(sessionId, at, Math.min(at + WINDOW, head))) {
+  for (let at = Math.max(start - 1, floor); at < head; at += PAGE_ENTRIES) {
+    for (const { sequence, chunk, origin } of await manager.entries(sessionId, at, Math.min(at + PAGE_ENTRIES, head))) {
       if (chunk.type === 'run-paused') pause = sequence
       if (!ids.has(answeredBy(chunk) ?? '') || found?.pause === pause) continue
       if (origin.guest !== undefined || isTimeout(chunk)) found = { sequence, pause }

@@ -5,9 +5,9 @@ import { type CallOptions, codeOf, openDialectServer, requestWith, user } from '
 
 const SELLER: CallOptions = { agent: 'seller' }
 
-describe('invalid message ids', () => {
+describe('ids of a client', () => {
   test.each(['a::b', 'a\u0000b', 'x'.repeat(300), '\ud800', '\n'])(
-    '%j maps to another id, always the same',
+    'maps the invalid message id %j to another id, always the same',
     async id => {
       const at = await openDialectServer()
       const first = await at.runToEnd('s', requestWith(user('a', id)))
@@ -21,7 +21,7 @@ describe('invalid message ids', () => {
     },
   )
 
-  test('an empty id is no id', async () => {
+  test('treats an empty message id as none', async () => {
     const at = await openDialectServer()
     await at.runToEnd('s', requestWith(user('a', '')))
     await at.runToEnd('s', requestWith(user('a', ''), user('a', '')))
@@ -35,8 +35,8 @@ describe('invalid message ids', () => {
   })
 })
 
-describe('content that a client may not send', () => {
-  test('is refused, and creates no session', async () => {
+describe('a transcript', () => {
+  test('refuses content that a client may not send, and creates no session', async () => {
     const at = await openDialectServer({ limits: { inputBytes: 100 } })
     const bad = [
       { ...requestWith(user('a', 'u1')), forbiddenContent: 'a message of a system' },
@@ -59,7 +59,7 @@ describe('content that a client may not send', () => {
     }
   })
 
-  test('from another conversation is refused', async () => {
+  test('refuses messages of another conversation', async () => {
     const at = await openDialectServer()
     await at.runToEnd('s', requestWith(user('a', 'u1')))
     await at.runToEnd('s', requestWith(user('a', 'u1'), user('b', 'u2')))
@@ -125,7 +125,7 @@ describe('authorize', () => {
   })
 })
 
-test('a session that is deleted meanwhile is unknown, and can be created again', async () => {
+test('refuses a session that is deleted meanwhile, and can create it again', async () => {
   const at = await openDialectServer()
   await at.runToEnd('s', requestWith(user('a', 'u1')))
   await at.services.manager.deleteStream('s')

@@ -41,7 +41,7 @@ describe('answers', () => {
     ])
   })
 
-  test('to an interrupt continue the run', async () => {
+  test('continue a run that waits for an interrupt', async () => {
     const at = await openDialectServer()
     await at.runToEnd('s', requestWith(a), { agent: 'asker' })
     const { view } = await at.services.runtime.view('s')
@@ -53,7 +53,7 @@ describe('answers', () => {
     expect(await at.refused('s', go({ kind: 'interrupt', id: 'other', response: 'me' }))).toBe('transcript_refused')
   })
 
-  test('that match no pending are refused before anything is done', async () => {
+  test('are refused before anything is done if they match no pending', async () => {
     const at = await openDialectServer()
     await at.runToEnd('s', requestWith(a), SELLER)
     const forged: object[] = [
@@ -82,7 +82,7 @@ describe('answers', () => {
     expect(await at.refused('new', go(approve(0)), SELLER)).toBe('session_unknown')
   })
 
-  test('to settled requests change nothing: the log wins', async () => {
+  test('change nothing in settled requests: the log wins', async () => {
     const at = await openDialectServer()
     await at.runToEnd('s', requestWith(a), SELLER)
     const { run } = await at.takeTurn('s', go({ ...approve(0), approved: false }, locate(0)), SELLER)
@@ -141,11 +141,11 @@ test('an invalid tool output fails its call, and the run continues', async () =>
   expect(await at.userTexts('t')).toEqual(['a', 'b'])
 })
 
-describe('a message during a run that', () => {
+describe('a new message during a run', () => {
   const a = user('a', 'u1')
   const b = user('b', 'u2')
 
-  test('is open is queued', async () => {
+  test('is queued if the run is open', async () => {
     const at = await openDialectServer()
     const agent = 'slow'
     const first = await at.takeTurn('s', requestWith(a), { agent })
@@ -155,7 +155,7 @@ describe('a message during a run that', () => {
     expect((await second.run.result()).status).toBe('completed')
   })
 
-  test('waits for an answer interrupts that run, unless the answer comes with it', async () => {
+  test('interrupts a run that waits for an answer, unless the answer comes with it', async () => {
     const at = await openDialectServer()
     for (const isAnswered of [false, true]) {
       const session = `${isAnswered}`
@@ -176,7 +176,7 @@ describe('a message during a run that', () => {
     }
   })
 
-  test('waits for more answers than come with it interrupts that run', async () => {
+  test('interrupts a run that waits for more answers than come with it', async () => {
     const at = await openDialectServer()
     const some = [
       [{ kind: 'approval', id: 'sell-0', approved: true }],
@@ -201,7 +201,7 @@ describe('a message during a run that', () => {
     expect((await at.run('t', runId).result()).status).toBe('interrupted')
   })
 
-  test('waits for a client tool that is only approved with it interrupts that run', async () => {
+  test('interrupts a run that waits for a client tool which it only approves', async () => {
     const client = tool({ name: 'locate', inputSchema: z.object({}), client: true, approval: true })
     const call = { name: 'locate', input: {}, id: 'locate-0' }
     const model = scriptedModel(({ turnAnswers, lastText }) =>

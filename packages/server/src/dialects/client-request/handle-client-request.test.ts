@@ -4,7 +4,7 @@ import { InstrumentedStore } from '../../stream/stream-server.fixture.ts'
 import { codeOf, openDialectServer, requestWith, user } from '../dialect-server.fixture.ts'
 
 describe('a new message', () => {
-  test('starts a run under the client’s id, and a repetition is the same run', async () => {
+  test('starts a run under the client’s id, and a repetition gets the same run', async () => {
     const at = await openDialectServer()
     const first = await at.runToEnd('s', requestWith(user('a', 'u1')))
     const second = await at.runToEnd('s', requestWith(user('a', 'u1'), user('b', 'u2')))
@@ -16,7 +16,7 @@ describe('a new message', () => {
     expect(view.messages.filter(({ role }) => role === 'user').map(({ id }) => id)).toEqual(['u1', 'u2'])
   })
 
-  test('with the same text in another turn is another turn, with or without ids', async () => {
+  test('starts another turn for the same text in another turn, with or without ids', async () => {
     const at = await openDialectServer()
     await at.runToEnd('s', requestWith(user('yes', 'u1')))
     await at.runToEnd('s', requestWith(user('yes', 'u1'), user('yes', 'u2')))
@@ -28,7 +28,7 @@ describe('a new message', () => {
     ])
   })
 
-  test('without transcript and id is a repetition while it is being answered, and new afterwards', async () => {
+  test('counts as a repetition without transcript and id while it is being answered, and as new afterwards', async () => {
     const at = await openDialectServer()
     const alone = { ...requestWith(user('yes')), isIncremental: true } as const
     const slow = await at.takeTurn('s', alone, { agent: 'slow' })
@@ -49,7 +49,7 @@ describe('a new message', () => {
     for (const session of ['s', 't']) expect(await at.userTexts(session)).toEqual(['a', 'b'])
   })
 
-  test('to be regenerated that never arrived is sent', async () => {
+  test('is sent if a client regenerates its answer and it never arrived', async () => {
     const at = await openDialectServer()
     await at.runToEnd('s', { ...requestWith(user('a', 'u1')), regenerate: true })
     await at.runToEnd('s', { ...requestWith(user('a', 'u1'), user('b', 'u2')), regenerate: 'no-message-of-ours' })
@@ -57,7 +57,7 @@ describe('a new message', () => {
     expect(at.count.calls).toBe(2)
   })
 
-  test('sent twice at once runs once, also in a new session on a slow store', async () => {
+  test('runs once if it is sent twice at once, also in a new session on a slow store', async () => {
     const tap = new InstrumentedStore(memoryStore())
     const at = await openDialectServer({ store: tap.store })
     tap.delay = () => new Promise(resolve => setImmediate(resolve))
@@ -70,7 +70,7 @@ describe('a new message', () => {
     }
   })
 
-  test('and another at once both run, one after the other', async () => {
+  test('runs after another message that is sent at once', async () => {
     const at = await openDialectServer()
     await Promise.all([at.runToEnd('s', requestWith(user('a', 'u1'))), at.runToEnd('s', requestWith(user('b', 'u2')))])
     expect((await at.userTexts('s')).sort()).toEqual(['a', 'b'])
@@ -90,7 +90,7 @@ describe('a run id of the client', () => {
     expect(at.count.calls).toBe(2)
   })
 
-  test('with another text is refused, and so is an invalid one', async () => {
+  test('is refused with another text, and if it is invalid', async () => {
     const at = await openDialectServer()
     await at.runToEnd('s', requestWith(user('a')), { runId: 'k' })
     expect(await at.refused('s', requestWith(user('b')), { runId: 'k' })).toBe('run_ended')
@@ -103,7 +103,7 @@ describe('a run id of the client', () => {
     expect(both.sort()).toEqual(['none', 'run_ended'])
   })
 
-  test('of a regeneration runs it once', async () => {
+  test('runs a regeneration once', async () => {
     const at = await openDialectServer()
     await at.runToEnd('s', requestWith(user('a', 'u1')))
     const posted = { ...requestWith(user('a', 'u1')), regenerate: true }
@@ -128,7 +128,7 @@ describe('an edit', () => {
     expect(at.count.calls).toBe(4)
   })
 
-  test('is not a message under a new id: messages of others stay, even while being answered', async () => {
+  test('does not replace messages for a message under a new id, even while they are being answered', async () => {
     const at = await openDialectServer()
     await at.runToEnd('s', requestWith(user('a', 'u1')))
     const phone = await at.takeTurn('s', requestWith(user('a', 'u1'), user('from the phone', 'u2')), { agent: 'slow' })
@@ -142,7 +142,7 @@ describe('an edit', () => {
     expect(await at.runToEnd('s', desktopRequest)).toBe(run.runId)
   })
 
-  test('of a client without ids is another message at a known position', async () => {
+  test('is another message at the same position for a client without ids', async () => {
     const at = await openDialectServer()
     await at.runToEnd('s', requestWith(user('a')))
     await at.runToEnd('s', requestWith(user('a'), user('b')))
@@ -182,7 +182,7 @@ describe('an edit', () => {
     expect(await at.userTexts('s')).toEqual(['b'])
   })
 
-  test('of a queued message removes it and sends the new one', async () => {
+  test('removes a queued message and sends the new one', async () => {
     const at = await openDialectServer()
     const agent = 'slow'
     const first = await at.takeTurn('s', requestWith(user('a', 'u1')), { agent })
@@ -194,7 +194,7 @@ describe('an edit', () => {
     expect(await at.userTexts('s')).toEqual(['a', 'c'])
   })
 
-  test('of a turn of another program is refused', async () => {
+  test('is refused for a turn of another program', async () => {
     const at = await openDialectServer()
     await at.runToEnd('s', requestWith(user('a', 'u1')))
     expect(await at.refused('s', requestWith(user('b', 'u1')), { agent: 'other' })).toBe('transcript_diverged')
@@ -227,7 +227,7 @@ describe('a regeneration', () => {
     expect(await at.runs('s')).toBe(2)
   })
 
-  test('with a new run id repeats any ended turn, and with the same id is the same run', async () => {
+  test('repeats any ended turn with a new run id, and joins the run with the same id', async () => {
     const at = await openDialectServer()
     const first = await at.runToEnd('s', requestWith(a), { runId: 'r1' })
     await at.runToEnd('s', requestWith(a, user('b', 'u2')), { runId: 'r2' })
@@ -247,7 +247,7 @@ describe('a regeneration', () => {
     expect([await at.userTexts('s'), at.count.calls]).toEqual([['a', 'b'], 4])
   })
 
-  test('by the id of an answer runs once, for any turn, even while it is open', async () => {
+  test('runs once by the id of an answer, for any turn, even while it is open', async () => {
     const at = await openDialectServer()
     const first = await at.runToEnd('s', requestWith(a))
     await at.runToEnd('s', requestWith(a, user('b', 'u2')))
@@ -270,7 +270,7 @@ describe('a regeneration', () => {
     expect((await next.run.result()).status).toBe('completed')
   })
 
-  test('of an earlier turn without a run id returns it unchanged', async () => {
+  test('returns an earlier turn unchanged without a run id', async () => {
     const at = await openDialectServer()
     const first = await at.runToEnd('s', requestWith(a))
     await at.runToEnd('s', requestWith(a, user('b', 'u2')))
@@ -278,7 +278,7 @@ describe('a regeneration', () => {
     expect(await at.userTexts('s')).toEqual(['a', 'b'])
   })
 
-  test('of a request that was removed before it started sends it again', async () => {
+  test('sends a request again that was removed before it started', async () => {
     const at = await openDialectServer()
     const agent = 'slow'
     const first = await at.takeTurn('s', requestWith(a), { agent })

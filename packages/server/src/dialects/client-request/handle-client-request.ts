@@ -94,10 +94,10 @@ class Turn {
     const { services, caller } = this.#call
     const { posted, sessionId } = this.#turnRequest
     await assertOwnOrAbsent(services, caller, sessionId)
-    if ((await services.manager.getInfo(sessionId)) === null) return this.#first()
+    if ((await services.manager.getInfo(sessionId)) === null) return this.#startSession()
     const { view, ticket } = await services.runtime.view(sessionId)
-    const known = view.requests.find(({ runId }) => runId === this.#turnRequest.runId)
-    if (known) return this.#again(known)
+    const repeated = view.requests.find(({ runId }) => runId === this.#turnRequest.runId)
+    if (repeated) return this.#repeatRequest(repeated)
     assertUserTurn(posted)
     const answers = matchAnswers(view, posted.answers)
     const message = posted.userMessages.at(-1)
@@ -112,7 +112,7 @@ class Turn {
         (answers.open.length > 0 || answers.settled.some(answer => answer.runId === found.runId))
       return isAnswered
         ? this.#continue(view, ticket, answers)
-        : this.#same(view, found, at === userMessages.length - 1)
+        : this.#repeatMessage(view, found, at === userMessages.length - 1)
     }
     const runId = this.#runIdFor(view, message, userMessages[at - 1])
     if (found) return this.#edit(view, found, message, runId)
@@ -121,8 +121,8 @@ class Turn {
     return this.#start(message, runId, isWaitingAfter(view, answers) ? 'interrupt-previous' : 'queue')
   }
 
-  /** The first request of a session that does not exist yet. */
-  async #first(): Promise<TurnOutcome> {
+  /** Starts a session that does not exist yet with its first message. */
+  async #startSession(): Promise<TurnOutcome> {
     const { posted, sessionId } = this.#turnRequest
     assertUserTurn(posted)
     const message = posted.userMessages.at(-1)
@@ -133,7 +133,7 @@ class Turn {
   }
 
   /** Returns the run of a repeated request with a client's run id. */
-  #again({ runId, message, status, program }: RunRequest): TurnOutcome {
+  #repeatRequest({ runId, message, status, program }: RunRequest): TurnOutcome {
     const { services } = this.#call
     const { posted, sessionId } = this.#turnRequest
     if (status === 'removed') throw runTakenBack(runId)
@@ -169,19 +169,19 @@ class Turn {
   }
 
   /** Replaces a message. */
-  async #edit(view: PublicView, known: UserMessage, message: ClientMessage, runId: string): Promise<TurnOutcome> {
+  async #edit(view: PublicView, replaced: UserMessage, message: ClientMessage, runId: string): Promise<TurnOutcome> {
     const { services, caller } = this.#call
     const { sessionId, data } = this.#turnRequest
     await this.#authorize('edit')
-    if (known.status === 'waiting' && known.runId !== undefined) {
+    if (replaced.status === 'waiting' && replaced.runId !== undefined) {
       // A queued message is removed from the queue, then the request is decided again.
-      await services.runtime.stop(sessionId, known.runId, {
+      await services.runtime.stop(sessionId, replaced.runId, {
         ...guestOf(caller),
         reason: 'another message came in its place',
       })
       return this.decide()
     }
-    this.#assertSameProgram(view, known)
+    this.#assertSameProgram(view, replaced)
     const { input, files } = this.#inputOf(message)
     await this.#upload(files)
     await assertUploaded(services, sessionId, input)
@@ -191,24 +191,24 @@ class Turn {
       newMessageId: message.id ?? `${runId}.said`,
       data,
     }
-    const run = await services.runtime.edit(sessionId, known.id, input, omitUndefined(options) as RequestOptions)
+    const run = await services.runtime.edit(sessionId, replaced.id, input, omitUndefined(options) as RequestOptions)
     return { run, action: 'edit' }
   }
 
   /** Handles a repeated message: returns its run, or regenerates the answer. */
-  async #same(view: PublicView, known: UserMessage, isLast: boolean): Promise<TurnOutcome> {
+  async #repeatMessage(view: PublicView, repeated: UserMessage, isLast: boolean): Promise<TurnOutcome> {
     const { services, caller } = this.#call
     const { sessionId } = this.#turnRequest
-    const { id, runId } = known
+    const { id, runId } = repeated
     if (runId === undefined)
       throw new RunError('run_unknown', `message ${id}: expected a message with a run: send it again under a new id`)
-    if (!this.#isRegeneration(view, known, isLast)) return { run: services.runtime.run(sessionId, runId) }
+    if (!this.#isRegeneration(view, repeated, isLast)) return { run: services.runtime.run(sessionId, runId) }
     await this.#authorize('retry')
-    this.#assertSameProgram(view, known)
-    const name = this.#turnRequest.runId ?? this.#unusedRunId(view, ['retry', runId])
+    this.#assertSameProgram(view, repeated)
+    const retryId = this.#turnRequest.runId ?? this.#unusedRunId(view, ['retry', runId])
     const run = await services.runtime.retry(sessionId, runId, {
       ...(await requesterOf(this.#call, caller)),
-      runId: name,
+      runId: retryId,
     })
     return { run, action: 'retry' }
   }
@@ -294,14 +294,16 @@ class Turn {
   #runIdFor(view: PublicView, message: ClientMessage, before: UserMessage | undefined): string {
     const { posted, runId } = this.#turnRequest
     if (runId !== undefined) return runId
-    const isAgain = message.id === undefined || Boolean(posted.regenerate)
-    // A single message without an id may be a new one with the same words.
-    const isAlone = posted.isIncremental || (message.id === undefined && posted.userMessages.length === 1)
-    const name = isAgain ? this.#unusedRunId(view, identityOf(message, before), isAlone) : this.#derivedRunId(message)
-    const known = view.requests.find(request => request.runId === name)
-    if (known === undefined) return name
-    if (known.status === 'removed') {
-      if (isAgain) return name
+    const mayRepeat = message.id === undefined || Boolean(posted.regenerate)
+    // A single message without an id may be a new one with the same text.
+    const isSingle = posted.isIncremental || (message.id === undefined && posted.userMessages.length === 1)
+    const name = mayRepeat
+      ? this.#unusedRunId(view, identityOf(message, before), isSingle)
+      : this.#derivedRunId(message)
+    const request = view.requests.find(({ runId }) => runId === name)
+    if (request === undefined) return name
+    if (request.status === 'removed') {
+      if (mayRepeat) return name
       throw runTakenBack(name)
     }
     throw new HttpError(
@@ -314,12 +316,14 @@ class Turn {
   #unusedRunId(
     { requests }: PublicView,
     values: readonly string[],
-    isAlone = this.#turnRequest.posted.isIncremental === true,
+    skipsUsedIds = this.#turnRequest.posted.isIncremental === true,
   ): string {
-    const over = new Set(requests.flatMap(({ runId, status }) => (isAlone || status === 'removed' ? [runId] : [])))
+    const skipped = new Set(
+      requests.flatMap(({ runId, status }) => (skipsUsedIds || status === 'removed' ? [runId] : [])),
+    )
     for (let tries = 0; ; tries++) {
       const name = derivedId(this.#turnRequest.sessionId, ...values, ...(tries > 0 ? [`${tries}`] : []))
-      if (!over.has(name)) return name
+      if (!skipped.has(name)) return name
     }
   }
 

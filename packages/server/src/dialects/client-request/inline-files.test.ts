@@ -54,7 +54,7 @@ describe('a file inside a message', () => {
     expect(await at.runs('s')).toBe(2)
   })
 
-  test('with other bytes is an edit, and under a run id another request', async () => {
+  test('is an edit if its bytes differ, and another request under a run id', async () => {
     const { at, files } = await viewing()
     const of = (n: number) => look('u1', file(dataUrl(bytes(10, n))))
     await at.runToEnd('s', requestWith(of(1)), { runId: 'r1' })
@@ -67,7 +67,7 @@ describe('a file inside a message', () => {
     expect((await files())[0]?.url).not.toBe(before?.url)
   })
 
-  test('that was logged as a data URL before is the same', async () => {
+  test('equals a file that was logged as a data URL before', async () => {
     const { at } = await viewing()
     const url = dataUrl(bytes(10))
     const input = { parts: [{ type: 'text' as const, text: 'Look' }, file(url)] }
@@ -84,7 +84,7 @@ describe('a file inside a message', () => {
     expect(await at.runToEnd('s', requestWith(look('u1', file(url))))).toBe(run.runId)
   })
 
-  test('has the limits of uploads, and a refused one is not stored', async () => {
+  test('has the limits of uploads, and is not stored if it is refused', async () => {
     const { at } = await viewing({ limits: { uploadBytes: 100, attachedBytes: 150, inputBytes: 400 } })
     const bad = [
       look('u1', file(dataUrl(bytes(101)))),
@@ -115,7 +115,7 @@ test.each([
   ['with parameters', 'data:text/plain;charset=utf-8;base64,aGk=', 'text/plain'],
   ['as text', 'data:text/plain,hi%20there', 'text/plain'],
   ['of no type', 'data:;base64,aGk=', 'application/octet-stream'],
-])('a data URL %s is stored', (_, url, type) => {
+])('stores a data URL %s', (_, url, type) => {
   const [part] = withUrls([file(url, { mediaType: undefined })])
   expect(part).toMatchObject({ url: expect.stringMatching(/^upload:/) })
   expect(contentOf([part as UserPart])).toBe(contentOf([file(url, { mediaType: type })]))
@@ -129,7 +129,7 @@ test.each(['data:', 'data:,', 'data:text/plain', 'data:text/plain,%ff', 'https:/
   },
 )
 
-test('a client’s media type and filename are validated before they become headers', async () => {
+test('validates a client’s media type and filename before they become headers', async () => {
   const { at, files } = await viewing()
   const odd = file(dataUrl(bytes(3), 'text/html\r\nx-evil: 1'), { mediaType: 'image/*', filename: '../a\r\nb' })
   await at.runToEnd('s', requestWith(look('u1', odd)))

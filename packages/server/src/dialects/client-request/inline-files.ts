@@ -19,8 +19,8 @@ const urls = new WeakMap<FilePart, string>()
 
 /** The URL of a part's file in the log: the same for an inline file and its upload. */
 export function urlOf(part: FilePart): unknown {
-  const known = urls.get(part)
-  if (known !== undefined) return known
+  const cached = urls.get(part)
+  if (cached !== undefined) return cached
   const upload = uploadOf(part)
   if (upload === undefined) return part.url
   const url = uploadUrlOf(upload)

@@ -49,9 +49,9 @@ export function userMessagesIn({ messages, requests, runs }: PublicView): readon
 /** The content that all dialects can express: text and files. */
 export function contentOf(parts: readonly { readonly type: string }[]): string {
   const fields = parts as readonly { readonly type: string; readonly text?: unknown; readonly url?: unknown }[]
-  const words = fields.flatMap(({ type, text }) => (type === 'text' && text ? [text] : [])).join('\n')
+  const text = fields.flatMap(({ type, text }) => (type === 'text' && text ? [text] : [])).join('\n')
   const files = fields.flatMap(part => (part.type === 'file' && part.url ? [urlOf(part)] : []))
-  return files.length === 0 ? words : JSON.stringify([words, files])
+  return files.length === 0 ? text : JSON.stringify([text, files])
 }
 
 /** Position of a client's last message: `new` after all others, the `same` as the one at `at`, or an `other` in place of the one at `at`. */
@@ -64,12 +64,11 @@ export interface TranscriptPosition {
 export function positionOf(userMessages: readonly UserMessage[], posted: readonly ClientMessage[]): TranscriptPosition {
   const last = posted.at(-1) as ClientMessage
   const byId = new Map(userMessages.map(({ id }, at) => [id, at]))
-  const known = byId.get(last.id ?? '')
-  if (known !== undefined)
-    return { at: known, is: userMessages[known]?.content === contentOf(last.parts) ? 'same' : 'other' }
+  const at = byId.get(last.id ?? '')
+  if (at !== undefined) return { at, is: userMessages[at]?.content === contentOf(last.parts) ? 'same' : 'other' }
   // An unknown id is a new message, also from a client that lacks messages of others: it must not remove those.
-  const isPartOfIt = last.id !== undefined && (posted.length === 1 || posted.some(({ id = '' }) => byId.has(id)))
-  if (userMessages.length === 0 || isPartOfIt) return { at: userMessages.length, is: 'new' }
+  const isOfSession = last.id !== undefined && (posted.length === 1 || posted.some(({ id = '' }) => byId.has(id)))
+  if (userMessages.length === 0 || isOfSession) return { at: userMessages.length, is: 'new' }
   return new TextMatcher(userMessages, posted).position()
 }
 

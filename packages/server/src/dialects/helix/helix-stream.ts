@@ -41,7 +41,7 @@ const RUNNING: StreamState = { isPaused: false }
 export class HelixStream {
   readonly #services: Services
   readonly #channel: StreamChannel
-  readonly #following: HelixStreamOptions
+  readonly #options: HelixStreamOptions
   readonly #places = new Map<number, Partial<ResyncPosition>>()
   readonly #encoder = helixDialect.encoder({ placeOf: sequence => this.#places.get(sequence) })
   /** Sequence of the last entry that was written. */
@@ -54,17 +54,17 @@ export class HelixStream {
   #isStopping = false
   #text = ''
 
-  constructor(services: Services, channel: StreamChannel, following: HelixStreamOptions) {
+  constructor(services: Services, channel: StreamChannel, options: HelixStreamOptions) {
     this.#services = services
     this.#channel = channel
-    this.#following = following
-    this.#sequence = decodeCursor(following.after).sequence
+    this.#options = options
+    this.#sequence = decodeCursor(options.after).sequence
   }
 
   /** Streams existing and new entries to the end. @throws any error except a truncated position */
   async run(): Promise<void> {
     const { manager } = this.#services
-    const { sessionId, identity, after } = this.#following
+    const { sessionId, identity, after } = this.#options
     try {
       await this.#primeEncoder()
       const { signal } = this.#channel
@@ -88,7 +88,7 @@ export class HelixStream {
   /** Feeds the encoder the entries of the current run before the position, without writing them. */
   async #primeEncoder(): Promise<void> {
     const { manager } = this.#services
-    const { sessionId } = this.#following
+    const { sessionId } = this.#options
     const end = this.#sequence
     if (end === 0) return
     const info = await manager.getInfo(sessionId)
@@ -110,7 +110,7 @@ export class HelixStream {
   }
 
   async #read(reader: BatchReader): Promise<void> {
-    const { identity } = this.#following
+    const { identity } = this.#options
     let isFirst = true
     while (this.#channel.isOpen) {
       const isWaiting = reader.isCaughtUp
@@ -140,7 +140,7 @@ export class HelixStream {
 
   /** Writes a batch of entries. Returns whether the connection is still open. */
   async #encode({ entries, sequence }: ReadBatch): Promise<boolean> {
-    const { runId } = this.#following
+    const { runId } = this.#options
     for (const entry of entries) {
       if (entry.chunk.type === 'step-discarded' || entry.chunk.type === 'rewind') await this.#recordPosition(entry)
       this.#sequence = entry.sequence
@@ -158,7 +158,7 @@ export class HelixStream {
   /** Looks up the position that a discard or rewind leads back to. */
   async #recordPosition({ chunk, sequence }: Entry): Promise<void> {
     const { manager } = this.#services
-    const { sessionId } = this.#following
+    const { sessionId } = this.#options
     await unlessTrimmed(async () => {
       const { view } = await manager.view(sessionId, sequence)
       const counts = { messageCount: view.messages.length }
@@ -176,7 +176,7 @@ export class HelixStream {
 
   /** Reads the state: how the run or session ended, or whether it is paused. */
   async #state({ cursor }: BatchReader): Promise<StreamState> {
-    const { runId, sessionId } = this.#following
+    const { runId, sessionId } = this.#options
     this.#isStopping = false
     if (this.#isOver) return { ended: this.#status as EndStatus, isPaused: false }
     const info = await this.#services.manager.getInfo(sessionId)
@@ -195,7 +195,7 @@ export class HelixStream {
   }
 
   #resolved(entry: Entry): Entry | Promise<Entry> {
-    return entry.blobs ? this.#services.manager.resolve(this.#following.sessionId, entry) : entry
+    return entry.blobs ? this.#services.manager.resolve(this.#options.sessionId, entry) : entry
   }
 
   /** Sends the status if it changed. */

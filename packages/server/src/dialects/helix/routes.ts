@@ -126,7 +126,7 @@ export const helix = [
           : checkPosition('fromSequence', fromSequence)
       negotiate(request.headers.get('accept'), ['sse'])
       const headers = await existingMessageHeaders(services.manager, sessionId, request.headers)
-      const release = services.limiter.stream(caller.principal)
+      const release = services.limiter.acquireStream(caller.principal)
       return streamReply(call, caller, { sessionId, identity: info, after }, release, headers)
     },
   }),
@@ -143,8 +143,8 @@ export const helix = [
       const info = await requireSession(services, await callerOf(call, sessionId), sessionId)
       const { view, ticket, cursor } = await services.manager.view(sessionId)
       await assertSameSession(services.manager, sessionId, info)
-      const whole = await withInlineBlobs(services.manager, sessionId, view.messages)
-      const messages = snapshotMessagesOf({ ...view, messages: whole })
+      const inlined = await withInlineBlobs(services.manager, sessionId, view.messages)
+      const messages = snapshotMessagesOf({ ...view, messages: inlined })
       const { state = null, output = null } = view
       const status = sessionStatus(sessionId, ticket, cursor.sequence)
       return json(200, { ...status, messages, state, output })
@@ -216,7 +216,7 @@ function stopRoute(mode: 'interrupt' | 'abort', summary: string): Route {
   })
 }
 
-/** Starts a run that replaces another one. */
+/** Starts a run that replaces another one. A repeated request joins the run that it started. */
 async function replyWithReplacement(
   call: RouteCall,
   sessionId: string,
@@ -228,8 +228,8 @@ async function replyWithReplacement(
   return replyWithRun(call, caller, async () => {
     const { ticket } = await requireSession(services, caller, sessionId)
     const { view } = await services.runtime.view(sessionId)
-    const known = view.requests.find(request => request.runId === runId)
-    if (known) return { run: services.runtime.run(sessionId, known.runId) }
+    const repeated = view.requests.find(request => request.runId === runId)
+    if (repeated) return { run: services.runtime.run(sessionId, repeated.runId) }
     const options = omitUndefined({ ...(await requesterOf(call, caller)), runId }) as RequestOptions
     return { run: await start(ticket, options) }
   })
@@ -244,7 +244,7 @@ async function replyWithRun(
 ): Promise<Reply> {
   const { services, request } = call
   const isStream = negotiate(request.headers.get('accept'), ['json', 'sse']) === 'sse'
-  const release = isStream ? services.limiter.stream(caller.principal) : () => {}
+  const release = isStream ? services.limiter.acquireStream(caller.principal) : () => {}
   try {
     const { run } = await start()
     const { sessionId, runId } = run

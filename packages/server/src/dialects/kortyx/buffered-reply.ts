@@ -12,7 +12,7 @@ import { PAGE_BYTES } from '../../stream/stream-settings.ts'
 import { type AcceptedTurn, handleClientRequest, type TurnRequest } from '../client-request/handle-client-request.ts'
 import { EventWriter } from '../run-stream/event-writer.ts'
 
-/** Schema of a whole stream as one reply. */
+/** Schema of a complete stream as one reply. */
 export const BufferedStream = z.object({
   chunks: z.array(StreamChunkSchema),
   text: z.string(),
@@ -29,7 +29,7 @@ export async function bufferedReply(
   encoder: Encoder<StreamChunk>,
 ): Promise<Reply> {
   const { services, request } = call
-  const release = services.limiter.stream(call.caller.principal)
+  const release = services.limiter.acquireStream(call.caller.principal)
   const done = new AbortController()
   try {
     const turn = await handleClientRequest(call, turnRequest)
@@ -85,7 +85,7 @@ async function chunksOf(
   const { status } = await run.result({ signal })
   const chunks: StreamChunk[] = []
   let length = 0
-  const keep = (chunk: StreamChunk): string => {
+  const collect = (chunk: StreamChunk): string => {
     length += JSON.stringify(chunk).length
     if (length > MAX_CHARACTERS)
       throw new HttpError(
@@ -95,7 +95,7 @@ async function chunksOf(
     chunks.push(chunk)
     return ''
   }
-  const writer = new EventWriter(encoder, keep, { after })
+  const writer = new EventWriter(encoder, collect, { after })
   // Excludes rewound entries.
   for await (const { entries, cursor } of run.pieces({ merge: true, rewound: true, pageBytes: PAGE_BYTES, signal })) {
     assertIncarnation(identity, decodeCursor(cursor))

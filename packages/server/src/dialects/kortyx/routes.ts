@@ -24,7 +24,7 @@ const CLOSING = 'data: [DONE]\n\n'
 const dialectFormat: DialectFormat<StreamChunk> = {
   format: 'sse',
   headers: { 'cache-control': 'no-cache, no-transform' },
-  merges: true,
+  mayMerge: true,
   framing: {
     // Clients accept exactly this content type, and only line feeds between events.
     contentType: 'text/event-stream',

@@ -94,24 +94,24 @@ export const mui = [
       const { view, ticket } = await manager.view(sessionId)
       await assertSameSession(manager, sessionId, info)
       const { page, ...paged } = messagePageOf(view, { ...query, messages: query.messages ?? PAGE })
-      const shown = paged.view?.messages ?? ('messages' in paged ? paged.messages : [])
-      const messages = await withInlineBlobs(manager, sessionId, shown)
+      const pageMessages = paged.view?.messages ?? ('messages' in paged ? paged.messages : [])
+      const messages = await withInlineBlobs(manager, sessionId, pageMessages)
       const open = activeRunId(ticket)
       return json(200, {
         messages: chatMessagesOf({ ...view, messages }),
         hasMore: page?.hasMore ?? false,
         ...(page?.before !== undefined && { cursor: page.before }),
         ...(open !== undefined && { run: open }),
-        answers: answersIn(view, new Set(shown.map(({ id }) => id))),
+        answers: answersIn(view, new Set(pageMessages.map(({ id }) => id))),
       })
     },
   }),
 ]
 
-/** Ids of the assistant messages that answer user messages, by user message id. */
-function answersIn({ requests }: Pick<View, 'requests'>, shown: ReadonlySet<string>): Record<string, string> {
+/** Ids of the assistant messages that answer the user messages of a page, by user message id. */
+function answersIn({ requests }: Pick<View, 'requests'>, pageIds: ReadonlySet<string>): Record<string, string> {
   const answers = requests.flatMap(({ message, runId, status }) =>
-    message && status === 'started' && shown.has(message.messageId)
+    message && status === 'started' && pageIds.has(message.messageId)
       ? [[message.messageId, messageIdOf(runId, runId)] as const]
       : [],
   )

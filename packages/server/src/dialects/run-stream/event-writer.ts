@@ -13,7 +13,7 @@ export class EventWriter<Event> {
   readonly #after: WrittenPosition | undefined
   #isMuted: boolean
   /** Id of the latest entry, and the number of its events that were encoded. */
-  #entry: string
+  #entryId: string
   #count = 0
 
   /** `start` is the event id before the first entry. */
@@ -26,24 +26,24 @@ export class EventWriter<Event> {
     this.#write = write
     this.#after = after
     this.#isMuted = after !== undefined
-    this.#entry = start
+    this.#entryId = start
   }
 
-  /** Encodes an entry as text. `name` is the prefix of its event ids. */
-  writeEntry(entry: DecodedChunk & { readonly sequence: number }, name = `${entry.sequence}`): string {
+  /** Encodes an entry as text. `idPrefix` is the prefix of its event ids. */
+  writeEntry(entry: DecodedChunk & { readonly sequence: number }, idPrefix = `${entry.sequence}`): string {
     const { sequence } = entry
     const { sequence: last = 0, event } = this.#after ?? {}
     if (sequence > last) {
       const first = this.#unmute()
-      this.#entry = name
+      this.#entryId = idPrefix
       this.#count = 0
       return first + this.#text(this.#encoder.encode(entry))
     }
     const events = this.#encoder.encode(entry)
-    this.#entry = name
-    const isKnown = sequence < last || event === undefined || event + 1 >= events.length
-    this.#count = isKnown ? events.length : event + 1
-    return isKnown ? '' : this.#unmute() + this.#text(events.slice(event + 1))
+    this.#entryId = idPrefix
+    const hasAll = sequence < last || event === undefined || event + 1 >= events.length
+    this.#count = hasAll ? events.length : event + 1
+    return hasAll ? '' : this.#unmute() + this.#text(events.slice(event + 1))
   }
 
   /** The events that end the stream, after the last entry. */
@@ -57,14 +57,14 @@ export class EventWriter<Event> {
     this.#isMuted = false
     let text = ''
     this.#encoder.resume().forEach((event, i) => {
-      text += this.#write(event, `${this.#entry}.${Math.max(0, this.#count - 1)}.${i}`)
+      text += this.#write(event, `${this.#entryId}.${Math.max(0, this.#count - 1)}.${i}`)
     })
     return text
   }
 
   #text(events: readonly Event[]): string {
     let text = ''
-    for (const event of events) text += this.#write(event, `${this.#entry}.${this.#count++}`)
+    for (const event of events) text += this.#write(event, `${this.#entryId}.${this.#count++}`)
     return text
   }
 }

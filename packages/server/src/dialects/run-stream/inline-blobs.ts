@@ -7,20 +7,20 @@ export async function withInlineBlobs(
   sessionId: string,
   messages: readonly Message[],
 ): Promise<readonly Message[]> {
-  const whole: Message[] = []
+  const inlined: Message[] = []
   // Sequential, since each value may be large.
   for (const message of messages) {
-    if (!message.parts.some(({ blobs }) => blobs)) whole.push(message)
+    if (!message.parts.some(({ blobs }) => blobs)) inlined.push(message)
     else {
       const parts: Part[] = []
-      for (const part of message.parts) parts.push(await wholePart(manager, sessionId, part))
-      whole.push({ ...message, parts })
+      for (const part of message.parts) parts.push(await withInlineValues(manager, sessionId, part))
+      inlined.push({ ...message, parts })
     }
   }
-  return whole
+  return inlined
 }
 
-async function wholePart(manager: StreamManager, sessionId: string, part: Part): Promise<Part> {
+async function withInlineValues(manager: StreamManager, sessionId: string, part: Part): Promise<Part> {
   const { blobs, ...rest } = part
   if (blobs === undefined) return part
   const values: Record<string, Json> = {}

@@ -28,7 +28,7 @@ export async function withStreamSlot<T>(
   { services, caller }: Pick<RouteCall, 'services' | 'caller'>,
   work: (release: () => void) => Promise<T>,
 ): Promise<T> {
-  const release = services.limiter.stream(caller.principal)
+  const release = services.limiter.acquireStream(caller.principal)
   try {
     return await work(release)
   } catch (error) {

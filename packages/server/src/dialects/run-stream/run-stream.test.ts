@@ -114,7 +114,7 @@ describe('a run', () => {
     const { run, events } = await readEvents(at, 'stammerer')
     const [late, merged] = await Promise.all([
       at.streamRun(run),
-      at.streamRun(run, { dialectFormat: { merges: true } }),
+      at.streamRun(run, { dialectFormat: { mayMerge: true } }),
     ])
     await Promise.all([late.closed, merged.closed])
     expect(wordsOf(eventsOf(late))).toBe('three four five')
@@ -147,7 +147,7 @@ describe('a run', () => {
     }
   })
 
-  test('is streamed whole while a later one rewinds it, and afterwards', async () => {
+  test('is streamed completely while a later one rewinds it, and afterwards', async () => {
     const at = await openDialectServer()
     const first = newClient()
     await at.replyWithTurn('s', requestWith(a), { agent: 'slow' }, first)
@@ -165,7 +165,7 @@ describe('a run', () => {
     expect(wordsOf(eventsOf(late))).toBe(wordsOf(eventsOf(first)))
   })
 
-  test('that is removed from the queue ends with an error', async () => {
+  test('ends with an error if it is removed from the queue', async () => {
     const at = await openDialectServer()
     await at.replyWithTurn('s', requestWith(a), { agent: 'slow' })
     const client = await at.replyWithTurn('s', requestWith(a, user('b', 'u2')), { agent: 'slow' })
@@ -176,7 +176,7 @@ describe('a run', () => {
     at.held.go()
   })
 
-  test('is found by its position, without reading the whole session', async () => {
+  test('is found by its position, without reading the entire session', async () => {
     const at = await openDialectServer()
     for (let n = 0; n < 10; n++) await at.runToEnd('s', requestWith(user(`m${n}`, `m${n}`)))
     const { run } = await at.takeTurn('s', requestWith(user('last', 'last')))
@@ -213,7 +213,7 @@ describe('a run', () => {
 })
 
 describe('a connection', () => {
-  test('law 8: that reads nothing holds a bounded buffer, and gets everything when it continues', async () => {
+  test('law 8: buffers a bounded amount while the client reads nothing, and sends everything when it continues', async () => {
     const maxBuffered = 16 * 1024
     const log = { coalesceMs: 0 }
     const at = await openDialectServer({ agents: [talker], workflows: [], stream: { maxBuffered }, log })

@@ -20,11 +20,11 @@ export interface DialectFormat<Event> {
   readonly format: Format
   readonly framing: Framing
   readonly headers?: Readonly<Record<string, string>>
-  /** Whether the replay merges deltas. Only for dialects whose clients never resume from an event id, since that may lie between merged deltas. */
-  readonly merges?: true
+  /** Whether the replay may merge deltas. Only for dialects whose clients never resume from an event id, since that may lie between merged deltas. */
+  readonly mayMerge?: true
   /** Whether event ids contain cursors, so that clients can resume from them. Otherwise an id only identifies an event. */
-  readonly proves?: true
-  /** An event as text; `place` is its id. */
+  readonly hasCursorIds?: true
+  /** An event as text. */
   write(event: Event, eventId: string): string
   /** Text after each batch of entries, with the cursor to resume from. Valid even if deltas are merged. */
   mark?(cursor: string): string
@@ -39,8 +39,8 @@ export interface RunStreamOptions<Event> {
   readonly dialectFormat: DialectFormat<Event>
   /** Sends only what follows this position. @default the start of the run */
   readonly after?: EventPosition | undefined
-  /** Prepares an entry before it is encoded. Undefined if there is nothing to wait for. */
-  readonly before?: (entry: Entry) => Promise<void> | undefined
+  /** Called before an entry is encoded. Undefined if there is nothing to wait for. */
+  readonly beforeEntry?: (entry: Entry) => Promise<void> | undefined
   /** Action to authorize. @default the action of the route */
   readonly action?: Action
   /** The program that the request named. */
@@ -58,7 +58,7 @@ export async function streamRun<Event>(
   const { services, request } = call
   const { run, dialectFormat, action = call.action, program } = options
   const { sessionId, runId } = run
-  const release = options.release ?? services.limiter.stream(caller.principal)
+  const release = options.release ?? services.limiter.acquireStream(caller.principal)
   try {
     await assertStreamable(services, options)
   } catch (error) {
@@ -102,7 +102,7 @@ class RunStream<Event> {
     this.#channel = channel
     const { encoder, dialectFormat, after, identity } = options
     const { incarnation } = identity
-    const start = dialectFormat.proves ? encodeCursor({ sequence: 0, incarnation, epoch: '0' }) : '0'
+    const start = dialectFormat.hasCursorIds ? encodeCursor({ sequence: 0, incarnation, epoch: '0' }) : '0'
     this.#writer = new EventWriter(encoder, (event, eventId) => dialectFormat.write(event, eventId), { after, start })
   }
 
@@ -120,19 +120,19 @@ class RunStream<Event> {
     // To resume, the encoder needs all earlier entries exactly as written.
     const readOptions =
       after === undefined
-        ? { merge: dialectFormat.merges ?? dialectFormat.mark !== undefined, rewound: true }
+        ? { merge: dialectFormat.mayMerge ?? dialectFormat.mark !== undefined, rewound: true }
         : { whole: true }
-    let isKnown = false
+    let isVerified = false
     let status: EndStatus | undefined
     try {
       for await (const piece of run.pieces({ ...readOptions, pageBytes: PAGE_BYTES, signal })) {
         const { entries, cursor, sequence } = piece
-        if (!isKnown) assertIncarnation(identity, decodeCursor(cursor))
-        isKnown = true
+        if (!isVerified) assertIncarnation(identity, decodeCursor(cursor))
+        isVerified = true
         for (const entry of entries) {
           status = statusAfter(entry, status)
-          const name = dialectFormat.proves && piece.cursorAt(entry.sequence)
-          if (!(await this.#writeEntry(entry, name))) return undefined
+          const idPrefix = dialectFormat.hasCursorIds && piece.cursorAt(entry.sequence)
+          if (!(await this.#writeEntry(entry, idPrefix))) return undefined
         }
         // Up to the resume position the client has everything.
         const resumeCursor = after && sequence <= after.sequence ? after.cursor : cursor
@@ -146,17 +146,17 @@ class RunStream<Event> {
     }
     // No status seen: the run ended before the first entry that is left.
     if (status === undefined) ({ status } = await run.result({ signal }))
-    if (!isKnown) await assertSameSession(this.#services.manager, run.sessionId, identity)
+    if (!isVerified) await assertSameSession(this.#services.manager, run.sessionId, identity)
     return status
   }
 
   /** Writes an entry. Returns whether the connection is still open. */
-  async #writeEntry(entry: Entry, name: string | undefined): Promise<boolean> {
+  async #writeEntry(entry: Entry, idPrefix: string | undefined): Promise<boolean> {
     const { manager } = this.#services
     const { sessionId } = this.#options.run
-    const prepared = this.#options.before?.(entry)
+    const prepared = this.#options.beforeEntry?.(entry)
     if (prepared) await prepared
-    this.#text += this.#writer.writeEntry(entry.blobs ? await manager.resolve(sessionId, entry) : entry, name)
+    this.#text += this.#writer.writeEntry(entry.blobs ? await manager.resolve(sessionId, entry) : entry, idPrefix)
     // Entries can be large, and their events several times larger.
     return this.#text.length < PAGE_BYTES || this.#flush()
   }

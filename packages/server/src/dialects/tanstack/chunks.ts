@@ -39,7 +39,7 @@ export async function replyWithChunks(call: RouteCall<ChatRequest, ChunksQuery>)
   const encoder = tanstackDialect.encoder({ content: query.content ?? body.content, model: agent, results })
   return withStreamSlot(call, async release => {
     const { caller, ...turn } = await handleClientRequest(call, turnRequest)
-    const after = (await endIfShown(services, turn, body)) ?? turn.after
+    const after = (await endIfComplete(services, turn, body)) ?? turn.after
     return streamRun(call, caller, { ...turn, after, encoder, dialectFormat: dialectFormatOf(format), release })
   })
 }
@@ -48,7 +48,7 @@ export async function replyWithChunks(call: RouteCall<ChatRequest, ChunksQuery>)
  * The position after a run that the client already shows completely; otherwise undefined. The client repeats its request for each client tool call
  * of a message, although the first request had all results. A run that the client shows only in part is sent again (law 7).
  */
-async function endIfShown(
+async function endIfComplete(
   { runtime }: Services,
   { run, action }: Pick<AcceptedTurn, 'run' | 'action'>,
   { messages }: ChatRequest,
@@ -61,8 +61,8 @@ async function endIfShown(
   const { finishedAt } = view.runs.find(({ runId }) => runId === run.runId) ?? {}
   if (finishedAt === undefined) return undefined
   const { parts = [] } = view.messages.find(({ id }) => id === messageIdOf(run.runId, run.runId)) ?? {}
-  const words = parts.slice(parts.findLastIndex(part => 'toolCallId' in part) + 1)
-  const text = words.map(part => (part.type === 'text' && 'text' in part ? part.text : '')).join('')
+  const lastParts = parts.slice(parts.findLastIndex(part => 'toolCallId' in part) + 1)
+  const text = lastParts.map(part => (part.type === 'text' && 'text' in part ? part.text : '')).join('')
   return text !== '' && last.content.endsWith(text) ? { sequence: view.head } : undefined
 }
 
@@ -70,7 +70,7 @@ function dialectFormatOf(format: Format): DialectFormat<TanstackChunk> {
   let hasFailed = false
   return {
     format,
-    merges: true,
+    mayMerge: true,
     framing: {
       contentType: CONTENT_TYPES[format],
       // Clients warn about comments, and skip empty lines.

@@ -112,8 +112,8 @@ async function sessionReply(call: RouteCall<undefined, EventsQuery>): Promise<Re
   const pending = isAsking && name !== undefined ? tanstackInterruptsOf(view, name) : []
   const isActive = name !== undefined && pending.length === 0
   // The messages of the active run come with its stream.
-  const shown = isActive ? view.messages.filter(message => message.runId !== runId) : view.messages
-  const messages = await withInlineBlobs(services.manager, sessionId, shown)
+  const listed = isActive ? view.messages.filter(message => message.runId !== runId) : view.messages
+  const messages = await withInlineBlobs(services.manager, sessionId, listed)
   const { output } = view
   return json(200, {
     messages: tanstackMessagesOf({ messages, ...(!isActive && output !== undefined && { output }) }),
@@ -133,15 +133,15 @@ function eventsReply(
   const { sessionId, runId } = run
   const encoder = new TanstackAgUiEncoder({ ...options, runId })
   // The client has the earlier messages. They are sent again only after a rewind.
-  const follow = (sequence: number) =>
+  const loadEarlierMessages = (sequence: number) =>
     unlessTrimmed(async () => {
       const { view } = await manager.view(sessionId, sequence - 1)
       const messages = await withInlineBlobs(manager, sessionId, view.messages)
       encoder.setBefore({ messages: aguiMessagesOf({ messages }), isNew: false })
     })
-  const before = ({ chunk, sequence, origin }: Entry) =>
-    chunk.type === 'run-started' && origin.runId === runId ? follow(sequence) : undefined
-  return streamRun(call, caller, { ...turn, encoder, dialectFormat: FORMATS[format], before })
+  const beforeEntry = ({ chunk, sequence, origin }: Entry) =>
+    chunk.type === 'run-started' && origin.runId === runId ? loadEarlierMessages(sequence) : undefined
+  return streamRun(call, caller, { ...turn, encoder, dialectFormat: FORMATS[format], beforeEntry })
 }
 
 const dialectFormatOf = (format: Format): DialectFormat<AgUiEvent> => ({
@@ -152,7 +152,7 @@ const dialectFormatOf = (format: Format): DialectFormat<AgUiEvent> => ({
     // Clients reconnect after a broken connection.
     fail: () => undefined,
   },
-  proves: true,
+  hasCursorIds: true,
   write: (event, id) =>
     format === 'sse'
       ? `id: ${id}\ndata: ${JSON.stringify(event)}\n\n`
