@@ -13,7 +13,7 @@ test('prints a line per entry, through a restart of the server, until Ctrl-C', a
   const { cwd, server, runAgent, restart } = await serveSessions()
   await runAgent('s', 'echo', 'Hello')
   const tail = millraceCommand(cwd, ['tail', 's', '--server', server.url])
-  const [output] = await tail.output(/^[^]*run-finished/)
+  const [output] = await tail.output(/^[\s\S]*run-finished/)
   const deltas = output.matchAll(/^ +\d+ {2}\d\d:\d\d:\d\d\.\d{3} {2}main +text-delta +(".*")$/gm)
   // A loaded machine writes the text in several entries.
   expect([...deltas].map(([, delta = '']) => JSON.parse(delta)).join('')).toBe('You said: Hello')
