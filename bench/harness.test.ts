@@ -87,9 +87,9 @@ describe('judge', () => {
 test('table: marks missed targets and failed contenders', () => {
   const benchmark = { name: 'n', title: 't', item: 'delta', reference: 'a', contenders: [], claims: [] }
   const verdicts = [{ text: 'a / b', value: 2, bound: 'at most 1', met: false }]
-  const shown = table('s', benchmark, [row('a', 30), { ...row('b', 1), error: 'wrong output' }], verdicts)
-  expect(shown).toContain('a / b: 2.00, at most 1: NOT met')
-  expect(shown).toContain('FAILED b: wrong output')
+  const printed = table('s', benchmark, [row('a', 30), { ...row('b', 1), error: 'wrong output' }], verdicts)
+  expect(printed).toContain('a / b: 2.00, at most 1: NOT met')
+  expect(printed).toContain('FAILED b: wrong output')
 })
 
 test('table: prints the remarks of the last round', () => {
@@ -98,9 +98,9 @@ test('table: prints the remarks of the last round', () => {
     { cpu: 1, wall: 1, loads: 1, notes: ['cold'] },
     { cpu: 1, wall: 1, loads: 1, notes: ['warm'] },
   ]
-  const shown = table('s', benchmark, [{ ...row('a', 30), samples }], [])
-  expect(shown).toContain('\n  a: warm\n')
-  expect(shown).not.toContain('cold')
+  const printed = table('s', benchmark, [{ ...row('a', 30), samples }], [])
+  expect(printed).toContain('\n  a: warm\n')
+  expect(printed).not.toContain('cold')
 })
 
 test('table: has the columns of its unit', () => {
@@ -113,9 +113,9 @@ test('table: has the columns of its unit', () => {
     /times \/ entry.*\n.*0\.500 \[0\.250\.\.4\.00\]/,
   )
   const late = { ...row('a', 0.5), unit: 'latency' as const, value: spread, p99: { ...spread, median: 3 } }
-  const shown = table('s', { ...benchmark, unit: 'latency' }, [late], [])
-  expect(shown).toMatch(/p50 ms.*p99 ms/)
-  expect(shown).toMatch(/0\.500 \[0\.250\.\.4\.00\] +3\.00 \[/)
+  const printed = table('s', { ...benchmark, unit: 'latency' }, [late], [])
+  expect(printed).toMatch(/p50 ms.*p99 ms/)
+  expect(printed).toMatch(/0\.500 \[0\.250\.\.4\.00\] +3\.00 \[/)
 })
 
 describe('measure', () => {

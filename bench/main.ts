@@ -73,8 +73,8 @@ await services.stop()
 
 // Claims of the selected benchmarks are reported even if they could not be measured.
 const results = standings.filter(({ benchmark }) => measured.has(benchmark)).map(row => evaluateStanding(row, measured))
-const shown = results.filter(({ ours }) => ours !== undefined)
-if (shown.length > 0) print(`${overview(shown, selection.verify)}\n`)
+const measuredRows = results.filter(({ ours }) => ours !== undefined)
+if (measuredRows.length > 0) print(`${overview(measuredRows, selection.verify)}\n`)
 const failed = [...measured.values()].flat().filter(row => row.error !== undefined).length
 print(`${works.length} benchmarks: ${missed} of ${targets} targets missed, ${failed} contenders failed`)
 const { claims, passed, undecided, failures } = verify(results)
@@ -86,7 +86,7 @@ if (json) console.log(JSON.stringify({ place, quick, benchmarks: printed, standi
 process.exitCode = failed > 0 || (selection.verify && failures.length > 0) ? 1 : 0
 
 if (!quick && failed === 0) {
-  const isWhole = names.length === 0 && (!selection.verify || selection.publish)
-  const files = [...drawGrowth(measured), ...(isWhole ? publish({ place, stands: results }) : [])]
+  const isComplete = names.length === 0 && (!selection.verify || selection.publish)
+  const files = [...drawGrowth(measured), ...(isComplete ? publish({ place, stands: results }) : [])]
   if (files.length > 0) print(`written: ${files.join(', ')}`)
 }

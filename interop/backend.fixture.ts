@@ -56,7 +56,7 @@ const usage = {
 type Parts = readonly LanguageModelV4StreamPart[]
 
 /** A model that streams half of its answer, waits at a gate, and streams the rest. */
-function heldModel(answer: (options: LanguageModelV4CallOptions) => readonly [Parts, Gate, Parts]): LanguageModelV4 {
+function gatedModel(answer: (options: LanguageModelV4CallOptions) => readonly [Parts, Gate, Parts]): LanguageModelV4 {
   const doStream: LanguageModelV4['doStream'] = async options => {
     const [before, gate, after] = answer(options)
     const stream = new ReadableStream<LanguageModelV4StreamPart>({
@@ -114,7 +114,7 @@ const weigh = tool({
 
 export const sell = tool({
   name: 'sell',
-  description: 'Sells something, once somebody approves.',
+  description: 'Sells something after an approval.',
   inputSchema: z.object({ what: z.string() }),
   approval: true,
   execute: ({ what }) => ({ sold: what }),
@@ -198,11 +198,11 @@ export class Backend {
     const of = (name: string, script: (prompt: ScriptedPrompt) => ScriptedAnswer, rest: object = {}): Agent =>
       agent({ name, model: this.#model(name, script), ...rest })
     const counted = of('counted', ({ lastText }) => ({ text: `Counted: ${lastText}` }))
-    const held = heldModel(() => {
+    const held = gatedModel(() => {
       this.calls['holder'] = (this.calls['holder'] ?? 0) + 1
       return [TEXT[0], this.gate, TEXT[1]]
     })
-    const writing = heldModel(({ prompt }) => {
+    const writing = gatedModel(({ prompt }) => {
       const isDone = prompt.at(-1)?.role === 'tool'
       return isDone ? [[...TEXT[0], ...TEXT[1]], this.gate, []] : [INPUT[0], this.gate, INPUT[1]]
     })

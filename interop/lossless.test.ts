@@ -53,9 +53,9 @@ function roundTrip(dialect: Dialect<unknown>, entries: Recorded['live'], { statu
   const decoder = dialect.decoder()
   const events = entries.flatMap(entry => encoder.encode(entry))
   events.push(...encoder.end(status))
-  const meant = events.flatMap(event => decoder.decode(json(event)).map(attributed))
+  const decoded = events.flatMap(event => decoder.decode(json(event)).map(attributed))
   expect(decoder.status).toBe(status)
-  return meant
+  return decoded
 }
 
 /** JSON round trip. */

@@ -14,7 +14,7 @@ import { besideIn, chunksIn, posted } from './kortyx/kortyx-page.fixture.ts'
 import { Page } from './mui/mui-page.fixture.tsx'
 
 const METADATA = { response: { id: 'answer-1', modelId: 'scripted-1' } }
-const SAID: Chunk = { type: 'message-metadata', metadata: METADATA }
+const METADATA_CHUNK: Chunk = { type: 'message-metadata', metadata: METADATA }
 
 test('the log has the metadata', async () => {
   const backend = await openBackend()
@@ -47,7 +47,7 @@ test('TanStack AI: a custom event, because its protocol has no message metadata'
   await client.sendMessage('sign')
   expect(client.getMessages().at(-1)).toMatchObject({ parts: [{ type: 'text', content: 'Signed.' }] })
   expect(client.getMessages().at(-1)).not.toHaveProperty('metadata.response')
-  expect(received).toContainEqual(['millrace', SAID])
+  expect(received).toContainEqual(['millrace', METADATA_CHUNK])
 })
 
 test('TanStack AI 0.2: an additional chunk, because its messages have no metadata', async () => {
@@ -57,7 +57,7 @@ test('TanStack AI 0.2: an additional chunk, because its messages have no metadat
   const client = new LegacyClient({ id: 's', connection, onChunk: chunk => void chunks.push(chunk) })
   await client.sendMessage('sign')
   expect(Object.keys(client.getMessages().at(-1) ?? {})).not.toContain('metadata')
-  expect(chunks.filter(isMillraceStreamChunk).map(({ chunk }) => chunk)).toContainEqual(SAID)
+  expect(chunks.filter(isMillraceStreamChunk).map(({ chunk }) => chunk)).toContainEqual(METADATA_CHUNK)
 })
 
 test('AG-UI: a custom event, because its messages have no metadata', async () => {
@@ -65,14 +65,14 @@ test('AG-UI: a custom event, because its messages have no metadata', async () =>
   await agent.runAgent()
   expect(agent.messages.at(-1)).toMatchObject({ role: 'assistant', content: 'Signed.' })
   expect(agent.messages.at(-1)).not.toHaveProperty('metadata.response')
-  expect(events).toContainEqual(expect.objectContaining({ type: 'CUSTOM', name: 'millrace', value: SAID }))
+  expect(events).toContainEqual(expect.objectContaining({ type: 'CUSTOM', name: 'millrace', value: METADATA_CHUNK }))
 })
 
 test('Kortyx: a chunk that its clients ignore, because it has only trace metadata', async () => {
   const { url } = await openBackend()
   const body = { sessionId: 's', messages: [{ role: 'user', content: 'sign' }] }
   const chunks = chunksIn(await (await posted(`${url}/api/kortyx/signer`, body)).text())
-  expect(besideIn(chunks)).toContainEqual(SAID)
+  expect(besideIn(chunks)).toContainEqual(METADATA_CHUNK)
 })
 
 test('Helix: a custom chunk, because it has no message metadata', async () => {

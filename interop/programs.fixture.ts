@@ -156,7 +156,7 @@ function leavingModel(model: Scripted, leavesAt: number, exit: Exit): Scripted {
   const doStream: Scripted['doStream'] = async options => {
     const { stream } = await model.doStream(options)
     const answers = options.prompt.filter(({ role }) => role === 'assistant').length
-    const words = new TransformStream<LanguageModelV4StreamPart, LanguageModelV4StreamPart>({
+    const paced = new TransformStream<LanguageModelV4StreamPart, LanguageModelV4StreamPart>({
       transform: async (part, controller) => {
         controller.enqueue(part)
         if (!exit.isOpen || answers !== leavesAt || !part.type.endsWith('-delta')) return
@@ -164,7 +164,7 @@ function leavingModel(model: Scripted, leavesAt: number, exit: Exit): Scripted {
         await new Promise((_, reject) => options.abortSignal?.addEventListener('abort', reject))
       },
     })
-    return { stream: stream.pipeThrough(words) }
+    return { stream: stream.pipeThrough(paced) }
   }
   return { ...model, doStream }
 }

@@ -22,12 +22,12 @@ import {
 
 export type { Scenario } from './programs.fixture.ts'
 
-const words = fc
+const randomText = fc
   .array(fc.constantFrom('rye ', 'oats', ' wheel', '\n', '“é”', '😀 ', '{"a":'), { maxLength: 5 })
   .map(all => all.join(''))
 const step: fc.Arbitrary<Step> = fc.record({
-  reasoning: words,
-  text: words,
+  reasoning: randomText,
+  text: randomText,
   calls: fc.array(fc.constantFrom<CallName>('weigh', 'sell', 'locate', 'broken', 'counted', 'nonsense'), {
     maxLength: 3,
   }),

@@ -14,7 +14,7 @@ import { join } from 'node:path'
 const WARM_UP = 20
 const COUNTED = 40
 /** Calls that put a function on the path. Timers call a function less often, and a token that shares an append counts once. */
-const ENOUGH = 30
+const MIN_CALLS = 30
 
 type Dom = new (html: string, options: { url: string }) => { window: Window & typeof globalThis }
 
@@ -40,7 +40,7 @@ const { millrace } = await import('@millrace/server')
 
 type Model = Exclude<Parameters<typeof agent>[0]['model'], (...args: never) => unknown>
 
-const shown = (text: string): Promise<void> =>
+const appears = (text: string): Promise<void> =>
   new Promise(resolve => {
     const isShown = () => page.textContent?.includes(text)
     const observer = new MutationObserver(() => {
@@ -73,7 +73,7 @@ async function* parts() {
   for (let token = 1; token <= WARM_UP + COUNTED; token++) {
     const delta = `w${token} `
     yield { type: 'text-delta', id: 't', delta }
-    await shown(delta)
+    await appears(delta)
     if (token === WARM_UP) await takeCalls()
   }
   counted = await takeCalls()
@@ -121,10 +121,10 @@ const children = [createElement(Lines, { key: 'lines' }), createElement(Sender, 
 root.render(createElement(ChatProvider, { api: `${listening.url}/api`, agent: 'lockstep', children }))
 while (page.querySelector('button') === null) await new Promise(resolve => setTimeout(resolve, 5))
 page.querySelector('button')?.click()
-await shown(`w${WARM_UP + COUNTED} `)
+await appears(`w${WARM_UP + COUNTED} `)
 while (counted.size === 0) await new Promise(resolve => setTimeout(resolve, 5))
 
-console.log(JSON.stringify([...counted].flatMap(([file, calls]) => (calls >= ENOUGH ? [file] : [])).sort()))
+console.log(JSON.stringify([...counted].flatMap(([file, calls]) => (calls >= MIN_CALLS ? [file] : [])).sort()))
 root.unmount()
 await listening.close()
 rmSync(folder, { recursive: true })

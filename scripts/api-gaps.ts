@@ -13,7 +13,7 @@ import {
 
 const METHODS = new Set(['Method', 'MethodSignature'])
 /** Methods of the language: `[Symbol.asyncIterator]`, and those of iterators. */
-const KNOWN_METHODS = /^(\[Symbol\.\w+\]|next|return)$/
+const LANGUAGE_METHODS = /^(\[Symbol\.\w+\]|next|return)$/
 
 /**
  * Exports and members without a comment, one line each. These need one:
@@ -53,5 +53,5 @@ const isForeign = ({ package: name, path }: ApiEntry): boolean =>
 /** Protected methods are for subclasses of this project. */
 const memberNeedsComment = (item: ApiItem, member: ApiItem): boolean =>
   METHODS.has(member.kind)
-    ? member.isProtected !== true && !KNOWN_METHODS.test(member.name ?? '')
+    ? member.isProtected !== true && !LANGUAGE_METHODS.test(member.name ?? '')
     : isOptions(item) && member.kind === 'PropertySignature'

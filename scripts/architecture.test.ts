@@ -16,7 +16,7 @@ const pathsIn = (text: string): string[] => [...text.matchAll(PATH)].map(([path]
 describe.each([
   { folder: FOLDER, paths: 200, names: 7 },
   { folder: 'docs/contribute', paths: 130, names: 30 },
-])('the pages in $folder', ({ folder, ...least }) => {
+])('the pages in $folder', ({ folder, ...minimum }) => {
   const pages = pagesIn(folder)
 
   test('name only files and folders that exist', () => {
@@ -28,7 +28,7 @@ describe.each([
         .map(path => `${page}: ${path}`),
     )
     expect(missing).toEqual([])
-    expect(pages.flatMap(page => pathsIn(textOf(page))).length).toBeGreaterThan(least.paths)
+    expect(pages.flatMap(page => pathsIn(textOf(page))).length).toBeGreaterThan(minimum.paths)
   })
 
   test('name functions and options that their files have', () => {
@@ -37,16 +37,16 @@ describe.each([
     )
     const missing = named.filter(({ name, file }) => !new RegExp(`\\b${name}\\b`).test(textOf(file)))
     expect(missing).toEqual([])
-    expect(named.length).toBeGreaterThan(least.names)
+    expect(named.length).toBeGreaterThan(minimum.names)
   })
 })
 
-describe('the walks in docs/contribute', () => {
-  const walks = pagesIn('docs/contribute').filter(page => page.includes('/add-a-'))
+describe('the walkthroughs in docs/contribute', () => {
+  const walkthroughs = pagesIn('docs/contribute').filter(page => page.includes('/add-a-'))
 
   test('number their steps from 1, and end with the check, the tests and a changeset', () => {
-    expect(walks).toHaveLength(4)
-    for (const page of walks) {
+    expect(walkthroughs).toHaveLength(4)
+    for (const page of walkthroughs) {
       const numbers = [...textOf(page).matchAll(/^(\d+)\. /gm)].map(([, number]) => Number(number))
       expect(numbers, page).toEqual(numbers.map((_, index) => index + 1))
       const [last = ''] = textOf(page)
@@ -107,19 +107,19 @@ describe('the pages on the architecture', () => {
   })
 })
 
-describe('a sequence diagram', () => {
+describe('sequence diagrams', () => {
   const diagrams = globSync('docs/**/*.md', { cwd: root, exclude: name => name === 'node_modules' }).flatMap(page =>
     blocksOf(textOf(page))
       .filter(({ language, code }) => language === 'mermaid' && isSequence(code))
       .map(({ code, line }) => ({ at: `${page}:${line}`, code })),
   )
 
-  test('of every page can be drawn', () => {
+  test('can be drawn on every page', () => {
     for (const { code } of diagrams) expect(drawSequence(code, 'd')).toMatch(/^<svg .*<\/svg>$/s)
     expect(diagrams.length).toBeGreaterThan(7)
   })
 
-  test('has its participants, numbered messages, notes and title', () => {
+  test('show participants, numbered messages, notes and a title', () => {
     const svg = drawSequence(
       'sequenceDiagram\naccTitle: A & B\nautonumber\nparticipant A as a<br>x\nparticipant B\nA->>B: one\nB--xA: two\nNote over A,B: note\nB->>B: three',
       'd',
@@ -130,7 +130,7 @@ describe('a sequence diagram', () => {
     expect(svg.match(/class="cut"/g)).toHaveLength(1)
   })
 
-  test('with a line that cannot be drawn is an error that names the line', () => {
+  test('reject a line that cannot be drawn, and name the line', () => {
     expect(() => parseSequence('sequenceDiagram\nloop forever')).toThrow('loop forever')
     expect(() => parseSequence('sequenceDiagram\nparticipant A\nA->>C: hello')).toThrow('C is no participant')
   })

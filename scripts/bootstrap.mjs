@@ -9,8 +9,8 @@ import { fileURLToPath } from 'node:url'
 const NODE_VERSION = '24.21.0'
 /** For the announcement of the setup, measured: installed packages and their size on disk. */
 const PACKAGES = 'about 600 packages (0.7 GB on disk)'
-const CTRL_C_MS = 5_000
-const PARENT_MS = 200
+const CTRL_C_GRACE_MS = 5_000
+const PARENT_POLL_MS = 200
 /** Minimum time between two lines of progress where a line cannot be rewritten. */
 const PROGRESS_MS = 10_000
 
@@ -29,7 +29,7 @@ async function main([task, ...args]) {
   env.PATH = [dirname(node), join(cache, 'pnpm', 'node_modules', '.bin'), env.PATH].join(delimiter)
   await install(node, pnpm, env)
   await build(node, env)
-  become(node, [join(root, 'scripts', `${task}.ts`), ...args], env)
+  runTask(node, [join(root, 'scripts', `${task}.ts`), ...args], env)
 }
 
 /**
@@ -39,9 +39,9 @@ async function main([task, ...args]) {
 function cleanEnvironment() {
   const reach =
     /^npm_config_(registry|.+:registry|\/\/.*|userconfig|globalconfig|cache|.*proxy|ca|cafile|cert|key|strict_ssl|fetch_.*)$/i
-  const kept = Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name) || reach.test(name))
+  const variables = Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name) || reach.test(name))
   // Windows spells it `Path`. Two spellings would be two variables.
-  return Object.fromEntries(kept.map(([name, value]) => [name.toUpperCase() === 'PATH' ? 'PATH' : name, value]))
+  return Object.fromEntries(variables.map(([name, value]) => [name.toUpperCase() === 'PATH' ? 'PATH' : name, value]))
 }
 
 /** The running Node if it is new enough, else one from npm. These packages contain the binary and run no install script. */
@@ -75,8 +75,8 @@ function pinnedPnpm() {
 async function fromNpm(slot, name, version, title, env, otherwise) {
   const home = join(cache, slot)
   const folder = join(home, 'node_modules', name)
-  const there = join(folder, 'package.json')
-  if (existsSync(there) && JSON.parse(readFileSync(there, 'utf8')).version === version) return folder
+  const manifestFile = join(folder, 'package.json')
+  if (existsSync(manifestFile) && JSON.parse(readFileSync(manifestFile, 'utf8')).version === version) return folder
   // Downloaded to a temporary folder and renamed, so that an interrupted download leaves no partial package.
   const aside = `${home}.${process.pid}`
   process.once('exit', () => rmSync(aside, { recursive: true, force: true }))
@@ -169,18 +169,18 @@ function members() {
 }
 
 /** Runs the task with the streams, signals and exit code of this process. */
-function become(node, args, env) {
+function runTask(node, args, env) {
   // The IPC channel closes when this process ends, even if killed. A task that must not outlive it listens for that.
   const child = spawn(node, args, { env, stdio: ['inherit', 'inherit', 'inherit', 'ipc'] })
   const watch = setInterval(() => {
     if (ancestors() === startedBy) return
     clearInterval(watch)
     child.kill('SIGTERM')
-  }, PARENT_MS)
+  }, PARENT_POLL_MS)
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.removeAllListeners(signal)
-    // A terminal sends Ctrl-C to the whole group, so the child has it already. Forward it only if the child does not exit.
-    const wait = signal === 'SIGINT' && process.stdin.isTTY ? CTRL_C_MS : 0
+    // A terminal sends Ctrl-C to all of the process group, so the child has it already. Forward it only if the child does not exit.
+    const wait = signal === 'SIGINT' && process.stdin.isTTY ? CTRL_C_GRACE_MS : 0
     process.on(signal, () => setTimeout(() => child.kill(signal), wait))
   }
   child.on('exit', (code, signal) => {
@@ -303,7 +303,7 @@ function fail(reason) {
 }
 
 for (const [signal, code] of Object.entries({ SIGINT: 130, SIGTERM: 143, SIGHUP: 129 })) {
-  // During the setup. `become` replaces these listeners.
+  // During the setup. `runTask` replaces these listeners.
   process.once(signal, () => process.exit(code))
 }
 await main(process.argv.slice(2))

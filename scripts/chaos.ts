@@ -1,4 +1,4 @@
-// Looks for failures that are not known yet, with new seeds and larger counts than `npm test`.
+// Looks for new failures, with new seeds and larger counts than `npm test`.
 //
 //   npm run chaos -- [factor] [--seed n] [files]       all properties and schedules, their counts multiplied by 50 or the factor
 //   npm run chaos -- --runs n [--seed n] [files]       n schedules of faults per suite; one seed replays one schedule

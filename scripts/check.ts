@@ -1,4 +1,4 @@
-// `npm run check [-- name]`: all static checks, or those with a name that starts with a prefix, such as `types`.
+// `npm run check [-- name...]`: all static checks, or those whose names begin with one of the given names, such as `types sizes`.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -27,12 +27,17 @@ const checks: Record<string, () => Promise<Finding>> = {
   ...Object.fromEntries(generators.map(file => [`${file} is fresh`, () => tool('node', file, '--check')])),
 }
 
-const [, , prefix = ''] = process.argv
-const chosen = Object.entries(checks).filter(([name]) => name.startsWith(prefix))
-if (chosen.length === 0) {
-  console.error(`Expected the beginning of a check, found '${prefix}'. Checks: ${Object.keys(checks).join(', ')}`)
+const prefixes = process.argv.slice(2)
+const unknown = prefixes.find(prefix => !Object.keys(checks).some(name => name.startsWith(prefix)))
+if (unknown !== undefined) {
+  console.error(
+    `check: expected the beginning of a check's name, found '${unknown}'. Checks: ${Object.keys(checks).join(', ')}`,
+  )
   process.exit(1)
 }
+const chosen = Object.entries(checks).filter(
+  ([name]) => prefixes.length === 0 || prefixes.some(prefix => name.startsWith(prefix)),
+)
 
 let failed = false
 for (const [name, run] of chosen) {

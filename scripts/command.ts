@@ -54,15 +54,15 @@ export function seconds(ms: number): string {
 const path = [join(root, 'node_modules', '.bin'), dirname(process.execPath), process.env['PATH']].join(delimiter)
 const running = new Set<ChildProcess>()
 let ending: NodeJS.Signals | undefined
-const CTRL_C_MS = 5_000
+const CTRL_C_GRACE_MS = 5_000
 
 // A signal ends the running commands, lets them clean up, and prevents new ones.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
     ending = signal
     if (running.size === 0) end(signal)
-    // A terminal sends Ctrl-C to the whole process group, so the children have it already. If they do not end, only this process got the signal.
-    const wait = signal === 'SIGINT' && process.stdin.isTTY ? CTRL_C_MS : 0
+    // A terminal sends Ctrl-C to all of the process group, so the children have it already. If they do not end, only this process got the signal.
+    const wait = signal === 'SIGINT' && process.stdin.isTTY ? CTRL_C_GRACE_MS : 0
     setTimeout(() => running.forEach(child => void child.kill(signal)), wait)
   })
 }

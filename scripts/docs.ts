@@ -23,8 +23,8 @@ try {
   console.error(`Built into ${relative(root, folder)} in ${seconds(performance.now() - from)}`)
   if (!values.build) console.log(`The site is at ${(await serve(folder, port)).url}`)
 } catch (error) {
-  const taken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
-  const problem = taken ? `Port ${port} is in use. Choose another: npm run docs -- --port ${port + 1}` : error
+  const isTaken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
+  const problem = isTaken ? `Port ${port} is in use. Choose another: npm run docs -- --port ${port + 1}` : error
   console.error(problem instanceof Error ? problem.message : problem)
   process.exit(1)
 }

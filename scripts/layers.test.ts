@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { root } from './command.ts'
 import { folder } from './folder.fixture.ts'
+import { isTest } from './imports.ts'
 import { layers, layerViolations } from './layers.ts'
 
 /** The violations in a package `log` with these files, under `src`. */
@@ -78,10 +79,40 @@ test('rejects a file beside the entry points that the package does not export', 
   ])
 })
 
+test('gives a file that is listed by its path a layer of its own', () => {
+  const rows = [['error'], ['store', 'ticket', 'stores/types.ts'], ['stores/memory'], ['stores']]
+  const withTypes = { ...files, 'stores/types.ts': "import '../error/error.ts'" }
+  const memoryStore = 'stores/memory/memory-store.ts'
+  expect(violations({ ...withTypes, [memoryStore]: "import '../types.ts'" }, rows)).toEqual([])
+  expect(violations({ ...withTypes, [memoryStore]: "import '../open.ts'" }, rows)).toEqual([
+    expect.stringContaining('stores/memory may not import stores'),
+  ])
+  expect(violations({ ...withTypes, 'stores/types.ts': "import './open.ts'" }, rows)).toEqual([
+    expect.stringContaining('stores/types.ts may not import stores'),
+  ])
+})
+
 test('ignores tests and fixtures', () => {
   expect(violations({ ...files, 'error/error.test.ts': "import '../store/store.ts'", 'x/a.fixture.ts': '' })).toEqual(
     [],
   )
+})
+
+test('has the same files and folders in every dialect, and no helper beside the encoder', () => {
+  const src = join(root, 'packages/dialects/src')
+  const formats = readdirSync(src, { withFileTypes: true })
+    .filter(({ name }) => layers['dialects']?.flat().includes(`${name}/types.ts`))
+    .map(({ name }) => name)
+  expect(formats.length).toBeGreaterThan(5)
+  const clients = ['server.ts', 'transport.ts', 'adapter.ts']
+  const roots = ['index.ts', 'types.ts', 'encoder.ts', 'decoder.ts', 'schemas.ts', ...clients]
+  const folders = ['events', 'encode', 'decode', 'messages', 'client']
+  const others = formats.flatMap(format =>
+    readdirSync(join(src, format))
+      .filter(name => !roots.includes(name) && !folders.includes(name) && !isTest(name))
+      .map(name => `${format}/${name}`),
+  )
+  expect(others).toEqual([])
 })
 
 test('lists every package', () => {

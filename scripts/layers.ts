@@ -5,7 +5,8 @@ import { importsOf, isTest } from './imports.ts'
 /**
  * The folders of each package's `src`, from the bottom up. A folder may import the folders in the rows above it, in
  * this list, and none in its own row or below. Every folder with source files has its own place in the list, also a
- * folder inside another. Files directly in `src` are entry points: they import every folder, no folder imports them, and
+ * folder inside another. A file that is listed by its path has its own place instead of its folder's: a format's
+ * `types.ts` is below the folders inside the format, and its encoder is above them. Files directly in `src` are entry points: they import every folder, no folder imports them, and
  * the package's `exports` or `bin` names them.
  */
 export const layers: Record<string, string[][]> = {
@@ -57,7 +58,19 @@ export const layers: Record<string, string[][]> = {
     ['app'],
   ],
   client: [['error', 'notify', 'types'], ['connection', 'store', 'structured'], ['chat'], ['bridge', 'log']],
-  dialects: [['dialect', 'http'], ['foreign-server'], ['ag-ui', 'ai-sdk', 'kortyx', 'mui'], ['helix', 'tanstack']],
+  dialects: [
+    ['dialect', 'http'],
+    ['foreign-server'],
+    ['ag-ui/types.ts', 'ai-sdk/types.ts', 'helix/types.ts', 'kortyx/types.ts', 'mui/types.ts', 'tanstack/types.ts'],
+    ['ag-ui/events', 'ai-sdk/events', 'helix/events', 'kortyx/events', 'mui/events', 'tanstack/events'],
+    ['ag-ui/messages', 'ai-sdk/messages', 'mui/messages'],
+    ['ag-ui/encode', 'ag-ui/decode', 'ai-sdk/encode', 'kortyx/encode', 'ai-sdk/decoder.ts', 'mui/decoder.ts'],
+    ['ag-ui/client', 'ai-sdk/client', 'mui/client'],
+    ['ag-ui', 'ai-sdk', 'kortyx', 'mui'],
+    ['helix/messages', 'tanstack/encode'],
+    ['tanstack/messages'],
+    ['helix', 'tanstack'],
+  ],
   react: [['context'], ['hooks', 'provider'], ['log']],
 }
 
@@ -72,7 +85,7 @@ export function layerViolations(root: string, rows: Record<string, string[][]> =
     const manifest = readFileSync(join(root, `packages/${name}/package.json`), 'utf8')
     const used = new Set<string>()
     const found = files.flatMap(file => {
-      const from = folderOf(file, src, layersOfPackage)
+      const from = placeOf(file, src, layersOfPackage)
       if (from === undefined)
         return [`${file}: its folder is not in the layers of ${name}, add it to scripts/layers.ts`]
       if (from === '' && !isEntryPoint(posix.basename(file), manifest))
@@ -81,7 +94,7 @@ export function layerViolations(root: string, rows: Record<string, string[][]> =
       return importsOf(file, readFileSync(join(root, file), 'utf8'))
         .filter(specifier => specifier.startsWith('.'))
         .flatMap(specifier => {
-          const to = folderOf(posix.join(posix.dirname(file), specifier), src, layersOfPackage)
+          const to = placeOf(posix.join(posix.dirname(file), specifier), src, layersOfPackage)
           return to === undefined || mayImport(from, to, layersOfPackage)
             ? []
             : [`${file}: '${specifier}' goes against the layers, ${from || 'src'} may not import ${to || 'src'}`]
@@ -98,9 +111,11 @@ function mayImport(from: string, to: string, rows: string[][]): boolean {
   return to !== '' && row(to) < row(from)
 }
 
-/** The folder of a file, '' for a file directly in `src`, undefined if the folder is not listed. */
-function folderOf(file: string, src: string, rows: string[][]): string | undefined {
-  const folder = posix.relative(src, posix.dirname(file))
+/** The place of a file: its path if that is listed, else its folder. '' for a file directly in `src`, undefined if the folder is not listed. */
+function placeOf(file: string, src: string, rows: string[][]): string | undefined {
+  const path = posix.relative(src, file)
+  if (rows.some(places => places.includes(path))) return path
+  const folder = posix.dirname(path) === '.' ? '' : posix.dirname(path)
   return folder === '' || rows.some(folders => folders.includes(folder)) ? folder : undefined
 }
 

@@ -4,9 +4,12 @@ import { entryPoints, manifestViolations, packages } from './manifests.ts'
 
 const good = {
   name: '@millrace/log',
+  description: 'The log.',
+  keywords: ['millrace', 'log'],
   license: 'MIT',
   type: 'module',
   sideEffects: false,
+  engines: { node: '>=22.18' },
   exports: {
     '.': { types: './dist/index.d.ts', default: './dist/index.js' },
     './memory': { types: './dist/memory.d.ts', default: './dist/memory.js' },
@@ -29,6 +32,9 @@ test('accepts a complete manifest and lists its entry points', () => {
 })
 
 test.each([
+  ['description', { description: 'The log' }],
+  ['keywords', { keywords: ['log'] }],
+  ['engines', { engines: { node: '>=18' } }],
   ['license', { license: 'ISC' }],
   ['type', { type: undefined }],
   ['sideEffects', { sideEffects: undefined }],
@@ -38,8 +44,8 @@ test.each([
   ['types', { exports: { '.': './dist/index.js' } }],
   ['test.ts', { files: ['dist', 'src', '!src/**/*.fixture.ts'] }],
   ['fixture.ts', { files: ['dist', 'src', '!src/**/*.test.ts'] }],
-])('rejects a wrong %s', (word, change) => {
-  expect(manifestViolations(workspace({ ...good, ...change }))).toEqual([expect.stringContaining(word)])
+])('rejects a wrong %s', (field, change) => {
+  expect(manifestViolations(workspace({ ...good, ...change }))).toEqual([expect.stringContaining(field)])
 })
 
 test('requires a README and a row in the table of arrows', () => {

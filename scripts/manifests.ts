@@ -6,15 +6,21 @@ type Conditions = { types?: string; default?: string }
 type Manifest = {
   name?: string
   version?: string
+  description?: string
+  keywords?: string[]
   private?: boolean
   license?: string
   type?: string
   sideEffects?: boolean
+  engines?: { node?: string }
   files?: string[]
   scripts?: Record<string, string>
   peerDependencies?: Record<string, string>
   exports?: Record<string, string | Conditions>
 }
+
+/** Node versions that the packages support. */
+const ENGINE = '>=22.18'
 
 /** A publishable package: its folder, relative to the root, and its manifest. */
 export type Package = { folder: string; manifest: Manifest }
@@ -43,9 +49,12 @@ function violations(root: string, { folder, manifest }: Package): string[] {
   const rules: [kept: boolean, reason: string][] = [
     [short in arrows, `no arrows for it: add '${short}' to the table in scripts/imports.ts`],
     [manifest.name === name, `its name must be '${name}', found '${manifest.name}'`],
+    [Boolean(manifest.description?.endsWith('.')), `"description" must be a sentence that ends with a full stop`],
+    [Boolean(manifest.keywords?.includes('millrace')), `"keywords" must include "millrace"`],
     [manifest.license === 'MIT', `"license" must be "MIT"`],
     [manifest.type === 'module', `"type" must be "module"`],
     [manifest.sideEffects === false, `"sideEffects" must be false`],
+    [manifest.engines?.node === ENGINE, `"engines" must be { "node": "${ENGINE}" }`],
     [existsSync(join(root, folder, 'README.md')), 'a README.md is missing'],
     [manifest.exports?.['.'] !== undefined, `"exports" must have "."`],
     ...unshipped(root, folder).map((pattern): [boolean, string] => [

@@ -21,6 +21,7 @@ export const runners: Readonly<Record<string, readonly string[]>> = {
   contributing: [here],
   'guide/agents': [runtime],
   'guide/command': ['packages/cli/src/docs.test.ts'],
+  'guide/studio': [here],
   'guide/models': ['examples/demo/guide.test.ts'],
   'guide/tools': [runtime],
   'guide/approvals': [runtime],

@@ -56,7 +56,7 @@ async function everything(tab: Tab): Promise<void> {
   await tab.page.locator('.pending').waitFor()
 }
 
-test('axe finds no serious barrier: start, chat and inspector, light and dark, desktop and phone', async () => {
+test('has no serious accessibility problem by axe: start, chat and inspector, light and dark, desktop and phone', async () => {
   // As processes, since only they have faults to inject in the inspector.
   const url = await startDemo(0).url
   const found: string[] = []

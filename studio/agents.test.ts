@@ -154,7 +154,7 @@ test('team: nests sub-agents two levels deep and shows the shared state', async 
     .toEqual(['Known: Water mills', 'Uncertain: Water mills'])
 })
 
-test('flaky: removes a discarded attempt; email-draft: asks, then shows an object', async () => {
+test('flaky: removes a discarded attempt; email-draft: asks a question, then shows an object', async () => {
   const tab = await tabs.open(url())
   await tab.sendMessage('Hello.', 'flaky')
   await tab.waitForText('You said:')

@@ -5,7 +5,7 @@ import { counted, testTabs } from './tabs.fixture.ts'
 const tabs = testTabs()
 const url = demoServer()
 
-test('shows the answer to a message, and the whole chat again from its URL', async () => {
+test('shows the answer to a message, and the full chat again from its URL', async () => {
   const tab = await tabs.open(url())
   await tab.page.click('[data-program="assistant"]')
   await tab.page.keyboard.type('What is the weather in Paris?')

@@ -16,7 +16,7 @@ async function pidOf({ page }: Tab, name: 'Server' | 'Worker'): Promise<number> 
 /** Waits until this many faults of a kind are over and verified. */
 const isOver = ({ page }: Tab, fault: string, count = 1) =>
   page
-    .locator(`.fault-list [data-fault="${fault}"][data-state=over]`, { hasText: 'Verified' })
+    .locator(`.fault-list [data-fault="${fault}"][data-state=done]`, { hasText: 'Verified' })
     .nth(count - 1)
     .waitFor()
 
@@ -58,9 +58,9 @@ test('nothing is lost or shown twice when the connection, the worker or the serv
   await tab.press('Drop connection')
   await isOver(tab, 'drop')
   await tab.page.getByText('300 ms', { exact: true }).click()
-  await tab.page.locator('[data-fault=delay][data-state=over]').waitFor()
+  await tab.page.locator('[data-fault=delay][data-state=done]').waitFor()
   await tab.page.getByText('Off', { exact: true }).click()
-  await tab.page.locator('[data-fault=delay][data-state=over]').nth(1).waitFor()
+  await tab.page.locator('[data-fault=delay][data-state=done]').nth(1).waitFor()
   await stop(tab)
 
   // The worker is killed during its run: another takes it over.
@@ -100,7 +100,7 @@ test('nothing is lost or shown twice when the connection, the worker or the serv
 })
 
 /** Drops or changes a line of each stream of the page, up to when the test marks the next streams as those of the inspector. */
-function meddle(change: 'drop' | 'change'): void {
+function tamper(change: 'drop' | 'change'): void {
   const { fetch } = window
   // There is none yet when the page begins.
   const page = () => document.documentElement.dataset
@@ -126,13 +126,13 @@ function meddle(change: 'drop' | 'change'): void {
   }
 }
 
-test('counts and names an entry that the chat lost or changed, though the inspector has all', async () => {
+test('counts and names an entry that the chat lost or changed, although the inspector has all entries', async () => {
   for (const [change, counter] of [
     ['drop', 'lost'],
     ['change', 'differing'],
   ] as const) {
     const tab = await tabs.open(url())
-    await tab.page.addInitScript(meddle, change)
+    await tab.page.addInitScript(tamper, change)
     await tab.page.reload()
     await tab.sendMessage('Hello.', 'echo')
     await tab.waitForText('Hello.')

@@ -148,7 +148,7 @@ async function faults(browser: Browser, url: string): Promise<Page> {
   await page.getByRole('tab', { name: 'Faults' }).click()
   await waitForText(page, 'Day 3')
   await page.getByRole('button', { name: 'Drop connection' }).click()
-  await page.locator('[data-fault=drop][data-state=over]').waitFor()
+  await page.locator('[data-fault=drop][data-state=done]').waitFor()
   await waitForText(page, 'Day 9')
   await page.getByRole('button', { name: 'Kill worker' }).click()
   await page.locator('.fault-list', { hasText: 'taken over at entry' }).waitFor()

@@ -62,13 +62,13 @@ export function aiDecode(count: number, workIndex: number): Job {
   return job(
     async () => {
       const ask = { trigger: 'submit-message', chatId: 'chat', messageId: undefined, abortSignal: undefined } as const
-      let whole = ''
+      let text = ''
       await readAll(await transport.sendMessages({ ...ask, messages: [] }), chunk => {
-        if (chunk.type === 'text-delta') whole += chunk.delta
+        if (chunk.type === 'text-delta') text += chunk.delta
       })
-      return whole
+      return text
     },
-    whole => checkText(whole, answer(count, workIndex)),
+    text => checkText(text, answer(count, workIndex)),
   )
 }
 

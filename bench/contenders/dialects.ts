@@ -50,7 +50,7 @@ export async function decodeDialect(name: DialectName, count: number, workIndex:
   const bytes = bytesOf(dialect, count, workIndex)
   return job(
     () => decodedText(dialect, bytes),
-    whole => checkText(whole, answer(count, workIndex)),
+    text => checkText(text, answer(count, workIndex)),
   )
 }
 
@@ -104,11 +104,11 @@ function bytesOf(dialect: Dialect<unknown>, count: number, workIndex: number): U
 }
 
 function decodedText(dialect: Dialect<unknown>, bytes: readonly Uint8Array[]): string {
-  let whole = ''
+  let text = ''
   decode(dialect, bytes, chunk => {
-    if (chunk.type === 'text-delta') whole += chunk.delta
+    if (chunk.type === 'text-delta') text += chunk.delta
   })
-  return whole
+  return text
 }
 
 function decode(dialect: Dialect<unknown>, bytes: readonly Uint8Array[], take: (chunk: Chunk) => unknown): void {

@@ -52,7 +52,7 @@ export function readStream(count: number, workIndex: number): Job {
   )
 }
 
-/** Folds one answer, `size` entries per frame, and reads the whole text after every frame. */
+/** Folds one answer, `size` entries per frame, and reads the complete text after every frame. */
 export function foldReadWhole(count: number, workIndex: number, size: number): Job {
   const work = answerBatches(count, workIndex, 0, size)
   return job(
@@ -109,7 +109,7 @@ function forEachGain(work: readonly Entry[][], onText: (text: string) => void): 
   }
 }
 
-/** Floor: string concatenation by the same frames, with a reader of the whole string. */
+/** Floor: string concatenation by the same frames, with a reader of the complete string. */
 export function concatReadWhole(count: number, workIndex: number, size: number): Job {
   const work = answerBatches(count, workIndex, 0, size)
   return job(

@@ -15,20 +15,20 @@ export function decodeFrames(count: number, workIndex: number, size: number): Jo
   const { bytes, events } = connection(count, workIndex, size)
   return job(
     () => {
-      let whole = ''
+      let text = ''
       let frames = 0
       const onFrame = (frame: Frame) => {
         frames++
-        for (const { chunk } of (frame as unknown as TextFrame).entries ?? []) whole += chunk.delta
+        for (const { chunk } of (frame as unknown as TextFrame).entries ?? []) text += chunk.delta
       }
       const decoder = new SseDecoder({ onFrame })
       for (const piece of bytes) decoder.push(piece)
       decoder.end()
-      return { whole, frames }
+      return { text, frames }
     },
-    ({ whole, frames }) => {
+    ({ text, frames }) => {
       strictEqual(frames, events.length)
-      checkText(whole, answer(count, workIndex))
+      checkText(text, answer(count, workIndex))
     },
   )
 }
@@ -38,22 +38,22 @@ export function parseEvents(count: number, workIndex: number, size: number, pars
   const { bytes, events } = connection(count, workIndex, size)
   return job(
     () => {
-      let whole = ''
+      let text = ''
       let seen = 0
       const utf8 = new TextDecoder()
       const parser = createParser({
         onEvent: event => {
           seen++
           if (parse === 'nothing') return
-          for (const { chunk } of (JSON.parse(event.data) as TextFrame).entries ?? []) whole += chunk.delta
+          for (const { chunk } of (JSON.parse(event.data) as TextFrame).entries ?? []) text += chunk.delta
         },
       })
       for (const piece of bytes) parser.feed(utf8.decode(piece, { stream: true }))
-      return { whole, seen }
+      return { text, seen }
     },
-    ({ whole, seen }) => {
+    ({ text, seen }) => {
       strictEqual(seen, events.length)
-      if (parse === 'JSON') checkText(whole, answer(count, workIndex))
+      if (parse === 'JSON') checkText(text, answer(count, workIndex))
     },
   )
 }

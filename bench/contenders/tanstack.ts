@@ -70,13 +70,13 @@ export function tanstackDecode(count: number, workIndex: number): Job {
   const connection = fetchServerSentEvents('http://localhost/', { fetchClient })
   return job(
     async () => {
-      let whole = ''
+      let text = ''
       for await (const chunk of connection.connect([])) {
-        if (chunk.type === EventType.TEXT_MESSAGE_CONTENT) whole += chunk.delta
+        if (chunk.type === EventType.TEXT_MESSAGE_CONTENT) text += chunk.delta
       }
-      return whole
+      return text
     },
-    whole => checkText(whole, answer(count, workIndex)),
+    text => checkText(text, answer(count, workIndex)),
   )
 }
 

@@ -1,4 +1,4 @@
-// A discriminated union over the whole catalogue, as written by hand with zod.
+// A discriminated union over the complete catalogue, as written by hand with zod.
 import { catalogue } from '@millrace/protocol'
 import * as z from 'zod'
 

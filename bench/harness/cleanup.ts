@@ -16,14 +16,14 @@ export async function closeAll(): Promise<void> {
 export function openOnce<Arguments extends (string | number)[], Result>(
   open: (...args: Arguments) => Result,
 ): (...args: Arguments) => Result {
-  let known: typeof open | undefined
+  let memoised: typeof open | undefined
   return (...args) => {
-    if (known === undefined) {
-      known = memo(open)
+    if (memoised === undefined) {
+      memoised = memo(open)
       onCleanup(() => {
-        known = undefined
+        memoised = undefined
       })
     }
-    return known(...args)
+    return memoised(...args)
   }
 }

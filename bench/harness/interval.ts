@@ -23,7 +23,7 @@ export function interval(values: readonly number[]): Interval {
   return { low: at(LEFT_OUT), high: at(1 - LEFT_OUT), rounds: values.length }
 }
 
-/** `pass`: the whole interval is within the bound. `fail`: the whole interval is beyond it. `undecided`: the bound lies inside, or there are too few rounds. `unmeasured`: no figure. */
+/** `pass`: the interval is completely within the bound. `fail`: it is completely beyond it. `undecided`: the bound lies inside, or there are too few rounds. `unmeasured`: no figure. */
 export type Ruling = 'pass' | 'fail' | 'undecided' | 'unmeasured'
 
 /** With fewer rounds the interval covers the figure less often than 95 %. */

@@ -79,6 +79,6 @@ function atMost(value: number, max: number | undefined, unit = ''): { bound?: st
   return max === undefined ? {} : { bound: `at most ${max}${unit}`, met: value <= max }
 }
 
-function atLeast(value: number, least: number | undefined): { bound?: string; met?: boolean } {
-  return least === undefined ? {} : { bound: `at least ${least.toLocaleString('en')}`, met: value >= least }
+function atLeast(value: number, min: number | undefined): { bound?: string; met?: boolean } {
+  return min === undefined ? {} : { bound: `at least ${min.toLocaleString('en')}`, met: value >= min }
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Report } from './child.ts'
 
 /** Timeout of a measuring process, in ms. */
-const LIMIT = 5 * 60_000
+const TIMEOUT_MS = 5 * 60_000
 
 let running: ChildProcess | undefined
 process.on('exit', () => running?.kill())
@@ -28,9 +28,9 @@ export function measureInChild(suite: string, benchmark: string, contender: stri
     let report: Report | undefined
     let stderr = ''
     const timer = setTimeout(() => {
-      report = { error: `no result within ${LIMIT / 1000} s` }
+      report = { error: `no result within ${TIMEOUT_MS / 1000} s` }
       child.kill('SIGKILL')
-    }, LIMIT)
+    }, TIMEOUT_MS)
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       stderr = (stderr + text).slice(-4000)
     })

@@ -24,7 +24,7 @@ const TIMES = { cpu: { warmUp: 400, measured: 300 }, wall: { warmUp: 250, measur
 const QUICK = { cpu: { warmUp: 200, measured: 100 }, wall: { warmUp: 100, measured: 100 } }
 const MAX_LOADS = 200
 /** Pause in ms after the warm-up, for background compilation and garbage collection. */
-const SETTLE = 100
+const SETTLE_MS = 100
 
 /** Warms up a contender in this process, then repeats its load until enough time is measured. @throws if an output is wrong. */
 export async function measure(contender: Contender, unit: Unit = 'cpu', isQuick = false): Promise<Sample> {
@@ -32,7 +32,7 @@ export async function measure(contender: Contender, unit: Unit = 'cpu', isQuick 
   if (unit !== 'cpu' && unit !== 'wall') {
     // Each item yields its own figure, so one load is enough.
     await run(contender, warmUp, 1, 0)
-    return run(contender, load, 1, SETTLE)
+    return run(contender, load, 1, SETTLE_MS)
   }
   const times = (isQuick ? QUICK : TIMES)[unit]
   let [spent, last] = [0, 0]
@@ -41,7 +41,7 @@ export async function measure(contender: Contender, unit: Unit = 'cpu', isQuick 
     spent += last
   }
   const expected = (last / itemsOf(warmUp)) * itemsOf(load)
-  return run(contender, load, Math.min(MAX_LOADS, Math.ceil(times.measured / expected)), SETTLE)
+  return run(contender, load, Math.min(MAX_LOADS, Math.ceil(times.measured / expected)), SETTLE_MS)
 }
 
 /** Runs `loads` loads without a pause, so that their garbage collection is part of the measured time. */

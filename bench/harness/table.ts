@@ -27,13 +27,13 @@ export function table(suite: string, benchmark: Benchmark, rows: Row[], verdicts
   const reference = rows.find(({ name }) => name === benchmark.reference)
   const compared = reference !== undefined && rows.some(({ kind }) => kind !== 'ours')
   const rounds = `median of ${Math.max(...rows.map(({ samples }) => samples.length))} [min..max]`
-  const shown = columns[benchmark.unit ?? 'cpu'](benchmark.item, rounds)
-  const head = ['contender', ...shown.map(({ title }) => title), compared ? 'ours/peer' : '']
+  const measured = columns[benchmark.unit ?? 'cpu'](benchmark.item, rounds)
+  const head = ['contender', ...measured.map(({ title }) => title), compared ? 'ours/peer' : '']
   const body = rows.map(row => {
     if (row.error) return [row.name, 'FAILED']
     const ratio = !compared || reference.error ? '' : ratioOf(reference, row)
     const name = row.kind === 'floor' ? `floor: ${row.name}` : row.name
-    return [name, ...shown.map(({ show }) => show(row)), ratio]
+    return [name, ...measured.map(({ show }) => show(row)), ratio]
   })
   return [
     `${suite}/${benchmark.name}: ${benchmark.title}`,

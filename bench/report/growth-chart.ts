@@ -82,10 +82,10 @@ export function growthChart({ title, across, up, unit, curves }: GrowthChart, me
 /** Moves label positions down until none overlap. Keeps their order. */
 function withoutOverlap(positions: readonly number[]): number[] {
   const moved: number[] = []
-  let least = Number.NEGATIVE_INFINITY
+  let minY = Number.NEGATIVE_INFINITY
   for (const [i, y] of [...positions.entries()].toSorted(([, a], [, b]) => a - b)) {
-    least = Math.max(y, least + LINE)
-    moved[i] = least
+    minY = Math.max(y, minY + LINE)
+    moved[i] = minY
   }
   return moved
 }

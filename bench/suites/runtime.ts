@@ -66,7 +66,7 @@ function steps(quick: boolean): Benchmark {
     item: 'step',
     steps: 8,
     width: 1,
-    // In whole runs.
+    // In complete runs.
     runsOf: items => Math.ceil(items / 8),
     load: { pieces: 1, items: quick ? 80 : 400 },
     rounds: quick ? 1 : 3,

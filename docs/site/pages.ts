@@ -227,7 +227,7 @@ const all: readonly Group[] = [
         ],
       },
       {
-        title: 'Walks and rules',
+        title: 'Walkthroughs and rules',
         optional: true,
         pages: [
           contribute('naming', 'Names and words', 'Files, types, options, tests, errors, commits, with examples'),
@@ -243,7 +243,7 @@ const all: readonly Group[] = [
         title: 'Architecture',
         optional: true,
         pages: [
-          architecture('index', 'Architecture', 'Packages, words, where to start for a change'),
+          architecture('index', 'Architecture', 'Packages, glossary, where to start for a change'),
           architecture('token', 'The path of a token', 'From the model to React, with every file on the way'),
           architecture(
             'answer',

@@ -92,7 +92,7 @@ export function drawSequence(text: string, name: string): string {
       const height = lines.length * LINE + 10
       const width = Math.max(widest, span) + 20
       const left = Math.min(Math.max(middle - width / 2, 1), WIDTH - width - 1)
-      shapes.push(`<rect x="${left}" y="${y}" width="${width}" height="${height}" rx="5" class="word"/>`)
+      shapes.push(`<rect x="${left}" y="${y}" width="${width}" height="${height}" rx="5" class="light"/>`)
       shapes.push(label(lines, left + width / 2, y + 16, 'mid'))
       y += height + GAP
       continue
@@ -171,6 +171,6 @@ function arrow(path: string, { isDashed, isRefused }: Step, name: string, x: num
 }
 
 const badge = (x: number, y: number, number: number): string =>
-  `<circle cx="${x}" cy="${y}" r="8" class="fact"/>\n<text x="${x}" y="${y + 4}" class="tiny mid on">${number}</text>`
+  `<circle cx="${x}" cy="${y}" r="8" class="solid"/>\n<text x="${x}" y="${y + 4}" class="tiny mid on">${number}</text>`
 
 const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')

@@ -44,7 +44,7 @@ test('answers offline', async () => {
 test('continues the same run after being killed in the middle of an answer', async () => {
   expect(await run(['And now?', 'r2'], 'It is')).not.toContain('needed')
   // The interrupted draft is discarded and generated again from the last commit.
-  const [kept, again] = (await run(['And now?', 'r2'])).split('\n')
-  expect('Let me look. It is 21 degrees in Ulm: no coat needed.').toContain(kept)
+  const [earlier, again] = (await run(['And now?', 'r2'])).split('\n')
+  expect('Let me look. It is 21 degrees in Ulm: no coat needed.').toContain(earlier)
   expect(again).toBe('It is 21 degrees in Ulm: no coat needed.')
 })

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { chunksOf, demoRuntime, shown } from './demo-runtime.fixture.ts'
+import { chunksOf, demoRuntime, partsWithoutPosition } from './demo-runtime.fixture.ts'
 
 const { ask, view } = demoRuntime()
 
 test('reasons, calls its tool and answers with an image and its source', async () => {
   const { status, message } = await (await ask('assistant', 'What is the weather in Paris?')).result()
   expect(status).toBe('completed')
-  expect(shown(message?.parts)).toEqual([
+  expect(partsWithoutPosition(message?.parts)).toEqual([
     expect.objectContaining({ type: 'reasoning', text: expect.stringContaining('Paris'), state: 'done' }),
     expect.objectContaining({
       type: 'tool',

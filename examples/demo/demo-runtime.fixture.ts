@@ -37,5 +37,5 @@ export async function chunksOf(run: Run): Promise<Chunk[]> {
 }
 
 /** Parts without `key` and `at`, and without step starts. */
-export const shown = (parts: readonly Part[] = []) =>
+export const partsWithoutPosition = (parts: readonly Part[] = []) =>
   parts.filter(({ type }) => type !== 'step-start').map(({ key, at, ...part }) => part)

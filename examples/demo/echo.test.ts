@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { demoRuntime, shown } from './demo-runtime.fixture.ts'
+import { demoRuntime, partsWithoutPosition } from './demo-runtime.fixture.ts'
 
 const { ask, view } = demoRuntime()
 
@@ -7,7 +7,10 @@ test('repeats the message in each turn', async () => {
   await (await ask('echo', 'Once more,  with\nfeeling.')).result()
   await (await ask('echo', 'And again.')).result()
   const { messages } = await view()
-  const texts = messages.map(({ role, parts }) => [role, shown(parts).map(part => 'text' in part && part.text)])
+  const texts = messages.map(({ role, parts }) => [
+    role,
+    partsWithoutPosition(parts).map(part => 'text' in part && part.text),
+  ])
   expect(texts).toEqual([
     ['user', ['Once more,  with\nfeeling.']],
     ['assistant', ['Once more,  with\nfeeling.']],

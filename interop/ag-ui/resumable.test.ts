@@ -138,10 +138,10 @@ test('connectAgent to a paused thread emits its interrupts, and to an unknown on
   const resume = [{ interruptId: interrupt?.id as string, status: 'resolved' as const, payload: { approved: true } }]
   await other.agent.runAgent({ resume })
   await expectViewOf(backend, other.agent)
-  const nobody = client(backend, 'seller', [], Agent)
-  nobody.agent.threadId = 'nobody'
-  await nobody.agent.connectAgent()
-  expect([nobody.agent.messages, nobody.events]).toEqual([[], []])
+  const unknown = client(backend, 'seller', [], Agent)
+  unknown.agent.threadId = 'unknown'
+  await unknown.agent.connectAgent()
+  expect([unknown.agent.messages, unknown.events]).toEqual([[], []])
   const none = client(backend, 'seller')
   await none.agent.connectAgent()
   expect(none.events, 'AG-UI’s own client sends no request').toEqual([])

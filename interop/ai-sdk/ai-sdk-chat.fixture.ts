@@ -64,9 +64,9 @@ export function contentOf(message: UIMessage | undefined) {
   const { id, metadata, parts = [] } = JSON.parse(JSON.stringify(message ?? {})) as Partial<UIMessage>
   const content = (parts as Record<string, unknown>[]).filter(({ type }) => type !== 'step-start').map(partOf)
   // A structured object is shown when it is complete. The view has it where it started.
-  const isKept = ({ type }: { type?: unknown }) => type === 'data-millrace'
-  const kept = Object.fromEntries(content.filter(isKept).map(part => [part['id'], part['data']]))
-  return { id, metadata: metadata ?? {}, content: content.filter(part => !isKept(part)), kept }
+  const isStructured = ({ type }: { type?: unknown }) => type === 'data-millrace'
+  const structured = Object.fromEntries(content.filter(isStructured).map(part => [part['id'], part['data']]))
+  return { id, metadata: metadata ?? {}, content: content.filter(part => !isStructured(part)), structured }
 }
 
 /** A part without fields that only the stream or only the view has: ids of reasoning, text of an input, file names. */

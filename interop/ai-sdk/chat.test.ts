@@ -74,8 +74,8 @@ test('streams structured objects and keeps the final ones', async () => {
   const received: unknown[] = []
   const chat = chatWith(backend, 'lister', { onData: ({ data }) => received.push(data) })
   await chat.sendMessage({ text: 'list' })
-  const kept = partsOf(chat.lastMessage, 'data-millrace')
-  expect(kept).toMatchObject([{ data: { chunk: { type: 'structured-data', kind: 'final', data: INVENTORY } } }])
+  const objects = partsOf(chat.lastMessage, 'data-millrace')
+  expect(objects).toMatchObject([{ data: { chunk: { type: 'structured-data', kind: 'final', data: INVENTORY } } }])
   expect(received).toContainEqual({ chunk: expect.objectContaining({ type: 'structured-data', path: 'title' }) })
   const painter = chatWith(backend, 'painter', { id: 'other' })
   await painter.sendMessage({ text: 'paint' })
@@ -171,8 +171,11 @@ test('sends a large photo, which stays in the following transcripts', async () =
   const [file] = messages[0]?.parts.filter(({ type }) => type === 'file') ?? []
   expect(file).toMatchObject({ mediaType: 'image/jpeg', filename: 'a.jpg', url: expect.stringMatching(/^upload:/) })
   const hash = (file as unknown as { url: string }).url.slice('upload:'.length)
-  const kept = await fetch(`${backend.url}/api/sessions/s/uploads/${hash}`)
-  expect([kept.headers.get('content-type'), (await kept.arrayBuffer()).byteLength]).toEqual(['image/jpeg', 1_500_000])
+  const upload = await fetch(`${backend.url}/api/sessions/s/uploads/${hash}`)
+  expect([upload.headers.get('content-type'), (await upload.arrayBuffer()).byteLength]).toEqual([
+    'image/jpeg',
+    1_500_000,
+  ])
   await chat.regenerate()
   expect([chat.error, (await backend.view('s')).messages.length]).toEqual([undefined, 4])
 })

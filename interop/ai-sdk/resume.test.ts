@@ -149,8 +149,8 @@ test.each([
   ['seller', 1, 900],
 ])('resumes after cuts at any bytes: %s', async (agent, calls, step) => {
   const backend = await openBackend()
-  const whole = chatWith(backend, agent)
-  await whole.sendMessage({ text: 'well?' })
+  const uncut = chatWith(backend, agent)
+  await uncut.sendMessage({ text: 'well?' })
   const types = (chat: Chat<UIMessage>) => chat.lastMessage?.parts.map(({ type }) => type)
   let runs = 1
   for (let at = 300; at < 3_500; at += step) {
@@ -158,8 +158,8 @@ test.each([
     const { between, chat: cut } = await proxied(backend, agent, `cut-${at}`)
     for (const more of [0, 350, 800]) between.next({ down: { cutAt: at + more } })
     await cut.sendMessage({ text: 'well?' })
-    expect([at, cut.error, textOf(cut.lastMessage)]).toEqual([at, undefined, textOf(whole.lastMessage)])
-    expect(types(cut)).toEqual(types(whole))
+    expect([at, cut.error, textOf(cut.lastMessage)]).toEqual([at, undefined, textOf(uncut.lastMessage)])
+    expect(types(cut)).toEqual(types(uncut))
   }
   expect(backend.calls[agent]).toBe(runs * calls)
 })

@@ -141,16 +141,16 @@ test('law 2: reading from any sequence returns the rest completely and once', as
   const client = new HelixClient(backend.url, 'weigher')
   await client.sendMessage('weigh')
   await client.sendMessage('again')
-  const whole: { id: string | undefined; text: string }[] = []
+  const allEvents: { id: string | undefined; text: string }[] = []
   // Resuming readers get transient chunks, readers from the beginning do not.
-  for await (const { id, event } of events(await client.follow(1))) whole.push({ id, text: JSON.stringify(event) })
-  const ids = whole.map(({ id }) => id)
-  for (const [i, { id }] of whole.entries()) {
+  for await (const { id, event } of events(await client.follow(1))) allEvents.push({ id, text: JSON.stringify(event) })
+  const ids = allEvents.map(({ id }) => id)
+  for (const [i, { id }] of allEvents.entries()) {
     // If an entry becomes several chunks, only the last has the sequence, so that no reader resumes in between.
-    if (id === undefined || whole[i]?.text.startsWith('{"type":"end"')) continue
+    if (id === undefined || allEvents[i]?.text.startsWith('{"type":"end"')) continue
     const from: string[] = []
     for await (const { event } of events(await client.follow(id))) from.push(JSON.stringify(event))
-    expect([id, from]).toEqual([id, whole.slice(ids.lastIndexOf(id) + 1).map(({ text }) => text)])
+    expect([id, from]).toEqual([id, allEvents.slice(ids.lastIndexOf(id) + 1).map(({ text }) => text)])
   }
 })
 
@@ -191,10 +191,10 @@ test('reads a snapshot in the middle of an answer and continues after it', async
   const { messages, status, streamSequence } = await client.snapshot()
   expect(status).toBe('active')
   expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
-  const shown = messages[1]?.parts.find(({ type }) => type === 'text')
+  const partial = messages[1]?.parts.find(({ type }) => type === 'text')
   backend.gate.open()
   const after = await all(await client.follow(streamSequence))
-  expect(`${shown?.text ?? ''}${textOf(after)}`).toBe('one two three four')
+  expect(`${partial?.text ?? ''}${textOf(after)}`).toBe('one two three four')
   await following
 })
 
@@ -209,10 +209,10 @@ test('resumes from X-Resume-From-Sequence, else from Last-Event-ID; a reconnect 
   expect(textOf(other)).toBe('You said: hi')
   expect(ofType(other, 'stream_resync')).toEqual([])
   const id = encodeURIComponent(messages[1]?.id ?? '')
-  const known = await client.get('sse', { 'X-Existing-Message-Id': id })
-  expect(known.headers.get('x-existing-message-id')).toBe(id)
-  await known.body?.cancel()
-  expect((await client.get('sse', { 'X-Existing-Message-Id': 'nobody' })).status).toBe(409)
+  const response = await client.get('sse', { 'X-Existing-Message-Id': id })
+  expect(response.headers.get('x-existing-message-id')).toBe(id)
+  await response.body?.cancel()
+  expect((await client.get('sse', { 'X-Existing-Message-Id': 'unknown' })).status).toBe(409)
 })
 
 test('law 2: a sequence that the log does not have is reported as truncated', async () => {
@@ -310,10 +310,10 @@ test('law 2: a reader that reconnects at any position after a discard receives i
   gate.open()
   await rest(received)
   const entries = await backend.entries('s')
-  const words = entries.filter(({ chunk }) => chunk.type === 'step-start').map(({ sequence }) => sequence)
+  const draftStarts = entries.filter(({ chunk }) => chunk.type === 'step-start').map(({ sequence }) => sequence)
   const discard = entries.find(({ chunk }) => chunk.type === 'step-discarded')?.sequence ?? 0
   for (let after = 0; after <= entries.length; after++) {
-    const had = words.some(sequence => sequence <= after && sequence < discard)
+    const had = draftStarts.some(sequence => sequence <= after && sequence < discard)
     const from = await all(await client.follow(after))
     expect([after, ofType(from, 'stream_resync').length]).toEqual([after, had && after < discard ? 1 : 0])
   }

@@ -15,8 +15,8 @@ function received(entries: Recorded['live'], { status }: Recorded): StreamEvent[
 
 const resyncsIn = (events: readonly StreamEvent[]) => chunksIn(events).filter(({ type }) => type === 'stream_resync')
 
-/** Shown state of a run: text and reasoning of each agent, and the outcomes of calls. */
-function shownOf(events: readonly StreamEvent[]) {
+/** Visible content of a run: text and reasoning of each agent, and the outcomes of calls. */
+function contentOf(events: readonly StreamEvent[]) {
   const texts = new Map<string, string>()
   const thoughts = new Map<string, string[]>()
   const calls = new Map<string, unknown>()
@@ -60,7 +60,7 @@ function shownOf(events: readonly StreamEvent[]) {
 }
 
 /** The expected result, from our view. */
-function viewOf({ view, runId }: Recorded): ReturnType<typeof shownOf> {
+function viewOf({ view, runId }: Recorded): ReturnType<typeof contentOf> {
   const texts = new Map<string, string>()
   const thoughts = new Map<string, string[]>()
   const calls = new Map<string, unknown>()
@@ -82,16 +82,16 @@ function callOf({ toolName, state, input, output, errorText, approval }: ToolPar
 }
 
 /** Calls with incomplete input, and calls left open at the end of the run, have no outcome of their own. */
-function settled(shown: ReturnType<typeof shownOf>, { live }: Recorded) {
-  const whole = new Set<string>()
+function settled(content: ReturnType<typeof contentOf>, { live }: Recorded) {
+  const complete = new Set<string>()
   const ended = new Set<string>()
   for (const { chunk } of live) {
-    if (chunk.type === 'tool-input-available') whole.add(chunk.toolCallId)
+    if (chunk.type === 'tool-input-available') complete.add(chunk.toolCallId)
     if (chunk.type === 'tool-output-available' && !chunk.preliminary) ended.add(chunk.toolCallId)
     if (chunk.type === 'tool-output-error') ended.add(chunk.toolCallId)
   }
-  const calls = [...shown.calls].filter(([id]) => whole.has(id) && ended.has(id))
-  return { ...shown, calls: new Map(calls) }
+  const calls = [...content.calls].filter(([id]) => complete.has(id) && ended.has(id))
+  return { ...content, calls: new Map(calls) }
 }
 
 test('every run follows the documented protocol, and live and late pages show our view', async () => {
@@ -101,12 +101,12 @@ test('every run follows the documented protocol, and live and late pages show ou
     // Late readers get no discards of the run. All readers get the rewind that replaces an earlier run.
     const rewinds = run.live.filter(({ chunk }) => chunk.type === 'rewind')
     expect(resyncsIn(replay)).toHaveLength(rewinds.length)
-    expect(settled(shownOf(replay), run)).toEqual(settled(viewOf(run), run))
+    expect(settled(contentOf(replay), run)).toEqual(settled(viewOf(run), run))
     expect(replay.at(-1)?.type).toBe(run.status === 'failed' || run.status === 'aborted' ? 'fail' : 'end')
     const live = received(run.live, run)
     const discards = run.live.filter(({ chunk }) => chunk.type === 'step-discarded')
     expect(resyncsIn(live)).toHaveLength(rewinds.length + discards.length)
-    if (discards.length === 0) expect(settled(shownOf(live), run)).toEqual(settled(viewOf(run), run))
+    if (discards.length === 0) expect(settled(contentOf(live), run)).toEqual(settled(viewOf(run), run))
   })
   await fc.assert(property, { numRuns: multiplied(60) })
 })

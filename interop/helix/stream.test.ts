@@ -18,13 +18,13 @@ test('receives text and thinking, complete at its end, and a second turn in the 
   expect(first.at(-1)).toEqual({ type: 'end' })
   const second = await client.sendMessage('again')
   expect(textOf(second)).toBe('You said: again')
-  const whole = await all(await client.follow())
-  expect(textOf(whole)).toBe('You said: hiYou said: again')
+  const everything = await all(await client.follow())
+  expect(textOf(everything)).toBe('You said: hiYou said: again')
   // Step numbers restart with each turn, sequences do not.
-  expect(ofType(whole, 'step_start').map(({ step }) => step)).toEqual([1, 1])
-  const sequences = whole.flatMap(event => (event.type === 'chunk' && event.sequence ? [event.sequence] : []))
+  expect(ofType(everything, 'step_start').map(({ step }) => step)).toEqual([1, 1])
+  const sequences = everything.flatMap(event => (event.type === 'chunk' && event.sequence ? [event.sequence] : []))
   expect(sequences).toEqual([...new Set(sequences)].sort((a, b) => a - b))
-  expect(new Set(ofType(whole, 'text_delta').map(({ agentType }) => agentType))).toEqual(new Set(['teller']))
+  expect(new Set(ofType(everything, 'text_delta').map(({ agentType }) => agentType))).toEqual(new Set(['teller']))
 })
 
 test('a start takes one message and rejects a body with a history', async () => {

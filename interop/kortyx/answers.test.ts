@@ -48,8 +48,8 @@ test('a token resumes its interrupt once, and only in its session', async () => 
   const { requestId } = question
   expect(await refused(other, question, ['rye'])).toEqual([404, 'answer_unknown', 'string'])
   expect(await refused(page, { requestId, resumeToken: requestId }, ['rye'])).toEqual([404, 'answer_unknown', 'string'])
-  const nobody = new Page(`${backend.url}/api/kortyx/asker`, 'nobody')
-  expect(await refused(nobody, question, ['rye'])).toEqual([404, 'session_unknown', 'string'])
+  const unknown = new Page(`${backend.url}/api/kortyx/asker`, 'unknown')
+  expect(await refused(unknown, question, ['rye'])).toEqual([404, 'session_unknown', 'string'])
   expect(await refused(page, question, ['wheat'])).toEqual([400, 'answer_invalid', 'string'])
   expect((await backend.view('s')).pendings.length).toBe(1)
   await page.respond(question, ['rye'])

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { proxy } from '../../scripts/faults/proxy.ts'
 import { INVENTORY } from '../backend.fixture.ts'
-import { besideIn, chunksIn, Page, pageOf, posted, shownOf, textsOf } from './kortyx-page.fixture.ts'
+import { besideIn, chunksIn, Page, pageOf, posted, receivedIn, textsOf } from './kortyx-page.fixture.ts'
 
 test('receives text and a second turn: a history without ids is matched by its text', async () => {
   const { backend, page } = await pageOf('teller')
@@ -84,12 +84,12 @@ test('receives structured objects of an agent and of a workflow, of all kinds', 
   expect(page.last.pieces).toEqual([{ type: 'structured', data: INVENTORY }])
   // The workflow in the body takes precedence over the one in the path.
   const body = { sessionId: 'p', workflowId: 'painter', messages: [{ role: 'user', content: 'paint' }] }
-  const shown = await shownOf(await posted(`${backend.url}/api/kortyx/teller`, body))
-  expect(shown.pieces).toEqual([
+  const received = await receivedIn(await posted(`${backend.url}/api/kortyx/teller`, body))
+  expect(received.pieces).toEqual([
     { type: 'structured', data: { title: 'Mill', strokes: [1, 2] } },
     { type: 'text', content: 'Painted.' },
   ])
-  expect((await backend.view('p')).structured).toMatchObject([...shown.structured.values()])
+  expect((await backend.view('p')).structured).toMatchObject([...received.structured.values()])
 })
 
 test('sends an error in the middle of an answer, then done; a failed run has no checkpoint', async () => {
@@ -107,9 +107,9 @@ test('a discarded draft stays as a separate text, because Kortyx has no retracti
   await page.send('go')
   expect(textsOf(page)).toEqual(['I mean, er,', 'The wheel turns.'])
   const body = { sessionId: 's', messages: [{ role: 'user', content: 'go' }] }
-  expect((await shownOf(await posted(`${backend.url}/api/kortyx/stammerer`, body))).text).toBe('The wheel turns.')
-  const whole = await posted(`${backend.url}/api/kortyx/stammerer`, { ...body, stream: false })
-  expect(await whole.json()).toMatchObject({ text: 'The wheel turns.' })
+  expect((await receivedIn(await posted(`${backend.url}/api/kortyx/stammerer`, body))).text).toBe('The wheel turns.')
+  const response = await posted(`${backend.url}/api/kortyx/stammerer`, { ...body, stream: false })
+  expect(await response.json()).toMatchObject({ text: 'The wheel turns.' })
 })
 
 test('a stopped run is not reported as complete', async () => {
@@ -151,8 +151,8 @@ test('a cut connection is an error, and repeating the request joins the same run
   const body = { sessionId: 's', messages: [{ role: 'user', content: 'go' }] }
   const again = await posted(`${backend.url}/api/kortyx/holder`, body)
   backend.gate.open()
-  const shown = await shownOf(again)
-  expect([shown.text, shown.isDone]).toEqual(['one two three four', true])
+  const received = await receivedIn(again)
+  expect([received.text, received.isDone]).toEqual(['one two three four', true])
   expect(backend.calls['holder']).toBe(1)
 })
 
@@ -181,8 +181,8 @@ test('regenerates the last answer on request', async () => {
   const { backend, page } = await pageOf('teller')
   await page.send('hi')
   const body = { sessionId: 's', regenerate: true, messages: [{ role: 'user', content: 'hi' }] }
-  const shown = await shownOf(await posted(`${backend.url}/api/kortyx/teller`, body))
-  expect([shown.text, backend.calls['teller']]).toEqual(['You said: hi', 2])
+  const received = await receivedIn(await posted(`${backend.url}/api/kortyx/teller`, body))
+  expect([received.text, backend.calls['teller']]).toEqual(['You said: hi', 2])
   expect((await backend.view('s')).messages.length).toBe(2)
 })
 
@@ -206,8 +206,8 @@ test('rejects invalid requests with a message that pages show', async () => {
     return [reply.status, code, typeof error]
   }
   const messages = [{ role: 'user', content: 'hi' }]
-  expect(await ask('nobody', { messages })).toEqual([404, 'program_unknown', 'string'])
-  expect(await ask('teller', { workflowId: 'nobody', messages })).toEqual([404, 'program_unknown', 'string'])
+  expect(await ask('unknown', { messages })).toEqual([404, 'program_unknown', 'string'])
+  expect(await ask('teller', { workflowId: 'unknown', messages })).toEqual([404, 'program_unknown', 'string'])
   expect(await ask('teller', { sessionId: 'a\u0000b', messages })).toEqual([400, 'request_invalid', 'string'])
   const instructed = [{ role: 'system', content: 'obey' }, ...messages]
   expect(await ask('teller', { messages: instructed })).toEqual([409, 'transcript_refused', 'string'])

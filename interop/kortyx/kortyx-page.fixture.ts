@@ -1,5 +1,5 @@
 // A Kortyx page, written after its documentation: events are separated by `\n\n`, each is `data: ` and JSON, `[DONE]` ends them. Structured
-// chunks are reduced by `streamId`. A page clears them with each request, posts its whole history without ids, and answers with a token in `metadata.resume`.
+// chunks are reduced by `streamId`. A page clears them with each request, posts its full history without ids, and answers with a token in `metadata.resume`.
 
 import type { StreamChunk } from '@millrace/dialects/kortyx'
 import { StreamChunkSchema } from '@millrace/dialects/kortyx/schemas'
@@ -8,14 +8,14 @@ import { openBackend } from '../backend.fixture.ts'
 
 export type InterruptChunk = Extract<StreamChunk, { type: 'interrupt' }>
 
-/** Pieces of a shown message, in the order of their start. */
+/** Pieces of a received message, in the order of their start. */
 export type Piece =
   | { readonly type: 'text'; readonly content: string }
   | { readonly type: 'structured'; readonly data: unknown }
   | { readonly type: 'interrupt'; readonly chunk: InterruptChunk }
   | { readonly type: 'error'; readonly content: string }
 
-interface Said {
+interface ChatMessage {
   readonly role: 'user' | 'assistant'
   readonly content: string
   readonly pieces?: readonly Piece[]
@@ -38,7 +38,7 @@ async function* readStream(body: ReadableStream<Uint8Array>): AsyncGenerator<Str
 }
 
 /** State of a page from the chunks of one request. */
-export class Shown {
+export class ReceivedMessage {
   readonly #pieces = new Map<string, Piece>()
   readonly #structured = new Map<string, StructuredState>()
   /** Received chunks, without ignored ones. */
@@ -96,10 +96,10 @@ export class Shown {
 export class Page {
   readonly #endpoint: string
   readonly #headers: Readonly<Record<string, string>>
-  messages: Said[] = []
+  messages: ChatMessage[] = []
   sessionId: string
   /** Results of all requests. */
-  readonly shown: Shown[] = []
+  readonly received: ReceivedMessage[] = []
   status = 0
   /** Body of an error response. */
   refusal: { readonly error?: string; readonly code?: string } | undefined
@@ -110,8 +110,8 @@ export class Page {
     this.sessionId = sessionId
   }
 
-  get last(): Shown {
-    return this.shown.at(-1) as Shown
+  get last(): ReceivedMessage {
+    return this.received.at(-1) as ReceivedMessage
   }
 
   /** Interrupts of the last response. */
@@ -134,7 +134,7 @@ export class Page {
     return this.#post({ role: 'user', content: selected.join(', ') || '(selection)', metadata })
   }
 
-  async #post(last: Said & { readonly metadata?: object }, signal?: AbortSignal): Promise<void> {
+  async #post(last: ChatMessage & { readonly metadata?: object }, signal?: AbortSignal): Promise<void> {
     const history = this.messages.map(({ role, content }) => ({ role, content }))
     const body = { sessionId: this.sessionId, workflowId: '', messages: [...history, last], context: {} }
     this.messages.push({ role: 'user', content: last.content })
@@ -144,16 +144,16 @@ export class Page {
       body: JSON.stringify(body),
       ...(signal && { signal }),
     })
-    const shown = new Shown()
-    this.shown.push(shown)
+    const received = new ReceivedMessage()
+    this.received.push(received)
     this.status = response.status
     this.refusal = response.ok ? undefined : ((await response.json()) as { error?: string })
     if (!response.ok) return
     for await (const chunk of readStream(response.body as ReadableStream<Uint8Array>)) {
       if (chunk.type === 'session') this.sessionId = chunk.sessionId
-      shown.take(chunk)
+      received.take(chunk)
     }
-    this.messages.push({ role: 'assistant', content: shown.text, pieces: shown.pieces })
+    this.messages.push({ role: 'assistant', content: received.text, pieces: received.pieces })
   }
 }
 
@@ -164,15 +164,15 @@ export async function pageOf(program: string, options: Parameters<typeof openBac
   return { backend, page }
 }
 
-/** The last shown message: texts, and the types of other pieces. */
+/** The last received message: texts, and the types of other pieces. */
 export const textsOf = (page: Page) =>
   page.last.pieces.map(piece => (piece.type === 'text' ? piece.content : piece.type))
 
 /** State of a page from a response. */
-export async function shownOf(reply: Response): Promise<Shown> {
-  const shown = new Shown()
-  for await (const chunk of readStream(reply.body as ReadableStream<Uint8Array>)) shown.take(chunk)
-  return shown
+export async function receivedIn(reply: Response): Promise<ReceivedMessage> {
+  const received = new ReceivedMessage()
+  for await (const chunk of readStream(reply.body as ReadableStream<Uint8Array>)) received.take(chunk)
+  return received
 }
 
 /** Posts a request like a page. */

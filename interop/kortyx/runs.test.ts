@@ -5,17 +5,17 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
 import { connectionsOf, type Recorded, recorded, scenarios } from '../recorded-runs.fixture.ts'
-import { Shown } from './kortyx-page.fixture.ts'
+import { ReceivedMessage } from './kortyx-page.fixture.ts'
 
 const encoder = () => kortyxDialect.encoder({ sessionId: 'session', turnIndex: 1 })
 
 /** State of a page from chunks after a JSON round trip. */
-function shownOf(events: readonly StreamChunk[]): Shown {
-  const shown = new Shown()
-  for (const event of events) shown.take(StreamChunkSchema.parse(JSON.parse(JSON.stringify(event))) as StreamChunk)
-  expect(shown.isDone).toBe(true)
+function receivedIn(events: readonly StreamChunk[]): ReceivedMessage {
+  const received = new ReceivedMessage()
+  for (const event of events) received.take(StreamChunkSchema.parse(JSON.parse(JSON.stringify(event))) as StreamChunk)
+  expect(received.isDone).toBe(true)
   expectOrder(events.filter(event => event.type !== 'tool-result'))
-  return shown
+  return received
 }
 
 const CLOSING: ReadonlySet<string> = new Set(['interrupt', 'error', 'checkpoint', 'done'])
@@ -63,7 +63,7 @@ function viewOf({ view, runId }: Recorded) {
   return { text, structured: view.structured.map(({ streamId, status, data }) => ({ streamId, status, data })) }
 }
 
-function contentOf(all: readonly Shown[]) {
+function contentOf(all: readonly ReceivedMessage[]) {
   const structured = new Map<string, StructuredState>()
   for (const { structured: some } of all) for (const [id, state] of some) structured.set(id, state)
   return {
@@ -75,11 +75,11 @@ function contentOf(all: readonly Shown[]) {
 test('every run, live and replayed, is an ordered Kortyx stream, has all pending interrupts, and shows our view', async () => {
   const property = fc.asyncProperty(scenarios, async scenario => {
     const run = await recorded(scenario)
-    const connections = connectionsOf(encoder(), run).map(shownOf)
+    const connections = connectionsOf(encoder(), run).map(receivedIn)
     expectInterrupts(connections, run)
     const late = encoder()
     const replay = [...run.replay.flatMap(entry => late.encode(entry)), ...late.end(run.status)]
-    expect(contentOf([shownOf(replay)])).toEqual(viewOf(run))
+    expect(contentOf([receivedIn(replay)])).toEqual(viewOf(run))
     // Discarded text stays on the screen of live readers, discarded structured objects do not.
     const isTakenBack = run.live.some(({ chunk }) => chunk.type === 'step-discarded')
     const { text, structured } = contentOf(connections)
@@ -90,7 +90,7 @@ test('every run, live and replayed, is an ordered Kortyx stream, has all pending
 })
 
 /** Expects that each connection but the last ends with interrupts for all pendings of its run. */
-function expectInterrupts(connections: readonly Shown[], { live }: Recorded): void {
+function expectInterrupts(connections: readonly ReceivedMessage[], { live }: Recorded): void {
   const awaited = live.flatMap(({ chunk }) =>
     chunk.type === 'run-paused'
       ? [chunk.awaits.flatMap(({ kind, id }) => (kind === 'children' ? [] : [id])).sort()]

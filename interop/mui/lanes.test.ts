@@ -3,7 +3,7 @@
 import { chatMessagesOf } from '@millrace/dialects/mui'
 import { type Chunk, type Entry, foldLog, messageIdOf } from '@millrace/protocol'
 import { expect, test } from 'vitest'
-import { readThrough, shown } from './read-through.fixture.ts'
+import { messageIn, readThrough } from './read-through.fixture.ts'
 
 const runId = 'run-1'
 
@@ -50,7 +50,7 @@ test.each([0, 16])(
     )
     const { reading, store, updates } = await readThrough({ live, runId }, [12, 20], flush)
     await reading
-    expect(shown(store, { live, runId }).parts).toEqual(partsOf(live))
+    expect(messageIn(store, { live, runId }).parts).toEqual(partsOf(live))
     expect(partsOf(live)).toMatchObject([{ text: 'one two three' }, { data: 2 }, { text: 'at last' }])
     // Each text was present once even before the final correction.
     const texts = (updates.at(-1)?.parts ?? []).flatMap(part => (part.type === 'text' ? [part.text] : []))
@@ -73,7 +73,7 @@ test('the approval of a sub-agent is a part of the message, without other parts 
   )
   const { reading, store } = await readThrough({ live, runId }, [], 0)
   await reading
-  const { parts = [] } = shown(store, { live, runId })
+  const { parts = [] } = messageIn(store, { live, runId })
   expect(parts).toEqual(partsOf(live))
   expect(parts[1]).toMatchObject({ id: 'approval:a', data: { chunk: { approvalId: 'a', input: { what: 'rye' } } } })
   expect(JSON.stringify(parts)).not.toContain('psst')

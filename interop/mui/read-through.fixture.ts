@@ -12,7 +12,7 @@ export interface FinishedRun {
   readonly runId: string
 }
 
-export const shown = ({ state }: ChatStore, { runId }: FinishedRun): Partial<ChatMessage> => {
+export const messageIn = ({ state }: ChatStore, { runId }: FinishedRun): Partial<ChatMessage> => {
   const { parts = [], metadata, status } = state.messagesById[messageIdOf(runId, runId)] ?? {}
   return { parts, metadata, status } as Partial<ChatMessage>
 }
@@ -66,7 +66,7 @@ export async function readThrough(run: FinishedRun, cuts: readonly number[], flu
   const updates: Partial<ChatMessage>[] = []
   adapter.subscribe({
     onEvent: event => {
-      updates.push(shown(store, run))
+      updates.push(messageIn(store, run))
       applyEvent(store, event)
     },
   })

@@ -9,7 +9,7 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
 import { type Recorded, recorded, replayOf, scenarios } from '../recorded-runs.fixture.ts'
-import { readThrough, shown } from './read-through.fixture.ts'
+import { messageIn, readThrough } from './read-through.fixture.ts'
 
 const expected = ({ view, runId }: Recorded): Partial<ChatMessage> => {
   const message = chatMessagesOf(view).find(({ id }) => id === messageIdOf(runId, runId))
@@ -27,16 +27,16 @@ test('law 2: for every run and any number of cuts, the MUI runtime shows the fin
       const { store, reading, updates } = await readThrough(run, cuts, flushInterval)
       if (run.status === 'failed') await expect(reading).rejects.toThrow()
       else expect(await reading).toMatchObject({ isDisconnect: false, isError: false })
-      expect(shown(store, run)).toEqual(expected(run))
+      expect(messageIn(store, run)).toEqual(expected(run))
       expect(store.state.isStreaming).toBe(false)
       // Also before the final correction: discarded text was already gone.
-      expect(wordsOf(updates.at(-1) ?? {})).toEqual(wordsOf(expected(run)))
+      expect(textsOf(updates.at(-1) ?? {})).toEqual(textsOf(expected(run)))
     },
   )
   await fc.assert(property, { numRuns: multiplied(60) })
 })
 
-const wordsOf = ({ parts = [] }: Partial<ChatMessage>): string[] =>
+const textsOf = ({ parts = [] }: Partial<ChatMessage>): string[] =>
   parts.flatMap(part => (part.type === 'text' || part.type === 'reasoning' ? [part.text] : []))
 
 test('without the adapter, a replay is read to its end with the same texts and calls', async () => {
@@ -53,7 +53,7 @@ test('without the adapter, a replay is read to its end with the same texts and c
     const result = await processStream(store, stream, { messageId: 'fallback', flushInterval: 0 })
     // It has no chunk for a failure, so the stream only lacks a successful end (law 7).
     expect(result.isDisconnect).toBe(run.status === 'failed')
-    expect(textsAndCalls(shown(store, run))).toEqual(textsAndCalls(expected(run)))
+    expect(textsAndCalls(messageIn(store, run))).toEqual(textsAndCalls(expected(run)))
   })
   await fc.assert(property, { numRuns: multiplied(30) })
 })

@@ -9,7 +9,7 @@ import { type Listening, listen } from './listen.fixture.ts'
 export class AgUiServer {
   readonly gate = new Gate()
   readonly inputs: RunAgentInput[] = []
-  readonly left = Promise.withResolvers<void>()
+  readonly disconnected = Promise.withResolvers<void>()
   calls = 0
   #ids = 0
 
@@ -24,7 +24,7 @@ export class AgUiServer {
     }
   }
 
-  *#said(text: string): Generator<AGUIEvent> {
+  *#text(text: string): Generator<AGUIEvent> {
     const messageId = `text-${++this.#ids}`
     yield { type: EventType.TEXT_MESSAGE_START, messageId, role: 'assistant' }
     for (const delta of text.split(/(?<= )/)) yield { type: EventType.TEXT_MESSAGE_CONTENT, messageId, delta }
@@ -39,8 +39,8 @@ export class AgUiServer {
     yield { type: EventType.TOOL_CALL_END, toolCallId }
   }
 
-  /** History as messages. */
-  #worked(key: string, call = `call-${key}`, id = `worked-${key}`): Message[] {
+  /** Messages of an earlier turn. */
+  #history(key: string, call = `call-${key}`, id = `worked-${key}`): Message[] {
     const weigh = { name: 'weigh', arguments: '{"what": "rye"}' }
     return [
       { id: `thought-${key}`, role: 'reasoning', content: 'How heavy?' },
@@ -61,21 +61,21 @@ export class AgUiServer {
       const approved = resume.some(({ payload }) => (payload as { approved?: boolean } | undefined)?.approved === true)
       if (approved) yield this.#result({ sold: 'flour' })
       if (text === 'all') yield this.#result({ what: 'rye', kilos: 4 }, 'weighing')
-      yield* this.#said(`Then: ${approved ? 'yes' : 'no'}.`)
+      yield* this.#text(`Then: ${approved ? 'yes' : 'no'}.`)
       yield { ...finished, outcome: { type: 'success' } }
       return
     }
     if (messages.at(-1)?.role === 'tool') {
-      yield* this.#said('Then: yes.')
+      yield* this.#text('Then: yes.')
       yield finished
       return
     }
     switch (text.split(' ')[0]) {
       case 'weigh':
-        yield* this.#said('I weigh. ')
+        yield* this.#text('I weigh. ')
         yield* this.#call('weigh', { what: 'rye' })
         yield this.#result({ what: 'rye', kilos: 4 })
-        yield* this.#said('Then: yes.')
+        yield* this.#text('Then: yes.')
         break
       case 'sell':
         yield* this.#call('sell', { what: 'flour' })
@@ -123,46 +123,46 @@ export class AgUiServer {
         yield { type: EventType.ACTIVITY_SNAPSHOT, messageId: 'act', activityType: 'count', content: { at: 1 } }
         yield { type: EventType.RAW, event: { from: 'the model' } }
         break
-      case 'whole':
-        yield { type: EventType.MESSAGES_SNAPSHOT, messages: [...messages, ...this.#worked(runId)] }
+      case 'snapshot':
+        yield { type: EventType.MESSAGES_SNAPSHOT, messages: [...messages, ...this.#history(runId)] }
         break
       case 'same':
-        yield* this.#said('I weigh. ')
+        yield* this.#text('I weigh. ')
         yield* this.#call('weigh', { what: 'rye' })
         yield this.#result({ what: 'rye', kilos: 4 })
         yield {
           type: EventType.MESSAGES_SNAPSHOT,
-          messages: [...messages, ...this.#worked(runId, 'call', `text-${this.#ids - 1}`).slice(1, 3)],
+          messages: [...messages, ...this.#history(runId, 'call', `text-${this.#ids - 1}`).slice(1, 3)],
         }
-        yield* this.#said('Then: yes.')
+        yield* this.#text('Then: yes.')
         break
       case 'other':
         yield { type: EventType.STEP_STARTED, stepName: 'one' }
-        yield* this.#said('A draft. ')
+        yield* this.#text('A draft. ')
         yield { type: EventType.CUSTOM, name: 'noted', value: 1 }
         yield { type: EventType.STEP_FINISHED, stepName: 'one' }
         yield { type: EventType.STEP_STARTED, stepName: 'two' }
-        yield* this.#said('More of it.')
+        yield* this.#text('More of it.')
         yield { type: EventType.MESSAGES_SNAPSHOT, messages: [...messages, { ...answer, content: 'What I mean.' }] }
         break
       case 'old':
         // Only the user messages. This does not retract the answers.
-        yield* this.#said('An answer.')
+        yield* this.#text('An answer.')
         yield { type: EventType.MESSAGES_SNAPSHOT, messages }
         break
       case 'remember': {
-        const past: Message[] = [{ id: 'past-1', role: 'user', content: 'before' }, ...this.#worked('past')]
+        const past: Message[] = [{ id: 'past-1', role: 'user', content: 'before' }, ...this.#history('past')]
         yield { type: EventType.MESSAGES_SNAPSHOT, messages: past }
-        yield* this.#said('An answer.')
+        yield* this.#text('An answer.')
         yield { type: EventType.MESSAGES_SNAPSHOT, messages: [...past, ...messages, answer] }
         break
       }
       case 'break':
-        yield* [...this.#said('It began well')].slice(0, -1)
+        yield* [...this.#text('It began well')].slice(0, -1)
         yield { type: EventType.RUN_ERROR, message: 'no more', code: 'worn_out' }
         return
       case 'hold': {
-        const events = [...this.#said('one two three')]
+        const events = [...this.#text('one two three')]
         yield* events.slice(0, 3)
         await this.gate.pass(signal)
         yield* events.slice(3)
@@ -175,7 +175,7 @@ export class AgUiServer {
         yield { type: EventType.REASONING_MESSAGE_CONTENT, messageId, delta: 'What did they say?' }
         yield { type: EventType.REASONING_MESSAGE_END, messageId }
         yield { type: EventType.REASONING_END, messageId }
-        yield* this.#said(`You said: ${text}`)
+        yield* this.#text(`You said: ${text}`)
       }
     }
     yield finished
@@ -184,7 +184,7 @@ export class AgUiServer {
   async answer(request: Request): Promise<Response> {
     const input = RunAgentInputSchema.parse(await request.json()) as RunAgentInput
     this.inputs.push(input)
-    request.signal.addEventListener('abort', () => this.left.resolve())
+    request.signal.addEventListener('abort', () => this.disconnected.resolve())
     const events = this.#events(input, request.signal)
     const body = new ReadableStream<Uint8Array>({
       async pull(controller) {

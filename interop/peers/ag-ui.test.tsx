@@ -62,7 +62,7 @@ const WEIGHED = '[weigh output-available {"what":"rye"} {"what":"rye","kilos":4}
 const WORKED = `assistant sent: (How heavy?)I weigh. ${WEIGHED}Then: yes.`
 
 test.each([
-  ['whole', WORKED],
+  ['snapshot', WORKED],
   ['same', `assistant sent: I weigh. ${WEIGHED}Then: yes.`],
   ['other', 'assistant sent: {data-noted}What I mean.'],
   ['old', 'assistant sent: An answer.'],
@@ -82,7 +82,7 @@ test.each([
   const { messages = [] } = server.inputs[1] ?? {}
   expect(messages.filter(({ role }) => role === 'user')).toHaveLength(2)
   // A complete message keeps the id of the server.
-  if (verb === 'whole')
+  if (verb === 'snapshot')
     expect(messages.slice(1, -1).map(({ role }) => role)).toEqual(['reasoning', 'assistant', 'tool', 'assistant'])
 })
 

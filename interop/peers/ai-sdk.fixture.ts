@@ -36,8 +36,8 @@ const tools = {
   locate: tool({ inputSchema: z.object({ precise: z.boolean() }), outputSchema: z.object({ city: z.string() }) }),
 }
 
-/** Stored part of an answer. */
-interface Kept {
+/** The stored part of an answer. */
+interface StoredAnswer {
   readonly pieces: string[]
   isOver: boolean
   more: PromiseWithResolvers<void>
@@ -51,12 +51,12 @@ export class AiSdkServer {
     []
   /** Number of model calls. */
   calls = 0
-  /** Resolved when a client disconnects or reconnects. */
-  readonly left = Promise.withResolvers<void>()
-  readonly back = Promise.withResolvers<void>()
+  /** Resolved when a client disconnects, and when it reconnects. */
+  readonly disconnected = Promise.withResolvers<void>()
+  readonly reconnected = Promise.withResolvers<void>()
 
   readonly #isResumable: boolean
-  #kept: Kept | undefined
+  #stored: StoredAnswer | undefined
 
   constructor(isResumable: boolean) {
     this.#isResumable = isResumable
@@ -74,7 +74,7 @@ export class AiSdkServer {
         : textParts(`Then: ${JSON.stringify(prompt.at(-1)?.content).includes('denied') ? 'no' : 'yes'}.`)
       const isCall = parts.some(part => part !== 'gate' && part.type === 'tool-call')
       const { gate } = this
-      abortSignal?.addEventListener('abort', () => this.left.resolve())
+      abortSignal?.addEventListener('abort', () => this.disconnected.resolve())
       const stream = new ReadableStream<LanguageModelV4StreamPart>({
         async start(controller) {
           try {
@@ -119,7 +119,7 @@ export class AiSdkServer {
   }
 
   async answer(request: Request): Promise<Response> {
-    if (request.method === 'GET') return this.#again()
+    if (request.method === 'GET') return this.#resume()
     const body = (await request.json()) as AiSdkServer['requests'][number]
     this.requests.push(body)
     const { messages } = body
@@ -137,27 +137,27 @@ export class AiSdkServer {
       originalMessages: messages,
       generateMessageId: () => `message-${this.requests.length}`,
       onError: error => (error as Error).message,
-      ...(this.#isResumable && { consumeSseStream: ({ stream }) => this.#keep(stream) }),
+      ...(this.#isResumable && { consumeSseStream: ({ stream }) => this.#store(stream) }),
     })
   }
 
-  async #keep(stream: ReadableStream<string>): Promise<void> {
-    this.#kept = { pieces: [], isOver: false, more: Promise.withResolvers() }
+  async #store(stream: ReadableStream<string>): Promise<void> {
+    this.#stored = { pieces: [], isOver: false, more: Promise.withResolvers() }
     for await (const piece of stream) {
-      this.#kept.pieces.push(piece)
-      this.#kept.more.resolve()
-      this.#kept.more = Promise.withResolvers()
+      this.#stored.pieces.push(piece)
+      this.#stored.more.resolve()
+      this.#stored.more = Promise.withResolvers()
     }
-    this.#kept.isOver = true
-    this.#kept.more.resolve()
+    this.#stored.isOver = true
+    this.#stored.more.resolve()
   }
 
   /** The streaming answer from its beginning. */
-  #again(): Response {
-    const kept = this.#kept
-    this.back.resolve()
-    if (!kept || kept.isOver) return new Response(null, { status: 204 })
-    async function* read(all: Kept): AsyncGenerator<Uint8Array> {
+  #resume(): Response {
+    const stored = this.#stored
+    this.reconnected.resolve()
+    if (!stored || stored.isOver) return new Response(null, { status: 204 })
+    async function* read(all: StoredAnswer): AsyncGenerator<Uint8Array> {
       const { pieces } = all
       for (let i = 0; ; i++) {
         while (i === pieces.length && !all.isOver) await all.more.promise
@@ -165,7 +165,7 @@ export class AiSdkServer {
         yield new TextEncoder().encode(pieces[i])
       }
     }
-    return new Response(Readable.toWeb(Readable.from(read(kept))) as ReadableStream, {
+    return new Response(Readable.toWeb(Readable.from(read(stored))) as ReadableStream, {
       headers: UI_MESSAGE_STREAM_HEADERS,
     })
   }

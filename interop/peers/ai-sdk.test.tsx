@@ -38,7 +38,7 @@ test('resumes a cut connection on a resumable server with one model call', async
   await page.chat.sendMessage('hold')
   await page.shows('streaming', 'user sent: hold', 'assistant streaming: one two ')
   cut()
-  await server.back.promise
+  await server.reconnected.promise
   server.gate.open()
   await page.shows('ready', 'user sent: hold', 'assistant sent: one two three')
   expect(server.calls).toBe(1)

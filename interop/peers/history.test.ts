@@ -5,7 +5,7 @@ import { aiSdk } from '@millrace/dialects/ai-sdk'
 import { expect, onTestFinished, test } from 'vitest'
 import { openBackend } from '../backend.fixture.ts'
 
-const shown = ({ store }: Chat): unknown =>
+const visible = ({ store }: Chat): unknown =>
   store.messages.map(({ role, parts }) => [
     role,
     ...parts.flatMap(part => {
@@ -29,7 +29,7 @@ test.each(['teller', 'weigher', 'seller', 'guide', 'searcher', 'asker'])('%s', a
   await expect.poll(() => first.state.status).toMatch(/ready|paused|waiting/)
   await expect.poll(() => first.store.messages.length).toBe(2)
   const again = open(api)
-  await expect.poll(() => shown(again)).toEqual(shown(first))
+  await expect.poll(() => visible(again)).toEqual(visible(first))
   const pendingKinds = ({ store }: Chat) => store.pendings.map(({ kind }) => kind)
   await expect.poll(() => pendingKinds(again)).toEqual(pendingKinds(first))
   expect(backend.calls[agent] ?? 0).toBeLessThan(3)
@@ -58,7 +58,7 @@ test('shows an answer that ended without readers', async () => {
   await chat.sendMessage('hold')
   await backend.gate.reached
   await expect
-    .poll(() => shown(chat))
+    .poll(() => visible(chat))
     .toEqual([
       ['user', 'text hold'],
       ['assistant', 'text one two '],
@@ -66,7 +66,7 @@ test('shows an answer that ended without readers', async () => {
   backend.gate.open()
   cut.resolve()
   await expect
-    .poll(() => shown(chat))
+    .poll(() => visible(chat))
     .toEqual([
       ['user', 'text hold'],
       ['assistant', 'text one two three four'],
@@ -80,7 +80,7 @@ test('an unknown session is empty', async () => {
   const chat = open(`${backend.url}/api/ai-sdk/teller`)
   await chat.sendMessage('hello')
   await expect
-    .poll(() => shown(chat))
+    .poll(() => visible(chat))
     .toEqual([
       ['user', 'text hello'],
       ['assistant', expect.stringContaining('reasoning'), 'text You said: hello'],

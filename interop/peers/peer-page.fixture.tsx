@@ -9,7 +9,7 @@ type Pendings = ReturnType<typeof usePending>
 
 type Part = ChatHook['messages'][number]['parts'][number]
 
-const shownOf = (part: Part): string => {
+const textOf = (part: Part): string => {
   if (part.type === 'text') return 'text' in part ? part.text : ''
   if (part.type === 'reasoning') return 'text' in part ? `(${part.text})` : ''
   if (!('toolCallId' in part)) return part.type === 'step-start' ? '' : `{${part.type}}`
@@ -25,7 +25,7 @@ export class Page {
 
   constructor(props: ChatProviderProps) {
     const page = this
-    function Shown() {
+    function Transcript() {
       const chat = useChat()
       const pending = usePending()
       useEffect(() => {
@@ -35,7 +35,7 @@ export class Page {
       return (
         <>
           {chat.messages.map(({ id, role, status, parts }) => (
-            <p key={id}>{`${role} ${status}: ${parts.map(shownOf).join('')}`}</p>
+            <p key={id}>{`${role} ${status}: ${parts.map(textOf).join('')}`}</p>
           ))}
           <b>{chat.status}</b>
         </>
@@ -43,7 +43,7 @@ export class Page {
     }
     const node = (props: ChatProviderProps) => (
       <ChatProvider {...props}>
-        <Shown />
+        <Transcript />
       </ChatProvider>
     )
     onTestFinished(() => sessionStorage.clear())

@@ -13,7 +13,7 @@ interface Stage extends Listening {
     /** Number of model calls. */
     readonly calls: number
     /** Resolved when the client has disconnected. */
-    readonly left: { readonly promise: Promise<void> }
+    readonly disconnected: { readonly promise: Promise<void> }
   }
 }
 
@@ -89,7 +89,7 @@ export function suite({ open, connect }: SuiteOptions): void {
     await page.shows('streaming', 'user sent: hold', 'assistant streaming: one two ')
     await page.chat.stop()
     await page.shows('ready', 'user sent: hold', 'assistant cancelled: one two ')
-    await server.left.promise
+    await server.disconnected.promise
     await page.chat.sendMessage('hi')
     await page.shows('ready', 'user sent: hold', 'assistant cancelled: one two ', 'user sent: hi', ECHO('hi'))
   })

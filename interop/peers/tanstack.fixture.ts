@@ -15,7 +15,7 @@ import { Gate } from '../backend.fixture.ts'
 import { type Listening, listen } from './listen.fixture.ts'
 
 /** An event of an adapter, without the common fields. */
-interface Said {
+interface AdapterEvent {
   readonly type: EventType
   readonly [field: string]: unknown
 }
@@ -30,8 +30,8 @@ const adapterOf = (server: TanstackServer): AnyTextAdapter => ({
     const { role, content } = messages.at(-1) ?? { role: 'user', content: '' }
     const isDenied = role === 'tool' && /declin|denied|reject|approved":false/i.test(String(content))
     const text = role === 'user' ? textOf(content) : undefined
-    for await (const one of server.says(text, isDenied, abortController?.signal)) {
-      yield { timestamp: Date.now(), model: 'scripted', ...one } as unknown as AdapterYieldChunk
+    for await (const event of server.events(text, isDenied, abortController?.signal)) {
+      yield { timestamp: Date.now(), model: 'scripted', ...event } as unknown as AdapterYieldChunk
     }
   },
   structuredOutput: () => Promise.reject(new Error('the adapter only streams')),
@@ -65,8 +65,8 @@ const tools = [
 export class TanstackServer {
   readonly gate = new Gate()
   readonly requests: Awaited<ReturnType<typeof chatParamsFromRequest>>[] = []
-  readonly left = Promise.withResolvers<void>()
-  readonly back = Promise.withResolvers<void>()
+  readonly disconnected = Promise.withResolvers<void>()
+  readonly reconnected = Promise.withResolvers<void>()
   calls = 0
   readonly #isDurable: boolean
   #ids = 0
@@ -75,7 +75,7 @@ export class TanstackServer {
     this.#isDurable = isDurable
   }
 
-  #text(text: string): Said[] {
+  #text(text: string): AdapterEvent[] {
     const messageId = `text-${++this.#ids}`
     return [
       { type: EventType.TEXT_MESSAGE_START, messageId, role: 'assistant' },
@@ -84,7 +84,7 @@ export class TanstackServer {
     ]
   }
 
-  #call(toolCallName: string, input: object): Said[] {
+  #call(toolCallName: string, input: object): AdapterEvent[] {
     // Each call has a unique id, because TanStack AI matches results by id over all messages.
     const toolCallId = `call-${++this.#ids}`
     const text = JSON.stringify(input)
@@ -97,7 +97,7 @@ export class TanstackServer {
   }
 
   /** Events of the model for a text or for tool results. */
-  async *says(text: string | undefined, isDenied: boolean, signal?: AbortSignal): AsyncIterable<Said> {
+  async *events(text: string | undefined, isDenied: boolean, signal?: AbortSignal): AsyncIterable<AdapterEvent> {
     this.calls++
     const runId = `model-${++this.#ids}`
     yield { type: EventType.RUN_STARTED, runId, threadId: '' }
@@ -144,13 +144,13 @@ export class TanstackServer {
   }
 
   async answer(request: Request): Promise<Response> {
-    if (request.headers.has('last-event-id')) this.back.resolve()
+    if (request.headers.has('last-event-id')) this.reconnected.resolve()
     const durability = this.#isDurable ? { adapter: memoryStream(request), batch: 1 } : undefined
     const params = await chatParamsFromRequest(request)
     this.requests.push(params)
     const abortController = new AbortController()
     request.signal.addEventListener('abort', () => {
-      this.left.resolve()
+      this.disconnected.resolve()
       if (!durability) abortController.abort()
     })
     const { messages, threadId, runId, parentRunId, resume } = params

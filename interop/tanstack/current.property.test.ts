@@ -14,10 +14,10 @@ test('its own processor shows the content of the view, live and replayed', async
     const encoder = new TanstackAgUiEncoder()
     encoder.setBefore({ messages: aguiMessagesOf(run.before), isNew: false })
     const before = tanstackMessagesOf(run.before) as unknown as UIMessage[]
-    const shown = processed(connectionsOf(encoder, run), before)
+    const messages = processed(connectionsOf(encoder, run), before)
     // After a discard the earlier content is sent again with other ids.
-    expect(wordsOf(shown.slice(0, before.length))).toEqual(wordsOf(before))
-    expectSameContent(shown.slice(before.length), run)
+    expect(textsOf(messages.slice(0, before.length))).toEqual(textsOf(before))
+    expectSameContent(messages.slice(before.length), run)
     // A page that is opened later gets the same content.
     const later = tanstackMessagesOf(run.view) as unknown as UIMessage[]
     expectSameContent(later.slice(before.length), run)
@@ -66,14 +66,14 @@ function processed(connections: readonly (readonly AgUiEvent[])[], before: UIMes
   return processor.getMessages()
 }
 
-const wordsOf = (messages: readonly UIMessage[]) =>
+const textsOf = (messages: readonly UIMessage[]) =>
   messages.map(({ role, parts }) => [role, ...parts.map(part => ('content' in part ? part.content : part.type))])
 
-type Shown = { readonly text: string } | { readonly call: string; readonly input: unknown }
+type VisiblePart = { readonly text: string } | { readonly call: string; readonly input: unknown }
 
 /** Texts and calls in order, with adjacent texts joined. */
-function joined(parts: readonly Shown[]): Shown[] {
-  const found: Shown[] = []
+function joined(parts: readonly VisiblePart[]): VisiblePart[] {
+  const found: VisiblePart[] = []
   for (const part of parts) {
     const last = found.at(-1)
     if ('text' in part && last && 'text' in last) found[found.length - 1] = { text: last.text + part.text }
@@ -90,15 +90,15 @@ function expectSameContent(messages: readonly UIMessage[], { view, runId }: Reco
   const calls = mainParts.filter(part => 'toolCallId' in part)
   const parts = messages.filter(({ role }) => role === 'assistant').flatMap(message => message.parts)
 
-  const theirs = parts.flatMap((part): Shown[] => {
+  const theirs = parts.flatMap((part): VisiblePart[] => {
     if (part.type === 'text') return [{ text: part.content }]
     return part.type === 'tool-call' ? [{ call: part.id, input: JSON.parse(part.arguments) }] : []
   })
-  const meant = mainParts.flatMap((part): Shown[] => {
+  const expected = mainParts.flatMap((part): VisiblePart[] => {
     if (part.type === 'text') return [{ text: part.text }]
     return 'toolCallId' in part ? [{ call: part.toolCallId, input: part.input }] : []
   })
-  expect(joined(theirs)).toEqual(joined(meant))
+  expect(joined(theirs)).toEqual(joined(expected))
 
   const thought = parts.flatMap(part => (part.type === 'thinking' ? [part.content] : [])).join('')
   expect(thought).toBe(mainParts.flatMap(part => (part.type === 'reasoning' ? [part.text] : [])).join(''))

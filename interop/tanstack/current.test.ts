@@ -32,9 +32,9 @@ function open(
     const { method = 'GET', headers, body } = init
     sent.push({ method, url: String(input), headers: new Headers(headers), body: String(body ?? '') })
     // Clients before 0.23 do not send it and do not know interrupts.
-    const known = new Headers(headers)
-    if (isOld) known.delete('x-run-id')
-    return fetch(input, { ...init, headers: known })
+    const sentHeaders = new Headers(headers)
+    if (isOld) sentHeaders.delete('x-run-id')
+    return fetch(input, { ...init, headers: sentHeaders })
   }
   const client = new ChatClient({
     threadId: 's',
@@ -295,8 +295,8 @@ test('joining a run requires its id and the session', async () => {
   await client.sendMessage('hi')
   const runId = sent[0]?.headers.get('x-run-id')
   const url = `${backend.url}/api/tanstack/teller`
-  const whole = await (await fetch(`${url}?offset=-1&runId=${runId}&threadId=s`)).text()
-  expect(whole).toContain('You said: hi')
+  const replay = await (await fetch(`${url}?offset=-1&runId=${runId}&threadId=s`)).text()
+  expect(replay).toContain('You said: hi')
   const nameless = await fetch(`${url}?offset=-1&runId=${runId}`)
   expect([nameless.status, await nameless.json()]).toMatchObject([400, { error: { code: 'request_invalid' } }])
   const unknown = await fetch(`${url}?offset=-1&runId=nobodys&threadId=s`)

@@ -6,14 +6,14 @@ import { openBackend, sell } from '../backend.fixture.ts'
 import { click, mount } from '../mount.fixture.tsx'
 import { Chat } from './legacy-page.tsx'
 
-const shown = (page: HTMLElement, title: string) =>
+const buttonAppears = (page: HTMLElement, title: string) =>
   expect.poll(() => page.querySelector(`[title=${title}]`)).not.toBeNull()
 const textOf = (page: HTMLElement) => [...page.querySelectorAll('section')].map(({ textContent }) => textContent)
 
 test('the 0.2 hook shows an answer, and an approval continues automatically', async () => {
   const backend = await openBackend()
   const page = mount(<Chat url={`${backend.url}/api/tanstack/seller`} id="s" />).element
-  await shown(page, 'send')
+  await buttonAppears(page, 'send')
   click(page, 'send')
   await expect.poll(() => page.querySelector('[title=approve]')?.textContent).toBe('sell')
   expect(page.textContent).toContain('May I?')
@@ -29,18 +29,18 @@ test('a reloaded page shows the history, joins the paused run and continues', as
   const backend = await openBackend()
   const open = () => mount(<Chat url={`${backend.url}/api/tanstack/seller`} id="s" />).element
   const first = open()
-  await shown(first, 'send')
+  await buttonAppears(first, 'send')
   click(first, 'send')
-  await shown(first, 'approve')
+  await buttonAppears(first, 'approve')
   const second = open()
-  await shown(second, 'approve')
+  await buttonAppears(second, 'approve')
   expect(textOf(second)).toEqual(['sell', 'May I?sell'])
   click(second, 'approve')
   await expect.poll(() => second.textContent).toContain('So much for the flour.')
   const third = open()
   await expect.poll(() => textOf(third)).toEqual(['sell', 'May I? So much for the flour.'])
   click(third, 'send')
-  await shown(third, 'approve')
+  await buttonAppears(third, 'approve')
   click(third, 'approve')
   await expect.poll(() => textOf(third).at(-1)).toBe('So much for the flour.')
   expect([first, second, third].map(page => page.querySelector('em'))).toEqual([null, null, null])
@@ -51,7 +51,7 @@ test('a page that is loaded during an answer joins it', async () => {
   const backend = await openBackend()
   const open = () => mount(<Chat url={`${backend.url}/api/tanstack/holder`} id="s" />).element
   const first = open()
-  await shown(first, 'send')
+  await buttonAppears(first, 'send')
   click(first, 'send')
   await backend.gate.reached
   const second = open()
@@ -75,7 +75,7 @@ test('approvals next to a server call continue when all are decided', async () =
   })
   const backend = await openBackend({ agents: [both] })
   const page = mount(<Chat url={`${backend.url}/api/tanstack/both`} id="s" />).element
-  await shown(page, 'send')
+  await buttonAppears(page, 'send')
   click(page, 'send')
   const approvalButtons = () => page.querySelectorAll('[title=approve]').length
   await expect.poll(approvalButtons).toBe(2)

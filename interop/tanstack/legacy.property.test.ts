@@ -66,11 +66,11 @@ function expectRequests(connections: readonly (readonly TanstackChunk[])[], { li
   expect(questions.slice(awaited.length).flat()).toEqual([])
 }
 
-type Shown = { readonly text: string } | { readonly call: string; readonly input: unknown }
+type VisiblePart = { readonly text: string } | { readonly call: string; readonly input: unknown }
 
 /** Texts and calls in order, with adjacent texts joined. */
-function joined(parts: readonly Shown[]): Shown[] {
-  const found: Shown[] = []
+function joined(parts: readonly VisiblePart[]): VisiblePart[] {
+  const found: VisiblePart[] = []
   for (const part of parts) {
     const last = found.at(-1)
     if ('text' in part && last && 'text' in last) found[found.length - 1] = { text: last.text + part.text }
@@ -85,19 +85,21 @@ function expectSameContent(messages: readonly UIMessage[], { view, runId }: Reco
     .filter(({ agentId }) => agentId === undefined || agentId === runId)
     .flatMap(({ parts }) => parts)
   const calls = mainParts.filter(part => 'toolCallId' in part)
-  const known = new Set<string>(calls.map(({ toolCallId }) => toolCallId))
+  const callIds = new Set<string>(calls.map(({ toolCallId }) => toolCallId))
   const parts = messages.flatMap(message => message.parts)
 
-  const theirs = parts.flatMap((part): Shown[] => {
+  const theirs = parts.flatMap((part): VisiblePart[] => {
     if (part.type === 'text') return [{ text: part.content }]
     // The call of a sub-agent is shown only with its approval.
-    return part.type === 'tool-call' && known.has(part.id) ? [{ call: part.id, input: JSON.parse(part.arguments) }] : []
+    return part.type === 'tool-call' && callIds.has(part.id)
+      ? [{ call: part.id, input: JSON.parse(part.arguments) }]
+      : []
   })
-  const meant = mainParts.flatMap((part): Shown[] => {
+  const expected = mainParts.flatMap((part): VisiblePart[] => {
     if (part.type === 'text') return [{ text: part.text }]
     return 'toolCallId' in part ? [{ call: part.toolCallId, input: part.input }] : []
   })
-  expect(joined(theirs)).toEqual(joined(meant))
+  expect(joined(theirs)).toEqual(joined(expected))
 
   const thought = parts.flatMap(part => (part.type === 'thinking' ? [part.content] : [])).join('')
   expect(thought).toBe(mainParts.flatMap(part => (part.type === 'reasoning' ? [part.text] : [])).join(''))

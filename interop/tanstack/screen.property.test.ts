@@ -21,7 +21,7 @@ const turns = fc.array(fc.array(piece, { maxLength: 5 }), { minLength: 1, maxLen
 /** Chunks of the turns, and the expected result: calls, and texts with adjacent ones joined. */
 function contentOf(all: readonly (readonly Piece[])[]) {
   const chunks: Chunk[] = []
-  const shown: string[] = []
+  const visible: string[] = []
   let id = 0
   let isText = false
   for (const pieces of all) {
@@ -32,7 +32,7 @@ function contentOf(all: readonly (readonly Piece[])[]) {
       if (one.kind === 'call') {
         const toolCallId = `c${id}`
         calls.push(toolCallId)
-        shown.push(`[${toolCallId}]`)
+        visible.push(`[${toolCallId}]`)
         isText = false
         chunks.push({ type: 'tool-input-start', toolCallId, toolName: 'weigh' })
         chunks.push({ type: 'tool-input-delta', toolCallId, delta: '{}' })
@@ -42,20 +42,20 @@ function contentOf(all: readonly (readonly Piece[])[]) {
         for (const delta of one.deltas) chunks.push({ type, id: `${id}`, delta })
         if (one.kind !== 'text') continue
         const text = one.deltas.join('')
-        if (isText) shown[shown.length - 1] += text
-        else shown.push(text)
+        if (isText) visible[visible.length - 1] += text
+        else visible.push(text)
         isText = true
       }
     }
     chunks.push({ type: 'step-finish', finishReason: calls.length > 0 ? 'tool-calls' : 'stop' })
     for (const toolCallId of calls) chunks.push({ type: 'tool-output-available', toolCallId, output: 1 })
   }
-  return { chunks, shown }
+  return { chunks, visible }
 }
 
 test.each(['cumulative', 'empty'] as const)('shows all text exactly once (content: %s)', content => {
   const property = fc.property(turns, all => {
-    const { chunks, shown } = contentOf(all)
+    const { chunks, visible } = contentOf(all)
     const encoder = tanstackDialect.encoder({ content })
     const events = [...chunks.flatMap(chunk => encoder.encode({ chunk })), ...encoder.end('completed')]
     expectOrder(events)
@@ -71,7 +71,7 @@ test.each(['cumulative', 'empty'] as const)('shows all text exactly once (conten
       else if (part.type === 'text') found.push(part.content)
       if (part.type === 'text' || part.type === 'tool-call') isText = part.type === 'text'
     }
-    expect(found).toEqual(shown)
+    expect(found).toEqual(visible)
   })
   fc.assert(property, { numRuns: multiplied(400) })
 })

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { command, root } from '../command.ts'
-import { type FailedSchedule, type Played, VARIABLES } from '../faults/campaign.ts'
+import { type FailedSchedule, type ScheduleCounts, VARIABLES } from '../faults/campaign.ts'
 
 /** Result of a batch. `broken` is the end of the output of a batch that failed without naming a schedule. */
-export type BatchResult = Played & { failed: FailedSchedule[]; broken?: string }
+export type BatchResult = ScheduleCounts & { failed: FailedSchedule[]; broken?: string }
 
 /** A test that takes longer is stuck: vitest fails it and names it. */
 const STUCK_MS = 600_000
@@ -44,7 +44,7 @@ function readReport(file: string): BatchResult {
       faults = 0,
       deaths = 0,
       failed,
-    } = JSON.parse(line) as Partial<Played> & {
+    } = JSON.parse(line) as Partial<ScheduleCounts> & {
       failed?: FailedSchedule
     }
     result.schedules += schedules

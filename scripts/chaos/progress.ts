@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import type { FailedSchedule, Played } from '../faults/campaign.ts'
+import type { FailedSchedule, ScheduleCounts } from '../faults/campaign.ts'
 import type { BatchResult } from './batch.ts'
 
 /** Progress of nightly runs in one campaign. */
-export type CampaignProgress = Played & {
+export type CampaignProgress = ScheduleCounts & {
   /** How many seeds were played. */
   seeds: number
   /** Time spent, in ms. */

@@ -15,24 +15,24 @@ export const VARIABLES = {
 } as const
 
 /** Counts of schedules, of the faults injected into them, and of the processes and servers killed by those. */
-export type Played = { schedules: number; faults: number; deaths: number }
+export type ScheduleCounts = { schedules: number; faults: number; deaths: number }
 
 /** A failed schedule, the command that replays it, and the end of its output, because not every failure is reproducible. */
 export type FailedSchedule = { seed: number | string; again: string; output?: string }
 
 /** How many schedules to play. */
-export function scheduleCount(byDefault: number): number {
-  return Number(process.env[VARIABLES.schedules] ?? multiplied(byDefault))
+export function scheduleCount(defaultCount: number): number {
+  return Number(process.env[VARIABLES.schedules] ?? multiplied(defaultCount))
 }
 
 /** A count of something that `npm run chaos -- <factor>` multiplies, rounded up. */
-export function multiplied(byDefault: number): number {
-  return Math.ceil(byDefault * Number(process.env[VARIABLES.factor] ?? 1))
+export function multiplied(defaultCount: number): number {
+  return Math.ceil(defaultCount * Number(process.env[VARIABLES.factor] ?? 1))
 }
 
 /** The first seed to play. */
-export function firstSeed(byDefault = 1): number {
-  return Number(process.env[VARIABLES.seed] ?? byDefault)
+export function firstSeed(defaultSeed = 1): number {
+  return Number(process.env[VARIABLES.seed] ?? defaultSeed)
 }
 
 /** Whether `npm run chaos` asked for a number of schedules, so that tests of other kinds need not run. */
@@ -41,7 +41,7 @@ export function isCampaign(): boolean {
 }
 
 /** Reports schedules that were played to their end. */
-export function reportPlayed({ schedules = 1, faults = 0, deaths = 0 }: Partial<Played>): void {
+export function reportPlayed({ schedules = 1, faults = 0, deaths = 0 }: Partial<ScheduleCounts>): void {
   report({ schedules, faults, deaths })
 }
 

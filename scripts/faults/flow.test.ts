@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { assert, asyncProperty, constantFrom, double, integer, oneof, record } from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { multiplied } from './campaign.ts'
-import { MAX_HELD } from './flow.ts'
+import { MAX_BUFFERED } from './flow.ts'
 import { observe, payload, send, setup } from './proxied-connection.fixture.ts'
 import type { Direction, FaultProxy } from './proxy.ts'
 
@@ -123,7 +123,7 @@ test('splits one write into pieces without loss', async () => {
 describe('a slow receiver slows its sender, and the proxy buffers a bounded amount', () => {
   const LENGTH = 48 * 1024 * 1024
   // The buffer can exceed the limit by the piece that was read last and by one piece in flight.
-  const BOUND = MAX_HELD + 2 * 65_536
+  const BOUND = MAX_BUFFERED + 2 * 65_536
 
   test.each([
     ['one that does not read', (_: FaultProxy, to: Socket) => void to.pause()],
@@ -135,7 +135,7 @@ describe('a slow receiver slows its sender, and the proxy buffers a bounded amou
     hinder(gate, target.socket)
     const bytes = payload(LENGTH)
     send(client.socket, bytes, 1024 * 1024)
-    await vi.waitFor(() => expect(link.held).toBeGreaterThanOrEqual(MAX_HELD), { timeout: 60_000, interval: 5 })
+    await vi.waitFor(() => expect(link.buffered).toBeGreaterThanOrEqual(MAX_BUFFERED), { timeout: 60_000, interval: 5 })
     // No more bytes move, even after many event loop turns.
     const other = createServer(socket => socket.pipe(socket))
     await once(other.listen(0, '127.0.0.1'), 'listening')
@@ -143,13 +143,13 @@ describe('a slow receiver slows its sender, and the proxy buffers a bounded amou
     for (let n = 1; n <= 200; n++) {
       echo.socket.write('x')
       await echo.has(n)
-      expect(link.held).toBeLessThanOrEqual(BOUND)
+      expect(link.buffered).toBeLessThanOrEqual(BOUND)
     }
     echo.socket.destroy()
     await once(other.close(), 'close')
     let max = 0
     target.socket.on('data', () => {
-      max = Math.max(max, link.held)
+      max = Math.max(max, link.buffered)
     })
     gate.resume()
     target.socket.resume()

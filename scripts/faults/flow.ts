@@ -21,15 +21,15 @@ export type Faults = {
 
 /** Kinds of faults, in the order in which they apply at the same position. */
 const kinds = ['reset', 'cut', 'stall', 'end'] as const
-export type Kind = (typeof kinds)[number]
+export type FaultKind = (typeof kinds)[number]
 
 type Bytes = { due: number; bytes: Buffer }
 /** End of the sender: half-closed, closed, or closed with an error. */
 type End = { due: number; end: 'ended' | 'closed' | 'failed' }
 type Piece = Bytes | End
 
-/** A flow with this many buffered bytes stops reading. */
-export const MAX_HELD = 256 * 1024
+/** A flow with this many buffered bytes stops reading from its source. */
+export const MAX_BUFFERED = 256 * 1024
 
 /** Resets a socket. A socket with a pending end cannot be reset and would never close, so it is destroyed. */
 export function reset(socket: Socket): void {
@@ -40,31 +40,31 @@ export function reset(socket: Socket): void {
 /** One direction of a connection. Forwards bytes, one write at a time, and reports its faults. */
 export class Flow {
   /** Bytes that the receiver's socket has accepted. */
-  passed = 0
+  forwarded = 0
   /** Buffered bytes. */
-  held = 0
+  buffered = 0
   readonly #source: Socket
   readonly #sink: Socket
-  readonly #tell: (kind: Kind) => void
+  readonly #onFault: (kind: FaultKind) => void
   readonly #queue: Piece[] = []
-  readonly #at: Record<Kind, number> = { reset: Infinity, cut: Infinity, stall: Infinity, end: Infinity }
+  readonly #at: Record<FaultKind, number> = { reset: Infinity, cut: Infinity, stall: Infinity, end: Infinity }
   #delayMs = 0
   #splitAt = Infinity
-  /** `passed` plus the write in flight. */
+  /** `forwarded` plus the write in flight. */
   #taken = 0
   #writing = false
   #ended = false
   #stalled = false
   #timer: NodeJS.Timeout | undefined
 
-  constructor(source: Socket, sink: Socket, faults: Faults, onFault: (kind: Kind) => void) {
+  constructor(source: Socket, sink: Socket, faults: Faults, onFault: (kind: FaultKind) => void) {
     this.#source = source
     this.#sink = sink
-    this.#tell = onFault
+    this.#onFault = onFault
     this.set(faults)
     source.on('data', (bytes: Buffer) => {
-      this.held += bytes.length
-      if (this.held >= MAX_HELD) source.pause()
+      this.buffered += bytes.length
+      if (this.buffered >= MAX_BUFFERED) source.pause()
       this.#take({ due: this.#due(), bytes })
     })
     source.on('end', () => this.#take({ due: this.#due(), end: 'ended' }))
@@ -87,14 +87,14 @@ export class Flow {
     if (this.#ended) return
     this.#ended = true
     this.#sink.end()
-    this.#tell('end')
+    this.#onFault('end')
   }
 
   /** Call when both sockets are closed. */
   dispose(): void {
     clearTimeout(this.#timer)
     this.#queue.length = 0
-    this.held = 0
+    this.buffered = 0
   }
 
   #due(): number {
@@ -112,7 +112,7 @@ export class Flow {
       if (!piece || !this.#isDue(piece)) return
       // The sender notices by the receiver's close, as soon as that is forwarded.
       if ('bytes' in piece && this.#sink.destroyed) return
-      const fault = kinds.find(kind => this.#taken >= this.#at[kind] && this.#concerns(kind, piece))
+      const fault = kinds.find(kind => this.#taken >= this.#at[kind] && this.#appliesTo(kind, piece))
       if (fault === undefined) this.#pass(piece)
       else if (fault === 'end') this.end()
       else {
@@ -133,14 +133,14 @@ export class Flow {
   }
 
   /** An end has no position but is stalled with the bytes. Dropped bytes trigger no fault. */
-  #concerns(kind: Kind, piece: Piece): boolean {
+  #appliesTo(kind: FaultKind, piece: Piece): boolean {
     return kind === 'stall' || ('bytes' in piece && !this.#ended)
   }
 
-  #stop(fault: Kind): void {
+  #stop(fault: FaultKind): void {
     if (this.#stalled) return
     this.#stalled = fault === 'stall'
-    this.#tell(fault)
+    this.#onFault(fault)
   }
 
   #pass(piece: Piece): void {
@@ -162,7 +162,7 @@ export class Flow {
     // One write at a time: its callback means that the receiver keeps up, and that a cut happens after it.
     this.#sink.write(bytes, error => {
       this.#writing = false
-      if (!error) this.passed += bytes.length
+      if (!error) this.forwarded += bytes.length
       this.#release(piece, bytes.length)
       this.#forward()
     })
@@ -172,8 +172,8 @@ export class Flow {
     if (this.#queue[0] !== piece) return
     piece.bytes = piece.bytes.subarray(length)
     if (piece.bytes.length === 0) this.#queue.shift()
-    this.held -= length
-    if (this.held < MAX_HELD) this.#source.resume()
+    this.buffered -= length
+    if (this.buffered < MAX_BUFFERED) this.#source.resume()
   }
 
   #close(end: End['end']): void {

@@ -35,8 +35,8 @@ test('events that were sent before kill9() can be read after it', async () => {
   await kill9()
 })
 
-describe('a failure rejects waiting calls with the output of the child', () => {
-  test('when it fails', async () => {
+describe('event() rejects with the output of the child', () => {
+  test('when the child fails', async () => {
     const { event, exited } = start('fail')
     const waiting = event('never')
     await expect(waiting).rejects.toThrow(
@@ -48,7 +48,7 @@ describe('a failure rejects waiting calls with the output of the child', () => {
     await expect(event('never')).rejects.toThrow(/as asked/)
   })
 
-  test('when it is killed', async () => {
+  test('when the child is killed', async () => {
     const { event, send, kill9 } = start('wait')
     await event('ready')
     const waiting = event('never')
@@ -62,13 +62,13 @@ describe('a failure rejects waiting calls with the output of the child', () => {
     await expect(event('ready')).rejects.toThrow(/none\.fixture\.ts ended with code 1.*\n[^$]*MODULE_NOT_FOUND/)
   })
 
-  test('when it sends too many events', async () => {
+  test('when the child sends too many events', async () => {
     const { event, events } = start('count')
     await expect(event('never')).rejects.toThrow(/killed, because it sent 10001 events that were not taken/)
     expect(events('acked')).toHaveLength(10_001)
   })
 
-  test('when it sends a line without an end', async () => {
+  test('when the child sends a line without an end', async () => {
     await expect(start('long').event('never')).rejects.toThrow(/killed, because a line .* more than 1048576 characters/)
   })
 })

@@ -1,5 +1,5 @@
 // A child process of a test, and the channel between them, in lines of JSON: messages of the test go to the child's standard
-// input, events of the child to its standard output. The test uses `child()`, the child `tell()` and `messages()`.
+// input, events of the child to its standard output. The test uses `child()`, the child `reportEvent()` and `messages()`.
 import { spawn } from 'node:child_process'
 import { basename } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -13,7 +13,7 @@ type Fields = Record<string, unknown>
 /** Exit of a child, and the end of its other output. */
 type Exit = { code: number | null; signal: NodeJS.Signals | null; output: string }
 
-/** A process that a test has started. It does not outlive the test's own, however that ends. */
+/** A process that a test has started. It ends with the test's own process, however that ends. */
 export type Child = {
   pid: number
   /**
@@ -33,8 +33,8 @@ export type Child = {
 
 /** Maximum number of untaken events, and of characters in one. A child that exceeds them is killed, and its test fails with the reason. */
 const MAX_EVENTS = 10_000
-const MAX_LINE = 1024 * 1024
-const MAX_OUTPUT = 10_000
+const MAX_LINE_LENGTH = 1024 * 1024
+const MAX_OUTPUT_LENGTH = 10_000
 
 // The shell becomes the child. It first starts a guard that waits on descriptor 3 for a line, which is written when the child has ended. If
 // descriptor 3 closes without a line, the test's process has died, and the guard kills the child, which may be frozen or too busy to notice.
@@ -54,10 +54,10 @@ export function child(file: string, args: readonly string[] = [], env: Record<st
   let end: Exit | undefined
 
   function addOutput(text: string): void {
-    output = (output + text).slice(-MAX_OUTPUT)
+    output = (output + text).slice(-MAX_OUTPUT_LENGTH)
   }
-  function condemn(why: string): void {
-    addOutput(`\nkilled, because ${why}`)
+  function killBecause(reason: string): void {
+    addOutput(`\nkilled, because ${reason}`)
     running.stdout.destroy()
     running.kill('SIGKILL')
   }
@@ -69,7 +69,7 @@ export function child(file: string, args: readonly string[] = [], env: Record<st
     }
     const index = waiting.findIndex(({ name }) => name === event.event)
     if (index >= 0) waiting.splice(index, 1)[0]?.resolve(event)
-    else if (untaken.push(event) > MAX_EVENTS) condemn(`it sent ${untaken.length} events that were not taken`)
+    else if (untaken.push(event) > MAX_EVENTS) killBecause(`it sent ${untaken.length} events that were not taken`)
   }
   function failure(does: string): Error {
     const how = end === undefined ? 'is about to end' : `ended with ${end.signal ?? `code ${end.code}`}`
@@ -81,7 +81,7 @@ export function child(file: string, args: readonly string[] = [], env: Record<st
     const lines = (rest + text).split('\n')
     rest = lines.pop() ?? ''
     for (const line of lines) if (!running.stdout.destroyed) take(line)
-    if (rest.length > MAX_LINE) condemn(`a line of its output has more than ${MAX_LINE} characters`)
+    if (rest.length > MAX_LINE_LENGTH) killBecause(`a line of its output has more than ${MAX_LINE_LENGTH} characters`)
   })
   running.stderr.setEncoding('utf8').on('data', addOutput)
   running.on('error', error => addOutput(String(error)))

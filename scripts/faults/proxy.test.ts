@@ -20,8 +20,8 @@ test('forwards bytes and the end in both directions', async () => {
   expect(gate.links.size).toBe(0)
 })
 
-describe('positions count from when they are set', () => {
-  test('on an open connection: cuts the response to the next request in the middle', async () => {
+describe('the position of a fault', () => {
+  test('counts from the time it is set: cuts the response to the next request in the middle', async () => {
     const { gate, open } = await setup()
     const { link, ends } = await open()
     const [client, target] = ends.up
@@ -103,7 +103,7 @@ test('stall() holds back a close too, and resume() lets it pass', async () => {
   ends.down[0].socket.write('still here')
   await ends.up[0].has(10)
   expect(link.up).toBe(0)
-  expect(link.held).toBe(10)
+  expect(link.buffered).toBe(10)
   gate.resume()
   await ends.up[1].ended
   expect(`${ends.up[1].received()}`).toBe('last words')
@@ -208,7 +208,7 @@ test('a reset with a pending end closes the connection', async () => {
   client.socket.pause()
   // More than the socket buffers hold without a reader.
   target.socket.write(payload(20_000_000))
-  while (link.held === 0) await new Promise(setImmediate)
+  while (link.buffered === 0) await new Promise(setImmediate)
   link.halfClose('down')
   link.reset()
   await Promise.all([link.closed, gate.stop()])
@@ -221,7 +221,7 @@ test('url() points to the proxy and keeps the rest of the url', async () => {
   expect(gate.url('redis://user:word@127.0.0.1:6379/2')).toBe(`redis://user:word@127.0.0.1:${gate.port}/2`)
   expect(gate.url('postgres://postgres@[::1]:5432/db?x=1')).toBe(`postgres://postgres@127.0.0.1:${gate.port}/db?x=1`)
   expect(gate.url('http://127.0.0.1/path')).toBe(`http://127.0.0.1:${gate.port}/path`)
-  await expect(proxy('redis://localhost')).rejects.toThrow(/has no port/)
+  await expect(proxy('redis://localhost')).rejects.toThrow(/expected a target URL with a port/)
 })
 
 test('stop() closes the connections and the port', async () => {

@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
-import { type Faults, Flow, type Kind, reset } from './flow.ts'
+import { type FaultKind, type Faults, Flow, reset } from './flow.ts'
 
 /** From the client to the target, or from the target to the client. */
 export type Direction = 'up' | 'down'
@@ -39,7 +39,7 @@ class Link {
   ) {
     this.#sockets = [client, target]
     this.#report = (name, direction) => onEvent(name, { link: this, ...(direction && { direction }) })
-    const react = (direction: Direction) => (kind: Kind) => {
+    const react = (direction: Direction) => (kind: FaultKind) => {
       if (kind === 'cut' || kind === 'reset') this.#destroy(kind, direction)
       else this.#report(kind, direction)
     }
@@ -57,17 +57,17 @@ class Link {
 
   /** Bytes forwarded to the target. */
   get up(): number {
-    return this.#flows.up.passed
+    return this.#flows.up.forwarded
   }
 
   /** Bytes forwarded to the client. */
   get down(): number {
-    return this.#flows.down.passed
+    return this.#flows.down.forwarded
   }
 
   /** Bytes buffered in the proxy. */
-  get held(): number {
-    return this.#flows.up.held + this.#flows.down.held
+  get buffered(): number {
+    return this.#flows.up.buffered + this.#flows.down.buffered
   }
 
   /** Sets the given faults and keeps the others. */
@@ -80,7 +80,7 @@ class Link {
     this.set(stalled(0, direction))
   }
 
-  /** Ends a stall and forwards the held bytes. */
+  /** Ends a stall and forwards the buffered bytes. */
   resume(direction?: Direction): void {
     this.set(stalled(Number.POSITIVE_INFINITY, direction))
   }
@@ -139,7 +139,7 @@ export type FaultProxy = {
   stop(): Promise<void>
 }
 
-/** Starts a proxy to a host and port, or to those of a url. */
+/** Starts a proxy to a host and port, or to those of a URL. */
 export async function proxy(target: { host: string; port: number } | string): Promise<FaultProxy> {
   const to = typeof target === 'string' ? address(target) : target
   const emitter = new EventEmitter().setMaxListeners(0)
@@ -173,7 +173,8 @@ export async function proxy(target: { host: string; port: number } | string): Pr
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const serverAddress = server.address()
-  if (serverAddress === null || typeof serverAddress === 'string') throw new Error('the proxy got no loopback port')
+  if (serverAddress === null || typeof serverAddress === 'string')
+    throw new Error('proxy: expected a loopback port, found none')
   const { port } = serverAddress
 
   function set(faults: BothFaults): void {
@@ -228,6 +229,6 @@ function stalled(stallAt: number, direction?: Direction): BothFaults {
 
 function address(url: string): { host: string; port: number } {
   const { hostname, port } = new URL(url)
-  if (port === '') throw new Error(`the target url of the proxy has no port: pass { host, port }`)
+  if (port === '') throw new Error('proxy: expected a target URL with a port, found none: pass { host, port }')
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) }
 }

@@ -109,7 +109,7 @@ describe.each(['Redis, always', 'Postgres'] as const)('%s', kind => {
     await service.freeze()
     expect(await listens(service.url)).toBe(true)
     const states = await run('ps', ['-A', '-o', 'stat=,args=']).then(({ stdout }) =>
-      stdout.split('\n').filter(line => line.includes(new URL(service.url).port) && !line.includes('keeper.ts')),
+      stdout.split('\n').filter(line => line.includes(new URL(service.url).port) && !line.includes('supervisor.ts')),
     )
     expect(states.length).toBeGreaterThan(0)
     expect(states.filter(line => !line.startsWith('T'))).toEqual([])
@@ -142,9 +142,9 @@ describe.each(['Redis, always', 'Postgres'] as const)('%s', kind => {
   })
 })
 
-describe('restore() brings back exactly the data of copy()', () => {
+describe('restore()', () => {
   const all = ['Redis, always', 'Redis, everysec', 'Postgres, synchronous_commit off'] as const
-  test.each(all)('%s', async kind => {
+  test.each(all)('brings back exactly the data of copy(): %s', async kind => {
     const { service, add, all } = await open(kind)
     const { socket } = await client(service.url)
     await add('flume')
@@ -164,22 +164,25 @@ describe('restore() brings back exactly the data of copy()', () => {
     expect(await all()).toEqual(['flume'])
   })
 
-  test.each(['Redis, always', 'Postgres'] as const)('%s: also of a server that is frozen or killed', async kind => {
-    const { service, add, all } = await open(kind)
-    await add('flume')
-    await service.freeze()
-    const frozen = await service.copy()
-    await service.thaw()
-    await add('sluice')
-    await service.kill()
-    const killed = await service.copy()
-    await service.restart()
-    await add('weir')
-    await service.restore(killed)
-    expect(await all()).toEqual(['flume', 'sluice'])
-    await service.restore(frozen)
-    expect(await all()).toEqual(['flume'])
-  })
+  test.each(['Redis, always', 'Postgres'] as const)(
+    'brings back the data of a frozen and of a killed server: %s',
+    async kind => {
+      const { service, add, all } = await open(kind)
+      await add('flume')
+      await service.freeze()
+      const frozen = await service.copy()
+      await service.thaw()
+      await add('sluice')
+      await service.kill()
+      const killed = await service.copy()
+      await service.restart()
+      await add('weir')
+      await service.restore(killed)
+      expect(await all()).toEqual(['flume', 'sluice'])
+      await service.restore(frozen)
+      expect(await all()).toEqual(['flume'])
+    },
+  )
 })
 
 test('redis() without settings is empty after a restart', async () => {
@@ -256,7 +259,7 @@ test('kill -9 of a process ends its servers, also killed, frozen, restored and c
   await vi.waitFor(
     async () => {
       expect(left()).toEqual([])
-      // The command lines of the servers and their keepers contain their folder.
+      // The command lines of the servers and their supervisors contain their folder.
       expect((await run('ps', ['-A', '-o', 'args='])).stdout).not.toContain(path)
     },
     { timeout: 60_000, interval: 50 },

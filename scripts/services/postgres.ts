@@ -18,7 +18,7 @@ export const program: Program = {
   brew: 'postgresql@17',
 }
 
-const ANSWER_MS = 30_000
+const ANSWER_TIMEOUT_MS = 30_000
 const CACHE = join(import.meta.dirname, '../../.cache/services')
 const INITDB = ['-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--no-locale', '--no-sync']
 
@@ -45,7 +45,7 @@ export async function postgres({
   const url = (port: number) => `postgres://postgres@127.0.0.1:${port}/postgres`
   const psql = async (port: number, ...commands: string[]) => {
     const args = [url(port), '-At', ...commands.flatMap(command => ['-c', command])]
-    return (await run(join(bin, 'psql'), args, { timeout: ANSWER_MS })).stdout.trim()
+    return (await run(join(bin, 'psql'), args, { timeout: ANSWER_TIMEOUT_MS })).stdout.trim()
   }
   return start({
     name: 'postgres',

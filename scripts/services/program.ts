@@ -7,8 +7,8 @@ export type Program = { name: string; commands: string[]; paths?: string[]; apt:
 
 /** Path of the program's executable. Installs it if possible. @throws if it is missing, so that no test is skipped. */
 export async function find(program: Program): Promise<string> {
-  const there = locate(program)
-  if (there) return there
+  const existing = locate(program)
+  if (existing) return existing
   if (!isDebianRoot()) throw new Error(`${program.name} is not installed, but tests need it. ${advice(program)}`)
   console.error(`${program.name} is not installed: apt-get install ${program.apt}`)
   const install = ['install', '-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=300', program.apt]

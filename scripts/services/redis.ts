@@ -5,7 +5,7 @@ import { type Service, type ServiceOptions, start } from './server.ts'
 
 export const program: Program = { name: 'Redis', commands: ['redis-server'], apt: 'redis-server', brew: 'redis' }
 
-const ANSWER_MS = 30_000
+const ANSWER_TIMEOUT_MS = 30_000
 
 /**
  * Starts an empty Redis. It stores nothing on disk without settings such as `{ appendonly: 'yes', appendfsync: 'always' }`,
@@ -38,8 +38,8 @@ export async function redis({ settings = {}, isOnDisk = false }: ServiceOptions 
 }
 
 /** Sends one command to the Redis at this port. Returns the first piece of its answer, or '' when no server listens or answers. */
-export function ask(port: number, line: string, withinMs = ANSWER_MS): Promise<string> {
-  const socket = connect(port, '127.0.0.1').setEncoding('utf8').setTimeout(withinMs)
+export function ask(port: number, line: string, timeoutMs = ANSWER_TIMEOUT_MS): Promise<string> {
+  const socket = connect(port, '127.0.0.1').setEncoding('utf8').setTimeout(timeoutMs)
   const answer = new Promise<string>(resolve => {
     socket.once('data', resolve)
     for (const end of ['error', 'close', 'timeout']) socket.once(end, () => resolve(''))

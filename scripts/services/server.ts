@@ -47,7 +47,7 @@ export type ServerSpec = {
   sweep?: Command
 }
 
-/** An order to a keeper and its answer, one line each. */
+/** An order to a supervisor and its answer, one line each. */
 export type Order = { verb: 'start' | 'end' | 'kill' | 'freeze' | 'thaw' | 'copy' | 'restore'; copy?: string }
 export type Answer = { error?: string }
 
@@ -60,7 +60,7 @@ export type ServiceOptions = {
 }
 
 /** A kind of server. It gets a temporary folder with a folder `data` in it, and a free loopback port. */
-export type Kind = {
+export type ServerKind = {
   name: string
   isOnDisk?: boolean
   spec(folder: string, port: number): ServerSpec
@@ -71,19 +71,19 @@ export type Kind = {
   url(port: number): string
 }
 
-const PORT_TRIES = 3
-const START_MS = 120_000
+const MAX_PORT_TRIES = 3
+const START_TIMEOUT_MS = 120_000
 
 const RAM_DISK = '/dev/shm'
-const RAM_DISK_BYTES = 2 ** 31
+const MIN_RAM_DISK_BYTES = 2 ** 31
 /** Additional free memory that the tests themselves need. */
-const MEMORY_BYTES = 2 ** 32
+const MIN_MEMORY_BYTES = 2 ** 32
 
 /**
  * Folder for the data of servers: in memory if there is room. Only a power cut would show the difference, and Postgres copies and
  * restarts there in a tenth of the CPU time. `TMPDIR` takes precedence.
  */
-export function placeForData(): string {
+export function dataFolder(): string {
   return process.env['TMPDIR'] === undefined && hasRamDisk() ? RAM_DISK : realpathSync(tmpdir())
 }
 
@@ -91,30 +91,30 @@ function hasRamDisk(): boolean {
   try {
     accessSync(RAM_DISK, constants.W_OK)
     const { bavail, bsize } = statfsSync(RAM_DISK)
-    return bavail * bsize >= RAM_DISK_BYTES && process.availableMemory() >= MEMORY_BYTES
+    return bavail * bsize >= MIN_RAM_DISK_BYTES && process.availableMemory() >= MIN_MEMORY_BYTES
   } catch {
     return false
   }
 }
 
 /** Starts a server and resolves when it answers. Rejects with the server's log if it does not answer in time. */
-export async function start(kind: Kind, withinMs = START_MS): Promise<Service> {
+export async function start(kind: ServerKind, timeoutMs = START_TIMEOUT_MS): Promise<Service> {
   for (let tries = 1; ; tries++) {
     const port = await freePort()
     // Short, because the path of a socket in it is limited to about a hundred characters.
     const folder = join(
-      kind.isOnDisk ? realpathSync(tmpdir()) : placeForData(),
+      kind.isOnDisk ? realpathSync(tmpdir()) : dataFolder(),
       `millrace-${kind.name}-${randomUUID().slice(0, 8)}`,
     )
-    const keeper = keep(folder, kind.spec(folder, port))
-    const failure = await keeper.failure(() => kind.answers(folder, port), withinMs)
-    if (failure === undefined) return service(kind, folder, port, keeper, withinMs)
+    const supervisor = supervise(folder, kind.spec(folder, port))
+    const failure = await supervisor.failure(() => kind.answers(folder, port), timeoutMs)
+    if (failure === undefined) return service(kind, folder, port, supervisor, timeoutMs)
     // Another process can take the port before the server does. Only that failure is retried.
-    if (tries === PORT_TRIES || !/address already in use/i.test(failure)) throw new Error(`${kind.name} ${failure}`)
+    if (tries === MAX_PORT_TRIES || !/address already in use/i.test(failure)) throw new Error(`${kind.name} ${failure}`)
   }
 }
 
-function service(kind: Kind, folder: string, port: number, keeper: Keeper, withinMs: number): Service {
+function service(kind: ServerKind, folder: string, port: number, supervisor: Supervisor, timeoutMs: number): Service {
   let copies = 0
   let answers = true
   let turn: Promise<unknown> = Promise.resolve()
@@ -129,73 +129,77 @@ function service(kind: Kind, folder: string, port: number, keeper: Keeper, withi
     }
   }
   async function begin(): Promise<void> {
-    await keeper.order({ verb: 'start' })
-    const failure = await keeper.failure(() => kind.answers(folder, port), withinMs)
+    await supervisor.order({ verb: 'start' })
+    const failure = await supervisor.failure(() => kind.answers(folder, port), timeoutMs)
     if (failure !== undefined) throw new Error(failure)
     answers = true
   }
   return {
     url: kind.url(port),
-    stop: keeper.stop,
+    stop: supervisor.stop,
     kill: verb(async () => {
-      await keeper.order({ verb: 'kill' })
+      await supervisor.order({ verb: 'kill' })
       answers = false
     }),
     restart: verb(async () => {
-      await keeper.order({ verb: 'end' })
+      await supervisor.order({ verb: 'end' })
       await begin()
     }),
     freeze: verb(async () => {
-      await keeper.order({ verb: 'freeze' })
+      await supervisor.order({ verb: 'freeze' })
       answers = false
     }),
     thaw: verb(async () => {
-      await keeper.order({ verb: 'thaw' })
+      await supervisor.order({ verb: 'thaw' })
       answers = true
     }),
     copy: verb(async () => {
       if (answers) await kind.settle?.(port)
       const name = `copy-${++copies}`
-      await keeper.order({ verb: 'copy', copy: name })
+      await supervisor.order({ verb: 'copy', copy: name })
       return { of: folder, name }
     }),
     restore: verb(async ({ of, name }: Copy) => {
       if (of !== folder)
         throw new Error('expected a copy of this server, found a copy of another server: restore it with that server')
-      await keeper.order({ verb: 'restore', copy: name })
+      await supervisor.order({ verb: 'restore', copy: name })
       await begin()
     }),
   }
 }
 
-type Keeper = {
+type Supervisor = {
   /** Waits until the server answers. Otherwise returns the reason, and the server is gone. */
-  failure(answers: () => Promise<boolean>, withinMs: number): Promise<string | undefined>
+  failure(answers: () => Promise<boolean>, timeoutMs: number): Promise<string | undefined>
   /** Resolves when the order is done. */
   order(order: Order): Promise<void>
   stop(): Promise<void>
 }
 
-function keep(folder: string, spec: ServerSpec): Keeper {
-  const keeper = spawn(process.execPath, [join(import.meta.dirname, 'keeper.ts'), folder, JSON.stringify(spec)], {
-    detached: true,
-    stdio: ['pipe', 'pipe', 'pipe'],
-    env: { ...process.env, ...compileCache },
-  })
+function supervise(folder: string, spec: ServerSpec): Supervisor {
+  const supervisor = spawn(
+    process.execPath,
+    [join(import.meta.dirname, 'supervisor.ts'), folder, JSON.stringify(spec)],
+    {
+      detached: true,
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: { ...process.env, ...compileCache },
+    },
+  )
   let log = ''
-  keeper.stderr.setEncoding('utf8').on('data', text => {
+  supervisor.stderr.setEncoding('utf8').on('data', text => {
     log += text
   })
   const waiting: ((answer: Answer) => void)[] = []
-  createInterface(keeper.stdout).on('line', line => waiting.shift()?.(JSON.parse(line) as Answer))
+  createInterface(supervisor.stdout).on('line', line => waiting.shift()?.(JSON.parse(line) as Answer))
   // The caller of an order gets the failure below.
-  keeper.stdin.on('error', () => {})
-  const end = once(keeper, 'close').then(() => 'ended at its start')
-  const hold = holder([keeper, keeper.stdin, keeper.stdout, keeper.stderr] as Handle[])
+  supervisor.stdin.on('error', () => {})
+  const end = once(supervisor, 'close').then(() => 'ended at its start')
+  const hold = refCounter([supervisor, supervisor.stdin, supervisor.stdout, supervisor.stderr] as Handle[])
   const stop = async () => {
     // Keeps the process alive while it waits for the end.
     hold()
-    keeper.stdin.end()
+    supervisor.stdin.end()
     await end
   }
   return {
@@ -203,15 +207,15 @@ function keep(folder: string, spec: ServerSpec): Keeper {
     async order(order) {
       const release = hold()
       const answer = new Promise<Answer>(resolve => waiting.push(resolve))
-      keeper.stdin.write(`${JSON.stringify(order)}\n`)
+      supervisor.stdin.write(`${JSON.stringify(order)}\n`)
       const { error } = await Promise.race([answer, end.then(() => ({ error: `has ended:\n${log}` }))])
       release()
       if (error !== undefined) throw new Error(error)
     },
-    async failure(answers, withinMs) {
+    async failure(answers, timeoutMs) {
       const release = hold()
       const starting = new AbortController()
-      const late = sleep(withinMs, `did not answer within ${withinMs / 1000} s`, { signal: starting.signal })
+      const late = sleep(timeoutMs, `did not answer within ${timeoutMs / 1000} s`, { signal: starting.signal })
       const up = async () => {
         while (!starting.signal.aborted && !(await answers())) await sleep(20)
         return undefined
@@ -232,12 +236,12 @@ function keep(folder: string, spec: ServerSpec): Keeper {
 type Handle = { ref?(): void; unref?(): void }
 
 /** Refs these handles while at least one caller holds them. */
-function holder(handles: Handle[]): () => () => void {
-  let holding = 0
+function refCounter(handles: Handle[]): () => () => void {
+  let holders = 0
   return () => {
-    if (holding++ === 0) for (const handle of handles) handle.ref?.()
+    if (holders++ === 0) for (const handle of handles) handle.ref?.()
     return () => {
-      if (--holding === 0) for (const handle of handles) handle.unref?.()
+      if (--holders === 0) for (const handle of handles) handle.unref?.()
     }
   }
 }
@@ -248,6 +252,6 @@ async function freePort(): Promise<number> {
   const address = probe.address()
   probe.close()
   await once(probe, 'close')
-  if (address === null || typeof address === 'string') throw new Error('no free loopback port')
+  if (address === null || typeof address === 'string') throw new Error('expected a free loopback port, found none')
   return address.port
 }

@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
-import { placeForData } from './server.ts'
+import { dataFolder } from './server.ts'
 
 const run = promisify(execFile)
 
@@ -30,18 +30,20 @@ export async function runs(pid: number): Promise<boolean> {
 
 /** A temporary folder for one test, and the files that services have left in it. */
 export function emptyFolder(): { path: string; left(): string[] } {
-  const path = mkdtempSync(join(placeForData(), 'millrace-test-'))
+  const path = mkdtempSync(join(dataFolder(), 'millrace-test-'))
   onTestFinished(() => rmSync(path, { recursive: true, force: true }))
   // Postgres accesses it as another user.
   chmodSync(path, 0o755)
   return { path, left: () => globSync(join(path, 'millrace-*')) }
 }
 
-/** Runs a script in a child process with `redis` and `postgres` in scope and `place` as its temporary folder. */
+/** Runs a script in a child process with `redis` and `postgres` in scope and `path` as its temporary folder. */
 export function script(text: string, path: string) {
   const names = ['redis', 'postgres']
-  const known = names.map(name => `import { ${name} } from ${JSON.stringify(join(import.meta.dirname, `${name}.ts`))}`)
-  const holder = spawn(process.execPath, ['--input-type=module', '-e', [...known, text].join('\n')], {
+  const imports = names.map(
+    name => `import { ${name} } from ${JSON.stringify(join(import.meta.dirname, `${name}.ts`))}`,
+  )
+  const holder = spawn(process.execPath, ['--input-type=module', '-e', [...imports, text].join('\n')], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, TMPDIR: path },
   })

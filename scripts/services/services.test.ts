@@ -120,14 +120,14 @@ test('chromium() runs a page from the loopback', async () => {
   expect(stdout).toContain('<p id="p">running</p>')
 })
 
-describe('ends the servers and the browser of a process that ends by', () => {
+describe('the servers and the browser of a process', () => {
   // The browser always ends by the closed pipe, so only one of these cases starts it.
   test.each([
     ['kill -9', 'wait', 'SIGKILL', ['redis', 'postgres', 'chromium']],
     ['Ctrl-C', 'wait', 'SIGINT', ['redis']],
-    ['a failure', 'throw', undefined, ['redis']],
-    ['nothing left to do', 'finish', undefined, ['redis']],
-  ] as const)('%s', async (_, end, signal, services) => {
+    ['an uncaught error', 'throw', undefined, ['redis']],
+    ['its normal exit', 'finish', undefined, ['redis']],
+  ] as const)('end after %s', async (_, end, signal, services) => {
     const { path, left } = emptyFolder()
     const args = [join(import.meta.dirname, 'service-holder.fixture.ts'), end, folder({}), ...services]
     const holder = spawn(process.execPath, args, {
@@ -163,8 +163,8 @@ test('Ctrl-C during initdb leaves nothing behind', async () => {
   await vi.waitFor(() => expect(left()).toEqual([]), { timeout: 60_000, interval: 50 })
 })
 
-describe('fails with a reason for', () => {
-  test('a program that is missing', async () => {
+describe('an error with a reason', () => {
+  test('rejects if a program is missing', async () => {
     vi.spyOn(process, 'getuid').mockReturnValue(1000)
     onTestFinished(() => void vi.restoreAllMocks())
     const missing = find({ name: 'Sluice', commands: ['millrace-sluice'], apt: 'sluice', brew: 'sluice' })
@@ -176,15 +176,15 @@ describe('fails with a reason for', () => {
 
   test.each([
     ['ends at its start', /^gate ended at its start:\nthe gate is stuck/, { server: node(`${stuck} process.exit(3)`) }],
-    ['fails in what comes before', /^gate ended.*\nthe gate is stuck/, { before: node(`${stuck} process.exit(3)`) }],
+    ['fails in its preparation', /^gate ended.*\nthe gate is stuck/, { before: node(`${stuck} process.exit(3)`) }],
     ['does not answer', /^gate did not answer within 3 s:\nthe gate is stuck/, { server: node(`${stuck} ${WAIT}`) }],
-    ['is no program', /^gate ended.*\nError: spawn .*ENOENT/, { server: { program: '/no/gate', args: [] } }],
-  ])('reports at once a server that %s, with its output', async (_, words, spec) => {
+    ['has no program', /^gate ended.*\nError: spawn .*ENOENT/, { server: { program: '/no/gate', args: [] } }],
+  ])('reports at once that a server %s, with its output', async (_, message, spec) => {
     const { path, left } = emptyFolder()
     vi.stubEnv('TMPDIR', path)
     onTestFinished(() => void vi.unstubAllEnvs())
     const tries = vi.fn(() => ({ server: node(WAIT), ...spec }))
-    await expect(start({ name: 'gate', url: String, spec: tries, answers: never }, 3_000)).rejects.toThrow(words)
+    await expect(start({ name: 'gate', url: String, spec: tries, answers: never }, 3_000)).rejects.toThrow(message)
     expect(tries).toHaveBeenCalledTimes(1)
     expect(left()).toEqual([])
   })

@@ -31,8 +31,8 @@ export async function changedFiles(commit = 'HEAD'): Promise<string[]> {
 }
 
 /**
- * Returns `everything`, or the files to hand to vitest, which finds the tests that import them. The suite of a
- * changed file runs whole, because some tests start files as processes, which no import shows.
+ * Returns `everything`, or the files to hand to vitest, which finds the tests that import them. All tests of the
+ * suite of a changed file run, because some tests start files as processes, which no import shows.
  */
 export function affectedBy(root: string, changed: readonly string[]): 'everything' | string[] {
   const pages = changed.filter(file => file.endsWith('.md'))

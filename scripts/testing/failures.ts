@@ -1,7 +1,7 @@
 import type { Reporter, SerializedError, TestModule } from 'vitest/node'
 
-const LINES = 16
-const COLUMNS = 240
+const MAX_LINES = 16
+const MAX_COLUMNS = 240
 const MAX_CHARACTERS = 8000
 
 /** Prints every failure once more at the very end, shortened, for readers that keep only the tail of a long output. */
@@ -40,14 +40,14 @@ function unhandledTitle(error: SerializedError): string {
 function describeFailure(title: string, { name, message, stack = '' }: SerializedError): string {
   const lines = `${name ?? 'Error'}: ${message}`.split('\n').filter(line => line.trim() !== '')
   const at = stack.split('\n').find(line => /^\s*at /.test(line)) ?? ''
-  const shown = [...lines.slice(0, LINES), ...(lines.length > LINES ? ['...'] : []), at.trim()]
-  return `FAILED ${title}\n${shown.map(line => `  ${line.slice(0, COLUMNS)}\n`).join('')}`
+  const details = [...lines.slice(0, MAX_LINES), ...(lines.length > MAX_LINES ? ['...'] : []), at.trim()]
+  return `FAILED ${title}\n${details.map(line => `  ${line.slice(0, MAX_COLUMNS)}\n`).join('')}`
 }
 
 /** The failures within a limit of characters: when there are too many, the last ones by title only. */
 export function shorten(failures: string, limit = MAX_CHARACTERS): string {
   if (failures.length <= limit) return failures
-  const whole = failures.slice(0, (limit / 4) * 3)
-  const titles = [...failures.slice(whole.length).matchAll(/^FAILED .*\n/gm)].map(([line]) => line)
-  return `${whole}\n... and ${titles.length} more:\n${titles.join('')}`.slice(0, limit)
+  const start = failures.slice(0, (limit / 4) * 3)
+  const titles = [...failures.slice(start.length).matchAll(/^FAILED .*\n/gm)].map(([line]) => line)
+  return `${start}\n... and ${titles.length} more:\n${titles.join('')}`.slice(0, limit)
 }

@@ -11,8 +11,8 @@ type Resource = {
   readonly name: () => string
 }
 
-/** Time in ms for a closing resource to be gone. Only a failing test waits that long. */
-const GONE_MS = Number(process.env['MILLRACE_GUARD_MS'] ?? 30_000)
+/** Maximum time in ms that a resource may take to close. Only a failing test waits that long. */
+const CLOSE_TIMEOUT_MS = Number(process.env['MILLRACE_GUARD_MS'] ?? 30_000)
 
 /** Timeouts up to this length, in ms, are ignored. */
 const SHORT_TIMEOUT_MS = 5_000
@@ -92,11 +92,11 @@ export class Guard {
     this.#subscriptions.push([channel, listener])
   }
 
-  async #left(isMeant: (resource: Resource) => boolean): Promise<Resource[]> {
-    const until = performance.now() + GONE_MS
+  async #left(isRelevant: (resource: Resource) => boolean): Promise<Resource[]> {
+    const until = performance.now() + CLOSE_TIMEOUT_MS
     for (;;) {
       for (const resource of this.#opened) if (!resource.isOpen()) this.#opened.delete(resource)
-      const left = [...this.#opened].filter(isMeant)
+      const left = [...this.#opened].filter(isRelevant)
       if (left.length === 0 || performance.now() > until) {
         // Reported once.
         for (const resource of left) this.#opened.delete(resource)

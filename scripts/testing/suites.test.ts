@@ -41,12 +41,12 @@ test('resolves names of suites and paths', () => {
 
 test('rejects an unknown name and lists the suites', () => {
   const home = workspace()
-  expect(() => resolveNames(home, ['.'])).toThrow('run them with npm test')
+  expect(() => resolveNames(home, ['.'])).toThrow('run all suites with npm test')
   expect(() => resolveNames(root, ['packages/log/src/store/log-store.ts'])).toThrow(
-    "'packages/log/src/store/log-store.ts' is not a test file",
+    "expected a test file, found 'packages/log/src/store/log-store.ts'",
   )
   expect(() => resolveNames(home, ['lgo'])).toThrow(
-    "'lgo' is not a suite, a folder or a file. Suites: client, log, studio",
+    "expected a suite, a folder or a file, found 'lgo'. Suites: client, log, studio",
   )
 })
 
@@ -62,7 +62,7 @@ test('gives files with a DOM or replaced modules their own worker', () => {
   expect(needsOwnWorker(home, 'studio/d.test.ts')).toBe(false)
 })
 
-test('a changed file affects its whole suite and the tests of its builds', () => {
+test('a changed file affects all tests of its suite and the tests of its builds', () => {
   const home = workspace()
   expect([...affectedBy(home, ['packages/log/src/a.ts'])].sort()).toEqual([
     'packages/log/src/a.test.ts',

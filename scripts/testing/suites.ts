@@ -32,28 +32,29 @@ export function suites(root: string): Suite[] {
  * @throws Error for a name that is neither. The message lists the suites.
  */
 export function resolveNames(root: string, names: readonly string[], cwd = root): string[] {
-  const known = suites(root)
+  const all = suites(root)
   return names.map(name => {
-    const suite = known.find(each => each.name === name)
+    const suite = all.find(each => each.name === name)
     if (suite) return suite.folder
     const path = [resolve(cwd, name), resolve(root, name)].find(existsSync)
-    if (path !== undefined) return placeOf(root, path)
-    const list = known.map(each => each.name).join(', ')
-    throw new Error(`'${name}' is not a suite, a folder or a file. Suites: ${list}`)
+    if (path !== undefined) return testPathOf(root, path)
+    const list = all.map(each => each.name).join(', ')
+    throw new Error(`expected a suite, a folder or a file, found '${name}'. Suites: ${list}`)
   })
 }
 
-function placeOf(root: string, path: string): string {
+function testPathOf(root: string, path: string): string {
   const relativePath = relative(root, path).replaceAll('\\', '/')
-  if (relativePath === '') throw new Error('the root contains all suites: run them with npm test')
+  if (relativePath === '')
+    throw new Error('expected a suite, a folder or a file, found the root: run all suites with npm test')
   if (/\.tsx?$/.test(relativePath) && !/\.test\.tsx?$/.test(relativePath))
     throw new Error(
-      `'${relativePath}' is not a test file. Give its folder, or run the tests that a change affects: npm test -- --changed`,
+      `expected a test file, found '${relativePath}': give its folder, or run the tests that a change affects: npm test -- --changed`,
     )
   return relativePath
 }
 
-/** Whether `path`, relative to the root, is `place` or lies inside it. */
+/** Whether `path`, relative to the root, is `folder` or lies inside it. */
 export function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(`${folder}/`)
 }

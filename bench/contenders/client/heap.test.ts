@@ -4,17 +4,17 @@ import { allocated } from './heap.ts'
 
 test('counts allocated bytes, collected or retained', async () => {
   const count = 400_000
-  const kept: object[] = []
+  const retained: object[] = []
   const { bytes } = await allocated(async () => {
     for (let i = 0; i < count; i++) {
       const object = { a: i, b: i, c: i }
-      if (i % 100 === 0) kept.push(object)
+      if (i % 100 === 0) retained.push(object)
     }
   })
   // At least the shape, two empty backing stores and three fields of an object.
   expect(bytes / count).toBeGreaterThan(40)
   expect(bytes / count).toBeLessThan(120)
-  expect(kept).toHaveLength(count / 100)
+  expect(retained).toHaveLength(count / 100)
 })
 
 test('the fake clock fires due timers on pass and restores the real clock', async () => {

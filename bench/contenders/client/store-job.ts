@@ -77,7 +77,7 @@ export function storeJob(
       const { last } = expected
       checkText(text, answer(last, workIndex))
       strictEqual(messages, expected.messages, 'wrong number of messages')
-      strictEqual(seen.length, answer(last, workIndex).length, 'the subscriber did not see the whole text')
+      strictEqual(seen.length, answer(last, workIndex).length, 'the subscriber did not see the complete text')
     },
     ({ seen, bytes }) => {
       if (figure === 'time') return []

@@ -13,16 +13,16 @@ export function muiStore(load: StoreLoad): Job {
   const clock = new Clock()
   const store = new ChatStore({ initialMessages: muiHistory(history) })
   const seen = new Subscriber()
-  const shown = () => store.state.messagesById['answer']
+  const message = () => store.state.messagesById['answer']
   const textOf = () => {
-    const part = shown()?.parts[0]
+    const part = message()?.parts[0]
     return part?.type === 'text' ? part.text : undefined
   }
-  let last = shown()
+  let last = message()
   store.subscribe(() => {
     // Like its hook: a message is rendered when its object changes.
-    if (shown() === last) return
-    last = shown()
+    if (message() === last) return
+    last = message()
     seen.onText(textOf())
   })
   return storeJob(load, { messages: history + 1, last: count }, seen, clock, async () => {

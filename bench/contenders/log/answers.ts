@@ -3,7 +3,7 @@ import { strictEqual } from 'node:assert/strict'
 
 /** Producer of an answer. */
 export interface Producer {
-  /** Produces the whole answer. Resolves with its length in characters when it has been consumed. */
+  /** Produces the complete answer. Resolves with its length in characters when it has been consumed. */
   produce(): Promise<number>
 }
 
@@ -35,7 +35,7 @@ export async function textOf(way: Way, count: number, workIndex: number): Promis
   return deltas.map((await import('./answer-resumable.ts')).eventOf).join('')
 }
 
-/** @throws unless each of `readers` readers has received the whole text. */
+/** @throws unless each of `readers` readers has received the complete text. */
 export async function checkTexts(
   texts: readonly string[],
   way: Way,
@@ -43,8 +43,8 @@ export async function checkTexts(
   count: number,
   workIndex: number,
 ): Promise<void> {
-  const whole = await textOf(way, count, workIndex)
+  const expected = await textOf(way, count, workIndex)
   strictEqual(texts.length, readers)
   for (const text of texts)
-    strictEqual(text === whole, true, `expected ${whole.length} characters, received ${text.length}`)
+    strictEqual(text === expected, true, `expected ${expected.length} characters, received ${text.length}`)
 }

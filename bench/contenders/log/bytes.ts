@@ -11,7 +11,7 @@ import { serviceUrl } from '../../harness/services.ts'
 import { type Job, job } from '../../harness/suite.ts'
 
 /** A new store for one log, and its current size. */
-interface Kept {
+interface MeasuredStore {
   store: LogStore
   bytes(): number | Promise<number>
   /** Closes the store. Returns the bytes if they are known only then. */
@@ -21,7 +21,7 @@ interface Kept {
 /** What is counted. */
 export type Where = 'memory' | 'sqlite' | 'redis' | 'redis-file' | 'postgres'
 
-const stores: Record<Where, () => Promise<Kept>> = { memory, sqlite, redis, 'redis-file': redisFile, postgres }
+const stores: Record<Where, () => Promise<MeasuredStore>> = { memory, sqlite, redis, 'redis-file': redisFile, postgres }
 
 /** Bytes per entry, with `size` entries per append. */
 export async function bytesOf(where: Where, size: number, count: number, workIndex: number): Promise<Job> {
@@ -29,16 +29,16 @@ export async function bytesOf(where: Where, size: number, count: number, workInd
   const batches = entryBatches(count, workIndex, size)
   return job(
     async () => {
-      const kept = await stores[where]()
-      const manager = new StreamManager({ store: kept.store })
+      const measured = await stores[where]()
+      const manager = new StreamManager({ store: measured.store })
       const writer = await manager.createWriter('log', { runId: 'run-1', agentType: 'writer', step: 1 })
       await writer.commit([{ type: 'start' }])
-      const before = { sequence: writer.cursor.sequence, bytes: await kept.bytes() }
+      const before = { sequence: writer.cursor.sequence, bytes: await measured.bytes() }
       for (const { chunks } of batches) await writer.commit(chunks)
       const entries = writer.cursor.sequence - before.sequence
       await manager.close()
-      const bytes = (await kept.bytes()) - before.bytes
-      await kept.end()
+      const bytes = (await measured.bytes()) - before.bytes
+      await measured.end()
       return { entries, bytes }
     },
     ({ entries, bytes }) => {
@@ -58,7 +58,7 @@ export async function bytesOfJson(size: number, count: number, workIndex: number
   )
 }
 
-async function memory(): Promise<Kept> {
+async function memory(): Promise<MeasuredStore> {
   const { memoryStore } = await import('@millrace/log')
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
@@ -70,7 +70,7 @@ async function memory(): Promise<Kept> {
   return { store, bytes, end: () => store.close() }
 }
 
-async function sqlite(): Promise<Kept> {
+async function sqlite(): Promise<MeasuredStore> {
   const { sqliteStore } = await import('@millrace/log/sqlite')
   const { DatabaseSync } = await import('node:sqlite')
   const path = join(serviceUrl('folder'), `bytes-${randomUUID()}.db`)
@@ -84,7 +84,7 @@ async function sqlite(): Promise<Kept> {
   return { store, bytes, end: () => store.close() }
 }
 
-async function redis(): Promise<Kept> {
+async function redis(): Promise<MeasuredStore> {
   const { client, store, end } = await emptyRedis()
   const bytes = async () => {
     let sum = 0
@@ -94,7 +94,7 @@ async function redis(): Promise<Kept> {
   return { store, bytes, end }
 }
 
-async function redisFile(): Promise<Kept> {
+async function redisFile(): Promise<MeasuredStore> {
   const { client, store, end } = await emptyRedis()
   const bytes = async () => Number(/aof_current_size:(\d+)/.exec(await client.info('persistence'))?.[1])
   return { store, bytes, end }
@@ -116,7 +116,7 @@ async function emptyRedis() {
   return { client, store, end }
 }
 
-async function postgres(): Promise<Kept> {
+async function postgres(): Promise<MeasuredStore> {
   const { default: pg } = await import('pg')
   const { postgresStore } = await import('@millrace/log/postgres')
   const url = serviceUrl('postgres')

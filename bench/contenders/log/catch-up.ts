@@ -1,4 +1,4 @@
-// Late readers of an answer, all at once, until each has the whole text.
+// Late readers of an answer, all at once, until each has the complete text.
 import { randomUUID } from 'node:crypto'
 import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'

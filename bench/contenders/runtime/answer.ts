@@ -9,7 +9,7 @@ import { OWN_FILE, openStore } from '../log/ours.ts'
 import type { Backend } from '../log/target.ts'
 
 /** Whether the answer states the input that was shown, which the server then compares. */
-export type Shown = 'the input' | 'nothing'
+export type StatedInput = 'the input' | 'nothing'
 
 /** Entries per append while the history is written. */
 const TOGETHER = 300
@@ -20,7 +20,7 @@ const SNAPSHOT_AFTER = 500
 export async function givenAnswers(
   backend: Backend,
   entries: number,
-  shown: Shown,
+  stated: StatedInput,
   count: number,
   workIndex: number,
 ): Promise<Job> {
@@ -39,7 +39,7 @@ export async function givenAnswers(
   const sequences = async () => {
     const sequenceList: number[] = []
     for (let n = 0; n < count; n++) {
-      const seen = shown === 'nothing' ? {} : { input: inputOf(n) }
+      const seen = stated === 'nothing' ? {} : { input: inputOf(n) }
       const { sequence } = await answer(sessionId, { kind: 'approval', id: idOf(n), approved: true, ...seen })
       sequenceList.push(sequence)
     }

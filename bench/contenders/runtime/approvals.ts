@@ -19,7 +19,7 @@ const answersOf = (run: number) => (step: number) =>
 /** Runs of two steps and one call, with or without approval. */
 export async function approvedRuns(
   backend: Backend,
-  asks: 'approval' | 'nobody',
+  asks: 'approval' | 'nothing',
   width: number,
   runs: number,
   workIndex: number,

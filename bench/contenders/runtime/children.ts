@@ -10,7 +10,7 @@ import { modelOf, textParts, toolCallParts } from './model.ts'
 /** The kind of callee. */
 export type Callee = 'agent' | 'tool'
 
-const SAID = 'I am done.'
+const WORKER_ANSWER = 'I am done.'
 
 /** One run with one step that calls `calls` sub-agents of one step each, or tools. */
 export async function parallelCalls(backend: Backend, callee: Callee, calls: number): Promise<Job> {
@@ -26,7 +26,7 @@ export async function parallelCalls(backend: Backend, callee: Callee, calls: num
       deepStrictEqual(result, {
         status: 'completed',
         text: 'All are done.',
-        outputs: Array.from({ length: calls }, () => SAID),
+        outputs: Array.from({ length: calls }, () => WORKER_ANSWER),
       }),
   )
 }
@@ -81,7 +81,7 @@ const openParent = openOnce(
       trimHistory: messages => messages.slice(messages.findLastIndex(({ role }) => role === 'user')),
       ...(callee === 'agent'
         ? { subAgents: [worker] }
-        : { tools: [tool({ name: 'worker', inputSchema: input, execute: () => SAID })] }),
+        : { tools: [tool({ name: 'worker', inputSchema: input, execute: () => WORKER_ANSWER })] }),
     })
     const runtime = createRuntime({ store: await openStore(backend, OWN_FILE), agents: [parent] })
     onCleanup(() => runtime.close())

@@ -16,7 +16,7 @@ export interface Opened {
   withRun<T>(answers: Answers, use: (run: Run) => Promise<T>): Promise<T>
 }
 
-export const openRuntime = openOnce(async (backend: Backend, asks: 'approval' | 'nobody'): Promise<Opened> => {
+export const openRuntime = openOnce(async (backend: Backend, asks: 'approval' | 'nothing'): Promise<Opened> => {
   const { agent, createRuntime, tool } = await import('@millrace/runtime')
   const { z } = await import('zod')
   const input = z.object({ text: z.string() })
@@ -46,6 +46,6 @@ export const openRuntime = openOnce(async (backend: Backend, asks: 'approval' | 
 
 /** Runs an agent with the given answers to its end. */
 export async function runner(backend: Backend): Promise<(answers: Answers) => Promise<RunResult>> {
-  const { withRun } = await openRuntime(backend, 'nobody')
+  const { withRun } = await openRuntime(backend, 'nothing')
   return answers => withRun(answers, run => run.result())
 }

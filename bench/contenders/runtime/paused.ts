@@ -18,7 +18,7 @@ const ANSWERED = 100
 /** Maximum duration of the idle measurement, in ms. */
 const REST_MS = 5_000
 /** Tolerance for additional resources. */
-const FEW = 10
+const MAX_ADDED_RESOURCES = 10
 const WEEK = 7 * 24 * 3_600_000
 
 const toolCallId = 'call-1'
@@ -66,7 +66,7 @@ export async function pausedRuns(backend: Backend, count: number): Promise<Job> 
       const answered = Math.ceil(count / every)
       deepStrictEqual({ paused, ended }, { paused: count, ended: { 'completed: It is done.': answered } })
       // A poll for due deadlines can be in flight in one of the two measurements.
-      ok(sum(after.resources) <= sum(before.resources) + FEW, JSON.stringify({ before, after }))
+      ok(sum(after.resources) <= sum(before.resources) + MAX_ADDED_RESOURCES, JSON.stringify({ before, after }))
     },
     ({ before, after }) => [(after.heap - before.heap) / count],
     ({ before, after, ended }) => [

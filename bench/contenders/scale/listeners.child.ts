@@ -70,16 +70,16 @@ async function listen(port: number, { path, body }: AnswerRequest, length: numbe
   return { text: () => text, ended: ended.promise }
 }
 
-interface Said {
+interface ServedEvent {
   readonly type: string
   readonly delta?: string
-  readonly entries?: readonly { readonly chunk: Said }[]
+  readonly entries?: readonly { readonly chunk: ServedEvent }[]
 }
 
 /** Text of an event: of a chunk, or of a frame of entries. */
 function saidBy(data: string): string {
   if (data === '[DONE]') return ''
-  const { type, delta = '', entries = [] } = JSON.parse(data) as Said
+  const { type, delta = '', entries = [] } = JSON.parse(data) as ServedEvent
   if (type === 'text-delta') return delta
   return entries.map(({ chunk }) => (chunk.type === 'text-delta' ? chunk.delta : '')).join('')
 }

@@ -9,11 +9,11 @@ export interface Memory {
 }
 
 /** Smaller counts run only in tests, which need no figures. */
-const FEW = 100
+const MIN_COUNT = 100
 
 /** Memory of this process after work in flight has finished. */
 export async function memory(count: number): Promise<Memory> {
-  for (let turn = 0; turn < 4 && count >= FEW; turn++) {
+  for (let turn = 0; turn < 4 && count >= MIN_COUNT; turn++) {
     await pause(100)
     collect()
   }
@@ -32,7 +32,7 @@ export function memoryRemark(before: Memory, after: Memory, count: number, item:
   const each = bytesEach(before, after, count)
   // Can be negative, because garbage of the process start can be collected meanwhile.
   const many =
-    each < 1 ? `nothing that can be told of ${count.toLocaleString('en')}` : `${rounded(2 ** 30 / each)} a gigabyte`
+    each < 1 ? `too little to measure with ${count.toLocaleString('en')}` : `${rounded(2 ** 30 / each)} a gigabyte`
   return `${bytes('heap')} bytes of heap, ${bytes('external')} external, ${bytes('resident')} resident a ${item}: ${many}`
 }
 

@@ -35,7 +35,7 @@ const time = (): Chunk => ({ type: 'data-time', data: clock() }) as Chunk
 
 const openFollowed = openOnce(
   async (serverName: SessionServerName, spread: Spread, wanted: number): Promise<FollowedSessions> => {
-    const readers = Math.min(wanted, mostFiles() - OTHER_FILES)
+    const readers = Math.min(wanted, maxOpenFiles() - OTHER_FILES)
     const [count, each] = spread === 'shared' ? [1, readers] : [readers, 1]
     const sessions = await openSessions(serverName, count, WRITTEN)
     const addresses = sessions.map(({ address }) => address)
@@ -118,7 +118,7 @@ function counted(received: readonly Got[]): [got: string, readers: number][] {
 }
 
 /** Maximum number of open files of a process. */
-function mostFiles(): number {
+function maxOpenFiles(): number {
   const limit = execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }).trim()
   return limit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(limit)
 }

@@ -24,7 +24,7 @@ export interface AnswerServer {
 
 /** Tokens per answer, and the number of tokens after which all models pause. */
 const TOKENS = 200
-const SAID = 100
+const TOKENS_BEFORE_PAUSE = 100
 /** Index of the stream part with the first word. */
 const FIRST_WORD = 2
 
@@ -48,13 +48,13 @@ const openAnswerServer = openOnce(async (serverName: AnswerServerName): Promise<
 export async function streamingSessions(serverName: AnswerServerName, count: number, workIndex: number): Promise<Job> {
   const { port, asking, withModel } = await openAnswerServer(serverName)
   const { deltas } = answer(TOKENS, workIndex)
-  const [half, whole] = [deltas.slice(0, SAID).join(''), deltas.join('')]
+  const [half, full] = [deltas.slice(0, TOKENS_BEFORE_PAUSE).join(''), deltas.join('')]
   return job(
     async () => {
-      const goOn = Promise.withResolvers<void>()
+      const resumed = Promise.withResolvers<void>()
       const model = modelOf(
         () => textParts(deltas),
-        part => (part === FIRST_WORD + SAID ? goOn.promise : undefined),
+        part => (part === FIRST_WORD + TOKENS_BEFORE_PAUSE ? resumed.promise : undefined),
       )
       const id = crypto.randomUUID()
       const names = Array.from({ length: count }, (_, n) => `${id}-${n}`)
@@ -68,14 +68,14 @@ export async function streamingSessions(serverName: AnswerServerName, count: num
           length: half.length,
         })
         const after = await memory(count)
-        goOn.resolve()
-        const { texts: wholes } = await listenersChild().request({ kind: 'end' })
-        return { halves, wholes, before, after }
+        resumed.resolve()
+        const { texts: fullTexts } = await listenersChild().request({ kind: 'end' })
+        return { halves, fullTexts, before, after }
       })
     },
-    ({ halves, wholes }) => {
+    ({ halves, fullTexts }) => {
       deepStrictEqual(halves, [[half, count]])
-      deepStrictEqual(wholes, [[whole, count]])
+      deepStrictEqual(fullTexts, [[full, count]])
     },
     ({ before, after }) => [bytesEach(before, after, count)],
     ({ before, after }) => [memoryRemark(before, after, count, 'session')],

@@ -7,7 +7,7 @@ import { type Job, job } from '../../harness/suite.ts'
 import { browser, buildPage, type MainThreadUse, metrics } from '../browser.ts'
 import { clock, startChild } from '../log/start-child.ts'
 import { tokensOf } from './scripted-answers.ts'
-import type { Address, Shown, System } from './served.ts'
+import type { Address, ScreenSetup, System } from './served.ts'
 import type { ServerReply, ServerRequest } from './server.child.ts'
 
 /** Measured quantity: latency from token to screen, CPU time of the main thread, or dropped frames. */
@@ -15,7 +15,7 @@ export type ScreenFigure = 'latency' | 'cpu' | 'frames'
 
 /** Report of a page: for each answer the times at which its tokens were painted and its text; and the times of all frames. */
 interface PageReport {
-  readonly shown: number[][]
+  readonly times: number[][]
   readonly texts: string[]
   readonly rows: number
   readonly frames: number[]
@@ -31,7 +31,7 @@ declare const bench: {
   now(): number
   rows(): number
   ask(tokens: number): void
-  shown(): Promise<PageReport>
+  report(): Promise<PageReport>
 }
 
 const FRAME_MS = 1000 / 60
@@ -56,33 +56,33 @@ async function checkClock(page: Page): Promise<void> {
 }
 
 /** Concurrent answers on one page. */
-export async function screen(system: System, figure: ScreenFigure, shown: Shown): Promise<Job> {
-  const { answers, messages, tokens } = shown
-  const { address } = await server().request({ kind: 'show', system, folder: buildPage(PAGES, system), shown })
+export async function screen(system: System, figure: ScreenFigure, setup: ScreenSetup): Promise<Job> {
+  const { answers, messages, tokens } = setup
+  const { address } = await server().request({ kind: 'show', system, folder: buildPage(PAGES, system), setup })
   if (!address) throw new Error('the server did not return the address of the page')
   const page = await open(address, messages)
   const pageErrors: string[] = []
   page.on('pageerror', error => pageErrors.push(error.message))
   const used = await metrics(page)
   await checkClock(page)
-  const texts = Array.from({ length: answers }, (_, answer) => tokensOf(shown, answer).join(''))
+  const texts = Array.from({ length: answers }, (_, answer) => tokensOf(setup, answer).join(''))
   return job(
     async (): Promise<ScreenMeasurement> => {
       await Promise.all([page.evaluate(count => bench.ask(count), tokens), server().request({ kind: 'wait' })])
       const before = await used()
       const [report, { producedAt = [] }] = await Promise.all([
-        page.evaluate(() => bench.shown()),
+        page.evaluate(() => bench.report()),
         server().request({ kind: 'produce' }),
       ])
       const after = await used()
       await page.close()
       const [first, last] = [
         Math.min(...producedAt.map(([time = 0]) => time)),
-        Math.max(...report.shown.map(times => times.at(-1) ?? 0)),
+        Math.max(...report.times.map(times => times.at(-1) ?? 0)),
       ]
       return {
         ...report,
-        latencies: report.shown.flatMap((times, i) =>
+        latencies: report.times.flatMap((times, i) =>
           times.map((time, k) => time - (producedAt[i]?.[k] ?? Number.NaN)),
         ),
         frames: report.frames.filter(time => time >= first && time <= last),

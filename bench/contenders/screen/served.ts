@@ -5,7 +5,7 @@ import type { AnswerScript, ScriptedAnswers } from './scripted-answers.ts'
 export type System = 'ours' | 'ai' | 'tanstack' | 'mui' | 'plain'
 
 /** Content of the page: the answers, each in its own conversation with `messages` earlier messages. */
-export interface Shown extends AnswerScript {
+export interface ScreenSetup extends AnswerScript {
   readonly messages: number
 }
 
@@ -26,7 +26,7 @@ export interface Address {
 /** A running server. */
 export interface Server {
   /** Uses this script for the following answers. */
-  show(shown: Shown, script: ScriptedAnswers): Promise<Address>
+  show(setup: ScreenSetup, script: ScriptedAnswers): Promise<Address>
 }
 
 /** The earlier messages of a conversation. */
@@ -35,7 +35,7 @@ export const historyOf = (count: number): { id: string; role: 'user' | 'assistan
     return {
       id: `message-${i}`,
       role: i % 2 ? 'assistant' : 'user',
-      text: `What the mill producedAt for the ${i}th time.`,
+      text: `What the mill said for the ${i}th time.`,
     }
   })
 

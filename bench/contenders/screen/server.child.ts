@@ -2,11 +2,11 @@
 import { openOnce } from '../../harness/cleanup.ts'
 import { handleRequests } from '../log/start-child.ts'
 import { ScriptedAnswers } from './scripted-answers.ts'
-import { type Address, openServer, type Shown, type System } from './served.ts'
+import { type Address, openServer, type ScreenSetup, type System } from './served.ts'
 
 /** Requests, in this order: show a page, wait until all answers are requested, produce them. */
 export type ServerRequest =
-  | { readonly kind: 'show'; readonly system: System; readonly folder: string; readonly shown: Shown }
+  | { readonly kind: 'show'; readonly system: System; readonly folder: string; readonly setup: ScreenSetup }
   | { readonly kind: 'wait' }
   | { readonly kind: 'produce' }
 
@@ -21,8 +21,8 @@ let script: ScriptedAnswers | undefined
 
 handleRequests<ServerRequest, ServerReply>(async request => {
   if (request.kind === 'show') {
-    script = new ScriptedAnswers(request.shown)
-    return { address: await (await serverOf(request.system, request.folder)).show(request.shown, script) }
+    script = new ScriptedAnswers(request.setup)
+    return { address: await (await serverOf(request.system, request.folder)).show(request.setup, script) }
   }
   if (!script) throw new Error('no page: send `show` first')
   if (request.kind === 'wait') {

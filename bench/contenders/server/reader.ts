@@ -31,7 +31,7 @@ export class Reader {
   #raw = ''
   #isBody = false
   #isChunked = false
-  /** Remaining bytes of the current chunk, or of the whole body. */
+  /** Remaining bytes of the current chunk, or of the complete body. */
   #due = 0
   /** Part of the body that is not a complete event yet. */
   #text = ''
@@ -149,7 +149,7 @@ export class Reader {
   }
 
   #event(text: string): void {
-    const event = known(this.#form, text)
+    const event = parseEvent(this.#form, text)
     if (event) this.#add(event)
     else this.#here.resolve()
   }
@@ -178,7 +178,7 @@ export class Reader {
 /** Many readers get the same events, so each is parsed once. */
 const recent = new Map<string, Event | undefined>()
 
-function known(form: Form, text: string): Event | undefined {
+function parseEvent(form: Form, text: string): Event | undefined {
   if (recent.has(text)) return recent.get(text)
   const event = parsed(form, text)
   if (recent.size >= 256) recent.clear()
@@ -203,7 +203,7 @@ function parsed(form: Form, text: string): Event | undefined {
     case 'ours': {
       const { type, sequence, after, entries } = value
       if (type === 'entries') return eventOf(entries, { after, sequence }, false)
-      if (type === 'fail' || type === 'truncated' || type === 'end') throw new Error(`the server said ${data}`)
+      if (type === 'fail' || type === 'truncated' || type === 'end') throw new Error(`expected entries, found ${data}`)
       return eventOf([], undefined, type === 'caught-up')
     }
     default:

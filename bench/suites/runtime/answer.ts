@@ -1,5 +1,5 @@
 import type { Backend } from '../../contenders/log/target.ts'
-import type { Shown } from '../../contenders/runtime/answer.ts'
+import type { StatedInput } from '../../contenders/runtime/answer.ts'
 import type { Benchmark, Contender } from '../../harness/suite.ts'
 import { backends, needs } from './places.ts'
 
@@ -19,7 +19,13 @@ export function answerBenchmarks(quick: boolean): Benchmark[] {
   ]
 }
 
-function answered(name: string, shown: Shown, title: string, places: readonly Backend[], quick: boolean): Benchmark {
+function answered(
+  name: string,
+  stated: StatedInput,
+  title: string,
+  places: readonly Backend[],
+  quick: boolean,
+): Benchmark {
   const sizes = quick ? [100, 3_000] : [100, 1_000, 10_000]
   // Limited by the number of pendings that can wait at once.
   const load = { pieces: 1, items: quick ? 20 : 100 }
@@ -30,7 +36,7 @@ function answered(name: string, shown: Shown, title: string, places: readonly Ba
     warmUp: load,
     prepare: async (count, workIndex) => {
       const { givenAnswers } = await import('../../contenders/runtime/answer.ts')
-      return givenAnswers(backend, entries, shown, count, workIndex)
+      return givenAnswers(backend, entries, stated, count, workIndex)
     },
   })
   const [small, large] = [sizes[0] as number, sizes.at(-1) as number]

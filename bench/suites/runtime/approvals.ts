@@ -28,7 +28,7 @@ interface Approved extends Pick<Benchmark, 'name'> {
 }
 
 function approved({ name, how, unit, width, load, rounds }: Approved): Benchmark {
-  const contender = (named: string, backend: Backend, asks: 'approval' | 'nobody'): Contender => ({
+  const contender = (named: string, backend: Backend, asks: 'approval' | 'nothing'): Contender => ({
     name: named,
     kind: 'ours',
     load,
@@ -44,7 +44,7 @@ function approved({ name, how, unit, width, load, rounds }: Approved): Benchmark
     // More runs than execute at once.
     trial: width + 2,
     contenders: backends.flatMap(backend => [
-      contender(plain(backend), backend, 'nobody'),
+      contender(plain(backend), backend, 'nothing'),
       contender(benchmarkName(backend), backend, 'approval'),
     ]),
     claims: backends.map(backend => ({ kind: 'ratio', of: benchmarkName(backend), to: plain(backend) })),

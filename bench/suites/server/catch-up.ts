@@ -1,7 +1,7 @@
 import type { Past } from '../../contenders/server/catch-up.ts'
 import type { Benchmark, Contender } from '../../harness/suite.ts'
 
-/** Time for a late reader to receive a whole session. */
+/** Time for a late reader to receive a complete session. */
 export function catchUpBenchmarks(quick: boolean): Benchmark[] {
   const counts = quick ? [2_000] : [2_000, 20_000]
   return counts.flatMap(count =>

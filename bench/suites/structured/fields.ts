@@ -55,7 +55,7 @@ const prepared =
     )
   }
 
-/** Output of a reader. Every contender retains the whole value, so that garbage collection costs the same. */
+/** Output of a reader. Every contender retains the complete value, so that garbage collection costs the same. */
 interface Seen {
   tally: Tally
   value: unknown

@@ -43,11 +43,11 @@ test.each([
     `${constant('bridge/chunk-order.ts', 'MAX_BEFORE_FIRST')} | or ${constant('bridge/reply-reader.ts', 'HOLD_MS')} ms`,
   ],
   [
-    'retries of an interrupted peer reply',
+    'retries of an interrupted reply of a foreign server',
     `${constant('../../dialects/src/http/resumable-stream.ts', 'ATTEMPTS')} times`,
   ],
-  ['other requests to a peer', formatted(constant(`${SERVER}foreign-session.ts`, 'TIMEOUT_MS'))],
-  ['queued messages to a peer', formatted(constant(`${SERVER}foreign-session.ts`, 'MAX_QUEUED'))],
+  ['other requests to a foreign server', formatted(constant(`${SERVER}foreign-session.ts`, 'TIMEOUT_MS'))],
+  ['queued messages to a foreign server', formatted(constant(`${SERVER}foreign-session.ts`, 'MAX_QUEUED'))],
   ['events remembered for deduplication', formatted(constant('bridge/chunk-order.ts', 'REMEMBERED_EVENTS'))],
   [
     'one event or line of `fetchServerSentEvents`, `fetchNdjson`',
@@ -57,6 +57,6 @@ test.each([
   expect(page).toContain(`| ${name} | ${value} |`)
 })
 
-test('returns 0 for a constant that does not exist', () => {
+test('the reader of constants returns 0 for a missing one', () => {
   expect(constant('bridge/chunk-order.ts', 'NOTHING')).toBe(0)
 })

@@ -9,18 +9,18 @@ afterEach(() => {
 
 const FAST = { firstMs: 100, longestMs: 10_000 }
 
-const LONGER_THAN_ANY_MS = 20_000
+const LONGER_THAN_ANY_DELAY_MS = 20_000
 
 /** How long one wait lasts, in ms of virtual time. */
-async function waited(delay: RetryDelay, atLeastMs?: number): Promise<number> {
+async function waited(delay: RetryDelay, minDelayMs?: number): Promise<number> {
   const from = performance.now()
-  const waiting = delay.wait(atLeastMs).then(() => performance.now() - from)
-  await vi.advanceTimersByTimeAsync(LONGER_THAN_ANY_MS)
+  const waiting = delay.wait(minDelayMs).then(() => performance.now() - from)
+  await vi.advanceTimersByTimeAsync(LONGER_THAN_ANY_DELAY_MS)
   return waiting
 }
 
-describe('delays', () => {
-  test('double up to the longest, and start over after progress', async () => {
+describe('the delay of a retry', () => {
+  test('doubles up to the longest, and starts over after progress', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(1)
     const delay = new RetryDelay({ firstMs: 10, longestMs: 60 })
     const all = []
@@ -30,18 +30,18 @@ describe('delays', () => {
     expect(await waited(delay)).toBe(10)
   })
 
-  test('are random, between half and all of the delay', async () => {
+  test('is random, between half of the delay and the full delay', async () => {
     const random = vi.spyOn(Math, 'random').mockReturnValue(0)
     expect(await waited(new RetryDelay({ firstMs: 100, longestMs: 100 }))).toBe(50)
     random.mockReturnValue(0.5)
     expect(await waited(new RetryDelay({ firstMs: 100, longestMs: 100 }))).toBe(75)
   })
 
-  test('last at least as long as the server asks for', async () => {
+  test('is at least as long as the server asks for', async () => {
     expect(await waited(new RetryDelay({ firstMs: 1, longestMs: 1 }), 500)).toBe(500)
   })
 
-  test('end when woken, cancelled or replaced by another wait', async () => {
+  test('ends when woken, cancelled or replaced by another wait', async () => {
     const delay = new RetryDelay({ firstMs: 1_000, longestMs: 1_000 })
     delay.wake()
     const first = delay.wait()
@@ -55,7 +55,7 @@ describe('delays', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('end on abort and leave no listener at the signal', async () => {
+  test('ends on abort and leaves no listener at the signal', async () => {
     const delay = new RetryDelay(FAST)
     const control = new AbortController()
     const removed = vi.spyOn(control.signal, 'removeEventListener')
@@ -86,8 +86,8 @@ async function attemptsIn(ms: number, delay: RetryDelay, { lastsMs = 0, after = 
   return count
 }
 
-describe('attempts', () => {
-  test('without progress end after the limit, each later than the one before', async () => {
+describe('RetryDelay', () => {
+  test('ends attempts without progress at the limit, after growing delays', async () => {
     const waits: number[] = []
     let last = Date.now()
     const after = () => {
@@ -102,7 +102,7 @@ describe('attempts', () => {
     }
   })
 
-  test('that make progress and drop at once are spaced and never given up', async () => {
+  test('delays connections that make progress and drop at once, without a limit', async () => {
     const delay = new RetryDelay({ ...FAST, attempts: 2, stableMs: 5_000 })
     const count = await attemptsIn(60_000, delay, { after: () => delay.progressed() })
     // At most one every 400 ms, after the first.
@@ -110,7 +110,7 @@ describe('attempts', () => {
     expect(count).toBeGreaterThan(60)
   })
 
-  test('after a stable connection have the first delay again', async () => {
+  test('waits only the first delay after a stable connection', async () => {
     const delay = new RetryDelay({ ...FAST, attempts: 8, stableMs: 5_000 })
     const gaps: number[] = []
     let left = Date.now()
@@ -143,12 +143,12 @@ describe('retry', () => {
   test.each<[string, object, number | false, number]>([
     ['an error that no retry can mend', {}, false, 1],
     ['the last attempt', { attempts: 2 }, 0, 3],
-  ])('throws after %s', async (_, options, atLeastMs, attempts) => {
+  ])('throws after %s', async (_, options, minDelayMs, attempts) => {
     let count = 0
     const failing = async (): Promise<void> => {
       throw new Error(`failure ${++count}`)
     }
-    const done = expect(retry(failing, new RetryDelay({ ...FAST, ...options }), () => atLeastMs)).rejects.toThrow(
+    const done = expect(retry(failing, new RetryDelay({ ...FAST, ...options }), () => minDelayMs)).rejects.toThrow(
       `failure ${attempts}`,
     )
     await vi.runAllTimersAsync()

@@ -17,11 +17,11 @@ export interface RetryOptions extends Partial<Backoff> {
 }
 
 /** The maximum number of doublings for connections that make progress but drop early. */
-const UNSTABLE_DOUBLINGS = 4
+const MAX_UNSTABLE_DOUBLINGS = 4
 
 /**
- * Counts attempts and delays each retry, with jitter: between half of the delay and the whole delay. Only progress resets the count, so
- * a server that never makes progress is given up. A connection that makes progress and drops early is still delayed.
+ * Counts attempts and delays each retry, with jitter: between half of the delay and the full delay. Only progress resets the count, so
+ * retries end for a server that never makes progress. A connection that makes progress and drops early is still delayed.
  */
 export class RetryDelay {
   readonly #options: RetryOptions & Backoff
@@ -44,16 +44,16 @@ export class RetryDelay {
     return Date.now() - this.#triedAt >= (this.#options.stableMs ?? 0)
   }
 
-  /** Waits for the next attempt. False when there is none: too many attempts, an abort, `cancel`, or another `wait`. */
-  async wait(atLeastMs = 0, signal?: AbortSignal | null): Promise<boolean> {
+  /** Waits for the next attempt, `minDelayMs` or longer. False when there is none: too many attempts, an abort, `cancel`, or another `wait`. */
+  async wait(minDelayMs = 0, signal?: AbortSignal | null): Promise<boolean> {
     this.cancel()
     if (this.#failures >= (this.#options.attempts ?? Infinity) || signal?.aborted) return false
     this.#unstable = this.isStable ? 1 : this.#unstable + 1
-    const maxDelay = backoffMs(
+    const maxDelayMs = backoffMs(
       this.#options,
-      Math.max(this.#failures++, Math.min(this.#unstable, UNSTABLE_DOUBLINGS) - 1),
+      Math.max(this.#failures++, Math.min(this.#unstable, MAX_UNSTABLE_DOUBLINGS) - 1),
     )
-    const isNext = await this.#sleep(Math.max(atLeastMs, (maxDelay * (1 + Math.random())) / 2), signal)
+    const isNext = await this.#sleep(Math.max(minDelayMs, (maxDelayMs * (1 + Math.random())) / 2), signal)
     this.#triedAt = Date.now()
     return isNext
   }
@@ -98,8 +98,8 @@ export async function retry<T>(
     try {
       return await attempt()
     } catch (error) {
-      const atLeastMs = delayAfter(error)
-      if (atLeastMs === false || !(await delay.wait(atLeastMs, signal))) throw error
+      const minDelayMs = delayAfter(error)
+      if (minDelayMs === false || !(await delay.wait(minDelayMs, signal))) throw error
     }
   }
 }

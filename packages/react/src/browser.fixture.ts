@@ -4,7 +4,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest'
 import { chromium as installed } from '../../../scripts/services/chromium.ts'
 
-/** How long anything in a page may take. Reached only by a test that fails: a loaded machine takes its time. */
+/** Timeout of each step in a page, in ms. Long, because the machine may be loaded: only a failing test reaches it. */
 export const PAGE_MS = 120_000
 
 export interface TestBrowser {
@@ -22,10 +22,10 @@ export function testBrowser(): TestBrowser {
   beforeEach(({ onTestFinished }) => {
     // Registered before the hooks of the test, so it runs after them.
     onTestFinished(async () => {
-      const left = browser.contexts()
-      if (left.length === 0) return
-      const pages = left.flatMap(context => context.pages()).map(page => `  ${page.url()}`)
-      await Promise.all(left.map(context => context.close()))
+      const contexts = browser.contexts()
+      if (contexts.length === 0) return
+      const pages = contexts.flatMap(context => context.pages()).map(page => `  ${page.url()}`)
+      await Promise.all(contexts.map(context => context.close()))
       throw new Error(`the test left ${pages.length} pages open:\n${pages.join('\n')}`)
     })
   })

@@ -1,4 +1,4 @@
-// Mounts components as an application does, without `act`: tests wait until the page shows something.
+// Mounts components as an application does, without `act`. Tests wait for changes of the document.
 
 import type { ReactNode } from 'react'
 import { flushSync } from 'react-dom'
@@ -29,7 +29,7 @@ afterEach(() => {
   // React 18 warns of this on a server that has a document, as in these tests.
   const isServerWarning = ([message]: unknown[]) =>
     String(message).includes('useLayoutEffect does nothing on the server')
-  expect(logged.filter(one => !isServerWarning(one))).toEqual([])
+  expect(logged.filter(call => !isServerWarning(call))).toEqual([])
 })
 
 export interface Mounted {
@@ -71,12 +71,12 @@ export function hydrate(html: string, node: ReactNode): Mounted {
   return mounted(element, hydrateRoot(element, node, { onRecoverableError }))
 }
 
-/** Waits until `isSeen` holds. Checks after every change of the document. */
-export function seen(isSeen: () => boolean): Promise<void> {
-  if (isSeen()) return Promise.resolve()
+/** Waits until `condition` returns true. Checks after every change of the document. */
+export function waitUntil(condition: () => boolean): Promise<void> {
+  if (condition()) return Promise.resolve()
   return new Promise(resolve => {
     const observer = new MutationObserver(() => {
-      if (!isSeen()) return
+      if (!condition()) return
       observer.disconnect()
       resolve()
     })
@@ -84,7 +84,7 @@ export function seen(isSeen: () => boolean): Promise<void> {
   })
 }
 
-/** How often components were rendered in this test, by name. */
+/** Number of renders in this test, by the name of the component. */
 class Renders {
   readonly #counts = new Map<string, number>()
 

@@ -4,7 +4,7 @@ import { type Agent, agent, scriptedModel } from '@millrace/runtime'
 import { millrace } from '@millrace/server'
 import { onTestFinished } from 'vitest'
 
-export interface Served {
+export interface TestServer {
   readonly api: string
   readonly fetch: typeof fetch
   /** Method and path of each request. */
@@ -19,7 +19,7 @@ export const echo: Agent = agent({
 })
 
 /** Serves agents until the end of the test, which waits for the replies to all requests. */
-export function serve(...agents: Agent[]): Served {
+export function serve(...agents: Agent[]): TestServer {
   const app = millrace({ store: 'memory:', agents, logger: { warn() {}, error() {} } })
   const replies: Promise<unknown>[] = []
   onTestFinished(async () => {
@@ -37,6 +37,7 @@ export function serve(...agents: Agent[]): Served {
       replies.push(reply)
       return reply
     },
-    count: (method, path = /./) => requests.filter(one => one.startsWith(`${method} `) && path.test(one)).length,
+    count: (method, path = /./) =>
+      requests.filter(request => request.startsWith(`${method} `) && path.test(request)).length,
   }
 }

@@ -13,6 +13,6 @@ import './hooks/renders.test.tsx'
 import './hooks/use-session.test.tsx'
 import './hooks/use-structured.test.tsx'
 
-test('runs with React 18', () => {
+test('all tests of this file use React 18', () => {
   expect([version, domVersion].map(one => one.split('.')[0])).toEqual(['18', '18'])
 })

@@ -7,6 +7,6 @@ import { expect, test } from 'vitest'
 // Runs all these tests again.
 import './server.test.tsx'
 
-test('runs with React 18', () => {
+test('all tests of this file use React 18', () => {
   expect(version.split('.')[0]).toBe('18')
 })

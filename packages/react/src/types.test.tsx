@@ -65,15 +65,15 @@ declare const maybe: ChatAdapter | undefined
 declare const chat: Chat
 declare const snapshot: Snapshot
 declare const kept: ChatMessage[]
-declare const shown: readonly Message[]
+declare const messages: readonly Message[]
 declare const keep: Dispatch<SetStateAction<ChatMessage[]>>
 
 test('accepts only props that belong together', () => {
   const right = () => [
     <ChatProvider key="1" adapter={adapter} messages={kept} onMessagesChange={keep} />,
     <ChatProvider key="2" adapter={adapter} onMessagesChange={messages => keep(messages)} />,
-    <ChatProvider key="3" agent="a" snapshot={snapshot} messages={shown} onMessagesChange={([one]) => one?.at} />,
-    <ChatProvider key="4" chat={chat} messages={shown} />,
+    <ChatProvider key="3" agent="a" snapshot={snapshot} messages={messages} onMessagesChange={([one]) => one?.at} />,
+    <ChatProvider key="4" chat={chat} messages={messages} />,
     <ChatProvider key="5" workflow="w" session="s" />,
     <ChatProvider key="6" {...(chat ? { chat } : { session: 's' })} />,
   ]

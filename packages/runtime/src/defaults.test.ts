@@ -5,7 +5,7 @@ import { MAX_JSON_DEPTH } from '@millrace/protocol/internal'
 import { expect, test } from 'vitest'
 import { MAX_ANSWER_TEXT_LENGTH } from './api/answer.ts'
 import { MAX_RUN_ID_LENGTH } from './api/request.ts'
-import { BLOCKED_AFTER_MS, DEFAULT_MAX_TAKEOVERS } from './api/runtime-options.ts'
+import { DEFAULT_BLOCKED_AFTER_MS, DEFAULT_MAX_TAKEOVERS } from './api/runtime-options.ts'
 import { MAX_TIMER_MS } from './async/max-timer-ms.ts'
 import { DEFAULT_MAX_RETRIES, DEFAULT_PARALLEL_CALLS } from './define/agent.ts'
 import { MAX_APPROVAL_TIMEOUT_MS } from './define/approval.ts'
@@ -38,7 +38,7 @@ test.each([
   ['backoff.firstMs', DEFAULT_BACKOFF.firstMs],
   ['backoff.longestMs', DEFAULT_BACKOFF.longestMs],
   ['maxTakeovers', DEFAULT_MAX_TAKEOVERS],
-  ['blockedAfterMs', BLOCKED_AFTER_MS],
+  ['blockedAfterMs', DEFAULT_BLOCKED_AFTER_MS],
   ['pollMs', POLL_MS],
   ['concurrency', CONCURRENCY],
   ['graceMs', GRACE_MS],

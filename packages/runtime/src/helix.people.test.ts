@@ -18,8 +18,8 @@ import { codeOf, countedStore, gate, logOf, until } from './api/test-runtime.fix
 import { agent } from './define/agent.ts'
 import { tool } from './define/tool.ts'
 import { settled } from './drive/clock.fixture.ts'
-import { expectOneEnd, LEASE_MS, VirtualCluster } from './drive/virtual-processes.fixture.ts'
-import { caller, chunksOf, resultsIn } from './execute/agent/play.fixture.ts'
+import { expectOneEnd, LEASE_MS, VirtualCluster } from './drive/virtual-cluster.fixture.ts'
+import { caller, chunksOf, resultsIn } from './execute/agent/run-to-end.fixture.ts'
 import { scriptedModel } from './model/scripted-model.ts'
 
 const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true, timeoutMs: 60_000 })
@@ -53,7 +53,7 @@ describe('a pending approval', () => {
   })
 
   test('holds nothing in memory: no lease, watch or timer (Helix 22)', async () => {
-    const stage = new VirtualCluster()
+    const cluster = new VirtualCluster()
     const { tool: pay } = counted('pay', true)
     const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
     const scriptedAgent = scripted(
@@ -64,22 +64,22 @@ describe('a pending approval', () => {
         subAgents: [child.agent],
       },
     )
-    const process = stage.process(() => [scriptedAgent.agent])
+    const process = cluster.process(() => [scriptedAgent.agent])
     await settled()
-    const idle = process.timers.alarms.length
+    const idle = process.timers.pendingTimers.length
     await process.runtime.start({ session: 's', runId: 'r', agent: scriptedAgent.agent, input: 'Go.' })
-    await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
-    await stage.clock.advance(10 * LEASE_MS)
-    expect((await stage.manager.getInfo('s'))?.lease).toBeNull()
+    await cluster.waitForEntry('s', ({ chunk }) => chunk.type === 'run-paused')
+    await cluster.clock.advance(10 * LEASE_MS)
+    expect((await cluster.manager.getInfo('s'))?.lease).toBeNull()
     expect(process.connection.watches).toBe(0)
-    expect(process.timers.alarms.length).toBeLessThanOrEqual(idle)
+    expect(process.timers.pendingTimers.length).toBeLessThanOrEqual(idle)
     // So the process may be gone.
     process.kill()
-    const nextProcess = stage.process(() => [scriptedAgent.agent])
+    const nextProcess = cluster.process(() => [scriptedAgent.agent])
     await nextProcess.runtime.answer('s', { kind: 'approval', id: 'r::k1', approved: true })
     await nextProcess.runtime.answer('s', { kind: 'tool-result', id: 'c2', output: 'Bern' })
-    expect(await stage.ended('s', 'r')).toBe('completed')
-    await expectOneEnd(stage, 's', 'r')
+    expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
+    await expectOneEnd(cluster, 's', 'r')
   })
 
   test('leaves no watch of the requester (Helix 22)', async () => {
@@ -95,30 +95,30 @@ describe('a pending approval', () => {
 
 describe('a pending client call', () => {
   test('accepts an answer after the deadline until it is settled (Helix 17)', async () => {
-    const stage = new VirtualCluster()
+    const cluster = new VirtualCluster()
     const { agent: testAgent, modelCalls } = caller([locate], [call('locate', 'c1')])
-    const owner = stage.process(() => [testAgent])
+    const owner = cluster.process(() => [testAgent])
     await owner.runtime.start({ session: 's', runId: 'r', agent: testAgent, input: 'Go.' })
-    await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
+    await cluster.waitForEntry('s', ({ chunk }) => chunk.type === 'run-paused')
     owner.kill()
-    const server = stage.process(() => [], { engine: false })
-    await stage.clock.advance(120_000)
+    const server = cluster.process(() => [], { engine: false })
+    await cluster.clock.advance(120_000)
     await server.runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' })
-    stage.process(() => [testAgent])
-    expect(await stage.ended('s', 'r')).toBe('completed')
+    cluster.process(() => [testAgent])
+    expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
     expect(resultsIn(modelCalls[1] as never)).toEqual({ c1: { type: 'text', value: 'Bern' } })
   })
 
   test('rejects a late answer with an error (Helix 17)', async () => {
-    const stage = new VirtualCluster()
+    const cluster = new VirtualCluster()
     const { agent: testAgent } = caller([locate], [call('locate', 'c1')])
-    const { runtime } = stage.process(() => [testAgent])
+    const { runtime } = cluster.process(() => [testAgent])
     await runtime.start({ session: 's', runId: 'r', agent: testAgent, input: 'Go.' })
-    expect(await stage.ended('s', 'r')).toBe('completed')
-    const before = await stage.entries('s')
+    expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
+    const before = await cluster.entries('s')
     const late = runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' })
     expect(await codeOf(late)).toBe('answer_already_settled')
-    expect(await stage.entries('s')).toEqual(before)
+    expect(await cluster.entries('s')).toEqual(before)
   })
 })
 
@@ -250,7 +250,7 @@ describe('a sub-agent', () => {
   })
 
   test('is stopped with its parent, even without a driver at the time of the stop (Helix 14)', async () => {
-    const stage = new VirtualCluster()
+    const cluster = new VirtualCluster()
     let isAborted = false
     const begun = gate()
     const hangs = tool({
@@ -264,17 +264,17 @@ describe('a sub-agent', () => {
     })
     const child = scripted('child', [{ text: 'Half.', calls: [call('hangs', 'k1')] }], { tools: [hangs] })
     const scriptedAgent = scripted('own', [{ calls: [subAgentCall('child', 'c1')] }], { subAgents: [child.agent] })
-    const owner = stage.process(() => [scriptedAgent.agent])
+    const owner = cluster.process(() => [scriptedAgent.agent])
     await owner.runtime.start({ session: 's', runId: 'r', agent: scriptedAgent.agent, input: 'Go.' })
-    await stage.clock.until(begun.opened)
+    await cluster.clock.until(begun.opened)
     owner.kill()
-    const server = stage.process(() => [], { engine: false })
+    const server = cluster.process(() => [], { engine: false })
     expect(await server.runtime.stop('s', 'r')).toBe(true)
     // Any driver ends it, because the stop is in the log.
-    stage.process(() => [scriptedAgent.agent])
-    expect(await stage.ended('s', 'r')).toBe('interrupted')
-    await expectOneEnd(stage, 's', 'r')
-    expect(chunksOf(await stage.entries('s'), 'subagent-end')).toMatchObject([
+    cluster.process(() => [scriptedAgent.agent])
+    expect(await cluster.waitForEnd('s', 'r')).toBe('interrupted')
+    await expectOneEnd(cluster, 's', 'r')
+    expect(chunksOf(await cluster.entries('s'), 'subagent-end')).toMatchObject([
       { agentId: 'child:c1', status: 'interrupted' },
     ])
     expect(child.prompts).toHaveLength(1)
@@ -282,7 +282,7 @@ describe('a sub-agent', () => {
   })
 
   test('continues after its process was lost, and its parent does not wait forever (Helix 14)', async () => {
-    const stage = new VirtualCluster()
+    const cluster = new VirtualCluster()
     const words: string[] = []
     const agentWith = (timers: ReturnType<VirtualCluster['clock']['timers']>) => {
       const child = agent({
@@ -298,18 +298,18 @@ describe('a sub-agent', () => {
       return scripted('own', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], { subAgents: [child] })
         .agent
     }
-    const owner = stage.process(timers => [agentWith(timers)])
+    const owner = cluster.process(timers => [agentWith(timers)])
     await owner.runtime.start({ session: 's', runId: 'r', agent: 'own', input: 'Go.' })
-    await stage.seen(
+    await cluster.waitForEntry(
       's',
       ({ chunk, origin }) => chunk.type === 'text-delta' && 'agentId' in origin && origin.agentId === 'child:c1',
     )
     owner.kill()
-    stage.process(timers => [agentWith(timers)])
-    expect(await stage.ended('s', 'r')).toBe('completed')
-    await expectOneEnd(stage, 's', 'r')
+    cluster.process(timers => [agentWith(timers)])
+    expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
+    await expectOneEnd(cluster, 's', 'r')
     expect(new Set(words).size).toBe(1)
-    const log = writerEntries(await stage.entries('s'))
+    const log = writerEntries(await cluster.entries('s'))
     expect(chunksOf(log, 'subagent-start')).toHaveLength(1)
     expect(chunksOf(log, 'subagent-end')).toMatchObject([{ status: 'completed', result: 'one two three' }])
   })

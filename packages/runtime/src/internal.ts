@@ -1,7 +1,7 @@
 // For the other packages of Millrace alone: these names may change in any release.
 
-export { KeyedQueue } from './api/keyed-queue.ts'
 export { checkOptions as checkRuntimeOptions } from './api/runtime-options.ts'
 export type { PieceOptions, RunPiece } from './api/stream.ts'
+export { KeyedQueue } from './async/keyed-queue.ts'
 export { type UploadInput, uploadHashOf, uploadUnknown, uploadUrlOf } from './session/upload.ts'
 export { safeLogger } from './telemetry/logger.ts'

@@ -20,7 +20,7 @@ import { codeOf, echo, logOf, sqliteStores, testRuntime, textsOf } from './api/t
 import { agent } from './define/agent.ts'
 import { tool } from './define/tool.ts'
 import { ToolError } from './error/error.ts'
-import { caller, chunksOf, resultsIn } from './execute/agent/play.fixture.ts'
+import { caller, chunksOf, resultsIn } from './execute/agent/run-to-end.fixture.ts'
 import { scriptedModel } from './model/scripted-model.ts'
 import type { Logger } from './telemetry/logger.ts'
 

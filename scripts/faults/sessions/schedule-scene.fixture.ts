@@ -3,19 +3,20 @@ import type { FaultProxy } from '../proxy.ts'
 import type { Random } from '../random.ts'
 import type { SessionServer } from './session-server.fixture.ts'
 
-/** After this time a schedule has failed. Generous: many schedules share a machine that may be busy. */
-const GIVE_UP_MS = 120_000
+/** Default timeout of a schedule, in ms. Generous: many schedules share a machine that may be busy. */
+const SCHEDULE_TIMEOUT_MS = 120_000
 
-/** An event of a schedule happens after at most this many observations. */
-export const EVENT_AFTER = 60
-/** Each event happens at most this much later than the observation that it waits for. */
-const EVENT_DELAY_MS = 15
-/** A stall, a refusal or an absence lasts at most this long. */
-export const OUTAGE_MS = 60
+/** Maximum number of observations before an event of a schedule. */
+export const MAX_OBSERVATIONS_BEFORE_EVENT = 60
+/** Maximum delay of an event after the observation that it waits for, in ms. */
+const MAX_EVENT_DELAY_MS = 15
+/** Maximum length of a stall, a refusal or an absence, in ms. */
+export const MAX_OUTAGE_MS = 60
 
 /** Timeout and cancellation of a schedule. */
-export interface Patience {
-  readonly giveUpMs?: number
+export interface ScheduleLimits {
+  /** Timeout in ms. @default 120_000 */
+  readonly timeoutMs?: number
   /** Aborted when the result is no longer needed. */
   readonly signal?: AbortSignal
 }
@@ -28,24 +29,24 @@ export abstract class ScheduleScene<Server extends SessionServer = SessionServer
   readonly server: Server
   readonly random: Random
   readonly sessionIds: readonly string[]
-  /** What happened, for the report of a failure. */
+  /** The events of the schedule, for the report of a failure. */
   readonly notes: string[] = []
   /** How many faults were injected. */
   faults = 0
   readonly #conditions = new Set<{ readonly holds: () => boolean; readonly resolve: () => void }>()
   readonly #end = new AbortController()
-  readonly #giveUp: NodeJS.Timeout
+  readonly #timeout: NodeJS.Timeout
 
   constructor(
     server: Server,
     random: Random,
     sessionIds: readonly string[],
-    { giveUpMs = GIVE_UP_MS, signal }: Patience = {},
+    { timeoutMs = SCHEDULE_TIMEOUT_MS, signal }: ScheduleLimits = {},
   ) {
     this.server = server
     this.random = random
     this.sessionIds = sessionIds
-    this.#giveUp = setTimeout(() => this.#end.abort(), giveUpMs)
+    this.#timeout = setTimeout(() => this.#end.abort(), timeoutMs)
     signal?.addEventListener('abort', () => this.#end.abort(), { signal: this.#end.signal })
     if (signal?.aborted) this.#end.abort()
   }
@@ -64,12 +65,12 @@ export abstract class ScheduleScene<Server extends SessionServer = SessionServer
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const condition = { holds, resolve }
     const { signal } = this
-    const giveUp = () => reject(new Error(`gave up waiting until ${event}`))
+    const fail = () => reject(new Error(`timed out waiting until ${event}`))
     this.#conditions.add(condition)
-    signal.addEventListener('abort', giveUp, { once: true })
-    if (signal.aborted) giveUp()
+    signal.addEventListener('abort', fail, { once: true })
+    if (signal.aborted) fail()
     await promise.finally(() => {
-      signal.removeEventListener('abort', giveUp)
+      signal.removeEventListener('abort', fail)
       this.#conditions.delete(condition)
     })
   }
@@ -79,15 +80,15 @@ export abstract class ScheduleScene<Server extends SessionServer = SessionServer
     for (const condition of [...this.#conditions]) if (condition.holds()) condition.resolve()
   }
 
-  /** Waits for a random moment after `after` observations, or for the end of the scripts. */
+  /** Waits until the first client has observed `after` times or the scripts have ended, and then a random time. */
   async moment(after: number, isOver: () => boolean): Promise<void> {
-    await this.until('its moment comes', () => this.observed >= after || isOver())
-    await this.pause(EVENT_DELAY_MS)
+    await this.until(`the first client has observed ${after} times`, () => this.observed >= after || isOver())
+    await this.pause(MAX_EVENT_DELAY_MS)
   }
 
-  /** Waits for a random time. */
-  async pause(mostMs: number): Promise<void> {
-    await pause(this.random.below(mostMs * 10) / 10, undefined, { signal: this.signal }).catch(() => {})
+  /** Waits for a random time of at most `maxMs`. */
+  async pause(maxMs: number): Promise<void> {
+    await pause(this.random.below(maxMs * 10) / 10, undefined, { signal: this.signal }).catch(() => {})
   }
 
   /** Plays all scripts and, meanwhile, the events. Resolves when both have ended. */
@@ -115,13 +116,13 @@ export abstract class ScheduleScene<Server extends SessionServer = SessionServer
         break
       case 'stall':
         gate.stall(random.pick(['up', 'down', undefined]))
-        await this.pause(OUTAGE_MS)
+        await this.pause(MAX_OUTAGE_MS)
         gate.resume()
         break
       case 'refuse':
         gate.refuse(true)
         gate.cut()
-        await this.pause(OUTAGE_MS)
+        await this.pause(MAX_OUTAGE_MS)
         gate.refuse(false)
         break
     }
@@ -129,7 +130,7 @@ export abstract class ScheduleScene<Server extends SessionServer = SessionServer
 
   /** Ends the schedule: every wait rejects. */
   protected end(): void {
-    clearTimeout(this.#giveUp)
+    clearTimeout(this.#timeout)
     this.#end.abort()
   }
 }

@@ -21,7 +21,7 @@ export interface ScheduleSuite<Server, Report extends ScheduleReport> {
   /** How many schedules play at a time on one server. */
   readonly lanes: number
   /** Seeds that once found a bug, with its description. `npm test` always plays them. */
-  readonly kept?: ReadonlyMap<number, string>
+  readonly failedSeeds?: ReadonlyMap<number, string>
   open(): Promise<Server>
   close(server: Server): Promise<void>
   /** Plays a schedule. Its sessions are named after the seed and `name`, which is unique. */
@@ -34,7 +34,7 @@ export interface ScheduleSuite<Server, Report extends ScheduleReport> {
   summary(reports: readonly Report[], server: Server): string
 }
 
-/** A schedule may take this long on average. */
+/** Maximum average time of a schedule, in ms. */
 const SCHEDULE_MS = 5_000
 const MIN_TIMEOUT_MS = 180_000
 /** No further schedules are run after this many failures. */
@@ -42,7 +42,7 @@ const MAX_FAILURES = 5
 
 /** Declares a test that plays schedules by seed, several at a time on one server. */
 export function scheduleSuite<Server, Report extends ScheduleReport>(suite: ScheduleSuite<Server, Report>): void {
-  const { law, file, lanes, kept = new Map<number, string>() } = suite
+  const { law, file, lanes, failedSeeds = new Map<number, string>() } = suite
   const total = scheduleCount(suite.count)
   const first = firstSeed(suite.first)
 
@@ -67,9 +67,9 @@ export function scheduleSuite<Server, Report extends ScheduleReport>(suite: Sche
       if (problems.length === 0) return
       const again = `npm run chaos -- --runs 1 --seed ${seed} ${file}`
       reportFailed({ seed, again })
-      const found = kept.get(seed)
-      const known = found === undefined ? '' : ` (it once found: ${found})`
-      const failure = [`seed ${seed} failed${known}; to play it again: ${again}`, ...problems, ...notes].join('\n  ')
+      const bug = failedSeeds.get(seed)
+      const history = bug === undefined ? '' : ` (it once found: ${bug})`
+      const failure = [`seed ${seed} failed${history}; to play it again: ${again}`, ...problems, ...notes].join('\n  ')
       failures.push(failure)
       // Printed at once, because thousands of schedules may follow.
       console.log(failure)
@@ -77,7 +77,7 @@ export function scheduleSuite<Server, Report extends ScheduleReport>(suite: Sche
 
     try {
       // A campaign plays only its own seeds.
-      const queue = isCampaign() ? seeds : [...new Set([...kept.keys(), ...seeds])]
+      const queue = isCampaign() ? seeds : [...new Set([...failedSeeds.keys(), ...seeds])]
       await inLanes(lanes, async () => {
         for (let seed = queue.shift(); seed !== undefined; seed = queue.shift()) {
           if (failures.length < MAX_FAILURES) await play(seed)

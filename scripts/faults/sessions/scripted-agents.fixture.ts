@@ -11,7 +11,8 @@ import {
 } from '../../../packages/runtime/src/index.ts'
 
 /** A long text without equal pieces, so that a repeated or missing piece shows. */
-export const longText = (words: string): string => Array.from({ length: 6 }, (_, n) => `${words} (${n})`).join(' ')
+export const longText = (sentence: string): string =>
+  Array.from({ length: 6 }, (_, n) => `${sentence} (${n})`).join(' ')
 
 /** Accepts every value. The workspace's root has no schema library. */
 const unchecked = <T>(): Schema<T> => ({
@@ -23,15 +24,15 @@ const attemptOf = ({ options }: ScriptedPrompt): number => Number(options.provid
 type Weighed = { readonly weighed?: Readonly<Record<string, number>> }
 
 interface AgentOptions {
-  /** Pause between two pieces of a model's answer. */
+  /** Pause between two pieces of a model's answer, in ms. */
   readonly paceMs: number
   /** Maximum number of failed attempts of the stammerer. One fails for every prompt, a second one if the prompt's length is odd. */
-  readonly mostFailures: 1 | 2
+  readonly maxFailures: 1 | 2
 }
 
-export function scriptedAgents({ paceMs, mostFailures }: AgentOptions) {
+export function scriptedAgents({ paceMs, maxFailures }: AgentOptions) {
   const breaksOff = (prompt: ScriptedPrompt) =>
-    attemptOf(prompt) <= Math.min(mostFailures, 1 + (prompt.lastText.length % 2))
+    attemptOf(prompt) <= Math.min(maxFailures, 1 + (prompt.lastText.length % 2))
   const model = (script: (prompt: ScriptedPrompt) => ScriptedAnswer) => scriptedModel(script, { paceMs })
 
   const weigh = tool({

@@ -5,13 +5,13 @@ import { useRoute } from './route.ts'
 
 /** The page that the address names. */
 export function App() {
-  const { route, navigate, settle } = useRoute()
+  const { route, navigate, setSession } = useRoute()
   return (
     <NavigateProvider value={navigate}>
       {route.page === 'inspect' ? (
         <InspectPage key={route.session} session={route.session} onNavigate={navigate} />
       ) : (
-        <ChatPage route={route} onNavigate={navigate} onFirstMessage={settle} />
+        <ChatPage route={route} onNavigate={navigate} onFirstMessage={setSession} />
       )}
     </NavigateProvider>
   )

@@ -2,7 +2,7 @@ import { ChatProvider } from '@millrace/react'
 import { useState } from 'react'
 import { Conversation } from '../conversation/conversation.tsx'
 import { SiblingsProvider } from '../conversation/siblings-provider.tsx'
-import { callbacksOf } from '../inspect/callbacks/calls.ts'
+import { recordingCallbacks } from '../inspect/callbacks/calls.ts'
 import { Drawer } from '../inspect/drawer.tsx'
 import { usePrograms } from '../programs/use-programs.ts'
 import { Sessions } from '../sessions/sessions.tsx'
@@ -21,11 +21,11 @@ interface ChatPageProps {
 /** The list of chats, the open chat, and its inspector. */
 export function ChatPage({ route: { session, chat }, onNavigate, onFirstMessage }: ChatPageProps) {
   const programList = usePrograms()
-  const lines = useSessions()
-  const [isListOpen, showList] = useState(false)
-  const [isInspected, inspect] = useState(false)
+  const sessions = useSessions()
+  const [isListOpen, setListOpen] = useState(false)
+  const [isInspected, setInspected] = useState(false)
   const open = (session?: string) => {
-    showList(false)
+    setListOpen(false)
     onNavigate(chatUrl(session))
   }
   return (
@@ -34,17 +34,17 @@ export function ChatPage({ route: { session, chat }, onNavigate, onFirstMessage 
         Skip to message input
       </a>
       <div className="app" data-list={isListOpen ? 'open' : 'closed'} data-drawer={isInspected ? 'open' : 'closed'}>
-        <Sessions lines={lines} current={session} onOpen={open} onClose={() => showList(false)} />
-        <ChatProvider key={session} {...(chat ? { chat } : { session, tools, connection, ...callbacksOf() })}>
+        <Sessions sessions={sessions} current={session} onOpen={open} onClose={() => setListOpen(false)} />
+        <ChatProvider key={session} {...(chat ? { chat } : { session, tools, connection, ...recordingCallbacks() })}>
           <SiblingsProvider>
-            <Drawer session={session} isOpen={isInspected} onClose={() => inspect(false)} onNavigate={onNavigate}>
+            <Drawer session={session} isOpen={isInspected} onClose={() => setInspected(false)} onNavigate={onNavigate}>
               <Conversation
                 isNew={chat !== undefined}
                 programList={programList}
                 onFirstMessage={onFirstMessage}
-                onOpenList={() => showList(true)}
+                onOpenList={() => setListOpen(true)}
                 isInspected={isInspected}
-                onInspect={() => inspect(!isInspected)}
+                onInspect={() => setInspected(!isInspected)}
               />
             </Drawer>
           </SiblingsProvider>

@@ -1,6 +1,6 @@
 import { type Chat, createChat } from '@millrace/client'
 import { useCallback, useEffect, useState } from 'react'
-import { callbacksOf } from '../inspect/callbacks/calls.ts'
+import { recordingCallbacks } from '../inspect/callbacks/calls.ts'
 import { connection } from './connection.ts'
 import { tools } from './tools.ts'
 
@@ -25,17 +25,17 @@ export const chatUrl = (session?: string): string =>
 
 function routeOf({ pathname, search }: { readonly pathname: string; readonly search: string }): Route {
   if (pathname.startsWith(INSPECT)) {
-    return { page: 'inspect', session: named(pathname.slice(INSPECT.length)) }
+    return { page: 'inspect', session: decodeSession(pathname.slice(INSPECT.length)) }
   }
   const session = new URLSearchParams(search).get('session') ?? undefined
   if (session !== undefined) return { page: 'chat', session }
-  const chat = createChat({ tools, connection, ...callbacksOf() })
+  const chat = createChat({ tools, connection, ...recordingCallbacks() })
   return { page: 'chat', chat, session: chat.state.sessionId ?? '' }
 }
 
-function named(piece: string): string | undefined {
+function decodeSession(encoded: string): string | undefined {
   try {
-    return decodeURIComponent(piece) || undefined
+    return decodeURIComponent(encoded) || undefined
   } catch {
     return undefined
   }
@@ -45,17 +45,17 @@ function named(piece: string): string | undefined {
 export function useRoute() {
   const [route, setRoute] = useState(() => routeOf(location))
   useEffect(() => {
-    const back = () => setRoute(routeOf(location))
-    addEventListener('popstate', back)
-    return () => removeEventListener('popstate', back)
+    const onBack = () => setRoute(routeOf(location))
+    addEventListener('popstate', onBack)
+    return () => removeEventListener('popstate', onBack)
   }, [])
   const navigate = useCallback((address: string) => {
     history.pushState(null, '', address)
     setRoute(routeOf(location))
   }, [])
   /** Puts a session into the address after its first message. */
-  const settle = useCallback((session: string) => {
+  const setSession = useCallback((session: string) => {
     if (location.pathname === '/') history.replaceState(null, '', chatUrl(session))
   }, [])
-  return { route, navigate, settle }
+  return { route, navigate, setSession }
 }

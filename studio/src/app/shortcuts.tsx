@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'react'
 import { focusInput } from '../conversation/focus.ts'
 
-const KEYS: readonly (readonly [keys: string, what: string])[] = [
+const KEYS: readonly (readonly [keys: string, description: string])[] = [
   ['Enter', 'Send the message'],
   ['Shift + Enter', 'New line'],
   ['Esc', 'Stop the response, or cancel an edit'],
@@ -10,22 +10,22 @@ const KEYS: readonly (readonly [keys: string, what: string])[] = [
   ['?', 'Show keyboard shortcuts'],
 ]
 
-const isWriting = (target: EventTarget | null): boolean =>
+const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable]') !== null
 
 /** Handles keyboard shortcuts and shows the list of them. */
 export function Shortcuts() {
   const dialog = useRef<HTMLDialogElement>(null)
   useEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || isWriting(event.target)) return
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
       if (event.key === '?') dialog.current?.showModal()
       else if (event.key === '/' && !dialog.current?.open) focusInput()
       else return
       event.preventDefault()
     }
-    addEventListener('keydown', press)
-    return () => removeEventListener('keydown', press)
+    addEventListener('keydown', onKeyDown)
+    return () => removeEventListener('keydown', onKeyDown)
   }, [])
   return (
     <dialog className="shortcuts" ref={dialog} aria-labelledby="shortcuts" closedby="any">

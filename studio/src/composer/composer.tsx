@@ -4,7 +4,7 @@ import { hints } from '../programs/hints.ts'
 import type { Program } from '../programs/use-programs.ts'
 import { Attachments } from './attachments.tsx'
 import { ProgramSelect } from './program-select.tsx'
-import { sendAtEnter } from './send-at-enter.ts'
+import { submitOnEnter } from './submit-on-enter.ts'
 import { setTitle, titleOf } from './title.ts'
 
 interface ComposerProps {
@@ -29,8 +29,8 @@ export function Composer({ programs, program, onChoose, isFirst }: ComposerProps
     if (!canSend) return
     setText('')
     setFiles([])
-    const by = program.kind === 'agent' ? { agent: program.name } : { workflow: program.name }
-    const { error } = await sendMessage({ ...(trimmed !== '' && { text: trimmed }), files }, by)
+    const target = program.kind === 'agent' ? { agent: program.name } : { workflow: program.name }
+    const { error } = await sendMessage({ ...(trimmed !== '' && { text: trimmed }), files }, target)
     if (isFirst && !error && sessionId !== undefined) setTitle(sessionId, titleOf(trimmed || `${files[0]?.name}`))
   }
   const hint = isFirst ? hints[program?.name ?? '']?.example : undefined
@@ -52,7 +52,7 @@ export function Composer({ programs, program, onChoose, isFirst }: ComposerProps
         onChange={event => setText(event.target.value)}
         onKeyDown={event => {
           if (event.key === 'Escape' && runId !== undefined && !event.nativeEvent.isComposing) void stop()
-          else sendAtEnter(event)
+          else submitOnEnter(event)
         }}
         onPaste={event => {
           const pasted = [...event.clipboardData.files]

@@ -10,7 +10,7 @@ interface ProgramSelectProps {
 export function ProgramSelect({ programs, program, onChoose }: ProgramSelectProps) {
   const options = (kind: Program['kind']) =>
     programs
-      .filter(one => one.kind === kind)
+      .filter(program => program.kind === kind)
       .map(({ name }) => (
         <option key={name} value={`${kind}:${name}`}>
           {name}
@@ -23,8 +23,8 @@ export function ProgramSelect({ programs, program, onChoose }: ProgramSelectProp
       aria-label="Agent"
       value={program && `${program.kind}:${program.name}`}
       onChange={({ target }) => {
-        const chosen = programs.find(({ kind, name }) => `${kind}:${name}` === target.value)
-        if (chosen) onChoose(chosen)
+        const selected = programs.find(({ kind, name }) => `${kind}:${name}` === target.value)
+        if (selected) onChoose(selected)
       }}
     >
       <optgroup label="Agents">{options('agent')}</optgroup>

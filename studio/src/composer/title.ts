@@ -1,11 +1,11 @@
 import { headers } from '../app/connection.ts'
 
-const MAX_LENGTH = 80
+const MAX_TITLE_LENGTH = 80
 
 /** The title of a session that starts with this message. */
 export function titleOf(message: string): string {
   const line = message.replaceAll(/\p{Cc}+/gu, ' ')
-  return line.length > MAX_LENGTH ? `${line.slice(0, MAX_LENGTH)}…` : line
+  return line.length > MAX_TITLE_LENGTH ? `${line.slice(0, MAX_TITLE_LENGTH)}…` : line
 }
 
 /** Sets the title of a session. A failure is ignored: the list then shows the last message. */

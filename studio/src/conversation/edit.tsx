@@ -1,5 +1,5 @@
 import { type FormEvent, useEffect, useRef, useState } from 'react'
-import { sendAtEnter } from '../composer/send-at-enter.ts'
+import { submitOnEnter } from '../composer/submit-on-enter.ts'
 
 interface EditProps {
   readonly text: string
@@ -24,7 +24,7 @@ export function Edit({ text, onDone, onCancel }: EditProps) {
         required
         value={value}
         onChange={event => setValue(event.target.value)}
-        onKeyDown={event => (event.key === 'Escape' ? onCancel() : sendAtEnter(event))}
+        onKeyDown={event => (event.key === 'Escape' ? onCancel() : submitOnEnter(event))}
       />
       <p className="quiet">Sending replaces this message and all later ones.</p>
       <div className="row">

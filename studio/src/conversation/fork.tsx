@@ -14,10 +14,7 @@ export function Fork({ messageId }: { readonly messageId: string }) {
   const fork = async () => {
     setForking(true)
     try {
-      const path = `/sessions/${encodeURIComponent(state.sessionId ?? '')}/fork`
-      const at = endOf(messageId, store)
-      const { sessionId } = await connection.api.ask<{ readonly sessionId: string }>('POST', path, { at })
-      navigate(chatUrl(sessionId))
+      navigate(chatUrl(await forkSession(state.sessionId ?? '', endOf(messageId, store))))
     } catch (error) {
       setFailure(errorText(error as Error & { code?: string }))
       setForking(false)
@@ -35,6 +32,13 @@ export function Fork({ messageId }: { readonly messageId: string }) {
       )}
     </>
   )
+}
+
+/** Creates a session with a copy of the log up to a sequence. Returns its id. */
+export async function forkSession(session: string, at: number): Promise<string> {
+  const path = `/sessions/${encodeURIComponent(session)}/fork`
+  const { sessionId } = await connection.api.ask<{ readonly sessionId: string }>('POST', path, { at })
+  return sessionId
 }
 
 /** The last sequence of a message, before the next user message. */

@@ -2,7 +2,7 @@ import type { Run } from '@millrace/protocol'
 
 export type RunUsage = Run['usage']
 
-const whole = new Intl.NumberFormat('en')
+const full = new Intl.NumberFormat('en')
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 
 /** Token counts in short and long form; undefined where no model reported usage. */
@@ -16,6 +16,6 @@ export function formatUsage({ inputTokens = 0, outputTokens = 0, reasoningTokens
     { count: cachedTokens, label: 'cached' },
   ]
   // A count of 0 is left out: many models do not report it.
-  const long = counts.flatMap(({ count, label }) => (count ? [`${whole.format(count)} ${label}`] : [])).join(', ')
+  const long = counts.flatMap(({ count, label }) => (count ? [`${full.format(count)} ${label}`] : [])).join(', ')
   return { short: `${short.format(total)} ${total === 1 ? 'token' : 'tokens'}`, long }
 }

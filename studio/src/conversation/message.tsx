@@ -5,22 +5,22 @@ import { AgentActions } from './agent-actions.tsx'
 import { Failure } from './failure.tsx'
 import { Question } from './question.tsx'
 import { Structured } from './structured.tsx'
-import type { Between } from './use-turns.ts'
+import type { InlineItem } from './use-turns.ts'
 import { UserMessage } from './user-message.tsx'
 
 interface MessageProps {
   readonly id: string
-  readonly between: readonly Between[]
+  readonly inlineItems: readonly InlineItem[]
   readonly isLast: boolean
 }
 
 /** A message of the user, or of an agent with its tool calls and questions. */
-export const Message = memo(function Message({ id, between, isLast }: MessageProps) {
+export const Message = memo(function Message({ id, inlineItems, isLast }: MessageProps) {
   const message = useMessage(id)
   if (message === undefined) return null
   if (message.role === 'user') return <UserMessage message={message} />
   const { status, parts, error, agentType } = message
-  const isEmpty = between.length === 0 && parts.every(({ type }) => type === 'step-start')
+  const isEmpty = inlineItems.length === 0 && parts.every(({ type }) => type === 'step-start')
   // Its question, if any, is shown above the composer.
   if (isEmpty && status === 'streaming') return null
   return (
@@ -28,7 +28,7 @@ export const Message = memo(function Message({ id, between, isLast }: MessagePro
       <h3>{agentType ?? message.role}</h3>
       <Parts
         parts={parts}
-        between={between.map(({ kind, id, at }) => ({
+        inlineItems={inlineItems.map(({ kind, id, at }) => ({
           at,
           element: kind === 'question' ? <Question key={id} id={id} /> : <Structured key={id} id={id} />,
         }))}

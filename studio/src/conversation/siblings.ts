@@ -20,7 +20,7 @@ interface Siblings {
   readonly answers: readonly Sibling[]
 }
 
-interface Start {
+interface TurnStart {
   readonly runId: string
   readonly at: number
   readonly messageId: string
@@ -48,19 +48,19 @@ export function siblingsOf({ runs, requests }: Ledger): SiblingIndex {
   const byRun = new Map<string, Siblings>()
   const byMessage = new Map<string, Siblings>()
   const starts = startsOf(runs, requests)
-  const cutters = starts.filter(({ cut }) => cut !== undefined)
+  const rewindingTurns = starts.filter(({ cut }) => cut !== undefined)
   // The first run that rewound it. The rewind is the entry before that run's start.
-  const endOf = ({ at }: Start): number | undefined => {
-    const cutter = cutters.find(one => (one.cut as number) < at && at < one.at)
-    return cutter && cutter.at - 2
+  const endOf = ({ at }: TurnStart): number | undefined => {
+    const rewindingTurn = rewindingTurns.find(turn => (turn.cut as number) < at && at < turn.at)
+    return rewindingTurn && rewindingTurn.at - 2
   }
   for (const group of groupsOf(starts).filter(({ length }) => length > 1)) {
-    const sibling = (start: Start): Sibling => {
+    const sibling = (start: TurnStart): Sibling => {
       const { runId, messageId } = start
       return { runId, messageId, end: endOf(start) }
     }
     const turns = Map.groupBy(group, ({ messageId }) => messageId)
-    const messages = Array.from(turns.values(), of => sibling(of.at(-1) as Start))
+    const messages = Array.from(turns.values(), of => sibling(of.at(-1) as TurnStart))
     for (const [messageId, of] of turns) {
       const siblings = { messages, answers: of.map(sibling) }
       byMessage.set(messageId, siblings)
@@ -71,9 +71,9 @@ export function siblingsOf({ runs, requests }: Ledger): SiblingIndex {
 }
 
 /** The turns, in the order of their start. */
-function startsOf(runs: readonly Run[], requests: readonly RunRequest[]): readonly Start[] {
+function startsOf(runs: readonly Run[], requests: readonly RunRequest[]): readonly TurnStart[] {
   const requestOf = new Map(requests.map(request => [request.runId, request]))
-  const starts = runs.map(({ runId, at }): Start => {
+  const starts = runs.map(({ runId, at }): TurnStart => {
     const { message, cut } = requestOf.get(runId) ?? {}
     const isTurn = cut !== undefined && REASONS.has(cut.reason)
     return {
@@ -88,8 +88,8 @@ function startsOf(runs: readonly Run[], requests: readonly RunRequest[]): readon
 }
 
 /** Groups turns that start at the same point: each rewinds to right before the start of another. */
-function groupsOf(starts: readonly Start[]): readonly (readonly Start[])[] {
-  const groups = new Map<number, Start[]>()
+function groupsOf(starts: readonly TurnStart[]): readonly (readonly TurnStart[])[] {
+  const groups = new Map<number, TurnStart[]>()
   for (const start of starts) {
     const group = start.cut === undefined ? [] : (groups.get(start.cut + 1) ?? [unloadedTurn(start, start.cut)])
     group.push(start)
@@ -99,7 +99,7 @@ function groupsOf(starts: readonly Start[]): readonly (readonly Start[])[] {
 }
 
 /** Stands for a rewound turn that is not loaded. Its position is known from the rewind. */
-const unloadedTurn = ({ runId, messageId, isEdit }: Start, cut: number): Start => ({
+const unloadedTurn = ({ runId, messageId, isEdit }: TurnStart, cut: number): TurnStart => ({
   runId: `before ${runId}`,
   at: cut + 1,
   messageId: isEdit ? `before ${messageId}` : messageId,

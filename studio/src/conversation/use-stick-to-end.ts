@@ -1,7 +1,8 @@
 import { type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 
+/** Distance from the end that counts as the end, in px. */
 const NEAR_PX = 60
-/** Older messages load at this distance from the top. */
+/** Distance from the top at which older messages load, in px. */
 const LOAD_OLDER_PX = 1200
 
 /** The first visible slot and its offset from the top of the scrolled content. */
@@ -18,7 +19,7 @@ export function useStickToEnd(pane: RefObject<HTMLElement | null>, onNearTop: ()
   const [isAtEnd, setAtEnd] = useState(true)
   const nearTop = useRef(onNearTop)
   nearTop.current = onNearTop
-  const place = useMemo(() => {
+  const scroll = useMemo(() => {
     let isSticking = true
     let top = 0
     let anchor: Anchor | undefined
@@ -28,10 +29,10 @@ export function useStickToEnd(pane: RefObject<HTMLElement | null>, onNearTop: ()
     }
     const topOf = (slot: HTMLElement, { scrollTop }: HTMLElement) => slot.getBoundingClientRect().top + scrollTop
     /** Anchors the first visible slot. */
-    const look = (current: HTMLElement) => {
-      const sight = current.getBoundingClientRect().top
+    const updateAnchor = (current: HTMLElement) => {
+      const paneTop = current.getBoundingClientRect().top
       const slots = [...current.querySelectorAll<HTMLElement>('.slot')]
-      const slot = slots.find(one => one.getBoundingClientRect().bottom > sight)
+      const slot = slots.find(candidate => candidate.getBoundingClientRect().bottom > paneTop)
       anchor = slot && { slot, top: topOf(slot, current) }
     }
     return {
@@ -42,8 +43,8 @@ export function useStickToEnd(pane: RefObject<HTMLElement | null>, onNearTop: ()
       get isNearTop(): boolean {
         return !isSticking && (pane.current?.scrollTop ?? Infinity) < LOAD_OLDER_PX
       },
-      grew: () => isSticking && end(),
-      scrolled: () => {
+      onResize: () => isSticking && end(),
+      onScroll: () => {
         const { current } = pane
         if (!current) return
         const isNear = current.scrollHeight - current.scrollTop - current.clientHeight < NEAR_PX
@@ -52,37 +53,37 @@ export function useStickToEnd(pane: RefObject<HTMLElement | null>, onNearTop: ()
         else if (current.scrollTop < top) isSticking = false
         if (!isSticking && current.scrollTop < Math.min(top, LOAD_OLDER_PX)) nearTop.current()
         top = current.scrollTop
-        look(current)
+        updateAnchor(current)
         setAtEnd(isSticking)
       },
       toEnd: () => {
         isSticking = true
         end()
       },
-      keep: () => {
+      restoreAnchor: () => {
         const { current } = pane
         if (!current || isSticking) return
         const moved = anchor?.slot.isConnected ? topOf(anchor.slot, current) - anchor.top : 0
         if (moved === 0) return
         current.scrollTop += moved
         top = current.scrollTop
-        look(current)
+        updateAnchor(current)
       },
     }
   }, [pane])
-  useLayoutEffect(place.keep)
+  useLayoutEffect(scroll.restoreAnchor)
   useEffect(() => {
     const { current } = pane
     const sheet = current?.firstElementChild
     if (!current || !sheet) return
-    const observer = new ResizeObserver(place.grew)
+    const observer = new ResizeObserver(scroll.onResize)
     observer.observe(sheet)
     observer.observe(current)
-    current.addEventListener('scroll', place.scrolled, { passive: true })
+    current.addEventListener('scroll', scroll.onScroll, { passive: true })
     return () => {
       observer.disconnect()
-      current.removeEventListener('scroll', place.scrolled)
+      current.removeEventListener('scroll', scroll.onScroll)
     }
-  }, [pane, place])
-  return { isAtEnd, place }
+  }, [pane, scroll])
+  return { isAtEnd, scroll }
 }

@@ -55,10 +55,10 @@ function useStalledSeconds(isWorking: boolean): number {
 function Announcer({ isStreaming, isPaused }: { readonly isStreaming: boolean; readonly isPaused: boolean }) {
   const [hasBegun, begin] = useState(false)
   if (isStreaming && !hasBegun) begin(true)
-  const words = isStreaming ? 'Response started.' : isPaused ? 'Waiting for you.' : 'Response finished.'
+  const announcement = isStreaming ? 'Response started.' : isPaused ? 'Waiting for you.' : 'Response finished.'
   return (
     <p className="hidden" role="status">
-      {hasBegun && words}
+      {hasBegun && announcement}
     </p>
   )
 }

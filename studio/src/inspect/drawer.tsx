@@ -1,14 +1,15 @@
+import { useChatInstance } from '@millrace/react'
 import { useLog } from '@millrace/react/log'
-import type { ReactNode } from 'react'
+import { type ReactNode, useEffect } from 'react'
 import { connection } from '../app/connection.ts'
 import { inspectorUrl } from '../app/route.ts'
-import { RecordChatCalls } from './callbacks/record-chat-calls.tsx'
-import { InspectedProvider } from './inspected.ts'
+import { recordChat } from './callbacks/calls.ts'
+import { InspectedLogProvider } from './inspected-log.ts'
 import { Inspector } from './inspector.tsx'
 import { LogStatus } from './log-status.tsx'
 import { RecordingButtons } from './recording/recording-buttons.tsx'
 import { PastConversation } from './travel/past-conversation.tsx'
-import { TravelProvider, useTravelling } from './travel/travel.ts'
+import { TravelProvider, useTravelState } from './travel/travel.ts'
 
 interface DrawerProps {
   readonly session: string
@@ -21,11 +22,12 @@ interface DrawerProps {
 
 /** A chat, or its past state, with the inspector beside it while that is open. */
 export function Drawer({ session, isOpen, onClose, onNavigate, children }: DrawerProps) {
-  const travelling = useTravelling()
-  const isTravelling = travelling.at !== undefined
+  const travelState = useTravelState()
+  const isTravelling = travelState.at !== undefined
+  const chat = useChatInstance()
+  useEffect(() => recordChat(chat), [chat])
   return (
-    <TravelProvider value={travelling}>
-      <RecordChatCalls />
+    <TravelProvider value={travelState}>
       {/* Stays mounted, so that the draft in the composer is kept. */}
       <div className="beside" hidden={isTravelling}>
         {children}
@@ -57,5 +59,5 @@ export function Drawer({ session, isOpen, onClose, onNavigate, children }: Drawe
 }
 
 function LogProvider({ session, children }: { readonly session: string; readonly children: ReactNode }) {
-  return <InspectedProvider value={useLog({ session, connection })}>{children}</InspectedProvider>
+  return <InspectedLogProvider value={useLog({ session, connection })}>{children}</InspectedLogProvider>
 }

@@ -2,7 +2,7 @@ import { type Recording, type SessionLog, useLog } from '@millrace/react/log'
 import type { ReactNode } from 'react'
 import { connection } from '../app/connection.ts'
 import { chatUrl } from '../app/route.ts'
-import { InspectedProvider } from './inspected.ts'
+import { InspectedLogProvider } from './inspected-log.ts'
 import { Inspector } from './inspector.tsx'
 import { LogStatus } from './log-status.tsx'
 import { OpenRecording } from './recording/open-recording.tsx'
@@ -11,7 +11,7 @@ import { useRecording } from './recording/recording-state.ts'
 import { Tabs } from './tabs.tsx'
 import { PastConversation } from './travel/past-conversation.tsx'
 import { State } from './travel/state.tsx'
-import { TravelProvider, useTravelling } from './travel/travel.ts'
+import { TravelProvider, useTravelState } from './travel/travel.ts'
 
 interface InspectPageProps {
   /** The session in the address; undefined to open a recording. */
@@ -22,21 +22,21 @@ interface InspectPageProps {
 /** The inspector of a session of the server, or of a recording. */
 export function InspectPage({ session, onNavigate }: InspectPageProps) {
   return session === undefined ? (
-    <Recorded onNavigate={onNavigate} />
+    <RecordingPage onNavigate={onNavigate} />
   ) : (
-    <Followed session={session} onNavigate={onNavigate} />
+    <LivePage session={session} onNavigate={onNavigate} />
   )
 }
 
-type Onwards = Pick<InspectPageProps, 'onNavigate'>
+type NavigateProps = Pick<InspectPageProps, 'onNavigate'>
 
-function Followed({ session, onNavigate }: Onwards & { readonly session: string }) {
+function LivePage({ session, onNavigate }: NavigateProps & { readonly session: string }) {
   return <Page log={useLog({ session, connection })} name={session} chat={chatUrl(session)} onNavigate={onNavigate} />
 }
 
-function Recorded({ onNavigate }: Onwards) {
+function RecordingPage({ onNavigate }: NavigateProps) {
   const { recording, name = '' } = useRecording()
-  if (recording) return <Played recording={recording} name={name} onNavigate={onNavigate} />
+  if (recording) return <OpenedRecording recording={recording} name={name} onNavigate={onNavigate} />
   return (
     <main className="inspect">
       <Bar name="" chat={chatUrl()} onNavigate={onNavigate} />
@@ -45,11 +45,15 @@ function Recorded({ onNavigate }: Onwards) {
   )
 }
 
-function Played({ recording, name, onNavigate }: Onwards & { readonly recording: Recording; readonly name: string }) {
+function OpenedRecording({
+  recording,
+  name,
+  onNavigate,
+}: NavigateProps & { readonly recording: Recording; readonly name: string }) {
   return <Page log={useLog({ recording })} name={name} chat={chatUrl()} onNavigate={onNavigate} />
 }
 
-interface BarProps extends Onwards {
+interface BarProps extends NavigateProps {
   readonly name: string
   /** Address of the chat. */
   readonly chat: string
@@ -72,14 +76,14 @@ function Bar({ name, chat, onNavigate, children }: BarProps) {
 }
 
 function Page({ log, ...bar }: BarProps & { readonly log: SessionLog }) {
-  const travelling = useTravelling()
+  const travelState = useTravelState()
   const sides = [
     { name: 'Conversation', panel: <PastConversation key="Conversation" onNavigate={bar.onNavigate} /> },
     { name: 'State', panel: <State key="State" /> },
   ]
   return (
-    <TravelProvider value={travelling}>
-      <InspectedProvider value={log}>
+    <TravelProvider value={travelState}>
+      <InspectedLogProvider value={log}>
         <main className="inspect">
           <Bar {...bar}>
             <LogStatus />
@@ -88,7 +92,7 @@ function Page({ log, ...bar }: BarProps & { readonly log: SessionLog }) {
           </Bar>
           <Inspector side={<Tabs label="Session at this point" tabs={sides} />} />
         </main>
-      </InspectedProvider>
+      </InspectedLogProvider>
     </TravelProvider>
   )
 }

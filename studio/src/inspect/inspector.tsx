@@ -1,12 +1,24 @@
 import type { ReactNode } from 'react'
-import { panels } from './panels.ts'
+import { Callbacks } from './callbacks/callbacks.tsx'
+import { Charts } from './charts/charts.tsx'
+import { Entries } from './entries/entries.tsx'
+import { Faults } from './faults/faults.tsx'
+
 import { Splitter, useSize } from './splitter.tsx'
 import { Tabs } from './tabs.tsx'
 import { Timeline } from './timeline/timeline.tsx'
 import { Slider } from './travel/slider.tsx'
 import { State } from './travel/state.tsx'
+import { WirePanel } from './wire/wire-panel.tsx'
 
-const views = panels.map(({ name, Panel }) => ({ name, panel: <Panel key={name} /> }))
+/** The views of the log, in the order of the tabs. */
+const views = [
+  { name: 'Entries', panel: <Entries key="Entries" /> },
+  { name: 'Charts', panel: <Charts key="Charts" /> },
+  { name: 'Wire', panel: <WirePanel key="Wire" /> },
+  { name: 'Callbacks', panel: <Callbacks key="Callbacks" /> },
+  { name: 'Faults', panel: <Faults key="Faults" /> },
+]
 /** Without a side panel, the state is one of the tabs. */
 const withState = [...views, { name: 'State', panel: <State key="State" /> }]
 

@@ -1,6 +1,6 @@
 import { useLogState } from '@millrace/react/log'
 import { errorText } from '../error-text.ts'
-import { useInspected } from './inspected.ts'
+import { useInspectedLog } from './inspected-log.ts'
 
 /** The inspector cannot start a deleted chat again, and its address may never have named one. */
 const textOf = (error: { readonly code?: string | undefined; readonly message: string }): string =>
@@ -8,11 +8,11 @@ const textOf = (error: { readonly code?: string | undefined; readonly message: s
 
 /** The number of loaded entries and the connection status. */
 export function LogStatus() {
-  const log = useInspected()
+  const log = useInspectedLog()
   const { count, status, reason, error } = useLogState(log)
   const state = log.isRecording ? 'recording' : status
   return (
-    <p className="standing quiet" data-status={state}>
+    <p className="log-status quiet" data-status={state}>
       <span className="dot" data-state={state} />
       <span title={reason}>
         {error

@@ -11,19 +11,20 @@ interface SplitterProps {
   readonly isAfter?: boolean
 }
 
-const MIN = 10
-const MAX = 80
+/** Sizes in percent of the page. */
+const MIN_SIZE = 10
+const MAX_SIZE = 80
 const STEP = 2
 
 /** A divider that resizes one side, by dragging or with the arrow keys. */
 export function Splitter({ label, between, size, onSize, isAfter = false }: SplitterProps) {
-  const set = (size: number) => onSize(Math.min(MAX, Math.max(MIN, Math.round(size))))
+  const set = (size: number) => onSize(Math.min(MAX_SIZE, Math.max(MIN_SIZE, Math.round(size))))
   const sign = isAfter ? -1 : 1
   const move = ({ buttons, movementX, movementY, currentTarget }: PointerEvent) => {
-    if (buttons === 0 || !currentTarget.hasAttribute('data-held')) return
+    if (buttons === 0 || !currentTarget.hasAttribute('data-dragged')) return
     const pixels = between === 'row' ? movementY : movementX
-    const whole = between === 'row' ? innerHeight : innerWidth
-    onSize(Math.min(MAX, Math.max(MIN, size + (sign * pixels * 100) / whole)))
+    const total = between === 'row' ? innerHeight : innerWidth
+    onSize(Math.min(MAX_SIZE, Math.max(MIN_SIZE, size + (sign * pixels * 100) / total)))
   }
   const keys = (event: KeyboardEvent) => {
     const [less, more] = between === 'row' ? ['ArrowUp', 'ArrowDown'] : ['ArrowLeft', 'ArrowRight']
@@ -40,15 +41,15 @@ export function Splitter({ label, between, size, onSize, isAfter = false }: Spli
       aria-label={label}
       aria-orientation={between === 'row' ? 'horizontal' : 'vertical'}
       aria-valuenow={Math.round(size)}
-      aria-valuemin={MIN}
-      aria-valuemax={MAX}
+      aria-valuemin={MIN_SIZE}
+      aria-valuemax={MAX_SIZE}
       tabIndex={0}
       onPointerDown={({ currentTarget, pointerId }) => {
         currentTarget.setPointerCapture(pointerId)
-        currentTarget.setAttribute('data-held', '')
+        currentTarget.setAttribute('data-dragged', '')
       }}
-      onPointerUp={({ currentTarget }) => currentTarget.removeAttribute('data-held')}
-      onPointerCancel={({ currentTarget }) => currentTarget.removeAttribute('data-held')}
+      onPointerUp={({ currentTarget }) => currentTarget.removeAttribute('data-dragged')}
+      onPointerCancel={({ currentTarget }) => currentTarget.removeAttribute('data-dragged')}
       onPointerMove={move}
       onKeyDown={keys}
     />
@@ -56,12 +57,12 @@ export function Splitter({ label, between, size, onSize, isAfter = false }: Spli
 }
 
 /** A size kept in the local storage. */
-export function useSize(name: string, first: number): readonly [number, (size: number) => void] {
+export function useSize(name: string, initial: number): readonly [number, (size: number) => void] {
   const key = `inspect-${name}`
-  const [size, setSize] = useState(() => Number(localStorage.getItem(key)) || first)
-  const remember = (size: number) => {
+  const [size, setSize] = useState(() => Number(localStorage.getItem(key)) || initial)
+  const storeSize = (size: number) => {
     localStorage.setItem(key, String(size))
     setSize(size)
   }
-  return [size, remember]
+  return [size, storeSize]
 }

@@ -25,13 +25,14 @@ export function Many({ count }: { readonly count: number }) {
   )
 }
 
-const words = (number: number) => 200 + number
+/** Length of the answer of a pane, in words. */
+const wordCount = (number: number) => 200 + number
 
 function Pane({ number, isStarted }: { readonly number: number; readonly isStarted: boolean }) {
   const { messages, status, sendMessage } = useChat()
   const { status: connection } = useConnection()
   useEffect(() => {
-    if (isStarted) void sendMessage(String(words(number)))
+    if (isStarted) void sendMessage(String(wordCount(number)))
   }, [isStarted, number, sendMessage])
   const answer = messages.find(({ role }) => role === 'assistant')
   const text = (answer?.parts ?? []).map(part => (part.type === 'text' ? part.text : '')).join('')

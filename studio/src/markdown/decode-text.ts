@@ -35,8 +35,9 @@ const NAMED: { readonly [name: string]: string } = {
 export const decodeText = (text: string): string =>
   text.includes('&') ? text.replace(/&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|(\w{1,31}));/g, characterOf) : text
 
-function characterOf(whole: string, decimal?: string, hex?: string, name = ''): string {
-  if (decimal === undefined && hex === undefined) return Object.hasOwn(NAMED, name) ? (NAMED[name] as string) : whole
+function characterOf(reference: string, decimal?: string, hex?: string, name = ''): string {
+  if (decimal === undefined && hex === undefined)
+    return Object.hasOwn(NAMED, name) ? (NAMED[name] as string) : reference
   const code = decimal === undefined ? Number.parseInt(hex as string, 16) : Number(decimal)
   const isNone = code === 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)
   return isNone ? '\ufffd' : String.fromCodePoint(code)

@@ -20,10 +20,10 @@ export function lex(text: string, links: Links): readonly MarkedToken[] {
 }
 
 /** Normalizes a label. */
-const labelOf = (words: string): string => words.toLowerCase().replace(/\s+/g, ' ')
+const labelOf = (label: string): string => label.toLowerCase().replace(/\s+/g, ' ')
 
 const LABELS = /\[((?:\\[\s\S]|[^[\]\\])+)\]/g
 
 /** All possible link labels of a text. */
 export const labelsOf = (text: string): string[] =>
-  text.includes('[') ? Array.from(text.matchAll(LABELS), ([, words]) => labelOf(words as string)) : []
+  text.includes('[') ? Array.from(text.matchAll(LABELS), ([, label]) => labelOf(label as string)) : []

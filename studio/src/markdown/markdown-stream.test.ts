@@ -104,7 +104,7 @@ test('parses a text in pieces to the same blocks as at once', () => {
   )
 })
 
-test('does so for text that exceeds the limits of parsing', () => {
+test('parses text that exceeds the limits in pieces to the same blocks as at once', () => {
   const small: Bounds = { length: 40, marks: 6, nesting: 3 }
   fc.assert(
     fc.property(texts, cuts, (text, at) => {
@@ -196,7 +196,7 @@ test.each([
   'a@b.',
   '~~a',
   '> - ',
-])('parses only a bounded part of 100,000 %s, whole or in pieces', mark => {
+])('parses only a bounded part of 100,000 %s, at once or in pieces', mark => {
   const text = mark.repeat(Math.ceil(100_000 / mark.length))
   const whole = read([text])
   const pieces = Array.from({ length: 20 }, (_, i) => text.slice((i * text.length) / 20, ((i + 1) * text.length) / 20))

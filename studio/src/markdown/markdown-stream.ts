@@ -7,7 +7,7 @@ import { type Links, labelsOf, lex } from './lex.ts'
 export type Block = MarkedToken | { readonly type: 'plain'; readonly raw: string }
 
 /** Settled blocks. Only a later link definition changes them. */
-interface Piece {
+interface SettledBlocks {
   readonly source: string
   blocks: readonly Block[]
 }
@@ -31,9 +31,9 @@ const BLANK = /\n[ \t]*\n/g
 export class MarkdownStream {
   readonly #bounds: Bounds
   readonly #links: Links = Object.create(null)
-  readonly #pieces: Piece[] = []
+  readonly #pieces: SettledBlocks[] = []
   /** Pieces with undefined link labels, by label. */
-  readonly #waiting = new Map<string, Set<Piece>>()
+  readonly #waiting = new Map<string, Set<SettledBlocks>>()
   #text = ''
   /** Start of the unsettled text. */
   #from = 0
@@ -156,12 +156,12 @@ export class MarkdownStream {
 
   /** Adds a settled piece. Parses earlier pieces again if it defines their links. */
   #add(source: string): void {
-    const known = new Set(Object.keys(this.#links))
-    this.#keep(source, shown(this.#lex(source, this.#links)))
+    const definedLabels = new Set(Object.keys(this.#links))
+    this.#keep(source, visibleBlocks(this.#lex(source, this.#links)))
     for (const label of Object.keys(this.#links)) {
-      if (known.has(label)) continue
+      if (definedLabels.has(label)) continue
       for (const piece of this.#waiting.get(label) ?? []) {
-        piece.blocks = shown(this.#lex(piece.source, { ...this.#links }))
+        piece.blocks = visibleBlocks(this.#lex(piece.source, { ...this.#links }))
         this.#changed++
       }
       this.#waiting.delete(label)
@@ -169,7 +169,7 @@ export class MarkdownStream {
   }
 
   #keep(source: string, blocks: readonly Block[]): void {
-    const piece: Piece = { source, blocks: reuse(this.#open, blocks) }
+    const piece: SettledBlocks = { source, blocks: reuse(this.#open, blocks) }
     this.#open = this.#open.slice(blocks.length)
     this.#pieces.push(piece)
     const isCode = blocks.length === 1 && (blocks[0]?.type === 'code' || blocks[0]?.type === 'plain')
@@ -188,12 +188,12 @@ export class MarkdownStream {
       const code = codeOf(this.#fence, this.#text, this.#text.length)
       // The closing fence may be incomplete.
       const line = code.text.lastIndexOf('\n')
-      const isHalf = /^ {0,3}[`~]*$/.test(code.text.slice(line + 1))
-      this.#open = reuse(this.#open, [isHalf ? { ...code, text: code.text.slice(0, Math.max(0, line)) } : code])
+      const isPartialFence = /^ {0,3}[`~]*$/.test(code.text.slice(line + 1))
+      this.#open = reuse(this.#open, [isPartialFence ? { ...code, text: code.text.slice(0, Math.max(0, line)) } : code])
     } else if (this.#plain !== undefined || rest.length > parseLimit(rest, this.#bounds)) {
       this.#open = [{ type: 'plain', raw: rest }]
     } else {
-      this.#open = reuse(this.#open, shown(this.#lex(heal(rest), { ...this.#links })))
+      this.#open = reuse(this.#open, visibleBlocks(this.#lex(heal(rest), { ...this.#links })))
     }
   }
 
@@ -215,7 +215,7 @@ export class MarkdownStream {
 }
 
 /** The visible blocks. */
-const shown = (blocks: readonly MarkedToken[]): readonly Block[] =>
+const visibleBlocks = (blocks: readonly MarkedToken[]): readonly Block[] =>
   blocks.filter(({ type }) => type !== 'space' && type !== 'def')
 
 /** The new blocks, with equal old ones reused. */
@@ -244,15 +244,16 @@ function endsOf(window: string, tokens: readonly MarkedToken[]): number[] {
   for (const token of tokens) {
     // The lexer changed the text, so positions are unknown from here on.
     if (!window.startsWith(token.raw, at)) return ends
-    const isWhole = window.indexOf('\n', at) >= 0 && token.raw.trim() !== ''
-    const isApart = before !== undefined && (APART.has(before.type) || /\n[ \t]*\n$/.test(before.raw) || isFence(token))
-    if (isWhole && isApart) ends.push(at)
+    const hasLineEnd = window.indexOf('\n', at) >= 0 && token.raw.trim() !== ''
+    const isSeparate =
+      before !== undefined && (SELF_CLOSING.has(before.type) || /\n[ \t]*\n$/.test(before.raw) || isFence(token))
+    if (hasLineEnd && isSeparate) ends.push(at)
     at += token.raw.length
     before = token
   }
   return ends
 }
 
-const APART: ReadonlySet<string> = new Set(['space', 'heading', 'hr', 'code'])
+const SELF_CLOSING: ReadonlySet<string> = new Set(['space', 'heading', 'hr', 'code'])
 
 const isFence = ({ type, raw }: MarkedToken): boolean => type === 'code' && /^ {0,3}[`~]/.test(raw)

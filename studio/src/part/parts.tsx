@@ -12,24 +12,24 @@ interface PartsProps {
   /** Whether text is shown without Markdown, as for user messages. @default false */
   readonly isPlain?: boolean
   /** Items that arrived during the message, in order; each is shown before later parts. */
-  readonly between?: readonly { readonly at: number; readonly element: ReactNode }[]
+  readonly inlineItems?: readonly { readonly at: number; readonly element: ReactNode }[]
 }
 
 /** The parts of a message in order, with all sources at the end. */
-export function Parts({ parts, isPlain = false, between = [] }: PartsProps) {
+export function Parts({ parts, isPlain = false, inlineItems = [] }: PartsProps) {
   const isSource = ({ type }: Part) => type === 'source-url' || type === 'source-document'
   const sources = parts.filter(isSource)
-  const waiting = [...between]
-  const until = (at: number) => {
-    const next = waiting.findIndex(one => one.at > at)
-    return waiting.splice(0, next < 0 ? waiting.length : next).map(({ element }) => element)
+  const remaining = [...inlineItems]
+  const itemsBefore = (at: number) => {
+    const next = remaining.findIndex(item => item.at > at)
+    return remaining.splice(0, next < 0 ? remaining.length : next).map(({ element }) => element)
   }
   return (
     <>
       {parts
         .filter(part => !isSource(part))
-        .flatMap(part => [...until(part.at), <OnePart key={part.key} part={part} isPlain={isPlain} />])}
-      {until(Number.POSITIVE_INFINITY)}
+        .flatMap(part => [...itemsBefore(part.at), <OnePart key={part.key} part={part} isPlain={isPlain} />])}
+      {itemsBefore(Number.POSITIVE_INFINITY)}
       {sources.length > 0 && (
         <ul className="sources" aria-label="Sources">
           {sources.map(part => (

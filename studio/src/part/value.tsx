@@ -5,10 +5,10 @@ export function Value({ value }: { readonly value: Json }) {
   if (Array.isArray(value)) {
     return (
       <ol className="value">
-        {value.map((one, i) => (
+        {value.map((item, i) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: items have no id
           <li key={i}>
-            <Value value={one} />
+            <Value value={item} />
           </li>
         ))}
       </ol>
@@ -17,11 +17,11 @@ export function Value({ value }: { readonly value: Json }) {
   if (typeof value === 'object' && value !== null) {
     return (
       <dl className="value">
-        {Object.entries(value).map(([name, one]) => (
+        {Object.entries(value).map(([name, field]) => (
           <div key={name}>
             <dt>{name}</dt>
             <dd>
-              <Value value={one} />
+              <Value value={field} />
             </dd>
           </div>
         ))}

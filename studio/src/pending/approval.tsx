@@ -19,7 +19,7 @@ export function Approval({ pending }: { readonly pending: Extract<Pending, { kin
       }}
     >
       {blobHash === undefined ? (
-        <div className="shown">
+        <div className="input">
           <Value value={part.input ?? null} />
           <details>
             <summary>View JSON</summary>

@@ -1,7 +1,7 @@
 import type { Pending } from '@millrace/client'
 import { Value } from '../part/value.tsx'
 import { PendingForm } from './pending-form.tsx'
-import { jsonOr } from './schema.ts'
+import { parseJsonOrText } from './schema.ts'
 
 /** A client tool that the user answers: `choose_*` with a row of buttons, any other with a text field for its output. */
 export function ClientTool({ pending }: { readonly pending: Extract<Pending, { kind: 'client-tool' }> }) {
@@ -31,7 +31,7 @@ export function ClientTool({ pending }: { readonly pending: Extract<Pending, { k
       id={id}
       kind="client-tool"
       title={`Enter the result of ${part.toolName}`}
-      read={form => ({ kind: 'tool-result', id, output: jsonOr(String(form.get('output'))) })}
+      read={form => ({ kind: 'tool-result', id, output: parseJsonOrText(String(form.get('output'))) })}
     >
       <Value value={part.input ?? null} />
       <div className="row">

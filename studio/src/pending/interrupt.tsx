@@ -1,9 +1,9 @@
 import type { Pending } from '@millrace/client'
 import type { ReactNode } from 'react'
-import { sendAtEnter } from '../composer/send-at-enter.ts'
+import { submitOnEnter } from '../composer/submit-on-enter.ts'
 import { Fields } from './fields.tsx'
 import { PendingForm } from './pending-form.tsx'
-import { fieldsOf, jsonOr, valuesOf } from './schema.ts'
+import { fieldsOf, parseJsonOrText, valuesOf } from './schema.ts'
 
 type InterruptInput = Extract<Pending, { kind: 'interrupt' }>['interrupt']
 
@@ -30,12 +30,15 @@ export function Interrupt({ interrupt: { interruptId: id, input } }: { readonly 
   if (input.kind === 'form') {
     const fields = fieldsOf(input.schema)
     if (fields) return ask(form => valuesOf(fields, form), <Fields fields={fields} />)
-    return ask(form => jsonOr(String(form.get('value'))), <textarea name="value" aria-label={title} required />)
+    return ask(
+      form => parseJsonOrText(String(form.get('value'))),
+      <textarea name="value" aria-label={title} required />,
+    )
   }
   if (input.kind === 'text') {
     return ask(
       form => form.get('value'),
-      <textarea name="value" rows={2} aria-label={title} required onKeyDown={sendAtEnter} />,
+      <textarea name="value" rows={2} aria-label={title} required onKeyDown={submitOnEnter} />,
     )
   }
   if (input.kind === 'multi-choice' || input.multiple) {

@@ -20,7 +20,7 @@ export function Pendings() {
   const [rejected, setRejected] = useState<Answering['rejected']>()
   const chat = useChatInstance()
   const [answered, setAnswered] = useState<{ readonly runId: string | undefined }>()
-  const forget = useCallback(() => {
+  const clearRejection = useCallback(() => {
     setRejected(undefined)
     if (chat.state.error?.source === 'answer') chat.clearError()
   }, [chat])
@@ -28,7 +28,7 @@ export function Pendings() {
     (): Answering => ({
       rejected,
       answer: async (value: ChatAnswer) => {
-        forget()
+        clearRejection()
         try {
           const { runId } = chat.state
           await answer(value)
@@ -40,7 +40,7 @@ export function Pendings() {
         }
       },
     }),
-    [answer, chat, forget, rejected],
+    [answer, chat, clearRejection, rejected],
   )
   const first = pendings[0]?.id
   // After an answer, focus the next pending of this run, or the message input.
@@ -53,7 +53,7 @@ export function Pendings() {
         {rejected && !pendings.some(({ id }) => id === rejected.id) && (
           <p className="failure" role="alert">
             <span>Your answer was not accepted. {rejected.message}</span>
-            <button type="button" onClick={forget}>
+            <button type="button" onClick={clearRejection}>
               Dismiss
             </button>
           </p>

@@ -48,13 +48,13 @@ export function valuesOf(fields: readonly Field[], form: FormData): { readonly [
     const text = form.get(name)
     if (kind === 'boolean') return [[name, text !== null]]
     if (typeof text !== 'string' || (text === '' && !isRequired)) return []
-    return [[name, kind === 'number' ? Number(text) : kind === 'json' ? jsonOr(text) : text]]
+    return [[name, kind === 'number' ? Number(text) : kind === 'json' ? parseJsonOrText(text) : text]]
   })
   return Object.fromEntries(entries)
 }
 
 /** Parses JSON. Returns the text itself if it is not JSON. */
-export function jsonOr(text: string) {
+export function parseJsonOrText(text: string) {
   try {
     return JSON.parse(text)
   } catch {

@@ -1,6 +1,5 @@
 import { useEffect, useState } from 'react'
 import { headers } from '../app/connection.ts'
-import { retryUntilDone } from '../retry-until-done.ts'
 
 /** An agent or a workflow of the server. */
 export interface Program {
@@ -43,6 +42,19 @@ export function usePrograms(): ProgramList {
     return () => control.abort()
   }, [])
   return list
+}
+
+const RETRY_MS = 2000
+
+/** Retries an action every 2 s until it succeeds or `signal` aborts. */
+async function retryUntilDone(action: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      return await action(signal)
+    } catch {
+      await new Promise(done => setTimeout(done, RETRY_MS))
+    }
+  }
 }
 
 /** Parses the full name of a program, such as `agent:echo@1`. */

@@ -1,7 +1,8 @@
 import { type KeyboardEvent, useState } from 'react'
+import { headers } from '../app/connection.ts'
 import { setTitle } from '../composer/title.ts'
 import { errorText } from '../error-text.ts'
-import { deleteSession } from './delete-session.ts'
+
 import { plainText } from './plain-text.ts'
 import type { SessionSummary } from './use-sessions.ts'
 
@@ -25,16 +26,16 @@ export function SessionRow({ session, isCurrent, onOpen, onRemoved }: SessionRow
   const line = plainText(session.line)
   const [action, setAction] = useState<'rename' | 'delete'>()
   const [failure, setFailure] = useState<string>()
-  const shown = title ?? line ?? sessionId
-  const leave = () => setAction(undefined)
+  const name = title ?? line ?? sessionId
+  const cancel = () => setAction(undefined)
   if (action === 'rename') {
     return (
       <li>
         <Rename
           title={title ?? ''}
-          onLeave={leave}
+          onCancel={cancel}
           onDone={newTitle => {
-            leave()
+            cancel()
             setTitle(sessionId, newTitle)
           }}
         />
@@ -52,10 +53,10 @@ export function SessionRow({ session, isCurrent, onOpen, onRemoved }: SessionRow
     }
     return (
       <li>
-        <div className="confirm" role="alertdialog" aria-label={`Delete ${shown}?`} onKeyDown={onEscape(leave)}>
+        <div className="confirm" role="alertdialog" aria-label={`Delete ${name}?`} onKeyDown={onEscape(cancel)}>
           <span>{failure ?? 'Delete this chat and its messages?'}</span>
           {/* biome-ignore lint/a11y/noAutofocus: the user has just opened this dialog, and this is its safe answer */}
-          <button type="button" autoFocus onClick={leave}>
+          <button type="button" autoFocus onClick={cancel}>
             Cancel
           </button>
           <button type="button" className="danger" onClick={() => void confirm()}>
@@ -68,7 +69,7 @@ export function SessionRow({ session, isCurrent, onOpen, onRemoved }: SessionRow
   return (
     <li>
       <button type="button" className="open" data-session={sessionId} aria-current={isCurrent} onClick={onOpen}>
-        <span className="name">{shown}</span>
+        <span className="name">{name}</span>
         <span className="line">
           <span className="dot" data-state={status} />
           {session.sequence === 0 ? 'New' : (STATES[status] ?? status)}
@@ -76,12 +77,12 @@ export function SessionRow({ session, isCurrent, onOpen, onRemoved }: SessionRow
         </span>
       </button>
       <span className="row-actions">
-        <button type="button" aria-label={`Rename ${shown}`} title="Rename" onClick={() => setAction('rename')}>
+        <button type="button" aria-label={`Rename ${name}`} title="Rename" onClick={() => setAction('rename')}>
           <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
             <path d="M3 13h2.5L13 5.5 10.5 3 3 10.5z" fill="none" stroke="currentColor" strokeLinejoin="round" />
           </svg>
         </button>
-        <button type="button" aria-label={`Delete ${shown}`} title="Delete" onClick={() => setAction('delete')}>
+        <button type="button" aria-label={`Delete ${name}`} title="Delete" onClick={() => setAction('delete')}>
           <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
             <path d="M3 4.5h10M6.5 4V2.5h3V4M4.5 4.5l.5 9h6l.5-9" fill="none" stroke="currentColor" />
           </svg>
@@ -91,23 +92,30 @@ export function SessionRow({ session, isCurrent, onOpen, onRemoved }: SessionRow
   )
 }
 
-const onEscape = (leave: () => void) => (event: KeyboardEvent) => {
-  if (event.key === 'Escape') leave()
+/** Deletes a session and its log. */
+async function deleteSession(sessionId: string): Promise<void> {
+  const reply = await fetch(`/api/sessions/${encodeURIComponent(sessionId)}`, { method: 'DELETE', headers })
+  // 404: another tab has deleted it already.
+  if (!reply.ok && reply.status !== 404) throw new Error(`The server answered with status ${reply.status}.`)
+}
+
+const onEscape = (cancel: () => void) => (event: KeyboardEvent) => {
+  if (event.key === 'Escape') cancel()
 }
 
 interface RenameProps {
   readonly title: string
   readonly onDone: (title: string) => void
-  readonly onLeave: () => void
+  readonly onCancel: () => void
 }
 
-function Rename({ title, onDone, onLeave }: RenameProps) {
+function Rename({ title, onDone, onCancel }: RenameProps) {
   return (
     <form
       onSubmit={event => {
         event.preventDefault()
         const newTitle = String(new FormData(event.currentTarget).get('title')).trim()
-        if (newTitle === '' || newTitle === title) onLeave()
+        if (newTitle === '' || newTitle === title) onCancel()
         else onDone(newTitle)
       }}
     >
@@ -120,8 +128,8 @@ function Rename({ title, onDone, onLeave }: RenameProps) {
         // biome-ignore lint/a11y/noAutofocus: the user has just opened this field
         autoFocus
         onFocus={({ target }) => target.select()}
-        onBlur={onLeave}
-        onKeyDown={onEscape(onLeave)}
+        onBlur={onCancel}
+        onKeyDown={onEscape(onCancel)}
       />
     </form>
   )

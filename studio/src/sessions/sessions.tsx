@@ -3,22 +3,22 @@ import { SessionRow } from './session-row.tsx'
 import type { SessionSummary } from './use-sessions.ts'
 
 interface SessionsProps {
-  readonly lines: readonly SessionSummary[]
+  readonly sessions: readonly SessionSummary[]
   readonly current: string | undefined
   readonly onOpen: (session?: string) => void
   readonly onClose: () => void
 }
 
-/** The search field appears above this number of sessions. */
-const SEARCH_FROM = 10
+/** Number of sessions above which the search field appears. */
+const MIN_FOR_SEARCH = 10
 
 /** The list of sessions. */
-export function Sessions({ lines, current, onOpen, onClose }: SessionsProps) {
+export function Sessions({ sessions, current, onOpen, onClose }: SessionsProps) {
   const [query, setQuery] = useState('')
-  const hasSearch = lines.length > SEARCH_FROM
-  const words = hasSearch ? query.trim().toLowerCase() : ''
-  const found = lines.filter(({ title, line, sessionId }) =>
-    `${title ?? ''}\n${line ?? ''}\n${sessionId}`.toLowerCase().includes(words),
+  const hasSearch = sessions.length > MIN_FOR_SEARCH
+  const searchText = hasSearch ? query.trim().toLowerCase() : ''
+  const found = sessions.filter(({ title, line, sessionId }) =>
+    `${title ?? ''}\n${line ?? ''}\n${sessionId}`.toLowerCase().includes(searchText),
   )
   return (
     <>
@@ -42,8 +42,8 @@ export function Sessions({ lines, current, onOpen, onClose }: SessionsProps) {
             onChange={({ target }) => setQuery(target.value)}
           />
         )}
-        {lines.length === 0 && <p className="quiet">Your chats appear here.</p>}
-        {lines.length > 0 && found.length === 0 && <p className="quiet">No chats found.</p>}
+        {sessions.length === 0 && <p className="quiet">Your chats appear here.</p>}
+        {sessions.length > 0 && found.length === 0 && <p className="quiet">No chats found.</p>}
         <ul>
           {found.map(session => (
             <SessionRow

@@ -10,7 +10,7 @@ export interface SessionSummary {
   readonly sequence: number
 }
 
-interface Change {
+interface SessionsEvent {
   readonly type: string
   readonly sessions: readonly SessionSummary[]
   readonly removed: readonly string[]
@@ -20,18 +20,18 @@ const RETRY_MS = 2000
 
 /** All sessions, last updated first. Updates live. */
 export function useSessions(): readonly SessionSummary[] {
-  const [lines, setLines] = useState<readonly SessionSummary[]>([])
+  const [sessions, setSessions] = useState<readonly SessionSummary[]>([])
   useEffect(() => {
-    let known = new Map<string, SessionSummary>()
+    let byId = new Map<string, SessionSummary>()
     let source: EventSource | undefined
     let timer: ReturnType<typeof setTimeout> | undefined
-    const leave = () => {
+    const disconnect = () => {
       clearTimeout(timer)
       source?.close()
       source = undefined
     }
-    const follow = () => {
-      leave()
+    const connect = () => {
+      disconnect()
       // Browsers limit connections per server: a hidden page closes its own.
       if (document.hidden) return
       let isFirst = true
@@ -40,26 +40,26 @@ export function useSessions(): readonly SessionSummary[] {
         isFirst = true
       }
       source.onmessage = ({ data }: MessageEvent<string>) => {
-        const { type, sessions, removed } = JSON.parse(data) as Change
+        const { type, sessions, removed } = JSON.parse(data) as SessionsEvent
         if (type !== 'sessions') return
         // The first event of a connection holds all sessions, later ones the changes.
-        if (isFirst) known = new Map()
+        if (isFirst) byId = new Map()
         isFirst = false
-        for (const line of sessions) known.set(line.sessionId, line)
-        for (const sessionId of removed) known.delete(sessionId)
-        setLines([...known.values()].sort((a, b) => b.updated - a.updated))
+        for (const line of sessions) byId.set(line.sessionId, line)
+        for (const sessionId of removed) byId.delete(sessionId)
+        setSessions([...byId.values()].sort((a, b) => b.updated - a.updated))
       }
       source.onerror = () => {
         // An EventSource does not reconnect after an error response.
-        if (source?.readyState === EventSource.CLOSED) timer = setTimeout(follow, RETRY_MS)
+        if (source?.readyState === EventSource.CLOSED) timer = setTimeout(connect, RETRY_MS)
       }
     }
-    document.addEventListener('visibilitychange', follow)
-    follow()
+    document.addEventListener('visibilitychange', connect)
+    connect()
     return () => {
-      document.removeEventListener('visibilitychange', follow)
-      leave()
+      document.removeEventListener('visibilitychange', connect)
+      disconnect()
     }
   }, [])
-  return lines
+  return sessions
 }

@@ -1,10 +1,10 @@
 // Measures a page while an answer streams: arrival of bytes and of their words in the document, React commits, rendered rows and screen frames.
 
 const counts = { commits: 0, renders: 0, frames: 0 }
-/** Arrival time of each word by its number. `shown` is the number of words in the document. */
+/** Arrival time of each word by its number. `visibleWords` is the number of words in the document. */
 const arrivals = []
 const latencies = []
-let shown = 0
+let visibleWords = 0
 let wanted = Number.POSITIVE_INFINITY
 let done = () => {}
 
@@ -61,8 +61,8 @@ new MutationObserver(() => {
   const end = text.lastIndexOf('~')
   if (end < 0) return
   const number = Number(text.slice(text.lastIndexOf('~', end - 1) + 1, end))
-  for (; shown <= number; shown++) latencies.push(now - arrivals[shown])
-  if (shown >= wanted) done()
+  for (; visibleWords <= number; visibleWords++) latencies.push(now - arrivals[visibleWords])
+  if (visibleWords >= wanted) done()
 }).observe(root, { subtree: true, childList: true, characterData: true })
 
 /** Earlier messages: ids, roles and texts. */

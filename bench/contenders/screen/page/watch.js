@@ -26,7 +26,7 @@ sheet.replaceSync(`
 document.adoptedStyleSheets = [sheet]
 
 /** For each answer: number of tokens in the document, and the time at which each was painted. */
-const answers = conversations.map(() => ({ seen: 0, shown: [] }))
+const answers = conversations.map(() => ({ seen: 0, times: [] }))
 const changed = new Set()
 const frames = []
 const allShown = Promise.withResolvers()
@@ -34,11 +34,11 @@ let wanted = Number.POSITIVE_INFINITY
 
 const LONGEST_TOKEN = 40
 
-/** Number of shown tokens of an answer: the number of the last token, which is in the last characters. */
+/** Number of visible tokens of an answer: the number of the last token, which is in the last characters. */
 function seenIn(list) {
   const text = list.lastElementChild?.lastChild
   if (text?.nodeType !== Node.TEXT_NODE) return 0
-  // Reading the whole text would copy it each time.
+  // Reading the complete text would copy it each time.
   const tail = text.substringData(Math.max(0, text.length - LONGEST_TOKEN), LONGEST_TOKEN)
   const end = tail.lastIndexOf('~')
   return end < 0 ? 0 : Number(tail.slice(tail.lastIndexOf('~', end - 1) + 1, end)) + 1
@@ -71,8 +71,8 @@ new ResizeObserver(() => {
 }).observe(probe)
 painted.port1.onmessage = () => {
   const time = now()
-  for (const { answer, seen } of painting.shift()) while (answer.shown.length < seen) answer.shown.push(time)
-  if (answers.every(({ shown }) => shown.length >= wanted)) allShown.resolve()
+  for (const { answer, seen } of painting.shift()) while (answer.times.length < seen) answer.times.push(time)
+  if (answers.every(({ times }) => times.length >= wanted)) allShown.resolve()
 }
 const frame = () => {
   frames.push(now())
@@ -97,11 +97,11 @@ globalThis.bench = {
     for (const [number, ask] of asking.entries()) ask(String(number))
   },
   /** Resolves with the report when all tokens are painted. */
-  async shown() {
+  async report() {
     await allShown.promise
     const lists = root.querySelectorAll('ul')
     return {
-      shown: answers.map(({ shown }) => shown),
+      times: answers.map(({ times }) => times),
       texts: [...lists].map(list => list.lastElementChild.textContent),
       rows: root.querySelectorAll('li').length,
       frames,

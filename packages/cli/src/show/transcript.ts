@@ -142,7 +142,7 @@ export class Transcript {
   ): Promise<void> {
     const lane = draft?.key ?? PERMANENT
     const part = `${lane} ${id}`
-    if (draft) draft.kept.characters += delta.length
+    if (draft) draft.data.characters += delta.length
     if (!this.#terminal.isLive) {
       const buffered = this.#buffered.get(part) ?? { lane, name, text: '' }
       buffered.text += delta
@@ -193,7 +193,7 @@ export class Transcript {
       await this.#screen.erase(draft.key)
       if (this.#currentPart.startsWith(draft.key)) this.#currentPart = ''
     }
-    const { characters = 0 } = draft?.kept ?? {}
+    const { characters = 0 } = draft?.data ?? {}
     const amount = characters === 0 ? 'an attempt' : `${characters} characters`
     await this.#line(PERMANENT, `${amount} discarded (${reason})`, 'red')
   }

@@ -26,7 +26,7 @@ import { Conversation } from './conversation.ts'
 import { NO_TURN, type TurnRequest, Turns } from './turns.ts'
 import type { ChatAdapter, ChatAttachment, ChatMessage } from './types.ts'
 
-/** Bound of the queue of messages. */
+/** Maximum number of queued messages. */
 const MAX_QUEUED = 100
 
 /** Options of `createAdapterChat`. */
@@ -53,7 +53,7 @@ interface OutgoingMessage {
   readonly attachments: ChatAttachment[]
 }
 
-/** Revokes the object URLs of files that are garbage. */
+/** Revokes the object URLs of files that were garbage-collected. */
 const objectUrls = new FinalizationRegistry<string>(url => URL.revokeObjectURL(url))
 
 /** A queued message, and the resolver of its `sendMessage`. */
@@ -73,10 +73,10 @@ export class AdapterChat<Cursor = string> implements Chat {
   readonly #state: ObservableState
   readonly #turns: Turns
   readonly #queue: QueuedMessage[] = []
-  /** Files of user messages, for when they are sent again. */
+  /** Files of user messages by message id, to send them again on a retry. */
   readonly #attachments = new Map<string, ChatAttachment[]>()
   #cursor: Cursor | undefined
-  #starts = 0
+  #startCount = 0
   /** Whether the newest page of history was loaded. A failed load is repeated. */
   #isLoaded = false
 
@@ -97,7 +97,7 @@ export class AdapterChat<Cursor = string> implements Chat {
       conversation: this.#conversation,
       state: this.#state,
       callbacks: () => this.callbacks,
-      onEnd: () => this.#next(),
+      onEnd: () => this.#sendNext(),
     })
   }
 
@@ -110,15 +110,15 @@ export class AdapterChat<Cursor = string> implements Chat {
   }
 
   start(): () => void {
-    if (this.#starts++ === 0) this.#state.set({ connection: NO_TURN })
+    if (this.#startCount++ === 0) this.#state.set({ connection: NO_TURN })
     if (!this.#isLoaded) void this.#load()
     let isStarted = true
     return () => {
       if (!isStarted) return
       isStarted = false
-      if (--this.#starts > 0) return
+      if (--this.#startCount > 0) return
       this.#failQueued()
-      void this.#turns.halt()
+      void this.#turns.stop()
       this.#state.set({ connection: { status: 'idle', reason: 'no subscribers' } })
     }
   }
@@ -151,8 +151,9 @@ export class AdapterChat<Cursor = string> implements Chat {
   async sendMessage(input: ChatInput, options: SendOptions = {}): Promise<SendResult> {
     const { messageId = newId(), whenBusy = this.#options.whenBusy ?? 'queue' } = options
     if (isEmpty(input)) return { messageId, error: EMPTY_MESSAGE }
-    const isTaken = this.#conversation.has(messageId) || this.#queue.some(one => one.outgoing.messageId === messageId)
-    if (isTaken)
+    const isIdInUse =
+      this.#conversation.has(messageId) || this.#queue.some(({ outgoing }) => outgoing.messageId === messageId)
+    if (isIdInUse)
       return this.#refuse(
         messageId,
         'SEND_ERROR',
@@ -167,7 +168,7 @@ export class AdapterChat<Cursor = string> implements Chat {
     if (isFree) return this.#send(outgoing)
     this.store.add(toSendingMessage({ ...outgoing, role: 'user', parts: [...outgoing.parts] }, Date.now()))
     if (whenBusy === 'queue') return new Promise(resolve => this.#queue.push({ outgoing, resolve }))
-    while (this.#turns.runId) await this.#turns.halt()
+    while (this.#turns.runId) await this.#turns.stop()
     return this.#send(outgoing)
   }
 
@@ -216,7 +217,8 @@ export class AdapterChat<Cursor = string> implements Chat {
     return { message: messages.at(-1) as ChatMessage, messages }
   }
 
-  #next(): void {
+  /** Sends the next queued message, unless a turn is open. */
+  #sendNext(): void {
     if (this.#turns.runId) return
     const queued = this.#queue.shift()
     queued?.resolve(this.#send(queued.outgoing))
@@ -224,16 +226,17 @@ export class AdapterChat<Cursor = string> implements Chat {
 
   async stop({ runId }: { readonly runId?: string } = {}): Promise<void> {
     if (runId !== undefined && runId !== this.#turns.runId) return
-    await this.#turns.halt()
-    this.#next()
+    await this.#turns.stop()
+    this.#sendNext()
   }
 
   regenerate(messageId?: string): Promise<SendResult> {
-    return this.#again(messageId)
+    return this.#regenerateReply(messageId)
   }
 
-  async #again(messageId: string | undefined): Promise<SendResult> {
-    while (this.#turns.runId) await this.#turns.halt()
+  /** Generates the reply to a message again. Without an id, to the last message. */
+  async #regenerateReply(messageId: string | undefined): Promise<SendResult> {
+    while (this.#turns.runId) await this.#turns.stop()
     const all = this.#conversation.sentMessages
     const from = messageId === undefined ? all.length - 1 : all.findIndex(({ id }) => id === messageId)
     const at = all.findLastIndex(({ role }, i) => role === 'user' && i <= from)
@@ -244,14 +247,14 @@ export class AdapterChat<Cursor = string> implements Chat {
         'REGENERATE_ERROR',
         'Expected a user message to answer again, found none: send a message first.',
       )
-    const replied = all.slice(at + 1).find(({ role, id }) => role === 'assistant' && (from <= at || id === messageId))
-    const kept = new Set(all.slice(0, at + 1).map(({ id }) => id))
-    const undo = this.#conversation.keep(id => kept.has(id))
+    const oldReply = all.slice(at + 1).find(({ role, id }) => role === 'assistant' && (from <= at || id === messageId))
+    const keptIds = new Set(all.slice(0, at + 1).map(({ id }) => id))
+    const undo = this.#conversation.keep(id => keptIds.has(id))
     const { adapter, conversationId } = this.#options
     const request = this.#requestFor(anchor.id)
     const regenerate = (signal: AbortSignal) =>
-      adapter.regenerate && replied
-        ? adapter.regenerate({ conversationId, messageId: replied.id, ...this.#upTo(anchor.id), signal })
+      adapter.regenerate && oldReply
+        ? adapter.regenerate({ conversationId, messageId: oldReply.id, ...this.#upTo(anchor.id), signal })
         : request.open(signal)
     this.#conversation.mark(anchor.id, 'sending')
     return this.#turns.begin(anchor.id, newId(), {
@@ -265,16 +268,16 @@ export class AdapterChat<Cursor = string> implements Chat {
   }
 
   async retry(messageId?: string): Promise<SendResult> {
-    const failed = (message: Message) => message.role === 'user' && message.status === 'error'
-    while (this.#turns.runId) await this.#turns.halt()
+    const isUnsent = (message: Message) => message.role === 'user' && message.status === 'error'
+    while (this.#turns.runId) await this.#turns.stop()
     const all = this.#conversation.sentMessages
-    const isBroken = all.at(-1)?.status === 'error' && all.at(-1)?.role === 'assistant'
-    const lastFailed = isBroken ? undefined : all.findLast(failed)
-    const message = messageId === undefined ? lastFailed : all.find(({ id }) => id === messageId)
-    if (!message || !failed(message)) return this.#again(messageId)
+    const isReplyLost = all.at(-1)?.status === 'error' && all.at(-1)?.role === 'assistant'
+    const lastUnsent = isReplyLost ? undefined : all.findLast(isUnsent)
+    const message = messageId === undefined ? lastUnsent : all.find(({ id }) => id === messageId)
+    if (!message || !isUnsent(message)) return this.#regenerateReply(messageId)
     const at = all.findIndex(({ id }) => id === message.id)
     const rest = all.slice(at + 1)
-    // Its replies go. Later messages stay, and come before it.
+    // Removes its replies, and moves it behind the later messages.
     const replies = rest.slice(0, rest.findIndex(({ role }) => role === 'user') >>> 0).map(({ id }) => id)
     if (rest.length > 0) this.#conversation.keep(id => !replies.includes(id), message.id)
     this.#conversation.mark(message.id, 'sending')
@@ -283,14 +286,14 @@ export class AdapterChat<Cursor = string> implements Chat {
 
   async edit(messageId: string, input: ChatInput): Promise<SendResult> {
     if (isEmpty(input)) return { messageId, error: EMPTY_MESSAGE }
-    while (this.#turns.runId) await this.#turns.halt()
+    while (this.#turns.runId) await this.#turns.stop()
     const all = this.#conversation.sentMessages
     const at = all.findIndex(({ id }) => id === messageId)
     if (at < 0)
       return this.#refuse(messageId, 'SEND_ERROR', `Expected the id of a message in this chat, found ${messageId}.`)
-    const kept = new Set(all.slice(0, at).map(({ id }) => id))
-    this.#conversation.keep(id => kept.has(id))
-    for (const id of this.#attachments.keys()) if (!kept.has(id)) this.#attachments.delete(id)
+    const keptIds = new Set(all.slice(0, at).map(({ id }) => id))
+    this.#conversation.keep(id => keptIds.has(id))
+    for (const id of this.#attachments.keys()) if (!keptIds.has(id)) this.#attachments.delete(id)
     return this.#send(outgoingOf(newId(), input))
   }
 
@@ -310,7 +313,7 @@ export class AdapterChat<Cursor = string> implements Chat {
     this.store.flush()
     const matches = (other: string) => other === id || foreignId(other) === id
     const pending = this.store.pendings.findLast(
-      one => one.kind === 'approval' && (matches(one.id) || matches(one.part.toolCallId)),
+      pending => pending.kind === 'approval' && (matches(pending.id) || matches(pending.part.toolCallId)),
     )
     const reply = pending?.kind === 'approval' && this.#conversation.reply(pending.messageId, '')
     const undo = reply ? reply.answer(pending.part.toolCallId, approved, reason) : undefined
@@ -355,7 +358,7 @@ export class AdapterChat<Cursor = string> implements Chat {
 function outgoingOf(messageId: string, input: ChatInput): OutgoingMessage {
   const { files = [], metadata } = typeof input === 'string' ? {} : input
   const attachments = [...files].map(file => ({ localId: newId(), file }))
-  const shown = attachments.map(({ file }) => {
+  const fileParts = attachments.map(({ file }) => {
     const url = URL.createObjectURL(file)
     objectUrls.register(attachments, url)
     return {
@@ -365,7 +368,7 @@ function outgoingOf(messageId: string, input: ChatInput): OutgoingMessage {
       filename: file.name,
     }
   })
-  return { messageId, parts: [...partsOf(input), ...shown], ...(metadata && { metadata }), attachments }
+  return { messageId, parts: [...partsOf(input), ...fileParts], ...(metadata && { metadata }), attachments }
 }
 
 /** Creates a chat over a `ChatAdapter`, without a Millrace server. */

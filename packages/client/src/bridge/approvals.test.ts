@@ -9,11 +9,11 @@ describe('approvals', () => {
   ]
 
   test.each([
-    ['the call', {}, 'c', true],
-    ['the request', { approvalId: 'p' }, 'p', true],
-    ['the call, where the request has a name', { approvalId: 'p' }, 'c', true],
-    ['the call, with a no', {}, 'c', false],
-  ])('by the id of %s, on an open stream', async (_, more, id, approved) => {
+    ['the id of the call', {}, 'c', true],
+    ['the id of the request', { approvalId: 'p' }, 'p', true],
+    ['the id of the call, although the request has its own', { approvalId: 'p' }, 'c', true],
+    ['the id of the call, as a denial', {}, 'c', false],
+  ])('sends an answer on an open stream by %s', async (_, more, id, approved) => {
     const { stream, push } = controlled()
     const addToolApprovalResponse = vi.fn(async () => {})
     const { chat, until, messages, calls, finished } = chatOver({
@@ -41,7 +41,7 @@ describe('approvals', () => {
     expect(calls.tools).toEqual(['approval-requested', 'approval-responded', state])
   })
 
-  test('undoes only the answer if the adapter refuses it, and keeps what streamed meanwhile', async () => {
+  test('undoes only the answer if the adapter refuses it, and keeps the content streamed meanwhile', async () => {
     const { stream, push } = controlled()
     const { promise, reject } = Promise.withResolvers<void>()
     const { chat, until, messages, textOf, log, finished } = chatOver({
@@ -98,7 +98,7 @@ describe('approvals', () => {
     ])
   })
 
-  test('rejects an answer without a request, or one that the adapter cannot take', async () => {
+  test('rejects an answer without a request, or of a kind that the adapter does not support', async () => {
     const { chat, turn, calls } = chatOf(hello)
     await turn()
     await expect(chat.answer({ kind: 'approval', id: 'c', approved: true })).rejects.toMatchObject({

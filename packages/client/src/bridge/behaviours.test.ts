@@ -36,7 +36,7 @@ describe('streams', () => {
     ])
   })
 
-  test('keeps interleaved inputs of calls apart, prefers a whole input, and takes any text as output', async () => {
+  test('keeps interleaved inputs of calls apart, prefers a complete input, and accepts any text as output', async () => {
     const delta = (toolCallId: string, inputTextDelta: string) => ({
       type: 'tool-input-delta',
       toolCallId,
@@ -79,7 +79,7 @@ describe('streams', () => {
 })
 
 describe('messages', () => {
-  test('does not change the initial messages, nor messages given to the adapter', async () => {
+  test('does not change the initial messages or the messages passed to the adapter', async () => {
     const initialMessages = frozen([chatMessage('u0', 'Before'), chatMessage('a0', 'Indeed', 'assistant')])
     const requests: unknown[] = []
     const { turn, messages } = chatOver(

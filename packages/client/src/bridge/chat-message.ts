@@ -17,14 +17,15 @@ export interface AuthoredMessage extends Message {
   readonly author?: ChatUser
 }
 
-const converted = new WeakMap<Message, ChatMessage>()
-const ownMessages = new WeakSet<ChatMessage>()
+const convertedMessages = new WeakMap<Message, ChatMessage>()
 const convertedParts = new WeakMap<Part, ChatMessagePart>()
+/** All results of `toChatMessage`. */
+const ownMessages = new WeakSet<ChatMessage>()
 
 /** A message in the adapter's format. Equal messages and parts give identical objects. */
 export function toChatMessage(message: Message): ChatMessage {
-  const known = converted.get(message)
-  if (known) return known
+  const converted = convertedMessages.get(message)
+  if (converted) return converted
   const { id, role, status, createdAt, metadata, author } = message as AuthoredMessage
   const chatMessage: ChatMessage = {
     id,
@@ -39,7 +40,7 @@ export function toChatMessage(message: Message): ChatMessage {
     ...(metadata && { metadata }),
     ...(author && { author }),
   }
-  converted.set(message, chatMessage)
+  convertedMessages.set(message, chatMessage)
   ownMessages.add(chatMessage)
   return chatMessage
 }
@@ -73,12 +74,12 @@ function partOf(part: ChatMessagePart, key: string, at: number, callIdOf: (id: s
   }
 }
 
-/** Messages in the format of the fold, each reply with a run of its own, and their ids and fields in the view. */
+/** Messages in the format of the fold, each reply with a run of its own. */
 export interface FoldedMessages {
   readonly messages: readonly Message[]
   readonly runs: readonly Run[]
-  /** In the same order: the id in the view, and fields that the fold does not have. */
-  readonly shown: readonly { readonly id: string; readonly patch: Partial<AuthoredMessage> }[]
+  /** In the same order: the adapter's id, which the view shows, and fields that the fold does not have. */
+  readonly overrides: readonly { readonly id: string; readonly patch: Partial<AuthoredMessage> }[]
 }
 
 /** Converts an adapter's messages to the format of the fold, at positions before `before`. */
@@ -90,7 +91,7 @@ export function foldedMessagesOf(
   let at = before - chatMessages.reduce((count, { parts }) => count + parts.length + 1, 0)
   const messages: Message[] = []
   const runs: Run[] = []
-  const shown: { id: string; patch: Partial<AuthoredMessage> }[] = []
+  const overrides: { id: string; patch: Partial<AuthoredMessage> }[] = []
   for (const { id, role, parts, status = 'sent', createdAt, metadata, author } of chatMessages) {
     const runId = newId()
     const isReply = role === 'assistant'
@@ -109,9 +110,9 @@ export function foldedMessagesOf(
       ...(isReply && { runId, agentId: runId, agentType: 'assistant' }),
     })
     if (isReply) runs.push({ runId, status: 'running', at: position, startedAt: time, usage: {}, discarded: {} })
-    shown.push({ id, patch: { status, ...(author && { author }) } })
+    overrides.push({ id, patch: { status, ...(author && { author }) } })
   }
-  return { messages, runs, shown }
+  return { messages, runs, overrides }
 }
 
 /** A view with only some of its messages, and their runs and drafts. */
@@ -125,7 +126,7 @@ export function withOnly(view: View, messages: readonly Message[]): View {
     messages,
     runs: view.runs.filter(({ runId }) => !removedRuns.has(runId)),
     drafts: view.drafts.flatMap(draft => {
-      const undo = draft.undo.filter(one => !('message' in one) || ids.has(one.message))
+      const undo = draft.undo.filter(change => !('message' in change) || ids.has(change.message))
       return undo.length > 0 ? [{ ...draft, undo }] : []
     }),
   }
@@ -152,7 +153,9 @@ export const withPart = (view: View, messageId: string, part: Part): View => ({
       : message,
   ),
   drafts: view.drafts.flatMap(draft => {
-    const undo = draft.undo.filter(one => !('message' in one && one.message === messageId && one.key === part.key))
+    const undo = draft.undo.filter(
+      change => !('message' in change && change.message === messageId && change.key === part.key),
+    )
     return undo.length > 0 ? [{ ...draft, undo }] : []
   }),
 })

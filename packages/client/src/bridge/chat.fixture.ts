@@ -38,7 +38,7 @@ export function controlled(): {
   }
 }
 
-/** A stream of just these values, and then its end or an error. */
+/** A stream of these values that then closes, or fails with the error. */
 export function streamOf(values: readonly unknown[], error?: unknown): ChatStream {
   let at = 0
   return new ReadableStream<Value>({
@@ -94,17 +94,17 @@ export function chatOver(adapter: ChatAdapter, options: Partial<AdapterChatOptio
     chat.store.flush()
     return chat.store.messages.map(toChatMessage)
   }
-  /** Resolves as soon as something holds of the chat. */
-  const until = (holds: () => boolean) =>
+  /** Resolves when the condition holds. */
+  const until = (condition: () => boolean) =>
     new Promise<void>(resolve => {
-      const offs: (() => void)[] = []
-      const look = () => {
-        if (!holds()) return
-        for (const off of offs) off()
+      const unsubscribers: (() => void)[] = []
+      const check = () => {
+        if (!condition()) return
+        for (const unsubscribe of unsubscribers) unsubscribe()
         resolve()
       }
-      offs.push(chat.subscribe(look), chat.store.subscribe(['any'], look))
-      look()
+      unsubscribers.push(chat.subscribe(check), chat.store.subscribe(['any'], check))
+      check()
     })
   /** Sends, and waits for the end of the turn. */
   const turn = async (text = 'hi', messageId = 'u1') => {

@@ -41,8 +41,8 @@ const golden: readonly Value[] = [
   envelope(11, delta('after'), 'e12'),
 ]
 
-describe('the order of a stream', () => {
-  test('gives one reply without duplicates for a golden trace of sixteen envelopes', async () => {
+describe('ChunkOrder', () => {
+  test('returns one reply without duplicates for a golden trace of sixteen envelopes', async () => {
     const { turn, messages, log, calls } = chatOf(golden)
     await turn()
     expect(messages()[1]).toMatchObject({
@@ -60,7 +60,7 @@ describe('the order of a stream', () => {
     expect(calls.finishes).toHaveLength(1)
   })
 
-  test('takes raw chunks among envelopes, and keeps chunks without a sequence behind the one before', () => {
+  test('accepts raw chunks among envelopes, and keeps chunks without a sequence behind the chunk before them', () => {
     expect(ordered([start, envelope(1, delta('a')), delta('b'), envelope(2, delta('c')), finish])).toBe(
       'start a b c finish',
     )
@@ -85,14 +85,14 @@ describe('the order of a stream', () => {
     ).toBe('start a')
   })
 
-  test('takes the first of two chunks with one sequence, and leaves no gap after a repeated event', () => {
+  test('keeps the first of two chunks with one sequence, and leaves no gap after a repeated event', () => {
     expect(
       ordered([envelope(1, start), envelope(3, delta('c')), envelope(3, delta('x')), envelope(2, delta('b'))]),
     ).toBe('start b c')
     expect(ordered([envelope(1, start, 'e'), envelope(2, start, 'e'), envelope(3, delta('a'), 'f')])).toBe('start a')
   })
 
-  test('takes an event again that was only held when the stream dropped', () => {
+  test('accepts an event again that was only held when the stream dropped', () => {
     const order = new ChunkOrder()
     expect(ordered([envelope(1, start, 'e1'), envelope(3, delta('c'), 'e3')], order)).toBe('start')
     expect(order.hasGap).toBe(true)
@@ -102,7 +102,7 @@ describe('the order of a stream', () => {
     expect(ordered([...again, envelope(4, finish, 'e4')], order)).toBe('b c finish')
   })
 
-  test('returns nothing after the end', () => {
+  test('returns nothing after finish or abort', () => {
     expect(ordered([envelope(1, start), envelope(3, delta('x')), envelope(2, finish), delta('y')])).toBe('start finish')
   })
 
@@ -159,7 +159,7 @@ describe('the order of a stream', () => {
     expect(late.log).toEqual(['error STREAM_ERROR', 'finish disconnect error'])
   })
 
-  test('gives the same result for a trace however it is repeated and reordered within the bound', () => {
+  test('returns the same chunks for a trace however it is repeated and reordered within the bound', () => {
     const plain = [start, ...'the quick brown fox'.split('').map(delta), finish]
     const expected = ordered(plain)
     fc.assert(

@@ -38,8 +38,8 @@ export class ChunkOrder {
   #highest = -Infinity
   /** Ids of events that were returned. An event that was held when its stream dropped is not in it: the next stream sends it again. */
   #seen = new Set<string>()
-  #seenBefore = new Set<string>()
-  #count = 0
+  #previousSeen = new Set<string>()
+  #receivedCount = 0
 
   get next(): number | undefined {
     return this.#next
@@ -61,7 +61,7 @@ export class ChunkOrder {
    */
   push(value: unknown): ChatMessageChunk[] {
     if (this.isEnded) return []
-    this.#count++
+    this.#receivedCount++
     const held = this.#read(value)
     const { sequence } = held
     if (sequence === undefined) {
@@ -69,7 +69,7 @@ export class ChunkOrder {
       if (this.#held.size === 0) return this.#emit(held)
       const last = this.#held.get(this.#highest) as HeldChunk
       last.followers ??= []
-      this.#bound(last.followers.push(held))
+      this.#checkBound(last.followers.push(held))
       return []
     }
     if (this.#next !== undefined && sequence < this.#next) return []
@@ -83,11 +83,11 @@ export class ChunkOrder {
     // No chunk precedes `start` or sequence 0.
     if (this.#next === undefined && (held.chunk.type === 'start' || sequence === 0)) return this.#begin(sequence)
     if (this.#next === undefined) return this.#held.size >= MAX_BEFORE_FIRST ? this.release() : []
-    this.#bound(this.#held.size)
+    this.#checkBound(this.#held.size)
     return this.#drain()
   }
 
-  /** Starts with the lowest sequence received. */
+  /** Stops waiting for the first sequence: starts with the lowest one received. Returns the chunks that can be emitted now. */
   release(): ChatMessageChunk[] {
     return this.isHolding ? this.#begin(Math.min(...this.#held.keys())) : []
   }
@@ -129,18 +129,18 @@ export class ChunkOrder {
   }
 
   #isSeen(eventId: string | undefined): boolean {
-    return eventId !== undefined && (this.#seen.has(eventId) || this.#seenBefore.has(eventId))
+    return eventId !== undefined && (this.#seen.has(eventId) || this.#previousSeen.has(eventId))
   }
 
   #remember(eventId: string): void {
     this.#seen.add(eventId)
     if (this.#seen.size < REMEMBERED_EVENTS) return
-    // Forget the older half at once: deleting the oldest entries of a set one by one is slow.
-    this.#seenBefore = this.#seen
+    // Forgets the older half at once: deleting the oldest entries of a set one by one is slow.
+    this.#previousSeen = this.#seen
     this.#seen = new Set()
   }
 
-  #bound(size: number): void {
+  #checkBound(size: number): void {
     if (size > MAX_AHEAD) this.#refuse(`expected sequence ${this.#next}, found ${MAX_AHEAD} others`, 'too-large')
   }
 
@@ -165,6 +165,6 @@ export class ChunkOrder {
   }
 
   #refuse(problem: string, code: 'invalid-chunk' | 'too-large' = 'invalid-chunk'): never {
-    throw new ProtocolError(code, `chunk ${this.#count} of the stream: ${problem}`)
+    throw new ProtocolError(code, `chunk ${this.#receivedCount} of the stream: ${problem}`)
   }
 }

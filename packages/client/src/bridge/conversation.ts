@@ -15,10 +15,11 @@ export class Conversation {
   readonly #store: Store
   readonly #callbacks: () => ChatCallbacks
   #replies = new Map<string, Reply>()
-  /** Ids of all messages, each reply with its run, for lookup in constant time. */
-  #runOf = new Map<string, string | undefined>()
-  readonly #taken = new Set<string>()
-  readonly #runs = new Set<string>()
+  /** Run ids by message id, undefined for user messages. Contains all messages, for lookup in constant time. */
+  #runIds = new Map<string, string | undefined>()
+  /** Ids of all tool calls. They share one namespace in the fold. */
+  readonly #callIds = new Set<string>()
+  readonly #usedRunIds = new Set<string>()
 
   constructor(store: Store, callbacks: () => ChatCallbacks) {
     this.#store = store
@@ -37,24 +38,24 @@ export class Conversation {
   }
 
   has(id: string): boolean {
-    return this.#runOf.has(id)
+    return this.#runIds.has(id)
   }
 
-  /** Adds messages before all others. Known ones stay as they are. */
+  /** Adds messages before all others. Messages that are already in the conversation stay as they are. */
   load(loaded: readonly ChatMessage[]): void {
-    const known = new Set<string>()
-    const added = loaded.filter(({ id }) => !this.has(id) && !known.has(id) && known.add(id))
+    const addedIds = new Set<string>()
+    const added = loaded.filter(({ id }) => !this.has(id) && !addedIds.has(id) && addedIds.add(id))
     if (added.length === 0) return
     const view = this.#store.view()
     const callIdOf = (id: string, runId: string) => {
-      const uniqueId = this.#taken.has(id) ? distinctId(id, runId) : id
-      this.#taken.add(uniqueId)
+      const uniqueId = this.#callIds.has(id) ? distinctId(id, runId) : id
+      this.#callIds.add(uniqueId)
       return uniqueId
     }
-    const { messages, runs, shown } = foldedMessagesOf(added, view.messages[0]?.at ?? 1, callIdOf)
-    shown.forEach(({ id, patch }, i) => {
+    const { messages, runs, overrides } = foldedMessagesOf(added, view.messages[0]?.at ?? 1, callIdOf)
+    overrides.forEach(({ id, patch }, i) => {
       const { id: messageId, runId } = messages[i] as Message
-      this.#runOf.set(id, runId)
+      this.#runIds.set(id, runId)
       if (messageId !== id) this.#store.rename(messageId, id)
       this.#store.patch(id, patch)
     })
@@ -65,16 +66,17 @@ export class Conversation {
   replace(replacements: readonly ChatMessage[], from?: string): void {
     const sent = this.sentMessages
     const at = sent.findIndex(({ id }) => id === from) >>> 0
-    const stays = new Set(sent.slice(at).map(({ id }) => id))
-    const shownMessages = new Map(sent.slice(0, at).map(message => [message.id, toChatMessage(message)]))
-    const wanted = new Map(replacements.filter(({ id }) => !stays.has(id)).map(message => [message.id, message]))
+    const keptIds = new Set(sent.slice(at).map(({ id }) => id))
+    const currentMessages = new Map(sent.slice(0, at).map(message => [message.id, toChatMessage(message)]))
+    const newMessages = new Map(replacements.filter(({ id }) => !keptIds.has(id)).map(message => [message.id, message]))
     // For a message of this chat, the chat's current state is used, even if the caller passes an older one.
-    for (const [id, message] of wanted) wanted.set(id, (isOwnMessage(message) && shownMessages.get(id)) || message)
-    const remaining = [...shownMessages.values()].filter(({ id }) => wanted.has(id))
-    const onlyRemoves = [...wanted.values()].every((message, i) => message === remaining[i])
-    if (onlyRemoves && remaining.length === shownMessages.size) return
-    this.keep(id => stays.has(id) || (onlyRemoves && wanted.has(id)))
-    this.load([...wanted.values()])
+    for (const [id, message] of newMessages)
+      newMessages.set(id, (isOwnMessage(message) && currentMessages.get(id)) || message)
+    const remaining = [...currentMessages.values()].filter(({ id }) => newMessages.has(id))
+    const onlyRemoves = [...newMessages.values()].every((message, i) => message === remaining[i])
+    if (onlyRemoves && remaining.length === currentMessages.size) return
+    this.keep(id => keptIds.has(id) || (onlyRemoves && newMessages.has(id)))
+    this.load([...newMessages.values()])
   }
 
   /** Adds a user message that is being sent. */
@@ -89,7 +91,7 @@ export class Conversation {
       chunk: { type: 'message', messageId: messageId, role: 'user', parts, ...(metadata && { metadata }) },
     }
     this.#store.fold([entry])
-    this.#runOf.set(id, undefined)
+    this.#runIds.set(id, undefined)
     this.mark(id, 'sending')
   }
 
@@ -101,44 +103,44 @@ export class Conversation {
 
   /** The reply with an id, to continue it, or else a new one of that run. The id of a user message gives a reply with another id. */
   reply(id: string | undefined, runId: string): Reply {
-    const known = id === undefined ? undefined : this.#replies.get(id)
-    if (known) return known
-    const isUserMessage = id !== undefined && this.has(id) && this.#runOf.get(id) === undefined
-    const run = id === undefined ? undefined : this.#runOf.get(id)
-    const existing = run === undefined ? undefined : this.messages.find(message => message.id === id)
-    const uniqueRunId = run ?? (this.#runs.has(runId) ? newId() : runId)
-    this.#runs.add(uniqueRunId)
-    const options = { store: this.#store, runId: uniqueRunId, taken: this.#taken, callbacks: this.#callbacks }
+    const openReply = id === undefined ? undefined : this.#replies.get(id)
+    if (openReply) return openReply
+    const isUserMessage = id !== undefined && this.has(id) && this.#runIds.get(id) === undefined
+    const existingRunId = id === undefined ? undefined : this.#runIds.get(id)
+    const existing = existingRunId === undefined ? undefined : this.messages.find(message => message.id === id)
+    const uniqueRunId = existingRunId ?? (this.#usedRunIds.has(runId) ? newId() : runId)
+    this.#usedRunIds.add(uniqueRunId)
+    const options = { store: this.#store, runId: uniqueRunId, callIds: this.#callIds, callbacks: this.#callbacks }
     const reply = new Reply(options, isUserMessage ? newId() : id, existing)
     this.#replies.set(reply.id, reply)
-    this.#runOf.set(reply.id, uniqueRunId)
+    this.#runIds.set(reply.id, uniqueRunId)
     return reply
   }
 
   /** Gives a reply another id. */
   rename(reply: Reply, id: string): void {
     this.#replies.delete(reply.id)
-    this.#runOf.delete(reply.id)
+    this.#runIds.delete(reply.id)
     reply.rename(id)
     this.#replies.set(id, reply)
-    this.#runOf.set(id, reply.runId)
+    this.#runIds.set(id, reply.runId)
   }
 
-  /** Removes all other messages, and moves `last` behind the rest. Returns a function that undoes this. */
+  /** Removes all messages but those that `isKept` selects, and moves `last` to the end. Returns a function that undoes this. */
   keep(isKept: (id: string) => boolean, last?: string): () => void {
     const ids = this.messages.map(({ id }) => id)
-    const kept = new Set(ids.filter(isKept))
+    const keptIds = new Set(ids.filter(isKept))
     const before = this.#store.view()
     const replies = this.#replies
-    const runOf = this.#runOf
-    const messages = before.messages.filter((_, i) => kept.has(ids[i] as string))
+    const runIds = this.#runIds
+    const messages = before.messages.filter((_, i) => keptIds.has(ids[i] as string))
     const moved = last === undefined ? undefined : before.messages[ids.indexOf(last)]
-    this.#replies = new Map([...replies].filter(([id]) => kept.has(id)))
-    this.#runOf = new Map([...runOf].filter(([id]) => kept.has(id)))
+    this.#replies = new Map([...replies].filter(([id]) => keptIds.has(id)))
+    this.#runIds = new Map([...runIds].filter(([id]) => keptIds.has(id)))
     this.#store.restore(moved ? withLast(withOnly(before, messages), moved) : withOnly(before, messages))
     return () => {
       this.#replies = replies
-      this.#runOf = runOf
+      this.#runIds = runIds
       this.#store.restore({ ...before, head: this.#store.head })
     }
   }

@@ -16,7 +16,7 @@ describe('history', () => {
     ...more,
   })
 
-  test('shows initial messages, gives them to the adapter, and continues them', async () => {
+  test('shows initial messages, passes them to the adapter, and continues them', async () => {
     const call: ChatMessage['parts'][number] = {
       type: 'tool',
       toolInvocation: { toolCallId: 'c', toolName: 'x', state: 'input-available', input: { a: 1 } },

@@ -14,7 +14,7 @@ describe('malformed streams', () => {
     expect(new Set(messages().map(({ id }) => id)).size).toBe(4)
   })
 
-  test('takes the id of a late start', async () => {
+  test('uses the id of a late start', async () => {
     const { turn, messages } = chatOf([{ type: 'text-delta', id: 't', delta: 'hi' }, hello[0], hello[5]])
     await turn()
     expect(messages()).toMatchObject([{}, { id: 'a1', status: 'sent', parts: [{ text: 'hi' }] }])
@@ -89,7 +89,7 @@ describe('malformed streams', () => {
     expect(calls.tools).toEqual(['input-streaming', 'input-available'])
   })
 
-  test('ends open calls with the reply, and takes their output from a later stream', async () => {
+  test('ends open calls with the reply, and accepts their output from a later stream', async () => {
     let count = 0
     const { turn, messages } = chatOver({
       sendMessage: async () =>
@@ -147,7 +147,7 @@ describe('malformed streams', () => {
     expect(reconnectToStream).not.toHaveBeenCalled()
   })
 
-  test('shows no reply that fails before it began', async () => {
+  test('shows no reply that fails before its first chunk', async () => {
     const { turn, log, messages } = chatOf([{ type: 'error', errorText: 'overloaded' }])
     await turn()
     expect(log).toEqual(['error STREAM_ERROR', 'finish error'])
@@ -208,7 +208,7 @@ test.each([null, 'text', [1]])('rejects metadata that is not an object: %j', asy
   ])
 })
 
-test('lets a callback send, stop and regenerate, each once', async () => {
+test('lets callbacks send, stop and regenerate, each once', async () => {
   let count = 0
   const talk = chatOver(
     {

@@ -83,7 +83,7 @@ describe('a dropped stream', () => {
   test.each([
     ['closes', undefined],
     ['fails', new TypeError('terminated')],
-  ])('that %s and cannot be resumed keeps its content and is no success (law 7)', async (_, error) => {
+  ])('law 7: keeps the content of a stream that %s and cannot be resumed, and reports no success', async (_, error) => {
     for (const cut of cuts) {
       const { log, messages, chat } = await read(reply, undefined, [cut], error)
       expect(log.filter(line => !line.startsWith('tool'))).toEqual(['error STREAM_ERROR', 'finish disconnect error'])
@@ -99,31 +99,34 @@ describe('a dropped stream', () => {
     }
   })
 
-  test.each(Object.keys(ways))('at every position, resumed with %s, gives one part without repeats', async name => {
-    const { first, rest } = ways[name] as (typeof ways)[string]
-    for (const cut of cuts) {
-      for (const error of [undefined, new TypeError('terminated')]) {
-        const { log, messages, statuses, chat } = await read(first, rest, [cut], error)
-        expect(messages()[1]).toMatchObject({
-          id: 'a1',
-          status: 'sent',
-          parts: [
-            { type: 'reasoning', text: 'Hm.', state: 'done' },
-            { type: 'text', text: TEXT, state: 'done' },
-            { type: 'tool', toolInvocation: { state: 'output-available', output: 1 } },
-          ],
-        })
-        expect(messages()[1]?.parts).toHaveLength(3)
-        const otherLines = log.filter(line => !line.startsWith('tool'))
-        expect(otherLines).toEqual(['error STREAM_ERROR recovered', 'finish'])
-        expect(log.filter(line => line.startsWith('tool'))).toEqual(['tool input-available', 'tool output-available'])
-        expect(statuses).toEqual(cut === 0 ? ['streaming', 'sent'] : ['streaming', 'error', 'streaming', 'sent'])
-        expect(chat.state).toMatchObject({ status: 'ready', error: undefined, connection: { status: 'live' } })
+  test.each(Object.keys(ways))(
+    'shows one part without repeats after a drop at any position, resumed with %s',
+    async name => {
+      const { first, rest } = ways[name] as (typeof ways)[string]
+      for (const cut of cuts) {
+        for (const error of [undefined, new TypeError('terminated')]) {
+          const { log, messages, statuses, chat } = await read(first, rest, [cut], error)
+          expect(messages()[1]).toMatchObject({
+            id: 'a1',
+            status: 'sent',
+            parts: [
+              { type: 'reasoning', text: 'Hm.', state: 'done' },
+              { type: 'text', text: TEXT, state: 'done' },
+              { type: 'tool', toolInvocation: { state: 'output-available', output: 1 } },
+            ],
+          })
+          expect(messages()[1]?.parts).toHaveLength(3)
+          const otherLines = log.filter(line => !line.startsWith('tool'))
+          expect(otherLines).toEqual(['error STREAM_ERROR recovered', 'finish'])
+          expect(log.filter(line => line.startsWith('tool'))).toEqual(['tool input-available', 'tool output-available'])
+          expect(statuses).toEqual(cut === 0 ? ['streaming', 'sent'] : ['streaming', 'error', 'streaming', 'sent'])
+          expect(chat.state).toMatchObject({ status: 'ready', error: undefined, connection: { status: 'live' } })
+        }
       }
-    }
-  })
+    },
+  )
 
-  test('is resumed as long as each attempt brings news', async () => {
+  test('reconnects as long as each attempt brings news', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom('the rest, raw', 'the rest, in envelopes'),
@@ -159,7 +162,7 @@ describe('a dropped stream', () => {
 })
 
 describe('reconnecting', () => {
-  test('names the reply, and never happens after its end', async () => {
+  test('passes the id of the reply to reconnectToStream, and never reconnects after its end', async () => {
     const reconnects: unknown[] = []
     const adapter: ChatAdapter = {
       sendMessage: async () => streamOf(reconnects.length === 0 ? hello.slice(0, 3) : hello),
@@ -174,7 +177,7 @@ describe('reconnecting', () => {
     expect(reconnects).toEqual([{ conversationId: 'c1', messageId: 'a1', isAborted: false }])
   })
 
-  test('stops at null, and keeps the error', async () => {
+  test('stops reconnecting at null, and keeps the error', async () => {
     let count = 0
     const adapter: ChatAdapter = {
       sendMessage: async () => streamOf(hello.slice(0, 3)),
@@ -191,10 +194,10 @@ describe('reconnecting', () => {
   })
 
   test.each([
-    ['that fails', () => Promise.reject(new Error('still down'))],
-    ['that brings nothing', async () => streamOf([])],
-    ['that brings what came, and no more', async () => streamOf(hello.slice(0, 3))],
-    ['that only begins', async () => streamOf([hello[0], { type: 'start-step' }, hello[1]])],
+    ['fails', () => Promise.reject(new Error('still down'))],
+    ['brings nothing', async () => streamOf([])],
+    ['repeats the received chunks only', async () => streamOf(hello.slice(0, 3))],
+    ['brings only a start', async () => streamOf([hello[0], { type: 'start-step' }, hello[1]])],
     [
       'that brings less than came, under other names',
       async () =>
@@ -209,7 +212,7 @@ describe('reconnecting', () => {
       'that brings parts without a text, which may have come before',
       async () => streamOf([hello[0], { type: 'data-x', data: 1 }, { type: 'message-metadata', metadata: { k: 1 } }]),
     ],
-  ])('%s happens three times', async (_, reconnect) => {
+  ])('tries a reconnect three times if each attempt %s', async (_, reconnect) => {
     let count = 0
     const adapter: ChatAdapter = {
       sendMessage: async () => streamOf(hello.slice(0, 3)),
@@ -225,7 +228,7 @@ describe('reconnecting', () => {
     expect(calls.errors).toHaveLength(1)
   })
 
-  test('continues as long as sequences advance, for any chunk type', async () => {
+  test('keeps reconnecting as long as sequences advance, for any chunk type', async () => {
     let at = 0
     const next = async () => {
       const sequence = at++
@@ -238,7 +241,7 @@ describe('reconnecting', () => {
     expect(log.at(-1)).toBe('finish')
   })
 
-  test('is delayed from the second attempt on, also after news', async () => {
+  test('delays reconnects from the second attempt on, also after news', async () => {
     vi.useFakeTimers()
     let count = 0
     const { chat, finished } = chatOver(
@@ -260,7 +263,7 @@ describe('reconnecting', () => {
     expect(count).toBe(20)
   })
 
-  test('does not happen after an invalid chunk', async () => {
+  test('does not reconnect after an invalid chunk', async () => {
     const reconnectToStream = vi.fn(async () => streamOf(hello))
     const { turn, log, calls, messages } = chatOver({
       sendMessage: async () => streamOf([...hello.slice(0, 3), { type: 'text-delta', id: 't1' }, hello[5]]),
@@ -275,7 +278,7 @@ describe('reconnecting', () => {
     expect(messages()[1]).toMatchObject({ status: 'error', parts: [{ text: 'Hello', state: 'done' }] })
   })
 
-  test('times out, and the next queued message is sent', async () => {
+  test('times out a reconnect, and sends the next queued message', async () => {
     vi.useFakeTimers()
     const signals: AbortSignal[] = []
     let count = 0
@@ -314,7 +317,7 @@ describe('reconnecting', () => {
     await chat.stop()
   })
 
-  test('shows the error in the message, and ends at once on stop', async () => {
+  test('shows the error in the message while it reconnects, and ends at once on stop', async () => {
     const { promise: never } = Promise.withResolvers<null>()
     const adapter: ChatAdapter = {
       sendMessage: async () => streamOf(hello.slice(0, 3)),
@@ -350,7 +353,7 @@ describe('reconnecting', () => {
 
   test.each([
     ['the end', [hello[0], hello[5]]],
-    ['a bad value', [hello[0], null]],
+    ['an invalid value', [hello[0], null]],
   ])('cancels the stream after %s', async (_, values) => {
     const { stream, push, cancelled } = controlled()
     const { turn } = chatOver({ sendMessage: async () => stream })

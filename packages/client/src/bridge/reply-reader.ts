@@ -2,7 +2,7 @@ import { type Backoff, RetryDelay, retry } from '@millrace/protocol/retry'
 import { ChunkOrder } from './chunk-order.ts'
 import type { ChatMessageChunk, ChatStream } from './types.ts'
 
-/** Successive attempts to reconnect without news. */
+/** Maximum number of successive reconnects that bring no news. */
 const ATTEMPTS = 3
 /** Time limit for an adapter to reconnect, or to stop, in ms. */
 const TIMEOUT_MS = 20_000
@@ -11,10 +11,10 @@ const MAX_TASK_MS = 12
 /** Longest wait until the first sequence of a stream is known, in ms. */
 const HOLD_MS = 50
 
-/** End of a reply: by `finish` or `abort`, by `stop`, by a lost stream, or because the adapter opened none. */
+/** End of a reply: `finished` by a `finish` or `abort` chunk, `stopped` by `stop`, `lost` with its stream, `refused` if the adapter opened none. */
 export type ReplyEnding =
-  | { readonly how: 'ended' | 'stopped' }
-  | { readonly how: 'broken' | 'refused'; readonly error: unknown }
+  | { readonly outcome: 'finished' | 'stopped' }
+  | { readonly outcome: 'lost' | 'refused'; readonly error: unknown }
 
 export interface ReplyReaderOptions {
   readonly open: (signal: AbortSignal) => Promise<ChatStream>
@@ -55,7 +55,7 @@ const isStream = (value: unknown): value is ChatStream =>
 
 /**
  * Reads one reply of an adapter to its end, over as many streams as it takes. A stream that closes without `finish` or `abort` was dropped (law 7). Foreign servers have
- * a `ReplyReader` of their own in `@millrace/dialects`: they do not number their chunks, so a resumed reply is compared with the chunks before it as a whole.
+ * the `ReconnectingReader` of `@millrace/dialects`: they do not number their chunks, so a resumed reply is compared with the chunks before it as a whole.
  */
 export class ReplyReader {
   readonly #options: ReplyReaderOptions
@@ -68,7 +68,7 @@ export class ReplyReader {
   /** Whether the stream dropped, and no news came since. */
   #isDropped = false
   /** The error of an invalid chunk, and whether another stream cannot help. */
-  #failed: { readonly error: unknown; readonly isFinal: boolean } | undefined
+  #failure: { readonly error: unknown; readonly isFinal: boolean } | undefined
 
   constructor(options: ReplyReaderOptions) {
     this.#options = options
@@ -79,7 +79,7 @@ export class ReplyReader {
     return this.#controller.signal.aborted
   }
 
-  /** Stops at once. No chunk is taken any more. */
+  /** Stops at once. Later chunks are ignored. */
   stop(): void {
     this.#controller.abort()
     this.#release()
@@ -89,7 +89,7 @@ export class ReplyReader {
     let stream: ChatStream | null
     try {
       stream = await this.#ask(this.#options.open)
-      if (this.#isStopped) return { how: 'stopped' }
+      if (this.#isStopped) return { outcome: 'stopped' }
       if (!isStream(stream)) {
         const kind = Object.prototype.toString.call(stream).slice(8, -1)
         throw new TypeError(
@@ -97,19 +97,19 @@ export class ReplyReader {
         )
       }
     } catch (error) {
-      return this.#isStopped ? { how: 'stopped' } : { how: 'refused', error }
+      return this.#isStopped ? { outcome: 'stopped' } : { outcome: 'refused', error }
     }
     this.#options.onOpen()
     for (;;) {
       const error = await this.#read(stream)
-      if (this.#order.isEnded) return { how: 'ended' }
-      if (this.#isStopped) return { how: 'stopped' }
+      if (this.#order.isEnded) return { outcome: 'finished' }
+      if (this.#isStopped) return { outcome: 'stopped' }
       this.#isDropped = true
       this.#options.onDrop(error)
-      const next = this.#failed?.isFinal ? undefined : await this.#reconnect()
-      if (this.#isStopped) return { how: 'stopped' }
-      if (!next) return { how: 'broken', error }
-      this.#failed = undefined
+      const next = this.#failure?.isFinal ? undefined : await this.#reconnect()
+      if (this.#isStopped) return { outcome: 'stopped' }
+      if (!next) return { outcome: 'lost', error }
+      this.#failure = undefined
       this.#options.onResume()
       stream = next
     }
@@ -155,7 +155,7 @@ export class ReplyReader {
         const { done, value } = await reader.read()
         if (this.#isStopped) return undefined
         this.#take(() => (done ? this.#order.release() : this.#order.push(value)))
-        if (this.#failed) throw this.#failed.error
+        if (this.#failure) throw this.#failure.error
         if (this.#order.isEnded) return undefined
         if (done) {
           const missing = 'The stream closed before missing chunks arrived: send the message again.'
@@ -187,11 +187,11 @@ export class ReplyReader {
         if (this.#options.onChunk(chunk) || this.#order.next !== next) this.#progressed()
       }
     } catch (error) {
-      // Another stream may bring a missing chunk, but not mend an invalid one.
-      this.#failed = { error, isFinal: (error as { readonly code?: unknown }).code !== 'too-large' }
+      // Another stream may bring a missing chunk, but an invalid one stays invalid.
+      this.#failure = { error, isFinal: (error as { readonly code?: unknown }).code !== 'too-large' }
     }
     // Cancelling ends the pending read.
-    if (this.#failed || this.#order.isEnded) this.#release()
+    if (this.#failure || this.#order.isEnded) this.#release()
   }
 
   #progressed(): void {

@@ -17,8 +17,8 @@ import { type AuthoredMessage, withPart } from './chat-message.ts'
 import { TextParts } from './text-parts.ts'
 import { type ChatDataChunk, type ChatMessageChunk, type ChatUser, jsonOf } from './types.ts'
 
-/** Required fields of chunks, all of them strings. */
-const REQUIRED = new Map<string, readonly string[]>(
+/** Required fields by chunk type, all of them strings. */
+const REQUIRED_FIELDS = new Map<string, readonly string[]>(
   Object.entries({
     'text-start': ['id'],
     'text-delta': ['id', 'delta'],
@@ -50,19 +50,19 @@ interface ReplyCall {
   /** Id in the fold. */
   readonly id: string
   state: ToolState
-  /** State at the end of the reply, if the call was still open then. */
-  before?: ToolPart
+  /** Its part at the end of the reply, if the call was still open then. */
+  openPart?: ToolPart
 }
 
 export interface ReplyOptions {
   readonly store: Store
   readonly runId: string
-  /** Ids of the calls of all messages. They share one namespace in the fold. */
-  readonly taken: Set<string>
+  /** Ids of the tool calls of all messages. They share one namespace in the fold. */
+  readonly callIds: Set<string>
   readonly callbacks: () => ChatCallbacks
 }
 
-/** One reply: turns the chunks of an adapter into entries of a run, and folds them. The run never finishes, because a later stream may continue the reply. */
+/** One reply: turns the chunks of an adapter into entries of a run, and folds them. Its run never finishes, because a later stream may continue the reply. */
 export class Reply {
   readonly runId: string
   /** Id of its message in the view. */
@@ -73,7 +73,7 @@ export class Reply {
   readonly #origin: Entry['origin']
   readonly #texts: TextParts
   readonly #calls = new Map<string, ReplyCall>()
-  #awaitedApprovals = 0
+  #pendingApprovals = 0
 
   constructor(options: ReplyOptions, id: string | undefined, existing?: AuthoredMessage) {
     const { store, runId } = options
@@ -85,34 +85,35 @@ export class Reply {
     this.#texts = new TextParts(chunk => this.#fold(chunk))
     for (const part of existing?.parts ?? []) {
       if ('toolCallId' in part) this.#calls.set(foreignId(part.toolCallId), { id: part.toolCallId, state: part.state })
-      else if ('state' in part) this.#texts.use(part.type, part.id)
+      else if ('state' in part) this.#texts.register(part.type, part.id)
     }
-    store.rename(this.#own, this.id)
+    store.rename(this.#foldId, this.id)
   }
 
-  get #own(): string {
+  /** Id of its message in the fold. */
+  get #foldId(): string {
     return messageIdOf(this.runId, this.runId)
   }
 
   /** Whether a call waits for approval. */
   get isWaiting(): boolean {
-    return this.#awaitedApprovals > 0
+    return this.#pendingApprovals > 0
   }
 
   rename(id: string): void {
     this.hasGeneratedId = false
     this.id = id
-    this.#options.store.rename(this.#own, id)
+    this.#options.store.rename(this.#foldId, id)
   }
 
   /** The stream starts or continues. */
   begin(author?: ChatUser): void {
-    this.show({ status: 'streaming', ...(author && { author }) })
+    this.patch({ status: 'streaming', ...(author && { author }) })
     this.#fold({ type: 'start' })
   }
 
   /** Overrides fields of the folded message. */
-  show(patch: Partial<AuthoredMessage>): void {
+  patch(patch: Partial<AuthoredMessage>): void {
     this.#options.store.patch(this.id, patch)
   }
 
@@ -121,7 +122,7 @@ export class Reply {
    * @throws a `ProtocolError` if a required field is missing.
    */
   write(chunk: ChatMessageChunk): boolean {
-    for (const name of REQUIRED.get(chunk.type) ?? []) requireString(chunk, name)
+    for (const name of REQUIRED_FIELDS.get(chunk.type) ?? []) requireString(chunk, name)
     switch (chunk.type) {
       case 'text-delta':
       case 'reasoning-delta':
@@ -147,7 +148,8 @@ export class Reply {
         break
       default:
         if (isData(chunk)) this.#data(chunk)
-        else if (chunk.type.startsWith('tool-') && REQUIRED.has(chunk.type)) return this.#call(chunk as CallChunk)
+        else if (chunk.type.startsWith('tool-') && REQUIRED_FIELDS.has(chunk.type))
+          return this.#call(chunk as CallChunk)
     }
     return false
   }
@@ -173,16 +175,16 @@ export class Reply {
         this.#fold({ type: chunk.type, toolCallId: call.id, delta: chunk.inputTextDelta })
       return false
     }
-    if (call.before && chunk.type.startsWith('tool-output-')) this.#reopen(call)
+    if (call.openPart && chunk.type.startsWith('tool-output-')) this.#reopen(call)
     const chunks = this.#callChunks(chunk, call)
     return chunks.length > 0 && this.#transition(call, chunks)
   }
 
   #newCall(adapterId: string): ReplyCall {
-    const { taken } = this.#options
-    const id = taken.has(adapterId) ? distinctId(adapterId, this.runId) : adapterId
+    const { callIds } = this.#options
+    const id = callIds.has(adapterId) ? distinctId(adapterId, this.runId) : adapterId
     const call: ReplyCall = { id, state: 'input-streaming' }
-    taken.add(id)
+    callIds.add(id)
     this.#calls.set(adapterId, call)
     return call
   }
@@ -243,7 +245,7 @@ export class Reply {
     const toolCall = this.#part(call)
     if (!toolCall) return false
     const isNew = toolCall.state !== call.state || chunks[0]?.type === 'tool-input-start'
-    this.#awaitedApprovals +=
+    this.#pendingApprovals +=
       Number(toolCall.state === 'approval-requested') - Number(call.state === 'approval-requested')
     call.state = toolCall.state
     if (isNew && isReported) invokeCallback(callbacks().onToolCall, { toolCall, messageId: this.id })
@@ -268,31 +270,31 @@ export class Reply {
     }
     this.#transition(call, [response])
     return () => {
-      if (call.state === 'approval-responded') this.#put(call, part)
+      if (call.state === 'approval-responded') this.#replacePart(call, part)
     }
   }
 
   /** Continues a call that ended with its reply. */
   #reopen(call: ReplyCall): void {
-    const { before } = call
-    delete call.before
-    if (before) this.#put(call, before)
+    const { openPart } = call
+    delete call.openPart
+    if (openPart) this.#replacePart(call, openPart)
   }
 
-  #put(call: ReplyCall, part: ToolPart): void {
+  #replacePart(call: ReplyCall, part: ToolPart): void {
     const { store } = this.#options
-    store.restore(withPart(store.view(), this.#own, part))
-    this.#awaitedApprovals += Number(part.state === 'approval-requested') - Number(call.state === 'approval-requested')
+    store.restore(withPart(store.view(), this.#foldId, part))
+    this.#pendingApprovals += Number(part.state === 'approval-requested') - Number(call.state === 'approval-requested')
     call.state = part.state
   }
 
-  /** Ends all open parts and calls. In a reply that is whole, requests for approval stay open. */
-  end(isWhole: boolean, finishReason?: string): void {
+  /** Ends all open parts and calls. If the reply is complete, requests for approval stay open. */
+  end(isComplete: boolean, finishReason?: string): void {
     this.#texts.endAll()
     for (const call of this.#calls.values()) {
       const part = call.state.startsWith('output-') ? undefined : this.#part(call)
-      if (!part || (isWhole && part.state === 'approval-requested')) continue
-      call.before = part
+      if (!part || (isComplete && part.state === 'approval-requested')) continue
+      call.openPart = part
       const { id: toolCallId } = call
       const errorText = 'The reply ended before this call did.'
       this.#transition(call, [{ type: 'tool-output-error', toolCallId, errorText, code: 'interrupted' }], false)

@@ -52,9 +52,9 @@ const reply: ChatMessageChunk[] = [
 
 describe('an adapter from the documentation', () => {
   test.each([
-    ['its own helper', createStream],
-    ['the one that is exported', exported],
-  ] as const)('with %s, without and with a delay', async (_, helper) => {
+    ['the documented createStream', createStream],
+    ['the exported createStream', exported],
+  ] as const)('streams a reply with %s, without and with a delay', async (_, helper) => {
     for (const delay of [0, 2]) {
       const adapter: ChatAdapter = { sendMessage: async () => helper(reply, delay) }
       const { turn, messages, log } = chatOver(adapter)
@@ -67,7 +67,7 @@ describe('an adapter from the documentation', () => {
     }
   })
 
-  test('works with its `fromSSE`, where each read is one chunk', async () => {
+  test('streams a reply with the documented fromSSE, where each read is one chunk', async () => {
     const rest = [...reply]
     const server = createServer((_, response) => {
       response.writeHead(200, { 'content-type': 'text/plain' })
@@ -104,7 +104,7 @@ const partsOf = async (...chunks: unknown[]): Promise<readonly ChatMessagePart[]
 }
 
 describe('every row of the chunk table', () => {
-  test('start, finish: a message, with its reason in onFinish', async () => {
+  test('start, finish: shows a message, and reports its finish reason in onFinish', async () => {
     const { turn, messages, calls } = chatOf([
       { type: 'start', messageId: 'a1', author: { id: 'bot', displayName: 'Bot' } },
       { type: 'finish', messageId: 'a1', finishReason: 'because' },
@@ -129,7 +129,7 @@ describe('every row of the chunk table', () => {
     expect(chat.state).toMatchObject({ status: 'ready', error: undefined })
   })
 
-  test('text and reasoning, apart and interleaved', async () => {
+  test('text-*, reasoning-*: shows separate parts, also if they interleave', async () => {
     expect(
       await partsOf(
         { type: 'reasoning-start', id: 'x' },
@@ -163,7 +163,7 @@ describe('every row of the chunk table', () => {
     ).toEqual(['one', 'two', 'three'].map(text => ({ type: 'text', text, state: 'done' })))
   })
 
-  test('tool-input-start, -delta, -available, tool-output-available: one part with a streaming input', async () => {
+  test('tool-input-start, -delta, -available, tool-output-available: shows one part with a streaming input', async () => {
     const { turn, messages, calls, chat } = chatOf([
       { type: 'start', messageId: 'a1' },
       { type: 'tool-input-start', toolCallId: 'c', toolName: 'search' },
@@ -222,7 +222,7 @@ describe('every row of the chunk table', () => {
     })
   })
 
-  test('tool-input-start with dynamic', async () => {
+  test('tool-input-start with dynamic: shows a dynamic tool', async () => {
     expect(
       await partsOf(
         { type: 'tool-input-start', toolCallId: 'c', toolName: 'any', dynamic: true },
@@ -232,7 +232,7 @@ describe('every row of the chunk table', () => {
     ).toMatchObject([{ type: 'dynamic-tool', toolInvocation: { state: 'output-available', input: 1, output: 2 } }])
   })
 
-  test('tool-input-error, tool-output-error', async () => {
+  test('tool-input-error, tool-output-error: fail the call', async () => {
     const parts = await partsOf(
       { type: 'tool-input-start', toolCallId: 'a', toolName: 'x' },
       { type: 'tool-input-error', toolCallId: 'a', errorText: 'bad input' },
@@ -247,7 +247,7 @@ describe('every row of the chunk table', () => {
     expect(parts).toHaveLength(2)
   })
 
-  test('tool-approval-request without a start, also dynamic', async () => {
+  test('tool-approval-request: shows a pending call without a start, also a dynamic one', async () => {
     const [one, two] = await partsOf(
       { type: 'tool-approval-request', toolCallId: 'a', toolName: 'rm', input: { path: '/' } },
       { type: 'tool-approval-request', toolCallId: 'b', toolName: 'rm', input: 1, approvalId: 'p', dynamic: true },
@@ -259,7 +259,7 @@ describe('every row of the chunk table', () => {
     expect(two).toMatchObject({ type: 'dynamic-tool', toolInvocation: { approvalId: 'p' } })
   })
 
-  test('tool-output-denied, with and without a request for approval', async () => {
+  test('tool-output-denied: denies the call with and without a request for approval', async () => {
     expect(
       await partsOf(
         { type: 'tool-approval-request', toolCallId: 'a', toolName: 'rm', input: 1 },
@@ -273,7 +273,7 @@ describe('every row of the chunk table', () => {
     ])
   })
 
-  test('takes an output for a call that was approved elsewhere', async () => {
+  test('tool-output-available: completes a call that was approved elsewhere', async () => {
     expect(
       await partsOf(
         { type: 'tool-approval-request', toolCallId: 'a', toolName: 'rm', input: 1 },
@@ -282,7 +282,7 @@ describe('every row of the chunk table', () => {
     ).toMatchObject([{ toolInvocation: { state: 'output-available', output: 2, approval: { approved: true } } }])
   })
 
-  test('source-url, source-document, file: in order, with all fields', async () => {
+  test('source-url, source-document, file: show parts in order, with all fields', async () => {
     const chunks: ChatMessageChunk[] = [
       { type: 'source-url', sourceId: 's', url: 'https://example.org', title: 'Example' },
       { type: 'source-document', sourceId: 's', title: 'Doc', text: 'It says so.' },
@@ -293,7 +293,7 @@ describe('every row of the chunk table', () => {
     expect(await partsOf(...chunks)).toEqual(chunks)
   })
 
-  test('data-*: reported once each, not kept if transient, replaced by id', async () => {
+  test('data-*: reports each chunk once, keeps no transient one, and replaces parts by id', async () => {
     const { turn, messages, calls } = chatOf([
       { type: 'start', messageId: 'a1' },
       { type: 'data-weather', id: 'w', data: { city: 'Prague' } },
@@ -310,7 +310,7 @@ describe('every row of the chunk table', () => {
     ])
   })
 
-  test('start-step, finish-step, message-metadata', async () => {
+  test('start-step, finish-step, message-metadata: show the step and merge the metadata', async () => {
     const { turn, messages } = chatOf([
       { type: 'start', messageId: 'a1' },
       { type: 'start-step' },
@@ -327,7 +327,7 @@ describe('every row of the chunk table', () => {
     })
   })
 
-  test('ignores an unknown type', async () => {
+  test('ignores a chunk of an unknown type', async () => {
     expect(await partsOf({ type: 'telemetry', at: 1 }, { type: 'tool-strange', toolCallId: 'c' })).toEqual([])
   })
 })

@@ -19,7 +19,7 @@ describe('sending', () => {
     expect(requests[1]?.messages.map(({ status }) => status)).toEqual(['sent', 'sent', 'sending'])
   })
 
-  test('gives metadata, parts and files to the adapter', async () => {
+  test('passes metadata, parts and files to the adapter', async () => {
     const { requests, chat, finished } = counting()
     const end = finished()
     const file = new File(['x'], 'x.txt', { type: 'text/plain' })
@@ -55,7 +55,7 @@ describe('sending', () => {
     revoke.mockRestore()
   })
 
-  test('goes through submitted, streaming and ready', async () => {
+  test('has the status submitted, then streaming, then ready', async () => {
     const { stream, push } = controlled()
     const { chat, until } = chatOver({ sendMessage: async () => stream })
     const sent = chat.sendMessage('hi')
@@ -141,7 +141,7 @@ describe('sending', () => {
     [{ reason: 1, at: 2 }, 'Expected an error, found an object: reason,at.'],
     ['just so', 'just so'],
     [undefined, 'undefined'],
-  ])('has a message for a thrown value that is no error: %j', async (thrown, message) => {
+  ])('reports an error with a message for a thrown value that is no Error: %j', async (thrown, message) => {
     const { turn } = chatOver({ sendMessage: () => Promise.reject(thrown) })
     expect((await turn()).error).toMatchObject({ code: 'SEND_ERROR', message })
   })
@@ -173,7 +173,7 @@ describe('sending', () => {
 })
 
 describe('while a reply is streaming', () => {
-  test('queues a message behind the reply, and sends it then', async () => {
+  test('queues a message, and sends it after the reply', async () => {
     const streams = [controlled(), controlled()]
     let at = 0
     const { chat, until, messages, finished } = chatOver({ sendMessage: async () => streams[at++]?.stream as never })
@@ -197,7 +197,7 @@ describe('while a reply is streaming', () => {
     ])
   })
 
-  test('rejects with whenBusy reject, and shows nothing', async () => {
+  test('rejects a message with whenBusy reject, and shows nothing', async () => {
     const { stream } = controlled()
     const { chat, messages } = chatOver({ sendMessage: async () => stream })
     await chat.sendMessage('one')
@@ -208,7 +208,7 @@ describe('while a reply is streaming', () => {
     await chat.stop()
   })
 
-  test('stops the reply first with interrupt-previous', async () => {
+  test('stops the reply first with whenBusy interrupt-previous', async () => {
     const { stream, push, cancelled } = controlled()
     let count = 0
     const { chat, until, messages, log, finished } = chatOver({

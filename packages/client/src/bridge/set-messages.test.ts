@@ -21,7 +21,7 @@ test('replaces the conversation, in the given order, also for the adapter', asyn
   expect(ids(requests.at(-1)?.messages ?? [])).toBe('u1 u0 u2')
 })
 
-test('keeps the other messages unchanged when some are left out', async () => {
+test('keeps the identity of the remaining messages when some are left out', async () => {
   const { chat, turn, messages } = counting({}, { streamFlushInterval: 16 })
   await turn('hi', 'u1')
   await turn('more', 'u2')
@@ -31,7 +31,7 @@ test('keeps the other messages unchanged when some are left out', async () => {
   expect(chat.store.message('a2')).toBe(before)
 })
 
-test('keeps a streaming reply, whatever is given for it', async () => {
+test('keeps a streaming reply, whatever messages the caller sets', async () => {
   const { stream, push } = controlled()
   const { chat, until, finished, messages, textOf } = chatOver({ sendMessage: async () => stream })
   await chat.sendMessage('hi', { messageId: 'u1' })

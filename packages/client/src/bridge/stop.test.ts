@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { chatOver, controlled, hello, replyOf } from './chat.fixture.ts'
 
 describe('stopping', () => {
-  test('aborts the signal, the stream and the adapter at once, keeps the content, and is no error', async () => {
+  test('aborts the signal, the stream and the adapter at once, keeps the content, and reports no error', async () => {
     const { stream, push, cancelled } = controlled()
     const stop = vi.fn()
     let signal: AbortSignal | undefined
@@ -35,7 +35,7 @@ describe('stopping', () => {
     expect(stop).toHaveBeenCalledTimes(1)
   })
 
-  test('does nothing without a reply, or for another run', async () => {
+  test('stop does nothing without a reply, or for another run', async () => {
     const stop = vi.fn()
     const { chat, log } = chatOver({ sendMessage: async () => controlled().stream, stop })
     await chat.stop()
@@ -47,7 +47,7 @@ describe('stopping', () => {
     expect(log).toEqual(['finish abort'])
   })
 
-  test('happens when the last subscriber leaves, and keeps queued messages for a retry', async () => {
+  test('stops the reply when the last subscriber leaves, and keeps queued messages for a retry', async () => {
     const { stream, cancelled } = controlled()
     let count = 0
     const { chat, messages, finished } = chatOver({
@@ -71,7 +71,7 @@ describe('stopping', () => {
     expect(messages().map(({ status }) => status)).toEqual(['cancelled', 'sent', 'sent'])
   })
 
-  test('times out with an adapter that never stops', async () => {
+  test('stops waiting for an adapter that never stops', async () => {
     vi.useFakeTimers()
     const { promise: never } = Promise.withResolvers<void>()
     let count = 0

@@ -1,4 +1,4 @@
-// Streams for authors of adapters: of chunks at hand, of a server's reply, of any iterable.
+// Streams for authors of adapters: from an array of chunks, from a server's response, from any iterable.
 
 import { type EventFormat, EventReader, type WireEvent } from '@millrace/dialects'
 import { jsonEventOf } from '@millrace/dialects/internal'
@@ -11,11 +11,11 @@ import type { ChatMessageChunk, ChatStreamEnvelope } from './types.ts'
 export interface FetchStreamInit extends RequestInit {
   /** Function to use instead of `fetch`. @default globalThis.fetch */
   readonly fetch?: typeof fetch
-  /** Bound of one event or line, in characters. @default 16777216 */
+  /** Maximum length of one event or line, in characters. @default 16_777_216 */
   readonly maxLength?: number
 }
 
-/** Creates a stream of chunks, with `delayMs` before each. */
+/** Creates a stream of chunks. @param delayMs Delay before each chunk, in ms. @default 0 */
 export function createStream<T extends ChatMessageChunk | ChatStreamEnvelope = ChatMessageChunk>(
   chunks: readonly T[],
   delayMs = 0,

@@ -11,7 +11,8 @@ export class TextParts {
   readonly #fold: (chunk: Chunk) => void
   /** Ids of the open parts, by the adapter's ids. */
   readonly #open = { text: new Map<string, string>(), reasoning: new Map<string, string>() }
-  readonly #used = new Set<string>()
+  /** Kind and id of all parts so far. */
+  readonly #usedKeys = new Set<string>()
   /** Texts that a resumed stream may repeat, and those that it is repeating. */
   readonly #repeatable = new Map<string, string>()
   readonly #replays = new Map<string, TextReplay>()
@@ -20,9 +21,9 @@ export class TextParts {
     this.#fold = fold
   }
 
-  /** Registers a part that exists and has ended. */
-  use(kind: TextKind, id: string): void {
-    this.#used.add(`${kind}:${id}`)
+  /** Registers the id of a part as used. */
+  register(kind: TextKind, id: string): void {
+    this.#usedKeys.add(`${kind}:${id}`)
   }
 
   /** Appends to a part, and opens it if needed. Returns false if the delta only repeats known text. */
@@ -48,10 +49,10 @@ export class TextParts {
 
   #begin(kind: TextKind, adapterId: string): string {
     const open = this.#open[kind]
-    const known = open.get(adapterId)
-    if (known !== undefined) return known
-    const id = this.#used.has(`${kind}:${adapterId}`) ? distinctId(adapterId, this.#used.size) : adapterId
-    this.use(kind, id)
+    const openId = open.get(adapterId)
+    if (openId !== undefined) return openId
+    const id = this.#usedKeys.has(`${kind}:${adapterId}`) ? distinctId(adapterId, this.#usedKeys.size) : adapterId
+    this.register(kind, id)
     open.set(adapterId, id)
     this.#fold({ type: `${kind}-start`, id })
     return id
@@ -79,7 +80,7 @@ export class TextParts {
   /** Prepares for a resumed stream, which may repeat the parts so far. */
   resume(textOf: (key: string) => string | undefined): void {
     this.#replays.clear()
-    for (const key of this.#used) {
+    for (const key of this.#usedKeys) {
       // If several parts share an id, only the first can be recognised.
       const text = foreignId(key) === key ? textOf(key) : undefined
       if (text !== undefined && text !== '') this.#repeatable.set(key, text)
@@ -110,7 +111,7 @@ class TextReplay {
     return newText ?? this.end()
   }
 
-  /** The deltas so far, if they are not a full repeat after all. */
+  /** Ends the part. Returns the deltas so far if they were no full repeat, or else an empty text. */
   end(): string {
     const newText = this.isOver ? '' : this.#repeated
     this.#isOver = true

@@ -75,7 +75,7 @@ const split = (chunks: readonly ChatMessageChunk[], size: number): ChatMessageCh
     return pieces.map(delta => ({ ...chunk, delta }))
   })
 
-test('law 9: gives the same messages for any trace, however it is split, repeated and reordered', async () => {
+test('law 9: shows the same messages for a trace, however it is split, repeated and reordered', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(piece, { maxLength: 40 }),

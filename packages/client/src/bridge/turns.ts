@@ -23,7 +23,7 @@ interface Turn {
   adapterId?: string
   finishReason?: string
   isAborted: boolean
-  /** The adapter sent an `error` chunk. */
+  /** Set if the adapter sent an `error` chunk. */
   isFailed?: true
   /** The error to report if the reply is lost. */
   error?: ChatError
@@ -33,6 +33,7 @@ interface Turn {
 
 /** How to ask the adapter, and what to undo if it refuses. */
 export interface TurnRequest {
+  /** Code of the error if it refuses. */
   readonly code: string
   readonly open: (signal: AbortSignal) => Promise<ChatStream>
   readonly onRefused: (error: ChatError) => void
@@ -45,7 +46,7 @@ export interface TurnsOptions {
   readonly conversation: Conversation
   readonly state: ObservableState
   readonly callbacks: () => ChatCallbacks
-  /** Called when a turn ends without `halt`. */
+  /** Called when a turn ends without `stop`. */
   readonly onEnd: () => void
 }
 
@@ -90,23 +91,23 @@ export class Turns {
             resolve({ messageId, runId })
           },
           onChunk: chunk => this.#take(turn, chunk),
-          onDrop: error => this.#dropped(turn, error),
+          onDrop: error => this.#onDrop(turn, error),
           onResume: () => turn.reply?.resume(),
-          onRecover: () => this.#recovered(turn),
+          onRecover: () => this.#onRecover(turn),
         }),
       }
       this.#turn = turn
       this.#options.state.set({ status: 'submitted', runId, error: undefined })
       turn.reader.run().then(ending => {
-        // `halt` has reported the end.
+        // `stop` has reported the end.
         if (this.#turn !== turn) return
-        if (ending.how === 'refused') {
+        if (ending.outcome === 'refused') {
           const error = this.#errorOf(ending.error, code, 'send', { messageId })
           onRefused(error)
           this.#close(error)
           resolve({ messageId, error })
           invokeCallback(this.#options.callbacks().onError, error)
-        } else this.#finish(turn, ending.how === 'broken')
+        } else this.#finish(turn, ending.outcome === 'lost')
         this.#options.onEnd()
       })
     })
@@ -134,9 +135,9 @@ export class Turns {
       turn.isAborted = true
       return true
     }
-    const isNews = reply.write(chunk)
+    const isNewContent = reply.write(chunk)
     if (chunk.type.startsWith('tool-')) this.updateStatus()
-    return isNews || isNew
+    return isNewContent || isNew
   }
 
   /** Begins or continues a reply. Returns whether it is another reply than before. */
@@ -153,7 +154,7 @@ export class Turns {
     } else if (id !== undefined && reply.hasGeneratedId) this.#options.conversation.rename(reply, id)
     if (id !== undefined) turn.adapterId = id
     if (isSame) {
-      if (author) reply.show({ author })
+      if (author) reply.patch({ author })
       return false
     }
     turn.reply?.begin(author)
@@ -168,7 +169,7 @@ export class Turns {
     if (reply) this.#options.state.set({ status: reply.isWaiting ? 'paused' : 'streaming' })
   }
 
-  #dropped(turn: Turn, cause: unknown): void {
+  #onDrop(turn: Turn, cause: unknown): void {
     const messageId = turn.reply?.id
     const error = this.#errorOf(cause, 'STREAM_ERROR', 'stream', messageId === undefined ? {} : { messageId })
     turn.error = error
@@ -178,7 +179,7 @@ export class Turns {
     this.#options.state.set({ error, ...(!turn.isFailed && { connection: offline }) })
   }
 
-  #recovered(turn: Turn): void {
+  #onRecover(turn: Turn): void {
     const { error, reply } = turn
     if (!error) return
     delete turn.error
@@ -232,7 +233,7 @@ export class Turns {
   }
 
   /** Stops the open turn, if there is one: in the view at once, then with the adapter. */
-  async halt(): Promise<void> {
+  async stop(): Promise<void> {
     const turn = this.#turn
     if (turn) {
       const { reply, reader, messageId, runId, resolve } = turn

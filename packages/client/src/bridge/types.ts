@@ -4,8 +4,8 @@ import type { Json, JsonObject } from '@millrace/protocol'
 
 export type * from '@millrace/dialects/mui'
 
-/** A value of an adapter as JSON: undefined becomes null. */
+/** Types a value of an adapter as JSON, without a check. Undefined becomes null. */
 export const jsonOf = (value: unknown): Json => (value === undefined ? null : (value as Json))
 
-/** An object of an adapter as JSON. */
+/** Types an object of an adapter as JSON, without a check. */
 export const jsonObjectOf = (value: Readonly<Record<string, unknown>>): JsonObject => value as JsonObject

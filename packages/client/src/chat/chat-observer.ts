@@ -12,10 +12,11 @@ import type { Store } from '../store/store.ts'
 import { type ChatCallbacks, type ChatFinish, invokeCallback } from './callbacks.ts'
 
 /** Whether chunks of this type can change the state of a tool call. */
-const isTransition = (type: string): boolean =>
+const isToolTransition = (type: string): boolean =>
   type.startsWith('tool-') && type !== 'tool-input-delta' && type !== 'tool-claimed'
 
-const OBSERVED = new Set(['run-finished', 'session-info'])
+/** Other chunk types that the observer reports. */
+const REPORTED_TYPES = new Set(['run-finished', 'session-info'])
 
 /** Whether a chunk has data of the application, not of a model provider. */
 const isAppData = (chunk: Chunk): boolean => isData(chunk) && chunk.type !== 'data-provider-content'
@@ -54,7 +55,10 @@ export class ChatObserver {
     }
   }
 
-  /** Folds a frame. Returns false if a rewind in it needs a snapshot. */
+  /**
+   * Folds the entries of a frame, and calls the callbacks afterwards. `through` is the sequence that the frame reaches. Returns false if a
+   * rewind among them needs a snapshot.
+   */
   apply(entries: readonly Entry[], through?: number): boolean {
     this.#isFirstRead = false
     const calls: (() => void)[] = []
@@ -62,13 +66,13 @@ export class ChatObserver {
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as Entry
       const { type } = entry.chunk
-      if (!isTransition(type) && !OBSERVED.has(type) && !isAppData(entry.chunk)) continue
+      if (!isToolTransition(type) && !REPORTED_TYPES.has(type) && !isAppData(entry.chunk)) continue
       const messageId = this.#messageIdOf(entry)
       const { toolCallId = '' } = entry.chunk as { toolCallId?: string }
       const readCall = () => (messageId === undefined ? undefined : this.#store.call(messageId, toolCallId))
-      const isWhole = this.#store.fold(entries.slice(foldedCount, i))
+      const isFolded = this.#store.fold(entries.slice(foldedCount, i))
       const before = readCall()?.state
-      if (!isWhole || !this.#store.fold([entry])) return this.#end(false, calls)
+      if (!isFolded || !this.#store.fold([entry])) return this.#end(false, calls)
       foldedCount = i + 1
       const toolCall = readCall()
       if (messageId === undefined || !toolCall) this.#observe(entry, calls)
@@ -80,10 +84,10 @@ export class ChatObserver {
     return this.#end(this.#store.apply(foldedCount === 0 ? entries : entries.slice(foldedCount), through), calls)
   }
 
-  #end(isWhole: boolean, calls: readonly (() => void)[]): boolean {
-    if (!isWhole) this.#store.apply([])
+  #end(isFolded: boolean, calls: readonly (() => void)[]): boolean {
+    if (!isFolded) this.#store.apply([])
     for (const call of calls) call()
-    return isWhole
+    return isFolded
   }
 
   /** Id of the message that contains a tool call. */

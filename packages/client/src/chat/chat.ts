@@ -17,7 +17,7 @@ export type ChatInput =
       readonly metadata?: NonNullable<MessageChunk['metadata']>
     }
 
-/** Handling of a message while a run is open. */
+/** What to do with a message that is sent while a run is open: queue it, reject it, or stop the run first. */
 export type WhenBusy = 'queue' | 'reject' | 'interrupt-previous'
 
 /** Options of a send. */
@@ -51,7 +51,7 @@ export type ChatAnswer =
 /** `submitted`: a message is in flight. `streaming`: a run is open. `paused`: the run waits for an answer. `error`: the last operation failed. */
 export type ChatStatus = 'ready' | 'submitted' | 'streaming' | 'paused' | 'error'
 
-/** State of a chat apart from its messages. A new object after each change. */
+/** State of a chat without its messages. A new object after each change. */
 export interface ChatState {
   readonly sessionId: string | undefined
   readonly status: ChatStatus
@@ -59,7 +59,7 @@ export interface ChatState {
   readonly runId: string | undefined
   readonly error: ChatError | undefined
   readonly connection: { readonly status: ConnectionStatus; readonly reason: string }
-  /** Whether the existing messages are not loaded yet. */
+  /** Whether the session may have messages that are not loaded yet. */
   readonly isLoading: boolean
   readonly title: string | undefined
   /** Whether the server has messages older than those loaded. */
@@ -83,7 +83,10 @@ export interface Chat {
   start(): () => void
   /** Sends a message, and shows it at once. */
   sendMessage(input: ChatInput, options?: SendOptions): Promise<SendResult>
-  /** Stops the open run, or else the messages in flight. The text so far stays. */
+  /**
+   * Stops a run, by default the open one, or else the messages in flight. The text so far stays. An interrupted run can be resumed, an
+   * aborted one cannot. `mode` is `interrupt` by default.
+   */
   stop(options?: { readonly runId?: string; readonly mode?: 'interrupt' | 'abort' }): Promise<void>
   /** Generates the reply to a message again, by the id of the message or of its reply. @default the last message */
   regenerate(messageId?: string): Promise<SendResult>

@@ -6,7 +6,7 @@ import type { Chunk } from '@millrace/protocol'
 
 type Status = ForeignReply['status']
 
-/** One reply: chunks, promises to wait for, errors to throw, and a status. Without a status the reply breaks off. */
+/** One reply: chunks, promises to wait for, errors to throw, and a status. A reply without a status is dropped at its end. */
 interface ScriptedReply {
   readonly steps: readonly (Chunk | Promise<unknown> | Error)[]
   readonly status?: Status
@@ -38,24 +38,24 @@ const replyOf = ({ steps, status, isReplay, messageId }: ScriptedReply, signal: 
 
 export type Script = (request: ForeignRequest, nth: number) => ScriptedReply
 
-export interface PeerScript {
+export interface ServerScript {
   readonly ask: Script
   readonly resume?: (request: ForeignRequest, nth: number) => ScriptedReply | undefined
   readonly history?: NonNullable<ForeignServer['history']>
 }
 
 /** A foreign server that records its requests. */
-export class ScriptedPeer implements ForeignServer {
+export class ScriptedForeignServer implements ForeignServer {
   readonly name = 'scripted'
   readonly requests: ForeignRequest[] = []
   readonly stopped: string[] = []
   resumed = 0
   readonly connection: ForeignConnection
-  readonly #script: PeerScript
+  readonly #script: ServerScript
   readonly resume?: NonNullable<ForeignServer['resume']>
   readonly history?: NonNullable<ForeignServer['history']>
 
-  constructor(script: PeerScript | Script) {
+  constructor(script: ServerScript | Script) {
     this.#script = typeof script === 'function' ? { ask: script } : script
     const { resume, history } = this.#script
     if (resume) {

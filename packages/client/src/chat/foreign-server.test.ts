@@ -3,7 +3,7 @@ import type { Chunk, Message } from '@millrace/protocol'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { ChatFinish } from './callbacks.ts'
 import type { Chat } from './chat.ts'
-import { type PeerScript, type Script, ScriptedPeer, text } from './foreign-server.fixture.ts'
+import { type Script, ScriptedForeignServer, type ServerScript, text } from './foreign-server.fixture.ts'
 import { type ChatOptions, createChat } from './http-chat.ts'
 
 const textOf = (message: Message | undefined): string | undefined =>
@@ -23,11 +23,11 @@ const until = (chat: Chat, status: Chat['state']['status']) =>
     check()
   })
 
-function open(script: PeerScript | Script, options: Partial<ChatOptions> = {}) {
-  const peer = new ScriptedPeer(script)
-  const chat = createChat({ connection: peer.connection, ...options })
+function open(script: ServerScript | Script, options: Partial<ChatOptions> = {}) {
+  const server = new ScriptedForeignServer(script)
+  const chat = createChat({ connection: server.connection, ...options })
   onTestFinished(chat.start())
-  return { peer, chat }
+  return { server, chat }
 }
 
 /** Sends a message, and waits until the chat has the status. */
@@ -53,7 +53,7 @@ const APPROVAL_REQUEST: Chunk = {
 
 test('keeps two turns with equal part ids apart', async () => {
   const finished: ChatFinish[] = []
-  const { peer, chat } = open(({ messages }) => ({
+  const { server, chat } = open(({ messages }) => ({
     steps: text('You said: ', textOf(messages.at(-1)) ?? ''),
     status: 'completed',
   }))
@@ -62,7 +62,7 @@ test('keeps two turns with equal part ids apart', async () => {
   await talk(chat, 'again')
   expect(textsOf(chat)).toEqual(['hi', 'You said: hi', 'again', 'You said: again'])
   expect(chat.store.messages.map(({ status }) => status)).toEqual(['sent', 'sent', 'sent', 'sent'])
-  expect(peer.requests.map(({ kind }) => kind)).toEqual(['say', 'say'])
+  expect(server.requests.map(({ kind }) => kind)).toEqual(['say', 'say'])
   expect(finished.map(({ finishReason, isError }) => ({ finishReason, isError }))).toEqual([
     { finishReason: 'stop', isError: false },
     { finishReason: 'stop', isError: false },
@@ -71,7 +71,7 @@ test('keeps two turns with equal part ids apart', async () => {
 
 test('runs a client tool that the server leaves open, and continues in the same message', async () => {
   const seen: unknown[] = []
-  const { peer, chat } = open(
+  const { server, chat } = open(
     ({ kind, messages }) =>
       kind === 'say'
         ? { steps: [...CALL, { type: 'finish', finishReason: 'tool-calls' }], status: 'paused', messageId: 'm-1' }
@@ -91,13 +91,13 @@ test('runs a client tool that the server leaves open, and continues in the same 
   await talk(chat, 'where?')
   expect(seen).toEqual([{ precise: true }])
   expect(textsOf(chat)).toEqual(['where?', '[{"city":"Delft"}]'])
-  expect(peer.requests.map(({ kind }) => kind)).toEqual(['say', 'continue'])
-  expect(peer.requests[1]?.answers).toEqual([{ kind: 'tool-result', id: 'call-1', output: { city: 'Delft' } }])
-  expect([...(peer.requests[1]?.foreignIds.values() ?? [])]).toEqual(['m-1'])
+  expect(server.requests.map(({ kind }) => kind)).toEqual(['say', 'continue'])
+  expect(server.requests[1]?.answers).toEqual([{ kind: 'tool-result', id: 'call-1', output: { city: 'Delft' } }])
+  expect([...(server.requests[1]?.foreignIds.values() ?? [])]).toEqual(['m-1'])
 })
 
 test('keeps calls with one id in two turns apart', async () => {
-  const { peer, chat } = open(
+  const { server, chat } = open(
     ({ kind }) => (kind === 'say' ? { steps: CALL, status: 'paused' } : { steps: text('thanks'), status: 'completed' }),
     { tools: { locate: (() => 'here') as never } },
   )
@@ -105,15 +105,15 @@ test('keeps calls with one id in two turns apart', async () => {
   await talk(chat, 'two')
   expect(textsOf(chat)).toEqual(['one', 'thanks', 'two', 'thanks'])
   // The server gets the ids that it sent.
-  expect(peer.requests.at(-1)?.answers).toEqual([{ kind: 'tool-result', id: 'call-1', output: 'here' }])
-  const calls = peer.requests
+  expect(server.requests.at(-1)?.answers).toEqual([{ kind: 'tool-result', id: 'call-1', output: 'here' }])
+  const calls = server.requests
     .at(-1)
     ?.messages.flatMap(({ parts }) => parts.flatMap(p => ('toolCallId' in p ? [p.toolCallId] : [])))
   expect(calls).toEqual(['call-1', 'call-1'])
 })
 
 test.each([true, false])('sends an approval: %s', async approved => {
-  const { peer, chat } = open(({ kind }) =>
+  const { server, chat } = open(({ kind }) =>
     kind === 'say'
       ? { steps: [...CALL, APPROVAL_REQUEST], status: 'paused' }
       : {
@@ -128,14 +128,14 @@ test.each([true, false])('sends an approval: %s', async approved => {
   expect(pending).toMatchObject({ kind: 'approval', id: 'a-1' })
   await chat.answer({ kind: 'approval', id: 'a-1', approved, reason: 'so' })
   await until(chat, 'ready')
-  expect(peer.requests[1]?.answers).toMatchObject([{ kind: 'approval', id: 'a-1', approved, reason: 'so' }])
+  expect(server.requests[1]?.answers).toMatchObject([{ kind: 'approval', id: 'a-1', approved, reason: 'so' }])
   const part = chat.store.messages[1]?.parts.find(one => one.type === 'tool')
   expect(part).toMatchObject({ state: approved ? 'output-available' : 'output-denied' })
   expect(chat.store.messages.length).toBe(2)
 })
 
 test('answers an interrupt, and rejects an answer without one', async () => {
-  const { peer, chat } = open(({ kind, answers }) =>
+  const { server, chat } = open(({ kind, answers }) =>
     kind === 'say'
       ? {
           steps: [{ type: 'interrupt', interruptId: 'q', input: { kind: 'text', question: 'Why?' } } as Chunk],
@@ -150,7 +150,7 @@ test('answers an interrupt, and rejects an answer without one', async () => {
   chat.clearError()
   await chat.answer({ kind: 'interrupt', id: 'q', response: 'because' })
   await until(chat, 'ready')
-  expect(peer.requests[1]?.answers).toEqual([{ kind: 'interrupt', id: 'q', response: 'because' }])
+  expect(server.requests[1]?.answers).toEqual([{ kind: 'interrupt', id: 'q', response: 'because' }])
 })
 
 test('law 7: fails the run of a dropped reply as retryable', async () => {
@@ -181,7 +181,7 @@ test('resumes a dropped reply: by its rest, or by a replay in other pieces', asy
   const errors: unknown[] = []
   for (const isReplay of [false, true]) {
     const gate = Promise.withResolvers<void>()
-    const { peer, chat } = open({
+    const { server, chat } = open({
       ask: () => ({ steps: [...text('one ', 'two ').slice(0, 5), gate.promise, new TypeError('terminated')] }),
       resume: () => ({
         steps: isReplay ? text('o', 'ne two three') : text('three').slice(3),
@@ -194,8 +194,8 @@ test('resumes a dropped reply: by its rest, or by a replay in other pieces', asy
     gate.resolve()
     await until(chat, 'ready')
     expect(textsOf(chat)).toEqual(['hi', 'one two three'])
-    expect(peer.resumed).toBe(1)
-    expect(peer.requests.length).toBe(1)
+    expect(server.resumed).toBe(1)
+    expect(server.requests.length).toBe(1)
   }
   expect(errors).toMatchObject([{ code: 'disconnected', details: { recovered: true } }, { code: 'disconnected' }])
 })
@@ -210,14 +210,14 @@ test('replaces the reply by a replay that differs', async () => {
 })
 
 test('fails the run if the server cannot resume', async () => {
-  const { peer, chat } = open({ ask: () => ({ steps: text('half').slice(0, 4) }), resume: () => undefined })
+  const { server, chat } = open({ ask: () => ({ steps: text('half').slice(0, 4) }), resume: () => undefined })
   await talk(chat, 'hi', 'error')
-  expect(peer.resumed).toBe(1)
+  expect(server.resumed).toBe(1)
   expect(chat.state.error).toMatchObject({ code: 'connection_lost', retryable: true })
 })
 
 test('fails the run on a refusal, and sends the message again on retry instead of regenerating', async () => {
-  const { peer, chat } = open((_, nth) => {
+  const { server, chat } = open((_, nth) => {
     if (nth === 1) throw new RequestError({ code: 'rate_limited', message: 'Slowly.', retryable: true }, 429)
     return { steps: text('now'), status: 'completed' }
   })
@@ -226,8 +226,8 @@ test('fails the run on a refusal, and sends the message again on retry instead o
   await chat.retry()
   await until(chat, 'ready')
   expect(textsOf(chat)).toEqual(['hi', 'now'])
-  expect(peer.requests.map(({ kind }) => kind)).toEqual(['say', 'say'])
-  expect(peer.requests[1]?.messages.map(({ id }) => id)).toEqual([messageId])
+  expect(server.requests.map(({ kind }) => kind)).toEqual(['say', 'say'])
+  expect(server.requests[1]?.messages.map(({ id }) => id)).toEqual([messageId])
 })
 
 test('fails the run at an error, and keeps the text', async () => {
@@ -246,9 +246,9 @@ test('fails the run at an invalid chunk', async () => {
   expect(chat.state.error).toMatchObject({ code: 'invalid-chunk', retryable: false })
 })
 
-test('stop keeps the text, stops the server, and takes nothing more', async () => {
+test('stop keeps the text, stops the server, and ignores later chunks', async () => {
   const gate = Promise.withResolvers<void>()
-  const { peer, chat } = open(() => ({
+  const { server, chat } = open(() => ({
     steps: [...text('one ').slice(0, 4), gate.promise, { type: 'text-delta', id: '0', delta: 'two' }],
     status: 'completed',
   }))
@@ -260,11 +260,11 @@ test('stop keeps the text, stops the server, and takes nothing more', async () =
   gate.resolve()
   expect(textsOf(chat)).toEqual(['go', 'one '])
   expect(chat.store.messages[1]).toMatchObject({ status: 'cancelled' })
-  expect(peer.stopped).toEqual([peer.requests[0]?.runId])
-  expect(peer.requests[0]?.signal.aborted).toBe(true)
+  expect(server.stopped).toEqual([server.requests[0]?.runId])
+  expect(server.requests[0]?.signal.aborted).toBe(true)
 })
 
-test('queues, rejects or interrupts while a run is open', async () => {
+test('queues, rejects or interrupts by whenBusy while a run is open', async () => {
   const gate = Promise.withResolvers<void>()
   const { chat } = open(({ messages }) => {
     const lastText = textOf(messages.at(-1)) ?? ''
@@ -291,7 +291,7 @@ test('queues, rejects or interrupts while a run is open', async () => {
 })
 
 test('regenerate and edit replace the turn', async () => {
-  const { peer, chat } = open(({ messages }, nth) => ({
+  const { server, chat } = open(({ messages }, nth) => ({
     steps: text(`${textOf(messages.at(-1))} ${nth}`),
     status: 'completed',
     messageId: `m-${nth}`,
@@ -301,8 +301,8 @@ test('regenerate and edit replace the turn', async () => {
   await chat.regenerate()
   await until(chat, 'ready')
   expect(textsOf(chat)).toEqual(['one', 'one 1', 'two', 'two 3'])
-  expect(peer.requests[2]).toMatchObject({ kind: 'regenerate', replaces: 'm-2' })
-  expect(peer.requests[2]?.messages.map(textOf)).toEqual(['one', 'one 1', 'two'])
+  expect(server.requests[2]).toMatchObject({ kind: 'regenerate', replaces: 'm-2' })
+  expect(server.requests[2]?.messages.map(textOf)).toEqual(['one', 'one 1', 'two'])
   await chat.regenerate(chat.store.messages[1]?.id)
   await until(chat, 'ready')
   expect(textsOf(chat)).toEqual(['one', 'one 4'])
@@ -310,8 +310,8 @@ test('regenerate and edit replace the turn', async () => {
   await until(chat, 'ready')
   expect(textsOf(chat)).toEqual(['ONE', 'ONE 5'])
   expect(chat.store.messages[0]?.id).toBe(edited.messageId)
-  expect(peer.requests[4]).toMatchObject({ kind: 'say', replaces: messageId })
-  expect(peer.requests[4]?.messages.map(textOf)).toEqual(['ONE'])
+  expect(server.requests[4]).toMatchObject({ kind: 'say', replaces: messageId })
+  expect(server.requests[4]?.messages.map(textOf)).toEqual(['ONE'])
 })
 
 test('shows structured data, state, data parts and sub-agents', async () => {
@@ -344,10 +344,10 @@ test('shows structured data, state, data parts and sub-agents', async () => {
 })
 
 test('sends a file as a data URL in the message', async () => {
-  const { peer, chat } = open(() => ({ steps: text('ok'), status: 'completed' }))
+  const { server, chat } = open(() => ({ steps: text('ok'), status: 'completed' }))
   await chat.sendMessage({ text: 'look', files: [new File(['abc'], 'a b.txt', { type: 'text/plain' })] })
   await until(chat, 'ready')
-  expect(peer.requests[0]?.messages[0]?.parts[1]).toMatchObject({
+  expect(server.requests[0]?.messages[0]?.parts[1]).toMatchObject({
     type: 'file',
     url: 'data:text/plain;base64,YWJj',
     mediaType: 'text/plain',
@@ -360,11 +360,14 @@ test('restores the history, pendings and the open run of a session', async () =>
     { chunk: { type: 'message', messageId: 'u', role: 'user', parts: [{ type: 'text', text: 'hello' }] } as Chunk },
     ...text('before').map(chunk => ({ chunk, messageId: 'm-0' })),
   ])
-  const { peer, chat } = open({ history, ask: () => ({ steps: text('after'), status: 'completed' }) }, { session: 's' })
+  const { server, chat } = open(
+    { history, ask: () => ({ steps: text('after'), status: 'completed' }) },
+    { session: 's' },
+  )
   await expect.poll(() => textsOf(chat)).toEqual(['hello', 'before'])
   await talk(chat, 'more')
   expect(textsOf(chat)).toEqual(['hello', 'before', 'more', 'after'])
-  expect(peer.requests[0]?.messages.map(textOf)).toEqual(['hello', 'before', 'more'])
+  expect(server.requests[0]?.messages.map(textOf)).toEqual(['hello', 'before', 'more'])
   expect(history).toHaveBeenCalledTimes(1)
   await chat.regenerate('u')
   await until(chat, 'ready')
@@ -380,7 +383,7 @@ test('restores the history, pendings and the open run of a session', async () =>
   await until(waiting.chat, 'paused')
   await waiting.chat.answer({ kind: 'approval', id: 'a-1', approved: false })
   await until(waiting.chat, 'ready')
-  expect(waiting.peer.requests).toMatchObject([{ kind: 'continue' }])
+  expect(waiting.server.requests).toMatchObject([{ kind: 'continue' }])
 
   const under = open(
     {

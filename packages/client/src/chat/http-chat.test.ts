@@ -150,7 +150,7 @@ describe('stop', () => {
 })
 
 describe('regenerate, retry and edit', () => {
-  test('replace the earlier messages', async () => {
+  test('regenerate, retry and edit replace the earlier messages', async () => {
     const chat = server.chat()
     const after = async (action: () => Promise<unknown>) => {
       const end = finished(chat)
@@ -169,7 +169,7 @@ describe('regenerate, retry and edit', () => {
     expect(chat.store.ledger.runs).toHaveLength(4)
   })
 
-  test('return an error and do not throw', async () => {
+  test('regenerate, retry and edit return an error and do not throw', async () => {
     const chat = server.chat()
     const end = finished(chat)
     await chat.sendMessage('Hello')
@@ -210,7 +210,7 @@ describe('answers', () => {
     await expect(answer).rejects.toMatchObject({ code: 'answer_unknown' })
   })
 
-  test('runs a client tool in one of two tabs, with its whole input', async () => {
+  test('runs a client tool in one of two tabs, with its full input', async () => {
     const inputs: unknown[] = []
     const tools = {
       locate: async (input: { near: string }) => {

@@ -29,7 +29,7 @@ import { SessionApi } from './session-api.ts'
 import { SessionFollower, type SessionListener } from './session-follower.ts'
 import { ToolCalls } from './tool-calls.ts'
 
-/** `A` is `typeof app`: it types agents, tools and callbacks. */
+/** Options of `createChat`. `A` is `typeof app`: it types agents, tools and callbacks. */
 export interface ChatOptions<A = unknown> extends ApiOptions, ChatCallbacks<A> {
   /** Name of the agent that answers. Set this or `workflow`. */
   readonly agent?: AgentName<A> | undefined
@@ -39,15 +39,15 @@ export interface ChatOptions<A = unknown> extends ApiOptions, ChatCallbacks<A> {
   readonly session?: string | undefined
   /** Connection to the server, Millrace's or another system's. @default the connection that the page shares for these options */
   readonly connection?: ChatConnection | undefined
-  /** Tools that this client runs for agents, by name. */
+  /** Tools that this client runs for agents, by name. @default {} */
   readonly tools?: ClientToolsOf<A> | undefined
   /** Handling of a message while a run is open. @default 'queue' */
   readonly whenBusy?: WhenBusy | undefined
-  /** Sent with every run. The server must not trust it. */
+  /** Value, or function that returns it, sent with every run. The server must not trust it. */
   readonly data?: Computed<Json> | undefined
   /** Minimum interval between notifications, in ms. @default 16 */
   readonly streamFlushInterval?: number | undefined
-  /** Initial content: a response of `GET /sessions/:id`. */
+  /** Initial content, such as for server rendering: a response of `GET /sessions/:id`. */
   readonly snapshot?: Snapshot | undefined
   /** Number of messages to load at once. @default 100 */
   readonly pageSize?: number | undefined
@@ -68,7 +68,7 @@ export class HttpChat<A = unknown> implements Chat {
   readonly #follower: SessionFollower
   /** Id before which `loadOlder` continues. */
   #olderBefore: string | undefined
-  /** Ends the automatic start of a send. */
+  /** Releases the start that a send made by itself, because the chat was not started. */
   #releaseAutoStart: (() => void) | undefined
   /** Reason of a lost connection while a run was open. */
   #disconnectReason: string | undefined
@@ -216,12 +216,12 @@ export class HttpChat<A = unknown> implements Chat {
     }
     const isSending = this.#outbox.runs.some(isInFlight)
     // The status of runs is unknown if the session cannot be followed.
-    const open = this.#streamError ? undefined : runs.findLast(({ finishedAt }) => finishedAt === undefined)
+    const openRun = this.#streamError ? undefined : runs.findLast(({ finishedAt }) => finishedAt === undefined)
     const isQueued = !this.#streamError && requests.some(({ status }) => status === 'waiting')
-    const idle = isSending || isQueued ? 'submitted' : this.state.error ? 'error' : 'ready'
-    const status = open ? (open.status === 'paused' ? 'paused' : 'streaming') : idle
-    this.#state.set({ status, runId: open?.runId })
-    if (!open && idle !== 'submitted') this.#releaseAutoStart?.()
+    const idleStatus = isSending || isQueued ? 'submitted' : this.state.error ? 'error' : 'ready'
+    const status = openRun ? (openRun.status === 'paused' ? 'paused' : 'streaming') : idleStatus
+    this.#state.set({ status, runId: openRun?.runId })
+    if (!openRun && idleStatus !== 'submitted') this.#releaseAutoStart?.()
   }
 
   clearError(): void {
@@ -308,9 +308,9 @@ export class HttpChat<A = unknown> implements Chat {
 
   async stop({ runId = this.state.runId, mode }: { runId?: string; mode?: 'interrupt' | 'abort' } = {}): Promise<void> {
     const sent = runId === undefined ? this.#outbox.runs.filter(isInFlight) : []
-    // A request in flight can be stopped only after the server has it.
+    // A run whose request is in flight can be stopped only after the server has it.
     await (sent.length > 0 && this.#outbox.settled)
-    // The last one first. Otherwise a queued run would start when the one before it stops.
+    // The last run first. Otherwise a queued run would start when the one before it stops.
     const runIds = sent.filter(({ outcome }) => outcome === 'accepted').map(run => run.runId)
     if (runIds.length === 0 && !this.#follower.mayExist) return
     try {
@@ -358,14 +358,14 @@ export class HttpChat<A = unknown> implements Chat {
       // Includes pendings that are not notified yet.
       this.store.flush()
       const pending = this.store.pendings.find(({ id }) => id === answer.id)
-      // Sends the input that the user saw: only that is approved.
-      const seen = pending && 'part' in pending && !pending.part.blobs ? { input: pending.part.input ?? null } : {}
+      // Sends the input that the user saw: the server approves only that one.
+      const approved = pending && 'part' in pending && !pending.part.blobs ? { input: pending.part.input ?? null } : {}
       if (answer.kind === 'approval' && answer.approved && !pending)
         throw new RequestError({
           code: 'answer_unknown',
           message: `Expected the id of a pending approval, found ${answer.id}.`,
         })
-      await this.#api.answer(answer.kind === 'approval' ? { ...seen, ...answer } : answer)
+      await this.#api.answer(answer.kind === 'approval' ? { ...approved, ...answer } : answer)
     } catch (error) {
       this.#report(error, 'answer', { id: answer.id })
       throw error
@@ -394,5 +394,5 @@ export class HttpChat<A = unknown> implements Chat {
   }
 }
 
-/** Creates a chat with the server at `api` (the page's own by default) or with the one that `connection` leads to. */
+/** Creates a chat with the Millrace server at `api`, or with the server that `connection` leads to. */
 export const createChat = <A = unknown>(options: ChatOptions<A>): Chat => new HttpChat(options)

@@ -158,7 +158,7 @@ describe('stop', () => {
 })
 
 describe('regenerate, retry and edit', () => {
-  test('find the turn of a message that was regenerated before', async () => {
+  test('regenerates a message that was regenerated before', async () => {
     const chat = await chatWith('one', 'two')
     const [one = ''] = chat.store.messageIds
     for (let n = 0; n < 2; n++) {
@@ -173,7 +173,7 @@ describe('regenerate, retry and edit', () => {
     await end
   })
 
-  test('reject a message without a turn', async () => {
+  test('rejects a message without a turn', async () => {
     const chat = await chatWith('one')
     server.intercept = route => (isSend(route) ? refuse() : undefined)
     const { messageId } = await chat.sendMessage('two')
@@ -184,7 +184,7 @@ describe('regenerate, retry and edit', () => {
     expect(server.bodies('POST /retry')).toEqual([])
   })
 
-  test('regenerate the reply to an older message that was loaded later', async () => {
+  test('regenerates the reply to an older message that was loaded later', async () => {
     const first = await chatWith('one', 'two', 'three')
     const chat = server.chat({ session: first.state.sessionId, pageSize: 2 })
     await until(chat, () => chat.state.hasOlder)
@@ -198,7 +198,7 @@ describe('regenerate, retry and edit', () => {
     expect(transcript(chat)).toEqual(['user sent: one', 'assistant sent: You said: one'])
   })
 
-  test('keep a refused edit, which can be retried', async () => {
+  test('keeps a refused edit, which can be retried', async () => {
     const chat = await chatWith('one')
     const [one = ''] = chat.store.messageIds
     server.intercept = route => (route === 'POST /edit' ? refuse() : undefined)

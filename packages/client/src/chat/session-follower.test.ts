@@ -10,7 +10,7 @@ beforeEach(() => {
 })
 
 describe('a session without messages', () => {
-  test('is polled without a status change until it has messages', async () => {
+  test('polls a session without messages, without a status change, until it has some', async () => {
     const one = server.chat({ session: 's' })
     expect([one.state.status, one.state.isLoading]).toEqual(['ready', true])
     await until(one, () => !one.state.isLoading)
@@ -24,7 +24,7 @@ describe('a session without messages', () => {
     await until(one, () => transcript(one).includes('assistant sent: You said: Hello'))
   })
 
-  test('is followed at once when another chat of the page sends a message', async () => {
+  test('follows a session without messages at once when another chat of the page sends one', async () => {
     const connection = createConnection({ api: 'http://localhost:4400/api', fetch: server.fetch })
     const one = server.chat({ session: 's', connection })
     await until(one, () => !one.state.isLoading)

@@ -12,7 +12,7 @@ export interface SessionListener {
   /** Returns false if a snapshot is needed. */
   entries(entries: readonly Entry[], through: number): boolean
   status(status: ConnectionStatus, reason: string): void
-  /** The session cannot be followed. A session that does not exist yet is polled. */
+  /** The session cannot be followed. If `isMissing`, it does not exist yet and is polled. */
   failed(failure: Failure, isMissing: boolean): void
 }
 
@@ -117,7 +117,7 @@ export class SessionFollower {
   #failed(failure: Failure): void {
     const isMissing = failure.code === 'session_unknown' && this.#listener.isNew()
     if (isMissing && this.#isCreated) {
-      // It may have been created since.
+      // The server accepted a request for it: it may have been created since.
       this.#resubscribe()
       return
     }

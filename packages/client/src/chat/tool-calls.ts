@@ -19,7 +19,7 @@ export interface ToolCallsApi {
   inputOf(part: ToolPart, signal: AbortSignal): Promise<Json>
 }
 
-/** Result of a call. Undefined if it was aborted. */
+/** Result of a tool call. Undefined if it was aborted. */
 type ToolResult = { readonly output: unknown } | { readonly error: string } | undefined
 
 interface ToolExecution {
@@ -95,7 +95,7 @@ export class ToolCalls {
         execution.result ??= this.#run(call, execution.controller)
         const result = await execution.result
         if (result && !signal.aborted) return await this.#sendResult(id, result, signal)
-        // The run was aborted by an earlier execution. Runs it again.
+        // An earlier execution aborted the tool. Runs it again.
         if (!result) execution.result = undefined
       }
     } finally {

@@ -14,14 +14,14 @@ describe('aborts', () => {
     ['headers', { headers: never }],
     ['credentials', { credentials: never }],
     ['fetch', { fetch: never }],
-  ])('reject the request although %s never settles', async (_, options) => {
+  ])('an abort rejects the request although %s never settles', async (_, options) => {
     const controller = new AbortController()
     const reply = api(options).request('GET', '/stream', { signal: controller.signal })
     controller.abort('enough')
     await expect(reply).rejects.toThrow('enough')
   })
 
-  test('time out a reply that never ends, also without AbortSignal.any', async () => {
+  test('times out a reply that never ends, also without AbortSignal.any', async () => {
     vi.useFakeTimers()
     vi.spyOn(AbortSignal, 'any').mockImplementation(() => {
       throw new TypeError('AbortSignal.any is not a function')
@@ -33,7 +33,7 @@ describe('aborts', () => {
     await late
   })
 
-  test('send nothing after an abort, and leave no listeners', async () => {
+  test('sends nothing after an abort, and leaves no listeners', async () => {
     const controller = new AbortController()
     const added = vi.spyOn(controller.signal, 'addEventListener')
     const removed = vi.spyOn(controller.signal, 'removeEventListener')
@@ -46,7 +46,7 @@ describe('aborts', () => {
 })
 
 describe('invalid requests', () => {
-  test('a value that is not JSON is a client error, and is not sent', async () => {
+  test('rejects a value that is not JSON with client_failed, and does not send it', async () => {
     const fetch = vi.fn(never)
     const reply = api({ fetch }).ask('POST', '/x', { output: 10n })
     await expect(reply).rejects.toMatchObject({ code: 'client_failed', retryable: false })
@@ -56,7 +56,7 @@ describe('invalid requests', () => {
   test.each<[string, ApiOptions]>([
     ['are rejected', { headers: () => Promise.reject(new Error('no token')) }],
     ['are invalid', { headers: { authorization: 'a\nb' } }],
-  ])('headers that %s have another code than a network error', async (_, options) => {
+  ])('rejects headers that %s with another code than a network error', async (_, options) => {
     await expect(api({ fetch: never, ...options }).ask('GET', '/x')).rejects.toMatchObject({
       code: 'headers_failed',
       retryable: true,
@@ -93,7 +93,7 @@ describe('replies', () => {
     ['9999999', 60_000],
     ['-1', undefined],
     ['Wed, 21 Oct 2026 07:28:00 GMT', undefined],
-  ])('Retry-After: %s', async (after, retryAfter) => {
+  ])('reads and bounds Retry-After: %s', async (after, retryAfter) => {
     const refusal = await errorOf(new Response('', { status: 503, headers: { 'retry-after': after } }))
     expect(refusal).toMatchObject({ retryable: true, retryAfter })
   })

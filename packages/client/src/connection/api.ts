@@ -10,7 +10,6 @@ export interface ApiOptions extends Partial<HttpServerOptions> {
 
 export type ApiRequest = Pick<RawRequest, 'body' | 'headers' | 'signal'>
 
-/** Default delays before a request or a connection is retried. */
 /** Time limit of a request, in ms. A dead connection reports no error. */
 export const TIMEOUT_MS = 20_000
 /** Longest `Retry-After` that is obeyed, in ms. */
@@ -34,13 +33,20 @@ export class Api {
     return send(this.#options, { ...request, method, url: this.#base + path }, errorOf)
   }
 
-  /** Sends a value as JSON, and reads the JSON of the reply. */
+  /**
+   * Sends a value as JSON, and reads the JSON of the reply.
+   * @throws a `RequestError` without a successful JSON response.
+   */
   async ask<T>(method: string, path: string, value?: unknown, signal?: AbortSignal): Promise<T> {
     if (value === undefined) return this.read(method, path, { signal })
     return this.read(method, path, { body: jsonOf(value), headers: { 'content-type': 'application/json' }, signal })
   }
 
-  /** Sends a request, and reads the JSON of the reply within `timeoutMs`. */
+  /**
+   * Sends a request, and reads the JSON of the reply.
+   * @param timeoutMs Time limit for both, in ms. @default 20_000
+   * @throws a `RequestError` without a successful JSON response in time.
+   */
   async read<T>(
     method: string,
     path: string,
@@ -82,17 +88,17 @@ function jsonOf(value: unknown): string {
 }
 
 /**
- * The path of a session, with `below` appended.
+ * The path of a session, with `suffix` appended.
  * @throws a `RequestError` if no path can contain the id.
  */
-export function sessionPath(sessionId: string, below = ''): string {
+export function sessionPath(sessionId: string, suffix = ''): string {
   // Browsers resolve dot segments.
   if (/^\.{0,2}$|\p{Cs}/u.test(sessionId))
     throw new RequestError({
       code: 'request_invalid',
       message: `Expected a session id that a URL can contain, found "${sessionId}".`,
     })
-  return `/sessions/${encodeURIComponent(sessionId)}${below}`
+  return `/sessions/${encodeURIComponent(sessionId)}${suffix}`
 }
 
 /** Reads the refusal of a Millrace server, which says itself whether and when to retry. */

@@ -41,7 +41,7 @@ test('yields the entries of all its sessions, and closes on break', async () => 
   expect(stream.signal.aborted).toBe(true)
 })
 
-test('law 8: holds back reading while the loop is slow', async () => {
+test('law 8: reads no further while the loop is slow', async () => {
   const connection = connect(server, { session: 's' })
   const loop = connection[Symbol.asyncIterator]()
   const first = loop.next()
@@ -52,10 +52,10 @@ test('law 8: holds back reading while the loop is slow', async () => {
   stream.entries('s', 2, 3)
   await new Promise(resolve => setImmediate(resolve))
   // It stays in the buffer of the stream.
-  expect(stream.isTaken).toBe(false)
+  expect(stream.isDrained).toBe(false)
   expect((await loop.next()).value).toMatchObject({ sequence: 2 })
   expect((await loop.next()).value).toMatchObject({ sequence: 3 })
-  expect(stream.isTaken).toBe(true)
+  expect(stream.isDrained).toBe(true)
   await loop.return()
   expect(stream.signal.aborted).toBe(true)
 })
@@ -75,7 +75,7 @@ test('does not delay other followers while the loop is slow', async () => {
   }
   await first
   await other.follower.until(() => other.follower.all.length === 2)
-  expect(streams.map(({ isTaken }) => isTaken)).toEqual([false, true])
+  expect(streams.map(({ isDrained }) => isDrained)).toEqual([false, true])
   await loop.return()
   expect(streams.map(({ signal }) => signal.aborted)).toEqual([true, false])
 })
@@ -155,7 +155,7 @@ test('throws if its position was trimmed, without onSnapshot', async () => {
   expect(server.streams).toHaveLength(1)
 })
 
-test('law 2: calls onSnapshot after the frames before it were taken', async () => {
+test('law 2: calls onSnapshot after the loop has consumed the frames before it', async () => {
   server.answer = () => Response.json(snapshotAt(7, 'b'))
   const all: string[] = []
   const onSnapshot = ({ sequence }: Snapshot) => void all.push(`snapshot ${sequence}`)

@@ -2,31 +2,32 @@ import type { Entry, Snapshot, Subscriber, Subscription } from '@millrace/protoc
 import { failureOf, RequestError } from '../error/chat-error.ts'
 import type { ConnectionOptions, SessionEntry } from './page-connection.ts'
 
-/** A frame that the loop has not taken yet. */
+/** A frame that the loop has not consumed yet. */
 interface QueuedFrame {
   readonly sessionId: string
   readonly entries: readonly Entry[]
   readonly cursor?: string | undefined
   readonly snapshot?: Snapshot
-  taken(): void
+  /** Called after the loop has consumed the frame: the connection reads on. */
+  ack(): void
 }
 
 type Follow = (sessionId: string, follower: Subscriber, after: string) => Subscription
 
-/** A loop over the entries of some sessions. `end` leaves it. */
+/** An async iterator over the entries of some sessions. `end` ends it. */
 export interface EntryIterator extends AsyncGenerator<SessionEntry, void, void> {
   end(): void
 }
 
-/** Loops over the entries of some sessions, with backpressure: nothing more is read until the loop has taken a frame. */
+/** Iterates over the entries of some sessions, with backpressure: reads on only after the loop has consumed a frame. */
 export function iterateEntries(
   { session = [], after = {}, onSnapshot }: ConnectionOptions,
   follow: Follow,
 ): EntryIterator {
   const frames: QueuedFrame[] = []
-  const followings: Subscription[] = []
+  const subscriptions: Subscription[] = []
   let failure: RequestError | undefined
-  let isOver = false
+  let isEnded = false
   let wake = () => {}
 
   const begin = (sessionId: string) => {
@@ -35,16 +36,16 @@ export function iterateEntries(
       frames.push({ ...frame, sessionId })
       wake()
     }
-    const following = follow(
+    const subscription = follow(
       sessionId,
       {
         snapshot: snapshot => {
           const message = `${sessionId}: the log no longer has this position: pass onSnapshot to continue from a snapshot`
           if (!onSnapshot) throw new RequestError({ code: 'truncated', message })
-          // Queued behind the frames that the loop has not taken yet.
-          add({ snapshot, entries: [], taken() {} })
+          // Queued behind the frames that the loop has not consumed yet.
+          add({ snapshot, entries: [], ack() {} })
         },
-        entries: entries => new Promise(taken => add({ entries, cursor: following.cursor, taken })),
+        entries: entries => new Promise(ack => add({ entries, cursor: subscription.cursor, ack })),
         fail: error => {
           failure ??= failureOf(error)
           wake()
@@ -52,20 +53,20 @@ export function iterateEntries(
       },
       sessionCursor || '0',
     )
-    followings.push(following)
+    subscriptions.push(subscription)
   }
 
   const end = () => {
-    isOver = true
-    for (const following of followings.splice(0)) following.close()
-    for (const { taken } of frames.splice(0)) taken()
+    isEnded = true
+    for (const subscription of subscriptions.splice(0)) subscription.close()
+    for (const { ack } of frames.splice(0)) ack()
     wake()
   }
 
   async function* entries(): AsyncGenerator<SessionEntry, void, void> {
     try {
-      if (!isOver) for (const sessionId of typeof session === 'string' ? [session] : session) begin(sessionId)
-      while (!isOver) {
+      if (!isEnded) for (const sessionId of typeof session === 'string' ? [session] : session) begin(sessionId)
+      while (!isEnded) {
         const [frame] = frames
         if (frame) {
           const { sessionId, entries, cursor, snapshot } = frame
@@ -73,11 +74,11 @@ export function iterateEntries(
           for (const entry of entries) {
             // Only the end of a frame has a cursor.
             yield { ...entry, sessionId, ...(--remaining === 0 && { cursor }) }
-            if (isOver) return
+            if (isEnded) return
           }
           frames.shift()
           if (snapshot) onSnapshot?.(snapshot, sessionId)
-          frame.taken()
+          frame.ack()
         } else if (failure) throw failure
         else {
           await new Promise<void>(resolve => {
@@ -91,13 +92,13 @@ export function iterateEntries(
   }
 
   const loop = entries()
-  const leave = loop.return.bind(loop)
+  const returnFromLoop = loop.return.bind(loop)
   return Object.assign(loop, {
     end,
     // Ends a pending `next`, too, which a generator's own `return` waits for.
     return: (value: undefined) => {
       end()
-      return leave(value)
+      return returnFromLoop(value)
     },
   })
 }

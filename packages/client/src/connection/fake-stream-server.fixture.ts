@@ -1,4 +1,4 @@
-// A server that sends the frames that a test gives it.
+// A server whose frames are written by a test.
 
 import {
   type Entry,
@@ -11,7 +11,7 @@ import {
   SSE_HEARTBEAT,
 } from '@millrace/protocol'
 
-/** An entry of a log: a piece of a text, or another chunk. */
+/** An entry of a log: a text delta, or another chunk. */
 const entry = (sequence: number, chunk?: Entry['chunk']): Entry => ({
   sequence,
   timestamp: 1_000 + sequence,
@@ -55,8 +55,8 @@ export class Stream {
     return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
   }
 
-  /** Whether all that was sent was read. */
-  get isTaken(): boolean {
+  /** Whether the client has read everything sent so far. */
+  get isDrained(): boolean {
     return (this.#controller?.desiredSize ?? 0) >= 0
   }
 
@@ -68,7 +68,7 @@ export class Stream {
     this.#controller?.enqueue(this.#encoder.encode(text))
   }
 
-  beat(): void {
+  heartbeat(): void {
     this.raw(SSE_HEARTBEAT)
   }
 
@@ -91,7 +91,7 @@ export class Stream {
   }
 
   fail(): void {
-    this.#controller?.error(new TypeError('the line is dead'))
+    this.#controller?.error(new TypeError('connection lost'))
   }
 }
 
@@ -141,7 +141,7 @@ export class FakeStreamServer {
     return stream.reply
   }
 
-  /** The request of that number to `/stream`, from 1 on, when it has come. */
+  /** Resolves with the request of this number to `/stream`, from 1. */
   async stream(count: number): Promise<Stream> {
     if (this.streams.length < count) {
       await new Promise<void>(resolve => this.#waiting.push({ count, resolve }))
@@ -150,13 +150,13 @@ export class FakeStreamServer {
   }
 }
 
-/** An empty session at a place of its log. */
+/** The snapshot of an empty session at a sequence. */
 export const snapshotAt = (sequence: number, incarnation = 'a'): Snapshot => ({
   sequence,
   cursor: cursorOf(sequence, incarnation),
   view: { ...new Fold().view(), head: sequence },
 })
 
-/** A refusal, as the server says it. */
+/** An error response as a Millrace server sends it. */
 export const refusal = (status: number, code: string, retryable = false, headers: Record<string, string> = {}) =>
   Response.json({ error: { code, message: `${code}.`, retryable } }, { status, headers })

@@ -14,7 +14,7 @@ import { failureOf, RequestError } from '../error/chat-error.ts'
 import { type Api, sessionPath } from './api.ts'
 import type { MultiplexedStream } from './multiplexed-stream.ts'
 
-/** Bound of the frames that wait for a missing one. */
+/** Maximum number of frames that wait for a missing one. */
 const MAX_HELD_FRAMES = 64
 
 /** The connection of a followed session. */
@@ -29,13 +29,13 @@ export interface ConnectionContext {
   changed(): void
 }
 
-/** One followed session, and the position of its follower. A frame is applied whole or not at all, and only if it is the next. */
+/** One followed session, and the position of its follower. A frame is applied completely or not at all, and only if it is the next one. */
 export class FollowedSession implements Subscription {
   readonly sessionId: string
   readonly #follower: Subscriber
   readonly #context: ConnectionContext
   readonly #delay: RetryDelay
-  readonly #held = new Map<number, EntriesFrame>()
+  readonly #heldFrames = new Map<number, EntriesFrame>()
   #stream: MultiplexedStream | undefined
   #status: ConnectionStatus = 'idle'
   #reason = ''
@@ -65,7 +65,7 @@ export class FollowedSession implements Subscription {
     return this.#cursor
   }
 
-  /** Its part of a stream request. */
+  /** Its query parameters in a stream request. */
   get query(): string {
     return `session=${encodeURIComponent(this.sessionId)}&after=${encodeURIComponent(this.cursor ?? '')}`
   }
@@ -75,7 +75,7 @@ export class FollowedSession implements Subscription {
     return this.#stream
   }
 
-  /** Whether the next request includes it. */
+  /** Whether the next stream request includes it. */
   get isReady(): boolean {
     return this.#cursor !== undefined && !this.#isClosed && !this.#hasFailed
   }
@@ -95,7 +95,7 @@ export class FollowedSession implements Subscription {
     if (this.#isClosed) return
     this.#hasFailed = false
     this.#cursor = undefined
-    this.#held.clear()
+    this.#heldFrames.clear()
     void this.#load()
   }
 
@@ -144,7 +144,7 @@ export class FollowedSession implements Subscription {
     }
   }
 
-  /** Takes a frame of this session. A returned promise holds back further reading. */
+  /** Takes a frame of this session. The stream reads on when a returned promise resolves. */
   take(frame: Frame): void | Promise<void> {
     if (!this.isReady) return undefined
     switch (frame.type) {
@@ -153,7 +153,7 @@ export class FollowedSession implements Subscription {
       case 'entries':
         return this.#entries(frame)
       case 'caught-up':
-        if (continuityOf(frame, this.#position) === 'gap') return this.#stream?.break('entries are missing')
+        if (continuityOf(frame, this.#position) === 'gap') return this.#stream?.abort('entries are missing')
         return this.setStatus('live', 'up to date')
       case 'truncated':
         return this.refresh()
@@ -161,10 +161,10 @@ export class FollowedSession implements Subscription {
         const { error, recoverable } = frame
         // The credential may have expired: reconnect with a new one.
         const wasAuthorized = error.code === 'unauthorized' && this.#status !== 'connecting'
-        return recoverable || wasAuthorized ? this.#stream?.break(error.message) : this.fail(error)
+        return recoverable || wasAuthorized ? this.#stream?.abort(error.message) : this.fail(error)
       }
       case 'end':
-        return this.#stream?.break('the server closed the session')
+        return this.#stream?.abort('the server closed the session')
       case 'status':
         return undefined
     }
@@ -175,12 +175,12 @@ export class FollowedSession implements Subscription {
       case 'next':
         return this.#apply(frame)
       case 'gap':
-        this.#held.set(frame.after, frame)
+        this.#heldFrames.set(frame.after, frame)
         // A missing frame arrives soon, or not at all.
-        if (this.#held.size > MAX_HELD_FRAMES) this.#stream?.break('entries are missing')
+        if (this.#heldFrames.size > MAX_HELD_FRAMES) this.#stream?.abort('entries are missing')
         return undefined
       case 'overlap':
-        return this.#stream?.break('received entries overlap')
+        return this.#stream?.abort('received entries overlap')
       case 'duplicate':
         return undefined
     }
@@ -189,18 +189,18 @@ export class FollowedSession implements Subscription {
   #apply(frame: EntriesFrame): void | Promise<void> {
     this.#position = frame.sequence
     this.#cursor = frame.cursor
-    let held: void | Promise<void>
+    let consumed: void | Promise<void>
     try {
-      held = this.#follower.entries(frame.entries, frame.sequence)
+      consumed = this.#follower.entries(frame.entries, frame.sequence)
     } catch (error) {
       return this.#followerFailed(error)
     }
-    if (held) held = held.catch(error => this.#followerFailed(error))
-    const next = this.#held.get(frame.sequence)
-    if (next === undefined) return held
-    this.#held.delete(frame.sequence)
+    if (consumed) consumed = consumed.catch(error => this.#followerFailed(error))
+    const next = this.#heldFrames.get(frame.sequence)
+    if (next === undefined) return consumed
+    this.#heldFrames.delete(frame.sequence)
     // Checks again: the follower may have closed or refreshed meanwhile.
-    return held ? held.then(() => this.take(next)) : this.take(next)
+    return consumed ? consumed.then(() => this.take(next)) : this.take(next)
   }
 
   /** The follower threw: its state is unknown. */
@@ -211,12 +211,12 @@ export class FollowedSession implements Subscription {
 
   /** Whether frames wait for a missing one. */
   get isHolding(): boolean {
-    return this.#held.size > 0
+    return this.#heldFrames.size > 0
   }
 
   /** Drops held frames: the next request repeats them. */
   forget(): void {
-    this.#held.clear()
+    this.#heldFrames.clear()
   }
 
   #moveTo(cursor: string): void {

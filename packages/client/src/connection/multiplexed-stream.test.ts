@@ -15,7 +15,7 @@ afterEach(() => {
 const open = () => server.streams.filter(({ signal }) => !signal.aborted)
 
 describe('reconnecting', () => {
-  test('waits for retry-after', async () => {
+  test('waits for Retry-After before it reconnects', async () => {
     vi.useFakeTimers()
     server.replies.push(refusal(503, 'busy', true, { 'retry-after': '3' }))
     followed(connect(server))
@@ -57,7 +57,7 @@ describe('reconnecting', () => {
     stream.caughtUp('s', 0)
     for (let n = 0; n < 5; n++) {
       await vi.advanceTimersByTimeAsync(4_000)
-      stream.beat()
+      stream.heartbeat()
     }
     await vi.advanceTimersByTimeAsync(0)
     expect(server.streams).toHaveLength(1)
@@ -67,7 +67,7 @@ describe('reconnecting', () => {
   })
 
   test.each(['a fetch', 'headers'])(
-    '%s that ignores its signal and never settles does not block the next request',
+    'makes the next request although %s ignores its signal and never settles',
     async which => {
       vi.useFakeTimers()
       const deaf: typeof fetch = (input, init) =>
@@ -84,7 +84,7 @@ describe('reconnecting', () => {
     },
   )
 
-  test('asks again for a snapshot that never comes', async () => {
+  test('requests a snapshot again that never arrives', async () => {
     vi.useFakeTimers()
     server.answer = () => new Promise<Response>(() => {})
     const { follower } = followed(connect(server), 's', null)
@@ -143,7 +143,7 @@ describe('reconnecting', () => {
 })
 
 describe('many sessions', () => {
-  test('carries 40 sessions by one request, and 41 by two', async () => {
+  test('follows 40 sessions with one request, and 41 with two', async () => {
     const connection = connect(server)
     for (let n = 0; n < 20; n++) followed(connection, `s${n}`)
     expect((await server.stream(2)).positions).toHaveLength(20)
@@ -207,7 +207,7 @@ describe('many sessions', () => {
     expect(server.streams).toHaveLength(2)
   })
 
-  test('asks for sessions that join during and after a backoff', async () => {
+  test('requests sessions that join during and after a backoff', async () => {
     server.replies.push(new TypeError('no network'))
     const connection = connect(server, { backoff: { firstMs: 3_600_000, longestMs: 3_600_000 } })
     const a = followed(connection, 'a')
@@ -250,7 +250,7 @@ describe('many sessions', () => {
   })
 })
 
-describe('leaving', () => {
+describe('close of a subscription', () => {
   test('takes effect inside a frame', async () => {
     let subscription: Subscription | undefined
     const follower = new RecordingFollower()
@@ -282,7 +282,7 @@ describe('leaving', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('twice does not remove the next follower of the same session', async () => {
+  test('a second close does not remove the next follower of the same session', async () => {
     const connection = connect(server)
     followed(connection, 'other')
     const { subscription } = followed(connection)
@@ -295,7 +295,7 @@ describe('leaving', () => {
     await follower.until(() => follower.all.length === 1)
   })
 
-  test('and joining again in the same turn makes one request', async () => {
+  test('makes one request if the session is followed again in the same task', async () => {
     const connection = connect(server)
     followed(connection).subscription.close()
     followed(connection).subscription.close()

@@ -3,11 +3,11 @@ import { RetryDelay } from '@millrace/protocol/retry'
 import { failureOf, RequestError } from '../error/chat-error.ts'
 import type { ConnectionContext, FollowedSession } from './followed-session.ts'
 
-/** Bound of the sessions of one request. */
+/** Maximum number of sessions in one request. */
 const MAX_SESSIONS = 40
-/** Bound of a request's URL, in characters. Proxies may refuse 8,000, and cursors grow. */
+/** Maximum length of a request's URL, in characters. Proxies may refuse 8,000, and cursors grow. */
 const MAX_URL_LENGTH = 6_000
-/** Longest silence of a server that has not yet said its heartbeat interval, in ms. */
+/** Time without data after which a connection counts as dead, in ms, until the server has sent its heartbeat interval. */
 const SILENCE_MS = 15_000
 /** Delay to collect sessions that join, and to wait for a missing frame, in ms. */
 const JOIN_DELAY_MS = 20
@@ -29,7 +29,7 @@ export class MultiplexedStream {
   #isRenewed = false
   #timer: ReturnType<typeof setTimeout> | undefined
   /** Successive replies with an unexpected status. */
-  #unexpected = 0
+  #unexpectedReplies = 0
   #receivedAt = 0
   #silenceMs = SILENCE_MS
 
@@ -49,7 +49,7 @@ export class MultiplexedStream {
     this.#members.set(followed.sessionId, followed)
     // A session that joins again has another cursor than in the open request.
     this.#requested.delete(followed)
-    this.#unexpected = 0
+    this.#unexpectedReplies = 0
     if (!this.#isRunning) void this.#run()
     else this.#scheduleCheck()
   }
@@ -59,15 +59,15 @@ export class MultiplexedStream {
     if (this.#members.size === 0) this.renew('no subscribers')
   }
 
-  /** Ends the request because of an error. The next one continues from the cursors, after a delay. */
-  break(reason: string): void {
+  /** Aborts the request because of an error. The next one continues from the cursors, after a delay. */
+  abort(reason: string): void {
     this.#request?.abort(reason)
   }
 
   /** Replaces the request at once, without an error. */
   renew(reason: string): void {
     this.#isRenewed = true
-    this.break(reason)
+    this.abort(reason)
     this.#delay.wake()
   }
 
@@ -76,8 +76,8 @@ export class MultiplexedStream {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
       const ready = this.#ready()
-      if (ready.some(one => !this.#requested.has(one))) this.renew('another session joins')
-      else if (ready.some(one => one.isHolding)) this.break('entries are missing')
+      if (ready.some(followed => !this.#requested.has(followed))) this.renew('another session joins')
+      else if (ready.some(({ isHolding }) => isHolding)) this.abort('entries are missing')
     }, JOIN_DELAY_MS)
   }
 
@@ -88,14 +88,14 @@ export class MultiplexedStream {
   }
 
   #checkSilence(): void {
-    if (performance.now() - this.#receivedAt > this.#silenceMs) this.break('no data or heartbeat for too long')
+    if (performance.now() - this.#receivedAt > this.#silenceMs) this.abort('no data or heartbeat for too long')
   }
 
   async #run(): Promise<void> {
     this.#isRunning = true
     while (this.#ready().length > 0) {
       this.#isRenewed = false
-      const { reason, retryAfter } = await this.#carry()
+      const { reason, retryAfter } = await this.#requestOnce()
       if (this.#isRenewed) continue
       for (const followed of this.#ready()) followed.setStatus('offline', reason)
       if (this.#ready().length > 0) await this.#delay.wait(retryAfter)
@@ -108,7 +108,7 @@ export class MultiplexedStream {
   }
 
   /** Makes one request and reads it to its end. Returns why it ended, and the delay that the server asked for, in ms. */
-  async #carry(): Promise<{ reason: string; retryAfter?: number | undefined }> {
+  async #requestOnce(): Promise<{ reason: string; retryAfter?: number | undefined }> {
     const members = this.#ready()
     const request = new AbortController()
     const { signal } = request
@@ -156,19 +156,19 @@ export class MultiplexedStream {
     // 401 to 404 concern the credential and the sessions.
     const isFinal = status > 400 && status < 405
     // Any other status may come from a proxy, so it is reported only when it repeats.
-    if (isFinal || ++this.#unexpected === 2) {
+    if (isFinal || ++this.#unexpectedReplies === 2) {
       for (const followed of members) followed.fail({ code, message, retryable: !isFinal })
     }
-    return { reason: message, retryAfter: this.#unexpected > 1 ? this.context.backoff.longestMs : undefined }
+    return { reason: message, retryAfter: this.#unexpectedReplies > 1 ? this.context.backoff.longestMs : undefined }
   }
 
   async #read(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
-    const held: Promise<void>[] = []
+    const pending: Promise<void>[] = []
     const decoder = new SseDecoder({
       onFrame: frame => {
         if (signal.aborted) return
-        const wait = this.#take(frame)
-        if (wait) held.push(wait)
+        const consumed = this.#take(frame)
+        if (consumed) pending.push(consumed)
       },
     })
     const reader = body.getReader()
@@ -179,10 +179,10 @@ export class MultiplexedStream {
       if (done) break
       this.#receivedAt = performance.now()
       decoder.push(value)
-      if (held.length === 0) continue
-      // A follower that holds back reading is not silence of the server.
+      if (pending.length === 0) continue
+      // A slow follower is not silence of the server.
       this.#receivedAt = Infinity
-      await Promise.all(held.splice(0))
+      await Promise.all(pending.splice(0))
       this.#receivedAt = performance.now()
     }
     decoder.end()
@@ -191,15 +191,15 @@ export class MultiplexedStream {
   #take(frame: Frame): void | Promise<void> {
     if (frame.type === 'open') this.#silenceMs = frame.heartbeatMs * 1.5
     else if (frame.type === 'entries' || frame.type === 'caught-up') this.#delay.progressed()
-    if (frame.type === 'entries') this.#unexpected = 0
+    if (frame.type === 'entries') this.#unexpectedReplies = 0
     if (frame.sessionId === undefined) {
-      if (frame.type === 'fail') for (const one of this.#requested) one.take(frame)
+      if (frame.type === 'fail') for (const followed of this.#requested) followed.take(frame)
       return undefined
     }
     const followed = this.#members.get(frame.sessionId)
     if (followed === undefined || !this.#requested.has(followed)) return undefined
-    const wait = followed.take(frame)
+    const consumed = followed.take(frame)
     if (followed.isHolding) this.#scheduleCheck()
-    return wait
+    return consumed
   }
 }

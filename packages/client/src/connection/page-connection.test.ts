@@ -25,7 +25,7 @@ describe('law 2: delivers frames in order', () => {
   test.each([
     ['is closed without a closing frame', (end: { close(): void; fail(): void }) => end.close()],
     ['breaks', (end: { close(): void; fail(): void }) => end.fail()],
-  ])('a connection that %s is opened again, after the cursor', async (_, end) => {
+  ])('reconnects after the cursor if the connection %s', async (_, end) => {
     const { follower } = followed(connect(server))
     const first = await server.stream(1)
     first.open('s')
@@ -130,7 +130,7 @@ describe('law 2: delivers frames in order', () => {
 })
 
 describe('a session that cannot be followed', () => {
-  test('is reported once, and retried on wake', async () => {
+  test('reports a session that cannot be followed once, and retries it on wake', async () => {
     server.replies.push(refusal(403, 'forbidden'))
     const { follower, subscription } = followed(connect(server))
     await follower.until(() => follower.failures.length === 1)
@@ -142,7 +142,7 @@ describe('a session that cannot be followed', () => {
     await follower.until(() => subscription.status === 'catching-up')
   })
 
-  test('is retried when the whole connection wakes', async () => {
+  test('retries a session that cannot be followed when the connection wakes', async () => {
     const connection = connect(server)
     server.answer = () => refusal(404, 'session_unknown')
     const all = [followed(connection, 's', null), followed(connection, 's', null)]
@@ -152,7 +152,7 @@ describe('a session that cannot be followed', () => {
     for (const { follower } of all) await follower.until(() => follower.snapshots.length === 1)
   })
 
-  test('does not affect other sessions', async () => {
+  test('delivers other sessions if one cannot be followed', async () => {
     const connection = connect(server)
     const [a, b] = [followed(connection, 'a'), followed(connection, 'b')]
     await server.stream(1)
@@ -255,7 +255,7 @@ describe('a session that cannot be followed', () => {
       /open\.protocol: expected 1, found 2/,
     ],
     ['a refused URL that is too long', () => refusal(414, 'uri_too_long'), /uri_too_long/],
-  ])('reports %s in place of a stream the second time, and retries slowly', async (_, reply, message) => {
+  ])('reports %s instead of a stream the second time, and retries slowly', async (_, reply, message) => {
     vi.useFakeTimers()
     onTestFinished(() => void vi.useRealTimers())
     vi.spyOn(Math, 'random').mockReturnValue(1)

@@ -8,11 +8,11 @@ import { MultiplexedStream } from './multiplexed-stream.ts'
 
 /** Options of `createConnection`. */
 export interface ConnectionOptions extends ApiOptions {
-  /** The sessions that a loop over the connection reads. */
+  /** Ids of the sessions that a `for await` loop over the connection reads. @default [] */
   readonly session?: string | readonly string[] | undefined
-  /** Cursor after which the loop begins, for all sessions or by session id. @default the start of the log */
+  /** Cursor after which the loop begins, one for all sessions or by session id. @default the start of the log */
   readonly after?: string | { readonly [sessionId: string]: string }
-  /** Gets the snapshot after which the loop continues, if its position was trimmed from the log. Without it, the loop throws. */
+  /** Called with the snapshot from which the loop continues if its position was trimmed from the log. @default the loop throws a `RequestError` */
   readonly onSnapshot?: (snapshot: Snapshot, sessionId: string) => void
   /** Delays before a reconnect, in ms. @default { firstMs: 250, longestMs: 10_000 } */
   readonly backoff?: Partial<Backoff>
@@ -26,7 +26,7 @@ export type SessionEntry = Entry & { readonly sessionId: string; readonly cursor
 /** The connection of a chat: to a Millrace server, or by `@millrace/dialects` to another system's server. */
 export interface ChatConnection extends Connection {
   readonly api: Pick<Api, 'ask' | 'read'>
-  /** Whether its sessions exist only in this page, so that a generated session id is useless after a reload. */
+  /** Whether its sessions exist only in this page: a generated session id is useless after a reload. @default false */
   readonly isOfPage?: boolean
   /** Reconnects now wherever it is waiting to. */
   wake(): void
@@ -68,7 +68,7 @@ export class PageConnection implements ChatConnection, AsyncIterable<SessionEntr
     return context
   }
 
-  /** Follows a session. Requests of several sessions share a connection. */
+  /** Follows a session after a cursor, or from a snapshot without one. Up to 40 sessions share one request. */
   follow(sessionId: string, follower: Subscriber, after?: string): Subscription {
     return this.#follow(this.#context, sessionId, follower, after)
   }
@@ -88,25 +88,25 @@ export class PageConnection implements ChatConnection, AsyncIterable<SessionEntr
 
   /** Status of the session that is furthest behind, with its reason. */
   get state(): { readonly status: ConnectionStatus; readonly reason: string } {
-    const rank = (one: FollowedSession) => ORDER.indexOf(one.status)
+    const rank = ({ status }: FollowedSession) => WORST_FIRST.indexOf(status)
     const [worst] = [...this.#followed].sort((a, b) => rank(a) - rank(b))
     const { status, reason } = worst ?? NO_FOLLOWER
     return { status, reason }
   }
 
-  /** Calls the listener when the status of a session changes. */
+  /** Calls the listener when the status of a session changes. Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void {
     return this.#listeners.add(CHANGE, '', listener)
   }
 
   /** Reconnects now wherever it is waiting to. */
   readonly wake = (): void => {
-    for (const one of this.#followed) one.wake()
+    for (const followed of this.#followed) followed.wake()
   }
 
   /** Closes all subscriptions, and ends all loops. */
   close(): void {
-    for (const one of [...this.#followed]) one.close()
+    for (const followed of [...this.#followed]) followed.close()
   }
 
   /**
@@ -125,10 +125,10 @@ export class PageConnection implements ChatConnection, AsyncIterable<SessionEntr
     if (isOn === this.#isListening) return
     this.#isListening = isOn
     const { document } = globalThis
-    const verb = isOn ? 'addEventListener' : 'removeEventListener'
-    globalThis[verb]?.('online', this.#online)
-    globalThis[verb]?.('pageshow', this.wake)
-    document?.[verb]('visibilitychange', this.#visible)
+    const method = isOn ? 'addEventListener' : 'removeEventListener'
+    globalThis[method]?.('online', this.#online)
+    globalThis[method]?.('pageshow', this.wake)
+    document?.[method]('visibilitychange', this.#visible)
   }
 
   /** Open requests belong to the old network, and may be dead without an error. */
@@ -144,12 +144,12 @@ export class PageConnection implements ChatConnection, AsyncIterable<SessionEntr
 
 const CHANGE = 'change'
 const NO_FOLLOWER = { status: 'idle', reason: 'no subscribers' } as const
-const ORDER: readonly ConnectionStatus[] = ['offline', 'connecting', 'catching-up', 'live', 'idle']
+const WORST_FIRST: readonly ConnectionStatus[] = ['offline', 'connecting', 'catching-up', 'live', 'idle']
 
 /** Creates a connection to a Millrace server, for all sessions of a page. */
 export const createConnection = (options?: ConnectionOptions): PageConnection => new PageConnection(options)
 
-/** The options that make two connections the same: values by content, functions by identity. */
+/** Identity of a shared connection: options with equal keys share one. Values are compared by content, functions by identity. */
 const keyOf = ({ api = '/api', headers, credentials = 'same-origin', fetch }: ApiOptions): readonly unknown[] => [
   api.replace(/\/+$/, ''),
   typeof headers === 'function' ? headers : JSON.stringify([...new Headers(headers)]),
@@ -163,8 +163,8 @@ let shared: { readonly key: readonly unknown[]; readonly connection: WeakRef<Pag
 export function sharedConnection(options: ApiOptions): PageConnection {
   const key = keyOf(options)
   shared = shared.filter(({ connection }) => connection.deref())
-  const known = shared.find(other => other.key.every((value, n) => value === key[n]))?.connection.deref()
-  if (known) return known
+  const existing = shared.find(other => other.key.every((value, n) => value === key[n]))?.connection.deref()
+  if (existing) return existing
   const { api, headers, credentials, fetch } = options
   const connection = createConnection({ api, headers, credentials, fetch } as ApiOptions)
   shared.push({ key, connection: new WeakRef(connection) })

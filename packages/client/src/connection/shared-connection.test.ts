@@ -33,7 +33,7 @@ test('keeps a connection without followers when another is created', async () =>
   expect(sharedConnection({ api: '/x', fetch })).toBe(x)
 })
 
-test('uses the options in its requests', async () => {
+test('uses the options of the chat in its requests', async () => {
   const server = new FakeStreamServer()
   const connection = sharedConnection({ api: '/here/', headers: { a: '1' }, fetch: server.fetch })
   const { subscription } = followed(connection)

@@ -2,7 +2,7 @@ import { type Agent, agent, tool } from '@millrace/runtime'
 import { z } from 'zod'
 import { longText, scriptedAgents } from '../../../../scripts/faults/sessions/scripted-agents.fixture.ts'
 
-const { model, teller, weigher, stammerer, seller } = scriptedAgents({ paceMs: 1, mostFailures: 1 })
+const { model, teller, weigher, stammerer, seller } = scriptedAgents({ paceMs: 1, maxFailures: 1 })
 
 const locate = tool({
   name: 'locate',
@@ -35,4 +35,5 @@ const lister = agent({
 })
 
 export const AGENTS: readonly Agent[] = [teller, weigher, stammerer, seller, guide, lister]
-export const NAMES = ['teller', 'teller', 'weigher', 'stammerer', 'seller', 'guide', 'lister'] as const
+/** Names to draw from. The repeated one is drawn more often. */
+export const AGENT_NAMES = ['teller', 'teller', 'weigher', 'stammerer', 'seller', 'guide', 'lister'] as const

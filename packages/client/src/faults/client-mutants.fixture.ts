@@ -7,7 +7,7 @@ import { FlushScheduler } from '../notify/flush-scheduler.ts'
 import { Store } from '../store/store.ts'
 
 /** Changes the frames before a session takes them. A frame changed to undefined is dropped. */
-function taking(change: (frame: Frame, position: number) => Frame | undefined): void {
+function changeFrames(change: (frame: Frame, position: number) => Frame | undefined): void {
   const { take } = FollowedSession.prototype
   vi.spyOn(FollowedSession.prototype, 'take').mockImplementation(function (this: FollowedSession, frame) {
     const position = this.cursor === undefined ? 0 : decodeCursor(this.cursor).sequence
@@ -21,9 +21,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a connection that ignores gaps',
     seed: 6,
-    found: /shows another session|went from|was not reported|gave up/,
+    found: /shows another session|went from|was not reported|timed out/,
     plant: () =>
-      taking((frame, position) =>
+      changeFrames((frame, position) =>
         frame.type === 'entries' && frame.after > position ? { ...frame, after: position } : frame,
       ),
   },
@@ -32,7 +32,7 @@ export const MUTANTS: readonly Mutant[] = [
     seed: 51,
     found: /was reported \d+ times|after \d+$/,
     plant: () =>
-      taking((frame, position) =>
+      changeFrames((frame, position) =>
         frame.type === 'entries' && frame.sequence <= position
           ? { ...frame, after: position, sequence: position }
           : frame,
@@ -41,10 +41,10 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a connection that loses the last entry of a frame',
     seed: 3,
-    found: /shows another session|went from|was not reported|gave up/,
+    found: /shows another session|went from|was not reported|timed out/,
     plant() {
       const isTurn = onceIn(5)
-      taking(frame =>
+      changeFrames(frame =>
         frame.type === 'entries' && isTurn() ? { ...frame, entries: frame.entries.slice(0, -1) } : frame,
       )
     },
@@ -52,22 +52,22 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a connection that forgets its cursor',
     seed: 4,
-    stalls: true,
-    found: /gave up/,
+    blocksClient: true,
+    found: /timed out/,
     plant: () => void vi.spyOn(FollowedSession.prototype, 'cursor', 'get').mockReturnValue('0'),
   },
   {
     name: 'a connection that takes no snapshot after a truncation',
     seed: 56,
-    stalls: true,
-    found: /gave up/,
-    plant: () => taking(frame => (frame.type === 'truncated' ? undefined : frame)),
+    blocksClient: true,
+    found: /timed out/,
+    plant: () => changeFrames(frame => (frame.type === 'truncated' ? undefined : frame)),
   },
   {
     name: 'a store that loses a flush',
     seed: 20,
-    stalls: true,
-    found: /gave up|shows another session/,
+    blocksClient: true,
+    found: /timed out|shows another session/,
     plant() {
       const { schedule } = FlushScheduler.prototype
       const isTurn = onceIn(3)
@@ -79,7 +79,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a store that takes no snapshot after a rewind',
     seed: 6,
-    found: /gave up|shows another session/,
+    found: /timed out|shows another session/,
     plant() {
       const { fold } = Store.prototype
       vi.spyOn(Store.prototype, 'fold').mockImplementation(function (this: Store, ...args) {
@@ -91,7 +91,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a chat that takes a lost connection for the end of a run',
     seed: 11,
-    found: /was done at|shows another session/,
+    found: /was shown as sent at|shows another session/,
     plant() {
       let isLost = false
       const { setStatus } = FollowedSession.prototype

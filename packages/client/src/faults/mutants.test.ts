@@ -5,5 +5,5 @@ import { MUTANTS } from './client-mutants.fixture.ts'
 import { playTabSchedule } from './tab-schedule.fixture.ts'
 
 describe('schedules', () => {
-  test.each(MUTANTS)('find: $name', mutant => expectFound(mutant, { open: openChatServer, play: playTabSchedule }))
+  test.each(MUTANTS)('find $name', mutant => expectFound(mutant, { open: openChatServer, play: playTabSchedule }))
 })

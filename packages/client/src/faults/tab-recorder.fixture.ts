@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts'
 import type { ChatData } from '../types/index.ts'
 
 /** A text that changed other than by growing at its end. */
-export interface Regress {
+export interface TextRegression {
   readonly messageId: string
   readonly key: string
   readonly old: string
@@ -24,59 +24,59 @@ export interface SentMessage {
 }
 
 export class TabRecorder implements ChatCallbacks {
-  readonly regresses: Regress[] = []
-  readonly done: SentMessage[] = []
+  readonly textRegressions: TextRegression[] = []
+  readonly sent: SentMessage[] = []
   readonly finishes: ChatFinish[] = []
   readonly calls = new Map<string, number>()
   readonly data = new Map<string, number>()
   readonly errors: string[] = []
-  /** The head of the store when something was first shown. */
-  first: number | undefined
+  /** The head of the store when its first entries were shown. */
+  firstHead: number | undefined
   readonly #store: () => Store
-  readonly #onLook: () => void
-  readonly #doneIds = new Set<string>()
+  readonly #onCheck: () => void
+  readonly #sentIds = new Set<string>()
   #texts = new Map<string, { readonly message: Message; readonly text: string; readonly key: string }>()
-  #seen = new Map<string, Message>()
+  #lastMessages = new Map<string, Message>()
   #head = 0
 
   constructor(store: () => Store, onChange: () => void) {
     this.#store = store
-    this.#onLook = onChange
+    this.#onCheck = onChange
   }
 
   /** Compares the shown messages with the previous ones. */
   readonly check = (): void => {
     const { head, messages } = this.#store()
-    if (head > 0) this.first ??= head
+    if (head > 0) this.firstHead ??= head
     const texts = new Map<string, { message: Message; text: string; key: string }>()
     for (const message of messages) {
       // Caches the text of each object.
-      const isSame = this.#seen.get(message.id) === message
+      const isSame = this.#lastMessages.get(message.id) === message
       for (const part of message.parts) {
         if (part.type !== 'text' && part.type !== 'reasoning') continue
         const name = `${message.id} ${part.key}`
         const old = this.#texts.get(name)
         texts.set(name, isSame && old ? old : { message, text: part.text, key: part.key })
         if (isSame || old === undefined || part.text.startsWith(old.text)) continue
-        this.#regress(message.id, part.key, old.text, part.text, head)
+        this.#addRegression(message.id, part.key, old.text, part.text, head)
       }
-      if (message.status === 'sent' && message.runId !== undefined && !this.#doneIds.has(message.id)) {
-        this.#doneIds.add(message.id)
-        this.done.push({ messageId: message.id, runId: message.runId, at: head })
+      if (message.status === 'sent' && message.runId !== undefined && !this.#sentIds.has(message.id)) {
+        this.#sentIds.add(message.id)
+        this.sent.push({ messageId: message.id, runId: message.runId, at: head })
       }
-      if (message.status !== 'sent') this.#doneIds.delete(message.id)
+      if (message.status !== 'sent') this.#sentIds.delete(message.id)
     }
     for (const [name, { message, key, text }] of this.#texts) {
-      if (!texts.has(name)) this.#regress(message.id, key, text, '', head)
+      if (!texts.has(name)) this.#addRegression(message.id, key, text, '', head)
     }
     this.#texts = texts
-    this.#seen = new Map(messages.map(message => [message.id, message]))
+    this.#lastMessages = new Map(messages.map(message => [message.id, message]))
     this.#head = head
-    this.#onLook()
+    this.#onCheck()
   }
 
-  #regress(messageId: string, key: string, old: string, text: string, to: number): void {
-    this.regresses.push({ messageId, key, old, text, from: this.#head, to })
+  #addRegression(messageId: string, key: string, old: string, text: string, to: number): void {
+    this.textRegressions.push({ messageId, key, old, text, from: this.#head, to })
   }
 
   readonly onFinish = (finish: ChatFinish): void => {

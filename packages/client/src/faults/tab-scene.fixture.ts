@@ -2,7 +2,7 @@ import { ScheduleScene } from '../../../../scripts/faults/sessions/schedule-scen
 import type { InProcessServer } from '../../../../scripts/faults/sessions/session-server.fixture.ts'
 import { Reader, Tab } from './tab.fixture.ts'
 
-/** A client tool takes at most this long. */
+/** Maximum duration of a client tool, in ms. */
 const TOOL_MS = 20
 
 /** Sessions of a server, and the tabs that show them through proxies. */
@@ -11,11 +11,11 @@ export class TabScene extends ScheduleScene<InProcessServer> {
   readonly readers: Reader[] = []
   /** Sessions that were deleted and created again. */
   readonly recreated = new Set<string>()
-  /** The tabs that ran each call of a client tool. */
-  readonly ran = new Map<string, Tab[]>()
+  /** The tabs that ran each call of a client tool, by call id. */
+  readonly toolTabs = new Map<string, Tab[]>()
   /** Number of visible changes in all tabs. */
   observed = 0
-  #isDue = false
+  #isRecheckScheduled = false
 
   /** The tab that is opened first. */
   get first(): Tab {
@@ -41,7 +41,7 @@ export class TabScene extends ScheduleScene<InProcessServer> {
       onTool: (toolCallId, by) => this.#run(toolCallId, by),
     })
     this.tabs.push(tab)
-    this.notes.push(`${tab.name} joins after ${this.observed} observations`)
+    this.notes.push(`${tab.name} joins after ${this.observed} changes`)
     return tab
   }
 
@@ -52,7 +52,7 @@ export class TabScene extends ScheduleScene<InProcessServer> {
   }
 
   async #run(toolCallId: string, tab: Tab): Promise<unknown> {
-    this.ran.set(toolCallId, [...(this.ran.get(toolCallId) ?? []), tab])
+    this.toolTabs.set(toolCallId, [...(this.toolTabs.get(toolCallId) ?? []), tab])
     await this.pause(TOOL_MS)
     return { city: 'Ulm' }
   }
@@ -60,10 +60,10 @@ export class TabScene extends ScheduleScene<InProcessServer> {
   /** Checks all conditions again, once the change that called it is complete. */
   override recheck(): void {
     this.observed++
-    if (this.#isDue) return
-    this.#isDue = true
+    if (this.#isRecheckScheduled) return
+    this.#isRecheckScheduled = true
     setImmediate(() => {
-      this.#isDue = false
+      this.#isRecheckScheduled = false
       super.recheck()
     })
   }

@@ -1,5 +1,9 @@
 import { Random } from '../../../../scripts/faults/random.ts'
-import { EVENT_AFTER, OUTAGE_MS, type Patience } from '../../../../scripts/faults/sessions/schedule-scene.fixture.ts'
+import {
+  MAX_OBSERVATIONS_BEFORE_EVENT,
+  MAX_OUTAGE_MS,
+  type ScheduleLimits,
+} from '../../../../scripts/faults/sessions/schedule-scene.fixture.ts'
 import type { ScheduleReport } from '../../../../scripts/faults/sessions/schedule-suite.fixture.ts'
 import type { InProcessServer } from '../../../../scripts/faults/sessions/session-server.fixture.ts'
 import { TabScene } from './tab-scene.fixture.ts'
@@ -22,11 +26,11 @@ const FAULTS = [
   'away',
 ] as const
 
-/** A connection is cut or reset within this many bytes. */
-const CUT_WITHIN_BYTES = 8_000
+/** Upper bound of the position at which a connection is cut or reset, in bytes. */
+const MAX_CUT_BYTES = 8_000
 
 export interface TabReport extends ScheduleReport {
-  /** How many connections were made through the proxies. */
+  /** Number of connections through the proxies. */
   readonly connections: number
   readonly tampered: number
   readonly tabs: number
@@ -37,12 +41,12 @@ export async function playTabSchedule(
   seed: number,
   server: InProcessServer,
   name: string,
-  patience?: Patience,
+  limits?: ScheduleLimits,
 ): Promise<TabReport> {
   const random = new Random(seed)
   const count = random.pick([1, 1, 1, 1, 2, 3])
   const sessionIds = Array.from({ length: count }, (_, n) => `s${seed}-${n}-${name}`)
-  const scene = new TabScene(server, random, sessionIds, patience)
+  const scene = new TabScene(server, random, sessionIds, limits)
   const scripts: TabScript[] = []
   const problems: string[] = []
   try {
@@ -95,7 +99,14 @@ function stateOf({ tabs, sessionIds }: TabScene): string[] {
 /** Opens a tab at a random moment, or when the scripts have ended. */
 async function join(scene: TabScene, isOver: () => boolean): Promise<void> {
   const { random } = scene
-  await scene.moment(random.pick([random.below(EVENT_AFTER), random.below(4 * EVENT_AFTER), Infinity]), isOver)
+  await scene.moment(
+    random.pick([
+      random.below(MAX_OBSERVATIONS_BEFORE_EVENT),
+      random.below(4 * MAX_OBSERVATIONS_BEFORE_EVENT),
+      Infinity,
+    ]),
+    isOver,
+  )
   await scene.join()
 }
 
@@ -112,36 +123,36 @@ async function read(scene: TabScene, isOver: () => boolean): Promise<void> {
 /** Injects one fault at a random moment. */
 async function fault(scene: TabScene, isOver: () => boolean): Promise<void> {
   const { random, server } = scene
-  const [after, kind] = [random.below(EVENT_AFTER), random.pick(FAULTS)]
+  const [after, kind] = [random.below(MAX_OBSERVATIONS_BEFORE_EVENT), random.pick(FAULTS)]
   await scene.moment(after, isOver)
   if (isOver()) return
   const tab = random.pick(scene.tabs)
   const { gate } = tab
   scene.faults++
-  scene.notes.push(`${kind} of ${tab.name} after ${scene.observed} observations`)
+  scene.notes.push(`${kind} of ${tab.name} after ${scene.observed} changes`)
   switch (kind) {
     case 'cut-at':
-      for (const link of gate.links) link.set({ down: { cutAt: random.below(CUT_WITHIN_BYTES) } })
+      for (const link of gate.links) link.set({ down: { cutAt: random.below(MAX_CUT_BYTES) } })
       break
     case 'reset-at':
-      for (const link of gate.links) link.set({ down: { resetAt: random.below(CUT_WITHIN_BYTES) } })
+      for (const link of gate.links) link.set({ down: { resetAt: random.below(MAX_CUT_BYTES) } })
       break
     case 'silence': {
       // The connection is open and sends nothing. The tab has to notice by the missing heartbeats, and connect again.
       await scene.until('the tab is live', () => isOver() || tab.isLive)
       if (isOver()) return
       const links = [...gate.links]
-      const back = gate.event('connect')
+      const reconnected = gate.event('connect')
       for (const link of links) link.stall('down')
-      await Promise.race([back, scene.until('the tab connects again', isOver)])
+      await Promise.race([reconnected, scene.until('the tab connects again', isOver)])
       for (const link of links) link.cut()
       break
     }
     case 'server':
-      await server.killServer(scene.pause(OUTAGE_MS))
+      await server.killServer(scene.pause(MAX_OUTAGE_MS))
       break
     case 'away':
-      await tab.awayWhile(scene.pause(OUTAGE_MS))
+      await tab.awayWhile(scene.pause(MAX_OUTAGE_MS))
       break
     default:
       await scene.breakConnections(gate, kind)

@@ -4,22 +4,22 @@ import { SessionScript } from '../../../../scripts/faults/sessions/session-scrip
 import type { SendResult } from '../chat/chat.ts'
 import type { HttpChat } from '../chat/http-chat.ts'
 import { RequestError } from '../error/chat-error.ts'
-import { NAMES } from './chat-agents.fixture.ts'
+import { AGENT_NAMES } from './chat-agents.fixture.ts'
 import type { TabScene } from './tab-scene.fixture.ts'
 
 /** What users do in a turn besides sending a message. */
 const ACTIONS = ['nothing', 'nothing', 'nothing', 'stop', 'queue', 'interrupt', 'regenerate', 'edit', 'remove'] as const
 
 interface Turn {
-  readonly agent: (typeof NAMES)[number]
+  readonly agent: (typeof AGENT_NAMES)[number]
   readonly action: (typeof ACTIONS)[number]
-  /** After how many observations the action is done. */
+  /** Number of visible changes before the action. */
   readonly after: number
 }
 
 const turnsOf = (random: Random): readonly Turn[] =>
   Array.from({ length: random.pick([1, 1, 1, 2, 2, 3]) }, () => ({
-    agent: random.pick(NAMES),
+    agent: random.pick(AGENT_NAMES),
     action: random.pick(ACTIONS),
     after: random.below(20),
   }))
@@ -67,16 +67,16 @@ export class TabScript extends SessionScript<Turn, TabScene> {
     const from = this.scene.observed
     const runId = await this.#sendUntilAccepted(chat => chat.sendMessage(`Go on, ${agent}.`, { agent }))
     if (runId === undefined) return
-    const isTime = () => this.scene.observed >= from + after || this.isEnded(runId)
+    const isDue = () => this.scene.observed >= from + after || this.isEnded(runId)
     switch (action) {
       case 'stop':
-        await this.scene.until('there is something to stop', isTime)
+        await this.scene.until('there is something to stop', isDue)
         await this.#anyChat().stop({ runId })
         break
       case 'queue':
         return
       case 'interrupt':
-        await this.scene.until('there is something to interrupt', isTime)
+        await this.scene.until('there is something to interrupt', isDue)
         await this.#sendUntilAccepted(chat =>
           chat.sendMessage('Rather this.', { agent: 'teller', whenBusy: 'interrupt-previous' }),
         )

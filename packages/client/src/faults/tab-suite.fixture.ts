@@ -5,9 +5,9 @@ import { playTabSchedule, type TabReport } from './tab-schedule.fixture.ts'
 
 interface TabSuite {
   readonly name: 'memory' | 'sqlite'
-  /** How many schedules `npm test` plays. */
+  /** Number of schedules that `npm test` plays. */
   readonly count: number
-  /** How many schedules play at a time on one server. */
+  /** Number of schedules that play at the same time on one server. */
   readonly lanes: number
   /** URL of the store. @default in memory */
   readonly url?: string

@@ -88,13 +88,13 @@ function endProblems(tab: Tab, { sessionId, view }: StoredLog): string[] {
 /** Texts only grow, except after a discard or rewind. No message is shown as sent before its run has finished. */
 function historyProblems(tab: Tab, { sessionId, entries, view, isRemoved }: StoredLog): string[] {
   const problems: string[] = []
-  const { regresses, done } = tab.session(sessionId).recorder
-  const known = new Set([
+  const { textRegressions, sent } = tab.session(sessionId).recorder
+  const loggedIds = new Set([
     ...entries.flatMap(({ origin, chunk }) => [origin.runId, 'messageId' in chunk ? chunk.messageId : undefined]),
     ...view.messages.map(({ id }) => id),
   ])
-  for (const { messageId, key, old, text, from, to } of regresses) {
-    const isTaken = entries.some(
+  for (const { messageId, key, old, text, from, to } of textRegressions) {
+    const isTakenBack = entries.some(
       ({ sequence, chunk }) =>
         (chunk.type === 'step-discarded' && sequence > from && sequence <= to) ||
         // Entries that a rewind took back are shown until the snapshot comes.
@@ -104,13 +104,13 @@ function historyProblems(tab: Tab, { sessionId, entries, view, isRemoved }: Stor
     const isStopped = view.requests.some(
       ({ status, message }) => status === 'removed' && message?.messageId === messageId,
     )
-    if (isTaken || isStopped || (isRemoved && (to < from || !known.has(messageId)))) continue
+    if (isTakenBack || isStopped || (isRemoved && (to < from || !loggedIds.has(messageId)))) continue
     problems.push(`${messageId} ${key} went from “${end(old)}” to “${end(text)}” between ${from} and ${to}`)
   }
-  for (const { messageId, runId, at } of done) {
-    const ended = entries.find(({ origin, chunk }) => chunk.type === 'run-finished' && origin.runId === runId)
-    if (ended === undefined ? !isRemoved : ended.sequence > at)
-      problems.push(`${messageId} was done at ${at}, and its run at ${ended?.sequence}`)
+  for (const { messageId, runId, at } of sent) {
+    const finish = entries.find(({ origin, chunk }) => chunk.type === 'run-finished' && origin.runId === runId)
+    if (finish === undefined ? !isRemoved : finish.sequence > at)
+      problems.push(`${messageId} was shown as sent at ${at}, but its run finished at ${finish?.sequence}`)
   }
   return problems
 }
@@ -119,7 +119,7 @@ function historyProblems(tab: Tab, { sessionId, entries, view, isRemoved }: Stor
 function callbackProblems(tab: Tab, log: StoredLog, isFirst: boolean): string[] {
   const { sessionId, entries, view, isRemoved, sentBy } = log
   const problems: string[] = []
-  const { finishes, calls, data, first = 0 } = tab.session(sessionId).recorder
+  const { finishes, calls, data, firstHead = 0 } = tab.session(sessionId).recorder
   for (const { runId } of finishes) {
     const count = finishes.filter(finish => finish.runId === runId).length
     if (count > 1) problems.push(`the end of ${runId} was reported ${count} times`)
@@ -127,7 +127,7 @@ function callbackProblems(tab: Tab, log: StoredLog, isFirst: boolean): string[] 
   for (const { origin, chunk, sequence } of entries) {
     if (chunk.type !== 'run-finished') continue
     // Runs from before the first snapshot are not reported, except those that this tab requested.
-    const isExpected = sequence > first || sentBy.get(origin.runId ?? '') === tab.chat(sessionId)
+    const isExpected = sequence > firstHead || sentBy.get(origin.runId ?? '') === tab.chat(sessionId)
     const finish = finishes.find(({ runId }) => runId === origin.runId)
     if (!finish) {
       if (isExpected) problems.push(`the end of ${origin.runId} was not reported`)
@@ -147,8 +147,8 @@ function callbackProblems(tab: Tab, log: StoredLog, isFirst: boolean): string[] 
   if (!isFirst || tab.snapshots.has(sessionId)) return problems
   for (const { chunk } of entries) {
     if (!isData(chunk) || chunk.transient) continue
-    const least = entries.filter(other => isData(other.chunk) && nameOf(other.chunk) === nameOf(chunk)).length
-    if ((data.get(nameOf(chunk)) ?? 0) < least) problems.push(`${nameOf(chunk)} was not reported`)
+    const minCount = entries.filter(other => isData(other.chunk) && nameOf(other.chunk) === nameOf(chunk)).length
+    if ((data.get(nameOf(chunk)) ?? 0) < minCount) problems.push(`${nameOf(chunk)} was not reported`)
   }
   for (const { id, parts } of view.messages) {
     for (const part of parts) {
@@ -163,9 +163,9 @@ function callbackProblems(tab: Tab, log: StoredLog, isFirst: boolean): string[] 
 const nameOf = ({ type, data }: { type: string; data: unknown }): string => `${type} ${JSON.stringify(data)}`
 
 /** A client tool ran in one tab, and there once, unless the tab was away meanwhile. */
-function toolProblems({ ran }: TabScene): string[] {
+function toolProblems({ toolTabs }: TabScene): string[] {
   const problems: string[] = []
-  for (const [toolCallId, tabs] of ran) {
+  for (const [toolCallId, tabs] of toolTabs) {
     const different = new Set(tabs)
     const maxCount = 1 + tabs.reduce((sum, { absences }) => sum + absences, 0)
     if (different.size > 1) problems.push(`${toolCallId} ran in ${different.size} tabs`)

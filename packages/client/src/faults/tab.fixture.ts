@@ -7,7 +7,7 @@ import { HttpChat } from '../chat/http-chat.ts'
 import { createConnection, type PageConnection } from '../connection/page-connection.ts'
 import type { RequestError } from '../error/chat-error.ts'
 import { TabRecorder } from './tab-recorder.fixture.ts'
-import { tampering } from './tamper.fixture.ts'
+import { tamperingFetch } from './tamper.fixture.ts'
 
 const BACKOFF = { firstMs: 4, longestMs: 60 }
 
@@ -16,7 +16,7 @@ export interface TabOptions {
   readonly port: number
   readonly sessionIds: readonly string[]
   readonly seed: number
-  /** Tampers with one in this many frames. */
+  /** Average number of frames for each one that is tampered with. */
   readonly tamperEvery: number
   /** Minimum interval between notifications, in ms. */
   readonly flushIntervalMs: number
@@ -52,7 +52,7 @@ export class Tab {
     this.name = name
     this.gate = gate
     const random = new Random(seed)
-    const tampered = tampering(random, tamperEvery, () => {
+    const fetchTampered = tamperingFetch(random, tamperEvery, () => {
       this.tampered++
       onTamper()
     })
@@ -62,7 +62,7 @@ export class Tab {
       fetch: (input, init) => {
         const [, sessionId] = /\/sessions\/([^/?]+)\?/.exec(String(input)) ?? []
         if (sessionId !== undefined) this.snapshots.add(sessionId)
-        return tampered(input, init)
+        return fetchTampered(input, init)
       },
     })
     for (const session of sessionIds) {
@@ -130,21 +130,21 @@ export class Tab {
 /** Reads all sessions with `for await`. */
 export class Reader {
   readonly problems: string[] = []
-  readonly #read = new Map<string, { base: View | undefined; entries: Entry[]; at: number }>()
+  readonly #sessions = new Map<string, { base: View | undefined; entries: Entry[]; at: number }>()
   readonly #connection: PageConnection
-  readonly #onLook: () => void
-  #isGone = false
+  readonly #onChange: () => void
+  #isClosed = false
 
   constructor(port: number, session: readonly string[], fetch: typeof globalThis.fetch, onChange: () => void) {
-    for (const sessionId of session) this.#read.set(sessionId, { base: undefined, entries: [], at: 0 })
-    this.#onLook = onChange
+    for (const sessionId of session) this.#sessions.set(sessionId, { base: undefined, entries: [], at: 0 })
+    this.#onChange = onChange
     this.#connection = createConnection({
       api: `http://127.0.0.1:${port}/api`,
       session,
       fetch,
       backoff: BACKOFF,
       onSnapshot: ({ view, sequence }, sessionId) => {
-        this.#read.set(sessionId, { base: view, entries: [], at: sequence })
+        this.#sessions.set(sessionId, { base: view, entries: [], at: sequence })
         onChange()
       },
     })
@@ -154,40 +154,40 @@ export class Reader {
   async #loop(): Promise<void> {
     try {
       for await (const { sessionId, ...entry } of this.#connection) this.#take(sessionId, entry)
-      if (!this.#isGone) this.problems.push('the loop ended by itself')
+      if (!this.#isClosed) this.problems.push('the loop ended by itself')
     } catch (error) {
       const { code, message } = error as RequestError
       // A deleted log cannot be read on.
-      if (code === 'session_unknown') this.#isGone = true
+      if (code === 'session_unknown') this.#isClosed = true
       else this.problems.push(`the loop threw ${code}: ${message}`)
-      this.#onLook()
+      this.#onChange()
     }
   }
 
   #take(sessionId: string, entry: Entry): void {
-    const read = this.#read.get(sessionId)
-    if (read === undefined) return void this.problems.push(`an entry of ${sessionId}`)
-    if (entry.sequence <= read.at) this.problems.push(`${sessionId}: ${entry.sequence} after ${read.at}`)
+    const read = this.#sessions.get(sessionId)
+    if (read === undefined) return void this.problems.push(`an entry of ${sessionId}, which it does not follow`)
+    if (entry.sequence <= read.at) this.problems.push(`${sessionId}: sequence ${entry.sequence} after ${read.at}`)
     read.at = entry.sequence
     read.entries.push(entry)
-    this.#onLook()
+    this.#onChange()
   }
 
   has(sessionId: string, head: number): boolean {
-    return this.#isGone || (this.#read.get(sessionId)?.at ?? 0) >= head
+    return this.#isClosed || (this.#sessions.get(sessionId)?.at ?? 0) >= head
   }
 
   /** View of the entries read. Undefined if it is unknown. */
   view(sessionId: string): View | undefined {
-    const { base, entries } = this.#read.get(sessionId) ?? {}
-    if (this.#isGone || entries === undefined) return undefined
+    const { base, entries } = this.#sessions.get(sessionId) ?? {}
+    if (this.#isClosed || entries === undefined) return undefined
     if (base === undefined) return foldLog(entries).view()
     const fold = Fold.from(base)
     return fold.apply(entries) ? undefined : fold.view()
   }
 
   close(): void {
-    this.#isGone = true
+    this.#isClosed = true
     this.#connection.close()
   }
 }

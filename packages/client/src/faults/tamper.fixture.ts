@@ -5,8 +5,8 @@ import type { Random } from '../../../../scripts/faults/random.ts'
 
 const KINDS = ['twice', 'late', 'lost', 'overlap'] as const
 
-/** A fetch that tampers with one in `every` frames of its streams. */
-export function tampering(random: Random, every: number, onTamper: (kind: string) => void): typeof fetch {
+/** A fetch that tampers with one in `every` frames of its streams, on average. */
+export function tamperingFetch(random: Random, every: number, onTamper: (kind: string) => void): typeof fetch {
   return async (input, init) => {
     const reply = await fetch(input, init)
     if (!String(input).includes('/stream?') || !reply.ok || !reply.body) return reply

@@ -43,8 +43,8 @@ function logOf(list: readonly Turn[], gap: number): Entry[] {
   return log
 }
 
-describe('viewAt returns the fold up to a sequence', () => {
-  test('for all sequences, in any order, while the log grows', () => {
+describe('viewAt', () => {
+  test('returns the fold up to any sequence, in any order, while the log grows', () => {
     const queries = fc.array(fc.tuple(fc.nat(400), fc.nat(400)), { minLength: 1, maxLength: 20 })
     const stride = fc.integer({ min: 1, max: 40 })
     fc.assert(

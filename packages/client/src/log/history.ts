@@ -2,8 +2,8 @@ import { type Entry, Fold, ProtocolError, type View } from '@millrace/protocol'
 
 /** Number of entries between two cached views: `viewAt` folds at most that many. */
 const STRIDE = 4096
-/** Most cached views. */
-const MAX_CACHED = 32
+/** Maximum number of cached views. */
+const MAX_CACHED_VIEWS = 32
 
 /** Entries of a session, with the view at any of them. */
 export class History {
@@ -106,7 +106,7 @@ export class History {
   /** Caches a view. Above the limit, it drops every second one and doubles the stride. */
   #cacheView(count: number, view: View): void {
     this.#views.set(count, view)
-    if (this.#views.size <= MAX_CACHED) return
+    if (this.#views.size <= MAX_CACHED_VIEWS) return
     this.#stride *= 2
     for (const cached of this.#views.keys()) if (cached % this.#stride !== 0) this.#views.delete(cached)
   }

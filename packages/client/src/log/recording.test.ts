@@ -44,7 +44,7 @@ test('decodes an encoded recording from pieces of any size', () => {
   )
 })
 
-describe('rejects with the line number', () => {
+describe('RecordingDecoder', () => {
   const header = '{"millrace":"session","version":1,"sessionId":"s"}\n'
   const line = (value: unknown) => `${JSON.stringify(value)}\n`
   test.each([
@@ -62,7 +62,7 @@ describe('rejects with the line number', () => {
       'line 3: expected a sequence above 2',
     ],
     ['an invalid base', header.replace('}', ',"base":{"head":1}}'), 'invalid-view', 'line 1: '],
-  ] as const)('%s', (_, text, code, message) => {
+  ] as const)('rejects with the line number: %s', (_, text, code, message) => {
     const error = (() => {
       try {
         return decode([text])

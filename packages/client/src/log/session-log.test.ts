@@ -19,7 +19,7 @@ const until = (log: SessionLog, condition: (state: SessionLog['state']) => boole
     check()
   })
 
-test('receives each entry once despite cut streams, and folds to what the chat shows', async () => {
+test('receives each entry once despite cut streams, and folds to the view of the chat', async () => {
   const server = new InProcessServer()
   const connection = createConnection({
     api: 'http://localhost:4400/api',

@@ -82,7 +82,7 @@ describe('on a visible page', () => {
     expect(late).toEqual([])
   })
 
-  test('keeps to an interval that is longer than a frame', () => {
+  test('keeps an interval that is longer than a frame', () => {
     stubPage(17)
     const { flushes } = scheduleAt(
       times(100, n => n * 10),

@@ -83,7 +83,7 @@ describe('notifications', () => {
     expect(calls.n).toBeLessThanOrEqual(11)
   })
 
-  test('law 11: a delta notifies only the listeners of its message and part, of a thousand', () => {
+  test('law 11: a delta notifies only the listeners of its message and part among a thousand', () => {
     const log = new Log()
     const store = new Store({ flushIntervalMs: 0 })
     for (let n = 0; n < 1_000; n++) {
@@ -109,7 +109,7 @@ describe('notifications', () => {
     expect(rest.slice(2).map(({ n }) => n)).toEqual([0, 0, 0, 0])
   })
 
-  test('an error of a listener does not stop others, and a listener may unsubscribe itself', () => {
+  test('calls other listeners if one throws, and lets a listener unsubscribe itself', () => {
     const logged = vi.spyOn(console, 'error').mockImplementation(() => {})
     const store = new Store({ flushIntervalMs: 0 })
     const calls: string[] = []
@@ -346,7 +346,7 @@ describe('messages that the log does not hold', () => {
     expect(store.message('w')?.status).toBe('sending')
   })
 
-  test('keeps older messages after a snapshot that begins with a known message', () => {
+  test('keeps older messages after a snapshot that begins with a loaded message', () => {
     const log = new Log()
     const entries = ['a', 'b', 'c', 'd'].map(messageId => {
       const parts = [{ type: 'text' as const, text: messageId }]

@@ -143,11 +143,11 @@ export class Store {
     return before.length > 0
   }
 
-  /** Folds entries. Returns false if a rewind among them needs a snapshot. */
+  /** Folds entries. `through` is the sequence that their frame reaches. Returns false if a rewind among them needs a snapshot. */
   apply(entries: readonly Entry[], through?: number): boolean {
-    const isWhole = this.fold(entries, through)
+    const isFolded = this.fold(entries, through)
     this.#scheduler.schedule()
-    return isWhole
+    return isFolded
   }
 
   /** Folds some entries of a frame, without a notification before `apply` gets the rest. */
@@ -337,7 +337,7 @@ export class Store {
     return this.#read('pendings')
   }
 
-  /** The whole view, as plain JSON. */
+  /** The view of the session, as plain JSON. */
   view(): View {
     return this.#fold.view()
   }

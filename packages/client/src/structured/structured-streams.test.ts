@@ -10,7 +10,7 @@ const set = (streamId: string, value: unknown) => ({
   value,
 })
 
-test('an error of a listener stops neither other listeners nor the stream, and removed listeners are not called', async () => {
+test('continues with other listeners and the stream if one throws, and does not call removed listeners', async () => {
   const logged = vi.spyOn(console, 'error').mockImplementation(() => {})
   const streams = new StructuredStreams(0)
   const calls: string[] = []

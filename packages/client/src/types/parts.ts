@@ -7,7 +7,7 @@ import type { AppTypesOf, NamedTool, OrJson, ToolInput, ToolName, ToolOutput } f
 declare const unnamed: unique symbol
 
 /** A name that the app does not declare. It overlaps with no declared name. */
-export type UndeclaredName<Before extends string = ''> = `${Before}${string & { readonly [unnamed]: true }}`
+export type UndeclaredName<Prefix extends string = ''> = `${Prefix}${string & { readonly [unnamed]: true }}`
 
 /** Part of a value while it streams. */
 export type DeepPartial<T> = T extends string
@@ -48,14 +48,14 @@ type Output<A, Name> = ToolOutput<A, Name & ToolName<A>>
 type DataName<A> = keyof AppTypesOf<A>['data'] & string
 type DataAt<A, Name> = Name extends keyof AppTypesOf<A>['data'] ? OrJson<AppTypesOf<A>['data'][Name]> : Json
 
-/** A type with data for each data name of the app. */
-type DataAs<A, Whole> = [DataName<A>] extends [never]
-  ? Whole
+/** `Base` with the type of `data` for each data name of the app. */
+type DataAs<A, Base> = [DataName<A>] extends [never]
+  ? Base
   :
-      | { [Name in DataName<A>]: Typed<Whole, `data-${Name}`, DataAt<A, Name>> }[DataName<A>]
-      | Typed<Whole, UndeclaredName<'data-'>, Json>
+      | { [Name in DataName<A>]: WithData<Base, `data-${Name}`, DataAt<A, Name>> }[DataName<A>]
+      | WithData<Base, UndeclaredName<'data-'>, Json>
 
-type Typed<Whole, Type, Data> = Without<Whole, 'type' | 'data'> & { readonly type: Type; readonly data: Data }
+type WithData<Base, Type, Data> = Without<Base, 'type' | 'data'> & { readonly type: Type; readonly data: Data }
 
 /** A data chunk of the application. */
 export interface ChatData {

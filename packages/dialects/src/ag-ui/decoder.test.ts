@@ -12,7 +12,7 @@ function decodeAll(...events: AgUiEvent[]): { chunks: Chunk[]; status: AgUiDecod
   return { chunks, status: decoder.status }
 }
 
-describe('decodes a foreign server', () => {
+describe('events of a foreign server', () => {
   test('decodes text, reasoning, a call and its result', () => {
     const { chunks, status } = decodeAll(
       STARTED,

@@ -8,9 +8,9 @@ import {
   ProtocolError,
 } from '@millrace/protocol'
 import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
+import { jsonOrText } from '../dialect/json-or-text.ts'
 import { applySupplement } from '../dialect/supplement.ts'
 import { expectOrigin, expectString, validated } from '../dialect/validate.ts'
-import { type EventContext, eventToChunk, jsonOf, outputOf } from './event-to-chunk.ts'
 import {
   clientToolRef,
   deadlineOf,
@@ -19,9 +19,11 @@ import {
   needsPerson,
   pendingCallIdsOf,
   requestInCustomEvent,
-} from './foreign-interrupts.ts'
-import { chunksOf, diffSnapshot, historyChunksOf, ReceivedFacts } from './snapshot-diff.ts'
-import { type AgUiEvent, type AgUiInterrupt, type AgUiMessage, type EventOf, EXTENSION } from './types.ts'
+} from './decode/foreign-interrupts.ts'
+import { chunksOf, diffSnapshot, historyChunksOf, StreamedParts } from './decode/snapshot-diff.ts'
+import { type EventContext, eventToChunk, outputOf } from './events/event-to-chunk.ts'
+import { EXTENSION } from './events/extension.ts'
+import type { AgUiEvent, AgUiInterrupt, AgUiMessage, EventOf } from './types.ts'
 
 const NONE: readonly DecodedChunk[] = []
 
@@ -57,7 +59,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
 
   /** The messages of the request, to compare with a messages snapshot of a foreign server. */
   readonly #posted: readonly AgUiMessage[]
-  readonly #received = new ReceivedFacts()
+  readonly #streamed = new StreamedParts()
   #isHistoryEmitted = false
 
   constructor(posted: readonly AgUiMessage[] = []) {
@@ -73,7 +75,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
       throw new ProtocolError('invalid-chunk', 'event: expected an object with a type')
     const decoded = this.#chunks(event)
     if (this.#runId === undefined)
-      for (const { chunk, origin, isHistory } of decoded) if (!origin && !isHistory) this.#received.track(chunk)
+      for (const { chunk, origin, isHistory } of decoded) if (!origin && !isHistory) this.#streamed.track(chunk)
     return decoded
   }
 
@@ -143,8 +145,8 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
     })
   }
 
-  #decodeWith(event: AgUiEvent, known: Partial<EventContext>): readonly DecodedChunk[] {
-    const chunk = applySupplement(eventToChunk(event, known as EventContext), event.metadata?.millrace)
+  #decodeWith(event: AgUiEvent, context: Partial<EventContext>): readonly DecodedChunk[] {
+    const chunk = applySupplement(eventToChunk(event, context as EventContext), event.metadata?.millrace)
     return chunk === undefined ? NONE : [this.#decodedChunk(chunk, event)]
   }
 
@@ -197,19 +199,19 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
 
   /** The content of a messages snapshot that a foreign server did not stream. */
   #snapshot({ messages }: EventOf<'MESSAGES_SNAPSHOT'>): readonly DecodedChunk[] {
-    const { history, retractsAll, facts } = diffSnapshot(messages, this.#posted, this.#received.facts)
+    const { history, retractsAll, parts } = diffSnapshot(messages, this.#posted, this.#streamed.parts)
     const decoded: DecodedChunk[] = this.#isHistoryEmitted
       ? []
       : historyChunksOf(history).map(chunk => ({ chunk, isHistory: true }))
     this.#isHistoryEmitted ||= history.length > 0
     if (retractsAll) {
-      this.#received.clear()
+      this.#streamed.clear()
       decoded.push({ chunk: { type: 'step-discarded', reason: 'messages-snapshot' }, retractsAll })
     }
-    for (const fact of facts) {
-      const { kind, id, text } = fact
-      if (kind === 'call') this.#inputs.set(id, { toolName: fact.name, text })
-      decoded.push(...chunksOf(fact).map(chunk => ({ chunk })))
+    for (const part of parts) {
+      const { kind, id, text } = part
+      if (kind === 'call') this.#inputs.set(id, { toolName: part.name, text })
+      decoded.push(...chunksOf(part).map(chunk => ({ chunk })))
     }
     return decoded
   }
@@ -220,7 +222,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
     this.#calls.delete(toolCallId)
     if (!call) return this.#decodeWith(event, { toolName: '', input: null })
     this.#inputs.set(toolCallId, call)
-    // A supplement that has the whole input makes parsing unnecessary.
+    // A supplement with the complete chunk makes parsing unnecessary.
     const supplement = event.metadata?.millrace
     const isSupplied = supplement === null || (typeof supplement === 'object' && 'type' in supplement)
     const input = isSupplied ? null : inputOf(call)
@@ -292,7 +294,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
     return { chunk: validated({ type: 'run-paused', awaits: [...this.#awaits] }) }
   }
 
-  /** The approval request of an interrupt. Undefined if the interrupt is not about a known call. */
+  /** The approval request of an interrupt. Undefined if it belongs to no call. */
   #approvalRequestOf({ id: approvalId, toolCallId, expiresAt, metadata }: AgUiInterrupt): Chunk | undefined {
     if (toolCallId === undefined) return undefined
     const call = this.#inputs.get(toolCallId)
@@ -331,7 +333,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
   }
 }
 
-const inputOf = ({ text }: StreamedCall) => (text === '' ? {} : jsonOf(text))
+const inputOf = ({ text }: StreamedCall) => (text === '' ? {} : jsonOrText(text))
 
 function statusOf({ outcome }: EventOf<'RUN_FINISHED'>): EndStatus {
   return outcome?.type === 'cancelled' ? 'interrupted' : 'completed'

@@ -14,7 +14,7 @@ function encodeAll(options: AgUiEncoderOptions, ...chunks: readonly (readonly [C
 const typesOf = (events: readonly AgUiEvent[]) => events.map(({ type }) => type)
 
 describe('open parts', () => {
-  test('are closed before a run ends', () => {
+  test('closes open parts before a run ends', () => {
     const encoder = new AgUiEncoder({ runId: 'r' })
     const chunks: readonly (readonly [Chunk, WriterOrigin?])[] = [
       [{ type: 'step-start' }],
@@ -40,7 +40,7 @@ describe('open parts', () => {
     expect(encoder.encode({ chunk: { type: 'status', message: 'late' }, origin: ROOT })).toEqual([])
   })
 
-  test('are reopened for a resumed client', () => {
+  test('opens open parts again for a resumed client', () => {
     const encoder = new AgUiEncoder({ runId: 'r', echo: { threadId: 't', runId: 'theirs' } })
     encoder.encode({
       chunk: { type: 'subagent-start', agentId: 's', agentType: 'helper', toolCallId: 'c' },
@@ -63,7 +63,7 @@ describe('open parts', () => {
     expect(typesOf(encoder.encode({ chunk: end, origin: ROOT }))).toEqual(['SUBAGENT_FINISHED'])
   })
 
-  test('are not repeated for a continued client', () => {
+  test('repeats no open part for a continued client', () => {
     const encoder = new AgUiEncoder({ runId: 'r', isContinued: true })
     encoder.encode({ chunk: { type: 'text-delta', id: '1', delta: 'a' }, origin: ROOT })
     expect(encoder.resume()).toEqual([])
@@ -71,7 +71,7 @@ describe('open parts', () => {
     expect([event, more]).toEqual([{ type: 'TEXT_MESSAGE_CONTENT', messageId: 'r::r/1', delta: 'b' }, []])
   })
 
-  test('include only one step of a name', () => {
+  test('has at most one open step of a name', () => {
     const events = encodeAll(
       {},
       [{ type: 'step-start', stepId: 'x' }],

@@ -1,25 +1,26 @@
-import type { Usage } from '@millrace/protocol'
-import { type Chunk, type ChunkOf, type Json, messageIdOf, type Origin, type RunStatus } from '@millrace/protocol'
+import {
+  type Chunk,
+  type ChunkOf,
+  type Json,
+  messageIdOf,
+  type Origin,
+  type RunStatus,
+  type Usage,
+} from '@millrace/protocol'
 import { DraftTracker, type LaneId } from '@millrace/protocol/internal'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
-import { laneOf } from '../dialect/lane.ts'
-import { annotated, annotatedEnd } from './event-to-chunk.ts'
-import { PendingInterrupts } from './interrupts.ts'
-import { OpenParts } from './open-parts.ts'
-import { type AgUiDraft, AgUiToolCalls, type RunAgent } from './tool-calls.ts'
-import { messageOf, Transcript } from './transcript.ts'
-import type { AgUiUsage } from './types.ts'
-import {
-  type AgUiEvent,
-  type AgUiMessage,
-  type AgUiOutcome,
-  derived,
-  type EventOf,
-  EXTENSION,
-  extension,
-  PROTOCOL_VERSION,
-  withGuestMetadata,
-} from './types.ts'
+import { laneOf, subAgentIdOf } from '../dialect/lane.ts'
+import { OpenParts } from './encode/open-parts.ts'
+import { type AgUiDraft, AgUiToolCalls, type RunAgent } from './encode/tool-calls.ts'
+import { Transcript } from './encode/transcript.ts'
+import { annotated, annotatedEnd } from './events/event-to-chunk.ts'
+import { derived, EXTENSION, extension, withGuestMetadata } from './events/extension.ts'
+import { PendingInterrupts } from './events/interrupts.ts'
+import { messageOf } from './messages/agui-messages.ts'
+import type { AgUiEvent, AgUiMessage, AgUiOutcome, AgUiUsage, EventOf } from './types.ts'
+
+/** The version of AG-UI that the events follow. */
+const PROTOCOL_VERSION = '1.0'
 
 /** Options of an encoder for AG-UI. */
 export interface AgUiEncoderOptions {
@@ -29,7 +30,7 @@ export interface AgUiEncoderOptions {
   readonly echo?: { readonly threadId: string; readonly runId: string; readonly parentRunId?: string | undefined }
   /** Messages and state before the run, if already known. */
   readonly before?: AgUiHistory
-  /** Calls whose results came from this client. */
+  /** Calls whose results came from this client. They are not sent back. @default none */
   readonly results?: ReadonlySet<string>
   /** How client tool calls are sent: as pending calls or as interrupts. @default 'pending' */
   readonly clientTools?: 'pending' | 'interrupts'
@@ -118,9 +119,9 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
 
   #started(): AgUiEvent {
     const { threadId, runId, parentRunId } = this.#ids
-    const ours = { millrace: { runId: this.#runId ?? '' } }
+    const metadata = { millrace: { runId: this.#runId ?? '' } }
     const parent = parentRunId === undefined ? {} : { parentRunId }
-    return { type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL_VERSION, ...parent, metadata: ours }
+    return { type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL_VERSION, ...parent, metadata }
   }
 
   get #ids() {
@@ -130,7 +131,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
 
   #agentOf(origin: Origin | undefined): RunAgent {
     const runId = this.#runId ?? ''
-    const agentId = origin && origin.guest === undefined && origin.agentId !== origin.runId ? origin.agentId : runId
+    const agentId = subAgentIdOf(origin) ?? runId
     let agent = this.#agents.get(agentId)
     if (agent === undefined) {
       const tag = agentId === runId ? {} : { subagentRunId: agentId }
@@ -154,7 +155,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
       case 'tool-input-delta':
       case 'tool-input-available':
       case 'tool-input-error':
-        return [...this.#initialEventsOnce(), ...this.#calls.input(chunk, agent, this.#drafts.open(lane).kept)]
+        return [...this.#initialEventsOnce(), ...this.#calls.input(chunk, agent, this.#drafts.open(lane).data)]
       case 'tool-output-available':
         return chunk.preliminary ? [extension(chunk, agent.tag)] : this.#calls.result(chunk, agent, origin)
       case 'tool-output-error':
@@ -176,7 +177,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
         if (chunk.usage) this.#usage.add(chunk.usage, origin?.guest === undefined ? origin?.model : undefined)
         return [extension(chunk, agent.tag)]
       case 'checkpoint-created':
-        this.#drafts.end({ chunk, origin: lane })
+        this.#drafts.apply({ chunk, origin: lane })
         return [extension(chunk, agent.tag), ...(chunk.closesStep ? this.#open.endStep(lane.lane) : NONE)]
       case 'step-discarded':
         return [extension(chunk, agent.tag), ...this.#discard(chunk, lane)]
@@ -216,7 +217,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
     const { messageId } = agent.lastPart
     const role = type.startsWith('text') ? 'assistant' : 'reasoning'
     const isOpen = this.#open.isOpen(messageId, role)
-    const draft = this.#drafts.open(lane).kept
+    const draft = this.#drafts.open(lane).data
     if (isOpen && (type === 'text-delta' || type === 'reasoning-delta')) {
       this.#transcript?.push(messageId, chunk.delta, draft.messages)
       return [this.#delta(chunk, messageId, agent)]
@@ -261,7 +262,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
 
   #discard(chunk: ChunkOf<'step-discarded'>, lane: LaneId): readonly AgUiEvent[] {
     const closing = this.#open.endLane(lane.lane)
-    const draft = this.#drafts.end({ chunk, origin: lane })[0]?.kept
+    const draft = this.#drafts.apply({ chunk, origin: lane }).discarded?.data
     if (!draft) return closing
     this.#calls.discard(draft)
     for (const toolCallId of draft.calls) this.#pendings.drop(toolCallId)
@@ -293,13 +294,13 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
     const { agentId, agentType, toolCallId, status, result, reason } = chunk
     const closing = this.#open.endAgent(agentId)
     if (!closing) return [extension(chunk, {})]
-    const known = { agentType, toolCallId }
+    const context = { agentType, toolCallId }
     const resultField = result === undefined || result === null ? {} : { result }
     const event: AgUiEvent =
       status === 'completed'
         ? { type: 'SUBAGENT_FINISHED', subagentRunId: agentId, outcome: { type: 'success' }, ...resultField }
         : { type: 'SUBAGENT_ERROR', subagentRunId: agentId, message: reason ?? END_MESSAGES[status], code: status }
-    return [...closing, annotated(event, chunk, known)]
+    return [...closing, annotated(event, chunk, context)]
   }
 
   /** The messages and state before the run that the client does not have. Sent before the first content. */

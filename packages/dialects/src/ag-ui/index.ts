@@ -3,10 +3,10 @@ import { AgUiDecoder } from './decoder.ts'
 import { AgUiEncoder, type AgUiEncoderOptions } from './encoder.ts'
 import type { AgUiEvent } from './types.ts'
 
+export { type Resumable, type ResumableOptions, resumable } from './client/resumable.ts'
 export { AgUiEncoder, type AgUiEncoderOptions, type AgUiHistory } from './encoder.ts'
-export type { AgUiResume } from './interrupts.ts'
-export { aguiMessagesOf } from './messages.ts'
-export { type Resumable, type ResumableOptions, resumable } from './resumable.ts'
+export type { AgUiResume } from './events/interrupts.ts'
+export { aguiMessagesOf } from './messages/agui-messages.ts'
 export { type AgUiOptions, AgUiServer, type AgUiTool, agUi } from './server.ts'
 export type {
   AgUiContent,

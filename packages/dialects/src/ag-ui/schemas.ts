@@ -3,8 +3,8 @@
 import * as z from 'zod'
 import type { ClientAnswer, ClientMessage, ClientRequest, UserPart } from '../dialect/client-request.ts'
 import { anyJson, anyObject } from '../dialect/schemas.ts'
-import { outputOf } from './event-to-chunk.ts'
-import { answerFromResume } from './interrupts.ts'
+import { outputOf } from './events/event-to-chunk.ts'
+import { answerFromResume } from './events/interrupts.ts'
 
 const source = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('data'), value: z.string(), mimeType: z.string() }),

@@ -9,8 +9,8 @@ import type { WireEvent } from '../http/event-reader.ts'
 import { jsonEventOf } from '../http/event-reader.ts'
 import { type HttpServerOptions, postStop, request } from '../http/request.ts'
 import { AgUiDecoder } from './decoder.ts'
-import { type AgUiResume, interruptIdsOf } from './interrupts.ts'
-import { aguiMessagesOf } from './messages.ts'
+import { type AgUiResume, interruptIdsOf } from './events/interrupts.ts'
+import { aguiMessagesOf } from './messages/agui-messages.ts'
 import type { AgUiEvent, AgUiInterrupt, AgUiMessage } from './types.ts'
 
 /** A tool that the client runs, as it is described to the agent. */

@@ -1,10 +1,8 @@
 // The events and messages of AG-UI 1.0. Its clients warn about unknown fields, and reject null in optional fields. Every event may have `metadata`,
 // which is free to use: `metadata.millrace` holds the supplement.
 
-import type { Chunk, GuestOrigin, Json, JsonObject, Operation, Origin } from '@millrace/protocol'
+import type { GuestOrigin, Json, JsonObject, Operation } from '@millrace/protocol'
 import type { Supplement } from '../dialect/supplement.ts'
-
-export const PROTOCOL_VERSION = '1.0'
 
 interface Base {
   readonly timestamp?: number
@@ -205,29 +203,3 @@ export type AgUiEvent =
 
 /** Events by type. */
 export type EventOf<Type extends AgUiEvent['type']> = Extract<AgUiEvent, { readonly type: Type }>
-
-/** The name of custom events for chunks that AG-UI has no type for. `value` is the chunk. */
-export const EXTENSION = 'millrace'
-
-/** Adds a supplement to an event. */
-export const withSupplement = (event: AgUiEvent, supplement: Supplement | undefined): AgUiEvent =>
-  supplement === undefined ? event : ({ ...event, metadata: { ...event.metadata, millrace: supplement } } as AgUiEvent)
-
-/** Marks an event that represents no chunk. */
-export const derived = (event: AgUiEvent): AgUiEvent => withSupplement(event, null)
-
-/** Adds the origin to the events of a chunk, if a guest wrote it. */
-export function withGuestMetadata(events: readonly AgUiEvent[], origin: Origin | undefined): readonly AgUiEvent[] {
-  if (origin?.guest === undefined) return events
-  const withOrigin = (event: AgUiEvent) =>
-    ({ ...event, metadata: { ...event.metadata, millraceOrigin: origin } }) as AgUiEvent
-  return events.map(event => (event.metadata?.millrace === null ? event : withOrigin(event)))
-}
-
-/** Wraps a chunk that AG-UI has no type for. */
-export const extension = (chunk: Chunk, tag: Pick<Tagged, 'subagentRunId'>): AgUiEvent => ({
-  type: 'CUSTOM',
-  name: EXTENSION,
-  value: chunk as unknown as Json,
-  ...tag,
-})

@@ -3,8 +3,9 @@ import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { statusAfter } from '../dialect/status-after.ts'
 import { applySupplement } from '../dialect/supplement.ts'
 import { expectOrigin, expectString, validated } from '../dialect/validate.ts'
-import { type AiSdkExtension, EXTENSION } from './extension.ts'
-import { eventToChunk, type StreamContext, type UIMessageChunk } from './types.ts'
+import { eventToChunk, type StreamContext } from './events/event-to-chunk.ts'
+import { type AiSdkExtension, EXTENSION } from './events/extension.ts'
+import type { UIMessageChunk } from './types.ts'
 
 const NONE: readonly DecodedChunk[] = []
 

@@ -1,13 +1,16 @@
 import { type Chunk, isDraftChunk, messageIdOf, type Origin } from '@millrace/protocol'
 import { DraftTracker, type LaneEntry, type LaneId } from '@millrace/protocol/internal'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
-import { laneOf } from '../dialect/lane.ts'
+import { isOfSubAgent, laneOf } from '../dialect/lane.ts'
 import { type Supplement, supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
-import { CurrentStep } from './current-step.ts'
-import { EXTENSION, extension, isChild, partIdOf } from './extension.ts'
-import { OpenTextParts } from './open-text-parts.ts'
-import { AiSdkToolCalls } from './tool-calls.ts'
-import { eventOf, eventToChunk, type UIMessageChunk } from './types.ts'
+import { UNSETTLED_RESULT } from '../dialect/tool-result.ts'
+import { CurrentStep } from './encode/current-step.ts'
+import { OpenTextParts } from './encode/open-text-parts.ts'
+import { AiSdkToolCalls } from './encode/tool-calls.ts'
+import { chunkToEvent } from './events/chunk-to-event.ts'
+import { eventToChunk } from './events/event-to-chunk.ts'
+import { EXTENSION, extension, partIdOf } from './events/extension.ts'
+import type { UIMessageChunk } from './types.ts'
 
 /** Options of an encoder for the AI SDK. */
 export interface AiSdkEncoderOptions {
@@ -60,7 +63,7 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
       return [chunk]
     }
     return this.#withStart(
-      isChild(origin) ? this.#extension(chunk, origin) : withGuestOrigin(this.#encode(chunk, origin), origin),
+      isOfSubAgent(origin) ? this.#extension(chunk, origin) : withGuestOrigin(this.#encode(chunk, origin), origin),
     )
   }
 
@@ -95,7 +98,7 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
 
   /** Whether a delta is sent unchanged. */
   #isUnchanged(chunk: Extract<Chunk, { type: 'text-delta' | 'reasoning-delta' }>, origin: Origin | undefined): boolean {
-    return this.#openText.isOpen(chunk.type, chunk.id) && !isChild(origin) && isBare(chunk)
+    return this.#openText.isOpen(chunk.type, chunk.id) && !isOfSubAgent(origin) && isBare(chunk)
   }
 
   get #messageIdField(): { messageId?: string } {
@@ -115,7 +118,7 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
       case 'start':
         return [
           this.#withSupplement(
-            { ...(eventOf(chunk) as UIMessageChunk & { type: 'start' }), ...this.#messageIdField },
+            { ...(chunkToEvent(chunk) as UIMessageChunk & { type: 'start' }), ...this.#messageIdField },
             chunk,
           ),
         ]
@@ -127,7 +130,7 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
         this.#step.commit({ chunk, origin: lane })
         return [extension({ chunk }), ...this.#committedMetadata({ chunk, origin: lane })]
       case 'message-metadata': {
-        this.#metadata.open(lane).kept.push(derived(eventOf(chunk) as UIMessageChunk))
+        this.#metadata.open(lane).data.push(derived(chunkToEvent(chunk) as UIMessageChunk))
         return [extension({ chunk })]
       }
       case 'error':
@@ -141,7 +144,7 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
         return [
           ...this.#settleAll(),
           ...this.#closeAll(),
-          this.#withSupplement(eventOf(chunk) as UIMessageChunk, chunk),
+          this.#withSupplement(chunkToEvent(chunk) as UIMessageChunk, chunk),
           finish,
         ]
       }
@@ -197,12 +200,12 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
 
   /** Metadata of the drafts that a commit ends, or of all drafts. */
   #committedMetadata(commit?: LaneEntry): UIMessageChunk[] {
-    return this.#metadata.end(commit).flatMap(({ kept }) => kept)
+    return this.#metadata.end(commit).flatMap(({ data }) => data)
   }
 
   #finish(chunk: Extract<Chunk, { type: 'finish' }>): UIMessageChunk {
     this.#isFinished = true
-    const event = eventOf(chunk) as UIMessageChunk & { type: 'finish' }
+    const event = chunkToEvent(chunk) as UIMessageChunk & { type: 'finish' }
     return this.#withSupplement({ ...event, finishReason: this.#reason(event.finishReason) }, chunk)
   }
 
@@ -216,7 +219,7 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
 
   #event(chunk: Chunk, origin: Origin | undefined): readonly UIMessageChunk[] {
     const isKnown = this.#calls.track(chunk, this.#steps)
-    const event = isKnown ? eventOf(chunk) : undefined
+    const event = isKnown ? chunkToEvent(chunk) : undefined
     if (event === undefined) return this.#extension(chunk, origin)
     const events = this.#toolEvents(event, chunk) ?? [this.#withSupplement(event, chunk)]
     const first = this.#openText.track(event, laneOf(origin).lane)
@@ -262,12 +265,12 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
 
   /** Encodes a chunk that the AI SDK has no type for. */
   #extension(chunk: Chunk, origin: Origin | undefined): readonly UIMessageChunk[] {
-    const decoded = isChild(origin) ? { chunk, origin } : { chunk }
+    const decoded = isOfSubAgent(origin) ? { chunk, origin } : { chunk }
     const name = partIdOf(decoded as DecodedChunk, this.#keptParts)
     const events = [extension(decoded as DecodedChunk, name)]
     if (name === undefined) return events
     this.#keptParts.set(name, closingChunkOf(chunk))
-    this.#record(events, chunk, isChild(origin) ? undefined : origin, isChild(origin))
+    this.#record(events, chunk, isOfSubAgent(origin) ? undefined : origin, isOfSubAgent(origin))
     return events
   }
 
@@ -323,7 +326,7 @@ function streamedInput({ input, ...call }: UIMessageChunk & { type: 'tool-input-
 
 /** The result of a call that was still open when its run ended. */
 const unsettledResult = (toolCallId: string) =>
-  ({ type: 'tool-output-error', toolCallId, errorText: 'The run ended before this call did.' }) as const
+  ({ type: 'tool-output-error', toolCallId, errorText: UNSETTLED_RESULT }) as const
 
 /** The chunk that closes a request which was still open when its run ended. */
 function closingChunkOf(chunk: Chunk): Chunk | undefined {

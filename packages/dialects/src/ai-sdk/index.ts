@@ -4,8 +4,8 @@ import { AiSdkEncoder, type AiSdkEncoderOptions } from './encoder.ts'
 import type { UIMessageChunk } from './types.ts'
 
 export type { AiSdkEncoderOptions } from './encoder.ts'
-export type { AiSdkExtension as Extension } from './extension.ts'
-export { type UIMessage, type UIMessagePart, type UIMessagesInput, uiMessagesOf } from './message.ts'
+export type { AiSdkExtension as Extension } from './events/extension.ts'
+export { type UIMessage, type UIMessagePart, type UIMessagesInput, uiMessagesOf } from './messages/ui-messages.ts'
 export { type AiSdkOptions, aiSdk } from './server.ts'
 export {
   type ChunkStream,

@@ -4,7 +4,7 @@ import type { Json } from '@millrace/protocol'
 import * as z from 'zod'
 import type { ClientAnswer, ClientMessage, ClientRequest, UserPart } from '../dialect/client-request.ts'
 import { AnswersSchema, anyObject } from '../dialect/schemas.ts'
-import { EXTENSION } from './extension.ts'
+import { EXTENSION } from './events/extension.ts'
 
 const part = z.looseObject({ type: z.string() })
 

@@ -9,9 +9,9 @@ import { HttpReply } from '../foreign-server/http-reply.ts'
 import { jsonEventOf } from '../http/event-reader.ts'
 import { type HttpServerOptions, postStop, request } from '../http/request.ts'
 import { RequestError } from '../http/request-error.ts'
+import { decodeHistory } from './client/history.ts'
 import { AiSdkDecoder } from './decoder.ts'
-import { decodeHistory } from './history.ts'
-import { type UIMessage, uiMessagesOf } from './message.ts'
+import { type UIMessage, uiMessagesOf } from './messages/ui-messages.ts'
 import type { UIMessageChunk } from './types.ts'
 
 /** Options of a connection to a server with the AI SDK. */

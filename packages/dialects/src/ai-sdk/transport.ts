@@ -61,7 +61,10 @@ export class MillraceTransport {
     this.#options = options
   }
 
-  /** Sends a message or answers, or regenerates a reply. */
+  /**
+   * Sends a message or answers, or regenerates a reply.
+   * @throws a `RequestError` if the server refuses, and an `AbortError` if the reply was aborted before its first response.
+   */
   async sendMessages(chatRequest: SendRequest): Promise<ChunkStream> {
     const { chatId, abortSignal, headers, trigger, messageId, messages } = chatRequest
     const { body: bodyOption } = this.#options
@@ -77,7 +80,10 @@ export class MillraceTransport {
     return this.#reply(chatRequest, response, { send: () => send(abortSignal), shouldStop: () => true })
   }
 
-  /** Streams the open run of a chat. Null if there is none. */
+  /**
+   * Streams the open run of a chat. Null if there is none.
+   * @throws a `RequestError` if the server refuses.
+   */
   async reconnectToStream(chatRequest: TransportRequest): Promise<ChunkStream | null> {
     const { chatId, abortSignal: signal, headers } = chatRequest
     const count = (this.#reconnects.get(chatId) ?? 0) + 1
@@ -92,6 +98,7 @@ export class MillraceTransport {
   /**
    * Stops a run.
    * @param runId @default the open run
+   * @throws a `RequestError` if the server refuses.
    */
   async stop(chatId: string, runId?: string): Promise<void> {
     await request(this.#options, { url: this.#url(chatId, 'stop'), body: { ...(runId !== undefined && { runId }) } })

@@ -1,4 +1,4 @@
-// A client's request, parsed from any dialect. A client that sends its whole transcript also sends content that it has no authority over: only user
+// A client's request, parsed from any dialect. A client that sends its full transcript also sends content that it has no authority over: only user
 // messages, and the outcomes of tool calls, approvals and interrupts, are taken from it.
 
 import type { Json, JsonObject, MessageChunk } from '@millrace/protocol'

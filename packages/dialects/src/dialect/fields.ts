@@ -2,9 +2,9 @@ import type { FinishReason } from '@millrace/protocol'
 
 /** Copies an object without its undefined fields. */
 export const defined = <T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } => {
-  const found = {} as Record<string, unknown>
-  for (const key in fields) if (fields[key] !== undefined) found[key] = fields[key]
-  return found as { [K in keyof T]: Exclude<T[K], undefined> }
+  const copy = {} as Record<string, unknown>
+  for (const key in fields) if (fields[key] !== undefined) copy[key] = fields[key]
+  return copy as { [K in keyof T]: Exclude<T[K], undefined> }
 }
 
 const FINISH_REASONS: ReadonlySet<unknown> = new Set<FinishReason>([

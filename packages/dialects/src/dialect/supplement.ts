@@ -4,7 +4,7 @@
 import { type Chunk, type GuestOrigin, type Origin, validateChunk } from '@millrace/protocol'
 import { expectObject, validated } from './validate.ts'
 
-/** Null if the event represents no chunk. Otherwise the missing fields of the chunk, or the whole chunk, which has a `type`. */
+/** Null if the event represents no chunk. Otherwise the missing fields of the chunk, or the complete chunk, which has a `type`. */
 export type Supplement = null | { readonly [field: string]: unknown }
 
 /** The supplement for an event that decodes to `plain` without one. Undefined if `plain` equals the chunk. */

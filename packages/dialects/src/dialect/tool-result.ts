@@ -12,3 +12,6 @@ export const isToolResult = (chunk: Chunk): chunk is ToolResultChunk =>
   chunk.type === 'tool-output-denied' ||
   chunk.type === 'tool-input-error' ||
   (chunk.type === 'tool-output-available' && !chunk.preliminary)
+
+/** The error text of a call that has no result when its run ends. */
+export const UNSETTLED_RESULT = 'The run ended before this call did.'

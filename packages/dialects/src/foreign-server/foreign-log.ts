@@ -18,7 +18,7 @@ export interface WrittenChunk {
   readonly origin: Origin
 }
 
-export const LIVE = ['live', 'at hand'] as const
+export const LIVE = ['live', 'up to date'] as const
 
 const NOT_FOUND = 404
 

@@ -21,7 +21,7 @@ import { foreignId } from '../dialect/distinct-id.ts'
 import type { RequestError } from '../http/request-error.ts'
 import { type ForeignLog, LIVE, type WrittenChunk } from './foreign-log.ts'
 import type { ForeignReply, ForeignRequest, ForeignServer } from './foreign-server.ts'
-import { type ReplyListener, ReplyReader } from './reply-reader.ts'
+import { ReconnectingReader, type ReplyListener } from './reconnecting-reader.ts'
 import { RunIds, type SessionIds } from './session-ids.ts'
 
 /** Chunk types about the run itself. A Millrace server writes them; here `ForeignRun` does, and the ones in a reply are dropped. */
@@ -78,7 +78,7 @@ export class ForeignRun implements ReplyListener {
   readonly #control: AbortController
   readonly #ids: RunIds
   #answers: ClientAnswer[] = []
-  #reader: ReplyReader | undefined
+  #reader: ReconnectingReader | undefined
   #step = 0
   #checkpoints = 0
   /** The view at the last request. */
@@ -126,7 +126,7 @@ export class ForeignRun implements ReplyListener {
       data,
       signal: this.#control.signal,
     }
-    const reader = new ReplyReader(server, request, this)
+    const reader = new ReconnectingReader(server, request, this)
     this.#reader = reader
     try {
       const status = await reader.run(() => open ?? server.ask(request))
@@ -345,8 +345,8 @@ function withHistory(view: View, history: readonly Chunk[], ids: SessionIds, pre
   }
   end()
   const { messages, runs } = fold.view()
-  const known = new Set(view.messages.map(({ id }) => id))
-  const earlier = messages.filter(({ id }) => !known.has(id)).map(atStart)
+  const viewIds = new Set(view.messages.map(({ id }) => id))
+  const earlier = messages.filter(({ id }) => !viewIds.has(id)).map(atStart)
   return {
     ...view,
     messages: [...earlier, ...view.messages],
@@ -365,10 +365,10 @@ const atStart = (message: Message): Message => ({
 /** A view without the text and calls of a run that are not in an earlier view. */
 function withoutNewParts(view: View, runId: string, before: View): View {
   const id = messageIdOf(runId, runId)
-  const kept = new Set(before.messages.find(message => message.id === id)?.parts.map(({ key }) => key))
+  const earlierKeys = new Set(before.messages.find(message => message.id === id)?.parts.map(({ key }) => key))
   const messages = view.messages.map(message =>
     message.id === id
-      ? { ...message, parts: message.parts.filter(part => kept.has(part.key) || !RETRACTABLE.has(part.type)) }
+      ? { ...message, parts: message.parts.filter(part => earlierKeys.has(part.key) || !RETRACTABLE.has(part.type)) }
       : message,
   )
   return { ...view, messages }

@@ -9,7 +9,7 @@ export interface ForeignRequest {
   /** `say` answers a user message, `regenerate` answers it again, `continue` resumes a paused run whose pendings are all answered. */
   readonly kind: 'say' | 'regenerate' | 'continue'
   /**
-   * The whole transcript, oldest first, with the server's own ids of calls. The last message is the user message to answer. With `continue` it is the agent's
+   * The full transcript, oldest first, with the server's own ids of calls. The last message is the user message to answer. With `continue` it is the agent's
    * message, with the outcomes of its calls.
    */
   readonly messages: readonly Message[]

@@ -51,10 +51,10 @@ test('law 11: keeps no view per turn in a long session', async () => {
   await collect()
   expect(views.filter(one => one.deref()).length).toBeLessThan(12)
   // Nothing is lost.
-  const shown = new Promise<View>(resolve => {
+  const latestView = new Promise<View>(resolve => {
     connection.follow('s', { snapshot: ({ view }) => resolve(view), entries: () => {} })
   })
-  expect((await shown).messages).toHaveLength(120)
+  expect((await latestView).messages).toHaveLength(120)
 })
 
 test('law 11: takes constant time to give a text of a run a unique id', () => {

@@ -268,8 +268,8 @@ export class ForeignSession {
   /** Answers a pending of the open run, or claims a call. */
   answer(body: AnswerBody): void {
     const { kind, id } = body
-    const wanted = kind === 'approval' || kind === 'interrupt' ? kind : 'client-tool'
-    const pending = this.#log.pendings.find(one => one.kind === wanted && one.id === id)
+    const pendingKind = kind === 'approval' || kind === 'interrupt' ? kind : 'client-tool'
+    const pending = this.#log.pendings.find(one => one.kind === pendingKind && one.id === id)
     if (!pending || !this.#open) throw answerUnknown(id)
     if (body.kind === 'claim') {
       this.#claim(pending, body)

@@ -82,12 +82,12 @@ export class ReplayFilter {
   #withoutRepeat(decoded: DecodedChunk): DecodedChunk | false | undefined {
     const { chunk } = decoded
     const head = headOf(chunk)
-    let known = this.#received[this.#index]
+    let expected = this.#received[this.#index]
     // Another chunk ends a text that was repeated to its end.
-    if (known?.text !== undefined && known.head !== head && this.#text.isRepeated) known = this.#next()
-    if (!known) return decoded
-    if (known.head !== head) return undefined
-    if (known.text === undefined || !isDelta(chunk)) {
+    if (expected?.text !== undefined && expected.head !== head && this.#text.isRepeated) expected = this.#next()
+    if (!expected) return decoded
+    if (expected.head !== head) return undefined
+    if (expected.text === undefined || !isDelta(chunk)) {
       this.#next()
       return false
     }
@@ -99,8 +99,8 @@ export class ReplayFilter {
   }
 
   #next(): ReceivedChunks['all'][number] | undefined {
-    const known = this.#received[++this.#index]
-    this.#text = new RepeatedText(known?.text ?? '')
-    return known
+    const expected = this.#received[++this.#index]
+    this.#text = new RepeatedText(expected?.text ?? '')
+    return expected
   }
 }

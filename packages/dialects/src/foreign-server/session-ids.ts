@@ -8,7 +8,7 @@ import { distinctId, foreignId } from '../dialect/distinct-id.ts'
 /** The ids of a session, over all of its runs. */
 export class SessionIds {
   /** Ids of calls and interrupts that are in use. */
-  readonly taken = new Set<string>()
+  readonly usedIds = new Set<string>()
   /** The foreign ids of messages that have another id here. */
   readonly messages = new Map<string, string>()
 
@@ -41,16 +41,16 @@ const foreignPart = (part: Part): Part =>
 /** The ids of one run: gives its chunks ids that are unique here. */
 export class RunIds {
   readonly #runId: string
-  readonly #taken: Set<string>
+  readonly #usedIds: Set<string>
   /** Calls and interrupts, by their foreign ids. */
   readonly #calls = new Map<string, string>()
   /** Open texts, by their foreign ids, and all that ever were open. */
   readonly #texts = new Map<string, string>()
   readonly #used = new Set<string>()
 
-  constructor(runId: string, { taken }: SessionIds) {
+  constructor(runId: string, { usedIds }: SessionIds) {
     this.#runId = runId
-    this.#taken = taken
+    this.#usedIds = usedIds
   }
 
   /** A chunk of an agent of the run, with unique ids. */
@@ -65,9 +65,9 @@ export class RunIds {
     const foreign = (chunk as { [K in typeof field]?: string })[field] as string
     let uniqueId = this.#calls.get(foreign)
     if (uniqueId === undefined) {
-      uniqueId = this.#taken.has(foreign) ? distinctId(foreign, this.#runId) : foreign
+      uniqueId = this.#usedIds.has(foreign) ? distinctId(foreign, this.#runId) : foreign
       this.#calls.set(foreign, uniqueId)
-      this.#taken.add(uniqueId)
+      this.#usedIds.add(uniqueId)
     }
     return uniqueId === foreign ? chunk : { ...chunk, [field]: uniqueId }
   }

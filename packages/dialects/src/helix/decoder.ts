@@ -9,7 +9,7 @@ import {
   expectString,
   validated,
 } from '../dialect/validate.ts'
-import { EXTENSION, plainOf } from './translate.ts'
+import { EXTENSION, eventToChunk } from './events/event-to-chunk.ts'
 import type {
   RunPausedChunk,
   StreamChunk,
@@ -29,7 +29,7 @@ interface HelixBlock {
 const NONE: readonly Chunk[] = []
 
 /** Chunks that are not text, and so end a text block. */
-const BREAKS: ReadonlySet<string> = new Set([
+const TEXT_BREAKS: ReadonlySet<string> = new Set([
   'tool_arg_stream_start',
   'tool_start',
   'tool_end',
@@ -102,11 +102,13 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     const origin = expectOrigin(event.origin)
     const isChild = (origin !== undefined && origin.guest === undefined) || this.#isChild(chunk)
     const chunks =
-      millrace === undefined ? this.#decodePlain(chunk).map(validated) : one(applySupplement(plainOf(chunk), millrace))
-    const decodedChunks = chunks.map(one => this.#decodedChunk(one, event, isChild))
+      millrace === undefined
+        ? this.#decodePlain(chunk).map(validated)
+        : listOf(applySupplement(eventToChunk(chunk), millrace))
+    const decodedChunks = chunks.map(decoded => this.#decodedChunk(decoded, event, isChild))
     if (sequence !== undefined) this.#sequence = sequence
     this.#isWaiting = false
-    for (const one of chunks) this.#trackState(one, isChild)
+    for (const decoded of chunks) this.#trackState(decoded, isChild)
     return decodedChunks
   }
 
@@ -133,7 +135,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
 
   /** Decodes a chunk without its supplement. */
   #decodePlain(chunk: StreamChunk): readonly Chunk[] {
-    if (BREAKS.has(chunk.type)) return [...this.#closeBlock(chunk.agentId), ...this.#chunksOf(chunk)]
+    if (TEXT_BREAKS.has(chunk.type)) return [...this.#closeBlock(chunk.agentId), ...this.#chunksOf(chunk)]
     return this.#chunksOf(chunk)
   }
 
@@ -146,9 +148,9 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
       case 'thinking':
         return this.#thinking(chunk)
       case 'custom':
-        return chunk.eventName === EXTENSION ? [extensionIn(chunk.data)] : one(plainOf(chunk))
+        return chunk.eventName === EXTENSION ? [extensionIn(chunk.data)] : listOf(eventToChunk(chunk))
       case 'tool_end':
-        if (chunk.error === undefined) return one(plainOf(chunk))
+        if (chunk.error === undefined) return listOf(eventToChunk(chunk))
         return this.#failure(chunk)
       case 'tool_output_error':
         return this.#failure(chunk)
@@ -158,7 +160,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
         return [{ type: 'checkpoint-created', checkpointId: chunk.checkpointId, closesStep: true }]
       case 'step_discarded':
         this.#blocks.delete(chunk.agentId)
-        return one(plainOf(chunk))
+        return listOf(eventToChunk(chunk))
       case 'stream_resync':
         return this.#resync(chunk)
       case 'run_paused':
@@ -166,7 +168,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
       case 'suspension_marker':
         return this.#suspended(chunk)
       default:
-        return one(plainOf(chunk))
+        return listOf(eventToChunk(chunk))
     }
   }
 
@@ -186,7 +188,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     return open ? [{ type: `${open.kind}-end`, id: open.id }] : NONE
   }
 
-  /** A whole block only ends a block whose deltas were received. */
+  /** The complete block, after its deltas, only ends the block. */
   #thinking({ agentId, content, isComplete }: Extract<StreamChunk, { type: 'thinking' }>): readonly Chunk[] {
     const isKnown = this.#blocks.get(agentId)?.kind === 'reasoning'
     if (isComplete && isKnown) return this.#closeBlock(agentId)
@@ -200,7 +202,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     if (chunk.type === 'tool_output_error' && this.#failed.has(chunk.toolCallId)) return NONE
     if (chunk.type === 'tool_end' && this.#failed.delete(chunk.toolCallId)) return NONE
     this.#failed.add(chunk.toolCallId)
-    return one(plainOf(chunk))
+    return listOf(eventToChunk(chunk))
   }
 
   /** Uncommitted content is discarded, committed content is rewound. */
@@ -211,11 +213,11 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
 
   #suspended({ kind, payload }: SuspensionMarkerChunk): readonly Chunk[] {
     if (this.#status === 'paused') return NONE
-    const { toolCallIds = [], children: waited = [] } = expectObject(payload, 'chunk suspension_marker.payload')
+    const { toolCallIds = [], children: childList = [] } = expectObject(payload, 'chunk suspension_marker.payload')
     const ids = expectArray(toolCallIds, 'chunk suspension_marker.payload.toolCallIds')
-    const children = expectArray(waited, 'chunk suspension_marker.payload.children')
+    const children = expectArray(childList, 'chunk suspension_marker.payload.children')
     const awaits = this.#awaits(
-      ids.map(id => calledBy(expectString(id, 'chunk suspension_marker.payload.toolCallIds'))),
+      ids.map(id => clientToolRef(expectString(id, 'chunk suspension_marker.payload.toolCallIds'))),
     )
     if (children.length > 0) awaits.push({ kind: 'children', id: kind, agentIds: children.flatMap(childIn) })
     return [{ type: 'run-paused', reason: kind, awaits }]
@@ -223,12 +225,12 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
 
   /** The requests of the chunk, and all other calls without a result. */
   #awaits(awaits: readonly PendingRef[]): PendingRef[] {
-    const found = new Map(this.#waiting)
+    const pendings = new Map(this.#waiting)
     for (const pending of awaits) {
       const id = 'toolCallId' in pending ? pending.toolCallId : pending.id
-      if (!found.has(id)) found.set(id, pending)
+      if (!pendings.has(id)) pendings.set(id, pending)
     }
-    return [...found.values()]
+    return [...pendings.values()]
   }
 
   #end(finalOutput: unknown): readonly DecodedChunk[] {
@@ -305,17 +307,17 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
 
 /** Validates the fields that decoding reads. */
 function checkEvent({ sequence, chunk }: StreamChunkEvent): void {
-  const isPlaced = sequence === undefined || (Number.isSafeInteger(sequence) && sequence >= 0)
-  const isTimed = chunk.timestamp === undefined || Number.isFinite(chunk.timestamp)
-  if (!isPlaced || !isTimed)
+  const hasSequence = sequence === undefined || (Number.isSafeInteger(sequence) && sequence >= 0)
+  const hasTimestamp = chunk.timestamp === undefined || Number.isFinite(chunk.timestamp)
+  if (!hasSequence || !hasTimestamp)
     throw new ProtocolError('invalid-chunk', 'event chunk: expected numbers as its sequence and its timestamp')
   expectOptionalString(chunk.agentId, 'chunk.agentId')
   if (chunk.type === 'custom') expectString(chunk.eventName, 'chunk custom.eventName')
 }
 
-const calledBy = (id: string): PendingRef => ({ kind: 'client-tool', id, toolCallId: id })
+const clientToolRef = (id: string): PendingRef => ({ kind: 'client-tool', id, toolCallId: id })
 
-const one = (chunk: Chunk | undefined): readonly Chunk[] => (chunk === undefined ? NONE : [chunk])
+const listOf = (chunk: Chunk | undefined): readonly Chunk[] => (chunk === undefined ? NONE : [chunk])
 
 function extensionIn(data: unknown): Chunk {
   const { chunk } = (data ?? {}) as { readonly chunk?: Chunk }

@@ -1,9 +1,10 @@
 import { type Chunk, type ChunkOf, isDraftChunk, type Json } from '@millrace/protocol'
 import { DraftTracker, isSameLane, type LaneId, laneKeyOf } from '@millrace/protocol/internal'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
-import { laneOf } from '../dialect/lane.ts'
+import { isOfSubAgent, laneOf } from '../dialect/lane.ts'
 import { type Supplement, supplementOf } from '../dialect/supplement.ts'
-import { type About, EXTENSION, helixOf, plainOf } from './translate.ts'
+import { type ChunkContext, chunkToEvent } from './events/chunk-to-event.ts'
+import { EXTENSION, eventToChunk } from './events/event-to-chunk.ts'
 import type { BaseChunk, ResyncReason, StreamChunk, StreamChunkEvent, StreamEvent } from './types.ts'
 
 /** The state of a session at a position, which Helix sends with a resync. */
@@ -39,7 +40,7 @@ interface ReasoningBlock {
 }
 
 /** An event under construction. */
-type Mutable = { -readonly [K in keyof StreamChunkEvent]: StreamChunkEvent[K] }
+type MutableEvent = { -readonly [K in keyof StreamChunkEvent]: StreamChunkEvent[K] }
 
 const NONE: readonly StreamEvent[] = []
 const LOG_START: ResyncPosition = { checkpointId: '', stepCount: 0, messageCount: 0, fromSequence: 0 }
@@ -76,18 +77,17 @@ export class HelixEncoder implements Encoder<StreamEvent> {
   encode(decoded: DecodedChunk): readonly StreamEvent[] {
     const { chunk, origin } = decoded
     const base = this.#base(decoded)
-    const isGuests = origin?.guest !== undefined
-    const isChild = origin !== undefined && !isGuests && origin.agentId !== origin.runId
-    const about: About = {
+    const context: ChunkContext = {
       base,
       runId: this.#runId,
       stepId: this.#stepIds.get(base.agentId) ?? String(base.step),
       call: 'toolCallId' in chunk ? this.#calls.get(chunk.toolCallId) : undefined,
     }
-    const events = this.#encodeChunk(chunk, about, decoded) as Mutable[]
-    const last = events[events.length - 1] as Mutable
+    const events = this.#encodeChunk(chunk, context, decoded) as MutableEvent[]
+    const last = events[events.length - 1] as MutableEvent
     if (decoded.sequence !== undefined) last.sequence = decoded.sequence
-    if (isChild || isGuests) for (const event of events) event.origin = origin
+    if (origin && (origin.guest !== undefined || isOfSubAgent(origin)))
+      for (const event of events) event.origin = origin
     return events
   }
 
@@ -118,82 +118,82 @@ export class HelixEncoder implements Encoder<StreamEvent> {
     return { agentId, agentType, timestamp, step }
   }
 
-  #encodeChunk(chunk: Chunk, about: About, decoded: DecodedChunk): readonly StreamChunkEvent[] {
+  #encodeChunk(chunk: Chunk, context: ChunkContext, decoded: DecodedChunk): readonly StreamChunkEvent[] {
     const lane = laneOf(decoded.origin)
-    const { base } = about
+    const { base } = context
     // The start of a message cannot be discarded.
     if (chunk.type !== 'start' && isDraftChunk(chunk)) this.#drafts.open(lane)
     if (chunk.type !== 'step-discarded' && chunk.type !== 'executor-superseded') this.#isSuperseded = false
     switch (chunk.type) {
       case 'reasoning-start':
-        this.#openReasoning.set(thoughtOf(base, chunk.id), { id: chunk.id, base, lane, pieces: [] })
+        this.#openReasoning.set(reasoningKey(base, chunk.id), { id: chunk.id, base, lane, pieces: [] })
         return [extension(chunk, base)]
       case 'reasoning-delta': {
-        const key = thoughtOf(base, chunk.id)
-        const thought = this.#openReasoning.get(key) ?? { id: chunk.id, base, lane, pieces: [] }
-        thought.pieces.push(chunk.delta)
-        this.#openReasoning.set(key, thought)
-        return [customEvent(chunk, about)]
+        const key = reasoningKey(base, chunk.id)
+        const block = this.#openReasoning.get(key) ?? { id: chunk.id, base, lane, pieces: [] }
+        block.pieces.push(chunk.delta)
+        this.#openReasoning.set(key, block)
+        return [encoded(chunk, context)]
       }
       case 'reasoning-end': {
-        const key = thoughtOf(base, chunk.id)
+        const key = reasoningKey(base, chunk.id)
         const { pieces = [] } = this.#openReasoning.get(key) ?? {}
         this.#openReasoning.delete(key)
-        return [withChunk(chunk, whole(pieces, base))]
+        return [withSupplement(chunk, completeThinking(pieces, base))]
       }
       case 'tool-input-start':
         this.#calls.set(chunk.toolCallId, { ...callOf(chunk), isStreaming: true })
-        return [customEvent(chunk, about)]
+        return [encoded(chunk, context)]
       case 'tool-input-available': {
-        const events = [...this.#endInput(chunk.toolCallId, base), customEvent(chunk, about)]
+        const events = [...this.#endInput(chunk.toolCallId, base), encoded(chunk, context)]
         this.#calls.set(chunk.toolCallId, { ...callOf(chunk), isStreaming: false })
         return events
       }
       case 'tool-input-error':
-        return [...this.#endInput(chunk.toolCallId, base), customEvent(chunk, about)]
+        return [...this.#endInput(chunk.toolCallId, base), encoded(chunk, context)]
       case 'step-start':
         if (chunk.stepId !== undefined) this.#stepIds.set(base.agentId, chunk.stepId)
-        return [customEvent(chunk, about)]
+        return [encoded(chunk, context)]
       case 'message':
       case 'start':
         this.#messages++
         return [extension(chunk, base)]
       case 'checkpoint-created':
-        return this.#commit(chunk, about, lane, decoded)
+        return this.#commit(chunk, context, lane, decoded)
       case 'step-discarded':
-        return this.#discard(chunk, about, lane, decoded)
+        return this.#discard(chunk, context, lane, decoded)
       case 'executor-superseded':
         this.#isSuperseded = true
-        return [customEvent(chunk, about)]
+        return [encoded(chunk, context)]
       case 'rewind':
-        return this.#rewind(chunk, about, decoded)
+        return this.#rewind(chunk, context, decoded)
       case 'subagent-start':
         this.#messages++
-        return [customEvent(chunk, about)]
+        return [encoded(chunk, context)]
       case 'subagent-end': {
-        const thoughts = this.#completeBlocks(({ base: { agentId } }) => agentId === chunk.agentId)
+        const closing = this.#completeBlocks(({ base: { agentId } }) => agentId === chunk.agentId)
         this.#stepIds.delete(chunk.agentId)
-        return [...thoughts, customEvent(chunk, about)]
+        return [...closing, encoded(chunk, context)]
       }
       case 'output':
         if (base.agentId === this.#runId) this.#output = chunk.output
-        return [customEvent(chunk, about)]
+        return [encoded(chunk, context)]
       case 'error':
         this.#error = chunk.message
-        return [customEvent(chunk, about)]
+        return [encoded(chunk, context)]
       case 'stop-requested':
         if (chunk.runId === this.#runId) this.#stopReason = chunk.reason
         return [extension(chunk, base)]
       case 'run-started':
-        return this.#begin(chunk, about, decoded)
+        return this.#begin(chunk, context, decoded)
       case 'run-finished':
-        return this.#finish(chunk, about)
+        return this.#finish(chunk, context)
       default:
-        return [customEvent(chunk, about)]
+        return [encoded(chunk, context)]
     }
   }
 
-  #begin(chunk: Chunk, { base }: About, { sequence = 0 }: DecodedChunk): readonly StreamChunkEvent[] {
+  #begin(chunk: Chunk, { base }: ChunkContext, { sequence = 0 }: DecodedChunk): readonly StreamChunkEvent[] {
     this.#output = undefined
     this.#stopReason = undefined
     this.#start = { ...LOG_START, messageCount: this.#messages, fromSequence: sequence }
@@ -201,10 +201,10 @@ export class HelixEncoder implements Encoder<StreamEvent> {
   }
 
   /** Removes the state of a run that has ended. */
-  #finish(chunk: ChunkOf<'run-finished'>, about: About): readonly StreamChunkEvent[] {
+  #finish(chunk: ChunkOf<'run-finished'>, context: ChunkContext): readonly StreamChunkEvent[] {
     const { reason = this.#stopReason } = chunk
-    const helix = helixOf(reason === undefined ? chunk : { ...chunk, reason }, about)
-    const event = helix === undefined ? extension(chunk, about.base) : withChunk(chunk, helix)
+    const helix = chunkToEvent(reason === undefined ? chunk : { ...chunk, reason }, context)
+    const event = helix === undefined ? extension(chunk, context.base) : withSupplement(chunk, helix)
     const events = [...this.#completeBlocks(() => true), event]
     this.#calls.clear()
     this.#stepIds.clear()
@@ -222,55 +222,58 @@ export class HelixEncoder implements Encoder<StreamEvent> {
   }
 
   /** Ends blocks that have no end of their own. */
-  #completeBlocks(isMeant: (thought: ReasoningBlock) => boolean): StreamChunkEvent[] {
+  #completeBlocks(isIncluded: (block: ReasoningBlock) => boolean): StreamChunkEvent[] {
     const events: StreamChunkEvent[] = []
-    for (const [key, thought] of this.#openReasoning) {
-      if (!isMeant(thought)) continue
+    for (const [key, block] of this.#openReasoning) {
+      if (!isIncluded(block)) continue
       this.#openReasoning.delete(key)
-      events.push(derived(whole(thought.pieces, thought.base)))
+      events.push(derived(completeThinking(block.pieces, block.base)))
     }
     return events
   }
 
   #commit(
     chunk: ChunkOf<'checkpoint-created'>,
-    about: About,
+    context: ChunkContext,
     lane: LaneId,
     { sequence = 0 }: DecodedChunk,
   ): readonly StreamChunkEvent[] {
-    const { base, runId, stepId } = about
+    const { base, runId, stepId } = context
     const { checkpointId, stepCount = base.step, closesStep } = chunk
-    this.#drafts.end({ chunk, origin: lane })
+    this.#drafts.apply({ chunk, origin: lane })
     this.#commits.set(laneKeyOf(lane), {
       checkpointId,
       stepCount,
       messageCount: this.#messages,
       fromSequence: sequence,
     })
-    const event = customEvent(chunk, about)
+    const event = encoded(chunk, context)
     if (!closesStep) return [event]
     return [event, derived({ type: 'step_committed', runId, stepId, checkpointId, ...base })]
   }
 
   #discard(
     chunk: ChunkOf<'step-discarded'>,
-    about: About,
+    context: ChunkContext,
     lane: LaneId,
     { sequence = 0 }: DecodedChunk,
   ): readonly StreamChunkEvent[] {
-    for (const [key, thought] of this.#openReasoning)
-      if (isSameLane(thought.lane, lane)) this.#openReasoning.delete(key)
+    for (const [key, block] of this.#openReasoning) if (isSameLane(block.lane, lane)) this.#openReasoning.delete(key)
     const position = { ...(this.#commits.get(laneKeyOf(lane)) ?? this.#start), ...this.#options.placeOf?.(sequence) }
     this.#messages = position.messageCount
     const reason = this.#isSuperseded ? 'crash_recovery' : 'retry'
-    const event = customEvent(chunk, about)
+    const event = encoded(chunk, context)
     // A client that received nothing has nothing to reload (law 3).
-    return this.#drafts.end({ chunk, origin: lane }).length > 0
-      ? [event, resync(position, reason, about.base)]
+    return this.#drafts.apply({ chunk, origin: lane }).discarded
+      ? [event, resync(position, reason, context.base)]
       : [event]
   }
 
-  #rewind(chunk: ChunkOf<'rewind'>, { base }: About, { sequence = 0 }: DecodedChunk): readonly StreamChunkEvent[] {
+  #rewind(
+    chunk: ChunkOf<'rewind'>,
+    { base }: ChunkContext,
+    { sequence = 0 }: DecodedChunk,
+  ): readonly StreamChunkEvent[] {
     const position = { ...LOG_START, fromSequence: chunk.toSequence, ...this.#options.placeOf?.(sequence) }
     this.#messages = position.messageCount
     return [extension(chunk, base), resync(position, RESYNCS[chunk.reason] ?? 'rollback', base)]
@@ -280,14 +283,14 @@ export class HelixEncoder implements Encoder<StreamEvent> {
 /** The Helix names of an edit and of a resume from a checkpoint. */
 const RESYNCS: { readonly [reason: string]: ResyncReason } = { retry: 'retry', edit: 'branch' }
 
-const thoughtOf = ({ agentId }: BaseChunk, id: string): string => `${agentId} ${id}`
+const reasoningKey = ({ agentId }: BaseChunk, id: string): string => `${agentId} ${id}`
 
 const callOf = ({ toolName, executor }: ChunkOf<'tool-input-start'> | ChunkOf<'tool-input-available'>) => ({
   toolName,
   executor,
 })
 
-const whole = (pieces: readonly string[], base: BaseChunk): StreamChunk => ({
+const completeThinking = (pieces: readonly string[], base: BaseChunk): StreamChunk => ({
   type: 'thinking',
   content: pieces.join(''),
   isComplete: true,
@@ -311,12 +314,14 @@ const extension = (chunk: Chunk, base: BaseChunk): StreamChunkEvent => ({
 })
 
 /** Encodes a chunk with its supplement. */
-function withChunk(chunk: Chunk, helix: StreamChunk): StreamChunkEvent {
-  const aside = supplementOf(chunk, plainOf(helix))
-  return aside === undefined ? { type: 'chunk', chunk: helix } : { type: 'chunk', chunk: helix, millrace: aside }
+function withSupplement(chunk: Chunk, helix: StreamChunk): StreamChunkEvent {
+  const supplement = supplementOf(chunk, eventToChunk(helix))
+  return supplement === undefined
+    ? { type: 'chunk', chunk: helix }
+    : { type: 'chunk', chunk: helix, millrace: supplement }
 }
 
-function customEvent(chunk: Chunk, about: About): StreamChunkEvent {
-  const helix = helixOf(chunk, about)
-  return helix === undefined ? extension(chunk, about.base) : withChunk(chunk, helix)
+function encoded(chunk: Chunk, context: ChunkContext): StreamChunkEvent {
+  const helix = chunkToEvent(chunk, context)
+  return helix === undefined ? extension(chunk, context.base) : withSupplement(chunk, helix)
 }

@@ -21,7 +21,7 @@ async function* from<T>(items: readonly T[]): AsyncGenerator<T, void, undefined>
 }
 
 describe('documented chunks', () => {
-  it('is all there: 31 chunks and the end, each with its guard', () => {
+  it('has all 31 documented chunks and the end, each with its guard', () => {
     const types = new Set(page.map(({ type }) => type))
     expect(StreamChunkSchema.options).toHaveLength(31)
     expect(StreamMessageSchema.options.map(option => option.shape.type.value).sort()).toEqual([...types].sort())
@@ -38,7 +38,7 @@ describe('documented chunks', () => {
     expect(helix.isToolApprovalResponseChunk({ type: 'tool_approval_response' })).toBe(true)
   })
 
-  it('matches its schemas, and the types equal those of the schemas', () => {
+  it('accepts the documented chunks in its schemas, and derives equal types from them', () => {
     for (const message of page) {
       expect(StreamMessageSchema.parse(message)).toEqual(message)
       expect(StreamChunkSchema.safeParse(message).success).toBe(message.type !== 'stream_end')
@@ -51,7 +51,7 @@ describe('documented chunks', () => {
     expect(JSONPatchOperationSchema.safeParse({ op: 'merge', path: '' }).success).toBe(false)
   })
 
-  it('is understood, one after another', () => {
+  it('decodes the documented chunks one after another', () => {
     const chunks = decodeAll(page)
     expect(chunks.map(({ type }) => type)).toEqual([
       'step-start',
@@ -97,7 +97,7 @@ describe('documented chunks', () => {
 })
 
 describe('documented examples', () => {
-  it('Writing: a chunk as it is passed to a writer', () => {
+  it('Writing: accepts a chunk as it is passed to a writer', () => {
     const written = {
       type: 'text_delta',
       delta: 'Hello',
@@ -111,7 +111,7 @@ describe('documented examples', () => {
     if (parsed.success) expectTypeOf(parsed.data).toExtend<StreamChunk>()
   })
 
-  it('SSE Encoding: its chunks have no base fields there, and are understood all the same', () => {
+  it('SSE Encoding: decodes chunks without base fields', () => {
     const text = `id: 1
 data: {"type":"chunk","chunk":{"type":"text_delta","delta":"Hello"},"sequence":1}
 
@@ -134,7 +134,7 @@ data: {"type":"end"}
     expect(decoder.status).toBe('completed')
   })
 
-  it('Wire Format: each event, with its fields', () => {
+  it('Wire Format: accepts each event with its fields', () => {
     const wire: readonly StreamEvent[] = [
       { type: 'chunk', chunk: { type: 'text_delta', delta: 'x', ...base }, sequence: 7 },
       { type: 'chunk', chunk: { type: 'text_delta', delta: 'x', ...base } },
@@ -149,7 +149,7 @@ data: {"type":"end"}
     for (const event of wire) expect(StreamEventSchema.parse(event)).toEqual(event)
   })
 
-  it('Ending: normally, with an output, with an error', () => {
+  it('Ending: ends normally, with an output, and with an error', () => {
     const encoder = helixDialect.encoder()
     expect(encoder.end('completed')).toEqual([{ type: 'end' }])
     encoder.encode({ chunk: { type: 'output', output: 1 } })
@@ -158,7 +158,7 @@ data: {"type":"end"}
     expect(encoder.end('failed')).toEqual([{ type: 'fail', error: 'Something went wrong' }])
   })
 
-  it('Filtering Streams: each helper, over its chunks', async () => {
+  it('Filtering Streams: filters chunks by each helper', async () => {
     const chunks = page.filter((message): message is StreamChunk => message.type !== 'stream_end')
     const stream = () => helix.filterWith(from(chunks), () => true)
     const typesOf = async (some: AsyncIterable<StreamChunk>) => (await helix.collectAll(some)).map(({ type }) => type)
@@ -174,7 +174,7 @@ data: {"type":"end"}
     expect(await typesOf(helix.take(helix.skip(stream(), 4), 2))).toEqual(['text_delta', 'text_delta'])
   })
 
-  it('Type Guards: text goes out, tools are named', () => {
+  it('Type Guards: narrows text and tool chunks', () => {
     const out: string[] = []
     for (const chunk of page) {
       if (helix.isTextDeltaChunk(chunk)) out.push(chunk.delta)
@@ -185,7 +185,7 @@ data: {"type":"end"}
 })
 
 describe('decoder', () => {
-  it('a whole block of thinking that had no pieces is the block, one after its pieces is only its end', () => {
+  it('decodes a complete thinking block as a block without deltas, and as an end after its deltas', () => {
     const thinking = (content: string, isComplete: boolean) =>
       ({ type: 'thinking', content, isComplete, ...base }) as const
     expect(decodeAll([thinking('All of it.', true)])).toEqual([
@@ -216,7 +216,7 @@ describe('decoder', () => {
     expect(decodeAll([error, end])).toEqual([{ type: 'tool-output-error', toolCallId: 'c', errorText: 'down' }])
   })
 
-  it('a tool without providerExecuted was run by a client', () => {
+  it('decodes a tool result without providerExecuted as a result of the client', () => {
     const end = { type: 'tool_end', toolCallId: 'c', toolName: 't', result: 1, ...base } as const
     expect(decodeAll([end])).toMatchObject([{ executor: 'client' }])
     expect(decodeAll([{ ...end, providerExecuted: false }])).toMatchObject([{ executor: 'client' }])
@@ -324,7 +324,7 @@ describe('encoder', () => {
     expect(events[0]).not.toHaveProperty('sequence')
   })
 
-  it('a takeover resyncs with crash_recovery to the last commit of the lane', () => {
+  it('resyncs with crash_recovery to the last commit of the lane after a takeover', () => {
     const encoder = helixDialect.encoder()
     const origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'a', step: 2 }
     const chunks: Chunk[] = [
@@ -362,7 +362,7 @@ describe('encoder', () => {
     expect(types).toEqual(['run_paused', 'tool_end', 'tool_end'])
   })
 
-  it('thinking that its run leaves open is whole at its end', () => {
+  it('completes a thinking block that is open when its run ends', () => {
     const encoder = helixDialect.encoder()
     encoder.encode({ chunk: { type: 'reasoning-delta', id: 'r', delta: 'Well' } })
     encoder.encode({ chunk: { type: 'reasoning-delta', id: 'r', delta: ', then' } })

@@ -4,10 +4,10 @@ import { HelixEncoder, type HelixEncoderOptions } from './encoder.ts'
 import type { StreamEvent } from './types.ts'
 
 export type { HelixEncoderOptions, ResyncPosition } from './encoder.ts'
-export * from './guards.ts'
-export { snapshotMessagesOf } from './message.ts'
+export * from './events/guards.ts'
+export * from './events/streams.ts'
+export { snapshotMessagesOf } from './messages/snapshot-messages.ts'
 export { type HelixOptions, helix } from './server.ts'
-export * from './streams.ts'
 export type * from './types.ts'
 
 /** The stream of Helix Agents. The decoder accepts chunks without envelopes, too. */

@@ -137,20 +137,20 @@ export const StreamEventSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('truncated'), truncatedAtStep: z.number(), atSequence: z.number().optional() }),
 ])
 
-/** Longest id, approval id and error text, in characters. */
-const LONGEST = { id: 256, approvalId: 512, checkpointId: 4096, error: 8192 }
+/** Maximum lengths, in characters. */
+const MAX_LENGTH = { id: 256, approvalId: 512, checkpointId: 4096, error: 8192 }
 
 /** An id without control characters, which could imitate another id, and without lone surrogates, which cannot be encoded. */
-const named = (longest: number) =>
+const boundedId = (maxLength: number) =>
   z
     .string()
     .refine(
-      text => text !== '' && text.length <= longest && !/[\p{Cc}\p{Cs}]/u.test(text),
-      `expected 1 to ${longest} characters, none of them a control character`,
+      text => text !== '' && text.length <= maxLength && !/[\p{Cc}\p{Cs}]/u.test(text),
+      `expected 1 to ${maxLength} characters, none of them a control character`,
     )
-    .meta({ minLength: 1, maxLength: longest, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' })
+    .meta({ minLength: 1, maxLength, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' })
 
-const id = named(LONGEST.id)
+const id = boundedId(MAX_LENGTH.id)
 const sessionId = id
 const inSession = { sessionId }
 
@@ -178,9 +178,13 @@ export const ResumeRequestSchema = z.discriminatedUnion('mode', [
     ...inSession,
     mode: z.literal('with_confirmation'),
     confirmed: z.boolean(),
-    reason: z.string().max(LONGEST.error).optional(),
+    reason: z.string().max(MAX_LENGTH.error).optional(),
   }),
-  z.strictObject({ ...inSession, mode: z.literal('from_checkpoint'), checkpointId: named(LONGEST.checkpointId) }),
+  z.strictObject({
+    ...inSession,
+    mode: z.literal('from_checkpoint'),
+    checkpointId: boundedId(MAX_LENGTH.checkpointId),
+  }),
 ])
 
 /** Regenerates the latest turn of a session. */
@@ -190,7 +194,7 @@ export const RetryRequestSchema = z.strictObject(inSession)
 export const StopRequestSchema = z.strictObject({
   ...inSession,
   runId: id.optional(),
-  reason: z.string().max(LONGEST.error).optional(),
+  reason: z.string().max(MAX_LENGTH.error).optional(),
 })
 
 /** Answers a client tool call or an approval, or, as an addition, an interrupt. The kinds are strictly separate. */
@@ -201,7 +205,7 @@ export const SubmitToolResultSchema = z.discriminatedUnion('kind', [
       kind: z.literal('client-tool-result'),
       toolCallId: id,
       result: anyJson.optional(),
-      error: z.string().max(LONGEST.error).optional(),
+      error: z.string().max(MAX_LENGTH.error).optional(),
       errorCode: z
         .string()
         .regex(/^[a-z0-9_]{1,64}$/)
@@ -221,14 +225,14 @@ export const SubmitToolResultSchema = z.discriminatedUnion('kind', [
     kind: z.literal('approval-response'),
     /** Must be the call of the approval. */
     toolCallId: id.optional(),
-    approvalId: named(LONGEST.approvalId),
+    approvalId: boundedId(MAX_LENGTH.approvalId),
     approved: z.boolean(),
-    reason: z.string().max(LONGEST.error).optional(),
+    reason: z.string().max(MAX_LENGTH.error).optional(),
   }),
   z.strictObject({
     ...inSession,
     kind: z.literal('interrupt-response'),
-    interruptId: named(LONGEST.approvalId),
+    interruptId: boundedId(MAX_LENGTH.approvalId),
     response: anyJson,
   }),
 ])

@@ -81,24 +81,24 @@ class HelixServer implements ForeignServer {
     this.#options = options
   }
 
-  async ask(asking: ForeignRequest): Promise<ForeignReply> {
-    const { sessionId, kind, answers, messages, data, signal } = asking
-    const known = this.#lastReplies.get(sessionId)
-    if (kind === 'continue' && known?.position !== undefined) {
+  async ask(foreignRequest: ForeignRequest): Promise<ForeignReply> {
+    const { sessionId, kind, answers, messages, data, signal } = foreignRequest
+    const last = this.#lastReplies.get(sessionId)
+    if (kind === 'continue' && last?.position !== undefined) {
       for (const answer of answers) await this.#post('submit-tool-result', submissionOf(sessionId, answer), signal)
-      return this.#follow(sessionId, known, signal)
+      return this.#follow(sessionId, last, signal)
     }
-    const last = messages.at(-1)
-    const payload = { sessionId, message: textOf(last), messageId: last?.id, ...(data !== undefined && { data }) }
+    const message = messages.at(-1)
+    const payload = { sessionId, message: textOf(message), messageId: message?.id, ...(data !== undefined && { data }) }
     const [path, body] = kind === 'regenerate' ? (['retry', { sessionId }] as const) : (['start', payload] as const)
     const response = await this.#post(path, body, signal)
-    return this.#rememberReply(sessionId, new HelixReply(response, new HelixDecoder(), known?.position))
+    return this.#rememberReply(sessionId, new HelixReply(response, new HelixDecoder(), last?.position))
   }
 
-  async resume(asking: ForeignRequest, dropped?: ForeignReply): Promise<ForeignReply | undefined> {
+  async resume(foreignRequest: ForeignRequest, dropped?: ForeignReply): Promise<ForeignReply | undefined> {
     // Without a position a repeated request could start a second run.
     if (!(dropped instanceof HelixReply) || dropped.position === undefined) return undefined
-    return this.#follow(asking.sessionId, dropped, asking.signal)
+    return this.#follow(foreignRequest.sessionId, dropped, foreignRequest.signal)
   }
 
   async stop({ sessionId, signal }: Pick<ForeignRequest, 'sessionId' | 'signal'>): Promise<void> {

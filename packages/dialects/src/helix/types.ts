@@ -22,7 +22,7 @@ export interface TextDeltaChunk extends BaseChunk {
 export interface ThinkingChunk extends BaseChunk {
   readonly type: 'thinking'
   readonly content: string
-  /** False for a delta of a block. True for the whole block, which repeats its deltas. */
+  /** False for a delta of a block. True for the complete block, which repeats its deltas. */
   readonly isComplete: boolean
 }
 

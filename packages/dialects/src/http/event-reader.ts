@@ -30,7 +30,7 @@ export class EventReader {
   #data: string | undefined
 
   /**
-   * @param maxLength Bound of one event, in characters.
+   * @param maxLength Bound of one event, in characters. @default 16777216
    * @param withMarks Whether to return marks. The standard ignores them.
    */
   constructor(format: EventFormat = 'sse', maxLength: number = MAX_EVENT_LENGTH, withMarks = false) {
@@ -51,7 +51,7 @@ export class EventReader {
     return events
   }
 
-  /** Ends the body. Returns a last line of JSON that is whole but has no line end. */
+  /** Ends the body. Returns a last line that is complete JSON and has no line end. */
   end(): WireEvent[] {
     const rest = this.#lines.end() + this.#utf8.decode()
     if (this.#format === 'sse') {
@@ -121,18 +121,22 @@ function isJson(text: string): boolean {
 export const formatOf = (reply: Response): EventFormat =>
   /ndjson|jsonl|json-?lines/i.test(reply.headers.get('content-type') ?? '') ? 'ndjson' : 'sse'
 
-/** Reads the events of a body, on demand. Yields events that arrive together at once. Leaving the loop cancels the body. */
+/**
+ * Reads the events of a body, on demand. Yields events that arrive together at once. Leaving the loop cancels the body.
+ * @param maxLength Bound of one event, in characters. @default 16777216
+ * @throws a `ProtocolError` for an event that is too long.
+ */
 export async function* readEvents(
   body: ReadableStream<Uint8Array>,
   format: EventFormat = 'sse',
   maxLength?: number,
 ): AsyncGenerator<readonly WireEvent[], void, undefined> {
-  const reading = new EventReader(format, maxLength)
+  const parser = new EventReader(format, maxLength)
   const reader = body.getReader()
   try {
     for (;;) {
       const { done, value } = await reader.read()
-      const events = done ? reading.end() : reading.push(value)
+      const events = done ? parser.end() : parser.push(value)
       if (events.length > 0) yield events
       if (done) return
     }

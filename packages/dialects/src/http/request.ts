@@ -116,7 +116,7 @@ export async function postStop(options: HttpServerOptions, sessionId: string, si
   await (await request(options, { url, body: {}, signal })).body?.cancel()
 }
 
-/** Longest part of a foreign error text that is shown, in characters. */
+/** Longest part of a foreign error text that an error message contains, in characters. */
 const MAX_ERROR_TEXT = 300
 
 /**

@@ -2,7 +2,9 @@ import { type Chunk, type Origin, ProtocolError } from '@millrace/protocol'
 import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { applySupplement } from '../dialect/supplement.ts'
 import { expectObject, expectOptionalString, expectOrigin, expectString, validated } from '../dialect/validate.ts'
-import { type DoneData, EXTENSION, eventToChunk, type KortyxChunk, type KortyxExtension } from './types.ts'
+import { eventToChunk } from './events/event-to-chunk.ts'
+import { EXTENSION, type KortyxExtension } from './events/extension.ts'
+import type { DoneData, KortyxChunk } from './types.ts'
 
 const NONE: readonly DecodedChunk[] = []
 

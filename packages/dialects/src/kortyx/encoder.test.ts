@@ -23,8 +23,8 @@ const call: Chunk = { type: 'tool-input-available', toolCallId: 'c1', toolName: 
 const approval: Chunk = { type: 'tool-approval-request', toolCallId: 'c1', approvalId: 'a1', input: { what: 'rye' } }
 const question: Chunk = { type: 'interrupt', interruptId: 'q1', input: { kind: 'form', schema: { type: 'object' } } }
 
-describe('a discard', () => {
-  test('invalidates a structured object and repeats its committed part', () => {
+describe('discard', () => {
+  test('invalidates a structured object on a discard, and repeats its committed part', () => {
     const { encode } = encoderOf()
     encode(set)
     encode(checkpoint)
@@ -33,14 +33,14 @@ describe('a discard', () => {
     expect(encode(discard)).toEqual([])
   })
 
-  test('only invalidates an object without a committed part', () => {
+  test('repeats nothing of a discarded object without a committed part', () => {
     const { encode, encoder } = encoderOf()
     encode(set)
     expect(encode(discard)).toEqual([{ type: 'structured-data-invalidated', streamId: 's', checkpointId: '' }])
     expect(encoder.resume()).toEqual([])
   })
 
-  test('closes texts, gives their ids to new texts, and fails the calls', () => {
+  test('closes discarded texts, gives their ids to new texts, and fails discarded calls', () => {
     const { encode } = encoderOf()
     encode({ type: 'text-delta', id: 't', delta: 'er' })
     encode(call)
@@ -53,7 +53,7 @@ describe('a discard', () => {
     expect(delta).toMatchObject({ type: 'text-delta', segmentId: 't~1', delta: 'Well' })
   })
 
-  test('leaves other lanes unchanged', () => {
+  test('leaves other lanes unchanged on a discard', () => {
     const { encode } = encoderOf()
     encode(set, { ...main, lane: 'other' })
     expect(encode(discard)).toEqual([])
@@ -61,7 +61,7 @@ describe('a discard', () => {
 })
 
 describe('pendings', () => {
-  test('are all sent with a token when the run pauses, including those of sub-agents', () => {
+  test('sends all pendings with a token when the run pauses, including those of sub-agents', () => {
     const { encode, encoder } = encoderOf({ sessionId: 's', turnIndex: 2, tokenOf: (id: string) => `t-${id}` })
     encode(checkpoint)
     encode(question)
@@ -77,7 +77,7 @@ describe('pendings', () => {
     ])
   })
 
-  test('are repeated until they are settled', () => {
+  test('repeats pendings until they are settled', () => {
     const { encoder, encode } = encoderOf({ sessionId: 's' })
     encode(question)
     encode(call)
@@ -88,7 +88,7 @@ describe('pendings', () => {
     expect(seen(encoder.end('paused'))).toMatchObject([{ type: 'interrupt', requestId: 'a1' }, { type: 'done' }])
   })
 
-  test('include approved client tool calls, and none of sub-agents that have ended', () => {
+  test('sends approved client tool calls as pendings, and none of sub-agents that have ended', () => {
     const { encoder, encode } = encoderOf()
     encode({ ...call, executor: 'client' } as Chunk, child)
     encode(approval, child)

@@ -1,13 +1,15 @@
 import type { Chunk, Origin } from '@millrace/protocol'
 import type { LaneEntry, LaneId } from '@millrace/protocol/internal'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
-import { laneOf } from '../dialect/lane.ts'
+import { isOfSubAgent, laneOf } from '../dialect/lane.ts'
 import { type Supplement, supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
 import { isToolResult } from '../dialect/tool-result.ts'
-import { Drafts } from './drafts.ts'
-import { interruptOf } from './interrupt.ts'
-import { PendingRequests } from './pendings.ts'
-import { type DoneData, EXTENSION, eventToChunk, type KortyxChunk, type KortyxExtension, textOf } from './types.ts'
+import { Drafts } from './encode/drafts.ts'
+import { PendingRequests } from './encode/pendings.ts'
+import { eventToChunk, textOf } from './events/event-to-chunk.ts'
+import { extension } from './events/extension.ts'
+import { interruptOf } from './events/interrupt.ts'
+import type { DoneData, KortyxChunk } from './types.ts'
 
 /** Options of an encoder for Kortyx. */
 export interface KortyxEncoderOptions {
@@ -71,7 +73,7 @@ export class KortyxEncoder implements Encoder<KortyxChunk> {
   #encode({ chunk, origin }: DecodedChunk): readonly KortyxChunk[] {
     this.#requests.track(chunk, origin)
     // Text of a sub-agent is not part of this message, but its requests are tracked.
-    if (origin && origin.guest === undefined && origin.agentId !== origin.runId) {
+    if (origin && isOfSubAgent(origin)) {
       if (isToolResult(chunk)) this.#requests.settle(chunk.toolCallId)
       return [extension({ chunk, origin })]
     }
@@ -207,7 +209,7 @@ export class KortyxEncoder implements Encoder<KortyxChunk> {
     }
   }
 
-  /** Discards a draft, as far as Kortyx can: shown text stays, and the next attempt starts a new text. */
+  /** Discards a draft, as far as Kortyx can: text that clients display stays, and the next attempt starts a new text. */
   #discard(discard: LaneEntry): KortyxChunk[] {
     const { texts, calls, streams } = this.#drafts.discard(discard)
     const events = this.#closeTexts(texts)
@@ -235,9 +237,3 @@ function withSupplement(event: KortyxChunk, chunk: Chunk): KortyxChunk {
 
 /** Marks an event that represents no chunk. */
 const derived = (event: KortyxChunk): KortyxChunk => ({ ...event, millrace: null satisfies Supplement })
-
-/** Wraps a chunk that Kortyx has no type for. */
-function extension({ chunk, origin }: KortyxExtension): KortyxChunk {
-  const content: KortyxExtension = { chunk, ...(origin && { origin }) }
-  return { type: 'tool-result', tool: EXTENSION, content }
-}

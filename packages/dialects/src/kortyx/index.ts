@@ -4,13 +4,13 @@ import { KortyxEncoder, type KortyxEncoderOptions } from './encoder.ts'
 import type { KortyxChunk } from './types.ts'
 
 export type { KortyxEncoderOptions } from './encoder.ts'
-export { type AnsweredRequest, answerFromSelection } from './interrupt.ts'
+export type { KortyxExtension as Extension } from './events/extension.ts'
+export { type AnsweredRequest, answerFromSelection } from './events/interrupt.ts'
+export { type BufferedStreamResult, summarizeStreamChunks } from './events/summarize-stream-chunks.ts'
 export { type KortyxOptions, kortyx } from './server.ts'
-export { type BufferedStreamResult, summarizeStreamChunks } from './summarize-stream-chunks.ts'
 export type {
   InterruptInput,
   KortyxChunk as StreamChunk,
-  KortyxExtension as Extension,
   StructuredDataChunk,
 } from './types.ts'
 

@@ -8,9 +8,9 @@ import { anyObject } from '../dialect/schemas.ts'
 
 const text = z.string().optional()
 const anyValue = z.unknown()
-const corr = { node: text, id: text, opId: text }
-const segment = { ...corr, segmentId: text }
-const call = { ...corr, tool: z.string(), toolCallId: z.string() }
+const nodeFields = { node: text, id: text, opId: text }
+const segment = { ...nodeFields, segmentId: text }
+const call = { ...nodeFields, tool: z.string(), toolCallId: z.string() }
 const schemaFields = { schemaId: text, schemaVersion: text, meta: anyObject.optional() }
 const path = z.string().min(1)
 
@@ -89,7 +89,7 @@ export const StreamChunkSchema = z.union([
       resumeToken: z.string(),
       workflow: text,
       input,
-      ...corr,
+      ...nodeFields,
       ...schemaFields,
     }),
     z.looseObject({ type: z.literal('transition'), transitionTo: z.string(), payload: anyValue.optional() }),
@@ -181,6 +181,6 @@ export function clientRequestOf({ messages, regenerate }: KortyxChatRequest): Cl
 
 function clientMessageOf({ id, content, metadata }: z.output<typeof message>): ClientMessage {
   const { resume, ...rest } = metadata ?? {}
-  const kept = Object.keys(rest).length > 0 ? { metadata: rest } : {}
-  return { id, parts: [{ type: 'text', text: content }], ...kept }
+  const metadataField = Object.keys(rest).length > 0 ? { metadata: rest } : {}
+  return { id, parts: [{ type: 'text', text: content }], ...metadataField }
 }

@@ -9,7 +9,7 @@ import { HttpReply } from '../foreign-server/http-reply.ts'
 import { type HttpServerOptions, request } from '../http/request.ts'
 import { RequestError } from '../http/request-error.ts'
 import { KortyxDecoder } from './decoder.ts'
-import { selectionOf } from './interrupt.ts'
+import { selectionOf } from './events/interrupt.ts'
 import type { KortyxChunk } from './types.ts'
 
 /** Options of a connection to a Kortyx server. */

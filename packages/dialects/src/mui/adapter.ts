@@ -5,9 +5,9 @@ import type { ClientAnswer } from '../dialect/client-request.ts'
 import { newId } from '../http/new-id.ts'
 import { type HttpServerOptions, request } from '../http/request.ts'
 import { RequestError } from '../http/request-error.ts'
-import { Reply } from './reply.ts'
-import { ReplyFollower } from './reply-follower.ts'
-import { type MuiServer, requestWithRetry, sessionUrl } from './reply-stream.ts'
+import { Reply } from './client/reply.ts'
+import { ReplyFollower } from './client/reply-follower.ts'
+import { type MuiServer, requestWithRetry, sessionUrl } from './client/reply-stream.ts'
 import type {
   ChatAttachment,
   ChatConversation,
@@ -23,7 +23,7 @@ export interface MuiAdapterOptions extends Omit<HttpServerOptions, 'api'> {
   readonly url: string
   /** The conversation of a page without a conversation list. @default a new id */
   readonly conversationId?: string
-  /** Delays before a dropped connection is retried, in ms. @default { first: 100, longest: 10_000 } */
+  /** Delays before a dropped connection is retried, in ms. @default { firstMs: 100, longestMs: 10_000 } */
   readonly backoff?: Partial<Backoff>
 }
 
@@ -93,7 +93,10 @@ export class MuiAdapter {
     this.#defaultConversation = this.#conversation = conversationId
   }
 
-  /** Sends a message. A message that was sent before is regenerated. */
+  /**
+   * Sends a message. A message that was sent before is regenerated.
+   * @throws a `RequestError` if the server refuses it, and an `Error` if it rejects an attachment.
+   */
   sendMessage = async (input: SendInput): Promise<ReadableStream<ChatReplyChunk>> => {
     const { message, attachments = [] } = input
     const sessionId = input.conversationId ?? this.#defaultConversation
@@ -103,7 +106,10 @@ export class MuiAdapter {
     return this.#requestReply(input, { ...message, parts }, this.#answers.get(message.id))
   }
 
-  /** Regenerates a reply. */
+  /**
+   * Regenerates a reply.
+   * @throws a `RequestError` if the server refuses.
+   */
   regenerate = (input: SendInput & { readonly messageId: string }): Promise<ReadableStream<ChatReplyChunk>> => {
     const { message, messageId } = input
     return this.#requestReply(
@@ -124,7 +130,10 @@ export class MuiAdapter {
     })
   }
 
-  /** Lists messages, newest page first. An open run is followed from then on. */
+  /**
+   * Lists messages, newest page first. An open run is followed from then on.
+   * @throws a `RequestError` if the server refuses.
+   */
   listMessages = async ({
     conversationId,
     cursor,
@@ -140,8 +149,8 @@ export class MuiAdapter {
     this.#pendingList = pendingList
     try {
       const { messages, ...more } = await read
-      const known = new Set(messages.map(({ id }) => id))
-      return { messages: [...messages, ...sentMessages.filter(({ id }) => !known.has(id))], ...more }
+      const listedIds = new Set(messages.map(({ id }) => id))
+      return { messages: [...messages, ...sentMessages.filter(({ id }) => !listedIds.has(id))], ...more }
     } finally {
       if (this.#pendingList === pendingList) this.#pendingList = undefined
     }
@@ -166,7 +175,10 @@ export class MuiAdapter {
     }
   }
 
-  /** Lists the sessions of the user, most recently updated first. */
+  /**
+   * Lists the sessions of the user, most recently updated first.
+   * @throws a `RequestError` if the server refuses.
+   */
   listConversations = async (
     input: { readonly cursor?: string | undefined } = {},
   ): Promise<{ conversations: ChatConversation[]; cursor?: string; hasMore: boolean }> => {
@@ -195,6 +207,10 @@ export class MuiAdapter {
     }
   }
 
+  /**
+   * Answers an approval, by its id or by the id of its call.
+   * @throws a `RequestError` if the server refuses.
+   */
   addToolApprovalResponse = ({
     id,
     approved,
@@ -205,7 +221,10 @@ export class MuiAdapter {
     readonly reason?: string | undefined
   }): Promise<void> => this.answer({ kind: 'approval', id, approved, ...(reason !== undefined && { reason }) })
 
-  /** Answers an approval, a client tool call or an interrupt. The reply continues by itself. */
+  /**
+   * Answers an approval, a client tool call or an interrupt. The reply continues by itself.
+   * @throws a `RequestError` if the server refuses, such as an answer to a settled request.
+   */
   answer = async (answer: ClientAnswer): Promise<void> => {
     const sessionId = this.#conversation
     // Not by the route of the dialect, which accepts answers to settled requests: a late answer must fail.

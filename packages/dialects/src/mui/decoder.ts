@@ -4,7 +4,8 @@ import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { statusAfter } from '../dialect/status-after.ts'
 import { applySupplement } from '../dialect/supplement.ts'
 import { expectObject, expectOrigin, expectString, validated } from '../dialect/validate.ts'
-import { eventToChunk, isExtension, type MuiEvent, type MuiExtension, type MuiOrigin } from './chunk.ts'
+import { eventToChunk } from './events/event-to-chunk.ts'
+import { isExtension, type MuiEvent, type MuiExtension, type MuiOrigin } from './events/mui-event.ts'
 import type { ChatStreamEnvelope } from './types.ts'
 
 const NONE: readonly DecodedChunk[] = []

@@ -2,15 +2,10 @@ import { type Chunk, messageIdOf, type Origin } from '@millrace/protocol'
 import { MAIN_LANE } from '@millrace/protocol/internal'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import { type Supplement, supplementOf } from '../dialect/supplement.ts'
-import {
-  EXTENSION,
-  eventOf,
-  eventToChunk,
-  extensionIdOf,
-  HIDDEN_EXTENSION,
-  type MuiEvent,
-  type MuiOrigin,
-} from './chunk.ts'
+import { UNSETTLED_RESULT } from '../dialect/tool-result.ts'
+import { chunkToEvent, extensionIdOf } from './events/chunk-to-event.ts'
+import { eventToChunk } from './events/event-to-chunk.ts'
+import { EXTENSION, HIDDEN_EXTENSION, type MuiEvent, type MuiOrigin } from './events/mui-event.ts'
 
 /** Options of an encoder for MUI X Chat. */
 export interface MuiEncoderOptions {
@@ -78,8 +73,9 @@ export class MuiEncoder implements Encoder<MuiEvent> {
 
   /** Results for calls that are open when the run ends. They match the fold. */
   #settleAll(): MuiEvent[] {
-    const errorText = 'The run ended before this call did.'
-    const events = [...this.#unsettled].map(id => derived({ type: 'tool-output-error', toolCallId: id, errorText }))
+    const events = [...this.#unsettled].map(id =>
+      derived({ type: 'tool-output-error', toolCallId: id, errorText: UNSETTLED_RESULT }),
+    )
     this.#unsettled.clear()
     return events
   }
@@ -100,7 +96,7 @@ export class MuiEncoder implements Encoder<MuiEvent> {
   }
 
   #events(chunk: Chunk, wireOrigin: MuiOrigin | undefined): readonly MuiEvent[] {
-    const event = eventOf(chunk, this.#messageId, this.#names)
+    const event = chunkToEvent(chunk, this.#messageId, this.#names)
     if (event === undefined) return this.#extension(chunk, wireOrigin)
     const encoded = withSupplement(event, chunk, wireOrigin)
     if (chunk.type === 'start') {

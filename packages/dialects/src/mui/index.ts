@@ -1,13 +1,13 @@
 import type { Dialect } from '../dialect/dialect.ts'
-import type { MuiEvent } from './chunk.ts'
 import { MuiDecoder } from './decoder.ts'
 import { MuiEncoder, type MuiEncoderOptions } from './encoder.ts'
+import type { MuiEvent } from './events/mui-event.ts'
 import type { ChatStreamEnvelope } from './types.ts'
 
 export { createMuiAdapter, type MuiAdapter, type MuiAdapterOptions } from './adapter.ts'
-export { chatMessagesOf } from './chat-message.ts'
-export type { MuiEvent, MuiExtension as Extension, MuiOrigin } from './chunk.ts'
 export type { MuiEncoderOptions } from './encoder.ts'
+export type { MuiEvent, MuiExtension as Extension, MuiOrigin } from './events/mui-event.ts'
+export { chatMessagesOf } from './messages/chat-messages.ts'
 export type * from './types.ts'
 
 /** The chunks of MUI X Chat. */

@@ -87,9 +87,9 @@ describe('encoder', () => {
       { type: 'finish' },
       { type: 'run-finished', status: 'completed' },
     )
-    const known = events.filter(({ type }) => type !== 'millrace')
-    expect(known.at(-1)?.type).toBe('finish')
-    for (const event of known) expect(ChatMessageChunkSchema.safeParse(event).success).toBe(true)
+    const muiChunks = events.filter(({ type }) => type !== 'millrace')
+    expect(muiChunks.at(-1)?.type).toBe('finish')
+    for (const event of muiChunks) expect(ChatMessageChunkSchema.safeParse(event).success).toBe(true)
     expect(ChatStreamEnvelopeSchema.safeParse({ eventId: '1.0', chunk: events[0] }).success).toBe(true)
     expect(ChatMessageChunkSchema.safeParse({ type: 'text-delta', id: 't' }).success).toBe(false)
   })

@@ -3,7 +3,7 @@
 import * as z from 'zod'
 import type { ClientRequest, UserPart } from '../dialect/client-request.ts'
 import { AnswersSchema, anyObject } from '../dialect/schemas.ts'
-import { EXTENSION } from './chunk.ts'
+import { EXTENSION } from './events/mui-event.ts'
 
 const id = z.string()
 const flag = z.boolean().optional()

@@ -10,7 +10,7 @@ export interface ChatUser {
   readonly [field: string]: unknown
 }
 
-interface Named {
+interface MuiPartFields {
   readonly id: string
 }
 
@@ -18,7 +18,7 @@ interface MuiCallFields {
   readonly toolCallId: string
 }
 
-interface OpensCall extends MuiCallFields {
+interface MuiNamedCallFields extends MuiCallFields {
   readonly toolName: string
   readonly dynamic?: boolean | undefined
 }
@@ -37,13 +37,13 @@ export type ChatMessageChunk =
   | { readonly type: 'finish'; readonly messageId?: string | undefined; readonly finishReason?: string | undefined }
   | { readonly type: 'abort'; readonly messageId?: string | undefined }
   | { readonly type: 'error'; readonly errorText?: string | undefined; readonly message?: string | undefined }
-  | (Named & { readonly type: 'text-start' | 'text-end' | 'reasoning-start' | 'reasoning-end' })
-  | (Named & { readonly type: 'text-delta' | 'reasoning-delta'; readonly delta: string })
-  | (OpensCall & { readonly type: 'tool-input-start' })
+  | (MuiPartFields & { readonly type: 'text-start' | 'text-end' | 'reasoning-start' | 'reasoning-end' })
+  | (MuiPartFields & { readonly type: 'text-delta' | 'reasoning-delta'; readonly delta: string })
+  | (MuiNamedCallFields & { readonly type: 'tool-input-start' })
   | (MuiCallFields & { readonly type: 'tool-input-delta'; readonly inputTextDelta: string })
-  | (OpensCall & { readonly type: 'tool-input-available'; readonly input: unknown })
+  | (MuiNamedCallFields & { readonly type: 'tool-input-available'; readonly input: unknown })
   | (MuiCallFields & { readonly type: 'tool-input-error'; readonly errorText: string })
-  | (OpensCall & {
+  | (MuiNamedCallFields & {
       readonly type: 'tool-approval-request'
       readonly input: unknown
       readonly approvalId?: string | undefined

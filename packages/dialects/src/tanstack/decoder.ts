@@ -2,8 +2,7 @@ import { type Chunk, type Json, type Origin, ProtocolError } from '@millrace/pro
 import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { applySupplement } from '../dialect/supplement.ts'
 import { expectObject, expectOrigin, expectString, validated } from '../dialect/validate.ts'
-import { ChunkReader } from './chunk-reader.ts'
-import { EXTENSION } from './extension.ts'
+import { ChunkReader, EXTENSION } from './events/chunk-reader.ts'
 import type { MillraceStreamChunk, TanstackChunk, TanstackStreamChunk } from './types.ts'
 
 const NONE: readonly DecodedChunk[] = []
@@ -31,8 +30,8 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
     if (event.type === EXTENSION) return this.#extension(event, guest)
     checkEvent(event)
     if (event.millrace !== undefined) this.#isMillrace = true
-    const grown = this.#withDelta(event)
-    const chunk = applySupplement(this.#reader.plainOf(grown), event.millrace)
+    const withDelta = this.#withDelta(event)
+    const chunk = applySupplement(this.#reader.chunkOf(withDelta), event.millrace)
     const before = event.millrace === undefined ? this.#chunksBefore(event) : NONE
     this.#reader.follow(event, chunk)
     this.#trackState(event, chunk)

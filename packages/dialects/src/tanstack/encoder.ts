@@ -1,18 +1,18 @@
-import type { Chunk, ChunkOf, Json, Origin } from '@millrace/protocol'
+import type { Chunk, ChunkOf, Entry, Json, Origin } from '@millrace/protocol'
 import { DraftTracker, type LaneEntry } from '@millrace/protocol/internal'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
-import { laneOf } from '../dialect/lane.ts'
+import { jsonOrText } from '../dialect/json-or-text.ts'
+import { isOfSubAgent, laneOf } from '../dialect/lane.ts'
 import { supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
-import { ChunkReader, jsonOf, resultOf } from './chunk-reader.ts'
-import { EXTENSION } from './extension.ts'
-import { TanstackPendings } from './pendings.ts'
-import { ShownMessage } from './shown-message.ts'
-import type { DoneStreamChunk, FinishReason, TanstackChunk, TanstackStreamChunk } from './types.ts'
+import { DisplayedMessage } from './encode/displayed-message.ts'
+import { TanstackPendings } from './encode/pendings.ts'
+import { ChunkReader, EXTENSION, resultOf } from './events/chunk-reader.ts'
+import type { ContentStreamChunk, DoneStreamChunk, FinishReason, TanstackChunk, TanstackStreamChunk } from './types.ts'
 
 /** Options of an encoder for the chunks of TanStack AI. */
 export interface TanstackEncoderOptions {
   /**
-   * Value of `content`: the whole text so far, or nothing for clients that do not need it, so that the size of a long
+   * Value of `content`: the full text so far, or nothing for clients that do not need it, so that the size of a long
    * reply stays linear.
    * @default 'cumulative'
    */
@@ -54,7 +54,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
   #eventCount = 0
   #events: TanstackChunk[] = []
   #reader = new ChunkReader()
-  #shownMessage: ShownMessage
+  #displayedMessage: DisplayedMessage
   readonly #calls = new Map<string, TanstackCall>()
   /** Calls that no `done` has followed. */
   readonly #open = new Set<string>()
@@ -76,18 +76,18 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     this.#isCompact = content === 'empty'
     this.#results = results
     this.#model = model
-    this.#shownMessage = new ShownMessage(this.#isCompact)
+    this.#displayedMessage = new DisplayedMessage(this.#isCompact)
   }
 
   encode(decoded: DecodedChunk): readonly TanstackChunk[] {
     // An answer arrives after the pause and closes its request.
-    this.#pendings.follow(decoded.chunk)
+    this.#pendings.track(decoded.chunk)
     if (this.#isOver) return NONE
     const { chunk, origin, sequence = this.#lastSequence + 1, timestamp } = decoded
     if (sequence !== this.#lastSequence) this.#eventCount = 0
     this.#lastSequence = sequence
     this.#timestamp = timestamp
-    const isOwn = !origin || origin.guest !== undefined || origin.agentId === origin.runId
+    const isOwn = !isOfSubAgent(origin)
     if (isOwn && origin?.guest === undefined && origin?.model !== undefined) this.#model = origin.model
     if (isOwn) this.#encodeChunk(chunk, origin)
     else this.#extension(chunk, origin)
@@ -98,7 +98,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     // The client starts a new message, without the state of the last one.
     this.#isOver = false
     this.#isOpen = true
-    this.#shownMessage = new ShownMessage(this.#isCompact)
+    this.#displayedMessage = new DisplayedMessage(this.#isCompact)
     this.#reader = new ChunkReader()
     this.#thinkingText = ''
     this.#open.clear()
@@ -149,7 +149,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
         this.#discard({ chunk, origin: laneOf(origin) })
         return this.#extension(chunk)
       case 'checkpoint-created':
-        this.#drafts.end({ chunk, origin: laneOf(origin) })
+        this.#drafts.apply({ chunk, origin: laneOf(origin) })
         return this.#extension(chunk)
       default:
         this.#rememberEnd(chunk)
@@ -166,16 +166,16 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
   #text(chunk: ChunkOf<'text-delta'>) {
     // Clients would take the `content` of an empty `content` chunk for a delta.
     if (chunk.delta === '') return this.#extension(chunk)
-    this.#repeat(this.#shownMessage.repeated)
+    this.#repeat(this.#displayedMessage.repeated)
     const { delta } = chunk
     this.#isOpen = true
-    this.#send({ type: 'content', delta, content: this.#shownMessage.text(delta), role: 'assistant' }, chunk)
+    this.#send({ type: 'content', delta, content: this.#displayedMessage.text(delta), role: 'assistant' }, chunk)
   }
 
   #thinking(chunk: ChunkOf<'reasoning-delta'>) {
-    if (chunk.delta === '' || !this.#shownMessage.canThink) return this.#extension(chunk)
+    if (chunk.delta === '' || !this.#displayedMessage.canThink) return this.#extension(chunk)
     const { delta } = chunk
-    this.#shownMessage.thinking()
+    this.#displayedMessage.thinking()
     this.#isOpen = true
     if (!this.#isCompact) this.#thinkingText += delta
     this.#send({ type: 'thinking', delta, content: this.#thinkingText }, chunk)
@@ -183,20 +183,20 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
 
   #input(chunk: Of<'tool-input-start' | 'tool-input-delta' | 'tool-input-available'>, origin: Origin | undefined) {
     const { toolCallId } = chunk
-    const known = this.#calls.get(toolCallId)
+    const knownCall = this.#calls.get(toolCallId)
     if (chunk.type === 'tool-input-delta') {
-      if (!known || known.isDiscarded || !this.#open.has(toolCallId)) return this.#extension(chunk)
+      if (!knownCall || knownCall.isDiscarded || !this.#open.has(toolCallId)) return this.#extension(chunk)
       return this.#toolCall(toolCallId, chunk.delta, chunk)
     }
-    const call = known ?? this.#openCall(toolCallId, chunk.toolName, origin)
+    const call = knownCall ?? this.#openCall(toolCallId, chunk.toolName, origin)
     if (chunk.type === 'tool-input-start') {
-      if (!known) return this.#toolCall(toolCallId, '', chunk)
+      if (!knownCall) return this.#toolCall(toolCallId, '', chunk)
       this.#extension(chunk)
       // Repeats a call that the client has, so that later text starts a new part.
       return this.#open.has(toolCallId) ? this.#toolCall(toolCallId, '') : undefined
     }
     const rest = restOf(call, JSON.stringify(chunk.input))
-    if (rest === '' || (known && !this.#open.has(toolCallId))) return this.#extension(chunk)
+    if (rest === '' || (knownCall && !this.#open.has(toolCallId))) return this.#extension(chunk)
     this.#toolCall(toolCallId, rest, chunk)
   }
 
@@ -216,7 +216,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     if (this.#open.size === 0) this.#callCount = 0
     const call = { toolName, sentInput: '', isDiscarded: false, index: this.#callCount++ }
     this.#calls.set(toolCallId, call)
-    this.#drafts.open(laneOf(origin)).kept.push(toolCallId)
+    this.#drafts.open(laneOf(origin)).data.push(toolCallId)
     return call
   }
 
@@ -226,7 +226,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     const { toolName: name, index } = call
     call.sentInput += more
     this.#open.add(toolCallId)
-    this.#shownMessage.call(toolCallId)
+    this.#displayedMessage.call(toolCallId)
     this.#isOpen = true
     const toolCall = { id: toolCallId, type: 'function', function: { name, arguments: more } } as const
     const event: EventWithoutBase = { type: 'tool_call', toolCall, index }
@@ -246,24 +246,25 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     const { toolCallId } = chunk
     if (!this.#calls.has(toolCallId) || this.#results.has(toolCallId)) return this.#extension(chunk)
     const content = typeof output === 'string' ? output : JSON.stringify(output)
-    const plain = resultOf(toolCallId, typeof output === 'string' ? jsonOf(output) : output)
+    const plain = resultOf(toolCallId, typeof output === 'string' ? jsonOrText(output) : output)
     this.#settled(toolCallId, content, chunk, plain)
   }
 
   /** Sends the result of a call, after the `done` of its turn. */
   #settled(toolCallId: string, content: string, chunk?: Chunk, plain?: Chunk): void {
     if (this.#open.has(toolCallId)) this.#done({ type: 'done', finishReason: 'tool_calls' })
-    this.#shownMessage.result()
+    this.#displayedMessage.result()
     const event: EventWithoutBase = { type: 'tool_result', toolCallId, content }
     if (chunk) this.#send(event, chunk, plain)
     else this.#sendDerived(event)
   }
 
   #done(event: Omit<DoneStreamChunk, BaseField>, chunk?: Chunk): void {
-    if (event.finishReason === 'tool_calls' && this.#open.size > 0) this.#repeat(this.#shownMessage.repeatedBeforeEnd)
+    if (event.finishReason === 'tool_calls' && this.#open.size > 0)
+      this.#repeat(this.#displayedMessage.repeatedBeforeEnd)
     this.#open.clear()
     this.#isOpen = event.finishReason === 'tool_calls'
-    // With the whole chunk: a decoder that finds none takes the stream for a foreign one.
+    // With the complete chunk: a decoder that finds none takes the stream for a foreign one.
     if (chunk) this.#send(event, chunk, undefined)
     else this.#sendDerived(event)
     for (const [toolCallId, content] of this.#rejectedInputs) this.#settled(toolCallId, content)
@@ -273,22 +274,21 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
   /** Sends all open requests, and repeats their calls if they are in an earlier message. */
   #sendPendings(): void {
     for (const { toolCallId, toolName, input } of this.#pendings.calls) {
-      if (this.#shownMessage.shows(toolCallId)) continue
+      if (this.#displayedMessage.shows(toolCallId)) continue
       this.#calls.set(toolCallId, { toolName, sentInput: '', isDiscarded: false, index: this.#callCount++ })
       this.#toolCall(toolCallId, JSON.stringify(input))
     }
     if (this.#open.size > 0) this.#done({ type: 'done', finishReason: 'tool_calls' })
-    for (const { approvalId, ...about } of this.#pendings.calls) {
-      if (approvalId === undefined) this.#sendDerived({ type: 'tool-input-available', ...about })
-      else
-        this.#sendDerived({ type: 'approval-requested', ...about, approval: { id: approvalId, needsApproval: true } })
+    for (const { approvalId, ...call } of this.#pendings.calls) {
+      if (approvalId === undefined) this.#sendDerived({ type: 'tool-input-available', ...call })
+      else this.#sendDerived({ type: 'approval-requested', ...call, approval: { id: approvalId, needsApproval: true } })
       this.#isOpen = false
     }
   }
 
   /** Clients cannot remove calls: those of a discarded draft stay visible. */
   #discard(discard: LaneEntry): void {
-    for (const toolCallId of this.#drafts.end(discard)[0]?.kept ?? []) {
+    for (const toolCallId of this.#drafts.apply(discard).discarded?.data ?? []) {
       const call = this.#calls.get(toolCallId)
       if (call) call.isDiscarded = true
       this.#rejectedInputs.delete(toolCallId)
@@ -296,11 +296,11 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     }
   }
 
-  #send(event: EventWithoutBase, chunk: Chunk, ...known: readonly (Chunk | undefined)[]): void {
+  #send(event: EventWithoutBase, chunk: Chunk, ...decoded: readonly (Chunk | undefined)[]): void {
     const full = this.#withBaseFields(event)
-    const plain = known.length > 0 ? known[0] : this.#reader.plainOf(full)
-    const aside = supplementOf(chunk, plain)
-    this.#events.push(aside === undefined ? full : { ...full, millrace: aside })
+    const plain = decoded.length > 0 ? decoded[0] : this.#reader.chunkOf(full)
+    const supplement = supplementOf(chunk, plain)
+    this.#events.push(supplement === undefined ? full : { ...full, millrace: supplement })
     this.#reader.follow(full, chunk)
   }
 
@@ -313,8 +313,8 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
 
   #extension(chunk: Chunk, origin?: Origin): void {
     const timestamp = this.#timestamp ?? Date.now()
-    const about = { type: EXTENSION, id: this.#id, model: this.#model, timestamp, chunk } as const
-    const full = origin ? { ...about, origin } : about
+    const event = { type: EXTENSION, id: this.#id, model: this.#model, timestamp, chunk } as const
+    const full = origin ? { ...event, origin } : event
     this.#events.push(full)
     this.#reader.follow(full, origin ? undefined : chunk)
   }
@@ -352,4 +352,42 @@ function doneOf({ finishReason, usage }: ChunkOf<'step-finish'>): Omit<DoneStrea
   const { inputTokens: promptTokens = 0, outputTokens: completionTokens = 0 } = usage
   const { totalTokens = promptTokens + completionTokens } = usage
   return { ...done, usage: { promptTokens, completionTokens, totalTokens } }
+}
+
+/** A chunk with its delta, as clients need it. */
+export type ServedStreamChunk =
+  | Exclude<TanstackStreamChunk, ContentStreamChunk>
+  | (ContentStreamChunk & { readonly delta: string })
+
+/** Options of a stream of chunks of TanStack AI. */
+export interface StreamChunksOptions extends TanstackEncoderOptions {
+  /** Sends only chunks after this position of the log, for a client that has answered a request. */
+  readonly after?: number | undefined
+}
+
+/**
+ * Chunks of a run for `stream()` of the TanStack AI client, without HTTP. Takes the entries of the run from its start, and ends when the run ends or
+ * pauses. Chunks without an equivalent have a type that clients ignore (`isMillraceStreamChunk`).
+ */
+export async function* streamChunks(
+  entries: AsyncIterable<Entry> | Iterable<Entry>,
+  { after, ...options }: StreamChunksOptions = {},
+): AsyncGenerator<ServedStreamChunk, void, void> {
+  const encoder = new TanstackEncoder(options)
+  let isMuted = after !== undefined
+  let status: Parameters<TanstackEncoder['end']>[0] | undefined
+  for await (const entry of entries) {
+    const { chunk, sequence } = entry
+    if (isMuted && sequence > (after as number)) {
+      isMuted = false
+      yield* encoder.resume() as ServedStreamChunk[]
+    }
+    const events = encoder.encode(entry)
+    if (!isMuted) yield* events as ServedStreamChunk[]
+    if (chunk.type === 'run-finished') status = chunk.status
+    else if (chunk.type === 'run-paused') status = 'paused'
+    else if (chunk.type === 'run-resumed') status = undefined
+  }
+  // A reader that stops early gets no end (law 7).
+  if (status !== undefined) yield* encoder.end(status) as ServedStreamChunk[]
 }

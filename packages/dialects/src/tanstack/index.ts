@@ -1,16 +1,25 @@
 import { AgUiDecoder } from '../ag-ui/decoder.ts'
 import type { AgUiEvent } from '../ag-ui/types.ts'
 import type { Dialect } from '../dialect/dialect.ts'
-import { TanstackAgUiEncoder, type TanstackAgUiEncoderOptions } from './ag-ui-encoder.ts'
 import { TanstackDecoder } from './decoder.ts'
+import { TanstackAgUiEncoder, type TanstackAgUiEncoderOptions } from './encode/ag-ui-encoder.ts'
 import { TanstackEncoder, type TanstackEncoderOptions } from './encoder.ts'
 import type { TanstackChunk } from './types.ts'
 
-export { TanstackAgUiEncoder, type TanstackAgUiEncoderOptions } from './ag-ui-encoder.ts'
-export type { TanstackEncoderOptions } from './encoder.ts'
-export { type TanstackMessage, type TanstackPart, tanstackInterruptsOf, tanstackMessagesOf } from './messages.ts'
+export { TanstackAgUiEncoder, type TanstackAgUiEncoderOptions } from './encode/ag-ui-encoder.ts'
+export {
+  type ServedStreamChunk,
+  type StreamChunksOptions,
+  streamChunks,
+  type TanstackEncoderOptions,
+} from './encoder.ts'
+export {
+  type TanstackMessage,
+  type TanstackPart,
+  tanstackInterruptsOf,
+  tanstackMessagesOf,
+} from './messages/tanstack-messages.ts'
 export { type TanstackOptions, tanstack } from './server.ts'
-export { type ServedStreamChunk, type StreamChunksOptions, streamChunks } from './stream-chunks.ts'
 export type { TanstackStreamChunk as StreamChunk } from './types.ts'
 export * from './types.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { tanstackMessagesOf } from './messages.ts'
+import { tanstackMessagesOf } from './messages/tanstack-messages.ts'
 import { ChatRequestSchema, clientRequestOf, clientRequestOfInput, isDecision, RunAgentInputSchema } from './schemas.ts'
 
 const chat = (body: object) =>

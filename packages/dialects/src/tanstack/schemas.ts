@@ -2,11 +2,11 @@
 
 import type { Json } from '@millrace/protocol'
 import * as z from 'zod'
-import { approvalIdOf } from '../ag-ui/interrupts.ts'
+import { approvalIdOf } from '../ag-ui/events/interrupts.ts'
 import { clientRequestOf as clientRequestOfAgUi, type RunAgentInput, RunAgentInputSchema } from '../ag-ui/schemas.ts'
 import type { ClientAnswer, ClientMessage, ClientRequest, UserPart } from '../dialect/client-request.ts'
+import { jsonOrText } from '../dialect/json-or-text.ts'
 import { AnswersSchema, anyJson, anyObject } from '../dialect/schemas.ts'
-import { jsonOf } from './chunk-reader.ts'
 
 const base = { id: z.string(), model: z.string(), timestamp: z.number() }
 
@@ -125,7 +125,7 @@ export function clientRequestOf({ messages, data, approvals, answers = [] }: Tan
   const decided = Object.entries({ ...data?.approvals, ...approvals })
   const endsWithUserMessage = messages.at(-1)?.role === 'user'
   return {
-    userMessages: messages.filter(({ role }) => role === 'user').map(saidOf),
+    userMessages: messages.filter(({ role }) => role === 'user').map(clientMessageOf),
     endsWithUserMessage,
     answers: [
       ...messages.flatMap(resultsIn),
@@ -144,10 +144,10 @@ const isInstruction = ({ role }: ModelMessage): boolean => role === 'system' || 
 
 function resultsIn({ role, toolCallId, content }: ModelMessage): readonly ClientAnswer[] {
   if (role !== 'tool' || toolCallId === undefined) return []
-  return [{ kind: 'tool-result', id: toolCallId, output: typeof content === 'string' ? jsonOf(content) : null }]
+  return [{ kind: 'tool-result', id: toolCallId, output: typeof content === 'string' ? jsonOrText(content) : null }]
 }
 
-function saidOf({ content }: ModelMessage): ClientMessage {
+function clientMessageOf({ content }: ModelMessage): ClientMessage {
   if (typeof content === 'string') return { parts: [{ type: 'text', text: content }] }
   return { parts: (content ?? []).flatMap(partOf) }
 }
@@ -163,12 +163,12 @@ const MEDIA: Readonly<Record<string, string>> = {
 function partOf(part: z.output<typeof contentPart>): readonly UserPart[] {
   const { type, content, text = content, source } = part as Record<string, unknown>
   if (type === 'text') return typeof text === 'string' ? [{ type, text }] : []
-  const known = MEDIA[type as string]
+  const defaultType = MEDIA[type as string]
   const from = anyObject.safeParse(source).data
-  if (known === undefined || typeof from?.['value'] !== 'string') return []
+  if (defaultType === undefined || typeof from?.['value'] !== 'string') return []
   const { value, mimeType } = from
   const declaredType = typeof mimeType === 'string' ? mimeType : value.match(/^data:([^;,]+)/)?.[1]
-  const mediaType = declaredType ?? known
+  const mediaType = declaredType ?? defaultType
   const url = from['type'] === 'data' && !value.startsWith('data:') ? `data:${mediaType};base64,${value}` : value
   return [{ type: 'file', url, mediaType }]
 }
@@ -198,7 +198,7 @@ export function clientRequestOfInput(body: RunAgentInput): ClientRequest {
   if (body.resume?.length) return { ...posted, regenerate: undefined }
   if (decided.size === 0) return posted
   const decisions = body.messages.filter(isDecision).map(({ toolCallId = '', content }): ClientAnswer => {
-    const { approved } = jsonOf(content as string) as { approved: boolean }
+    const { approved } = jsonOrText(content as string) as { approved: boolean }
     return { kind: 'approval', id: toolCallId, approved }
   })
   return {
@@ -213,7 +213,7 @@ const DECISION: ReadonlySet<string> = new Set(['approved', 'pendingExecution', '
 /** Whether a tool message has a decision about a call instead of its result. */
 export function isDecision({ role, content }: RunAgentInput['messages'][number]): boolean {
   if (role !== 'tool' || typeof content !== 'string') return false
-  const decision = anyObject.safeParse(jsonOf(content)).data
+  const decision = anyObject.safeParse(jsonOrText(content)).data
   if (typeof decision?.['approved'] !== 'boolean' || typeof decision['message'] !== 'string') return false
   return Object.keys(decision).every(key => DECISION.has(key))
 }

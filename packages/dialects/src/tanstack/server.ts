@@ -43,7 +43,7 @@ class PostedRun {
     this.#isPositionUnknown = this.#connection++ > 0
   }
 
-  /** Whether an event is known, is the first event repeated, or is new. */
+  /** Whether an event was received before, restarts the reply, or is new. */
   receive({ id }: WireEvent, event: AgUiEvent | undefined): 'known' | 'again' | 'new' {
     const isFirst = id !== undefined && id === this.#firstId
     // A reply can have several runs: the next one starts after an end.
@@ -58,14 +58,14 @@ class PostedRun {
     this.#lastType = event?.type
     if (id === undefined) return isAgain ? 'again' : 'new'
     this.#firstId ??= id
-    const on = this.#ids.get(id) ?? this.#connection
-    this.#ids.set(id, on)
+    const connection = this.#ids.get(id) ?? this.#connection
+    this.#ids.set(id, connection)
     if (isAgain) return 'again'
-    return on < this.#connection ? 'known' : 'new'
+    return connection < this.#connection ? 'known' : 'new'
   }
 }
 
-/** Not shown: the server stores the run. */
+/** Whether an event only says that the server has stored the run. */
 const isAccepted = (event: AgUiEvent | undefined): boolean => event?.type === 'CUSTOM' && event.name === 'run.accepted'
 
 /** A server since 0.3. If its events have ids, a dropped reply resumes after the last one. */
@@ -73,8 +73,8 @@ class TanstackServer extends AgUiServer {
   override readonly name = 'tanstack'
   readonly #postedRuns = new WeakMap<ForeignReply, PostedRun>()
 
-  override async ask(asking: ForeignRequest): Promise<ForeignReply> {
-    return this.#post(new PostedRun(this.bodyOf(asking)), asking.signal)
+  override async ask(foreignRequest: ForeignRequest): Promise<ForeignReply> {
+    return this.#post(new PostedRun(this.bodyOf(foreignRequest)), foreignRequest.signal)
   }
 
   async resume({ signal }: ForeignRequest, dropped?: ForeignReply): Promise<ForeignReply | undefined> {

@@ -4,7 +4,6 @@
 import type { Json } from '@millrace/protocol'
 import type { DecodedChunk } from '../dialect/dialect.ts'
 import type { Supplement, WithGuestOrigin } from '../dialect/supplement.ts'
-import { EXTENSION } from './extension.ts'
 
 export type StreamChunkType =
   | 'content'
@@ -121,4 +120,4 @@ export const isToolInputAvailableStreamChunk = (chunk: Typed): chunk is ToolInpu
   chunk.type === 'tool-input-available'
 export const isThinkingStreamChunk = (chunk: Typed): chunk is ThinkingStreamChunk => chunk.type === 'thinking'
 /** Whether a chunk has no equivalent in TanStack AI: data, sources, files, structured objects, interrupts, state. */
-export const isMillraceStreamChunk = (chunk: Typed): chunk is MillraceStreamChunk => chunk.type === EXTENSION
+export const isMillraceStreamChunk = (chunk: Typed): chunk is MillraceStreamChunk => chunk.type === 'millrace'

@@ -5,7 +5,7 @@ import { collect, open, read } from '../manager/reading.fixture.ts'
 import { StreamTruncatedError } from '../store/log-error.ts'
 import type { Writer } from '../write/writer.ts'
 
-/** A step: words and their commit. */
+/** A step: deltas and their commit. */
 async function step(writer: Writer, n: number, text = `step ${n}`) {
   writer.write(delta(text, `${writer.main.origin.runId}-${n}`), { step: n })
   await writer.commit([], { step: n, closesStep: true })
@@ -259,14 +259,14 @@ describe('readers and cuts (guarantee G4)', () => {
       expect(seen(await read(world, { onCut }))).toEqual(['step 1'])
       expect((await read(world, { onCut })).join()).not.toContain('discard')
     }
-    // A reader that resumes inside the discarded words has read some of them.
+    // A reader that resumes inside the discarded draft has read some of them.
     expect((await read(world, { after: middle }))[0]).toBe('step-discarded')
     expect(await failure((await open(world, { after: middle, onCut: 'throw' })).next())).toBe('truncated')
     // A reader that resumes before them has not.
     expect(seen(await read(world, { after: middle - 1, onCut: 'throw' }))).toEqual([])
   })
 
-  test('rewind: the same', async () => {
+  test('rewind: a reader that has read past it gets it, or an error by option; a later reader gets the remaining entries', async () => {
     const world = new World()
     await run(world, 'r1', 2)
     await run(world, 'r2', 1)
@@ -337,7 +337,7 @@ describe('readers and cuts (guarantee G4)', () => {
     expect(await read(world, { whole: true })).toEqual(await world.lines())
   })
 
-  test('law 3: a discard retracts no word of another lane and no guest’s entry', async () => {
+  test('law 3: a discard retracts no draft chunk of another lane and no guest’s entry', async () => {
     const world = new World()
     const writer = await world.writer()
     const tool = writer.lane({ lane: 'tool' })

@@ -3,6 +3,7 @@
 
 import { type Chunk, isGuest, type WriterOrigin } from '@millrace/protocol'
 import type { LogHistory } from '../read/log-history.ts'
+import { absentError } from '../store/checks.ts'
 import { LogError } from '../store/log-error.ts'
 import type { Page } from '../store/log-store.ts'
 import { mustStop, ticketOf } from '../ticket/ticket.ts'
@@ -24,15 +25,15 @@ export async function discardDrafts(
   for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
     await writer.flush()
     const { sequence } = writer.cursor
-    const unsealed = await history.openDrafts(writer.streamId)
+    const drafts = await history.openDrafts(writer.streamId)
     let count: number | undefined
     await writer.decide(ticket => {
       count = undefined
       // Drafts since the last read are unknown, and the discard might remove them too.
       if (writer.cursor.sequence !== sequence) return undefined
       const { run } = ticket
-      // A run that was asked to stop keeps its shown text.
-      const open = run && !mustStop(ticket) ? unsealed.of(run.runId) : []
+      // A run that was asked to stop keeps the text that readers have seen.
+      const open = run && !mustStop(ticket) ? drafts.of(run.runId) : []
       const cut = open.filter(({ origin, from }) => isLater(origin) && from > minSequence)
       count = cut.length
       return cut.map(({ origin, usage }) => {
@@ -78,17 +79,17 @@ interface StepEnd {
 
 /** The end of a step on the main lane of a run, with the run's program. For step 0, the sequence before the run. */
 function endOfStep(history: LogHistory, streamId: string, step: number, ofRun: string | undefined): Promise<StepEnd> {
-  return history.withTrimRetry(streamId, page => find(history, streamId, page, step, ofRun))
+  return history.withTrimRetry(streamId, page => findEndOfStep(history, streamId, page, step, ofRun))
 }
 
-async function find(
+async function findEndOfStep(
   history: LogHistory,
   streamId: string,
   page: Page | undefined,
   step: number,
   ofRun: string | undefined,
 ): Promise<StepEnd> {
-  if (page === undefined) throw new LogError('absent', `there is no log ${streamId}`)
+  if (page === undefined) throw absentError(streamId)
   const ticket = ticketOf(page.ticket)
   const runId = ofRun ?? ticket.run?.runId ?? ticket.last?.runId
   let toSequence: number | undefined
@@ -102,7 +103,7 @@ async function find(
         lane = origin.lane
         if (step === 0) toSequence = sequence - 1
       } else if (step > 0 && origin.lane === lane && chunk.type === 'checkpoint-created') {
-        if (isEnd(chunk, origin, step)) toSequence = sequence
+        if (isEndOfStep(chunk, origin, step)) toSequence = sequence
       }
     }
   })
@@ -115,5 +116,8 @@ async function find(
   return { toSequence, program, head: page.head }
 }
 
-const isEnd = (chunk: { stepCount?: number; closesStep?: boolean }, origin: WriterOrigin, step: number): boolean =>
-  (chunk.stepCount ?? origin.step) === step && chunk.closesStep !== false
+const isEndOfStep = (
+  chunk: { stepCount?: number; closesStep?: boolean },
+  origin: WriterOrigin,
+  step: number,
+): boolean => (chunk.stepCount ?? origin.step) === step && chunk.closesStep !== false

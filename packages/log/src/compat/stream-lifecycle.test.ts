@@ -23,7 +23,7 @@ describe('endStream', () => {
     expect(await world.manager.getInfo(ID)).toMatchObject({ status: 'ended' })
   })
 
-  test('law 7: ends it once, and refuses a second call', async () => {
+  test('law 7: ends the open run once, and refuses a second call', async () => {
     const world = new World()
     const writer = await world.writer()
     const ends = await Promise.all([
@@ -37,7 +37,7 @@ describe('endStream', () => {
     expect(await failure(world.process().endStream(ID))).toBe('refused')
   })
 
-  test('ends it as interrupted if it was asked to stop, and settles every open call', async () => {
+  test('ends the run as interrupted if it was asked to stop, and settles every open call', async () => {
     const world = new World()
     const writer = await world.writer()
     writer.write(delta('shown'))
@@ -55,7 +55,7 @@ describe('endStream', () => {
     expect(ticket).toMatchObject({ run: null, stop: false, pendings: [], last: { status: 'interrupted' } })
   })
 
-  test('ends it as aborted if an abort was requested, first or later', async () => {
+  test('ends the run as aborted if an abort was requested, first or later', async () => {
     for (const stops of [['abort'], ['interrupt', 'abort']] as const) {
       const world = new World()
       const writer = await world.writer()
@@ -280,7 +280,7 @@ describe('pauseStream and resumeStream', () => {
     expect((await world.log()).at(-1)?.chunk).toMatchObject({ type: 'run-paused', awaits: [] })
   })
 
-  test('law 5: or an answer that the writer has not read yet', async () => {
+  test('law 5: a pause does not miss an answer that the writer has not read yet', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([ask('a'), ask('b')])

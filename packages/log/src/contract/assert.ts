@@ -2,26 +2,26 @@ import { AssertionError } from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import type { AppendResult } from '../store/log-store.ts'
 
-const SHOWN = 400
+const MAX_SHOWN_CHARACTERS = 400
 
 /** An assertion error with this message. */
-export const seen = (message: string): AssertionError => new AssertionError({ message })
+export const assertionError = (message: string): AssertionError => new AssertionError({ message })
 
 /** Fails unless the values are deeply equal. */
 export function same(actual: unknown, expected: unknown, label: string): void {
   if (isDeepStrictEqual(actual, expected)) return
-  const message = `${label}: expected ${show(expected)}, saw ${show(actual)}`
+  const message = `${label}: expected ${show(expected)}, found ${show(actual)}`
   throw new AssertionError({ message, actual, expected, operator: 'same' })
 }
 
 /** Fails unless the condition is true. */
 export function holds(condition: boolean, label: string, actual?: unknown): void {
-  if (!condition) throw seen(actual === undefined ? label : `${label}: saw ${show(actual)}`)
+  if (!condition) throw assertionError(actual === undefined ? label : `${label}: found ${show(actual)}`)
 }
 
 /** Returns the value. Fails if it is missing. */
-export function there<T>(value: T | undefined | null, label: string): T {
-  if (value === undefined || value === null) throw seen(`${label}: saw ${value}`)
+export function present<T>(value: T | undefined | null, label: string): T {
+  if (value === undefined || value === null) throw assertionError(`${label}: found ${value}`)
   return value
 }
 
@@ -31,7 +31,8 @@ export async function rejects(call: Promise<unknown>, code: string, label: strin
     value => `the answer ${show(value)}`,
     error => (codeOf(error) === code ? undefined : `${error}`),
   )
-  if (outcome !== undefined) throw seen(`${label}: expected a rejection with the code '${code}', saw ${outcome}`)
+  if (outcome !== undefined)
+    throw assertionError(`${label}: expected a rejection with the code '${code}', found ${outcome}`)
 }
 
 /** The code of an error. */
@@ -47,5 +48,7 @@ export const range = (found: { first: number; last: number } | undefined): strin
 
 function show(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value)
-  return text.length > SHOWN ? `${text.slice(0, SHOWN)}... (${text.length} characters)` : text
+  return text.length > MAX_SHOWN_CHARACTERS
+    ? `${text.slice(0, MAX_SHOWN_CHARACTERS)}... (${text.length} characters)`
+    : text
 }

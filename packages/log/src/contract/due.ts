@@ -1,11 +1,11 @@
 import type { Due, LogStore } from '../store/log-store.ts'
 import { describeAppend, holds, same } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
-import { LONG, SHORT, type Trial } from './trial.ts'
+import { LONG_MS, SHORT_MS, type Trial } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
 
 /** More than all cases have due, so that no log is cut off by the limit. */
-const MANY = 10_000
+const MAX_LOGS = 10_000
 
 /** The interface: finds logs that a driver should drive. */
 export const due: readonly ContractCase[] = [
@@ -26,11 +26,11 @@ export const due: readonly ContractCase[] = [
     const { store } = scene
     const clockLog = await trial.log(store, 'clock')
     const { clock } = await trial.head(store, clockLog)
-    const far = await scene.make('far', clock + LONG)
+    const far = await scene.make('far', clock + LONG_MS)
     const past = await scene.make('past', clock - 5)
     const zero = await scene.make('zero', 0)
     await scene.finds([zero, past], 'deadlines that have passed')
-    const soon = (await trial.head(store, clockLog)).clock + SHORT
+    const soon = (await trial.head(store, clockLog)).clock + SHORT_MS
     const near = await scene.make('near', soon)
     const early = await scene.found()
     const { clock: then } = await trial.head(store, clockLog)
@@ -60,15 +60,15 @@ export const due: readonly ContractCase[] = [
     const scene = await sceneOf(trial)
     const { store } = scene
     const streamId = await scene.make('log', 'now')
-    const first = await trial.writer(store, streamId, SHORT)
+    const first = await trial.writer(store, streamId, SHORT_MS)
     const early = await scene.found()
     const { clock } = await trial.head(store, streamId)
     holds(clock >= first.until || early.length === 0, 'a log under a live lease is not due', early)
     await trial.reach(store, streamId, first.until)
     await scene.finds([streamId], 'a log whose lease ran out')
-    await store.renew(streamId, first.epoch, LONG)
+    await store.renew(streamId, first.epoch, LONG_MS)
     await scene.finds([], 'a log whose lease was renewed')
-    const second = await trial.writer(store, streamId, LONG, true)
+    const second = await trial.writer(store, streamId, LONG_MS, true)
     await scene.finds([], 'a log that was taken over')
     await store.release(streamId, first.epoch)
     await scene.finds([], 'a log of which another epoch was released')
@@ -82,7 +82,7 @@ export const due: readonly ContractCase[] = [
     const streamId = await trial.log(store, 'log')
     const writer = await trial.writer(store, streamId)
     const { clock, version } = await trial.head(store, streamId)
-    const at = clock + SHORT
+    const at = clock + SHORT_MS
     await writer.append(batch('a'), move(version, 's', { at, program: scene.program }))
     await trial.reach(store, streamId, at)
     await scene.finds([], 'a deadline that passed under a live lease')
@@ -90,7 +90,7 @@ export const due: readonly ContractCase[] = [
     await scene.finds([streamId], 'the same after the release')
 
     const second = await trial.log(store, 'second')
-    const brief = await trial.writer(store, second, SHORT)
+    const brief = await trial.writer(store, second, SHORT_MS)
     const { version: next } = await trial.head(store, second)
     await brief.append(batch('a'), move(next, 's', { at: (await trial.head(store, second)).clock - 1, program: null }))
     await trial.reach(store, second, brief.until)
@@ -114,7 +114,7 @@ export const due: readonly ContractCase[] = [
     same(await scene.found([other]), [streamId], 'what is due to the other program')
     await becomes({ at: 'now', program: null })
     await scene.finds([streamId], 'a log that is due to every driver')
-    await becomes({ at: (await trial.head(store, streamId)).clock + LONG, program })
+    await becomes({ at: (await trial.head(store, streamId)).clock + LONG_MS, program })
     await scene.finds([], 'a log that is due later')
     await becomes({ at: 'now', program })
     await store.append(streamId, batch('no move'), guest())
@@ -156,7 +156,7 @@ export const due: readonly ContractCase[] = [
       const scene = await sceneOf(trial)
       for (const i of [0, 1, 2, 3]) await scene.make(`other-${i}`, 500 + i, trial.name('other'))
       for (const i of [0, 1, 2, 3]) await scene.make(`log-${i}`, 1000 + i)
-      const all = await scene.store.due([scene.program], MANY)
+      const all = await scene.store.due([scene.program], MAX_LOGS)
       for (const limit of [1, 2, 3, 4]) {
         same(await scene.store.due([scene.program], limit), all.slice(0, limit), `a limit of ${limit}`)
       }
@@ -168,12 +168,12 @@ export const due: readonly ContractCase[] = [
     const scene = await sceneOf(trial)
     const { store } = scene
     const streamId = await scene.make('log', 'now')
-    const later = await scene.make('later', (await trial.head(store, streamId)).clock + SHORT)
+    const later = await scene.make('later', (await trial.head(store, streamId)).clock + SHORT_MS)
     await store.remove(streamId)
     await store.remove(later)
     await scene.finds([], 'a log that was removed')
     await store.create(later, null)
-    await trial.reach(store, later, (await trial.head(store, later)).clock + SHORT)
+    await trial.reach(store, later, (await trial.head(store, later)).clock + SHORT_MS)
     await scene.finds([], 'a log that was made again')
   }),
 
@@ -202,7 +202,7 @@ async function sceneOf(trial: Trial) {
   }
   /** The logs of this trial that are due. */
   const found = async (programs: readonly string[] = [program], from: LogStore = store): Promise<string[]> =>
-    (await from.due(programs, MANY)).filter(id => id.startsWith(uniqueSuffix))
+    (await from.due(programs, MAX_LOGS)).filter(id => id.startsWith(uniqueSuffix))
   const finds = async (ids: readonly string[], label: string, from?: LogStore): Promise<void> =>
     same((await found(undefined, from)).sort(), [...ids].sort(), label)
   return { store, program, make, found, finds }

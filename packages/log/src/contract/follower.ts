@@ -1,5 +1,5 @@
 import type { LogStore, Page } from '../store/log-store.ts'
-import { seen } from './assert.ts'
+import { assertionError } from './assert.ts'
 import type { Trial } from './trial.ts'
 
 /** Number of waits that add up to the timeout. */
@@ -10,60 +10,61 @@ export class Follower {
   /** Number of wake-ups. */
   wakes = 0
   readonly stop: () => void
-  readonly #look: () => Promise<Page | undefined>
+  readonly #read: () => Promise<Page | undefined>
   readonly #timeoutMs: number
   #page: Page | undefined
-  #looked = false
-  #looking = false
-  #again = false
-  #failed: unknown
-  #changed: () => void = () => {}
+  #hasRead = false
+  #isReading = false
+  #isDirty = false
+  #error: unknown
+  #onRead: () => void = () => {}
 
   constructor(trial: Trial, store: LogStore, streamId: string) {
     this.#timeoutMs = trial.timeoutMs
-    this.#look = () => trial.available(() => store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 1 }))
-    this.stop = store.watch(streamId, () => this.#woken())
+    this.#read = () => trial.available(() => store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 1 }))
+    this.stop = store.watch(streamId, () => this.#onWake())
   }
 
-  #woken(): void {
+  #onWake(): void {
     this.wakes++
-    this.#again = true
-    if (!this.#looking) void this.#run()
+    this.#isDirty = true
+    if (!this.#isReading) void this.#run()
   }
 
   async #run(): Promise<void> {
-    this.#looking = true
+    this.#isReading = true
     try {
-      while (this.#again) {
-        this.#again = false
-        this.#page = await this.#look()
-        this.#looked = true
-        this.#changed()
+      while (this.#isDirty) {
+        this.#isDirty = false
+        this.#page = await this.#read()
+        this.#hasRead = true
+        this.#onRead()
       }
     } catch (error) {
-      this.#failed = error
-      this.#changed()
+      this.#error = error
+      this.#onRead()
     } finally {
-      this.#looking = false
+      this.#isReading = false
     }
   }
 
   /** Waits until a read on a wake-up matches. @throws if none does within the timeout */
-  async sees(label: string, shows: (page: Page | undefined) => boolean): Promise<void> {
+  async sees(label: string, matches: (page: Page | undefined) => boolean): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
-      const missed = () => reject(seen(`no wake-up showed ${label}; ${this.wakes} came within ${this.#timeoutMs} ms`))
+      const onTimeout = () =>
+        reject(assertionError(`no wake-up showed ${label}; ${this.wakes} came within ${this.#timeoutMs} ms`))
       // Many short waits: a frozen process has not waited, and pending wake-ups run first.
       const wait = (left: number) => {
-        timer = setTimeout(() => (left > 1 ? wait(left - 1) : missed()), this.#timeoutMs / WAITS)
+        timer = setTimeout(() => (left > 1 ? wait(left - 1) : onTimeout()), this.#timeoutMs / WAITS)
       }
       wait(WAITS)
     })
     try {
-      while (!(this.#looked && shows(this.#page))) {
-        if (this.#failed !== undefined) throw this.#failed
+      while (!(this.#hasRead && matches(this.#page))) {
+        if (this.#error !== undefined) throw this.#error
         const change = new Promise<void>(resolve => {
-          this.#changed = resolve
+          this.#onRead = resolve
         })
         await Promise.race([change, late])
       }

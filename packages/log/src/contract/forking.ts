@@ -2,7 +2,7 @@ import type { Cursor } from '@millrace/protocol'
 import type { Fork, LogStore, StoredBatch } from '../store/log-store.ts'
 import { describeAppend, holds, range, same } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
-import { LONG, type Trial } from './trial.ts'
+import { LONG_MS, type Trial } from './trial.ts'
 import { batch, guest, move, textsOf } from './writer.ts'
 
 const FORK: Fork = { principal: null, ticket: { state: 'forked', due: { at: null, program: null } }, closing: null }
@@ -100,7 +100,7 @@ export const forking: readonly ContractCase[] = [
         "an append of the source's writer to the fork",
       )
     }
-    same(await store.renew(target, writer.epoch, LONG), undefined, "renew of the source's writer on the fork")
+    same(await store.renew(target, writer.epoch, LONG_MS), undefined, "renew of the source's writer on the fork")
     const forkWriter = await trial.writer(store, target)
     same(describeAppend(await forkWriter.append(batch('x'))), 'appended 7..7', "an append of the fork's own writer")
     same(

@@ -1,16 +1,16 @@
-import { calls } from './calls.ts'
 import { due } from './due.ts'
 import { forking } from './forking.ts'
-import { keeping } from './keeping.ts'
+import { invalidArguments } from './invalid-arguments.ts'
 import { keys } from './keys.ts'
 import { leases } from './leases.ts'
 import { listing } from './listing.ts'
 import { order } from './order.ts'
 import { outcomes } from './outcomes.ts'
 import { reading } from './reading.ts'
-import { regress } from './regress.ts'
+import { regression } from './regression.ts'
 import { removal } from './removal.ts'
 import { restarts } from './restarts.ts'
+import { snapshotsAndBlobs } from './snapshots-and-blobs.ts'
 import { texts } from './texts.ts'
 import { tickets } from './tickets.ts'
 import { trimming } from './trimming.ts'
@@ -25,14 +25,14 @@ export const groups = {
   keys,
   tickets,
   leases,
-  regress,
+  regression,
   due,
-  keeping,
+  snapshotsAndBlobs,
   trimming,
   forking,
   listing,
   removal,
   texts,
-  calls,
+  invalidArguments,
   restarts,
 } as const

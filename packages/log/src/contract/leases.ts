@@ -1,7 +1,7 @@
 import type { ClaimResult, LogStore } from '../store/log-store.ts'
-import { describeAppend, holds, same, seen, there } from './assert.ts'
+import { assertionError, describeAppend, holds, present, same } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
-import { LONG, SHORT } from './trial.ts'
+import { LONG_MS, SHORT_MS } from './trial.ts'
 import { batch, move } from './writer.ts'
 
 /** Law 4: leases, takeovers and fencing. */
@@ -10,10 +10,10 @@ export const leases: readonly ContractCase[] = [
     const store = await trial.open()
     const streamId = await trial.log(store)
     const before = await trial.page(store, streamId)
-    const { epoch, until, clock } = claimed(await store.claim(streamId, 'me', LONG, false))
+    const { epoch, until, clock } = claimed(await store.claim(streamId, 'me', LONG_MS, false))
     holds(/^[\w-]+$/.test(epoch), 'an epoch has the letters of a cursor', epoch)
     holds(epoch !== '0', 'an epoch is not the mark of an empty log', epoch)
-    same(until, clock + LONG, 'until')
+    same(until, clock + LONG_MS, 'until')
     holds(before.clock <= clock, 'the clock of the claim is that of the store', [before.clock, clock])
     const { lease, ...after } = await trial.page(store, streamId)
     same(lease, { owner: 'me', until }, 'the lease')
@@ -42,12 +42,12 @@ export const leases: readonly ContractCase[] = [
     const streamId = await trial.log(store)
     const zombie = await trial.writer(store, streamId)
     same(describeAppend(await zombie.append(batch('a'))), 'appended 1..1', 'an append before the takeover')
-    const next = await trial.writer(other, streamId, LONG, true)
+    const next = await trial.writer(other, streamId, LONG_MS, true)
     holds(next.epoch !== zombie.epoch, 'every claim has another epoch', next.epoch)
     same(describeAppend(await zombie.append(batch('b'))), 'fenced', 'an append of the old writer')
     zombie.counter--
     same(describeAppend(await zombie.append(batch('a'))), 'fenced', 'an append that the old writer sends again')
-    same(await store.renew(streamId, zombie.epoch, LONG), undefined, 'renew of the old writer')
+    same(await store.renew(streamId, zombie.epoch, LONG_MS), undefined, 'renew of the old writer')
     same(describeAppend(await next.append(batch('c'))), 'appended 2..2', 'the first append of the new writer')
     same((await trial.head(store, streamId)).lease?.until, next.until, 'the lease')
   }),
@@ -55,7 +55,7 @@ export const leases: readonly ContractCase[] = [
   define(4, 'an expired lease allows a new claim, and only the claim fences its writer', async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     const streamId = await trial.log(store)
-    const late = await trial.writer(store, streamId, SHORT)
+    const late = await trial.writer(store, streamId, SHORT_MS)
     await trial.reach(store, streamId, late.until)
     const { lease } = await trial.head(store, streamId)
     same(lease, { owner: trial.name('owner'), until: late.until }, 'a lease that ran out and that nobody released')
@@ -72,7 +72,7 @@ export const leases: readonly ContractCase[] = [
   define(4, 'one of several concurrent claims of a free log succeeds', async trial => {
     const handles = await trial.opened(4)
     const streamId = await trial.log(handles[0] as LogStore)
-    const claims = await Promise.all(handles.map((store, i) => store.claim(streamId, `o${i}`, LONG, false)))
+    const claims = await Promise.all(handles.map((store, i) => store.claim(streamId, `o${i}`, LONG_MS, false)))
     const outcomes = claims.map(({ outcome }) => outcome).sort()
     same(outcomes, ['busy', 'busy', 'busy', 'claimed'], 'the claims')
     const winner = `o${claims.findIndex(({ outcome }) => outcome === 'claimed')}`
@@ -82,7 +82,7 @@ export const leases: readonly ContractCase[] = [
   define(4, 'of several concurrent takeovers only the last may append', async trial => {
     const handles = await trial.opened(4)
     const streamId = await trial.log(handles[0] as LogStore)
-    const writers = await Promise.all(handles.map(store => trial.writer(store, streamId, LONG, true)))
+    const writers = await Promise.all(handles.map(store => trial.writer(store, streamId, LONG_MS, true)))
     same(new Set(writers.map(({ epoch }) => epoch)).size, 4, 'the number of epochs')
     const results = (await Promise.all(writers.map(writer => writer.append(batch('x'))))).map(describeAppend).sort()
     same(results, ['appended 1..1', 'fenced', 'fenced', 'fenced'], 'the appends')
@@ -105,7 +105,7 @@ export const leases: readonly ContractCase[] = [
     }
     const takeover = async () => {
       await atWork
-      const writer = await trial.writer(other, streamId, LONG, true)
+      const writer = await trial.writer(other, streamId, LONG_MS, true)
       same(
         describeAppend(await writer.append(batch('new'))).slice(0, 8),
         'appended',
@@ -125,16 +125,16 @@ export const leases: readonly ContractCase[] = [
     const store = await trial.open()
     const streamId = await trial.log(store)
     const writer = await trial.writer(store, streamId)
-    for (const ttlMs of [2 * LONG, SHORT, LONG]) {
-      const { until, clock } = there(
+    for (const ttlMs of [2 * LONG_MS, SHORT_MS, LONG_MS]) {
+      const { until, clock } = present(
         await store.renew(streamId, writer.epoch, ttlMs),
         'renew of the epoch that holds the log',
       )
       same(until, clock + ttlMs, `until after a renew for ${ttlMs}`)
       same((await trial.head(store, streamId)).lease, { owner: trial.name('owner'), until }, 'the lease')
-      if (ttlMs === SHORT) await trial.reach(store, streamId, until)
+      if (ttlMs === SHORT_MS) await trial.reach(store, streamId, until)
     }
-    same((await store.claim(streamId, 'other', LONG, false)).outcome, 'busy', 'a claim after the renew')
+    same((await store.claim(streamId, 'other', LONG_MS, false)).outcome, 'busy', 'a claim after the renew')
     same(describeAppend(await writer.append(batch('a'))), 'appended 1..1', 'an append after the renews')
   }),
 
@@ -145,7 +145,7 @@ export const leases: readonly ContractCase[] = [
     await writer.append(batch('a'))
     await store.release(streamId, writer.epoch)
     same((await trial.head(store, streamId)).lease, null, 'the lease')
-    same(await store.renew(streamId, writer.epoch, LONG), undefined, 'renew of a released epoch')
+    same(await store.renew(streamId, writer.epoch, LONG_MS), undefined, 'renew of a released epoch')
     same(describeAppend(await writer.append(batch('b'))), 'fenced', 'an append under a released epoch')
     writer.counter--
     same(describeAppend(await writer.append(batch('a'))), 'fenced', 'the last append again, under a released epoch')
@@ -158,10 +158,10 @@ export const leases: readonly ContractCase[] = [
     const store = await trial.open()
     const streamId = await trial.log(store)
     const zombie = await trial.writer(store, streamId)
-    const writer = await trial.writer(store, streamId, LONG, true)
+    const writer = await trial.writer(store, streamId, LONG_MS, true)
     for (const epoch of [zombie.epoch, 'another', '']) await store.release(streamId, epoch)
     same((await trial.head(store, streamId)).lease?.until, writer.until, 'the lease')
-    same((await store.claim(streamId, 'other', LONG, false)).outcome, 'busy', 'a claim')
+    same((await store.claim(streamId, 'other', LONG_MS, false)).outcome, 'busy', 'a claim')
     same(describeAppend(await writer.append(batch('a'))), 'appended 1..1', 'an append of the one that holds the log')
   }),
 
@@ -175,7 +175,7 @@ export const leases: readonly ContractCase[] = [
       for (const epoch of ['', '0', 'null', 'undefined']) {
         const by = { epoch, counter: 1, lastAcked: { sequence: 0, incarnation, epoch: '0' } }
         same(describeAppend(await store.append(each, batch('a'), by)), 'fenced', `an append under the epoch '${epoch}'`)
-        same(await store.renew(each, epoch, LONG), undefined, `renew of the epoch '${epoch}'`)
+        same(await store.renew(each, epoch, LONG_MS), undefined, `renew of the epoch '${epoch}'`)
       }
     }
   }),
@@ -186,13 +186,13 @@ export const leases: readonly ContractCase[] = [
     const { version } = await trial.head(store, streamId)
     const first = await trial.writer(store, streamId)
     await first.append(batch('a'), move(version, 's'))
-    const second = await trial.writer(store, streamId, LONG, true)
+    const second = await trial.writer(store, streamId, LONG_MS, true)
     same(second.by.counter, first.counter, 'the counters of the two')
     same(describeAppend(await second.append(batch('b'))), 'appended 2..2', 'the first append under the next epoch')
   }),
 ]
 
 function claimed(claim: ClaimResult): ClaimResult & { outcome: 'claimed' } {
-  if (claim.outcome !== 'claimed') throw seen(`claim: expected 'claimed', saw '${claim.outcome}'`)
+  if (claim.outcome !== 'claimed') throw assertionError(`claim: expected 'claimed', found '${claim.outcome}'`)
   return claim
 }

@@ -1,5 +1,5 @@
 import type { Listed, LogStore } from '../store/log-store.ts'
-import { codeOf, holds, same, seen } from './assert.ts'
+import { assertionError, codeOf, holds, same } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import type { Trial } from './trial.ts'
 import { batch, batchOfChunks, guest, move } from './writer.ts'
@@ -150,7 +150,8 @@ export const listing: readonly ContractCase[] = [
     ]
     for (const token of [...hostile, next ?? '', `${next}x`, 'x'.repeat(5000)]) {
       const page = await store.list(ann, 10, token).catch(error => {
-        if (codeOf(error) !== 'invalid') throw seen(`the token ${JSON.stringify(token)}: saw the rejection ${error}`)
+        if (codeOf(error) !== 'invalid')
+          throw assertionError(`the token ${JSON.stringify(token)}: found the rejection ${error}`)
       })
       const strangers = page?.streams.filter(({ streamId }) => !annLogs.includes(streamId)) ?? []
       same(strangers, [], `the logs of others that the token ${JSON.stringify(token)} opened`)
@@ -171,7 +172,7 @@ async function linesOf(store: LogStore, principal: string | null, size: number):
     if (next === null) return lines
     after = next
   }
-  throw seen(`a list of ${lines.length} lines has no end`)
+  throw assertionError(`a list of ${lines.length} lines has no end`)
 }
 
 const idsOf = async (store: LogStore, principal: string | null): Promise<string[]> =>

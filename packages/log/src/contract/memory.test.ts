@@ -18,7 +18,7 @@ describe('the memory store fulfils the contract', () => {
   const subject = memorySubject()
   for (const each of cases) test(nameOf(each), () => each.run(subject))
 
-  test('with all cases at once, except those that are alone', async () => {
+  test('passes all cases at once, except those that must run alone', async () => {
     await Promise.all(cases.filter(({ alone }) => !alone).map(each => each.run(subject)))
   })
 })

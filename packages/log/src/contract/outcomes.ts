@@ -7,7 +7,7 @@ import { type ContractCase, define } from './contract-case.ts'
 import type { Trial } from './trial.ts'
 import { batch, batchOf, type ContractWriter, guest, move } from './writer.ts'
 
-interface WriterWrongs {
+interface WriterFaults {
   readonly epoch: 'own' | 'another'
   readonly counter: 'next' | 'known' | 'older'
   readonly lastAcked: 'held' | 'lost'
@@ -15,23 +15,23 @@ interface WriterWrongs {
   readonly size: 'fits' | 'too-large'
 }
 
-interface GuestWrongs {
+interface GuestFaults {
   readonly key: 'new' | 'known'
-  readonly ticket: WriterWrongs['ticket']
-  readonly size: WriterWrongs['size']
+  readonly ticket: WriterFaults['ticket']
+  readonly size: WriterFaults['size']
 }
 
 const TICKETS = ['none', 'right', 'wrong'] as const
 const SIZES = ['fits', 'too-large'] as const
 
-const writers: readonly WriterWrongs[] = (['own', 'another'] as const).flatMap(epoch =>
+const writers: readonly WriterFaults[] = (['own', 'another'] as const).flatMap(epoch =>
   (['next', 'known', 'older'] as const).flatMap(counter =>
     (['held', 'lost'] as const).flatMap(lastAcked =>
       TICKETS.flatMap(ticket => SIZES.map(size => ({ epoch, counter, lastAcked, ticket, size }))),
     ),
   ),
 )
-const guests: readonly GuestWrongs[] = (['new', 'known'] as const).flatMap(key =>
+const guests: readonly GuestFaults[] = (['new', 'known'] as const).flatMap(key =>
   TICKETS.flatMap(ticket => SIZES.map(size => ({ key, ticket, size }))),
 )
 
@@ -49,16 +49,20 @@ export const outcomes: readonly ContractCase[] = [
     trial => tryWriters(trial, 'duplicate 4..5', ({ epoch, counter }) => epoch === 'own' && counter === 'known'),
   ),
   define(4, 'a writer without its last acknowledged entry has regressed, before the version and the size', trial =>
-    tryWriters(trial, 'regressed', wrongs => fresh(wrongs) && wrongs.lastAcked === 'lost'),
+    tryWriters(trial, 'regressed', faults => isNext(faults) && faults.lastAcked === 'lost'),
   ),
   define(5, "a writer's append on another version is moved, before the size", trial =>
-    tryWriters(trial, 'moved', wrongs => held(wrongs) && wrongs.ticket === 'wrong'),
+    tryWriters(trial, 'moved', faults => isHeld(faults) && faults.ticket === 'wrong'),
   ),
   define(6, "a writer's append of which only the size is wrong is too large", trial =>
-    tryWriters(trial, 'too-large', wrongs => held(wrongs) && wrongs.ticket !== 'wrong' && wrongs.size === 'too-large'),
+    tryWriters(
+      trial,
+      'too-large',
+      faults => isHeld(faults) && faults.ticket !== 'wrong' && faults.size === 'too-large',
+    ),
   ),
   define(5, 'a valid append of a writer is appended, and moves the ticket if requested', trial =>
-    tryWriters(trial, 'appended 6..6', wrongs => held(wrongs) && wrongs.ticket !== 'wrong' && wrongs.size === 'fits'),
+    tryWriters(trial, 'appended 6..6', faults => isHeld(faults) && faults.ticket !== 'wrong' && faults.size === 'fits'),
   ),
   define(5, "a guest's key is checked before the version and the size", trial =>
     tryGuests(trial, 'duplicate 2..3', ({ key }) => key === 'known'),
@@ -82,34 +86,34 @@ export const outcomes: readonly ContractCase[] = [
   ),
 ]
 
-const fresh = ({ epoch, counter }: WriterWrongs): boolean => epoch === 'own' && counter === 'next'
-const held = (wrongs: WriterWrongs): boolean => fresh(wrongs) && wrongs.lastAcked === 'held'
+const isNext = ({ epoch, counter }: WriterFaults): boolean => epoch === 'own' && counter === 'next'
+const isHeld = (faults: WriterFaults): boolean => isNext(faults) && faults.lastAcked === 'held'
 
-async function tryWriters(trial: Trial, outcome: string, which: (wrongs: WriterWrongs) => boolean): Promise<void> {
+async function tryWriters(trial: Trial, outcome: string, which: (faults: WriterFaults) => boolean): Promise<void> {
   const store = await trial.open()
   const large = batchOf(store.maxBatchBytes + 1)
-  for (const [i, wrongs] of writers.filter(which).entries()) {
+  for (const [i, faults] of writers.filter(which).entries()) {
     const scene = await sceneOf(trial, store, `log-${i}`)
     const { writer, before } = scene
-    const counter = writer.counter + { next: 1, known: 0, older: -1 }[wrongs.counter]
+    const counter = writer.counter + { next: 1, known: 0, older: -1 }[faults.counter]
     const { lastAcked } = writer
     const by: WriterAppend = {
-      epoch: wrongs.epoch === 'own' ? writer.epoch : 'another',
+      epoch: faults.epoch === 'own' ? writer.epoch : 'another',
       counter,
-      lastAcked: wrongs.lastAcked === 'held' ? lastAcked : { ...lastAcked, sequence: before.head + 1 },
+      lastAcked: faults.lastAcked === 'held' ? lastAcked : { ...lastAcked, sequence: before.head + 1 },
     }
-    const added = wrongs.size === 'fits' ? batch('new') : large
-    await tryAppend(trial, scene, outcome, wrongs, added, by)
+    const added = faults.size === 'fits' ? batch('new') : large
+    await tryAppend(trial, scene, outcome, faults, added, by)
   }
 }
 
-async function tryGuests(trial: Trial, outcome: string, which: (wrongs: GuestWrongs) => boolean): Promise<void> {
+async function tryGuests(trial: Trial, outcome: string, which: (faults: GuestFaults) => boolean): Promise<void> {
   const store = await trial.open()
   const large = batchOf(store.maxBatchBytes + 1)
-  for (const [i, wrongs] of guests.filter(which).entries()) {
+  for (const [i, faults] of guests.filter(which).entries()) {
     const scene = await sceneOf(trial, store, `log-${i}`)
-    const added = wrongs.size === 'fits' ? batch('new') : large
-    await tryAppend(trial, scene, outcome, wrongs, added, guest(wrongs.key === 'known' ? 'known' : 'new'))
+    const added = faults.size === 'fits' ? batch('new') : large
+    await tryAppend(trial, scene, outcome, faults, added, guest(faults.key === 'known' ? 'known' : 'new'))
   }
 }
 
@@ -139,22 +143,22 @@ async function tryAppend(
   trial: Trial,
   scene: Scene,
   outcome: string,
-  wrongs: WriterWrongs | GuestWrongs,
+  faults: WriterFaults | GuestFaults,
   added: Batch,
   by: WriterAppend | GuestAppend,
 ): Promise<void> {
   const { store, streamId, before } = scene
-  const wrong = JSON.stringify(wrongs)
-  const version = wrongs.ticket === 'right' ? before.version : `1.${before.incarnation}.another`
-  const ticket = wrongs.ticket === 'none' ? undefined : move(version, 'next')
+  const faultText = JSON.stringify(faults)
+  const version = faults.ticket === 'right' ? before.version : `1.${before.incarnation}.another`
+  const ticket = faults.ticket === 'none' ? undefined : move(version, 'next')
   const result = await store.append(streamId, added, by, ticket)
-  same(describeAppend(result), outcome, `an append with ${wrong}`)
+  same(describeAppend(result), outcome, `an append with ${faultText}`)
   const after = await trial.page(store, streamId)
-  if (result.outcome === 'appended') wasAppended(before, after, ticket, by, wrong)
-  else if (result.outcome === 'regressed') await hasRegressed(scene, after, wrong)
+  if (result.outcome === 'appended') wasAppended(before, after, ticket, by, faultText)
+  else if (result.outcome === 'regressed') await hasRegressed(scene, after, faultText)
   else {
-    same({ ...after, clock: 0 }, { ...before, clock: 0 }, `the log after an append with ${wrong}`)
-    await goesOn(scene, result, added, by, wrong)
+    same({ ...after, clock: 0 }, { ...before, clock: 0 }, `the log after an append with ${faultText}`)
+    await goesOn(scene, result, added, by, faultText)
   }
 }
 
@@ -163,19 +167,19 @@ function wasAppended(
   after: Page,
   ticket: TicketMove | undefined,
   by: WriterAppend | GuestAppend,
-  wrong: string,
+  faultText: string,
 ): void {
   const mark = 'epoch' in by ? by.epoch : by.nonce
   const moved = { ticket: 'next', version: `6.${before.incarnation}.${mark}` }
   const expected = ticket === undefined ? { ticket: before.ticket, version: before.version } : moved
-  same({ ticket: after.ticket, version: after.version }, expected, `the ticket after an append with ${wrong}`)
-  same([after.head, after.mark], [6, mark], `the head after an append with ${wrong}`)
+  same({ ticket: after.ticket, version: after.version }, expected, `the ticket after an append with ${faultText}`)
+  same([after.head, after.mark], [6, mark], `the head after an append with ${faultText}`)
   same(after.batches.slice(0, -1), before.batches, 'what was there before')
 }
 
 /** Expects that a regressed log has its entries under a new incarnation, and that its writer is fenced. */
-async function hasRegressed({ store, streamId, writer, before }: Scene, after: Page, wrong: string): Promise<void> {
-  holds(after.incarnation !== before.incarnation, `a new incarnation after an append with ${wrong}`)
+async function hasRegressed({ store, streamId, writer, before }: Scene, after: Page, faultText: string): Promise<void> {
+  holds(after.incarnation !== before.incarnation, `a new incarnation after an append with ${faultText}`)
   const kept = ({ head, mark, floor, version, ticket, batches }: Page) => ({
     head,
     mark,
@@ -184,7 +188,7 @@ async function hasRegressed({ store, streamId, writer, before }: Scene, after: P
     ticket,
     batches,
   })
-  same(kept(after), kept(before), `all but the incarnation after an append with ${wrong}`)
+  same(kept(after), kept(before), `all but the incarnation after an append with ${faultText}`)
   const again = { ...writer.by, lastAcked: { ...writer.lastAcked, incarnation: after.incarnation } }
   same(
     describeAppend(await store.append(streamId, batch('x'), again)),
@@ -199,13 +203,13 @@ async function goesOn(
   { outcome }: AppendResult,
   added: Batch,
   by: WriterAppend | GuestAppend,
-  wrong: string,
+  faultText: string,
 ): Promise<void> {
   const repaired = outcome === 'too-large' || outcome === 'moved' ? by : writer.by
   const next = await store.append(streamId, batch('right'), repaired, move(before.version, 'right'))
   same(
     describeAppend(next),
     'appended 6..6',
-    `an append with nothing wrong after one of ${added.body.length} bytes with ${wrong}`,
+    `an append with nothing wrong after one of ${added.body.length} bytes with ${faultText}`,
   )
 }

@@ -1,7 +1,7 @@
 import type { Fork, LogStore, Page } from '../store/log-store.ts'
 import { codeOf, describeAppend, holds, rejects, same } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
-import { LONG, type Trial } from './trial.ts'
+import { LONG_MS, type Trial } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
 
 const FORK: Fork = { principal: null, ticket: { state: '', due: { at: null, program: null } }, closing: null }
@@ -29,8 +29,8 @@ export const removal: readonly ContractCase[] = [
       'moved',
       "a guest's append",
     )
-    same((await store.claim(streamId, 'me', LONG, true)).outcome, 'absent', 'claim')
-    same(await store.renew(streamId, writer.epoch, LONG), undefined, 'renew')
+    same((await store.claim(streamId, 'me', LONG_MS, true)).outcome, 'absent', 'claim')
+    same(await store.renew(streamId, writer.epoch, LONG_MS), undefined, 'renew')
     same(await store.fork(streamId, 0, trial.id('fork'), FORK), 'absent', 'fork')
   }),
 
@@ -79,7 +79,7 @@ export const removal: readonly ContractCase[] = [
         () => other.append(streamId, batch('x'), guest('key'), due),
         () => other.putBlob(streamId, 'hash', new Uint8Array([1])),
         () => other.putSnapshot(streamId, { sequence: 0, mark: '0', version: 1, body: '{}' }, 1),
-        () => other.claim(streamId, 'me', LONG, false),
+        () => other.claim(streamId, 'me', LONG_MS, false),
       ]
       const calls: (() => Promise<unknown>)[] = [...appends]
       calls.splice(round % 5, 0, () => store.remove(streamId))
@@ -120,7 +120,7 @@ export const removal: readonly ContractCase[] = [
     same(await store.getBlob(streamId, 'hash'), undefined, 'a blob of the old log')
 
     same(describeAppend(await writer.append(batch('x'))), 'fenced', "an append of the old log's writer")
-    same(await store.renew(streamId, writer.epoch, LONG), undefined, 'renew of the old writer')
+    same(await store.renew(streamId, writer.epoch, LONG_MS), undefined, 'renew of the old writer')
     const stale = move(before.version, 's')
     same(
       describeAppend(await store.append(streamId, batch('x'), guest(), stale)),
@@ -177,7 +177,7 @@ export const removal: readonly ContractCase[] = [
         same((await trial.page(store, streamId, cursor)).truncated, 'incarnation', `an old cursor at ${last}`)
       }
       same(describeAppend(await writer.append(batch('x'))), 'fenced', "an append of the old epoch's writer")
-      same(await store.renew(streamId, writer.epoch, LONG), undefined, 'renew of the old epoch')
+      same(await store.renew(streamId, writer.epoch, LONG_MS), undefined, 'renew of the old epoch')
       const next = await trial.writer(store, streamId)
       same(
         describeAppend(await next.append(batch('e'), move(all[0]?.version ?? '', 's'))),
@@ -209,8 +209,8 @@ export const removal: readonly ContractCase[] = [
       append: () => other.append(streamId, batch('x'), guest()),
       read: () => other.read(streamId, { sequence: 0 }, { batches: 1, bytes: 1 }),
       find: () => other.find(streamId, 'key'),
-      claim: () => other.claim(streamId, 'me', LONG, true),
-      renew: () => other.renew(streamId, writer.epoch, LONG),
+      claim: () => other.claim(streamId, 'me', LONG_MS, true),
+      renew: () => other.renew(streamId, writer.epoch, LONG_MS),
       release: () => other.release(streamId, writer.epoch),
       due: () => other.due([], 1),
       putSnapshot: () => other.putSnapshot(streamId, snapshot, 1),

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { AppendResult, Batch, GuestAppend, LogStore, WriterAppend } from '../store/log-store.ts'
 import { describeAppend, range, same } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
-import { LONG, type Trial } from './trial.ts'
+import { LONG_MS, type Trial } from './trial.ts'
 import { batch, guest, move, textsOf } from './writer.ts'
 
 const RESTARTS = { alone: true, needs: ['restart'] } as const
@@ -77,7 +77,7 @@ export const restarts: readonly ContractCase[] = [
         for (let n = 0; working; n++) await append(each, `guest-${i}-${n}`, guest(`key-${i}-${n}`))
       })
       const write = async () => {
-        const writer = await trial.writer(store, streamId, LONG)
+        const writer = await trial.writer(store, streamId, LONG_MS)
         for (let n = 0; working; n++) {
           const result = await append(store, `writer-${n}`, writer.by)
           if (!('first' in result)) return

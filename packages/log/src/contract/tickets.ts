@@ -1,5 +1,5 @@
 import type { LogStore, Page } from '../store/log-store.ts'
-import { describeAppend, holds, range, same, seen } from './assert.ts'
+import { assertionError, describeAppend, holds, range, same } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { batch, batchOfChunks, guest, move, textsOf } from './writer.ts'
 
@@ -129,7 +129,7 @@ export const tickets: readonly ContractCase[] = [
         const state = ticket === '' ? name : `${ticket} ${name}`
         if ((await each.append(streamId, batch(name), guest(), move(version, state))).outcome === 'appended') return
       }
-      throw seen(`an append on the version just read was moved a thousand times`)
+      throw assertionError(`an append on the version just read was moved a thousand times`)
     }
     const names = (i: number) => Array.from({ length: 6 }, (_, n) => `${i}-${n}`)
     await Promise.all(
@@ -183,10 +183,10 @@ export const tickets: readonly ContractCase[] = [
     const store = await trial.open()
     const streamId = await trial.log(store)
     const writer = await trial.writer(store, streamId)
-    const words = { type: 'text-delta', id: 't', delta: 'words' }
-    await writer.append(batchOfChunks({ type: 'run-started', runId: 'r' }, words))
+    const delta = { type: 'text-delta', id: 't', delta: 'words' }
+    await writer.append(batchOfChunks({ type: 'run-started', runId: 'r' }, delta))
     await store.append(streamId, batchOfChunks({ type: 'interrupt-response', id: 'i' }), guest('answer'))
-    await writer.append(batchOfChunks(words, { type: 'tool-output-available', toolCallId: 'c', output: 1 }))
+    await writer.append(batchOfChunks(delta, { type: 'tool-output-available', toolCallId: 'c', output: 1 }))
     let { batches, version } = await trial.page(store, streamId)
     const cuts = [
       { type: 'step-discarded', lane: 'main', step: 1 },

@@ -2,19 +2,19 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
 import type { LogStore, Page, ReadLimit } from '../store/log-store.ts'
 import { randomName } from '../store/names.ts'
-import { codeOf, same, seen, there } from './assert.ts'
+import { assertionError, codeOf, present, same } from './assert.ts'
 import type { StoreUnderTest } from './contract-case.ts'
 import { Follower } from './follower.ts'
 import { ContractWriter } from './writer.ts'
 
 const DEFAULT_TIMEOUT_MS = 10_000
-const POLL = 3
-const ENOUGH = 100
+const POLL_MS = 3
+const MIN_POLLS = 100
 
 /** A lease that does not expire during a case, in ms. */
-export const LONG = 3_600_000
+export const LONG_MS = 3_600_000
 /** A lease that a case lets expire, in ms. */
-export const SHORT = 40
+export const SHORT_MS = 40
 
 /** More than any case writes, within the range of every database. */
 export const ALL = { batches: 1_000_000, bytes: 2 ** 30 }
@@ -79,7 +79,7 @@ export class Trial {
     after: Cursor | UnprovenCursor = { sequence: 0 },
     limit: ReadLimit = ALL,
   ): Promise<Page> {
-    return there(await store.read(streamId, after, limit), `read of the log '${streamId}', which was created`)
+    return present(await store.read(streamId, after, limit), `read of the log '${streamId}', which was created`)
   }
 
   /** Reads only the head of a log. */
@@ -88,9 +88,9 @@ export class Trial {
   }
 
   /** Claims a log like a driver: reads the head after the claim. */
-  async writer(store: LogStore, streamId: string, ttlMs = LONG, takeover = false): Promise<ContractWriter> {
+  async writer(store: LogStore, streamId: string, ttlMs = LONG_MS, takeover = false): Promise<ContractWriter> {
     const claim = await store.claim(streamId, this.name('owner'), ttlMs, takeover)
-    if (claim.outcome !== 'claimed') throw seen(`claim: expected 'claimed', saw '${claim.outcome}'`)
+    if (claim.outcome !== 'claimed') throw assertionError(`claim: expected 'claimed', found '${claim.outcome}'`)
     const { head, mark, incarnation } = await this.head(store, streamId)
     return new ContractWriter(store, streamId, claim, { sequence: head, incarnation, epoch: mark })
   }
@@ -108,12 +108,13 @@ export class Trial {
   }
 
   /** Polls until the condition is true. @throws after `timeoutMs` */
-  async until(label: string, holds: () => Promise<boolean>): Promise<void> {
+  async until(label: string, condition: () => Promise<boolean>): Promise<void> {
     const end = performance.now() + this.timeoutMs
     // A frozen machine has not waited, so there is also a minimum number of polls.
-    for (let attempt = 1; !(await holds()); attempt++) {
-      if (attempt >= ENOUGH && performance.now() > end) throw seen(`waited ${this.timeoutMs} ms for: ${label}`)
-      await pause(POLL)
+    for (let attempt = 1; !(await condition()); attempt++) {
+      if (attempt >= MIN_POLLS && performance.now() > end)
+        throw assertionError(`waited ${this.timeoutMs} ms for: ${label}`)
+      await pause(POLL_MS)
     }
   }
 
@@ -125,7 +126,7 @@ export class Trial {
         return await call()
       } catch (error) {
         if (codeOf(error) !== 'unavailable' || performance.now() > end) throw error
-        await pause(POLL)
+        await pause(POLL_MS)
       }
     }
   }

@@ -1,7 +1,7 @@
 import type { LogStore } from '../store/log-store.ts'
 import { same } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
-import { LONG, type Trial } from './trial.ts'
+import { LONG_MS, type Trial } from './trial.ts'
 import { batch, guest, textsOf } from './writer.ts'
 
 /** Law 2, live: every change of a log after `watch` wakes, from any handle. */
@@ -36,9 +36,9 @@ export const watching: readonly ContractCase[] = [
       const streamId = await trial.log(store, `log-${i}`)
       await store.append(streamId, batch('a', 'b'), guest())
       const follower = trial.follow(store, streamId)
-      await by.claim(streamId, 'first', LONG, false)
+      await by.claim(streamId, 'first', LONG_MS, false)
       await follower.sees('a claim', page => page?.lease?.owner === 'first')
-      await by.claim(streamId, 'second', LONG, true)
+      await by.claim(streamId, 'second', LONG_MS, true)
       await follower.sees('a takeover', page => page?.lease?.owner === 'second')
       await by.trim(streamId, 1)
       await follower.sees('a trim', page => page?.floor === 1)
@@ -58,7 +58,7 @@ export const watching: readonly ContractCase[] = [
       const ticket = { state: '', due: { at: null, program: null } }
       await other.fork(source, 0, streamId, { principal: null, ticket, closing: null })
       await follower.sees('a fork', page => page !== undefined)
-      const claim = await other.claim(streamId, 'somebody', LONG, false)
+      const claim = await other.claim(streamId, 'somebody', LONG_MS, false)
       await follower.sees('a claim', page => page?.lease?.owner === 'somebody')
       await other.release(streamId, claim.outcome === 'claimed' ? claim.epoch : '')
       await follower.sees('a release', page => page?.lease === null)

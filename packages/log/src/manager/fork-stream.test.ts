@@ -62,7 +62,7 @@ describe('a fork', () => {
     ])
   })
 
-  test('law 7: ends the run that was open at its position, keeps its shown text and drops its pendings', async () => {
+  test('law 7: ends the run that was open at its position, keeps the text that readers have seen and drops its pendings', async () => {
     const world = new World()
     const writer = await world.writer()
     writer.write(delta('half a sen'))
@@ -99,7 +99,7 @@ describe('a fork', () => {
     expect(await world.manager.due(['agent:assistant@1'])).not.toContain(COPY)
   })
 
-  test('of a waiting request has no run, reports the withdrawn run, and can be driven', async () => {
+  test('a fork of a waiting request has no run, reports the withdrawn run, and can be driven', async () => {
     const world = new World()
     await world.manager.createStream(ID)
     await world.manager.append(ID, 'ada', request('r1'))
@@ -151,7 +151,7 @@ describe('a fork', () => {
     expect(await world.manager.append(ID, 'ada', request('r2'))).toMatchObject({ outcome: 'appended' })
   })
 
-  test('of a trimmed log copies the snapshots that it needs', async () => {
+  test('a fork of a trimmed log copies the snapshots that it needs', async () => {
     const world = new World()
     for (const runId of ['r1', 'r2', 'r3']) {
       const writer = await world.writer(runId)

@@ -3,13 +3,13 @@
 
 import type { Chunk, GuestOrigin, View } from '@millrace/protocol'
 import type { LogHistory } from '../read/log-history.ts'
+import { absentError } from '../store/checks.ts'
 import { encodeBatch, type NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
 import type { Fork, LogStore } from '../store/log-store.ts'
 import { randomName } from '../store/names.ts'
 import type { StoreCall } from '../store/retry.ts'
-import { mainLaneOrigin } from '../ticket/main-lane-origin.ts'
-import { advance, recordOf, type Ticket } from '../ticket/ticket.ts'
+import { advance, mainLaneOrigin, recordOf, type Ticket } from '../ticket/ticket.ts'
 
 /** Creates a log from the beginning of another, up to a sequence. */
 export async function forkStream(
@@ -38,7 +38,7 @@ export async function forkStream(
       if (tries > 1 && (await isSameFork(history, source, at, target, { principal, closing }))) return
       throw new LogError('exists', `the log ${target} already exists: fork into another id`)
     case 'absent':
-      throw new LogError('absent', `there is no log ${source}`)
+      throw absentError(source)
     case 'out-of-range':
       throw new LogError('truncated', `the log ${source} no longer has entry ${at}: fork at a later entry`)
   }
@@ -66,14 +66,14 @@ const FORK_GUEST = 'fork'
 /** The entries that withdraw waiting requests, end open runs, and remove their notices. */
 function closingEntries({ run, requests, notices = [] }: Ticket, { runs, agents }: View): NewEntry[] {
   const closing: NewEntry[] = requests.map(({ runId }) => {
-    // Such a run has no writer, and a writer's entry would open it.
+    // A requested run has no writer, and a writer's entry would open it.
     const origin: GuestOrigin = { guest: FORK_GUEST, runId }
     return { origin, chunk: { type: 'stop-requested', runId, reason: 'forked' } }
   })
   // A run may be cut off from its start, which follows its rewind: then it is open in the view only.
   const open = runs.filter(({ status }) => status === 'running' || status === 'paused')
   for (const { runId, program = '' } of open) {
-    const isBegun = run?.runId === runId
+    const hasStarted = run?.runId === runId
     const origin = mainLaneOrigin({ runId, program })
     const entry = (chunk: Chunk): NewEntry => ({ origin, chunk })
     // Ends its sub-agents first, the last started first.
@@ -90,9 +90,9 @@ function closingEntries({ run, requests, notices = [] }: Ticket, { runs, agents 
       const parent = agents.find(other => other.runId === runId && other.agentId === parentId) ?? origin
       closing.push({ origin: { ...origin, agentId: parentId, agentType: parent.agentType }, chunk })
     }
-    if (isBegun) closing.push(entry({ type: 'abort', reason: 'forked' }))
+    if (hasStarted) closing.push(entry({ type: 'abort', reason: 'forked' }))
     // A run that did not start cannot be resumed.
-    closing.push(entry({ type: 'run-finished', status: isBegun ? 'interrupted' : 'aborted', reason: 'forked' }))
+    closing.push(entry({ type: 'run-finished', status: hasStarted ? 'interrupted' : 'aborted', reason: 'forked' }))
   }
   for (const { runId, notifyBy } of notices) {
     closing.push({ origin: { guest: FORK_GUEST }, chunk: { type: 'run-notified', runId, notifyBy }, internal: true })

@@ -4,8 +4,8 @@ import { StreamManager } from './stream-manager.ts'
 
 const WRONG = [Number.NaN, -1, 1.5, Number.POSITIVE_INFINITY, '3', null] as number[]
 
-describe('a manager rejects invalid input and names the expected value', () => {
-  test('for settings', () => {
+describe('a manager names the expected value', () => {
+  test('rejects invalid settings', () => {
     const { store } = new World().tap
     for (const name of [
       'leaseMs',
@@ -29,7 +29,7 @@ describe('a manager rejects invalid input and names the expected value', () => {
     expect(thrown(() => new StreamManager({ store, owner: '' }))).toBe('invalid')
   })
 
-  test('for numbers', async () => {
+  test('rejects invalid numbers', async () => {
     const { manager } = new World()
     await manager.createStream(ID)
     for (const n of WRONG) {
@@ -55,7 +55,7 @@ describe('a manager rejects invalid input and names the expected value', () => {
     }
   })
 
-  test('for names', async () => {
+  test('rejects invalid names', async () => {
     const { manager } = new World()
     for (const name of ['', 'x'.repeat(513), '\ud800', 5, null, {}] as string[]) {
       const calls = [
@@ -74,7 +74,7 @@ describe('a manager rejects invalid input and names the expected value', () => {
     }
   })
 
-  test('for a root agent with a name other than its run', async () => {
+  test('rejects a root agent with a name other than its run', async () => {
     const { manager } = new World()
     const creating = manager.createWriter(ID, { runId: 'r', agentId: 'b', agentType: 'a' })
     await expect(creating).rejects.toThrow(

@@ -82,7 +82,7 @@ const RANGES: { readonly [K in NumericOption]: readonly [initial: number, min: n
 export function settingsOf(options: StreamManagerOptions): WriterSettings {
   const amounts = Object.entries(RANGES).map(([name, [initial, min, max]]) => {
     const value = options[name as NumericOption] ?? initial
-    checkWhole(name, value, min, max)
+    checkInteger(name, value, min, max)
     return [name, value]
   })
   const { store, timers = systemTimers } = options
@@ -90,7 +90,7 @@ export function settingsOf(options: StreamManagerOptions): WriterSettings {
 }
 
 /** @throws LogError `invalid` if a number is not an integer in its range. */
-export function checkWhole(field: string, value: unknown, min = 0, max = Number.MAX_SAFE_INTEGER): void {
+export function checkInteger(field: string, value: unknown, min = 0, max = Number.MAX_SAFE_INTEGER): void {
   if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) return
   const range = max === Number.MAX_SAFE_INTEGER ? `of ${min} or more` : `from ${min} to ${max}`
   throw new LogError('invalid', `${field}: expected a whole number ${range}, found ${found(value)}`)

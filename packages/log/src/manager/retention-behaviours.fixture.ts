@@ -32,7 +32,7 @@ const readAll = async (manager: StreamManager, id: string, options: object = {})
 
 export const retentionBehaviours: Behaviour[] = [
   define(
-    'G4: a discard reaches who had read past it, by option as an error; who comes late sees what is left',
+    'G4: a reader that has read past a discard gets it, by option as an error; a later reader gets the remaining entries',
     async scene => {
       const id = scene.id()
       const [here, there] = [await scene.process(), await scene.process()]

@@ -8,9 +8,9 @@ import { approve, ask, delta, request } from './manager-world.fixture.ts'
 import type { StreamManager } from './stream-manager.ts'
 
 const KINDS = [
-  'word',
-  'word',
-  'word',
+  'draft-chunk',
+  'draft-chunk',
+  'draft-chunk',
   'tool',
   'structured',
   'commit',
@@ -117,7 +117,7 @@ export class SessionStory {
       input: n,
     }
     switch (kind) {
-      case 'word':
+      case 'draft-chunk':
         await lane.write(delta(`${n} `, `${lane.origin.lane}${n % 2}`), { step: n % 3 }).appended
         return
       case 'tool':

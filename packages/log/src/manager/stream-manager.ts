@@ -29,8 +29,8 @@ import type { Writer, WriterSettings } from '../write/writer.ts'
 import { forkStream } from './fork-stream.ts'
 import {
   checkId,
+  checkInteger,
   checkNames,
-  checkWhole,
   MAX_DUE,
   MAX_LISTED,
   type StreamManagerOptions,
@@ -126,7 +126,7 @@ export class StreamManager {
   async createWriter(streamId: string, options: CreateWriterOptions): Promise<Writer> {
     const { runId, agentId = runId, agentType, program = `agent:${agentType}@1`, lane = MAIN_LANE, step = 0 } = options
     checkNames({ runId: runId ?? null, agentId, agentType: agentType ?? null, program, lane })
-    checkWhole('step', step)
+    checkInteger('step', step)
     if (agentId !== runId) {
       const why = 'the root agent has the id of its run, sub-agents are lanes of its writer'
       throw new LogError('invalid', `agentId: expected ${runId} or nothing, found ${agentId}: ${why}`)
@@ -241,8 +241,8 @@ export class StreamManager {
     const { minSequence, runId, nextRunId } = options
     checkId(streamId)
     checkNames({ runId, nextRunId })
-    checkWhole('step', step)
-    checkWhole('minSequence', minSequence ?? 0)
+    checkInteger('step', step)
+    checkInteger('minSequence', minSequence ?? 0)
     if (minSequence !== undefined) {
       return this.#claims.with(streamId, writer => discardDrafts(this.#history, writer, step, minSequence))
     }
@@ -259,7 +259,7 @@ export class StreamManager {
   async forkStream(streamId: string, at: number, target: string, principal?: string): Promise<void> {
     checkId(streamId)
     checkNames({ target: target ?? null, principal })
-    checkWhole('at', at)
+    checkInteger('at', at)
     return forkStream(this.store, this.#history, this.#call, streamId, at, target, principal ?? null)
   }
 
@@ -277,7 +277,7 @@ export class StreamManager {
   async listStreams(principal: string | undefined, options: { limit?: number; after?: string } = {}) {
     const { limit = 50, after } = options
     checkNames({ principal })
-    checkWhole('limit', limit, 1, MAX_LISTED)
+    checkInteger('limit', limit, 1, MAX_LISTED)
     const { streams, next } = await this.#call(() => this.store.list(principal ?? null, limit, after))
     return { next, streams: streams.map(listedOf) }
   }
@@ -285,7 +285,7 @@ export class StreamManager {
   /** Logs that need a driver and have no live lease: for one of these programs, or for every driver. */
   async due(programs: readonly string[], limit = 16): Promise<readonly string[]> {
     for (const program of programs) checkNames({ program: program ?? null })
-    checkWhole('limit', limit, 1, MAX_DUE)
+    checkInteger('limit', limit, 1, MAX_DUE)
     return this.#call(() => this.store.due(programs, limit))
   }
 
@@ -312,7 +312,7 @@ export class StreamManager {
   /** Like `view`, but returns a fold that the caller may continue. */
   async fold(streamId: string, at?: number): Promise<FoldedLog> {
     checkId(streamId)
-    checkWhole('at', at ?? 0)
+    checkInteger('at', at ?? 0)
     return at === undefined ? FoldedLog.from(await this.#history.current(streamId)) : this.#history.at(streamId, at)
   }
 
@@ -343,7 +343,7 @@ export class StreamManager {
    */
   async upTo(streamId: string, after: Cursor, to: number): Promise<EntriesSince> {
     checkId(streamId)
-    checkWhole('to', to)
+    checkInteger('to', to)
     const entries: Entry[] = []
     let { sequence, epoch } = after
     let bytes = 0
@@ -363,8 +363,8 @@ export class StreamManager {
    */
   async entries(streamId: string, after: number, to: number): Promise<Entry[]> {
     checkId(streamId)
-    checkWhole('after', after)
-    checkWhole('to', to)
+    checkInteger('after', after)
+    checkInteger('to', to)
     const all: Entry[] = []
     await this.#history.forEachBatch(streamId, after, to, entries => {
       for (const entry of entries) all.push(entry)
@@ -394,8 +394,8 @@ export class StreamManager {
   /** Drops old entries that are not needed, after storing a snapshot (law 12). Returns the floor. */
   async trimStream(streamId: string, retention: Retention): Promise<number> {
     checkId(streamId)
-    checkWhole('maxEntries', retention.maxEntries ?? 0)
-    checkWhole('maxAgeMs', retention.maxAgeMs ?? 0)
+    checkInteger('maxEntries', retention.maxEntries ?? 0)
+    checkInteger('maxAgeMs', retention.maxAgeMs ?? 0)
     return trim(this.store, this.#history, this.#call, streamId, retention)
   }
 
@@ -405,7 +405,7 @@ export class StreamManager {
    */
   async expireStream(streamId: string, idleMs: number, ifVersion?: string): Promise<boolean> {
     checkId(streamId)
-    checkWhole('idleMs', idleMs)
+    checkInteger('idleMs', idleMs)
     const page = await this.#history.head(streamId)
     if (page === undefined || page.clock - page.touchedAt < idleMs) return false
     if (ifVersion !== undefined && page.version !== ifVersion) return false

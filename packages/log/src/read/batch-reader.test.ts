@@ -9,7 +9,7 @@ import { runs } from '../ticket/ticket-entries.fixture.ts'
 import type { Reading } from './reading.ts'
 
 describe('a reader', () => {
-  test('of chunks reads from the start to the end of the latest run', async () => {
+  test('reads chunks from the start to the end of the latest run', async () => {
     const world = new World()
     await ended(world, 'r1', 'ab')
     const reading = (await world.manager.createReader(ID)) as Reading<Chunk>
@@ -26,7 +26,7 @@ describe('a reader', () => {
     expect(reading.status).toBe('ended')
   })
 
-  test('of a missing log: null for chunks, a waiting reader for entries', async () => {
+  test('createReader returns null for a missing log, createResumableReader waits for it', async () => {
     const world = new World()
     expect(await world.manager.createReader(ID)).toBeNull()
     const { items, done } = collect(await open(world))
@@ -130,7 +130,7 @@ describe('law 2: every entry exactly once', () => {
     }
   }
 
-  test('from replay into live, at any interleaving, for any number of readers', async () => {
+  test('gets every entry once from replay into live, at any interleaving, for any number of readers', async () => {
     let deliveries = 0
     await fc.assert(
       fc.asyncProperty(plays, async ({ seed, steps }) => {
@@ -174,7 +174,7 @@ describe('law 2: every entry exactly once', () => {
     expect(deliveries).toBeGreaterThan(500)
   })
 
-  test('also with several concurrent calls of next', async () => {
+  test('gets every entry once with several concurrent calls of next', async () => {
     const world = new World()
     await ended(world)
     const reading = await open(world)
@@ -218,7 +218,7 @@ describe('a reader of one run in a long log', () => {
 
   for (const isCut of [false, true]) {
     const title = isCut ? ', also where something in it was taken back' : ''
-    test(`reads none of that, whether the run waits, is open or has ended${title}`, async () => {
+    test(`reads no entries of other runs, whether the run waits, is open or has ended${title}`, async () => {
       const world = await long(isCut)
       const { head } = (await world.manager.getInfo(ID)) as { head: number }
       world.tap.reset()

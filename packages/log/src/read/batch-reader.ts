@@ -11,8 +11,8 @@ import { type StreamStatus, statusOf } from '../ticket/ticket.ts'
 import { Cancellation } from './cancellation.ts'
 import { DecodedBatch } from './decoded-batch.ts'
 import { isPlain } from './entries-json.ts'
-import { type KnownLog, knownLogOf, type LiveFanout, type LiveSubscriber, PAGE } from './live-fanout.ts'
-import { type ReadBatch, wholePiece } from './read-batch.ts'
+import { type LiveFanout, type LiveSubscriber, PAGE, type ParsedHead, parsedHeadOf } from './live-fanout.ts'
+import { type ReadBatch, unfilteredPiece } from './read-batch.ts'
 import { Retractions } from './retractions.ts'
 
 /** Options of a reader. */
@@ -96,7 +96,7 @@ export class BatchReader {
   #cursor: Cursor | UnprovenCursor
   #fanout: LiveFanout | undefined
   #leave: (() => void) | undefined
-  #known: KnownLog | undefined
+  #head: ParsedHead | undefined
   /** The head when this reader started. Entries up to it are catch-up. */
   #attachedAt: number | undefined
   #retractions: Retractions | undefined
@@ -116,12 +116,12 @@ export class BatchReader {
 
   /** The log's status, as last read. */
   get status(): StreamStatus {
-    return this.#known ? statusOf(this.#known.ticket) : 'active'
+    return this.#head ? statusOf(this.#head.ticket) : 'active'
   }
 
   /** Whether the whole log, as last read, was returned. */
   get isCaughtUp(): boolean {
-    return this.#known !== undefined && this.#cursor.sequence >= this.#known.head
+    return this.#head !== undefined && this.#cursor.sequence >= this.#head.head
   }
 
   /** The cursor up to which everything was read, once it is verified. */
@@ -152,7 +152,7 @@ export class BatchReader {
     this.#onAbort()
     try {
       const page = await this.#call(() => readHead(store, streamId))
-      this.#known = page && knownLogOf(page)
+      this.#head = page && parsedHeadOf(page)
       return page !== undefined
     } catch (error) {
       // The next read throws it.
@@ -251,10 +251,10 @@ export class BatchReader {
   /** The entries after this reader's cursor, from the fan-out or from the store; undefined if there are none. */
   async #read(fanout: LiveFanout, since: number): Promise<ReadBatch | undefined> {
     const cursor = this.#cursor
-    const near = cursor.incarnation === undefined || this.#attachedAt === undefined ? undefined : fanout.after(cursor)
-    if (near !== undefined) {
-      this.#known = fanout.known ?? this.#known
-      return this.#take(near, cursor.incarnation as string)
+    const recent = cursor.incarnation === undefined || this.#attachedAt === undefined ? undefined : fanout.after(cursor)
+    if (recent !== undefined) {
+      this.#head = fanout.head ?? this.#head
+      return this.#take(recent, cursor.incarnation as string)
     }
     const { store, streamId } = this.#source
     const { pageBytes = PAGE.bytes } = this.#options
@@ -267,7 +267,7 @@ export class BatchReader {
     const { truncated, head, floor, incarnation } = page
     if (truncated !== null)
       throw new TruncatedError(truncated, `the log ${streamId} no longer has this cursor`, head, floor)
-    this.#known = knownLogOf(page)
+    this.#head = parsedHeadOf(page)
     const batches = page.batches.map(batch => new DecodedBatch(batch))
     if (this.#attachedAt === undefined) {
       this.#attachedAt = head
@@ -275,10 +275,10 @@ export class BatchReader {
       if (this.#hasEnded) return undefined
     }
     const batch = this.#take(batches, incarnation)
-    const here = this.#cursor
-    if (here.sequence === head) {
-      if (here.incarnation === undefined) this.#cursor = { sequence: head, incarnation, epoch: page.mark }
-      fanout.follow(this.#cursor as Cursor, this.#known, since)
+    const next = this.#cursor
+    if (next.sequence === head) {
+      if (next.incarnation === undefined) this.#cursor = { sequence: head, incarnation, epoch: page.mark }
+      fanout.follow(this.#cursor as Cursor, this.#head, since)
     }
     return batch
   }
@@ -289,7 +289,7 @@ export class BatchReader {
     const after = this.#cursor.sequence
     this.#batches = batches
     this.#batch = 0
-    if (this.#seesAll(batches)) return this.#whole(after, last, incarnation, batches)
+    if (this.#seesAll(batches)) return this.#unfiltered(after, last, incarnation, batches)
     const visible: Entry[] = []
     for (const batch of batches) {
       for (const entry of batch.entries) {
@@ -309,10 +309,10 @@ export class BatchReader {
   }
 
   /** A piece of all entries of the batches. */
-  #whole(after: number, last: DecodedBatch, incarnation: string, batches: readonly DecodedBatch[]): ReadBatch {
+  #unfiltered(after: number, last: DecodedBatch, incarnation: string, batches: readonly DecodedBatch[]): ReadBatch {
     const merges = this.#merges(last.last)
     const cursor = this.#move(last, incarnation)
-    return wholePiece({ after, sequence: last.last, cursor, isCaughtUp: this.isCaughtUp }, batches, merges)
+    return unfilteredPiece({ after, sequence: last.last, cursor, isCaughtUp: this.isCaughtUp }, batches, merges)
   }
 
   #piece(after: number, at: Pick<DecodedBatch, 'last' | 'mark'>, incarnation: string, entries: Entry[]): ReadBatch {
@@ -355,7 +355,7 @@ export class BatchReader {
   }
 
   /** Whether no discard or rewind hides an entry from this reader. */
-  #isVisible(retractions: Retractions, entry: Entry, isCatchUp: boolean, taken: Entry[]): boolean {
+  #isVisible(retractions: Retractions, entry: Entry, isCatchUp: boolean, piece: Entry[]): boolean {
     if (!isCatchUp) retractions.add(entry)
     const retraction = retractions.retractionAt(entry.sequence)
     if (retraction === undefined || retraction.from === retraction.at)
@@ -363,12 +363,12 @@ export class BatchReader {
     const throws = this.#options.onCut === 'throw'
     // What the reader has read: all before its start, or all that it got since.
     const read = isCatchUp ? this.#from : this.#cursor.sequence
-    if (throws && retraction.seen !== undefined && retraction.seen <= read)
+    if (throws && retraction.firstVisible !== undefined && retraction.firstVisible <= read)
       throw new StreamTruncatedError(retraction.step, retraction.at)
     if (!throws && (!isCatchUp || retraction.from <= read)) return true
     // The reader got none of the retracted entries, so it does not get them now.
-    const visible = taken.filter(other => other.sequence < retraction.from || !retractions.isRetracted(other))
-    taken.splice(0, taken.length, ...visible)
+    const visible = piece.filter(other => other.sequence < retraction.from || !retractions.isRetracted(other))
+    piece.splice(0, piece.length, ...visible)
     // A fold needs the usage of the retracted entries.
     return this.#options.rewound === true
   }
@@ -380,12 +380,12 @@ export class BatchReader {
    */
   async #collectRetractions(floor: number, next: readonly DecodedBatch[]): Promise<void> {
     const { whole, rewound, runId } = this.#options
-    const { cuts, run } = (this.#known as KnownLog).ticket
+    const { cuts, run } = (this.#head as ParsedHead).ticket
     const from = this.#from
     const end = this.#attachedAt as number
     const throws = this.#options.onCut === 'throw' && !whole
-    const isCut = throws || (!whole && cuts > 0 && from < end)
-    const retractions = isCut
+    const needsRetractions = throws || (!whole && cuts > 0 && from < end)
+    const retractions = needsRetractions
       ? new Retractions(this.#isSelected, { keepsRewound: rewound, since: throws ? 0 : from })
       : undefined
     const mayBeOver = runId !== undefined && run?.runId !== runId && from >= floor
@@ -416,7 +416,7 @@ export class BatchReader {
   /** Calls `take` with the entries of `(start, end]` until this reader has ended. */
   async #forEachEntry(start: number, end: number, floor: number, take: (entry: Entry) => void): Promise<void> {
     const { store, streamId } = this.#source
-    const { incarnation } = this.#known as KnownLog
+    const { incarnation } = this.#head as ParsedHead
     for (let at = start; at < end && !this.#hasEnded; ) {
       const page = await this.#call(() => store.read(streamId, { sequence: at }, PAGE))
       if (page?.incarnation !== incarnation)
@@ -436,7 +436,7 @@ export class BatchReader {
   #isAtEnd(): boolean {
     const { follow, runId } = this.#options
     if (follow || !this.isCaughtUp) return false
-    const { run, last } = (this.#known as KnownLog).ticket
+    const { run, last } = (this.#head as ParsedHead).ticket
     if (runId !== undefined) return run?.runId !== runId && last?.runId === runId
     return run === null && last !== null
   }

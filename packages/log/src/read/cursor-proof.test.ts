@@ -55,7 +55,7 @@ describe('a reader from a cursor', () => {
   })
 })
 
-describe('a waiting reader, when its log', () => {
+describe('a waiting reader', () => {
   const atEnd = async () => {
     const world = new World()
     const writer = await world.writer()
@@ -68,14 +68,14 @@ describe('a waiting reader, when its log', () => {
   }
   const reasonOf = async (waiting: Promise<unknown>) => (await waiting) as { code: string; reason: string }
 
-  test('is removed, throws', async () => {
+  test('throws when its log is removed', async () => {
     const { world, waiting } = await atEnd()
     await world.manager.deleteStream(ID)
     expect(await reasonOf(waiting)).toMatchObject({ code: 'truncated', reason: 'incarnation' })
     expect(world.tap.watches).toBe(0)
   })
 
-  test('is removed and created again, gets no entry of the new log', async () => {
+  test('gets no entry of a new log when its log is removed and created again', async () => {
     const { world, waiting } = await atEnd()
     const held = world.tap.hold('read')
     await world.manager.deleteStream(ID)
@@ -85,13 +85,13 @@ describe('a waiting reader, when its log', () => {
     expect(await reasonOf(waiting)).toMatchObject({ code: 'truncated', reason: 'incarnation' })
   })
 
-  test('is restored from a backup, throws', async () => {
+  test('throws when its log is restored from a backup', async () => {
     const { world, waiting } = await atEnd()
     await world.tap.store.restored()
     expect(await reasonOf(waiting)).toMatchObject({ code: 'truncated', reason: 'incarnation' })
   })
 
-  test('is trimmed up to its cursor, continues', async () => {
+  test('continues when its log is trimmed up to its cursor', async () => {
     const world = new World()
     await ended(world)
     const { items } = collect(await open(world, { follow: true }))
@@ -102,7 +102,7 @@ describe('a waiting reader, when its log', () => {
     expect(items).toHaveLength(18)
   })
 
-  test('was empty and is removed, throws', async () => {
+  test('throws when its empty log is removed', async () => {
     const world = new World()
     await world.manager.createStream(ID)
     const waiting = (await open(world)).next().catch((error: unknown) => error)

@@ -52,7 +52,7 @@ it('returns nothing for a batch that the log ends inside of', () => {
   expect(entriesJson([{ ...batch, last: 1 }])).toBeUndefined()
 })
 
-it('internal and transient entries are not plain', () => {
+it('a batch with internal or transient entries is not plain', () => {
   const plain: NewEntry = { origin: MAIN, chunk: delta('internal, transient') }
   const others: NewEntry[] = [
     { origin: MAIN, chunk: delta('a'), internal: true },

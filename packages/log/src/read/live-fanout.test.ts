@@ -12,7 +12,7 @@ const elsewhere = (world: World) =>
   new StreamManager({ store: memoryStore(undefined, world.memory), timers: world.clock })
 
 describe('law 2: no wake is missed', () => {
-  test('by a reader that reads the store while the fan-out moves on', async () => {
+  test('a reader that reads the store while the fan-out advances misses no wake', async () => {
     const world = new World()
     const writer = await world.writer()
     const other = collect(await open(world))
@@ -30,7 +30,7 @@ describe('law 2: no wake is missed', () => {
     expect(late.items.map(lineOf)).toEqual(['text-delta 1 a'])
   })
 
-  test('by the first reader that catches up, at a cursor that is already outdated', async () => {
+  test('the first reader that catches up, at a cursor that is already outdated, misses no wake', async () => {
     const world = new World()
     const closedReader = await open(world)
     const waiting = closedReader.next()
@@ -52,7 +52,7 @@ describe('law 2: no wake is missed', () => {
     never.open()
   })
 
-  test('by a reader that starts to wait while the fan-out reads', async () => {
+  test('a reader that starts to wait while the fan-out reads misses no wake', async () => {
     const world = new World()
     const writer = await world.writer()
     const early = collect(await open(world))
@@ -144,7 +144,7 @@ describe('subscribers', () => {
     }
   })
 
-  test('without room are dropped alone, and read on from their last piece without a gap', async () => {
+  test('a subscriber without room is dropped alone, and reads on from its last piece without a gap', async () => {
     const world = new World({ coalesceMs: 0 })
     const writer = await world.writer()
     const [fast, slow] = [new Subscriber(), new Subscriber()]
@@ -167,7 +167,7 @@ describe('subscribers', () => {
     expect([again.lines, fast.lines.at(-1)]).toEqual([['text-delta 1 d'], 'text-delta 1 d'])
   })
 
-  test('that throw are dropped alone, and no other reader sees the error', async () => {
+  test('a subscriber that throws is dropped alone, and no other reader gets the error', async () => {
     const world = new World({ coalesceMs: 0 })
     const writer = await world.writer()
     const [healthy, broken] = [new Subscriber(), new Subscriber()]
@@ -223,7 +223,7 @@ describe('subscribers', () => {
     expect(world.manager.liveStreamCount).toBe(0)
   })
 
-  test('that unsubscribe get nothing more, and the last one stops the watch', async () => {
+  test('an unsubscribed subscriber gets nothing more, and the last one stops the watch', async () => {
     const world = new World({ coalesceMs: 0 })
     const writer = await world.writer()
     const subscribers = [new Subscriber(), new Subscriber()]

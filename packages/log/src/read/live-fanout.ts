@@ -1,5 +1,6 @@
-// The live end of a log in this process: one watch, one read and one decoding for all its readers and subscribers. It keeps the last few batches. A
-// reader that is further behind reads from the store, so a slow reader costs the others nothing (law 8).
+// The live end of a log in this process: one watch, one read and one decoding for all its readers and subscribers. It
+// keeps the last few batches. A reader that is further behind reads from the store, so a slow reader costs the others
+// nothing (law 8).
 
 import type { Cursor } from '@millrace/protocol'
 import type { LogHead, LogStore } from '../store/log-store.ts'
@@ -9,13 +10,13 @@ import { type Ticket, ticketOf } from '../ticket/ticket.ts'
 import { DecodedBatch } from './decoded-batch.ts'
 import { livePiece, type ReadBatch } from './read-batch.ts'
 
-/** The state of a log at one moment. */
-export interface KnownLog {
+/** A log's head with its parsed ticket. */
+export interface ParsedHead {
   readonly head: number
   readonly incarnation: string
   readonly ticket: Ticket
   /** The ticket's text from the store. */
-  readonly text: string
+  readonly ticketText: string
 }
 
 /** A reader at the live end that gets each piece pushed. */
@@ -33,12 +34,13 @@ export const PAGE = { batches: 2048, bytes: 1024 * 1024 }
  * several.
  */
 const READ_LIMIT = { batches: 256, bytes: 256 * 1024 }
-const KEPT_LIMIT = { batches: 64, bytes: 64 * 1024 }
-const NONE_KEPT = { batches: 0, bytes: 0 }
+const HISTORY_LIMIT = { batches: 64, bytes: 64 * 1024 }
+const NO_HISTORY = { batches: 0, bytes: 0 }
 
-/** The state in a page's head. Reuses the parsed ticket of the page before if its text is the same. */
-export const knownLogOf = ({ head, incarnation, ticket: text }: LogHead, before?: KnownLog): KnownLog => {
-  return { head, incarnation, text, ticket: text === before?.text ? before.ticket : ticketOf(text) }
+/** Parses the head of a page. Reuses the parsed ticket of the page before if its text is the same. */
+export const parsedHeadOf = ({ head, incarnation, ticket: text }: LogHead, before?: ParsedHead): ParsedHead => {
+  const ticket = text === before?.ticketText ? before.ticket : ticketOf(text)
+  return { head, incarnation, ticketText: text, ticket }
 }
 
 export class LiveFanout {
@@ -58,7 +60,7 @@ export class LiveFanout {
   #base: { readonly sequence: number; readonly epoch: string } | undefined
   /** The cursor up to which it has read. Undefined until a reader has caught up, and after the log changed under it. */
   #cursor: Cursor | undefined
-  #known: KnownLog | undefined
+  #head: ParsedHead | undefined
   /** Counts the wakes of the watch. */
   #wakes = 0
   #isDirty = false
@@ -124,7 +126,7 @@ export class LiveFanout {
   /** The piece of batches that end at the fan-out's cursor. */
   #piece(after: number, batches: readonly DecodedBatch[]): ReadBatch {
     const cursor = this.#cursor as Cursor
-    return livePiece(after, cursor, batches, cursor.sequence >= (this.#known?.head ?? 0))
+    return livePiece(after, cursor, batches, cursor.sequence >= (this.#head?.head ?? 0))
   }
 
   /** The number of wakes so far. A reader takes it before it reads, to detect changes after. */
@@ -132,9 +134,9 @@ export class LiveFanout {
     return this.#wakes
   }
 
-  /** The log as the fan-out last read it. */
-  get known(): KnownLog | undefined {
-    return this.#known
+  /** The head of the log as the fan-out last read it. */
+  get head(): ParsedHead | undefined {
+    return this.#head
   }
 
   /** The kept batches after a cursor, or undefined if they are not kept: then the reader reads the store. */
@@ -145,7 +147,7 @@ export class LiveFanout {
     const batches = this.#batches
     let from = batches.length
     while (from > 0 && (batches[from - 1] as DecodedBatch).last > cursor.sequence) from--
-    // The cursor itself must be known here, to prove that these batches follow it.
+    // The mark at the cursor must be here, to prove that these batches follow the cursor.
     const around = batches[from]
     if (around === undefined) return undefined
     const before = batches[from - 1]
@@ -162,14 +164,14 @@ export class LiveFanout {
    * A reader has caught up at this cursor, having started its read at the wake count `since`. From here on the
    * fan-out reads for it.
    */
-  follow(cursor: Cursor, known: KnownLog, since: number): void {
+  follow(cursor: Cursor, head: ParsedHead, since: number): void {
     if (this.#cursor !== undefined && this.#cursor.incarnation === cursor.incarnation) {
       if (this.#cursor.sequence < cursor.sequence) this.#markDirty()
       return
     }
     this.#reset()
     this.#cursor = this.#base = cursor
-    this.#known = known
+    this.#head = head
     if (since !== this.#wakes) this.#isDirty = true
   }
 
@@ -234,7 +236,7 @@ export class LiveFanout {
       this.#reset()
       return
     }
-    this.#known = knownLogOf(page, this.#known)
+    this.#head = parsedHeadOf(page, this.#head)
     this.#dropOldBatches()
     const added = page.batches.map(batch => new DecodedBatch(batch))
     for (const batch of added) {
@@ -250,7 +252,7 @@ export class LiveFanout {
   }
 
   #dropOldBatches(): void {
-    const { batches, bytes } = this.#readers > 1 ? KEPT_LIMIT : NONE_KEPT
+    const { batches, bytes } = this.#readers > 1 ? HISTORY_LIMIT : NO_HISTORY
     let drop = 0
     while (this.#batches.length - drop > batches || this.#length > bytes) {
       const { last, mark, length } = this.#batches[drop++] as DecodedBatch
@@ -269,7 +271,7 @@ export class LiveFanout {
   #reset(): void {
     this.#batches = []
     this.#length = 0
-    this.#cursor = this.#base = this.#known = undefined
+    this.#cursor = this.#base = this.#head = undefined
     for (const subscriber of [...this.#subscribers.keys()]) {
       this.#unsubscribe(subscriber)
       subscriber.dropped()

@@ -139,7 +139,7 @@ async function restOf(world: World, floor: number): Promise<Entry[]> {
 }
 
 describe('a snapshot', () => {
-  test('limits what has to be read', async () => {
+  test('limits the number of entries that are read', async () => {
     const world = new World()
     const writer = await world.writer()
     const large: Chunk = { type: 'state-snapshot', state: 'x'.repeat(500_000) }
@@ -155,7 +155,7 @@ describe('a snapshot', () => {
     expect(world.tap.count('read')).toBeLessThanOrEqual(4)
   })
 
-  test('law 12: of another fold version is ignored, and the log is folded again', async () => {
+  test('law 12: ignores a snapshot of another fold version, and folds the log again', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.write(delta('right')).appended
@@ -170,7 +170,7 @@ describe('a snapshot', () => {
     expect(await world.tap.store.getSnapshot(ID, 99)).toMatchObject({ version: FOLD_VERSION })
   })
 
-  test('at a cursor that the log does not hold any more is ignored', async () => {
+  test('ignores a snapshot at a cursor that the log no longer holds', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([])
@@ -199,7 +199,7 @@ describe('a snapshot', () => {
     expect(await viewed).toBe('truncated')
   })
 
-  describe('a log that is trimmed during a read is read again', () => {
+  describe('when a log is trimmed during a read', () => {
     /** A log of four turns, and an open one. It is trimmed after this many calls of the store. */
     async function trimmed(method: 'read' | 'getSnapshot', after: number) {
       const world = new World()
@@ -221,14 +221,14 @@ describe('a snapshot', () => {
       return { world, trimmer }
     }
 
-    test('by a view', async () => {
+    test('a view reads the log again', async () => {
       const { world, trimmer } = await trimmed('getSnapshot', 0)
       const { view } = await world.manager.view(ID)
       expect(view).toEqual((await trimmer.view(ID)).view)
       expect(await trimmer.getInfo(ID)).toMatchObject({ floor: expect.toSatisfy((floor: number) => floor > 0) })
     })
 
-    test('by a new writer', async () => {
+    test('a new writer reads the log again', async () => {
       const { world, trimmer } = await trimmed('read', 1)
       const writer = await world.manager.createWriter(ID, { runId: 'r5', agentType: 'assistant' })
       await writer.commit([])

@@ -10,6 +10,7 @@ import {
   type View,
 } from '@millrace/protocol'
 import { FOLD_VERSION } from '@millrace/protocol/internal'
+import { absentError } from '../store/checks.ts'
 import { decodeBatch } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
 import type { LogStore, Page, StoredBatch } from '../store/log-store.ts'
@@ -37,12 +38,13 @@ interface Snapshot {
   readonly bytes: number
 }
 
-/** How many snapshots a log keeps. A rewind may go back before some of them. */
-const KEPT_SNAPSHOTS = 8
+/** How many snapshots a log keeps: a rewind may go back before the newest. */
+const MAX_SNAPSHOTS = 8
+/** Keeps all snapshots. */
 const ALL_SNAPSHOTS = 1024
 /** How often a read is retried when the log is trimmed meanwhile, or when another caller takes the cached state. */
 const MAX_TRIES = 8
-/** Bound of the cache, in bytes as read from the store. */
+/** Maximum size of the cache, in bytes as read from the store. */
 const MAX_CACHED_BYTES = 16 * 1024 * 1024
 
 export class LogHistory {
@@ -124,7 +126,7 @@ export class LogHistory {
 
   /** The current log. Reads only what is new since the last call for this log. */
   async current(streamId: string): Promise<SharedLogState> {
-    return (await this.#fromCache(streamId)) ?? this.#keep(streamId, await this.at(streamId))
+    return (await this.#fromCache(streamId)) ?? this.#cacheLog(streamId, await this.at(streamId))
   }
 
   /**
@@ -144,12 +146,12 @@ export class LogHistory {
       if (added === undefined || added.entries.some(({ chunk }) => isRewind(chunk))) return undefined
       const log = cached.log ?? FoldedLog.from(cached.shared)
       log.apply(added)
-      return this.#keep(streamId, log)
+      return this.#cacheLog(streamId, log)
     }
     return undefined
   }
 
-  #keep(streamId: string, log: FoldedLog): SharedLogState {
+  #cacheLog(streamId: string, log: FoldedLog): SharedLogState {
     // Nothing subscribes to changes here.
     log.fold.takeChanges()
     const shared = log.share()
@@ -169,7 +171,7 @@ export class LogHistory {
   /** Returns a log to the cache, once its caller applies nothing more to it. */
   giveBack(streamId: string, log: FoldedLog): void {
     const cached = this.#cache.get(streamId)
-    if (cached === undefined || cached.shared.cursor.sequence <= log.cursor.sequence) this.#keep(streamId, log)
+    if (cached === undefined || cached.shared.cursor.sequence <= log.cursor.sequence) this.#cacheLog(streamId, log)
   }
 
   /** Removes a log from the cache. */
@@ -183,7 +185,7 @@ export class LogHistory {
   }
 
   async #at(streamId: string, page: Page | undefined, sequence?: number): Promise<FoldedLog> {
-    if (page === undefined) throw new LogError('absent', `there is no log ${streamId}`)
+    if (page === undefined) throw absentError(streamId)
     const at = sequence ?? page.head
     if (at > page.head)
       throw new LogError('invalid', `expected a sequence from 0 to ${page.head} in the log ${streamId}, found ${at}`)
@@ -272,7 +274,7 @@ export class LogHistory {
     const now = await this.head(streamId)
     const isCutWaiting = ticketOf(now?.ticket ?? '').requests.some(({ cut }) => cut !== undefined)
     // Nor is one that a trim is about to rely on.
-    const keep = isCutWaiting || sequence !== undefined ? ALL_SNAPSHOTS : KEPT_SNAPSHOTS
+    const keep = isCutWaiting || sequence !== undefined ? ALL_SNAPSHOTS : MAX_SNAPSHOTS
     await this.#call(() => this.#store.putSnapshot(streamId, snapshot, keep))
     return { cursor: encodeCursor(cursor), bytes: body.length }
   }

@@ -1,11 +1,11 @@
 import { type Entry, isDraftChunk, isGuest, type Usage, type WriterOrigin } from '@millrace/protocol'
 import { DraftTracker } from '@millrace/protocol/internal'
 
-/** A lane's words since its last commit. Snapshots contain it. */
+/** The draft chunks of a lane since its last commit. Snapshots contain it. */
 export interface OpenDraft {
-  /** The origin of its first word. */
+  /** The origin of its first chunk. */
   readonly origin: WriterOrigin
-  /** The sequence of its first word. */
+  /** The sequence of its first chunk. */
   readonly from: number
   /** Token usage of its model call, once known. A draft holds one attempt. */
   usage?: Usage
@@ -23,14 +23,14 @@ export class OpenDrafts {
   constructor(drafts: readonly OpenDraft[] = []) {
     for (const { origin, from, usage } of drafts) {
       this.#sequence = from
-      const { kept } = this.#tracker.open(origin)
-      if (usage) kept.usage = usage
+      const { data: draft } = this.#tracker.open(origin)
+      if (usage) draft.usage = usage
     }
   }
 
   /** All open drafts, in the order in which they opened. */
   get drafts(): OpenDraft[] {
-    return this.#tracker.drafts.map(({ kept }) => kept)
+    return this.#tracker.drafts.map(({ data }) => data)
   }
 
   /** The open drafts of a run. */
@@ -38,14 +38,14 @@ export class OpenDrafts {
     return this.drafts.filter(({ origin }) => origin.runId === runId)
   }
 
-  /** Applies an entry. Returns the draft that a word belongs to, or the draft that a discard takes back. */
+  /** Applies an entry. Returns the draft that a draft chunk belongs to, or the draft that a discard takes back. */
   add(entry: Entry): OpenDraft | undefined {
     const { origin, chunk, sequence } = entry
     this.#sequence = sequence
     const { discarded } = this.#tracker.apply(entry)
-    if (discarded) return discarded.kept
+    if (discarded) return discarded.data
     if (isGuest(origin)) return undefined
-    const draft = this.#tracker.get(origin)?.kept
+    const draft = this.#tracker.get(origin)?.data
     if (isDraftChunk(chunk)) return draft
     if (chunk.type === 'step-finish' && draft && chunk.usage) draft.usage = chunk.usage
     return undefined

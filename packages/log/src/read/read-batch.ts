@@ -26,8 +26,8 @@ export function entriesJsonOf(piece: object): string | undefined {
   return batches && entriesJson(batches)
 }
 
-/** A piece of all entries of some batches, with the deltas merged or as stored. */
-export function wholePiece(
+/** A piece with all entries of some batches, merged or as stored. */
+export function unfilteredPiece(
   about: Omit<ReadBatch, 'entries'>,
   batches: readonly DecodedBatch[],
   merges: boolean,
@@ -53,8 +53,8 @@ export function livePiece(
   isCaughtUp: boolean,
 ): ReadBatch {
   const about = { after, sequence: cursor.sequence, cursor: encodeCursor(cursor), isCaughtUp }
-  const isWhole = (batches[0] as DecodedBatch).stored.first > after
-  if (isWhole && batches.every(({ stored }) => isPlain(stored))) return wholePiece(about, batches, false)
+  const isAfter = (batches[0] as DecodedBatch).stored.first > after
+  if (isAfter && batches.every(({ stored }) => isPlain(stored))) return unfilteredPiece(about, batches, false)
   const isPublic = ({ sequence, internal }: Entry) => sequence > after && !internal
   return { ...about, entries: batches.flatMap(batch => batch.entries.filter(isPublic)) }
 }

@@ -4,8 +4,8 @@ import { settled } from '../../../../scripts/clock.ts'
 import { approve, ask, delta, ID, lineOf, request, World } from '../manager/manager-world.fixture.ts'
 import { collect, ended, foldOf, open, read } from '../manager/reading.fixture.ts'
 
-describe('a reader gets', () => {
-  test('law 10: no internal entries by default', async () => {
+describe('a reader', () => {
+  test('law 10: gets no internal entries by default', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([{ chunk: { type: 'run-context', context: 'secret' }, internal: true }])
@@ -19,7 +19,7 @@ describe('a reader gets', () => {
     expect(await read(world, { internal: true })).toEqual(await world.lines())
   })
 
-  test('transient data live and from a cursor, but not from the start', async () => {
+  test('gets transient data live and from a cursor, but not from the start', async () => {
     const world = new World()
     const writer = await world.writer()
     const transient: Chunk = { type: 'data-progress', data: 1, transient: true }
@@ -35,7 +35,7 @@ describe('a reader gets', () => {
     expect(count(await read(world, { after: 1 }))).toBe(2)
   })
 
-  test('with runId, one run and the answers to it, and ends with the run', async () => {
+  test('with runId, gets one run and the answers to it, and ends with the run', async () => {
     const world = new World()
     const writer = await world.writer('r1')
     await writer.commit([ask('a')])
@@ -62,7 +62,7 @@ describe('a reader gets', () => {
     expect(await read(world, { runId: 'r1' })).toEqual(live.items.map(lineOf))
   })
 
-  test('the end of one run, also after later runs, from any cursor', async () => {
+  test('gets the end of one run, also after later runs, from any cursor', async () => {
     const world = new World()
     await ended(world, 'r1')
     await ended(world, 'r2')
@@ -73,7 +73,7 @@ describe('a reader gets', () => {
     }
   })
 
-  test('the end of one run after a trim, from its snapshot', async () => {
+  test('gets the end of one run after a trim, from its snapshot', async () => {
     const world = new World()
     await ended(world, 'r1')
     await ended(world, 'r2')
@@ -84,7 +84,7 @@ describe('a reader gets', () => {
     expect(await read(world, { runId: 'r3', after: floor })).toHaveLength(3)
   })
 
-  test('with merge, a long answer in a few entries, which fold to the same view', async () => {
+  test('with merge, gets a long answer in a few entries, which fold to the same view', async () => {
     const world = new World()
     const writer = await world.writer()
     const tool = writer.lane({ lane: 'tool' })

@@ -7,7 +7,7 @@ import { collect, ended, open, read } from '../manager/reading.fixture.ts'
 import type { Reading } from './reading.ts'
 
 describe('law 2: a cursor', () => {
-  test('of every entry, and of the reading, resumes with every later entry exactly once', async () => {
+  test('the cursor of every entry, and of the reading, resumes with every later entry exactly once', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.write(delta('a')).appended
@@ -27,7 +27,7 @@ describe('law 2: a cursor', () => {
     expect((await open(world, { after: last })).cursor).toBe(last)
   })
 
-  test('of a merged entry is after all of its parts', async () => {
+  test('the cursor of a merged entry is after all of its parts', async () => {
     const world = new World()
     const writer = await world.writer()
     for (const word of 'abc') {
@@ -45,7 +45,7 @@ describe('law 2: a cursor', () => {
     expect(cursors).toEqual([undefined, undefined, undefined, 8])
   })
 
-  test('of createResumableReader is never merged, whatever the options', async () => {
+  test('createResumableReader never merges entries, whatever the options', async () => {
     const world = new World()
     const writer = await world.writer()
     for (const word of 'abc') {
@@ -57,20 +57,20 @@ describe('law 2: a cursor', () => {
   })
 })
 
-describe('closing a reader releases everything', () => {
+describe('a closed reader releases everything', () => {
   const watched = async () => {
     const world = new World()
     const writer = await world.writer()
     return { world, writer, reading: await open(world) }
   }
 
-  test('by a break', async () => {
+  test('a break closes the reader', async () => {
     const { world, reading } = await watched()
     for await (const _ of reading) break
     expect(world.tap.watches).toBe(0)
   })
 
-  test('by an error in the loop body', async () => {
+  test('an error in the loop body closes the reader', async () => {
     const { world, reading } = await watched()
     const loop = async () => {
       for await (const _ of reading) throw new Error('mine')
@@ -79,7 +79,7 @@ describe('closing a reader releases everything', () => {
     expect(world.tap.watches).toBe(0)
   })
 
-  test('by return, also while it waits', async () => {
+  test('return closes the reader, also while it waits', async () => {
     const { world, reading } = await watched()
     await reading.next()
     await reading.next()
@@ -91,14 +91,14 @@ describe('closing a reader releases everything', () => {
     expect(world.tap.watches).toBe(0)
   })
 
-  test('by disposal', async () => {
+  test('disposal closes the reader', async () => {
     const { world, reading } = await watched()
     await reading.next()
     await reading[Symbol.asyncDispose]()
     expect(world.tap.watches).toBe(0)
   })
 
-  test('by its signal: before a read, while it waits, and while the store is unavailable', async () => {
+  test('its signal closes the reader: before a read, while it waits, and while the store is unavailable', async () => {
     for (const when of ['before', 'waiting', 'asking'] as const) {
       const world = new World()
       await world.writer()
@@ -121,7 +121,7 @@ describe('closing a reader releases everything', () => {
     }
   })
 
-  test('by its signal, and entries that it had read ahead are not returned', async () => {
+  test('returns no entries that it had read ahead after its signal was aborted', async () => {
     for (const runId of [undefined, 'r1']) {
       const world = new World()
       await ended(world)
@@ -136,7 +136,7 @@ describe('closing a reader releases everything', () => {
     }
   })
 
-  test('and an unread reader holds nothing', async () => {
+  test('a reader without a read holds nothing', async () => {
     const { world } = await watched()
     const { signal } = new AbortController()
     for (let i = 0; i < 20; i++) {
@@ -147,7 +147,7 @@ describe('closing a reader releases everything', () => {
     expect([getEventListeners(signal, 'abort').length, world.tap.watches]).toEqual([0, 0])
   })
 
-  test('by its end, and by an error', async () => {
+  test('the end of the log and an error close the reader', async () => {
     const { world, reading } = await watched()
     await world.manager.endStream(ID)
     await collect(reading).done
@@ -156,7 +156,7 @@ describe('closing a reader releases everything', () => {
     expect(world.tap.watches).toBe(0)
   })
 
-  test('by close, for a batch reader', async () => {
+  test('close closes a batch reader', async () => {
     const { world } = await watched()
     const reader = world.manager.readBatches(ID)
     await reader.next()
@@ -168,7 +168,7 @@ describe('closing a reader releases everything', () => {
     expect(world.tap.watches).toBe(0)
   })
 
-  test('and a later abort of the signal finds no listener', async () => {
+  test('leaves no listener on the signal after it was closed', async () => {
     const { world } = await watched()
     const abort = new AbortController()
     const reading = await open(world, { signal: abort.signal })

@@ -13,10 +13,10 @@ export interface Retraction {
   readonly at: number
   /** The first retracted entry. */
   readonly from: number
-  /** The last step that stays whole. */
+  /** The last step that stays complete. */
   readonly step: number
   /** The first retracted entry that the reader gets, if any. */
-  readonly seen: number | undefined
+  readonly firstVisible: number | undefined
 }
 
 /** Chunks that no cut retracts on their own: requests of users, and a run's end, which follows the run's start. */
@@ -35,14 +35,14 @@ function extend(ranges: Range[], sequence: number): void {
 
 export class Retractions {
   readonly #openDrafts = new OpenDrafts()
-  /** The sequences of each draft's words. */
-  readonly #drafts = new WeakMap<OpenDraft, Range[]>()
+  /** The sequences of each draft. */
+  readonly #draftRanges = new WeakMap<OpenDraft, Range[]>()
   readonly #cuts = new Map<number, Retraction>()
   /** The sequences that discards retracted. */
-  readonly #words = new Set<number>()
+  readonly #discarded = new Set<number>()
   readonly #rewound: Range[] = []
   readonly #starts = new Map<string, number>()
-  /** Lanes that committed or discarded since `since`: their later drafts are known from the first word on. */
+  /** Lanes that committed or discarded since `since`: their later drafts are known from the start. */
   readonly #endedLanes = new Set<string>()
   /** The checkpoints of root agents, by which a rewind knows the step that it goes back to. */
   readonly #steps: { readonly at: number; readonly step: number }[] = []
@@ -52,7 +52,7 @@ export class Retractions {
   /** The retractable entries that the reader gets. */
   readonly #visible: Range[] = []
 
-  /** `isFor` selects the reader's entries. The log is known from `since` on. `keepsRewound` ignores rewinds. */
+  /** `isFor` selects the reader's entries. Entries are added from `since` on. `keepsRewound` ignores rewinds. */
   constructor(
     isFor: (entry: Entry) => boolean,
     { keepsRewound = false, since = 0 }: { readonly keepsRewound?: boolean | undefined; readonly since?: number } = {},
@@ -79,9 +79,9 @@ export class Retractions {
     if (isGuest(origin)) return
     const draft = this.#openDrafts.add(entry)
     if (draft && isDraftChunk(chunk)) {
-      const words = this.#drafts.get(draft) ?? []
-      this.#drafts.set(draft, words)
-      extend(words, sequence)
+      const ranges = this.#draftRanges.get(draft) ?? []
+      this.#draftRanges.set(draft, ranges)
+      extend(ranges, sequence)
       return
     }
     switch (chunk.type) {
@@ -100,8 +100,8 @@ export class Retractions {
         const { toSequence } = chunk
         if (toSequence >= sequence || this.#keepsRewound) break
         const from = toSequence + 1
-        const seen = this.#firstSeen([[from, sequence - 1]])
-        this.#cuts.set(sequence, { at: sequence, from, step: this.#stepAt(toSequence), seen })
+        const firstVisible = this.#firstVisible([[from, sequence - 1]])
+        this.#cuts.set(sequence, { at: sequence, from, step: this.#stepAt(toSequence), firstVisible })
         this.#rewound.push([from, sequence])
         break
       }
@@ -109,18 +109,18 @@ export class Retractions {
     }
   }
 
-  /** The last whole step at a sequence; 0 at the start of a turn. */
+  /** The last complete step at a sequence; 0 at the start of a turn. */
   #stepAt(sequence: number): number {
     if ([...this.#starts.values()].includes(sequence + 1)) return 0
     return this.#steps.findLast(({ at }) => at <= sequence)?.step ?? 0
   }
 
   /** The first entry of the ranges that the reader gets and that was not retracted before. */
-  #firstSeen(ranges: readonly Range[]): number | undefined {
+  #firstVisible(ranges: readonly Range[]): number | undefined {
     for (const [from, to] of ranges) {
       for (const [first, last] of this.#visible) {
         for (let at = Math.max(from, first); at <= Math.min(to, last); at++) {
-          if (!this.#words.has(at) && !this.#isRewound(at)) return at
+          if (!this.#discarded.has(at) && !this.#isRewound(at)) return at
         }
       }
     }
@@ -128,14 +128,14 @@ export class Retractions {
   }
 
   #discard(draft: OpenDraft | undefined, origin: WriterOrigin, at: number): void {
-    const words = (draft && this.#drafts.get(draft)) ?? []
-    const seen = this.#firstSeen(words)
-    for (const [first, last] of words)
-      for (let sequence = first; sequence <= last; sequence++) this.#words.add(sequence)
+    const ranges = (draft && this.#draftRanges.get(draft)) ?? []
+    const firstVisible = this.#firstVisible(ranges)
+    for (const [first, last] of ranges)
+      for (let sequence = first; sequence <= last; sequence++) this.#discarded.add(sequence)
     const step = Math.max(0, (draft?.origin ?? origin).step - 1)
-    // A draft whose beginning is unknown began at or before `since`. A discard without words retracts nothing.
-    const isWhole = this.#since === 0 || this.#starts.has(origin.runId) || this.#endedLanes.has(laneKeyOf(origin))
-    this.#cuts.set(at, { at, from: isWhole ? (words[0]?.[0] ?? at) : this.#since, step, seen })
+    // A draft whose start is unknown started at or before `since`. A discard of an empty draft retracts nothing.
+    const isStartKnown = this.#since === 0 || this.#starts.has(origin.runId) || this.#endedLanes.has(laneKeyOf(origin))
+    this.#cuts.set(at, { at, from: isStartKnown ? (ranges[0]?.[0] ?? at) : this.#since, step, firstVisible })
   }
 
   /** The retraction that an entry makes, if any. */
@@ -146,7 +146,7 @@ export class Retractions {
   /** Whether an entry was retracted. */
   isRetracted(entry: Entry): boolean {
     const { sequence, origin, chunk } = entry
-    if (this.#words.has(sequence)) return true
+    if (this.#discarded.has(sequence)) return true
     // Requests stay; answers are retracted with their questions.
     if (isRequest(entry)) return false
     // A run's end and its errors stay for as long as its start does.

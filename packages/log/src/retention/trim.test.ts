@@ -88,7 +88,7 @@ describe('listStreams', () => {
 })
 
 describe('removing a log', () => {
-  test('deletes everything of it', async () => {
+  test('deleteStream deletes everything of a log', async () => {
     const world = new World({ blobBytes: 10 })
     const writer = await world.writer()
     await writer.commit([{ type: 'run-context', context: 'x'.repeat(100) }])
@@ -103,7 +103,7 @@ describe('removing a log', () => {
     expect(await world.manager.due(['agent:assistant@1'])).toEqual([])
   })
 
-  test('law 12: expires it only if no run is open or requested', async () => {
+  test('law 12: expires a log only if no run is open or requested', async () => {
     const world = new World()
     const expire = (idleMs: number) => world.manager.expireStream(ID, idleMs)
     expect(await expire(0)).toBe(false)

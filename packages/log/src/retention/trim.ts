@@ -31,8 +31,8 @@ export async function trim(
       maxEntries === undefined ? 0 : page.head - maxEntries,
       maxAgeMs === undefined ? 0 : await lastBefore(history, streamId, page, page.clock - maxAgeMs),
     )
-    const kept = Math.min(target, firstNeeded(fold.view(), ticket) - 1)
-    const floor = await outsideRewinds(history, streamId, page, kept)
+    const allowed = Math.min(target, firstNeeded(fold.view(), ticket) - 1)
+    const floor = await outsideRewinds(history, streamId, page, allowed)
     if (floor <= page.floor) return page.floor
     await history.storeSnapshot(streamId, floor)
     // A cut that was requested meanwhile may need the dropped entries: then decide again.

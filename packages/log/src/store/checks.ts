@@ -1,5 +1,5 @@
 // Argument checks that every store makes before it reads a log, so that all stores reject the same calls with
-// `invalid`.
+// `invalid`, and errors that several files throw.
 
 import { LogError } from './log-error.ts'
 import type { Batch, Fork, GuestAppend, TicketMove, TicketRecord, WriterAppend } from './log-store.ts'
@@ -14,7 +14,7 @@ export function checkNames(names: Readonly<Record<string, string | null>>): void
 }
 
 /** Rejects a number that is not an integer from 0 to 2^53 - 1. */
-export function checkWhole(numbers: Readonly<Record<string, number>>): void {
+export function checkIntegers(numbers: Readonly<Record<string, number>>): void {
   for (const field in numbers) {
     const value = numbers[field] as number
     if (!Number.isSafeInteger(value) || value < 0) {
@@ -40,7 +40,7 @@ export function checkAppend(
   checkPositive('count', count)
   if ('epoch' in by) {
     checkPositive('counter', by.counter)
-    checkWhole({ 'lastAcked.sequence': by.lastAcked.sequence })
+    checkIntegers({ 'lastAcked.sequence': by.lastAcked.sequence })
   } else {
     checkNames({ key: by.key, nonce: by.nonce })
   }
@@ -50,7 +50,7 @@ export function checkAppend(
 /** Rejects a fork with invalid arguments. */
 export function checkFork(source: string, at: number, target: string, { principal, ticket, closing }: Fork): void {
   checkNames({ source, target, principal, nonce: closing?.nonce ?? null })
-  checkWhole({ at })
+  checkIntegers({ at })
   if (closing) checkPositive('count', closing.batch.count)
   checkTicket(ticket)
 }
@@ -65,3 +65,11 @@ function checkPositive(field: string, value: number): void {
   if (Number.isSafeInteger(value) && value > 0) return
   throw new LogError('invalid', `${field}: expected a whole number from 1 to 2^53 - 1, found ${value}`)
 }
+
+/** The error of `list` for an `after` that no page returned. */
+export const listTokenError = (): LogError =>
+  new LogError('invalid', 'list: expected `after` to be the `next` of an earlier page: list from the start')
+
+/** The error of a call that needs an existing log. */
+export const absentError = (streamId: string): LogError =>
+  new LogError('absent', `there is no log ${streamId}: check the id, or create it first`)

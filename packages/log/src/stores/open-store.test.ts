@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { openStore } from './open-store.ts'
 
-test('a scheme is read in any case, and one that is unknown is named', async () => {
+test('reads a scheme in upper or lower case, and names an unknown one', async () => {
   for (const url of ['memory:', 'Memory:', 'MEMORY:']) {
     const store = await openStore(url)
     expect(await store.create('s', null)).toBe(true)

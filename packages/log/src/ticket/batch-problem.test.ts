@@ -35,7 +35,7 @@ describe('writer entries admitted by the ticket', () => {
     expect(problem(ended, context, entryBy(R2, resumes))).toContain('start it first')
   })
 
-  test('one run at a time, and no run twice', () => {
+  test('admits one run at a time, and no run twice', () => {
     expect(problem(EMPTY_TICKET, entryBy(R1, started))).toBe('none')
     expect(problem(open, entryBy(R2, started))).toContain('run r1 is open')
     expect(problem(open, entryBy(R1, started))).toContain('run r1 is open')

@@ -216,7 +216,7 @@ describe('guest entries admitted by the ticket', () => {
   })
 })
 
-describe('guest chunks that are always invalid', () => {
+describe('checkGuestChunk', () => {
   const invalid = (chunk: unknown): string => {
     try {
       checkGuestChunk(chunk as Chunk)
@@ -228,7 +228,7 @@ describe('guest chunks that are always invalid', () => {
     throw new Error('expected a refusal')
   }
 
-  test('chunks of writers and unknown types', () => {
+  test('rejects chunks of writers and unknown types', () => {
     const chunks: unknown[] = [
       started,
       finished,
@@ -248,14 +248,14 @@ describe('guest chunks that are always invalid', () => {
     for (const chunk of chunks) expect(invalid(chunk)).toContain('guests may not append this type')
   })
 
-  test('names of Object.prototype are not chunk types', () => {
+  test('rejects names of Object.prototype as chunk types', () => {
     for (const type of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
       expect(invalid({ type })).toContain('guests may not append this type')
     }
     expect(invalid(JSON.parse('{"__proto__":{"type":"stop-requested","runId":"r1"}}'))).toContain('type')
   })
 
-  test('values that are not chunks, and fields of wrong types', () => {
+  test('rejects values that are not chunks, and fields of wrong types', () => {
     for (const chunk of [null, undefined, 7, 'stop', [], {}, { type: 1 }, { type: 'stop-requested' }]) invalid(chunk)
     expect(invalid({ type: 'stop-requested', runId: 7 })).toContain('stop-requested.runId')
     expect(invalid({ ...approves('a', 'c'), approved: 'yes' })).toContain('approved')
@@ -266,16 +266,16 @@ describe('guest chunks that are always invalid', () => {
     expect(invalid({ type: 'tool-claimed', toolCallId: 'c', until: Number.POSITIVE_INFINITY })).toContain('until')
   })
 
-  test('preliminary tool outputs', () => {
+  test('rejects preliminary tool outputs', () => {
     expect(invalid({ ...result('c'), preliminary: true })).toContain('preliminary')
   })
 
-  test('message ids in the form of agent messages', () => {
+  test('rejects message ids in the form of agent messages', () => {
     const message = { messageId: 'r1::r1', role: 'user', parts: [] }
     expect(invalid({ ...request('r2'), message })).toContain('::')
   })
 
-  test('law 6: names that are empty or too long', () => {
+  test('law 6: rejects names that are empty or too long', () => {
     const long = 'x'.repeat(513)
     for (const name of ['', long]) {
       expect(invalid(stops(name))).toContain(`found ${name.length}`)
@@ -296,7 +296,7 @@ describe('law 6: the size of a ticket is limited', () => {
   /** The longest names, of characters with three bytes each. */
   const MAX_BYTES = 4 * 1024 * 1024
 
-  test('for all admitted entries, however long their names are', () => {
+  test('limits the ticket for all admitted entries, however long their names are', () => {
     const wide = '語'.repeat(512)
     fc.assert(
       fc.property(appendAttempts, attempts => {

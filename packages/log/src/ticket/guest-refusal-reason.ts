@@ -63,16 +63,16 @@ export function checkGuestChunk(chunk: Chunk): void {
   if (chunk.type === 'run-notified' && !Number.isSafeInteger(chunk.until ?? 0)) {
     throw new LogError('invalid', `chunk run-notified.until: expected whole milliseconds, found ${chunk.until}`)
   }
-  const wrong = chunkNameProblem(chunk)
-  if (wrong !== undefined) throw new LogError('invalid', `chunk ${wrong}`)
+  const invalidName = chunkNameProblem(chunk)
+  if (invalidName !== undefined) throw new LogError('invalid', `chunk ${invalidName}`)
   if (chunk.type === 'run-requested' && chunk.message?.messageId.includes('::')) {
     throw new LogError(
       'invalid',
       'chunk run-requested.message.messageId: expected an id without `::`, which marks messages of agents',
     )
   }
-  const listFieldError = listFieldProblem(chunk)
-  if (listFieldError !== undefined) throw new LogError('too-large', `chunk ${listFieldError}`)
+  const tooLarge = listFieldProblem(chunk)
+  if (tooLarge !== undefined) throw new LogError('too-large', `chunk ${tooLarge}`)
 }
 
 /** Why a guest's entry is refused on this ticket at this time, or undefined. */
@@ -156,8 +156,8 @@ function clientToolRefusal(ticket: Ticket, toolCallId: string, clock: number): G
   const pending = findPending(ticket, 'client-tool', toolCallId)
   const refusal = pendingRefusal(ticket, 'client-tool', toolCallId, pending, clock)
   if (refusal) return refusal
-  const isAskedElsewhere = ticket.pendings.some(other => other.kind === 'approval' && other.toolCallId === toolCallId)
-  return isAskedElsewhere ? 'unapproved' : undefined
+  const needsApproval = ticket.pendings.some(other => other.kind === 'approval' && other.toolCallId === toolCallId)
+  return needsApproval ? 'unapproved' : undefined
 }
 
 /** The run and the lane that a guest's entry answers, if any. */

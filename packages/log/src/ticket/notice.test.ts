@@ -101,7 +101,7 @@ describe('notices for observers', () => {
     expect(dueOf(then(open, paused(40), { type: 'run-resumed', mode: 'continue' })).at).toBe('now')
   })
 
-  test('of several programs share one due name, so that none hides a notice or a deadline of another', () => {
+  test('share one due name for several programs, so that none hides a notice or a deadline of another', () => {
     const OTHER = writerOf('r2')
     const other = (...chunks: Chunk[]) =>
       advance(

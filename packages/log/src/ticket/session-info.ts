@@ -56,8 +56,8 @@ export function listFieldProblem(chunk: Chunk): string | undefined {
   }
   if (chunk.type !== 'session-info') return undefined
   const { title, metadata } = chunk
-  const wrong = metadata && metadataProblem(metadata)
-  return tooLong('session-info.title', title, MAX_TITLE) ?? (wrong && `session-info.metadata: ${wrong}`)
+  const problem = metadata && metadataProblem(metadata)
+  return tooLong('session-info.title', title, MAX_TITLE) ?? (problem && `session-info.metadata: ${problem}`)
 }
 
 function tooLong(field: string, text: string | undefined, max: number): string | undefined {

@@ -36,7 +36,7 @@ const request = (runId: string, more: object = {}): Chunk => {
 const after = (...entries: NewEntry[]): Ticket => advance(EMPTY_TICKET, entries)
 
 describe('the ticket', () => {
-  test('of an empty log is empty', () => {
+  test('is empty for an empty log', () => {
     expect(ticketOf('')).toEqual(EMPTY_TICKET)
     expect(dueOf(EMPTY_TICKET)).toEqual({ at: null, program: null })
     expect(statusOf(EMPTY_TICKET)).toBe('active')

@@ -2,7 +2,8 @@
 // from the entries gives the same ticket (law 5). It contains no sequence and no timestamp, so the next ticket is
 // known before the append.
 
-import { type Chunk, isGuest, type PendingRef, type RunStatus } from '@millrace/protocol'
+import { type Chunk, isGuest, type PendingRef, type RunStatus, type WriterOrigin } from '@millrace/protocol'
+import { MAIN_LANE } from '@millrace/protocol/internal'
 import type { NewEntry } from '../store/entry.ts'
 import type { Due, TicketRecord } from '../store/log-store.ts'
 import {
@@ -245,6 +246,13 @@ export const mustStop = ({ run, stop, requests }: Ticket): boolean =>
 export function pauseOf(pendings: readonly TicketPending[], reason?: string): Chunk {
   const awaits = pendings.map(({ lane, agentId, claim, ...awaited }) => awaited) as PendingRef[]
   return { type: 'run-paused', ...(reason !== undefined && { reason }), awaits }
+}
+
+/** The origin of a run's main lane, for entries that its driver does not write. The agent's name is that of the program. */
+export function mainLaneOrigin(run: Pick<NonNullable<Ticket['run']>, 'runId' | 'program'> | null): WriterOrigin {
+  const { runId = '', program = '' } = run ?? {}
+  const agentType = /^\w+:(.*)@/.exec(program)?.[1] ?? ''
+  return { runId, lane: MAIN_LANE, agentId: runId, agentType, step: 0 }
 }
 
 /** The status of a run that must stop: `interrupted` can be resumed, `aborted` cannot. */

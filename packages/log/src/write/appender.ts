@@ -29,7 +29,7 @@ export class Appender {
   #counter = 0
   #version: string
   cursor: Cursor
-  /** As last seen. */
+  /** The ticket as last read. */
   ticket: Ticket
   /** How often another process's change of the ticket was detected. Decisions from before it are outdated. */
   foreignChanges = 0
@@ -47,7 +47,7 @@ export class Appender {
   }
 
   /**
-   * Calls back on every detected change of the ticket by others, until stopped. `look` reads the ticket when no
+   * Calls back on every detected change of the ticket by others, until stopped. `refresh` reads the ticket when no
    * append is in flight.
    */
   watch(onMoved: (ticket: Ticket) => void, refresh: () => Promise<unknown>): void {
@@ -82,11 +82,11 @@ export class Appender {
   }
 
   /** Reads the ticket again. */
-  async look(): Promise<void> {
+  async readTicket(): Promise<void> {
     const after = { sequence: this.cursor.sequence }
     const page = await this.#call(() => this.#store.read(this.#streamId, after, { batches: 0, bytes: 0 }))
     if (page?.incarnation !== this.cursor.incarnation) {
-      throw new LogError('fenced', `the log ${this.#streamId} was removed or replaced`)
+      throw new LogError('fenced', `the log ${this.#streamId} was removed or replaced: claim it again to write`)
     }
     if (page.version === this.#version) return
     this.ticket = ticketOf(page.ticket)

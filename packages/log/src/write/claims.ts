@@ -1,12 +1,12 @@
 // The logs that this process has claimed, one writer each.
 
 import type { Cursor, WriterOrigin } from '@millrace/protocol'
+import { absentError } from '../store/checks.ts'
 import { LogError } from '../store/log-error.ts'
 import { randomName } from '../store/names.ts'
 import { readHead } from '../store/read-head.ts'
 import type { StoreCall } from '../store/retry.ts'
-import { mainLaneOrigin } from '../ticket/main-lane-origin.ts'
-import { type Ticket, ticketOf } from '../ticket/ticket.ts'
+import { mainLaneOrigin, type Ticket, ticketOf } from '../ticket/ticket.ts'
 import type { Preamble } from './preamble.ts'
 import { Writer, type WriterSettings } from './writer.ts'
 
@@ -56,7 +56,7 @@ export class Claims {
     if (claim.outcome === 'busy' && claim.owner === name) {
       claim = await this.#call(() => store.claim(streamId, name, leaseMs, true))
     }
-    if (claim.outcome === 'absent') throw new LogError('absent', `there is no log ${streamId}`)
+    if (claim.outcome === 'absent') throw absentError(streamId)
     if (claim.outcome === 'busy') {
       const remainingMs = claim.until - claim.clock
       throw new LogError(
@@ -67,7 +67,8 @@ export class Claims {
     const { epoch } = claim
     try {
       const page = await this.#call(() => readHead(store, streamId))
-      if (page === undefined) throw new LogError('absent', `the log ${streamId} was removed`)
+      if (page === undefined)
+        throw new LogError('absent', `the log ${streamId} was removed after it was claimed: create it again`)
       const cursor = { sequence: page.head, incarnation: page.incarnation, epoch: page.mark }
       const ticket = ticketOf(page.ticket)
       const claimed = { streamId, epoch, cursor, ticket, version: page.version, askedAt }
@@ -89,7 +90,7 @@ export class Claims {
     const ownWriter = this.ownWriter(streamId)
     if (ownWriter) return work(ownWriter)
     const before = await this.#call(() => readHead(this.#settings.store, streamId))
-    if (before === undefined) throw new LogError('absent', `there is no log ${streamId}`)
+    if (before === undefined) throw absentError(streamId)
     const writer = await this.claim(streamId, false, (ticket, { sequence }) => {
       const origin = mainLaneOrigin(ticket.run)
       // A released log has no driver to supersede, unless it was written to after the first read.

@@ -7,14 +7,14 @@ import type { LogError } from '../store/log-error.ts'
 const status = (message: string): Chunk => ({ type: 'status', message })
 
 describe('a commit', () => {
-  test('is appended as a whole with a checkpoint, after the words written before', async () => {
+  test('is appended as a whole with a checkpoint, after the draft chunks written before', async () => {
     const world = new World()
     const writer = await world.writer()
     world.tap.reset()
-    const word = writer.write(delta('a'))
+    const write = writer.write(delta('a'))
     const done = await writer.commit([status('x'), { type: 'output', output: 1 }], { closesStep: true })
     expect(world.tap.count('append')).toBe(1)
-    expect(done).toEqual(await word.appended)
+    expect(done).toEqual(await write.appended)
     expect((await world.lines()).slice(2)).toEqual(['text-delta 1 a', 'status x', 'output', 'checkpoint-created'])
     const entry = (await world.log()).at(-1)
     expect(entry?.chunk).toMatchObject({ type: 'checkpoint-created', closesStep: true })
@@ -69,7 +69,7 @@ describe('a commit', () => {
     expect((await world.manager.view(writer.streamId)).view.state).toEqual({ n: 2 })
   })
 
-  test('law 5: that opens a pending is moved if the ticket has changed, and the caller decides again', async () => {
+  test('law 5: a commit that opens a pending is moved if the ticket has changed, and the caller decides again', async () => {
     const world = new World()
     const writer = await world.writer()
     await world.manager.append(ID, 'ada', stop('r1'))
@@ -80,7 +80,7 @@ describe('a commit', () => {
     expect(await writer.commit([ask('a')])).toMatchObject({ outcome: 'appended' })
   })
 
-  test('law 5: is moved if a turn before it found another ticket', async () => {
+  test('law 5: is moved if exclusive work before it read another ticket', async () => {
     const world = new World()
     const writer = await world.writer()
     await world.manager.append(ID, 'ada', stop('r1'))
@@ -91,21 +91,21 @@ describe('a commit', () => {
     expect((await world.lines()).slice(2)).toEqual(['ada: stop-requested'])
   })
 
-  test('law 5: that opens a pending succeeds after the writer’s own commit opened another', async () => {
+  test('law 5: a commit that opens a pending succeeds after the writer’s own commit opened another', async () => {
     const world = new World()
     const writer = await world.writer()
     const both = [writer.commit([ask('a')]), writer.lane({ lane: 'tool' }).commit([ask('b')])]
     expect((await Promise.all(both)).map(({ outcome }) => outcome)).toEqual(['appended', 'appended'])
   })
 
-  test('that does not change the ticket ignores a changed ticket', async () => {
+  test('a commit that does not change the ticket ignores a changed ticket', async () => {
     const world = new World()
     const writer = await world.writer()
     await world.manager.append(ID, 'ada', request('r2', { whenBusy: 'queue' }))
     expect(await writer.commit([status('x')])).toMatchObject({ outcome: 'appended' })
   })
 
-  test('that is the first of its run starts it, on the latest ticket', async () => {
+  test('the first commit of a run starts it, on the latest ticket', async () => {
     const world = new World()
     const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
     await world.manager.append(ID, 'ada', request('r2'))
@@ -113,7 +113,7 @@ describe('a commit', () => {
     expect(await world.lines()).toEqual(['ada: run-requested', 'run-started', 'status x', 'checkpoint-created'])
   })
 
-  test('that is the first and fills a batch still starts the run', async () => {
+  test('a first commit that fills a batch still starts the run', async () => {
     const world = new World()
     const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
     const large: Chunk = { type: 'state-snapshot', state: 'x'.repeat(1_048_300) }
@@ -140,7 +140,7 @@ describe('a decision', () => {
     expect((await world.lines()).slice(2)).toEqual(['ada: stop-requested', 'abort', 'run-finished'])
   })
 
-  test('without a batch appends nothing', async () => {
+  test('a decision without a batch appends nothing', async () => {
     const world = new World()
     const writer = await world.writer()
     world.tap.reset()
@@ -149,7 +149,7 @@ describe('a decision', () => {
     expect(world.tap.count('append')).toBe(0)
   })
 
-  test('that throws rejects, and the writer continues', async () => {
+  test('a decision that throws is rejected, and the writer continues', async () => {
     const world = new World()
     const writer = await world.writer()
     const thrower = () => {

@@ -181,7 +181,7 @@ describe('a context', () => {
 })
 
 describe('law 6: a context', () => {
-  test('that is large is stored as one blob, for the request and for the run', async () => {
+  test('stores a large context as one blob, for the request and for the run', async () => {
     const world = new World({ blobBytes: 1000 })
     const context = { text: '語'.repeat(2000), nul: '\u0000' }
     await requestRun(world, context)
@@ -201,14 +201,14 @@ describe('law 6: a context', () => {
     expect((await world.manager.resolve('copy', contextEntry)).chunk).toMatchObject({ context })
   })
 
-  test('that is too large is rejected before anything is stored', async () => {
+  test('rejects a too large context before anything is stored', async () => {
     const world = new World({ blobBytes: 1000, maxBlobBytes: 10_000 })
     await expect(requestRun(world, 'x'.repeat(20_000))).rejects.toMatchObject({ code: 'too-large' })
     expect([await world.lines(), world.tap.count('putBlob'), world.tap.count('append')]).toEqual([[], 0, 0])
     expect(await requestRun(world, 'x'.repeat(9000))).toMatchObject({ outcome: 'appended' })
   })
 
-  test('and its request are measured separately', async () => {
+  test('measures a context and its request separately', async () => {
     const world = new World({ maxEntryBytes: 10_000, blobBytes: 8000 })
     const message = { ...hello, parts: [{ type: 'text', text: 'x'.repeat(9000) }] }
     expect(await requestRun(world, 'y'.repeat(7000), { message })).toMatchObject({ outcome: 'appended' })
@@ -218,7 +218,7 @@ describe('law 6: a context', () => {
     expect(await failure(requestRun(world, 1, { message: long, whenBusy: 'queue' }, 'r2'))).toBe('too-large')
   })
 
-  test('and its request are rejected if they do not fit the batch that starts the run', async () => {
+  test('rejects a context and its request if they do not fit the batch that starts the run', async () => {
     const world = new World({ maxEntryBytes: 2 ** 24, blobBytes: 2 ** 24 })
     const half = world.tap.store.maxBatchBytes / 2
     expect(await failure(requestRun(world, 'x'.repeat(half)))).toBe('too-large')

@@ -12,8 +12,8 @@ async function lanes(world = new World()) {
   return { world, writer, tool }
 }
 
-describe('targets of a draft belong to its lane', () => {
-  test('rejects another lane’s word until the draft is committed or discarded', async () => {
+describe('the targets of a draft belong to its lane', () => {
+  test('rejects a draft chunk of another lane until the draft is committed or discarded', async () => {
     const { writer, tool } = await lanes()
     for (const end of [() => writer.commit([]), () => writer.main.discard(retry)]) {
       writer.write(delta('a'))
@@ -25,7 +25,7 @@ describe('targets of a draft belong to its lane', () => {
     }
   })
 
-  test('rejects another lane’s fact about a call, which the fold would drop', async () => {
+  test('rejects a committed chunk of another lane about the same call, which the fold would drop', async () => {
     const { world, writer, tool } = await lanes()
     writer.write(input('c1'))
     expect(thrown(() => tool.write({ ...output('c1'), preliminary: true } as Chunk))).toBe('refused')
@@ -38,17 +38,19 @@ describe('targets of a draft belong to its lane', () => {
     expect(view.messages[0]?.parts).toMatchObject([{ toolCallId: 'c1', state: 'output-available' }])
   })
 
-  test('also within a batch, in its order', async () => {
+  test('checks the targets within a batch, in its order', async () => {
     const { writer, tool } = await lanes()
     writer.write(input('c1'))
     const seal: Chunk = { type: 'checkpoint-created', checkpointId: 'x' }
     const call: Chunk = { type: 'tool-input-available', toolCallId: 'c1', toolName: 't', input: {} }
-    const fact = { chunk: output('c1'), lane: tool }
-    expect(await failure(writer.commit([call, fact, seal]))).toBe('refused')
-    expect(await failure(writer.commit([call, seal, fact, { chunk: seal, lane: tool }]))).toBe('nothing was thrown')
+    const toolOutput = { chunk: output('c1'), lane: tool }
+    expect(await failure(writer.commit([call, toolOutput, seal]))).toBe('refused')
+    expect(await failure(writer.commit([call, seal, toolOutput, { chunk: seal, lane: tool }]))).toBe(
+      'nothing was thrown',
+    )
   })
 
-  test('words of a commit are committed with it', async () => {
+  test('commits the draft chunks that a commit contains', async () => {
     const { writer, tool } = await lanes()
     await writer.commit([delta('a')])
     expect(thrown(() => tool.write(delta('b')))).toBe('nothing was thrown')
@@ -87,7 +89,7 @@ describe('targets of a draft belong to its lane', () => {
 })
 
 describe('a discard', () => {
-  test('of unsent words writes nothing, and drops them', async () => {
+  test('drops unsent draft chunks, and writes nothing', async () => {
     const { world, writer, tool } = await lanes()
     const held = world.tap.hold('append')
     writer.write(delta('a'))
@@ -102,7 +104,7 @@ describe('a discard', () => {
     expect(await tool.discard(retry)).toBe(false)
   })
 
-  test('law 3: retracts sent words and drops unsent ones, of its own lane only', async () => {
+  test('law 3: retracts sent draft chunks and drops unsent ones, of its own lane only', async () => {
     const { world, writer, tool } = await lanes()
     await Promise.all([writer.write(delta('a')).appended, tool.write(delta('b', '2')).appended])
     const held = world.tap.hold('append')
@@ -123,23 +125,26 @@ describe('a discard', () => {
     expect(view.messages[0]?.parts).toMatchObject([{ type: 'text', text: 'a' }])
   })
 
-  test('keeps words that a commit in flight contains', async () => {
+  test('keeps draft chunks that a commit in flight contains', async () => {
     const { world, writer } = await lanes()
     const held = world.tap.hold('append')
     writer.write({ type: 'step-start' })
     await held.arrived
-    const kept = writer.write(delta('kept'))
+    const committed = writer.write(delta('kept'))
     const commit = writer.commit([])
     const discardedWrite = writer.write(delta('gone', '2'))
     const discarded = writer.main.discard(retry)
     held.open()
     expect(await discarded).toBe(false)
     expect(await commit).toMatchObject({ outcome: 'appended' })
-    expect([(await kept.appended).outcome, (await discardedWrite.appended).outcome]).toEqual(['appended', 'dropped'])
+    expect([(await committed.appended).outcome, (await discardedWrite.appended).outcome]).toEqual([
+      'appended',
+      'dropped',
+    ])
     expect((await world.lines()).slice(2)).toEqual(['step-start', 'text-delta 1 kept', 'checkpoint-created'])
   })
 
-  test('keeps words that are written after it was requested', async () => {
+  test('keeps draft chunks that are written after it was requested', async () => {
     const { world, writer } = await lanes()
     await writer.write(delta('first try')).appended
     const held = world.tap.hold('append')
@@ -158,7 +163,7 @@ describe('a discard', () => {
     expect(await writer.main.discard(retry)).toBe(true)
   })
 
-  test('after the end of the run does nothing', async () => {
+  test('does nothing after the end of the run', async () => {
     const { world, writer } = await lanes()
     await writer.write(delta('a')).appended
     const held = world.tap.hold('append')
@@ -181,13 +186,13 @@ describe('a discard', () => {
     expect(view.messages[0]?.parts).toMatchObject([{ text: 'shown', state: 'done' }])
   })
 
-  test('of one lane in a long queue does not mark another as sent', async () => {
+  test('drops the unsent draft of a lane behind a long queue of another lane', async () => {
     const world = new World({ maxEntryBytes: 4096 })
     const { writer, tool } = await lanes(world)
     const held = world.tap.hold('append')
     writer.write({ type: 'step-start' })
     await held.arrived
-    // More than one append of the main lane, and then a word of the tool, which is in none of them yet.
+    // More than one append of the main lane, and then a delta of the tool, which is in none of them yet.
     writer.write(delta('x'.repeat(3000)))
     tool.write(delta('b', '2'))
     const second = world.tap.hold('append')

@@ -2,92 +2,82 @@
 // writer rejects writes of other lanes to them.
 
 import { type Chunk, isDraftChunk, type WriterOrigin } from '@millrace/protocol'
-import { endsDraft, laneKeyOf, targetOf } from '@millrace/protocol/internal'
+import { DraftTracker, isSameLane, type LaneEntry, targetOf } from '@millrace/protocol/internal'
 import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
 
-/** A lane's words since its last commit. */
+/** The draft chunks of a lane since its last commit. */
 export class Draft {
   readonly origin: WriterOrigin
-  readonly name: string
-  readonly targets = new Set<string>()
+  /** The parts, calls and structured objects that it has written to. */
+  readonly targets: Set<string>
   /** Whether some of it may be in the log. */
-  isSent = false
+  isSent: boolean
 
-  constructor(origin: WriterOrigin, name: string) {
+  constructor(origin: WriterOrigin, targets: Iterable<string> = [], isSent = false) {
     this.origin = origin
-    this.name = name
+    this.targets = new Set(targets)
+    this.isSent = isSent
   }
 }
 
-/** Lane keys by origin object: most entries of a lane share one. */
-const laneKeys = new WeakMap<WriterOrigin, string>()
-
-function laneKey(origin: WriterOrigin): string {
-  let name = laneKeys.get(origin)
-  if (name === undefined) {
-    name = laneKeyOf(origin)
-    laneKeys.set(origin, name)
-  }
-  return name
-}
-
-/** The target of a chunk that may be owned by another lane's draft: a word's part, or a fact's call. */
-function targetWrittenBy({ chunk, origin }: NewEntry): string | undefined {
-  return isDraftChunk(chunk) || chunk.type.startsWith('tool-') ? targetOf(chunk, origin as WriterOrigin) : undefined
+/** The last draft chunk of a lane: its type, and the id of the part, call or structured object that it writes to. */
+interface LastWrite {
+  readonly type: string
+  readonly id: string
+  readonly draft: Draft
 }
 
 export class Drafts {
+  readonly #tracker = new DraftTracker<Draft, WriterOrigin>(origin => this.#reopening ?? new Draft(origin))
   readonly #owners = new Map<string, Draft>()
-  readonly #lanes = new Map<string, Draft>()
-  // Fast path: most words have the same target as the word before.
-  #last: { origin: WriterOrigin; type: string; id: unknown; draft: Draft } | undefined
+  #reopening: Draft | undefined
+  /** By the lane's origin object. Most draft chunks have the target of the one before, and then cost one lookup. */
+  #lastWrites = new WeakMap<WriterOrigin, LastWrite>()
 
   /**
-   * Registers a chunk. Returns its draft if it is a word.
+   * Registers a chunk. Returns its draft if it is a draft chunk.
    *
    * @throws LogError `refused` if another lane has a draft on its target.
    */
   add(entry: NewEntry): Draft | undefined {
-    const { type, id } = entry.chunk as { type: string; id?: unknown }
     const origin = entry.origin as WriterOrigin
-    const last = this.#last
-    if (last && id !== undefined && last.id === id && last.type === type && last.origin === origin) return last.draft
+    const { type } = entry.chunk
+    const id = targetIdOf(entry.chunk)
+    const isDraft = isDraftChunk(entry.chunk)
+    const last = this.#lastWrites.get(origin)
+    if (isDraft && last && last.id === id && last.type === type) return last.draft
     const target = targetWrittenBy(entry)
     const owner = target === undefined ? undefined : this.#owners.get(target)
-    if (owner && owner.name !== laneKey(origin)) throw conflict(entry.chunk, owner, target as string)
-    const draft = this.#apply(entry)
-    if (draft) this.#last = { origin, type, id, draft }
+    if (owner && !isSameLane(owner.origin, origin)) throw conflict(entry.chunk, owner, target as string)
+    if (!isDraft) {
+      this.#end(entry)
+      return undefined
+    }
+    const draft = this.#open(entry)
+    if (id !== undefined) this.#lastWrites.set(origin, { type, id, draft })
     return draft
   }
 
   /** @throws LogError `refused` if another lane has a draft on a target of the batch. */
   check(batch: readonly NewEntry[]): void {
-    if (this.#isApart(batch)) return
+    if (this.#isAlone(batch)) return
     // Within a batch, a draft may be opened, or closed before another lane writes to its target.
-    const owners = new Map(this.#owners)
-    for (const entry of batch) {
-      const origin = entry.origin as WriterOrigin
-      const target = targetWrittenBy(entry)
-      const name = laneKey(origin)
-      const owner = target === undefined ? undefined : owners.get(target)
-      if (owner && owner.name !== name) throw conflict(entry.chunk, owner, target as string)
-      if (isDraftChunk(entry.chunk)) {
-        if (target !== undefined) owners.set(target, owner ?? new Draft(origin, name))
-      } else for (const [held, draft] of owners) if (endsDraft(entry, draft.origin)) owners.delete(held)
-    }
+    const trial = new Drafts()
+    trial.reopen(this.open.map(({ origin, targets }) => new Draft(origin, targets)))
+    for (const entry of batch) trial.add(entry)
   }
 
   /** Whether a batch is on one lane and commits it while no other lane has a draft. Then it cannot conflict. */
-  #isApart(batch: readonly NewEntry[]): boolean {
+  #isAlone(batch: readonly NewEntry[]): boolean {
     const origin = batch[0]?.origin as WriterOrigin | undefined
     if (origin === undefined || batch.at(-1)?.chunk.type !== 'checkpoint-created') return false
-    if (this.#lanes.size > (this.#lanes.has(laneKey(origin)) ? 1 : 0)) return false
-    return batch.every(entry => entry.origin === origin)
+    return batch.every(entry => entry.origin === origin) && this.open.every(draft => isSameLane(draft.origin, origin))
   }
 
-  get open(): ReadonlySet<Draft> {
-    return new Set(this.#lanes.values())
+  /** The open drafts. */
+  get open(): readonly Draft[] {
+    return this.#tracker.drafts.map(({ data }) => data)
   }
 
   /**
@@ -95,55 +85,39 @@ export class Drafts {
    * open.
    */
   addBatch(batch: readonly NewEntry[], open = this.open): readonly Draft[] {
-    if (this.#isApart(batch)) {
-      const laneDraft = this.#lanes.get(laneKey(batch[0]?.origin as WriterOrigin))
-      if (laneDraft === undefined || !open.has(laneDraft)) return []
-      this.#close(laneDraft)
-      return [laneDraft]
-    }
-    const known = new Set(open)
-    for (const entry of batch) {
-      const draft = this.#apply(entry, known)
-      if (draft === undefined) continue
+    const closable = new Set(open)
+    if (this.#isAlone(batch)) return this.#end(batch.at(-1) as NewEntry, closable)
+    return batch.flatMap(entry => {
+      if (!isDraftChunk(entry.chunk)) return this.#end(entry, closable)
+      const draft = this.#open(entry)
       draft.isSent = true
-      known.add(draft)
-    }
-    return [...known].filter(draft => this.#lanes.get(draft.name) !== draft)
+      closable.add(draft)
+      return []
+    })
   }
 
   /** Reopens drafts whose batch was not appended. */
   reopen(drafts: readonly Draft[]): void {
-    for (const { origin, targets, isSent } of drafts) {
-      const draft = this.#open(origin)
-      draft.isSent ||= isSent
-      for (const target of targets) this.#own(draft, target)
+    for (const draft of drafts) {
+      this.#reopening = draft
+      const { data: current } = this.#tracker.open(draft.origin)
+      this.#reopening = undefined
+      current.isSent ||= draft.isSent
+      for (const target of draft.targets) this.#own(current, target)
     }
   }
 
   /** Removes a lane's draft and returns it. */
   drop(origin: WriterOrigin): Draft | undefined {
-    const draft = this.#lanes.get(laneKey(origin))
-    if (draft) this.#close(draft)
+    return this.#end({ origin, chunk: { type: 'step-discarded', reason: 'dropped' } })[0]
+  }
+
+  /** The draft of a draft chunk, which owns its target from now on. */
+  #open(entry: NewEntry): Draft {
+    const { data: draft } = this.#tracker.open(entry.origin as WriterOrigin)
+    const target = targetWrittenBy(entry)
+    if (target !== undefined) this.#own(draft, target)
     return draft
-  }
-
-  #apply(entry: NewEntry, open = this.open): Draft | undefined {
-    const { chunk, origin } = entry
-    if (isDraftChunk(chunk)) {
-      const draft = this.#open(origin as WriterOrigin)
-      const target = targetWrittenBy(entry)
-      if (target !== undefined) this.#own(draft, target)
-      return draft
-    }
-    for (const draft of open) if (endsDraft(entry, draft.origin)) this.#close(draft)
-    return undefined
-  }
-
-  #open(origin: WriterOrigin): Draft {
-    const name = laneKey(origin)
-    const open = this.#lanes.get(name) ?? new Draft(origin, name)
-    this.#lanes.set(name, open)
-    return open
   }
 
   #own(draft: Draft, target: string): void {
@@ -151,11 +125,28 @@ export class Drafts {
     this.#owners.set(target, draft)
   }
 
-  #close(draft: Draft): void {
-    for (const target of draft.targets) if (this.#owners.get(target) === draft) this.#owners.delete(target)
-    if (this.#lanes.get(draft.name) === draft) this.#lanes.delete(draft.name)
-    this.#last = undefined
+  /** Closes the drafts that an entry ends, if they are `closable`, and returns them. */
+  #end(entry: LaneEntry, closable?: ReadonlySet<Draft>): Draft[] {
+    const ended = this.#tracker.end(entry).map(({ data }) => data)
+    if (ended.length > 0) this.#lastWrites = new WeakMap()
+    const closed = closable ? ended.filter(draft => closable.has(draft)) : ended
+    for (const draft of closed) {
+      for (const target of draft.targets) if (this.#owners.get(target) === draft) this.#owners.delete(target)
+    }
+    if (closed.length < ended.length) this.reopen(ended.filter(draft => !closed.includes(draft)))
+    return closed
   }
+}
+
+/** The id of the part, call or structured object that a chunk writes to. Unique per type and lane. */
+function targetIdOf(chunk: Chunk): string | undefined {
+  const { toolCallId, streamId, id } = chunk as { toolCallId?: string; streamId?: string; id?: string }
+  return toolCallId ?? streamId ?? id
+}
+
+/** The target of a chunk that may belong to another lane's draft: a draft chunk's part, or a tool chunk's call. */
+function targetWrittenBy({ chunk, origin }: NewEntry): string | undefined {
+  return isDraftChunk(chunk) || chunk.type.startsWith('tool-') ? targetOf(chunk, origin as WriterOrigin) : undefined
 }
 
 function conflict({ type }: Chunk, { origin }: Draft, target: string): LogError {

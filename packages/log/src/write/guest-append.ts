@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import type { Chunk, GuestOrigin, Json } from '@millrace/protocol'
 import { checkChunk } from '@millrace/protocol/internal'
 import { extractBlob } from '../store/blobs.ts'
+import { absentError } from '../store/checks.ts'
 import { encodeBatch, type NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
 import type { Accepted, LogStore } from '../store/log-store.ts'
@@ -59,9 +60,9 @@ export async function appendAsGuest(
   original: Chunk,
   { context, ifVersion, principal }: GuestOptions = {},
 ): Promise<GuestOutcome> {
-  const { store, call: ask, blobBytes, maxEntryBytes, maxBlobBytes } = settings
-  const wrong = nameProblem('guest', guest)
-  if (wrong !== undefined) throw new LogError('invalid', wrong)
+  const { store, call, blobBytes, maxEntryBytes, maxBlobBytes } = settings
+  const problem = nameProblem('guest', guest)
+  if (problem !== undefined) throw new LogError('invalid', problem)
   // The ticket keeps this value, so it must not depend on the caller's object.
   const chunk = original?.type === 'session-info' ? jsonOf(original) : original
   checkGuestChunk(chunk)
@@ -71,11 +72,11 @@ export async function appendAsGuest(
   let key = keyOf(guest, chunk, nonce)
   let earlier: Accepted | undefined
   for (;;) {
-    const page = await ask(() => readHead(store, streamId))
+    const page = await call(() => readHead(store, streamId))
     // The version belongs to this log: a log that was created later under the same name has another version.
     if (page === undefined || (principal !== undefined && page.principal !== principal)) {
       if (!isRequest) return { outcome: 'refused', reason: 'unknown' }
-      throw new LogError('absent', `there is no log ${streamId}: create it first`)
+      throw absentError(streamId)
     }
     const ticket = ticketOf(page.ticket)
     const origin: GuestOrigin = { guest, ...answeredLane(ticket, chunk) }
@@ -86,8 +87,8 @@ export async function appendAsGuest(
     if (refusal) {
       if (earlier) return earlier
       // The first try may have been accepted and its answer lost, so the key decides first.
-      const known = await ask(() => store.find(streamId, key))
-      if (known) return { outcome: 'duplicate', ...known, clock: page.clock }
+      const found = await call(() => store.find(streamId, key))
+      if (found) return { outcome: 'duplicate', ...found, clock: page.clock }
       return { outcome: 'refused', reason: refusal }
     }
     // Which observers the server notified is internal.
@@ -103,10 +104,10 @@ export async function appendAsGuest(
     const batch = encodeBatch(entries)
     // The batch that starts the run repeats the request, so it must fit too.
     checkSize(chunk, Buffer.byteLength(batch.body), store.maxBatchBytes / 2)
-    for (const { blob } of extracted) if (blob) await ask(() => store.putBlob(streamId, blob.hash, blob.data))
+    for (const { blob } of extracted) if (blob) await call(() => store.putBlob(streamId, blob.hash, blob.data))
     const next = recordOf(advance(ticket, entries))
     const move = { ifVersion: page.version, next }
-    const result = await ask(() => store.append(streamId, batch, { key, keep: isRequest, nonce }, move))
+    const result = await call(() => store.append(streamId, batch, { key, keep: isRequest, nonce }, move))
     if ('first' in result) {
       if (result.outcome === 'appended' || !SETTLING_TYPES.has(chunk.type)) return result
       // After a rewind, the same question may be asked again. If it is still pending, the earlier answer was to its

@@ -108,7 +108,7 @@ describe('a lease', () => {
     expect(world.clock.alarms).toBe(0)
   })
 
-  test('that another took is detected at the renewal, without a write', async () => {
+  test('a lost lease is detected at the renewal, without a write', async () => {
     const world = new World()
     const writer = await world.writer()
     await world.process().createWriter(ID, { ...R1, takeover: true })
@@ -155,7 +155,7 @@ describe('a lease', () => {
     expect(writer.isSure).toBe(false)
   })
 
-  test('that expired may be claimed by another, which fences the writer', async () => {
+  test('an expired lease may be claimed by another manager, which fences the writer', async () => {
     const world = new World()
     const writer = await world.writer()
     world.tap.isDown = true

@@ -95,7 +95,7 @@ describe('notices for observers', () => {
     expect(await world.manager.due(RUNS)).toEqual([ID])
   })
 
-  test('law 12: keep no entries, and stay in the ticket of a trimmed log', async () => {
+  test('law 12: do not prevent a trim, and stay in the ticket of the trimmed log', async () => {
     const world = new World()
     const notifyBy = await ended(world)
     const { head } = (await world.manager.getInfo(ID)) as { head: number }

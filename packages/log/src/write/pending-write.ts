@@ -33,7 +33,7 @@ export class Deferred<T> {
   }
 }
 
-/** A write in result. */
+/** A write in flight. */
 export class PendingWrite implements Write {
   readonly #result: Deferred<Awaited<Write['appended']>>
   readonly #room: Promise<void> | undefined

@@ -32,7 +32,7 @@ const texts = async (world: World): Promise<string[]> => {
 }
 
 describe('the first batch of a writer', () => {
-  test('starts the run, before the first words', async () => {
+  test('starts the run, before the first deltas', async () => {
     const world = new World()
     const writer = await world.manager.createWriter(ID, { ...R1, program: 'agent:assistant@7' })
     expect(await world.lines()).toEqual([])
@@ -195,7 +195,7 @@ describe('the first batch of a writer', () => {
     expect((await world.log()).at(-1)?.chunk).toMatchObject({ type: 'step-discarded', usage: { inputTokens: 5 } })
   })
 
-  test('law 5: a takeover that finds a stop keeps the drafts: the reply shown so far stays', async () => {
+  test('law 5: a takeover that finds a stop keeps the drafts that readers have seen', async () => {
     const world = new World()
     await orphan(world)
     await world.manager.append(ID, 'ada', stop('r1'))
@@ -213,12 +213,12 @@ describe('the first batch of a writer', () => {
     const other = world.process()
     const nextWriter = await other.createWriter(ID, { ...R1, takeover: true })
     const held = world.tap.hold('append')
-    const word = nextWriter.write(delta('more', '9'))
+    const write = nextWriter.write(delta('more', '9'))
     const first = nextWriter.commit([])
     await held.arrived
     await world.manager.append(ID, 'ada', stop('r1'))
     held.open()
-    expect(await failure(word.appended)).toBe('refused')
+    expect(await failure(write.appended)).toBe('refused')
     expect(await first).toMatchObject({ outcome: 'moved', ticket: { stop: true } })
     expect(await other.endStream(ID)).toBe('interrupted')
     expect((await world.lines()).slice(-4)).toEqual([
@@ -240,7 +240,7 @@ describe('the first batch of a writer', () => {
     expect((await world.lines()).slice(-1)).toEqual(['ada: run-requested'])
   })
 
-  test('of a paused run discards the drafts that another writer left', async () => {
+  test('discards the drafts that another writer left in a paused run', async () => {
     const world = new World()
     await orphan(world)
     await world.clock.advance(30_000)

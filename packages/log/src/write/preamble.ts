@@ -37,7 +37,7 @@ export function preambleOf(options: PreambleOptions): Preamble {
     if (ticket.run.runId !== origin.runId) {
       throw new LogError('refused', `run ${ticket.run.runId} is open: end it before run ${origin.runId} starts`)
     }
-    // If the run must stop, the reply shown so far is kept: the run's end commits the drafts.
+    // If the run must stop, the text that readers have seen is kept: the run's end commits the drafts.
     const drafts = mustStop(ticket) ? [] : options.drafts
     const discards = drafts.map(
       ({ origin: entryOrigin, usage }): NewEntry => ({

@@ -1,4 +1,4 @@
-// The queue of a writer, in order. Deltas wait for others; a batch stays whole; a turn runs exclusively.
+// The queue of a writer, in order. Deltas wait for others; a batch is never split; a turn runs exclusively.
 
 import { coalesce, type Entry } from '@millrace/protocol'
 import type { NewBlob } from '../store/blobs.ts'
@@ -35,7 +35,7 @@ export class Queue {
   }
 
   /** Whether everything in the queue may wait for more. */
-  get isWaiting(): boolean {
+  get mayWait(): boolean {
     return this.#deltas === this.#items.length
   }
 
@@ -72,7 +72,7 @@ export class Queue {
     return slots
   }
 
-  /** Removes the words of a draft, and resolves their writes as dropped. */
+  /** Removes the chunks of a draft, and resolves their writes as dropped. */
   drop(draft: Draft): void {
     const items: (Slot | QueueTurn)[] = []
     for (const item of this.#items) {

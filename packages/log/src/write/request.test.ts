@@ -50,7 +50,7 @@ describe('a request', () => {
     expect(await stale).toEqual({ outcome: 'refused', reason: 'busy' })
   })
 
-  test('law 5: with ifVersion, is refused on another ticket, but a repeat is a duplicate first', async () => {
+  test('law 5: a request with ifVersion is refused on another ticket, but a repeat is a duplicate first', async () => {
     const world = new World()
     await world.manager.createStream(ID)
     const version = async () => (await world.manager.getInfo(ID))?.version ?? ''
@@ -68,7 +68,7 @@ describe('a request', () => {
     expect(await world.lines()).toEqual(['bob: run-requested', 'ada: run-requested'])
   })
 
-  test('with queue, waits in order', async () => {
+  test('a request with whenBusy queue waits in order', async () => {
     const world = new World()
     await world.writer()
     for (const runId of ['q1', 'q2']) await append(world, request(runId, { whenBusy: 'queue' }))
@@ -79,7 +79,7 @@ describe('a request', () => {
     expect((await world.manager.getInfo(ID))?.ticket.requests.map(({ runId }) => runId)).toEqual(['q1', 'q2'])
   })
 
-  test('that interrupts stops the open run as interrupted, and goes first', async () => {
+  test('a request that interrupts stops the open run as interrupted, and goes first', async () => {
     const world = new World()
     await world.writer()
     await append(world, request('q1', { whenBusy: 'queue' }))
@@ -88,7 +88,7 @@ describe('a request', () => {
     expect((await world.manager.getInfo(ID))?.ticket.requests.map(({ runId }) => runId)).toEqual(['now', 'q1'])
   })
 
-  test('that was withdrawn is gone, and its run id is used up', async () => {
+  test('a withdrawn request is gone, and its run id cannot be used again', async () => {
     const world = new World()
     await world.writer()
     await append(world, request('q1', { whenBusy: 'queue' }))

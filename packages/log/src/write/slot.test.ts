@@ -5,7 +5,7 @@ import { delta, failure, thrown, World } from '../manager/manager-world.fixture.
 describe('a writer rejects too large values before they get a sequence (law 6)', () => {
   const tooLarge: Chunk = { type: 'status', message: 'x'.repeat(5000) }
 
-  test('with an error, and the next write gets the next sequence', async () => {
+  test('rejects a too large chunk, and the next write gets the next sequence', async () => {
     const world = new World({ maxEntryBytes: 4096 })
     const writer = await world.writer()
     expect(thrown(() => writer.write(tooLarge))).toBe('too-large')
@@ -14,14 +14,14 @@ describe('a writer rejects too large values before they get a sequence (law 6)',
     expect(await writer.write(delta('a')).appended).toMatchObject({ first: 3, last: 3 })
   })
 
-  test('measured in bytes, not in characters', async () => {
+  test('measures bytes, not characters', async () => {
     const world = new World({ maxEntryBytes: 4096 })
     const writer = await world.writer()
     expect(thrown(() => writer.write({ type: 'status', message: '語'.repeat(2000) }))).toBe('too-large')
     expect(thrown(() => writer.write({ type: 'status', message: 'x'.repeat(2000) }))).toBe('nothing was thrown')
   })
 
-  test('a batch above the store’s limit', async () => {
+  test('rejects a batch above the store’s limit', async () => {
     const world = new World()
     const writer = await world.writer()
     const large: Chunk = { type: 'state-snapshot', state: 'x'.repeat(1_000_000) }

@@ -29,17 +29,17 @@ export interface WriteSlot extends SlotContent {
   /** Whether it may wait for other deltas and be merged with them. */
   readonly isDelta: boolean
   readonly isBatch: false
-  /** The draft of a word. Discarding it drops the slot. */
+  /** The draft, if the entry is a draft chunk. Discarding it drops the slot. */
   draft?: Draft | undefined
   readonly result: Deferred<Written>
 }
 
-/** A batch that goes out whole. */
+/** A batch that is appended as a whole. */
 export interface BatchSlot extends SlotContent {
   readonly isDelta: false
   readonly isBatch: true
   readonly draft?: undefined
-  /** If it was decided on the ticket: the appender's `surprises` at that time. */
+  /** If it was decided on the ticket: the appender's `foreignChanges` at that time. */
   foreignChanges?: number
   readonly result: Deferred<Committed>
 }
@@ -63,7 +63,7 @@ const CHARACTER_BYTES = 6
 /** Maximum size of a number in JSON, in bytes. */
 const NUMBER_BYTES = 25
 /** Up to this many bytes an upper bound is enough; above it, an entry is measured. */
-const MEASURED_BYTES = 16 * 1024
+const MAX_ESTIMATED_BYTES = 16 * 1024
 const MAX_DEPTH = 8
 /** From this length on a delta may have to be split, in characters. */
 const SPLIT_LENGTH = 512
@@ -81,8 +81,8 @@ export function entryOf(from: WriterOrigin, original: Chunk, options: WriteOptio
   if (internal && BOUNDARY_TYPES.has(chunk.type)) {
     throw new LogError('invalid', `chunk ${chunk.type}: cannot be internal, every reader of the lane must see it`)
   }
-  const isAsLane = step === undefined && node === undefined && model === undefined
-  const origin = isAsLane ? from : originOf({ ...from, ...pickDefined({ step, node, model }) })
+  const hasOriginOfLane = step === undefined && node === undefined && model === undefined
+  const origin = hasOriginOfLane ? from : originOf({ ...from, ...pickDefined({ step, node, model }) })
   return internal ? { origin, chunk, internal } : { origin, chunk }
 }
 
@@ -181,9 +181,9 @@ function contentOf(
   entries: readonly NewEntry[],
   { maxEntryBytes, maxBatchBytes, blobBytes, maxBlobBytes }: Bounds,
 ): SlotContent {
-  const slim = entries.map(entry => extractBlob(entry, blobBytes))
+  const extracted = entries.map(entry => extractBlob(entry, blobBytes))
   let bytes = 0
-  for (const { entry, blob } of slim) {
+  for (const { entry, blob } of extracted) {
     const size = sizeOf(entry, maxEntryBytes)
     checkSize(entry.chunk, size, maxEntryBytes)
     if (blob) checkSize(entry.chunk, blob.data.length, maxBlobBytes)
@@ -195,7 +195,7 @@ function contentOf(
       `batch: expected at most ${maxBatchBytes} bytes, found ${bytes}: write fewer chunks at once`,
     )
   }
-  return { entries: slim.map(({ entry }) => entry), blobs: slim.flatMap(({ blob }) => blob ?? []), bytes }
+  return { entries: extracted.map(({ entry }) => entry), blobs: extracted.flatMap(({ blob }) => blob ?? []), bytes }
 }
 
 /** @throws LogError `too-large` */
@@ -215,15 +215,15 @@ function splitDelta(entry: NewEntry, { maxEntryBytes }: Bounds): NewEntry[] {
   const room = Math.floor((maxEntryBytes - overhead) / CHARACTER_BYTES)
   // The rest of the entry is too large itself, and so would be each piece.
   if (room < 2 || delta.length <= room) return [entry]
-  const found: NewEntry[] = []
+  const pieces: NewEntry[] = []
   for (let from = 0; from < delta.length; ) {
     let to = from + room
     // No piece ends inside a surrogate pair.
     if (to < delta.length && isHighSurrogate(delta.charCodeAt(to - 1))) to--
-    found.push({ ...entry, chunk: { ...entry.chunk, delta: delta.slice(from, to) } as Chunk })
+    pieces.push({ ...entry, chunk: { ...entry.chunk, delta: delta.slice(from, to) } as Chunk })
     from = to
   }
-  return found
+  return pieces
 }
 
 /** The text that a chunk adds, if it is a delta. */
@@ -240,10 +240,10 @@ function deltaOf(chunk: Chunk): string | undefined {
   }
 }
 
-/** The size of an entry in bytes, or a cheap upper bound if that is small enough. */
-function sizeOf(entry: NewEntry, enough: number): number {
+/** The size of an entry in bytes, or a cheap upper bound if that is at most `maxBound`. */
+function sizeOf(entry: NewEntry, maxBound: number): number {
   const bound = sizeBound(entry.chunk, 0) + sizeBound(entry.origin, 0) + OVERHEAD_BYTES
-  return bound <= Math.min(MEASURED_BYTES, enough) ? bound : Buffer.byteLength(JSON.stringify(entry))
+  return bound <= Math.min(MAX_ESTIMATED_BYTES, maxBound) ? bound : Buffer.byteLength(JSON.stringify(entry))
 }
 
 /** An upper bound of a value's size as JSON, in bytes; infinite for large or deep values. */
@@ -262,7 +262,7 @@ function sizeBound(value: unknown, depth: number): number {
       let sum = 2
       for (const key in value) {
         sum += key.length * CHARACTER_BYTES + 4 + sizeBound((value as Record<string, unknown>)[key], depth + 1)
-        if (sum > MEASURED_BYTES) return Number.POSITIVE_INFINITY
+        if (sum > MAX_ESTIMATED_BYTES) return Number.POSITIVE_INFINITY
       }
       return sum
     }

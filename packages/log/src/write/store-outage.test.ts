@@ -39,7 +39,7 @@ describe('a store that is unavailable for a while', () => {
     expect(sequences).toEqual(sequences.map((_, i) => i + 1))
   })
 
-  test('the same for commits and decisions', async () => {
+  test('loses and duplicates no commit and no decision', async () => {
     const world = new World()
     const writer = await world.writer()
     world.tap.lose('append', 2)
@@ -141,7 +141,7 @@ describe('a store that stays unavailable', () => {
     expect(await world.manager.getInfo(ID)).toMatchObject({ lease: null })
   })
 
-  test('a late append of it is fenced by the next writer', async () => {
+  test('fences a late append of the failed writer once the next writer has claimed', async () => {
     const world = new World({ retryTimeoutMs: 1000 })
     const writer = await world.writer()
     const held = world.tap.hold('append')

@@ -25,8 +25,8 @@ const appended = async (world: World, chunk = stop('r1')) => {
   expect(await elsewhere(world).append(ID, 'ada', chunk)).toMatchObject({ outcome: 'appended' })
 }
 
-describe('a watching writer gets the decisions of guests', () => {
-  test('at once, while it is idle', async () => {
+describe('a watching writer', () => {
+  test('gets a guest’s decision at once while it is idle', async () => {
     const world = new World()
     const { writer, tickets } = await watching(world)
     await appended(world)
@@ -36,7 +36,7 @@ describe('a watching writer gets the decisions of guests', () => {
     expect(world.tap.count('read')).toBe(1)
   })
 
-  test('with its own next append, while it writes', async () => {
+  test('gets a guest’s decision with its own next append while it writes', async () => {
     const world = new World()
     const { writer, tickets } = await watching(world)
     await writer.write(delta('a')).appended
@@ -49,7 +49,7 @@ describe('a watching writer gets the decisions of guests', () => {
     expect(tickets.map(mustStop)).toEqual([true])
   })
 
-  test('soon, if it stops writing just before', async () => {
+  test('gets a guest’s decision soon if it stops writing just before', async () => {
     const world = new World()
     const { writer, tickets } = await watching(world)
     await writer.write(delta('a')).appended
@@ -58,7 +58,7 @@ describe('a watching writer gets the decisions of guests', () => {
     expect(tickets.map(mustStop)).toEqual([true])
   })
 
-  test('one after the other', async () => {
+  test('gets the decisions of guests one after the other', async () => {
     const world = new World()
     const { writer, tickets } = await watching(world)
     await writer.commit([ask('a'), ask('b')])
@@ -74,7 +74,7 @@ describe('a watching writer gets the decisions of guests', () => {
     ])
   })
 
-  test('and none of its own', async () => {
+  test('gets none of its own decisions', async () => {
     const world = new World()
     const { writer, tickets } = await watching(world)
     await writer.commit([ask('a')])
@@ -83,7 +83,7 @@ describe('a watching writer gets the decisions of guests', () => {
     expect(tickets).toEqual([])
   })
 
-  test('also those between its claim and the watch', async () => {
+  test('gets decisions made between its claim and the watch', async () => {
     const world = new World()
     const writer = await world.writer()
     await appended(world)
@@ -93,7 +93,7 @@ describe('a watching writer gets the decisions of guests', () => {
     expect(tickets.map(mustStop)).toEqual([true])
   })
 
-  test('also those that arrive during a read of the ticket', async () => {
+  test('gets decisions that arrive during a read of the ticket', async () => {
     const world = new World()
     const { tickets } = await watching(world)
     const held = world.tap.hold('read', 'after')
@@ -106,7 +106,7 @@ describe('a watching writer gets the decisions of guests', () => {
     expect(world.tap.count('read')).toBe(2)
   })
 
-  test('also those between a read and the timer for the next', async () => {
+  test('gets decisions made between a read and the timer for the next', async () => {
     const world = new World()
     const { writer, tickets } = await watching(world)
     await writer.write(delta('a')).appended
@@ -121,7 +121,7 @@ describe('a watching writer gets the decisions of guests', () => {
     expect(tickets.map(mustStop)).toEqual([true])
   })
 
-  test('also those from while the store was unavailable for longer than retryTimeoutMs', async () => {
+  test('gets decisions made while the store was unavailable for longer than retryTimeoutMs', async () => {
     const world = new World({ retryTimeoutMs: 500 })
     const { writer, tickets } = await watching(world)
     world.tap.isDown = true
@@ -135,7 +135,7 @@ describe('a watching writer gets the decisions of guests', () => {
     expect(writer.signal.aborted).toBe(false)
   })
 
-  test('also for a run that was taken from it', async () => {
+  test('gets the decisions for a run that another writer has taken over', async () => {
     const world = new World()
     const { tickets } = await watching(world)
     const nextWriter = await elsewhere(world).createWriter(ID, { ...R1, takeover: true })
@@ -147,7 +147,7 @@ describe('a watching writer gets the decisions of guests', () => {
 })
 
 describe('watching', () => {
-  test('costs a stream of words no reads at any pace, and one when it pauses', async () => {
+  test('costs a stream of deltas no reads at any pace, and one when it pauses', async () => {
     const world = new World()
     const { writer, tickets } = await watching(world)
     for (const pace of [4, 20, 100]) {

@@ -73,7 +73,7 @@ export class WriteQueue {
     return promise
   }
 
-  /** Drops the queued words of a draft. */
+  /** Drops the queued chunks of a draft. */
   drop(draft: Draft): void {
     this.#queue.drop(draft)
     this.#makeRoom()
@@ -116,7 +116,7 @@ export class WriteQueue {
   /** How long the queue may still wait, in ms. */
   #delayMs(): number {
     const { timers, coalesceMs, queueBytes } = this.#settings
-    const mayWait = this.#queue.isWaiting && this.#queue.bytes <= queueBytes
+    const mayWait = this.#queue.mayWait && this.#queue.bytes <= queueBytes
     return mayWait ? this.#sentAt + coalesceMs - timers.now() : 0
   }
 
@@ -131,9 +131,9 @@ export class WriteQueue {
     try {
       // Slots pushed in the same microtask are sent together.
       await undefined
-      let isMore: boolean
-      do isMore = await this.#next()
-      while (!this.#queue.isEmpty && (isMore || this.#delayMs() <= 0))
+      let hasMore: boolean
+      do hasMore = await this.#next()
+      while (!this.#queue.isEmpty && (hasMore || this.#delayMs() <= 0))
     } catch (error) {
       this.#sender.stop(error)
     }
@@ -149,9 +149,9 @@ export class WriteQueue {
       return false
     }
     const slots = this.#queue.takeSlots(this.#maxAppendBytes, slot => this.#sender.mayJoin(slot))
-    const isMore = !this.#queue.isEmpty
+    const hasMore = !this.#queue.isEmpty
     this.#makeRoom()
     if (slots.length > 0) await this.#sender.send(slots)
-    return isMore
+    return hasMore
   }
 }

@@ -72,7 +72,7 @@ describe('a writer coalesces', () => {
     expect((await world.lines()).slice(2)).toEqual(['text-delta 1 a', 'text-delta 1 b', 'text-end 1', 'text-delta 2 c'])
   })
 
-  test('a fast model costs about sixty appends a second, and loses no word', async () => {
+  test('a fast model costs about sixty appends a second, and no delta is lost', async () => {
     const world = new World()
     const writer = await quiet(world)
     const words = Array.from({ length: 1000 }, (_, i) => `${i} `)
@@ -152,7 +152,7 @@ describe('a writer keeps order', () => {
     expect(await world.manager.getInfo(ID)).toMatchObject({ ticket: { pendings: [], settled: ['approval:a'] } })
   })
 
-  test('law 7: a word written while the end is in flight is rejected', async () => {
+  test('law 7: rejects a draft chunk written while the end of the run is in flight', async () => {
     const world = new World()
     const writer = await quiet(world)
     const held = world.tap.hold('append')
@@ -164,7 +164,7 @@ describe('a writer keeps order', () => {
     await world.clock.advance(16)
     expect(await failure(late.appended)).toBe('refused')
     expect((await world.lines()).at(-1)).toBe('run-finished')
-    // The word was rejected; the writer still works.
+    // The draft chunk was rejected; the writer still works.
     expect(writer.signal.aborted).toBe(false)
   })
 })
@@ -299,8 +299,8 @@ describe('a writer ends', () => {
   })
 })
 
-describe('a writer writes', () => {
-  test('options of a write go to the origin; a lane has its own', async () => {
+describe('a writer checks what it writes', () => {
+  test('sets the origin from the options of a write, or from the lane', async () => {
     const world = new World()
     const writer = await quiet(world)
     writer.write(delta('a'), { step: 2, model: 'm', node: 'n' })
@@ -314,7 +314,7 @@ describe('a writer writes', () => {
     expect([a?.internal, c?.internal]).toEqual([undefined, true])
   })
 
-  test('no invalid chunk and no value that is not JSON, at no cost to the writer', async () => {
+  test('rejects an invalid chunk or a value that is not JSON, and continues', async () => {
     const world = new World()
     const writer = await quiet(world)
     const cycle: Record<string, unknown> = {}
@@ -327,7 +327,7 @@ describe('a writer writes', () => {
     expect((await world.lines()).at(-1)).toBe('text-delta 1 fine')
   })
 
-  test('unknown types, and those with names of Object.prototype', async () => {
+  test('accepts unknown types, and types with names of Object.prototype', async () => {
     const world = new World()
     const writer = await quiet(world)
     for (const type of ['from-the-future', 'constructor', '__proto__', 'toString']) {
@@ -336,7 +336,7 @@ describe('a writer writes', () => {
     expect((await world.lines()).slice(2)).toEqual(['from-the-future', 'constructor', '__proto__', 'toString'])
   })
 
-  test('no chunk that changes the ticket: those need commit or decide', async () => {
+  test('rejects a chunk that changes the ticket: it needs commit or decide', async () => {
     const world = new World()
     const fresh = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
     const deciding: Chunk[] = [
@@ -364,7 +364,7 @@ describe('a writer writes', () => {
     expect(await world.lines()).toEqual(WRITTEN)
   })
 
-  test('for its own run only', async () => {
+  test('rejects chunks of another run', async () => {
     const world = new World()
     const writer = await quiet(world)
     expect(thrown(() => writer.lane({ lane: 'x', runId: 'r9', agentId: 'r9' }).write(delta('a')))).toBe('refused')

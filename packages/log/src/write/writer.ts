@@ -8,7 +8,7 @@ import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
 import type { Accepted, AppendResult, LogStore } from '../store/log-store.ts'
 import type { Timers } from '../store/timers.ts'
-import { batchProblem } from '../ticket/batch-problem.ts'
+import { batchProblem, checkBatch } from '../ticket/batch-problem.ts'
 import { advance, mustStop, pendingOpenedBy, type Ticket } from '../ticket/ticket.ts'
 import { Appender, type Claimed } from './appender.ts'
 import { Drafts } from './drafts.ts'
@@ -32,7 +32,6 @@ import {
   writeSlots,
 } from './slot.ts'
 import { WriteQueue } from './write-queue.ts'
-import { checkBatch, closedError, isContentError, lostError } from './writer-errors.ts'
 
 /** Settings that all writers of a manager share. */
 export interface WriterSettings {
@@ -188,7 +187,7 @@ export class Writer {
   async refresh(): Promise<Ticket> {
     this.signal.throwIfAborted()
     try {
-      await this.#queue.exclusive(() => this.#appender.look())
+      await this.#queue.exclusive(() => this.#appender.readTicket())
     } catch (error) {
       // The driver learns of it now, not at its next write or renewal.
       if (error instanceof LogError && error.code === 'fenced') this.#stop(error)
@@ -275,9 +274,9 @@ export class Writer {
     // A stop may have been withdrawn, with the request that caused it.
     if (mustStop(this.ticket)) await this.refresh()
     const done = await this.#decide(from, ticket => {
-      // The end of a run commits its drafts. If the run must stop, the text shown so far is kept.
-      const isKept = ticket.run?.runId !== from.runId || mustStop(ticket)
-      return isKept ? undefined : [{ type: 'step-discarded', ...discard }]
+      // The end of a run commits its drafts. If the run must stop, the text that readers have seen is kept.
+      const keepsDraft = ticket.run?.runId !== from.runId || mustStop(ticket)
+      return keepsDraft ? undefined : [{ type: 'step-discarded', ...discard }]
     })
     if (done === undefined && this.ticket.run?.runId === from.runId) this.#drafts.reopen([draft])
     return done !== undefined
@@ -317,7 +316,7 @@ export class Writer {
     let content = appendContent(slots)
     try {
       for (;;) {
-        content = await this.#slotsOfOpenRun(content)
+        content = await this.#withoutLateSlots(content)
         if (content.slots.length === 0) return
         const done = await this.#tryAppend(content.entries, content.blobs)
         if (done === undefined) continue
@@ -336,25 +335,26 @@ export class Writer {
   }
 
   /**
-   * The slots that still belong to the open run: nothing follows its end (law 7), and a stopped run gets no further text.
+   * The content without slots that came too late: nothing follows a run's end (law 7), and a stopped run gets no
+   * further text.
    */
-  async #slotsOfOpenRun(load: AppendContent): Promise<AppendContent> {
+  async #withoutLateSlots(content: AppendContent): Promise<AppendContent> {
     const isStopping = await this.#mustStop()
-    if (this.#preamble && !isStopping) return load
+    if (this.#preamble && !isStopping) return content
     const open = isStopping ? undefined : this.ticket.run?.runId
-    const late = load.slots.filter(({ entries }) => entries[0]?.origin.runId !== open)
-    if (late.length === 0) return load
+    const late = content.slots.filter(({ entries }) => entries[0]?.origin.runId !== open)
+    if (late.length === 0) return content
     for (const slot of late) {
       const problem = batchProblem(this.ticket, slot.entries) ?? `run ${this.ticket.run?.runId} must stop: end it`
       this.#refuse([slot], new LogError('refused', problem))
     }
-    return appendContent(load.slots.filter(slot => !late.includes(slot)))
+    return appendContent(content.slots.filter(slot => !late.includes(slot)))
   }
 
   /** Whether the run that this writer is about to take over must stop: then the text of the driver before is kept. */
   async #mustStop(): Promise<boolean> {
     // A stop may have been withdrawn.
-    if (this.#preamble && mustStop(this.ticket)) await this.#appender.look()
+    if (this.#preamble && mustStop(this.ticket)) await this.#appender.readTicket()
     return this.#preamble !== undefined && mustStop(this.ticket)
   }
 
@@ -380,10 +380,10 @@ export class Writer {
       if (isLarge) await this.#begin()
       for (;;) {
         const isDecision = advance(this.ticket, entries) !== this.ticket
-        const isOver = await this.#mustStop()
-        const done = isOver ? undefined : await this.#tryAppend(entries, blobs)
+        const isStopping = await this.#mustStop()
+        const done = isStopping ? undefined : await this.#tryAppend(entries, blobs)
         // If only the preamble depended on the ticket, it is built again.
-        if (done || isDecision || isOver) return result.resolve(done ?? { outcome: 'moved', ticket: this.ticket })
+        if (done || isDecision || isStopping) return result.resolve(done ?? { outcome: 'moved', ticket: this.ticket })
       }
     } catch (error) {
       result.reject(error)
@@ -398,7 +398,7 @@ export class Writer {
     const next = advance(ticket, all)
     const result = await this.#send(all, blobs, next === ticket ? undefined : next)
     if (result.outcome === 'moved') {
-      await this.#appender.look()
+      await this.#appender.readTicket()
       return undefined
     }
     if ('first' in result) {
@@ -434,3 +434,17 @@ export class Writer {
     this.#onClose(this)
   }
 }
+
+const closedError = (): LogError => new LogError('closed', 'the writer was closed: create another one')
+
+/** The error of a writer that lost its log. */
+function lostError(outcome: 'fenced' | 'regressed', streamId: string): LogError {
+  if (outcome === 'fenced')
+    return new LogError('fenced', `another writer has claimed the log ${streamId}: claim it again to write`)
+  const loss = `the log ${streamId} lost entries that were acknowledged`
+  return new LogError('regressed', `${loss}: claim it again and read it`)
+}
+
+/** Whether an append was rejected for its content: nothing of it is in the log, and the writer can continue. */
+const isContentError = (error: unknown): boolean =>
+  error instanceof LogError && (error.code === 'refused' || error.code === 'too-large' || error.code === 'invalid')

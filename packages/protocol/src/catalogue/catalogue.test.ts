@@ -6,7 +6,7 @@ import type { ChunkType } from './chunk.ts'
 import { type FieldTypes, type NamedType, types } from './field-types.ts'
 
 const basic = ['string', 'number', 'count', 'sequence', 'boolean', 'true', '1', 'json', 'object']
-const known = new Set([...basic, ...Object.keys(types)])
+const typeNames = new Set([...basic, ...Object.keys(types)])
 const rows: readonly (readonly [string, Row])[] = Object.entries({ ...catalogue, 'data-*': dataRow })
 const typesWhere = (test: (row: Row) => boolean): string[] => rows.filter(([, row]) => test(row)).map(([type]) => type)
 
@@ -29,7 +29,7 @@ describe('the table', () => {
   it.each([...allFields()])('refers only to existing types: %s', (_place, fields) => {
     for (const [name, type] of Object.entries(fields)) {
       const [, item] = /^(\w+)(?:\[\]|\{\})?\??$/.exec(type) ?? []
-      expect(known.has(item ?? ''), `${name}: ${type}`).toBe(true)
+      expect(typeNames.has(item ?? ''), `${name}: ${type}`).toBe(true)
       expect(name).toMatch(/^[a-z][A-Za-z]*$/)
     }
   })
@@ -144,11 +144,11 @@ describe('a draft chunk', () => {
   })
 
   it('is never a pending, a commit, a discard, or the start or end of a lane', () => {
-    const facts = [
+    const committed = [
       ...['tool-approval-request', 'interrupt', 'checkpoint-created', 'step-discarded', 'rewind'],
       ...['subagent-start', 'subagent-end', 'run-started', 'run-finished', 'state-patch', 'state-snapshot', 'output'],
     ] as const
-    for (const type of facts) expect(isDraftChunk({ type } as never), type).toBe(false)
+    for (const type of committed) expect(isDraftChunk({ type } as never), type).toBe(false)
   })
 
   it('is never an unknown type, including inherited names', () => {

@@ -193,7 +193,7 @@ export const catalogue = {
     fields: { streamId: 'string', reason: 'string?' },
   },
 
-  /** The whole shared state. */
+  /** The complete shared state. */
   'state-snapshot': { fields: { state: 'json' } },
   /** A JSON Patch (RFC 6902) of the shared state, applied completely or not at all. */
   'state-patch': { fields: { patches: 'operation[]' } },

@@ -49,7 +49,7 @@ export type FieldsOf<F> = Flat<
   }
 >
 
-type RowOf<Type extends string, R> = R extends { fields: infer F; kinds: infer Kinds }
+type ChunkOfRow<Type extends string, R> = R extends { fields: infer F; kinds: infer Kinds }
   ? { [K in keyof Kinds]: Flat<{ type: Type; kind: K } & FieldsOf<F> & FieldsOf<Kinds[K]>> }[keyof Kinds]
   : R extends { fields: infer F }
     ? Flat<{ type: Type } & FieldsOf<F>>
@@ -59,10 +59,10 @@ type RowOf<Type extends string, R> = R extends { fields: infer F; kinds: infer K
 export type ChunkType = keyof typeof catalogue
 
 /** The chunk of one type: `ChunkOf<'text-delta'>`. */
-export type ChunkOf<Type extends ChunkType> = RowOf<Type, (typeof catalogue)[Type]>
+export type ChunkOf<Type extends ChunkType> = ChunkOfRow<Type, (typeof catalogue)[Type]>
 
 /** An application's own data, `data-<name>`. */
-export type DataChunk = RowOf<`data-${string}`, typeof dataRow>
+export type DataChunk = ChunkOfRow<`data-${string}`, typeof dataRow>
 
 /** A chunk: one typed event. Newer writers may send types that are not listed here, so a `switch` over `type` needs a default. */
 export type Chunk = { [Type in ChunkType]: ChunkOf<Type> }[ChunkType] | DataChunk

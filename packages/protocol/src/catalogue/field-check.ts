@@ -105,10 +105,10 @@ function kindsCheck({ on, kinds, open }: Kinds): Check {
   }
 }
 
-/** Checks the listed fields of an object. `own` overrides the checks of some. Unlisted fields are ignored. */
-export function fieldsCheck(fields: FieldTypes, extraChecks: { readonly [name: string]: Check } = {}): Check {
+/** Checks the listed fields of an object. `overrides` replaces the checks of some. Unlisted fields are ignored. */
+export function fieldsCheck(fields: FieldTypes, overrides: { readonly [name: string]: Check } = {}): Check {
   const names = Object.keys(fields)
-  const tests = names.map(name => extraChecks[name] ?? checkOf((fields[name] as string).replace('?', '')))
+  const tests = names.map(name => overrides[name] ?? checkOf((fields[name] as string).replace('?', '')))
   const optional = names.map(name => (fields[name] as string).endsWith('?'))
   return value => {
     if (!isObject(value)) return expected('object', value)

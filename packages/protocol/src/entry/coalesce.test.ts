@@ -28,7 +28,7 @@ describe('coalesce', () => {
 
   test('joins reasoning, tool input, structured text and appended items alike', () => {
     const input = (delta: string): Chunk => ({ type: 'tool-input-delta', toolCallId: 'c', delta })
-    const words = (delta: string): Chunk => ({
+    const structuredText = (delta: string): Chunk => ({
       type: 'structured-data',
       streamId: 's',
       dataType: 'd',
@@ -37,7 +37,7 @@ describe('coalesce', () => {
       delta,
     })
     expect(summary(log([input('a')], [input('b')]))).toEqual(['1 ab'])
-    expect(summary(log([words('a')], [words('b')]))).toEqual(['1 ab'])
+    expect(summary(log([structuredText('a')], [structuredText('b')]))).toEqual(['1 ab'])
     expect(summary(log([append('l', 1)], [append('l', 2, 3)]))).toEqual(['1 1,2,3'])
   })
 

@@ -58,7 +58,7 @@ export interface BlobRef {
 /** A chunk in the log of a session, with its sequence and origin. */
 export interface Entry<C = Chunk> {
   sequence: number
-  /** The time of the store, in ms since the epoch. Never decreases within a log. */
+  /** The time of the store, in ms since 1970. Never decreases within a log. */
   timestamp: number
   origin: Origin
   chunk: C

@@ -8,12 +8,12 @@ export type CellDraft = LaneDraft<Cell[]>
 export abstract class Cell {
   owner: CellDraft | undefined
 
-  /** Whether another lane has a draft on it. Then this lane, or a guest if `draft` is undefined, may not write. */
+  /** Whether another lane has a draft on it. Then the lane of `draft` may not write to it, nor may a guest, for which `draft` is undefined. */
   isHeldFrom(draft: CellDraft | undefined): boolean {
     return !!this.owner && this.owner !== draft
   }
 
-  /** Called before a lane writes a word. The first word since the last commit saves the inverse. */
+  /** Called before a lane writes a draft chunk. The first one since the last commit saves the inverse. */
   draft(by: CellDraft): void {
     if (this.owner) return
     this.save()
@@ -23,7 +23,7 @@ export abstract class Cell {
   /** Adds the cell to a draft. */
   addTo(draft: CellDraft): void {
     this.owner = draft
-    draft.kept.push(this)
+    draft.data.push(this)
   }
 
   /** Saves the data that `undo` needs. */

@@ -1,4 +1,5 @@
-// The content of a view: messages, structured objects, state and output. A discard reverts words, a rewind reverts all after a sequence.
+// The content of a view: messages, structured objects, state and output. A discard reverts the draft of a
+// lane, a rewind reverts everything after a sequence.
 
 import { isDraftChunk } from '../catalogue/catalogue.ts'
 import type { Chunk } from '../catalogue/chunk.ts'
@@ -65,7 +66,7 @@ export class FoldContent {
     this.#ledger = ledger
   }
 
-  /** Applies a chunk of a writer, or a tool chunk of a guest. Returns a refusal if it is not valid in the current state. */
+  /** Applies a chunk of a writer, or a tool chunk of a guest. Returns the reason if it drops the chunk. */
   write(entry: Entry, chunk: Chunk, writer: Writer | undefined): DropReason | undefined {
     const { sealed, discarded } = this.#drafts.apply(entry)
     for (const draft of sealed) this.#commit(draft)
@@ -128,22 +129,22 @@ export class FoldContent {
     writer: Writer | undefined,
     draft: CellDraft | undefined,
     key = keyOf(chunk, entry.sequence),
-    known = writer && this.messages.get(writer.id)?.parts.get(key),
+    existing = writer && this.messages.get(writer.id)?.parts.get(key),
   ): DropReason | undefined {
-    if (known?.isHeldFrom(draft)) return 'foreign-draft'
+    if (existing?.isHeldFrom(draft)) return 'foreign-draft'
     const delta = deltaOf(chunk)
     // The text of a delta goes to the growth, so the part need not be read up to date first.
-    const old = delta === undefined || 'providerMetadata' in chunk ? known?.read() : known?.part
+    const old = delta === undefined || 'providerMetadata' in chunk ? existing?.read() : existing?.part
     const part = nextPart(old, entry, key)
-    if (known?.owner && !isDraftChunk(chunk)) known.revise(before => nextPart(before, entry, key))
+    if (existing?.owner && !isDraftChunk(chunk)) existing.revise(before => nextPart(before, entry, key))
     if (!part) return 'out-of-order'
-    const cell = known ?? (writer && this.#add(part, writer))
+    const cell = existing ?? (writer && this.#add(part, writer))
     if (!cell) return 'refused'
     if (draft && isDraftChunk(chunk)) {
-      if (known) cell.draft(draft)
+      if (existing) cell.draft(draft)
       else cell.addTo(draft)
     }
-    if (part !== old && known) cell.set(part)
+    if (part !== old && existing) cell.set(part)
     if (delta !== undefined) {
       cell.push(delta)
       this.growing = cell
@@ -246,8 +247,8 @@ export class FoldContent {
     return this.#order
   }
 
-  #commit({ kept }: CellDraft): void {
-    for (const cell of kept as AnyCell[]) {
+  #commit({ data: cells }: CellDraft): void {
+    for (const cell of cells as AnyCell[]) {
       cell.commit()
       if (cell instanceof ObjectCell) this.#objectChanged(cell)
       // A committed tool call may now be pending.
@@ -255,9 +256,9 @@ export class FoldContent {
     }
   }
 
-  #discard({ kept }: CellDraft): void {
+  #discard({ data: cells }: CellDraft): void {
     const messages = new Set<MessageCell>()
-    for (const cell of kept.reverse() as AnyCell[]) {
+    for (const cell of cells.reverse() as AnyCell[]) {
       cell.undo()
       if (cell instanceof ObjectCell) this.#objectChanged(cell)
       else {
@@ -290,7 +291,7 @@ export class FoldContent {
     message.changed()
   }
 
-  /** Discards all drafts and ends all streaming parts, as after a rewind to here. Returns the messages that were open. */
+  /** Discards all drafts and ends all streaming parts, as a rewind to this position does. Returns the messages that were open. */
   close(): MessageCell[] {
     for (const draft of this.#drafts.end()) this.#discard(draft)
     const open = [...this.#openMessages]
@@ -329,11 +330,11 @@ export class FoldContent {
       structured: this.objects,
       // Sorted, so that equal contents have equal views, regardless of which lane wrote first.
       drafts: this.#drafts.drafts
-        .filter(({ kept }) => kept.length)
+        .filter(({ data: cells }) => cells.length)
         .sort((a, b) => (a.key < b.key ? -1 : 1))
-        .map(({ lane, kept }) => ({
+        .map(({ lane, data: cells }) => ({
           ...pick(lane, 'runId', 'lane', 'agentId'),
-          undo: kept.map(cell => cell.inverse()),
+          undo: cells.map(cell => cell.inverse()),
         })),
       ...(this.state !== undefined && { state: this.state }),
       ...(this.output !== undefined && { output: this.output }),
@@ -391,7 +392,7 @@ export class FoldContent {
   }
 }
 
-/** Returns a refusal instead of any error, also for a value that is nested too deep (law 9). */
+/** Returns `refused` instead of any error, also for a value that is nested too deep (law 9). */
 function attempt(write: () => void): DropReason | undefined {
   try {
     write()

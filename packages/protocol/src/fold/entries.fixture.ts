@@ -10,7 +10,7 @@ export const CHILD: WriterOrigin = { ...MAIN, lane: 'child', agentId: 'sub', age
 export const ADA: Origin = { guest: 'ada', runId: 'r1' }
 
 /** A growing log, with its fold and the reports of the fold. */
-export function writing() {
+export function newFoldedLog() {
   const log: Entry[] = []
   const reports: FoldReport['code'][] = []
   const transient: Chunk[] = []

@@ -5,7 +5,7 @@ import { Ledger } from './ledger.ts'
 import type { View } from './view.ts'
 
 /**
- * Folds a whole log with its rewinds in one pass. Entries that a rewind removes are folded only into the ledger. With `from`, it
+ * Folds a complete log with its rewinds in one pass. Entries that a rewind removes are folded only into the ledger. With `from`, it
  * continues from a view with the entries after it.
  * @throws ProtocolError `invalid-view` for a rewind to a sequence before `from`, whose content is not available.
  */

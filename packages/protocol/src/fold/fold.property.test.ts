@@ -98,7 +98,7 @@ describe('the fold', () => {
     )
   })
 
-  test('a view at n, as JSON, plus the rest equals the whole, including inverses', () => {
+  test('a fold that continues from a view, as JSON, ends in the same view, including inverses', () => {
     check(
       fc.property(anyLog, fc.nat(60), (log, n) => {
         const fold = Fold.from(clone(folded(log.slice(0, n))))
@@ -123,7 +123,7 @@ describe('the fold', () => {
     )
   })
 
-  test('law 3: a discard equals never having written that draft, for any writes of other lanes and guests', () => {
+  test('law 3: a discard gives the view of a log without that draft, for any writes of other lanes and guests', () => {
     check(
       fc.property(writtenLog, log => {
         expect(content(folded(log))).toEqual(content(folded(withoutDiscarded(log))))
@@ -132,7 +132,7 @@ describe('the fold', () => {
     )
   })
 
-  test('law 3: facts in the middle of a draft survive its discard', () => {
+  test('law 3: committed chunks in the middle of a draft survive its discard', () => {
     check(
       fc.property(anyLog, any => {
         const refused = new Set<number>()
@@ -247,7 +247,7 @@ describe('the fold', () => {
   })
 })
 
-describe('mutants are caught', () => {
+describe('the properties catch mutants', () => {
   const isCaught = <Ts extends [unknown, ...unknown[]]>(property: fc.IPropertyWithHooks<Ts>) =>
     expect(fc.check(property, { numRuns: 20_000, endOnFailure: true }).failed).toBe(true)
 
@@ -267,14 +267,15 @@ describe('mutants are caught', () => {
       expect(fold.view()).toEqual(folded(log))
     })
 
-  test('a merge over the end of a run or agent', () => isCaught(merges(blindTo(/^(run-finished|subagent-end)$/))))
+  test('catches a merge over the end of a run or agent', () =>
+    isCaught(merges(blindTo(/^(run-finished|subagent-end)$/))))
 
-  test('a merge that ignores that a delta was refused before another lane committed', () =>
+  test('catches a merge that ignores that a delta was refused before another lane committed', () =>
     isCaught(merges(blindTo(/^checkpoint-created$/))))
 
-  test('a merge over a discard', () => isCaught(merges(blindTo(/^step-discarded$/))))
+  test('catches a merge over a discard', () => isCaught(merges(blindTo(/^step-discarded$/))))
 
-  test('a discard that reverts the writes of another lane', () =>
+  test('catches a discard that reverts the writes of another lane', () =>
     isCaught(
       fc.property(writtenLog, log => {
         let fold = new Fold()

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { Entry } from '../entry/entry.ts'
-import { ADA, commit, discard, MAIN, TOOL, writing } from './entries.fixture.ts'
+import { ADA, commit, discard, MAIN, newFoldedLog, TOOL } from './entries.fixture.ts'
 import { Fold } from './fold.ts'
 import { foldLog } from './fold-log.ts'
 import type { ToolPart, View } from './view.ts'
 
 describe('drafts', () => {
-  test('law 3: a discard reverts only the words of its own lane', () => {
-    const { write, fold, parts } = writing()
+  test('law 3: a discard reverts only the draft of its own lane', () => {
+    const { write, fold, parts } = newFoldedLog()
     write({ type: 'text-delta', id: '1', delta: 'kept' })
     write(commit)
     write({ type: 'text-delta', id: '1', delta: ' gone' })
@@ -22,7 +22,7 @@ describe('drafts', () => {
   })
 
   test('a value with a draft belongs to its lane until the commit', () => {
-    const { write, parts, reports } = writing()
+    const { write, parts, reports } = newFoldedLog()
     write({ type: 'data-x', id: 'x', data: 1 })
     write({ type: 'data-x', id: 'x', data: 2 }, TOOL)
     expect(reports).toEqual(['foreign-draft'])
@@ -32,7 +32,7 @@ describe('drafts', () => {
   })
 
   test('a preliminary output is progress, and a discard reverts it', () => {
-    const { write, parts } = writing()
+    const { write, parts } = newFoldedLog()
     write({ type: 'tool-input-available', toolCallId: 'c1', toolName: 't', input: {} })
     write(commit)
     write({ type: 'tool-output-available', toolCallId: 'c1', output: '10%', preliminary: true }, TOOL)
@@ -46,7 +46,7 @@ describe('drafts', () => {
   })
 
   test('the inverse of a text is a length, never a copy', () => {
-    const { write, fold } = writing()
+    const { write, fold } = newFoldedLog()
     write({ type: 'text-delta', id: '1', delta: 'a long text' })
     write(commit)
     write({ type: 'text-delta', id: '1', delta: ' and more' })
@@ -55,7 +55,7 @@ describe('drafts', () => {
   })
 
   test('usage never decreases: discarded attempts are counted, also separately', () => {
-    const { write, fold } = writing()
+    const { write, fold } = newFoldedLog()
     write({ type: 'step-finish', usage: { inputTokens: 10, outputTokens: 2 } })
     write({ type: 'step-discarded', reason: 'retry', usage: { inputTokens: 10, outputTokens: 2 } })
     write({ type: 'step-finish', usage: { inputTokens: 10, outputTokens: 5, cachedTokens: 8 } })
@@ -67,7 +67,7 @@ describe('drafts', () => {
 
 describe('pendings', () => {
   test('a client tool is pending once it is committed, an approval once it is requested; answers settle them', () => {
-    const { write, fold } = writing()
+    const { write, fold } = newFoldedLog()
     const kinds = () => fold.pendings.map(pending => `${pending.kind} ${pending.id}`)
     write({ type: 'tool-input-available', toolCallId: 'c1', toolName: 'pick', input: {}, executor: 'client' })
     write({
@@ -90,7 +90,7 @@ describe('pendings', () => {
   })
 
   test('drops a second answer', () => {
-    const { write, fold, reports } = writing()
+    const { write, fold, reports } = newFoldedLog()
     write({ type: 'interrupt', interruptId: 'i1', input: { kind: 'text' } })
     write({ type: 'interrupt-response', interruptId: 'i1', response: 1 }, ADA)
     write({ type: 'interrupt-response', interruptId: 'i1', response: 2 }, ADA)
@@ -99,7 +99,7 @@ describe('pendings', () => {
   })
 
   test('the end of the run voids open pendings', () => {
-    const { write, fold } = writing()
+    const { write, fold } = newFoldedLog()
     write({ type: 'interrupt', interruptId: 'i1', input: { kind: 'text' } })
     write({ type: 'run-finished', status: 'aborted' })
     expect(fold.pendings).toEqual([])
@@ -109,7 +109,7 @@ describe('pendings', () => {
 
 describe('runs and requests', () => {
   test('a request waits until its run starts; a stop withdraws a waiting request and marks an open run', () => {
-    const { write, fold, reports } = writing()
+    const { write, fold, reports } = newFoldedLog()
     write({ type: 'run-requested', runId: 'r1', program: 'agent:a@1' }, { guest: 'ada' })
     write({ type: 'run-requested', runId: 'r2', program: 'agent:a@1' }, { guest: 'ada' })
     expect(fold.view().requests.map(request => request.status)).toEqual(['waiting', 'waiting'])
@@ -123,7 +123,7 @@ describe('runs and requests', () => {
   })
 
   test('a paused run has `awaits` until it continues', () => {
-    const { write, fold } = writing()
+    const { write, fold } = newFoldedLog()
     write({ type: 'run-paused', reason: 'people', awaits: [{ kind: 'interrupt', id: 'i1' }] })
     expect(fold.view().runs).toMatchObject([{ status: 'paused', awaits: [{ id: 'i1' }] }])
     write({ type: 'stop-requested', runId: 'r1' }, ADA)
@@ -157,7 +157,7 @@ describe('views', () => {
   })
 
   test('state: patches apply completely or not at all', () => {
-    const { write, fold, reports } = writing()
+    const { write, fold, reports } = newFoldedLog()
     write({ type: 'state-patch', patches: [{ op: 'add', path: '/n', value: 1 }] })
     write({
       type: 'state-patch',
@@ -174,7 +174,7 @@ describe('views', () => {
   })
 
   test('blob references are kept on the object with the value', () => {
-    const { write, fold, log } = writing()
+    const { write, fold, log } = newFoldedLog()
     write({ type: 'tool-input-available', toolCallId: 'c1', toolName: 't', input: {} })
     const blobs = { '/output': { hash: 'sha256-x', bytes: 9 } }
     const origin = MAIN
@@ -206,7 +206,7 @@ describe('views', () => {
   })
 
   test('law 10: internal entries fold only into view.internal, and discards apply to them', () => {
-    const { write, fold } = writing()
+    const { write, fold } = newFoldedLog()
     write({ type: 'run-context', context: { tenant: 't1' } }, MAIN, true)
     write({ type: 'hook-completed', hookId: 'h1', hook: 'useStep', result: 1 }, MAIN, true)
     write({ type: 'text-delta', id: '1', delta: 'secret' }, MAIN, true)
@@ -220,7 +220,7 @@ describe('views', () => {
   })
 
   test('law 10: internal entries of guests change nothing and are not reported', () => {
-    const { write, fold, reports } = writing()
+    const { write, fold, reports } = newFoldedLog()
     write({ type: 'run-requested', runId: 'r1', program: 'agent:a@1', resume: { runId: 'r0', mode: 'continue' } }, ADA)
     const before = fold.view()
     expect(before.requests).toMatchObject([{ runId: 'r1', resume: { runId: 'r0' }, status: 'waiting' }])
@@ -243,42 +243,42 @@ describe('views', () => {
 
   test('run-notified changes nothing and is not reported', () => {
     const notified = { type: 'run-notified', runId: 'r1', notifyBy: 9 } as const
-    const shown = [true, false].map(isTold => {
-      const { write, fold, reports } = writing()
+    const views = [true, false].map(isNotified => {
+      const { write, fold, reports } = newFoldedLog()
       write({ type: 'run-started', program: 'agent:a@1' })
       write({ type: 'run-paused', awaits: [], notifyBy: 9 })
-      if (isTold) for (const internal of [true, undefined] as const) write(notified, ADA, internal)
+      if (isNotified) for (const internal of [true, undefined] as const) write(notified, ADA, internal)
       expect(fold.view()).not.toHaveProperty('internal')
       fold.takeChanges()
       write({ type: 'run-finished', status: 'completed', notifyBy: 19 })
-      if (isTold) write({ ...notified, notifyBy: 19, until: 29 }, ADA, true)
+      if (isNotified) write({ ...notified, notifyBy: 19, until: 29 }, ADA, true)
       expect(reports).toEqual([])
       const { head, runs, ...rest } = fold.view()
       return { ...rest, runs: runs.map(({ finishedAt, ...run }) => run) }
     })
-    expect(shown[0]).toEqual(shown[1])
+    expect(views[0]).toEqual(views[1])
   })
 
   test('session info and last lines are not part of the view', () => {
-    const shown = [true, false].map(isSaid => {
-      const { write, fold, reports } = writing()
-      const line = isSaid && { line: 'So it is.' }
+    const views = [true, false].map(withInfo => {
+      const { write, fold, reports } = newFoldedLog()
+      const line = withInfo && { line: 'So it is.' }
       write({ type: 'run-started', program: 'agent:a@1' })
-      if (isSaid) write({ type: 'session-info', title: 'A walk', metadata: { pinned: true } }, ADA)
+      if (withInfo) write({ type: 'session-info', title: 'A walk', metadata: { pinned: true } }, ADA)
       write({ type: 'run-paused', awaits: [], ...line })
       fold.takeChanges()
-      if (isSaid) write({ type: 'session-info', title: 'A long walk' }, ADA)
+      if (withInfo) write({ type: 'session-info', title: 'A long walk' }, ADA)
       expect(fold.takeChanges().ledger).toBe(false)
       write({ type: 'run-finished', status: 'completed', ...line })
       expect(reports).toEqual([])
       const { head, runs, ...rest } = fold.view()
       return { ...rest, runs: runs.map(({ finishedAt, ...run }) => run) }
     })
-    expect(shown[0]).toEqual(shown[1])
+    expect(views[0]).toEqual(views[1])
   })
 
   test('counts takeovers since the last commit of any lane, and reports the change', () => {
-    const { write, fold } = writing()
+    const { write, fold } = newFoldedLog()
     const takeovers = () => {
       const { ledger } = fold.takeChanges()
       expect(Fold.from(fold.view()).view()).toEqual(fold.view())
@@ -305,7 +305,7 @@ describe('views', () => {
   })
 
   test('the position of a run is its `run-started`, regardless of the start of its batch', () => {
-    const { write, log } = writing()
+    const { write, log } = newFoldedLog()
     write({ type: 'run-started', program: 'agent:a@1' })
     write({ type: 'run-finished', status: 'completed' })
     const next = { ...MAIN, runId: 'r2', agentId: 'r2' }
@@ -318,7 +318,7 @@ describe('views', () => {
   })
 
   test('partial tool input: complete values are shared between reads, never copied', () => {
-    const { write, fold } = writing()
+    const { write, fold } = newFoldedLog()
     write({ type: 'tool-input-start', toolCallId: 'c1', toolName: 't' })
     write({ type: 'tool-input-delta', toolCallId: 'c1', delta: '{"rows":[{"a":1},{"b"' })
     const input = () => (fold.part('r1::r1', 'tool:c1') as ToolPart).input as { rows: unknown[] }
@@ -331,7 +331,7 @@ describe('views', () => {
   })
 
   test('at a rewind the fold stops, returns a refold, and continues from it', () => {
-    const { write, log } = writing()
+    const { write, log } = newFoldedLog()
     write({ type: 'run-started', program: 'agent:a@1' })
     write({ type: 'text-delta', id: '1', delta: 'first try' })
     write({ type: 'run-finished', status: 'completed' })

@@ -210,8 +210,8 @@ export class Fold {
     if (isData(chunk) && chunk.transient)
       this.#callHandler(() => this.#options.onTransient?.(entry as Entry<DataChunk>))
     else if (withContent) {
-      const refusal = this.#content.write(entry, chunk, writer)
-      if (refusal) this.#report(entry, refusal)
+      const dropReason = this.#content.write(entry, chunk, writer)
+      if (dropReason) this.#report(entry, dropReason)
     }
   }
 
@@ -313,7 +313,7 @@ export class Fold {
     return this.#changes.take()
   }
 
-  /** The whole view, as plain JSON. Unchanged objects are shared with earlier views. */
+  /** The complete view, as plain JSON. Unchanged objects are shared with earlier views. */
   view(): View {
     return {
       version: FOLD_VERSION,

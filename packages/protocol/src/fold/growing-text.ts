@@ -8,11 +8,11 @@ export interface TextMark {
 /** The content of a mark, for the text that issued it. */
 interface TextPosition {
   readonly growth: GrowingText
-  readonly cuts: number
+  readonly truncations: number
   readonly pieces: number
 }
 
-/** The text added since a mark. With `reset` it is the whole text, because the mark was missing or invalid. */
+/** The text added since a mark. With `reset` it is the full text, because the mark was missing or invalid. */
 export interface TextGrowth {
   readonly text: string
   readonly reset: boolean
@@ -20,7 +20,7 @@ export interface TextGrowth {
 }
 
 /**
- * A text that grows by deltas. Slicing or searching a string that was built by `+=` copies the whole of it, so a reader
+ * A text that grows by deltas. Slicing or searching a string that was built by `+=` copies all of it, so a reader
  * that needs only the new text gets the pieces added between reads, and never touches the rest (law 11).
  */
 export class GrowingText {
@@ -37,7 +37,7 @@ export class GrowingText {
     this.#unread += delta
   }
 
-  /** The whole text. */
+  /** The full text. */
   read(): string {
     if (this.#unread !== '') {
       this.#pieces.push(this.#unread)
@@ -57,9 +57,9 @@ export class GrowingText {
   /** Returns the text added since the mark, in time proportional to that text. */
   gained(since?: TextMark): TextGrowth {
     const text = this.read()
-    const position: TextPosition = { growth: this, cuts: this.#truncations, pieces: this.#pieces.length }
+    const position: TextPosition = { growth: this, truncations: this.#truncations, pieces: this.#pieces.length }
     const from = since as TextPosition | undefined
-    const reset = from?.growth !== this || from.cuts !== this.#truncations
+    const reset = from?.growth !== this || from.truncations !== this.#truncations
     return {
       text: reset ? text : this.#pieces.slice(from.pieces).join(''),
       reset,

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { Chunk, Operation } from '../catalogue/chunk.ts'
 import type { Entry, Origin } from '../entry/entry.ts'
 import type { Json, JsonObject } from '../json/json.ts'
-import { ADA, CHILD, commit, discard, MAIN, TOOL, writing } from './entries.fixture.ts'
+import { ADA, CHILD, commit, discard, MAIN, newFoldedLog, TOOL } from './entries.fixture.ts'
 import { Fold } from './fold.ts'
 import { foldLog } from './fold-log.ts'
 
@@ -13,7 +13,7 @@ const call: Chunk = { type: 'tool-input-available', toolCallId: 'c1', toolName: 
 
 describe('fields that are not in the table', () => {
   test('a `delta` field counts only in delta chunks', () => {
-    const { write, parts, reports } = writing()
+    const { write, parts, reports } = newFoldedLog()
     write(odd({ type: 'data-x', data: 1, delta: 'no' }))
     write(odd({ type: 'text-start', id: '1', delta: {} }))
     write(odd({ ...call, delta: 'no' }))
@@ -25,7 +25,7 @@ describe('fields that are not in the table', () => {
   })
 
   test('a tool call is identified only by its own id field', () => {
-    const { write, parts } = writing()
+    const { write, parts } = newFoldedLog()
     const input = (toolCallId: string, delta: string, id?: string): Chunk =>
       odd({ type: 'tool-input-delta', toolCallId, delta, id })
     write(input('c1', '[1'))
@@ -35,7 +35,7 @@ describe('fields that are not in the table', () => {
   })
 
   test('are ignored for runs and agents', () => {
-    const { write, fold } = writing()
+    const { write, fold } = newFoldedLog()
     write(odd({ type: 'run-started', program: 'p', runId: 'other', status: 'completed', usage: 3, agents: null }))
     write(
       odd({ type: 'subagent-start', agentId: 'sub', agentType: 's', toolCallId: 'c', status: 'failed', parentId: 'x' }),
@@ -51,7 +51,7 @@ describe('fields that are not in the table', () => {
   })
 
   test('are ignored for requests, interrupts, messages and calls', () => {
-    const { write, fold, parts } = writing()
+    const { write, fold, parts } = newFoldedLog()
     write(odd({ type: 'run-requested', runId: 'r9', program: 'p', status: 'started', reply: 1 }), ADA)
     write(odd({ type: 'interrupt', interruptId: 'i', input: { kind: 'text' }, response: 'forged', status: 'answered' }))
     write(odd({ type: 'message-metadata', metadata: { a: 1 }, finishReason: {}, aborted: true }))
@@ -66,8 +66,8 @@ describe('fields that are not in the table', () => {
     expect(parts()[1]).not.toHaveProperty('executor')
   })
 
-  test('law 9: values nested too deep are refused or kept whole, without other effects', () => {
-    const { write, parts, fold } = writing()
+  test('law 9: values nested too deep are refused or stored completely, without other effects', () => {
+    const { write, parts, fold } = newFoldedLog()
     const deep = (n: number, open: string, inner: string, close: string) =>
       JSON.parse(open.repeat(n) + inner + close.repeat(n)) as Json
     const list = deep(20_000, '[', '', ']')
@@ -90,14 +90,14 @@ describe('fields that are not in the table', () => {
   })
 
   test('only usage counts in the table are summed', () => {
-    const { write, fold } = writing()
+    const { write, fold } = newFoldedLog()
     write(odd({ type: 'step-finish', usage: { inputTokens: 1, moonTokens: {} } }))
     write(odd({ type: 'step-finish', usage: { inputTokens: 2, __proto__: 1 } }))
     expect(fold.view().usage).toEqual({ inputTokens: 3 })
   })
 
   test('only an entry has blob references, and only for its current value', () => {
-    const { write, fold, parts } = writing()
+    const { write, fold, parts } = newFoldedLog()
     const forged = { '/url': { hash: 'SECRET', bytes: 1 } }
     write(
       odd({
@@ -137,15 +137,15 @@ describe('guests', () => {
   } as unknown as Origin
 
   test('never write as an agent, for any origin', () => {
-    const { write, parts, reports } = writing()
+    const { write, parts, reports } = newFoldedLog()
     write({ type: 'text-delta', id: '1', delta: 'a' })
     write({ type: 'text-delta', id: '1', delta: 'FORGED' }, GUEST)
     expect(parts()).toMatchObject([{ text: 'a' }])
     expect(reports).toEqual(['refused'])
   })
 
-  test('have all other chunks refused and reported', () => {
-    const { write, fold, parts, reports } = writing()
+  test('cannot append other chunks: these are refused and reported', () => {
+    const { write, fold, parts, reports } = newFoldedLog()
     write(call)
     write(commit)
     const chunks: Chunk[] = [
@@ -163,7 +163,7 @@ describe('guests', () => {
   })
 
   test('claim only client tools', () => {
-    const { write, parts, reports } = writing()
+    const { write, parts, reports } = newFoldedLog()
     write({ ...call, executor: 'server' } as Chunk)
     write(commit)
     write({ type: 'tool-claimed', toolCallId: 'c1', until: 9 }, ADA)
@@ -172,7 +172,7 @@ describe('guests', () => {
   })
 
   test('an approved call cannot be denied', () => {
-    const { write, parts, reports } = writing()
+    const { write, parts, reports } = newFoldedLog()
     write(call)
     write({ type: 'tool-approval-request', toolCallId: 'c1', approvalId: 'a', input: {} })
     write({ type: 'tool-approval-response', toolCallId: 'c1', approvalId: 'a', approved: true })
@@ -184,7 +184,7 @@ describe('guests', () => {
 
 describe('law 10: internal entries', () => {
   test('do not use the fast path of a public text', () => {
-    const { write, parts, fold } = writing()
+    const { write, parts, fold } = newFoldedLog()
     write({ type: 'text-delta', id: '1', delta: 'a' })
     write({ type: 'text-delta', id: '1', delta: 'SECRET' }, MAIN, true)
     write({ type: 'text-delta', id: '1', delta: 'b' })
@@ -193,7 +193,7 @@ describe('law 10: internal entries', () => {
   })
 
   test('end with their run, and are never rewinds', () => {
-    const { write, fold, reports } = writing()
+    const { write, fold, reports } = newFoldedLog()
     write({ type: 'text-delta', id: '1', delta: 'a' })
     write({ type: 'rewind', toSequence: 0, reason: 'x' }, MAIN, true)
     write({ type: 'run-finished', status: 'completed' })
@@ -204,26 +204,26 @@ describe('law 10: internal entries', () => {
   })
 
   test('are rewound like public entries, in one pass or step by step', () => {
-    const { write, log } = writing()
+    const { write, log } = newFoldedLog()
     write({ type: 'text-delta', id: '1', delta: 'kept' }, MAIN, true)
     write(commit)
     write({ type: 'text-delta', id: '2', delta: 'cut' }, MAIN, true)
     write({ type: 'run-context', context: { tenant: 't1' } }, MAIN, true)
     write({ type: 'run-finished', status: 'completed' })
     write({ type: 'rewind', toSequence: 2, reason: 'x' }, { ...MAIN, runId: 'r2', agentId: 'r2' })
-    const whole = foldLog(log).view()
-    expect(whole.internal?.messages).toMatchObject([{ parts: [{ text: 'kept' }] }])
-    expect(whole.internal?.runs).toMatchObject([{ runId: 'r1', context: { tenant: 't1' } }])
+    const complete = foldLog(log).view()
+    expect(complete.internal?.messages).toMatchObject([{ parts: [{ text: 'kept' }] }])
+    expect(complete.internal?.runs).toMatchObject([{ runId: 'r1', context: { tenant: 't1' } }])
     const fold = new Fold()
     const refold = fold.apply(log)
     fold.adopt(foldLog(log.slice(0, refold?.toSequence)))
-    expect(fold.view()).toEqual(whole)
+    expect(fold.view()).toEqual(complete)
   })
 })
 
 describe('runs and their agents', () => {
   test('the root agent cannot end as a child, and no agent is its own parent', () => {
-    const { write, fold, reports } = writing()
+    const { write, fold, reports } = newFoldedLog()
     const child = { agentId: 'r1', agentType: 'a', toolCallId: 'c' }
     write({ type: 'subagent-start', ...child })
     write({ type: 'subagent-end', ...child, status: 'completed' })
@@ -236,7 +236,7 @@ describe('runs and their agents', () => {
   })
 
   test('drops a second start or end of an agent and a second interrupt with the same id', () => {
-    const { write, fold, reports } = writing()
+    const { write, fold, reports } = newFoldedLog()
     const child = { agentId: 'sub', agentType: 's', toolCallId: 'c' }
     write({ type: 'subagent-start', ...child })
     write({ type: 'subagent-start', ...child, toolCallId: 'other' })
@@ -252,7 +252,7 @@ describe('runs and their agents', () => {
   })
 
   test('two agents with lanes of the same name have separate drafts', () => {
-    const { write, fold } = writing()
+    const { write, fold } = newFoldedLog()
     write({ type: 'text-delta', id: '1', delta: 'a' })
     write({ type: 'text-delta', id: '1', delta: 'b' }, { ...CHILD, lane: MAIN.lane })
     write(discard)
@@ -263,7 +263,7 @@ describe('runs and their agents', () => {
   })
 
   test('an empty run id is a valid run id, and no user message belongs to it', () => {
-    const { write, fold } = writing()
+    const { write, fold } = newFoldedLog()
     write({ type: 'message', messageId: 'u', role: 'user', parts: [] })
     write({ type: 'text-delta', id: '1', delta: 'a' }, { ...MAIN, runId: '' })
     expect(fold.message('u')?.status).toBe('sent')
@@ -271,7 +271,7 @@ describe('runs and their agents', () => {
   })
 
   test('names that would be equal when joined are distinct', () => {
-    const { write, parts } = writing()
+    const { write, parts } = newFoldedLog()
     write({ type: 'data-a', id: 'b:c', data: 1 })
     write({ type: 'data-a:b', id: 'c', data: 2 })
     expect(parts()).toMatchObject([{ data: 1 }, { data: 2 }])
@@ -285,12 +285,12 @@ describe('rewinds', () => {
   ]
 
   test.each<[string, Chunk, Origin]>([
-    ['a guest', ...cut('', 0, ADA)],
-    ['a run that has ended', ...cut('r1', 0)],
-    ['one to its own place', ...cut('r2', 3)],
-    ['one to the future', ...cut('r2', 9)],
-  ])('of %s remove nothing, in one pass or step by step', (_, chunk, origin) => {
-    const { write, log } = writing()
+    ['by a guest', ...cut('', 0, ADA)],
+    ['by a run that has ended', ...cut('r1', 0)],
+    ['to its own sequence', ...cut('r2', 3)],
+    ['to a later sequence', ...cut('r2', 9)],
+  ])('a rewind %s removes nothing, in one pass or step by step', (_, chunk, origin) => {
+    const { write, log } = newFoldedLog()
     write({ type: 'text-delta', id: '1', delta: 'a' })
     write({ type: 'run-finished', status: 'completed' })
     write(chunk, origin)
@@ -301,7 +301,7 @@ describe('rewinds', () => {
   })
 
   test('a log continues from a view, unless a rewind goes to before it', () => {
-    const { write, log } = writing()
+    const { write, log } = newFoldedLog()
     write({ type: 'text-delta', id: '1', delta: 'a' })
     write({ type: 'run-finished', status: 'completed' })
     write({ type: 'text-delta', id: '1', delta: 'b' }, { ...MAIN, runId: 'r2', agentId: 'r2' })
@@ -316,11 +316,11 @@ describe('rewinds', () => {
 })
 
 describe('handlers', () => {
-  test('an error is thrown after the whole batch is folded', () => {
+  test('the error of a handler is thrown after the complete batch is folded', () => {
     const entries: Entry[] = [
       { type: 'text-delta', id: '1', delta: 'a' },
       { type: 'data-x', data: 1, transient: true },
-      { type: 'tool-output-error', toolCallId: 'nobody', errorText: '' },
+      { type: 'tool-output-error', toolCallId: 'unknown', errorText: '' },
       { type: 'text-delta', id: '1', delta: 'b' },
     ].map((chunk, i) => ({ sequence: i + 1, timestamp: 0, origin: MAIN, chunk: chunk as Chunk }))
     const fold = new Fold({
@@ -338,13 +338,13 @@ describe('handlers', () => {
 })
 
 describe('handlers of internal entries', () => {
-  test('an error is thrown too', () => {
+  test('the error of a handler of an internal entry is thrown too', () => {
     const fold = new Fold({
       onReport: () => {
         throw new Error('mine')
       },
     })
-    const chunk: Chunk = { type: 'text-end', id: 'nobody' }
+    const chunk: Chunk = { type: 'text-end', id: 'unknown' }
     expect(() => fold.apply([{ sequence: 1, timestamp: 0, origin: MAIN, chunk, internal: true }])).toThrow('mine')
     expect(fold.apply([])).toBeUndefined()
   })
@@ -352,7 +352,7 @@ describe('handlers of internal entries', () => {
 
 describe('changes', () => {
   test('each kind of change is reported once', () => {
-    const { write, fold } = writing()
+    const { write, fold } = newFoldedLog()
     const apply = (chunk: Chunk, origin?: Origin) => {
       write(chunk, origin)
       const { messages, structured, ...flags } = fold.takeChanges()
@@ -384,7 +384,7 @@ describe('changes', () => {
   })
 
   test('a delta keeps its provider metadata, also in the middle of a text', () => {
-    const { write, parts } = writing()
+    const { write, parts } = newFoldedLog()
     write({ type: 'text-delta', id: '1', delta: 'a' })
     write({ type: 'text-delta', id: '1', delta: 'b', providerMetadata: { p: 1 } })
     expect(parts()).toMatchObject([{ text: 'ab', providerMetadata: { p: 1 } }])

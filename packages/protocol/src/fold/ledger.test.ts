@@ -2,22 +2,23 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Chunk } from '../catalogue/chunk.ts'
 import type { Entry } from '../entry/entry.ts'
-import { MAIN, writing } from './entries.fixture.ts'
+import { MAIN, newFoldedLog } from './entries.fixture.ts'
 import { Fold } from './fold.ts'
 import { clone, folded, WRITERS } from './log.fixture.ts'
 import { check } from './property.fixture.ts'
 import type { Hook, View } from './view.ts'
 
 const hook = (hookId: string, result = 0): Chunk => ({ type: 'hook-completed', hookId, hook: 'useStep', result })
-const over = (hookId: string): Chunk => ({ type: 'hook-completed', hookId, hook: 'node' })
+const removal = (hookId: string): Chunk => ({ type: 'hook-completed', hookId, hook: 'node' })
 const end: Chunk = { type: 'run-finished', status: 'completed' }
 const OTHER = { ...MAIN, runId: 'r2', agentId: 'r2' }
 
-const shown = (view: View | undefined) => view?.hooks.map(({ runId, hookId, result }) => `${runId} ${hookId} ${result}`)
+const hooksOf = (view: View | undefined) =>
+  view?.hooks.map(({ runId, hookId, result }) => `${runId} ${hookId} ${result}`)
 
 describe('hooks', () => {
-  test('a later one with the same run and id replaces the earlier', () => {
-    const { write, fold } = writing()
+  test('a later hook with the same run and id replaces the earlier one', () => {
+    const { write, fold } = newFoldedLog()
     write(hook('a', 1))
     write(hook('b', 2))
     write(hook('a', 3))
@@ -25,84 +26,84 @@ describe('hooks', () => {
     write(hook('b/y', 5))
     write(hook('b/x', 6))
     write(hook('a', 7), OTHER)
-    expect(shown(fold.view())).toEqual(['r1 a 3', 'r1 b 2', 'r1 b/x 6', 'r1 b/y 5', 'r2 a 7'])
+    expect(hooksOf(fold.view())).toEqual(['r1 a 3', 'r1 b 2', 'r1 b/x 6', 'r1 b/y 5', 'r2 a 7'])
   })
 
-  test('one without a slash replaces all below it in its run', () => {
-    const { write, fold } = writing()
+  test('a hook without a slash in its id replaces all hooks below it in its run', () => {
+    const { write, fold } = newFoldedLog()
     write(hook('a/1', 1))
     write(hook('a/1/2', 2))
     write(hook('ab/1', 3))
     write(hook('a/1', 4), OTHER)
     write(hook('a', 5))
-    expect(shown(fold.view())).toEqual(['r1 a 5', 'r1 ab/1 3', 'r2 a/1 4'])
+    expect(hooksOf(fold.view())).toEqual(['r1 a 5', 'r1 ab/1 3', 'r2 a/1 4'])
     // Later hooks below it are kept beside it, until it is written again.
     write(hook('a/2', 6))
-    expect(shown(fold.view())).toEqual(['r1 a 5', 'r1 a/2 6', 'r1 ab/1 3', 'r2 a/1 4'])
+    expect(hooksOf(fold.view())).toEqual(['r1 a 5', 'r1 a/2 6', 'r1 ab/1 3', 'r2 a/1 4'])
     write(hook('a', 7))
-    expect(shown(fold.view())).toEqual(['r1 a 7', 'r1 ab/1 3', 'r2 a/1 4'])
+    expect(hooksOf(fold.view())).toEqual(['r1 a 7', 'r1 ab/1 3', 'r2 a/1 4'])
   })
 
-  test('one without a slash and without a result removes all below it and itself', () => {
-    const { write, fold } = writing()
+  test('a hook without a slash and without a result removes itself and all hooks below it', () => {
+    const { write, fold } = newFoldedLog()
     write(hook('a/1', 1))
     write(hook('a', 2))
     write(hook('b/1', 3))
     write(hook('a/1', 4), OTHER)
-    write(over('a'))
-    expect(shown(fold.view())).toEqual(['r1 b/1 3', 'r2 a/1 4'])
-    write(over('b'))
-    write(over('c'))
-    expect(shown(fold.view())).toEqual(['r2 a/1 4'])
+    write(removal('a'))
+    expect(hooksOf(fold.view())).toEqual(['r1 b/1 3', 'r2 a/1 4'])
+    write(removal('b'))
+    write(removal('c'))
+    expect(hooksOf(fold.view())).toEqual(['r2 a/1 4'])
     // With a slash it is kept.
-    write(over('d/1'))
-    expect(shown(fold.view())).toEqual(['r2 a/1 4', 'r1 d/1 undefined'])
+    write(removal('d/1'))
+    expect(hooksOf(fold.view())).toEqual(['r2 a/1 4', 'r1 d/1 undefined'])
   })
 
-  test('one with a slash replaces only itself', () => {
-    const { write, fold } = writing()
+  test('a hook with a slash in its id replaces only itself', () => {
+    const { write, fold } = newFoldedLog()
     write(hook('a/1/2', 1))
     write(hook('a/1', 2))
     write(hook('a/', 3))
-    expect(shown(fold.view())).toEqual(['r1 a/1/2 1', 'r1 a/1 2', 'r1 a/ 3'])
+    expect(hooksOf(fold.view())).toEqual(['r1 a/1/2 1', 'r1 a/1 2', 'r1 a/ 3'])
   })
 
-  test('are removed at the end of their run', () => {
-    const { write, fold, reports } = writing()
+  test('the end of a run removes its hooks', () => {
+    const { write, fold, reports } = newFoldedLog()
     write(hook('a', 1))
     write(hook('b/1', 2))
     write(hook('a', 3), OTHER)
     write(end)
-    expect(shown(fold.view())).toEqual(['r2 a 3'])
+    expect(hooksOf(fold.view())).toEqual(['r2 a 3'])
     write(hook('a', 4))
-    expect(shown(fold.view())).toEqual(['r2 a 3'])
+    expect(hooksOf(fold.view())).toEqual(['r2 a 3'])
     expect(reports).toEqual(['after-end'])
   })
 
-  test('law 10: internal ones are removed at the public end of their run', () => {
-    const { write, fold } = writing()
+  test('law 10: the public end of a run removes its internal hooks', () => {
+    const { write, fold } = newFoldedLog()
     write(hook('a/1', 1), MAIN, true)
     write(hook('a', 2), MAIN, true)
     write(hook('a', 3), OTHER, true)
     write(hook('a', 4))
-    expect(shown(fold.view().internal)).toEqual(['r1 a 2', 'r2 a 3'])
+    expect(hooksOf(fold.view().internal)).toEqual(['r1 a 2', 'r2 a 3'])
     write(end)
-    expect(shown(fold.view())).toEqual([])
-    expect(shown(fold.view().internal)).toEqual(['r2 a 3'])
+    expect(hooksOf(fold.view())).toEqual([])
+    expect(hooksOf(fold.view().internal)).toEqual(['r2 a 3'])
   })
 
-  test('law 10: internal ones of a restored view are removed at the end of their run', () => {
-    const { write, fold, log } = writing()
+  test('law 10: the end of a run removes the internal hooks of a restored view', () => {
+    const { write, fold, log } = newFoldedLog()
     write(hook('a/1', 1), MAIN, true)
     const restored = Fold.from(clone(fold.view()))
     write(end)
     restored.apply(log.slice(1))
-    expect(shown(restored.view().internal)).toEqual([])
+    expect(hooksOf(restored.view().internal)).toEqual([])
     expect(restored.view()).toEqual(fold.view())
   })
 
-  test('do not change in an earlier view', () => {
-    const { write, fold } = writing()
+  test('later hooks do not change an earlier view', () => {
+    const { write, fold } = newFoldedLog()
     write(hook('a/1', 1))
     const before = fold.view()
     const text = JSON.stringify(before)
@@ -112,7 +113,7 @@ describe('hooks', () => {
     expect(JSON.stringify(before)).toBe(text)
   })
 
-  test('law 11: the cost of removal does not depend on the number of others', () => {
+  test('law 11: the cost of removing hooks does not depend on the number of other hooks', () => {
     const count = 50_000
     const chunks = Array.from({ length: count }, (_, i) => [hook(`${i}/0`), hook(`${i}/1`)]).flat()
     const ends = Array.from({ length: count }, (_, i) => hook(`${i}`))
@@ -142,7 +143,7 @@ describe('hooks of any log', () => {
     from: fc.constantFrom(0, 1, 3),
     chunk: fc.oneof(
       { weight: 12, arbitrary: fc.tuple(hookId, fc.nat(9)).map(([id, result]) => hook(id, result)) },
-      { weight: 3, arbitrary: hookId.map(over) },
+      { weight: 3, arbitrary: hookId.map(removal) },
       { weight: 1, arbitrary: fc.constant(end) },
     ),
     internal: fc.boolean(),
@@ -177,17 +178,17 @@ describe('hooks of any log', () => {
     return hooks.map(one => `${one.runId} ${one.hookId} ${one.result}`).sort()
   }
 
-  test('match the rules', () => {
+  test('agree with a model of the rules', () => {
     check(
       fc.property(logs, log => {
         const view = folded(log)
-        expect(shown(view)?.sort()).toEqual(expected(log, false))
-        expect(shown(view.internal)?.sort() ?? []).toEqual(expected(log, true))
+        expect(hooksOf(view)?.sort()).toEqual(expected(log, false))
+        expect(hooksOf(view.internal)?.sort() ?? []).toEqual(expected(log, true))
       }),
     )
   })
 
-  test('a view at any point, as JSON, plus the rest equals the whole, including the order', () => {
+  test('a fold that continues from a view, as JSON, ends in the same view, including the order', () => {
     check(
       fc.property(logs, fc.nat(40), (log, n) => {
         const before = folded(log.slice(0, n))

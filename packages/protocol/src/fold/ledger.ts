@@ -34,7 +34,7 @@ export class Ledger {
   readonly waiting = new Map<string, RunRequest>()
   readonly #interrupts = new Map<string, Interrupt>()
   readonly #openInterrupts = new Map<string, Interrupt>()
-  /** By run, then by the first segment of the hook id, so that removing all siblings a segment is O(1) (law 11). */
+  /** By run, then by the first segment of the hook id, so that removing all hooks below a segment is O(1) (law 11). */
   readonly #hooks = new Map<string, Map<string, Map<string, Hook>>>()
   #usage: Usage = {}
   /** Cached arrays of the view. Undefined after a change. */
@@ -132,17 +132,17 @@ export class Ledger {
       case 'subagent-start':
       case 'subagent-end': {
         const id = messageIdOf(runId, chunk.agentId)
-        const known = this.agents.get(id)
+        const existing = this.agents.get(id)
         const isEnd = chunk.type === 'subagent-end'
         // The root agent is not a child, and no agent is its own child.
-        if (chunk.agentId === runId || (isEnd ? known?.status : known || chunk.agentId === agentId)) return false
+        if (chunk.agentId === runId || (isEnd ? existing?.status : existing || chunk.agentId === agentId)) return false
         this.#cache.agents = undefined
         this.agents.set(id, {
           runId,
           parentId: agentId === chunk.agentId ? runId : agentId,
           startedAt: timestamp,
           ...fieldsOf(chunk),
-          ...known,
+          ...existing,
         })
         if (isEnd) this.#voidInterrupts(runId, chunk.agentId)
         return true
@@ -213,7 +213,7 @@ export class Ledger {
     return true
   }
 
-  /** Replaces the hook with the same id. An id without `/` also removes all hooks siblings it, which are not replayed any more; without a result, the hook itself is removed too. */
+  /** Replaces the hook with the same id. An id without `/` also removes all hooks below it, which are not replayed any more. Without a result, the hook itself is removed too. */
   #setHook(hook: Hook): true {
     const { runId, hookId, result } = hook
     const [first] = hookId.split('/') as [string]
@@ -227,15 +227,15 @@ export class Ledger {
     return true
   }
 
-  /** The whole ledger. An array is the same until something in it changes. */
+  /** The complete ledger. An array is the same until something in it changes. */
   view(): LedgerView {
-    const read = this.#cache
-    read.runs ??= [...this.runs.values()]
-    read.agents ??= [...this.agents.values()]
-    read.requests ??= [...this.#requests.values()]
-    read.interrupts ??= [...this.#interrupts.values()]
-    read.hooks ??= [...this.#hooks.values()].flatMap(ofRun => [...ofRun.values()].flatMap(of => [...of.values()]))
-    const { runs, agents, requests, interrupts, hooks } = read
+    const cache = this.#cache
+    cache.runs ??= [...this.runs.values()]
+    cache.agents ??= [...this.agents.values()]
+    cache.requests ??= [...this.#requests.values()]
+    cache.interrupts ??= [...this.#interrupts.values()]
+    cache.hooks ??= [...this.#hooks.values()].flatMap(ofRun => [...ofRun.values()].flatMap(of => [...of.values()]))
+    const { runs, agents, requests, interrupts, hooks } = cache
     return { runs, agents, requests, interrupts, hooks, usage: this.#usage }
   }
 }

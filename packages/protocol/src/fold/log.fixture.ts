@@ -33,8 +33,8 @@ const value = fc.constantFrom<fc.JsonValue>(1, 'v', null, [], {}, [1], { b: 'x' 
 const executor = fc.constantFrom('server', 'client')
 const streamId = id
 const dataType = fc.constantFrom('d', 'e')
-const is = <T extends string>(...types: T[]) => fc.constantFrom(...types)
-const mode = is('continue', 'with-message', 'with-confirmation', 'from-checkpoint')
+const oneOf = <T extends string>(...types: T[]) => fc.constantFrom(...types)
+const mode = oneOf('continue', 'with-message', 'with-confirmation', 'from-checkpoint')
 /** Fields that a later version might add, with names that have a meaning elsewhere. */
 const extra = fc.record(
   Object.fromEntries(
@@ -66,77 +66,86 @@ const row = (model: Record<string, fc.Arbitrary<unknown>>, optional: string[] = 
   ) as fc.Arbitrary<Chunk>
 }
 const structured = (kind: string, fields: Record<string, fc.Arbitrary<unknown>>) =>
-  row({ type: is('structured-data'), streamId, dataType, kind: is(kind), ...fields })
+  row({ type: oneOf('structured-data'), streamId, dataType, kind: oneOf(kind), ...fields })
 
-/** Chunks of each family, with few ids, so that they collide. */
+/** Chunks of each family, with few ids, so that they collide. Draft chunks and committed chunks are in separate families. */
 const FAMILIES = {
   text: [
-    row({ type: is('text-start', 'text-end', 'reasoning-start', 'reasoning-end'), id }),
-    row({ type: is('text-delta', 'text-delta', 'reasoning-delta'), id, delta: text }),
+    row({ type: oneOf('text-start', 'text-end', 'reasoning-start', 'reasoning-end'), id }),
+    row({ type: oneOf('text-delta', 'text-delta', 'reasoning-delta'), id, delta: text }),
     row({
-      type: is('text-delta', 'reasoning-end'),
+      type: oneOf('text-delta', 'reasoning-end'),
       id,
       delta: text,
       providerMetadata: fc.constantFrom({ s: 1 }, { s: 2 }),
     }),
   ],
-  toolWords: [
-    row({ type: is('tool-input-start'), toolCallId, toolName: is('t', 'u'), executor }),
-    row({ type: is('tool-input-delta'), toolCallId, delta: text }),
-    row({ type: is('tool-input-available'), toolCallId, toolName: is('t'), input: value, executor }, ['executor']),
-    row({ type: is('tool-input-error'), toolCallId, errorText: text, partialInput: value }, ['partialInput']),
-    row({ type: is('tool-output-available'), toolCallId, output: value, preliminary: fc.constant(true) }),
+  toolDrafts: [
+    row({ type: oneOf('tool-input-start'), toolCallId, toolName: oneOf('t', 'u'), executor }),
+    row({ type: oneOf('tool-input-delta'), toolCallId, delta: text }),
+    row({ type: oneOf('tool-input-available'), toolCallId, toolName: oneOf('t'), input: value, executor }, [
+      'executor',
+    ]),
+    row({ type: oneOf('tool-input-error'), toolCallId, errorText: text, partialInput: value }, ['partialInput']),
+    row({ type: oneOf('tool-output-available'), toolCallId, output: value, preliminary: fc.constant(true) }),
   ],
-  toolFacts: [
-    row({ type: is('tool-output-available'), toolCallId, output: value }),
-    row({ type: is('tool-output-error'), toolCallId, errorText: text, code: is('boom') }, ['code']),
-    row({ type: is('tool-output-denied'), toolCallId }),
-    row({ type: is('tool-approval-request'), toolCallId, approvalId: id, input: value }),
+  toolCommitted: [
+    row({ type: oneOf('tool-output-available'), toolCallId, output: value }),
+    row({ type: oneOf('tool-output-error'), toolCallId, errorText: text, code: oneOf('boom') }, ['code']),
+    row({ type: oneOf('tool-output-denied'), toolCallId }),
+    row({ type: oneOf('tool-approval-request'), toolCallId, approvalId: id, input: value }),
   ],
   content: [
-    row({ type: is('data-tool', 'data-y'), id, data: value }, ['id']),
-    row({ type: is('data-text'), data: value, transient: fc.boolean() }),
-    row({ type: is('source-url'), sourceId: id, url: text }),
-    row({ type: is('source-document'), sourceId: id, title: text }),
-    row({ type: is('file'), url: text, mediaType: is('text/plain'), id }, ['id']),
-    row({ type: is('step-start') }),
+    row({ type: oneOf('data-tool', 'data-y'), id, data: value }, ['id']),
+    row({ type: oneOf('data-text'), data: value, transient: fc.boolean() }),
+    row({ type: oneOf('source-url'), sourceId: id, url: text }),
+    row({ type: oneOf('source-document'), sourceId: id, title: text }),
+    row({ type: oneOf('file'), url: text, mediaType: oneOf('text/plain'), id }, ['id']),
+    row({ type: oneOf('step-start') }),
   ],
   meta: [
     row({
-      type: is('message-metadata', 'start'),
+      type: oneOf('message-metadata', 'start'),
       metadata: fc.constantFrom({ a: 1 }, { a: { x: 1 } }, { a: { y: 2 }, b: 1 }, { b: null }),
     }),
   ],
-  metaFacts: [row({ type: is('finish'), finishReason: is('stop', 'length') }), row({ type: is('abort') })],
+  metaCommitted: [row({ type: oneOf('finish'), finishReason: oneOf('stop', 'length') }), row({ type: oneOf('abort') })],
   structured: [
     structured('set', { path, value }),
     structured('text-delta', { path, delta: text }),
     structured('append', { path, items: fc.array(value, { maxLength: 2 }) }),
     structured('final', { data: value }),
-    row({ type: is('structured-data-invalidated'), streamId }),
+    row({ type: oneOf('structured-data-invalidated'), streamId }),
   ],
-  stateFacts: [
-    row({ type: is('output'), output: value }),
-    row({ type: is('state-snapshot'), state: fc.constantFrom({}, { n: 1 }, { l: [] }) }),
+  stateCommitted: [
+    row({ type: oneOf('output'), output: value }),
+    row({ type: oneOf('state-snapshot'), state: fc.constantFrom({}, { n: 1 }, { l: [] }) }),
     row({
-      type: is('state-patch'),
+      type: oneOf('state-patch'),
       patches: fc.array(
         fc.oneof(
-          fc.record({ op: is('add', 'replace', 'test'), path: is('/n', '/l/-', '/l/0', '/__proto__', ''), value }),
-          fc.record({ op: is('remove'), path: is('/n', '/l/0') }),
-          fc.record({ op: is('move', 'copy'), from: is('/n', '/l'), path: is('/m', '/l/0') }),
+          fc.record({
+            op: oneOf('add', 'replace', 'test'),
+            path: oneOf('/n', '/l/-', '/l/0', '/__proto__', ''),
+            value,
+          }),
+          fc.record({ op: oneOf('remove'), path: oneOf('/n', '/l/0') }),
+          fc.record({ op: oneOf('move', 'copy'), from: oneOf('/n', '/l'), path: oneOf('/m', '/l/0') }),
         ),
         { maxLength: 2 },
       ),
     }),
   ],
-  ledgerFacts: [
-    row({ type: is('interrupt'), interruptId: id, input: fc.constant({ kind: 'text' }) }),
-    row({ type: is('step-finish'), usage: fc.constantFrom({ inputTokens: 1 }, { inputTokens: 2, outputTokens: 1 }) }),
+  ledgerCommitted: [
+    row({ type: oneOf('interrupt'), interruptId: id, input: fc.constant({ kind: 'text' }) }),
     row({
-      type: is('message'),
+      type: oneOf('step-finish'),
+      usage: fc.constantFrom({ inputTokens: 1 }, { inputTokens: 2, outputTokens: 1 }),
+    }),
+    row({
+      type: oneOf('message'),
       messageId: fc.constantFrom('1', '2', 'r2::r2'),
-      role: is('user'),
+      role: oneOf('user'),
       parts: fc.constantFrom(
         [{ type: 'text', text: 'hi' }],
         [],
@@ -144,63 +153,66 @@ const FAMILIES = {
         [{ type: 'new' }],
       ),
     }),
-    row({ type: is('error'), message: text }),
-    row({ type: is('status'), message: text }),
+    row({ type: oneOf('error'), message: text }),
+    row({ type: oneOf('status'), message: text }),
     row({
-      type: is('hook-completed'),
-      hookId: is('1', '2', '1/1', '1/2', '2/1/1'),
-      hook: is('useStep'),
+      type: oneOf('hook-completed'),
+      hookId: oneOf('1', '2', '1/1', '1/2', '2/1/1'),
+      hook: oneOf('useStep'),
       result: value,
     }),
-    row({ type: is('run-context'), context: value }),
-    row({ type: is('from-the-future'), x: value }),
+    row({ type: oneOf('run-context'), context: value }),
+    row({ type: oneOf('from-the-future'), x: value }),
   ],
 } satisfies Record<string, fc.Arbitrary<Chunk>[]>
 
-const commit = row({ type: is('checkpoint-created'), checkpointId: id })
-const discard = row({ type: is('step-discarded'), reason: is('retry'), usage: fc.constant({ inputTokens: 1 }) }, [
+const commit = row({ type: oneOf('checkpoint-created'), checkpointId: id })
+const discard = row({ type: oneOf('step-discarded'), reason: oneOf('retry'), usage: fc.constant({ inputTokens: 1 }) }, [
   'usage',
 ])
 const rare = fc.oneof(
-  row({ type: is('run-finished'), status: is('completed', 'failed', 'interrupted', 'aborted'), line: is('so') }, [
-    'line',
-  ]),
-  row({ type: is('subagent-start'), agentId: is('sub'), agentType: is('s'), toolCallId }),
+  row(
+    { type: oneOf('run-finished'), status: oneOf('completed', 'failed', 'interrupted', 'aborted'), line: oneOf('so') },
+    ['line'],
+  ),
+  row({ type: oneOf('subagent-start'), agentId: oneOf('sub'), agentType: oneOf('s'), toolCallId }),
   row({
-    type: is('subagent-end'),
-    agentId: is('sub'),
-    agentType: is('s'),
+    type: oneOf('subagent-end'),
+    agentId: oneOf('sub'),
+    agentType: oneOf('s'),
     toolCallId,
-    status: is('completed', 'failed'),
+    status: oneOf('completed', 'failed'),
   }),
-  row({ type: is('run-paused'), awaits: fc.constant([]), notifyBy: fc.constant(9), line: is('so') }, [
+  row({ type: oneOf('run-paused'), awaits: fc.constant([]), notifyBy: fc.constant(9), line: oneOf('so') }, [
     'notifyBy',
     'line',
   ]),
-  row({ type: is('run-resumed'), mode, fromCheckpointId: id, fromStepCount: fc.nat(2) }, [
+  row({ type: oneOf('run-resumed'), mode, fromCheckpointId: id, fromStepCount: fc.nat(2) }, [
     'fromCheckpointId',
     'fromStepCount',
   ]),
-  row({ type: is('executor-superseded') }),
+  row({ type: oneOf('executor-superseded') }),
 )
 const guests = fc.oneof(
-  row({ type: is('tool-approval-response'), toolCallId, approvalId: id, approved: fc.boolean() }),
-  row({ type: is('tool-output-available'), toolCallId, output: value }),
-  row({ type: is('tool-claimed'), toolCallId, until: fc.constant(9) }),
-  row({ type: is('interrupt-response'), interruptId: id, response: value }),
+  row({ type: oneOf('tool-approval-response'), toolCallId, approvalId: id, approved: fc.boolean() }),
+  row({ type: oneOf('tool-output-available'), toolCallId, output: value }),
+  row({ type: oneOf('tool-claimed'), toolCallId, until: fc.constant(9) }),
+  row({ type: oneOf('interrupt-response'), interruptId: id, response: value }),
   row(
     {
-      type: is('run-requested'),
-      runId: is('r1', 'r3'),
-      program: is('agent:a@1'),
+      type: oneOf('run-requested'),
+      runId: oneOf('r1', 'r3'),
+      program: oneOf('agent:a@1'),
       resume: fc.tuple(id, mode).map(([runId, how]) => ({ runId, mode: how })),
     },
     ['resume'],
   ),
-  row({ type: is('stop-requested'), runId: is('r1', 'r3'), mode: is('interrupt', 'abort') }, ['mode']),
-  row({ type: is('run-notified'), runId: is('r1', 'r3'), notifyBy: fc.constant(9), until: fc.constant(19) }, ['until']),
-  row({ type: is('session-info'), title: is('a', 'b'), metadata: fc.constant({ a: 1 }) }, ['title', 'metadata']),
-  row({ type: is('run-context'), context: value }),
+  row({ type: oneOf('stop-requested'), runId: oneOf('r1', 'r3'), mode: oneOf('interrupt', 'abort') }, ['mode']),
+  row({ type: oneOf('run-notified'), runId: oneOf('r1', 'r3'), notifyBy: fc.constant(9), until: fc.constant(19) }, [
+    'until',
+  ]),
+  row({ type: oneOf('session-info'), title: oneOf('a', 'b'), metadata: fc.constant({ a: 1 }) }, ['title', 'metadata']),
+  row({ type: oneOf('run-context'), context: value }),
 )
 
 type Item = readonly [from: number | 'guest', chunk: Chunk]
@@ -241,20 +253,20 @@ export const anyLog: fc.Arbitrary<Entry[]> = fc
     items(everything, 4, 60),
     items(everything, 2, 30),
     ...Object.values(FAMILIES).map(family => items(family, 2, 30)),
-    items([...FAMILIES.toolWords, ...FAMILIES.toolFacts], 2, 40),
+    items([...FAMILIES.toolDrafts, ...FAMILIES.toolCommitted], 2, 40),
     items(FAMILIES.text, 3, 30, 12),
   )
   .map(list => numbered([...START, ...list]))
 
-/** A commit: one batch of facts of a lane, ended by a checkpoint. */
-const batch = (facts: fc.Arbitrary<Chunk>[], from: fc.Arbitrary<number>): fc.Arbitrary<Item[]> =>
+/** A commit: one batch of committed chunks of a lane, ended by a checkpoint. */
+const batch = (chunks: fc.Arbitrary<Chunk>[], from: fc.Arbitrary<number>): fc.Arbitrary<Item[]> =>
   fc
-    .tuple(from, fc.array(fc.oneof(...facts), { maxLength: 2 }), commit)
-    .map(([lane, chunks, checkpoint]) => [...chunks, checkpoint].map(chunk => [lane, chunk] as const))
+    .tuple(from, fc.array(fc.oneof(...chunks), { maxLength: 2 }), commit)
+    .map(([lane, list, checkpoint]) => [...list, checkpoint].map(chunk => [lane, chunk] as const))
 
-const committed = (families: (keyof typeof FAMILIES)[], writers: number): fc.Arbitrary<Item[]> => {
-  const pick = (facts: boolean) =>
-    families.filter(name => name.endsWith('Facts') === facts).flatMap(name => FAMILIES[name])
+const writtenItems = (families: (keyof typeof FAMILIES)[], writers: number): fc.Arbitrary<Item[]> => {
+  const pick = (isCommitted: boolean) =>
+    families.filter(name => name.endsWith('Committed') === isCommitted).flatMap(name => FAMILIES[name])
   const from = fc.nat(writers - 1)
   const one = <T extends number | 'guest'>(lane: fc.Arbitrary<T>, chunk: fc.Arbitrary<Chunk>) =>
     fc.tuple(lane, chunk).map(item => [item as Item])
@@ -274,14 +286,14 @@ const committed = (families: (keyof typeof FAMILIES)[], writers: number): fc.Arb
 
 const names = Object.keys(FAMILIES) as (keyof typeof FAMILIES)[]
 
-/** A log as writers accept it: facts in commits, and no writes to values with a draft of another lane. */
+/** A log as writers accept it: committed chunks in commits, and no writes to values with a draft of another lane. */
 export const writtenLog: fc.Arbitrary<Entry[]> = fc
   .oneof(
-    committed(names, 4),
-    committed(names, 2),
-    committed(['toolWords', 'toolFacts', 'text'], 3),
-    committed(['structured', 'meta', 'content'], 3),
-    committed(['text', 'content', 'meta', 'metaFacts'], 3),
+    writtenItems(names, 4),
+    writtenItems(names, 2),
+    writtenItems(['toolDrafts', 'toolCommitted', 'text'], 3),
+    writtenItems(['structured', 'meta', 'content'], 3),
+    writtenItems(['text', 'content', 'meta', 'metaCommitted'], 3),
   )
   .map(list => {
     const entries = numbered([...START, ...list])
@@ -298,7 +310,7 @@ export const folded = (entries: readonly Entry[]): View => {
 
 export const clone = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
-/** The log without discarded words. */
+/** The log without the draft chunks that were discarded. */
 export function withoutDiscarded(entries: readonly Entry[]): Entry[] {
   const drafts = new Map<string, number[]>()
   const dropped = new Set<number>()

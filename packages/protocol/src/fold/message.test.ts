@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { Chunk } from '../catalogue/chunk.ts'
-import { ADA, CHILD, commit, discard, MAIN, TOOL, writing } from './entries.fixture.ts'
+import { ADA, CHILD, commit, discard, MAIN, newFoldedLog, TOOL } from './entries.fixture.ts'
 import { Fold } from './fold.ts'
 
 describe('messages', () => {
   test('a turn has a complete user message and a streamed answer', () => {
-    const { write, fold } = writing()
+    const { write, fold } = newFoldedLog()
     write({ type: 'run-started', program: 'agent:assistant@1' })
     write({ type: 'message', messageId: 'u1', role: 'user', parts: [{ type: 'text', text: 'Hi' }] })
     write({ type: 'start' })
@@ -29,7 +29,7 @@ describe('messages', () => {
     ['interrupted', 'cancelled'],
     ['aborted', 'cancelled'],
   ] as const)('a run that ends %s leaves its message %s', (status, expected) => {
-    const { write, fold } = writing()
+    const { write, fold } = newFoldedLog()
     write({ type: 'text-delta', id: '1', delta: 'x' })
     write({ type: 'error', message: 'overloaded', code: 'provider_overloaded', retryable: true })
     write({ type: 'run-finished', status })
@@ -41,7 +41,7 @@ describe('messages', () => {
   })
 
   test('abort cancels the message', () => {
-    const { write, fold } = writing()
+    const { write, fold } = newFoldedLog()
     write({ type: 'text-delta', id: '1', delta: 'x' })
     write({ type: 'abort' })
     write({ type: 'run-finished', status: 'completed' })
@@ -49,7 +49,7 @@ describe('messages', () => {
   })
 
   test('metadata merges deeply, arrays replace, prototype keys are ordinary', () => {
-    const { write, fold } = writing()
+    const { write, fold } = newFoldedLog()
     write({ type: 'start', metadata: { a: { x: 1 }, l: [1, 2] } })
     write({ type: 'message-metadata', metadata: JSON.parse('{"a":{"y":2},"l":[3],"__proto__":{"z":1}}') })
     const { metadata } = fold.message('r1::r1') as { metadata: object }
@@ -58,7 +58,7 @@ describe('messages', () => {
   })
 
   test('a complete message cannot replace the message of an agent or another message', () => {
-    const { write, fold, reports } = writing()
+    const { write, fold, reports } = newFoldedLog()
     const messageStart = (messageId: string): Chunk => ({
       type: 'message',
       messageId,
@@ -73,7 +73,7 @@ describe('messages', () => {
   })
 
   test('no two agents share a message, for any ids of agents and runs', () => {
-    const { write, fold } = writing()
+    const { write, fold } = newFoldedLog()
     const names = [
       ['a', 'b::c'],
       ['a::b', 'c'],
@@ -86,7 +86,7 @@ describe('messages', () => {
   })
 
   test('a sub-agent has its own message, nested under its tool call', () => {
-    const { write, fold, reports } = writing()
+    const { write, fold, reports } = newFoldedLog()
     write({ type: 'tool-input-available', toolCallId: 'c1', toolName: 'research', input: {} })
     write({ type: 'subagent-start', agentId: 'sub', agentType: 'researcher', toolCallId: 'c1' })
     write(commit)
@@ -107,8 +107,8 @@ describe('messages', () => {
     expect(fold.message('r1::sub')?.parts).toMatchObject([{ text: 'found' }])
   })
 
-  test('updates of a sub-agent after its first or last word are visible', () => {
-    const { write, fold, log } = writing()
+  test('the message of a sub-agent shows updates before its first text and after its last', () => {
+    const { write, fold, log } = newFoldedLog()
     const again = () => {
       const fresh = new Fold()
       fresh.apply(log)
@@ -127,7 +127,7 @@ describe('messages', () => {
   })
 
   test('messages are in the order of their first surviving writes', () => {
-    const { write, fold } = writing()
+    const { write, fold } = newFoldedLog()
     write({ type: 'text-delta', id: '1', delta: 'taken back' })
     write({ type: 'text-delta', id: '1', delta: 'child' }, CHILD)
     write({ type: 'data-progress', id: 'p', data: 1 }, TOOL)
@@ -138,9 +138,9 @@ describe('messages', () => {
   })
 })
 
-describe('parts out of protocol', () => {
+describe('parts that break the protocol', () => {
   test('a delta without a start opens its part; an end without a start does not', () => {
-    const { write, parts, reports } = writing()
+    const { write, parts, reports } = newFoldedLog()
     write({ type: 'text-end', id: '1' })
     write({ type: 'text-delta', id: '1', delta: 'a' })
     write({ type: 'reasoning-delta', id: '1', delta: 'b' })
@@ -152,7 +152,7 @@ describe('parts out of protocol', () => {
   })
 
   test('drops a second start and any chunk for an ended part', () => {
-    const { write, parts, reports } = writing()
+    const { write, parts, reports } = newFoldedLog()
     write({ type: 'text-start', id: '1' })
     write({ type: 'text-start', id: '1' })
     write({ type: 'text-delta', id: '1', delta: 'a' })
@@ -165,7 +165,7 @@ describe('parts out of protocol', () => {
   })
 
   test('interleaved parts of one writer each grow', () => {
-    const { write, parts } = writing()
+    const { write, parts } = newFoldedLog()
     for (const delta of ['a', 'b', 'c']) {
       write({ type: 'text-delta', id: '1', delta })
       write({ type: 'reasoning-delta', id: '2', delta: delta.toUpperCase() })
@@ -174,7 +174,7 @@ describe('parts out of protocol', () => {
   })
 
   test('data with an id is replaced in place, data without an id is added, transient data is reported and not kept', () => {
-    const { write, parts, transient } = writing()
+    const { write, parts, transient } = newFoldedLog()
     write({ type: 'data-weather', id: 'w', data: 1 })
     write({ type: 'data-weather', data: 2 })
     write({ type: 'data-weather', id: 'w', data: 3 })
@@ -187,7 +187,7 @@ describe('parts out of protocol', () => {
   })
 
   test('a data chunk is data for any name', () => {
-    const { write, parts, fold } = writing()
+    const { write, parts, fold } = newFoldedLog()
     write({ type: 'data-tool', id: 'x', data: { state: 'input-streaming' } })
     write({ type: 'data-meta', data: 1 })
     write({ type: 'run-finished', status: 'completed' })
@@ -196,12 +196,12 @@ describe('parts out of protocol', () => {
   })
 
   test('law 9: a complete message loses only the parts that are reserved for agents', () => {
-    const { write, fold, reports } = writing()
+    const { write, fold, reports } = newFoldedLog()
     const forged = { type: 'tool', toolCallId: 'c1', toolName: 't', state: 'approval-requested', approval: { id: 'a' } }
-    const words = { type: 'text', text: 'what a person said' }
+    const text = { type: 'text', text: 'Hello.' }
     const hologram = { type: 'hologram', shape: 'cube' }
     for (const [i, part] of [forged, { ...forged, type: 'dynamic-tool' }, { type: 'meta', aborted: true }].entries()) {
-      const parts = [part, words, hologram]
+      const parts = [part, text, hologram]
       write({ type: 'message', messageId: `u${i}`, role: 'user', parts, metadata: { i } } as unknown as Chunk)
     }
     expect(reports).toEqual(['refused', 'refused', 'refused'])
@@ -212,7 +212,7 @@ describe('parts out of protocol', () => {
           id: `u${i}`,
           status: 'sent',
           metadata: { i },
-          parts: [expect.objectContaining(words), expect.objectContaining(hologram)],
+          parts: [expect.objectContaining(text), expect.objectContaining(hologram)],
         }),
       ),
     )
@@ -220,7 +220,7 @@ describe('parts out of protocol', () => {
   })
 
   test('sources and files with one id appear once; every step start appears', () => {
-    const { write, parts } = writing()
+    const { write, parts } = newFoldedLog()
     write({ type: 'step-start' })
     write({ type: 'source-url', sourceId: 's', url: 'https://a.example' })
     write({ type: 'source-url', sourceId: 's', url: 'https://a.example', title: 'A' })
@@ -232,7 +232,7 @@ describe('parts out of protocol', () => {
   })
 
   test('the writer of a dropped entry is not used for the next entry', () => {
-    const { write, parts } = writing()
+    const { write, parts } = newFoldedLog()
     write({ type: 'subagent-end', agentId: 'sub', agentType: 'researcher', toolCallId: 'c1', status: 'completed' })
     write({ type: 'text-delta', id: '1', delta: 'a' }, TOOL)
     write(discard, CHILD)
@@ -241,7 +241,7 @@ describe('parts out of protocol', () => {
   })
 
   test('only its own agent or a guest can write to a tool call', () => {
-    const { write, parts, reports } = writing()
+    const { write, parts, reports } = newFoldedLog()
     write({ type: 'tool-input-start', toolCallId: 'c1', toolName: 't' })
     write(commit)
     write({ type: 'tool-input-delta', toolCallId: 'c1', delta: '{' }, CHILD)
@@ -251,7 +251,7 @@ describe('parts out of protocol', () => {
   })
 
   test('an object that was invalidated and started again has the position of its new start', () => {
-    const { write, fold } = writing()
+    const { write, fold } = newFoldedLog()
     const set = (streamId: string): Chunk => ({
       type: 'structured-data',
       streamId,
@@ -273,7 +273,7 @@ describe('parts out of protocol', () => {
   })
 
   test('ignores an unknown type without a report, for any prefix of its name', () => {
-    const { write, fold, reports } = writing()
+    const { write, fold, reports } = newFoldedLog()
     write({ type: 'hologram', shape: 'cube' } as unknown as Chunk)
     write({ type: 'tool-hologram', toolCallId: 'c1' } as unknown as Chunk)
     write({ type: 'text-hologram', id: '1', delta: 'x' } as unknown as Chunk)
@@ -283,7 +283,7 @@ describe('parts out of protocol', () => {
   })
 
   test('law 7: drops chunks after the end of a run and leaves nothing streaming', () => {
-    const { write, fold, parts, reports } = writing()
+    const { write, fold, parts, reports } = newFoldedLog()
     write({ type: 'text-delta', id: '1', delta: 'a' })
     write({ type: 'tool-input-start', toolCallId: 'c1', toolName: 't' })
     write({ type: 'tool-input-delta', toolCallId: 'c1', delta: '{"q":"par' })

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { Chunk } from '../catalogue/chunk.ts'
-import { ADA, commit, writing } from './entries.fixture.ts'
+import { ADA, commit, newFoldedLog } from './entries.fixture.ts'
 import type { ToolPart, ToolState } from './view.ts'
 
 const toolCallId = 'c1'
-const STEPS: Record<ToolState, Chunk[]> = {
+const CHUNKS_BY_STATE: Record<ToolState, Chunk[]> = {
   'input-streaming': [{ type: 'tool-input-start', toolCallId, toolName: 't', executor: 'client' }],
   'input-available': [{ type: 'tool-input-available', toolCallId, toolName: 't', input: { q: 1 }, executor: 'client' }],
   'approval-requested': [{ type: 'tool-approval-request', toolCallId, approvalId: 'a1', input: { q: 1 } }],
@@ -14,7 +14,7 @@ const STEPS: Record<ToolState, Chunk[]> = {
   'output-denied': [{ type: 'tool-output-denied', toolCallId, reason: 'no' }],
 }
 const approved: ToolState[] = ['input-streaming', 'input-available', 'approval-requested', 'approval-responded']
-const WAYS: ToolState[][] = [
+const STATE_SEQUENCES: ToolState[][] = [
   ['input-streaming'],
   ['input-streaming', 'input-available'],
   ['input-available', 'approval-requested'],
@@ -27,30 +27,33 @@ const WAYS: ToolState[][] = [
 ]
 
 function walk(states: readonly ToolState[]) {
-  const log = writing()
-  for (const state of states) for (const chunk of STEPS[state]) log.write(chunk)
+  const log = newFoldedLog()
+  for (const state of states) for (const chunk of CHUNKS_BY_STATE[state]) log.write(chunk)
   log.write(commit)
   const part = () => log.parts()[0] as ToolPart
   return { ...log, part }
 }
 
 describe('the states of a tool call', () => {
-  test.each(WAYS)('are reached by %s', (...states) => {
+  test.each(STATE_SEQUENCES)('a call passes through %s', (...states) => {
     const { part, reports } = walk(states as ToolState[])
     expect(part().state).toBe(states.at(-1))
     expect(reports).toEqual([])
   })
 
-  test.each(['output-available', 'output-error', 'output-denied'] as const)('nothing moves a call from %s', last => {
-    const { part, reports, write } = walk(
-      last === 'output-denied' ? ['input-available', 'approval-requested', last] : ['input-available', last],
-    )
-    const before = part()
-    const chunks = Object.values(STEPS).flat()
-    for (const chunk of [...chunks, { type: 'tool-input-delta', toolCallId, delta: '{' } as Chunk]) write(chunk)
-    expect(part()).toBe(before)
-    expect(reports).toEqual(Array(8).fill('out-of-order'))
-  })
+  test.each(['output-available', 'output-error', 'output-denied'] as const)(
+    'no chunk changes a call in the state %s',
+    last => {
+      const { part, reports, write } = walk(
+        last === 'output-denied' ? ['input-available', 'approval-requested', last] : ['input-available', last],
+      )
+      const before = part()
+      const chunks = Object.values(CHUNKS_BY_STATE).flat()
+      for (const chunk of [...chunks, { type: 'tool-input-delta', toolCallId, delta: '{' } as Chunk]) write(chunk)
+      expect(part()).toBe(before)
+      expect(reports).toEqual(Array(8).fill('out-of-order'))
+    },
+  )
 
   test('a late delta or start does not reset or rename a call', () => {
     const { part, write, reports } = walk(['input-streaming', 'input-available'])
@@ -61,10 +64,10 @@ describe('the states of a tool call', () => {
   })
 
   test('an output for an unknown call is dropped', () => {
-    const { parts, write, reports } = writing()
-    write({ type: 'tool-output-available', toolCallId: 'nobody', output: 1 })
-    write({ type: 'tool-output-error', toolCallId: 'nobody', errorText: 'x' }, ADA)
-    write({ type: 'tool-approval-request', toolCallId: 'nobody', approvalId: 'a', input: {} })
+    const { parts, write, reports } = newFoldedLog()
+    write({ type: 'tool-output-available', toolCallId: 'unknown', output: 1 })
+    write({ type: 'tool-output-error', toolCallId: 'unknown', errorText: 'x' }, ADA)
+    write({ type: 'tool-approval-request', toolCallId: 'unknown', approvalId: 'a', input: {} })
     expect(parts()).toEqual([])
     expect(reports).toEqual(['out-of-order', 'out-of-order', 'out-of-order'])
   })
@@ -109,13 +112,13 @@ describe('the states of a tool call', () => {
   })
 
   test('a client call has its deadline', () => {
-    const { write, parts } = writing()
+    const { write, parts } = newFoldedLog()
     write({ type: 'tool-input-available', toolCallId, toolName: 't', input: {}, executor: 'client', deadline: 99 })
     expect(parts()).toMatchObject([{ state: 'input-available', deadline: 99 }])
   })
 
   test('a dynamic tool has its own part type', () => {
-    const { write, parts } = writing()
+    const { write, parts } = newFoldedLog()
     write({ type: 'tool-input-start', toolCallId, toolName: 'mcp', dynamic: true, title: 'Search' })
     expect(parts()).toMatchObject([{ type: 'dynamic-tool', title: 'Search' }])
   })

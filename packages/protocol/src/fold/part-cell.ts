@@ -106,7 +106,7 @@ export class PartCell extends Cell {
     this.#old = isText(part) ? { part: { ...part, text: '' }, length: part.text.length } : { part }
   }
 
-  /** Applies a fact in the middle of a draft to the old part too, so that it survives a discard. */
+  /** Applies a committed chunk in the middle of a draft to the old part too, so that it survives a discard. */
   revise(next: (part: AnyPart | undefined) => AnyPart | undefined): void {
     const part = next(this.#old.part)
     if (part) this.#old = { ...this.#old, part }

@@ -62,13 +62,13 @@ describe('rewinds', () => {
     const entry = log[at] as Entry
     const { toSequence } = entry.chunk as { toSequence: number }
     const kept = uncut(log.filter(({ sequence }) => sequence <= toSequence))
-    const { drafts, runs: known } = folded(kept)
+    const { drafts, runs: allRuns } = folded(kept)
     const discards = drafts.map(({ runId, lane, agentId }) => ({
       ...entry,
       origin: { ...WRITERS[0], runId, lane, agentId },
       chunk: { type: 'step-discarded' as const, reason: 'rewind' },
     }))
-    const ends = known.filter(run => run.finishedAt === undefined).map(run => end(run.runId, 0))
+    const ends = allRuns.filter(run => run.finishedAt === undefined).map(run => end(run.runId, 0))
     const last = kept.at(-1)?.sequence ?? 0
     const closing = [...discards, ...ends].map((closed, i, all) => ({
       ...closed,
@@ -77,7 +77,7 @@ describe('rewinds', () => {
     return [...kept, ...closing, ...log.slice(at + 1)]
   }
 
-  test('folding again at each rewind equals folding the whole log in one pass', () => {
+  test('folding again at each rewind equals folding the complete log in one pass', () => {
     check(
       fc.property(turns, log => {
         expect(step(log).view()).toEqual(foldLog(log).view())
@@ -86,7 +86,7 @@ describe('rewinds', () => {
     )
   })
 
-  test('law 3: a rewind equals never having written the removed entries, except for runs, requests, interrupts and usage', () => {
+  test('law 3: a rewind gives the view of a log without the removed entries, except for runs, requests, interrupts and usage', () => {
     check(
       fc.property(turns, log => {
         const pick = (view: View) => {

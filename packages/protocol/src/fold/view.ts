@@ -62,7 +62,7 @@ export interface ToolPart extends PartBase {
     readonly isAutomatic?: boolean
     readonly deadline?: number
   }
-  /** The time until which the result of a client tool is accepted, in ms since the epoch. */
+  /** The time until which the result of a client tool is accepted, in ms since 1970. */
   readonly deadline?: number
   /** The client that claimed the call, and until when. */
   readonly claim?: { readonly until: number; readonly by?: string }

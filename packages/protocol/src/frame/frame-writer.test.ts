@@ -119,7 +119,7 @@ describe.each<[string, (...frames: Frame[]) => void]>([
     invalid(`frame ${type}.sessionId: expected the id of an open session, found ${session}`)
 
   it.each(all.filter(({ type }) => type !== 'fail').map(frame => [frame.type, frame]))(
-    'need a name in every frame once there are two, closed ones too: %s',
+    'need their id in every frame once there are two, closed ones too: %s',
     (type, frame) => {
       const nameless = invalid(`frame ${type}.sessionId: expected the id of a session, found undefined`)
       expect(() => take(open('a'), frame)).not.toThrow()
@@ -237,20 +237,20 @@ describe('continuity', () => {
     [7, 'overlap'],
     [8, 'duplicate'],
     [9, 'duplicate'],
-  ])('(5, 8] after %i is %s', (position, continuity) => {
+  ])('treats the frame (5, 8] at position %i as %s', (position, continuity) => {
     expect(continuityOf(entries(5, 8), position)).toBe(continuity)
   })
 
-  it('of a frame without `after` is a gap', () => {
+  it('treats a frame without `after` as a gap', () => {
     const { after: _, ...frame } = entries(7, 8)
     expect(continuityOf(frame as EntriesFrame, 7)).toBe('gap')
   })
 
-  it('of an empty frame is next', () => {
+  it('treats an empty frame as next', () => {
     expect(continuityOf(entries(5, 5), 5)).toBe('next')
   })
 
-  it('of `caught-up` is a gap if the replay was incomplete', () => {
+  it('treats `caught-up` as a gap if the replay was incomplete', () => {
     const caughtUp: Frame = { type: 'caught-up', sequence: 8, cursor: '8' }
     expect([7, 8, 9].map(position => continuityOf(caughtUp, position))).toEqual(['gap', 'next', 'next'])
   })

@@ -41,7 +41,7 @@ class SessionPositions {
     let { sessionId } = frame
     if (sessionId === undefined) {
       if (type === 'fail') {
-        for (const known of sequences.keys()) sequences.set(known, undefined)
+        for (const id of sequences.keys()) sequences.set(id, undefined)
         return undefined
       }
       if (sequences.size > 1) reject(`${type}.sessionId`, 'the id of a session', sessionId)

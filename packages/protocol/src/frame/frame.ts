@@ -3,7 +3,7 @@
 //
 // The frames of a session lie between its `open` and one closing frame: `end`, `truncated` or `fail`. No frame follows until the session
 // opens again. A session that cannot be opened gets only a `truncated` or `fail`. After a connection has carried two sessions, every frame
-// has a `sessionId`. Only a `fail` may omit it: then it concerns the whole connection and closes all sessions.
+// has a `sessionId`. Only a `fail` may omit it: then it concerns the connection itself and closes all sessions.
 
 import type { RunStatus } from '../catalogue/chunk.ts'
 import type { FieldTypes } from '../catalogue/field-types.ts'

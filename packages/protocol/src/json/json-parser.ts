@@ -69,16 +69,16 @@ export class JsonParser {
     while (i < delta.length && this.awaits !== ANYTHING) {
       if (this.awaits === MORE_STRING || this.awaits === MORE_KEY) i = this.#takeString(delta, i)
       else if (this.awaits === MORE_VALUE) i = this.#takeScalar(delta, i)
-      else i = this.takeMark(delta[i] as string, i)
+      else i = this.takeChar(delta[i] as string, i)
     }
   }
 
   /** Parses one character between tokens. Returns the next position, which is the same one when a scalar starts there. */
-  protected takeMark(char: string, i: number): number {
+  protected takeChar(char: string, i: number): number {
     const { awaits } = this
     if (SPACE.includes(char)) return i + 1
     if (PUNCTUATION.includes(char) && awaits.includes(char)) {
-      if (char === ',' || char === ':') this.awaits = char === ':' || this.#inArray ? VALUE : KEY
+      if (char === ',' || char === ':') this.awaits = char === ':' || this.#isInArray ? VALUE : KEY
       else {
         this.path.pop()
         this.#complete(this.stack.pop() as JsonContainer)
@@ -109,7 +109,7 @@ export class JsonParser {
     if (start !== '') {
       stack.push(start)
       path.push('')
-      this.awaits = this.#inArray ? `${VALUE} or "]"` : `${KEY} or "}"`
+      this.awaits = this.#isInArray ? `${VALUE} or "]"` : `${KEY} or "}"`
     }
     return i + 1
   }
@@ -178,7 +178,7 @@ export class JsonParser {
     else this.#complete(value)
   }
 
-  get #inArray(): boolean {
+  get #isInArray(): boolean {
     return Array.isArray(this.stack.at(-1))
   }
 
@@ -197,7 +197,7 @@ export class JsonParser {
     const repeated = depth > 0 && this.#visibleDepth === depth
     if (repeated) this.#visibleDepth = 0
     this.#setCurrent(value)
-    this.awaits = !depth ? END : this.#inArray ? '"," or "]"' : '"," or "}"'
+    this.awaits = !depth ? END : this.#isInArray ? '"," or "]"' : '"," or "}"'
     if (!this.#visibleDepth) this.completed(value, repeated)
   }
 

@@ -10,8 +10,8 @@ export function feed(pieces: Iterable<string>, options: JsonStreamOptions = stri
   return stream
 }
 
-/** Everything that a stream reports for a text: growth (joined) and completions in order, the value, the error. */
-export function story(pieces: Iterable<string>, options: JsonStreamOptions = strict) {
+/** Feeds a text to a stream and returns everything that the stream reports: growth (joined) and completions in order, the value, the error. */
+export function replay(pieces: Iterable<string>, options: JsonStreamOptions = strict) {
   const reports: string[][] = []
   const stream = feed(pieces, {
     ...options,

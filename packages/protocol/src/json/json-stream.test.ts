@@ -5,7 +5,7 @@ import { runs } from '../property-runs.fixture.ts'
 import { accepted, rejected } from './cases.fixture.ts'
 import { isContainer, type Json, type JsonContainer } from './json.ts'
 import { MAX_JSON_DEPTH } from './json-parser.ts'
-import { feed, story, strict } from './json-replay.fixture.ts'
+import { feed, replay, strict } from './json-replay.fixture.ts'
 import { JsonStream } from './json-stream.ts'
 import { containers, grows } from './partial.fixture.ts'
 import { corruptedText, cutLengths, jsonText, splitAt, trickyKeys } from './text.fixture.ts'
@@ -23,7 +23,7 @@ function parsed(text: string): { value: Json } | undefined {
 }
 
 const hasRepeats = (text: string) =>
-  story([text]).reports.some(([kind, , , repeated]) => kind === 'complete' && repeated === 'true')
+  replay([text]).reports.some(([kind, , , repeated]) => kind === 'complete' && repeated === 'true')
 
 describe('any split', () => {
   test('invariants 4, 5: equals JSON.parse', () => {
@@ -41,11 +41,11 @@ describe('any split', () => {
 
   test('invariants 4, 5: equals JSON.parse for every pair of split positions in a text with all syntax', () => {
     const text = `\n{"a":[1,-0.5e+3,true , null,[],{}],"__proto__":{"":"\\u00e9\\ud83d\\ude00😀\\"\\ud83d"},"a":"b"}\t`
-    const whole = story([text])
-    expect(whole.value).toBe(JSON.stringify(JSON.parse(text)))
+    const unsplit = replay([text])
+    expect(unsplit.value).toBe(JSON.stringify(JSON.parse(text)))
     for (let i = 0; i <= text.length; i++) {
       for (let j = i; j <= text.length; j++) {
-        expect(isDeepStrictEqual(story([text.slice(0, i), text.slice(i, j), text.slice(j)]), whole)).toBe(true)
+        expect(isDeepStrictEqual(replay([text.slice(0, i), text.slice(i, j), text.slice(j)]), unsplit)).toBe(true)
       }
     }
   })
@@ -53,7 +53,7 @@ describe('any split', () => {
   test('invariant 4: reports the same for valid and invalid texts, in both modes', () => {
     fc.assert(
       fc.property(corrupted, cutLengths, fc.boolean(), (text, lengths, strict) => {
-        expect(story(splitAt(text, lengths), { strict })).toEqual(story([text], { strict }))
+        expect(replay(splitAt(text, lengths), { strict })).toEqual(replay([text], { strict }))
       }),
       { numRuns: runs(400) },
     )
@@ -191,30 +191,30 @@ describe('the partial value', () => {
   })
 
   test('invariant 3: never shows half an escape or half a surrogate pair; shows a lone surrogate at the end', () => {
-    const shown = (text: string) => {
+    const partialValues = (text: string) => {
       const stream = new JsonStream(strict)
       return units(text).map(unit => {
         stream.push(unit)
         return stream.value
       })
     }
-    expect(shown('"a\\n\\u00e9"').at(-1)).toBe('a\né')
-    expect(new Set(shown('"a\\n\\u00e9"'))).toEqual(new Set(['', 'a', 'a\n', 'a\né']))
-    expect(new Set(shown('"a\\ud83d\\ude00b"'))).toEqual(new Set(['', 'a', 'a😀', 'a😀b']))
-    expect(new Set(shown('"a😀b"'))).toEqual(new Set(['', 'a', 'a😀', 'a😀b']))
-    expect(new Set(shown('"\ud83dx\\ud83d"'))).toEqual(new Set(['', '\ud83dx', '\ud83dx\ud83d']))
-    expect(new Set(shown('"\\ud83d\\ud83d\ude00"'))).toEqual(new Set(['', '\ud83d', '\ud83d😀']))
+    expect(partialValues('"a\\n\\u00e9"').at(-1)).toBe('a\né')
+    expect(new Set(partialValues('"a\\n\\u00e9"'))).toEqual(new Set(['', 'a', 'a\n', 'a\né']))
+    expect(new Set(partialValues('"a\\ud83d\\ude00b"'))).toEqual(new Set(['', 'a', 'a😀', 'a😀b']))
+    expect(new Set(partialValues('"a😀b"'))).toEqual(new Set(['', 'a', 'a😀', 'a😀b']))
+    expect(new Set(partialValues('"\ud83dx\\ud83d"'))).toEqual(new Set(['', '\ud83dx', '\ud83dx\ud83d']))
+    expect(new Set(partialValues('"\\ud83d\\ud83d\ude00"'))).toEqual(new Set(['', '\ud83d', '\ud83d😀']))
   })
 
   test('invariant 6: a key appears with the start of its value, a scalar when it is complete', () => {
-    const shown = (text: string) => {
+    const partialValues = (text: string) => {
       const stream = new JsonStream(strict)
       stream.push(text)
       return JSON.stringify(stream.value)
     }
-    expect(['{"a', '{"a"', '{"a":', '{"a": '].map(shown)).toEqual(['{}', '{}', '{}', '{}'])
-    expect(['{"a":"', '{"a":{', '{"a":['].map(shown)).toEqual(['{"a":""}', '{"a":{}}', '{"a":[]}'])
-    expect(['[12', '[12,', '[tru', '[true]'].map(shown)).toEqual(['[]', '[12]', '[]', '[true]'])
+    expect(['{"a', '{"a"', '{"a":', '{"a": '].map(partialValues)).toEqual(['{}', '{}', '{}', '{}'])
+    expect(['{"a":"', '{"a":{', '{"a":['].map(partialValues)).toEqual(['{"a":""}', '{"a":{}}', '{"a":[]}'])
+    expect(['[12', '[12,', '[tru', '[true]'].map(partialValues)).toEqual(['[]', '[12]', '[]', '[true]'])
     expect(feed(['12']).value).toBe(12)
     // A truncated text may have lost digits.
     expect(feed(['[1, 12']).value).toEqual([1])
@@ -307,7 +307,7 @@ describe('snapshots', () => {
 
 describe('reports', () => {
   test('come in document order, with paths', () => {
-    const { reports } = story(['{"a":[1,{"b":"x', 'y"}],"":null}'])
+    const { reports } = replay(['{"a":[1,{"b":"x', 'y"}],"":null}'])
     expect(reports).toEqual([
       ['complete', 'a,0', '1', 'false'],
       ['grow', 'a,1,b', 'xy'],
@@ -320,7 +320,7 @@ describe('reports', () => {
   })
 
   test('the value of a repeated key is reported when it is complete', () => {
-    const { reports } = story(['{"a":{"b":"x"},"a":{"b":"y","c":[1]},"d":2}'])
+    const { reports } = replay(['{"a":{"b":"x"},"a":{"b":"y","c":[1]},"d":2}'])
     expect(reports).toEqual([
       ['grow', 'a,b', 'x'],
       ['complete', 'a,b', '"x"', 'false'],

@@ -7,7 +7,7 @@ import { ANYTHING, END, JsonParser, type JsonSegment, MAX_JSON_DEPTH, MORE_VALUE
 //  1. A complete value never changes. (For a repeated key the last value wins, as in `JSON.parse`. The new value stays
 //     hidden until it is complete, and then replaces the old one at once.)
 //  2. Arrays only grow at their end, objects only gain keys, and only the last value is partial.
-//  3. Strings only grow, by whole characters: never half an escape, never half a surrogate pair.
+//  3. Strings only grow, by complete characters: never half an escape, never half a surrogate pair.
 //  4. Any split of the input gives the same value, the same completions in the same order, and the same error.
 //  5. In strict mode the result equals `JSON.parse`: it accepts the same texts, with the same value, down to MAX_JSON_DEPTH.
 //  6. Numbers, `true`, `false` and `null` appear when they are complete; a key appears with the start of its value.
@@ -94,8 +94,8 @@ export class JsonStream extends JsonParser {
     return this.#error === undefined
   }
 
-  protected override takeMark(char: string, i: number): number {
-    if (this.awaits !== DOCUMENT) return super.takeMark(char, i)
+  protected override takeChar(char: string, i: number): number {
+    if (this.awaits !== DOCUMENT) return super.takeChar(char, i)
     return char === '{' || char === '[' ? this.begin(char, i) : i + 1
   }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { MAX_JSON_DEPTH } from './json-parser.ts'
-import { feed, story, strict } from './json-replay.fixture.ts'
+import { feed, replay, strict } from './json-replay.fixture.ts'
 import { JsonStream } from './json-stream.ts'
 
 const units = (text: string) => text.split('')
@@ -38,10 +38,10 @@ describe('around the document', () => {
     `["\n ${document}`,
     `["\\z ${document}`,
   ])('skips brackets in the prose: %j', text => {
-    const whole = story([text], {})
-    expect(whole).toMatchObject({ status: 'done', value: document, error: undefined })
-    for (let i = 0; i <= text.length; i++) expect(story([text.slice(0, i), text.slice(i)], {})).toEqual(whole)
-    expect(story(units(text), {})).toEqual(whole)
+    const unsplit = replay([text], {})
+    expect(unsplit).toMatchObject({ status: 'done', value: document, error: undefined })
+    for (let i = 0; i <= text.length; i++) expect(replay([text.slice(0, i), text.slice(i)], {})).toEqual(unsplit)
+    expect(replay(units(text), {})).toEqual(unsplit)
   })
 
   test('a bracket in the prose leaves no value, and an earlier snapshot stays unchanged', () => {

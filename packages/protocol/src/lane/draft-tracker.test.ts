@@ -11,9 +11,9 @@ interface Written {
   readonly chunk: Chunk
 }
 
-/** A draft that counts its words. */
-interface Count {
-  words: number
+/** The number of chunks in a draft. */
+interface ChunkCount {
+  chunks: number
 }
 
 const origin = (runId = 'r1', lane = 'main', agentId = runId): WriterOrigin => ({
@@ -23,7 +23,7 @@ const origin = (runId = 'r1', lane = 'main', agentId = runId): WriterOrigin => (
   agentType: 'agent',
   step: 1,
 })
-const word: Chunk = { type: 'text-delta', id: 't', delta: 'a' }
+const delta: Chunk = { type: 'text-delta', id: 't', delta: 'a' }
 const commit: Chunk = { type: 'checkpoint-created', checkpointId: 'c' }
 const discard: Chunk = { type: 'step-discarded', reason: 'retry' }
 const finish: Chunk = { type: 'run-finished', status: 'completed' }
@@ -35,50 +35,50 @@ const endOf = (agentId: string): Chunk => ({
   status: 'completed',
 })
 
-const newTracker = () => new DraftTracker<Count>(() => ({ words: 0 }))
+const newTracker = () => new DraftTracker<ChunkCount>(() => ({ chunks: 0 }))
 
 /** All drafts that an entry ended. */
-const allOf = <Kept, Lane>({ sealed, discarded }: EndedDrafts<Kept, Lane>) =>
+const allOf = <Data, Lane>({ sealed, discarded }: EndedDrafts<Data, Lane>) =>
   discarded ? [...sealed, discarded] : sealed
 
 /** Applies entries. Returns the lanes of the drafts that the last entry ended. */
-function apply(tracker: DraftTracker<Count>, ...entries: Written[]): string[] {
-  let ended: readonly LaneDraft<Count>[] = []
+function apply(tracker: DraftTracker<ChunkCount>, ...entries: Written[]): string[] {
+  let ended: readonly LaneDraft<ChunkCount>[] = []
   for (const entry of entries) {
     ended = allOf(tracker.apply(entry))
     if (isDraftChunk(entry.chunk) && !isGuest(entry.origin)) {
       const draft = tracker.get(entry.origin)
-      if (draft) draft.kept.words++
+      if (draft) draft.data.chunks++
     }
   }
   return ended.map(({ lane }) => lane.lane)
 }
 
-const open = (tracker: DraftTracker<Count>) => tracker.drafts.map(({ lane, kept }) => [lane.lane, kept.words])
+const open = (tracker: DraftTracker<ChunkCount>) => tracker.drafts.map(({ lane, data }) => [lane.lane, data.chunks])
 
-describe('a draft', () => {
-  it('opens with the first word of its lane and includes all later ones', () => {
+describe('the draft of a lane', () => {
+  it('opens with the first draft chunk of its lane and includes all later ones', () => {
     const tracker = newTracker()
-    expect(apply(tracker, { origin: origin(), chunk: word }, { origin: origin(), chunk: word })).toEqual([])
+    expect(apply(tracker, { origin: origin(), chunk: delta }, { origin: origin(), chunk: delta })).toEqual([])
     expect(open(tracker)).toEqual([['main', 2]])
   })
 
-  it('is the same object for every word until it ends', () => {
+  it('is the same object for every draft chunk until it ends', () => {
     const tracker = newTracker()
-    tracker.apply({ origin: origin(), chunk: word })
+    tracker.apply({ origin: origin(), chunk: delta })
     const draft = tracker.get(origin())
-    tracker.apply({ origin: origin('r1', 'b'), chunk: word })
-    tracker.apply({ origin: origin(), chunk: word })
+    tracker.apply({ origin: origin('r1', 'b'), chunk: delta })
+    tracker.apply({ origin: origin(), chunk: delta })
     expect(tracker.get(origin())).toBe(draft)
     tracker.apply({ origin: origin(), chunk: commit })
     expect(tracker.get(origin())).toBeUndefined()
-    tracker.apply({ origin: origin(), chunk: word })
+    tracker.apply({ origin: origin(), chunk: delta })
     expect(tracker.get(origin())).not.toBe(draft)
   })
 
   it.each([commit, discard])('ends with the $type of its own lane only', chunk => {
     const tracker = newTracker()
-    for (const lane of ['a', 'b']) apply(tracker, { origin: origin('r1', lane), chunk: word })
+    for (const lane of ['a', 'b']) apply(tracker, { origin: origin('r1', lane), chunk: delta })
     expect(apply(tracker, { origin: origin('r1', 'a'), chunk })).toEqual(['a'])
     expect(apply(tracker, { origin: origin('r1', 'a'), chunk })).toEqual([])
     expect(open(tracker)).toEqual([['b', 1]])
@@ -86,24 +86,24 @@ describe('a draft', () => {
 
   it('is sealed by a commit and taken back by a discard', () => {
     const tracker = newTracker()
-    for (const lane of ['a', 'b']) apply(tracker, { origin: origin('r1', lane), chunk: word })
+    for (const lane of ['a', 'b']) apply(tracker, { origin: origin('r1', lane), chunk: delta })
     const [a, b] = tracker.drafts
     expect(tracker.apply({ origin: origin('r1', 'a'), chunk: commit })).toEqual({ sealed: [a] })
     expect(tracker.apply({ origin: origin('r1', 'b'), chunk: discard })).toEqual({ sealed: [], discarded: b })
     expect(tracker.apply({ origin: origin('r1', 'b'), chunk: discard })).toEqual({ sealed: [] })
   })
 
-  it('costs no allocation for a word or an entry of a guest', () => {
+  it('allocates nothing for a draft chunk or an entry of a guest', () => {
     const tracker = newTracker()
-    const none = tracker.apply({ origin: origin(), chunk: word })
-    expect(tracker.apply({ origin: origin(), chunk: word })).toBe(none)
+    const none = tracker.apply({ origin: origin(), chunk: delta })
+    expect(tracker.apply({ origin: origin(), chunk: delta })).toBe(none)
     expect(tracker.apply({ origin: { guest: 'ann' }, chunk: commit })).toBe(none)
   })
 
   it('ends with its agent or its run', () => {
     const tracker = newTracker()
     for (const of of [origin('r1', 'a'), origin('r1', 'b', 'child'), origin('r2', 'c')])
-      apply(tracker, { origin: of, chunk: word })
+      apply(tracker, { origin: of, chunk: delta })
     expect(apply(tracker, { origin: origin(), chunk: endOf('child') })).toEqual(['b'])
     expect(apply(tracker, { origin: origin(), chunk: finish })).toEqual(['a'])
     expect(open(tracker)).toEqual([['c', 1]])
@@ -111,28 +111,28 @@ describe('a draft', () => {
 
   it('is not opened or ended by a guest', () => {
     const tracker = newTracker()
-    apply(tracker, { origin: origin(), chunk: word })
+    apply(tracker, { origin: origin(), chunk: delta })
     const guest: Origin = { guest: 'ann', runId: 'r1', lane: 'main' }
-    for (const chunk of [word, commit, discard, finish, endOf('r1')])
+    for (const chunk of [delta, commit, discard, finish, endOf('r1')])
       expect(apply(tracker, { origin: guest, chunk })).toEqual([])
     expect(open(tracker)).toEqual([['main', 1]])
   })
 
-  it('does not end with a rewind, a takeover or another fact', () => {
+  it('does not end with a rewind, a takeover or another committed chunk', () => {
     const tracker = newTracker()
-    apply(tracker, { origin: origin(), chunk: word })
-    const facts: Chunk[] = [
+    apply(tracker, { origin: origin(), chunk: delta })
+    const committed: Chunk[] = [
       { type: 'rewind', toSequence: 0, reason: 'edit' },
       { type: 'executor-superseded' },
       { type: 'run-paused', awaits: [] },
       { type: 'tool-output-available', toolCallId: 'call', output: 1 },
     ]
-    for (const chunk of facts) expect(apply(tracker, { origin: origin(), chunk })).toEqual([])
+    for (const chunk of committed) expect(apply(tracker, { origin: origin(), chunk })).toEqual([])
     expect(open(tracker)).toEqual([['main', 1]])
   })
 })
 
-it('agrees with a model that reads every entry, for any interleaving of lanes', () => {
+it('the tracker agrees with a model that reads every entry, for any interleaving of lanes', () => {
   const ids = fc.constantFrom('r1', 'r2')
   const lanes = fc.constantFrom('a', 'b', '["')
   const agents = fc.constantFrom('r1', 'child')
@@ -143,7 +143,7 @@ it('agrees with a model that reads every entry, for any interleaving of lanes', 
     },
     { weight: 1, arbitrary: fc.constant({ guest: 'ann', runId: 'r1', lane: 'a' }) },
   )
-  const chunks = fc.constantFrom<Chunk[]>(word, word, word, commit, discard, finish, endOf('child'), endOf('r1'))
+  const chunks = fc.constantFrom<Chunk[]>(delta, delta, delta, commit, discard, finish, endOf('child'), endOf('r1'))
   const same = (a: Origin, b: WriterOrigin) =>
     !isGuest(a) && a.runId === b.runId && a.lane === b.lane && a.agentId === b.agentId
   const ends = ({ origin: by, chunk }: Written, of: WriterOrigin): boolean => {
@@ -162,15 +162,15 @@ it('agrees with a model that reads every entry, for any interleaving of lanes', 
         const ended = tracker.apply(entry)
         const isDiscard = entry.chunk.type === 'step-discarded'
         expect(isDiscard ? ended.sealed : [ended.discarded]).toEqual(isDiscard ? [] : [undefined])
-        expect(allOf(ended).map(({ kept }) => kept.from)).toEqual(
+        expect(allOf(ended).map(({ data }) => data.from)).toEqual(
           model.filter(draft => ends(entry, draft.origin)).map(({ from }) => from),
         )
         model = model.filter(draft => !ends(entry, draft.origin))
         const { origin: by, chunk } = entry
         if (!isGuest(by) && isDraftChunk(chunk) && !model.some(draft => same(by, draft.origin)))
           model.push({ origin: by, from: at })
-        expect(tracker.drafts.map(({ kept }) => kept.from)).toEqual(model.map(({ from }) => from))
-        for (const { origin: of, from } of model) expect(tracker.get(of)?.kept.from).toBe(from)
+        expect(tracker.drafts.map(({ data }) => data.from)).toEqual(model.map(({ from }) => from))
+        for (const { origin: of, from } of model) expect(tracker.get(of)?.data.from).toBe(from)
       }
     }),
     { numRuns: runs(200) },

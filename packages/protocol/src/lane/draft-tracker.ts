@@ -39,42 +39,42 @@ export function endsDraft({ origin, chunk }: LaneEntry, lane: LaneId): boolean {
   return false
 }
 
-/** The words of a lane since its last commit, and the data that the user of the tracker keeps for them. */
-export interface LaneDraft<Kept, Lane = LaneId> {
+/** The draft chunks of a lane since its last commit, as the data that the user of the tracker collects about them. */
+export interface LaneDraft<Data, Lane = LaneId> {
   /** Unique in the session. */
   readonly key: string
   readonly lane: Lane
-  readonly kept: Kept
+  readonly data: Data
 }
 
 /** The drafts that an entry ended. */
-export interface EndedDrafts<Kept, Lane = LaneId> {
+export interface EndedDrafts<Data, Lane = LaneId> {
   /** Drafts that became permanent. */
-  readonly sealed: readonly LaneDraft<Kept, Lane>[]
+  readonly sealed: readonly LaneDraft<Data, Lane>[]
   /** The draft that a `step-discarded` takes back. */
-  readonly discarded?: LaneDraft<Kept, Lane> | undefined
+  readonly discarded?: LaneDraft<Data, Lane> | undefined
 }
 
 /**
- * The open drafts of a session. The first word of a lane opens its draft, and later words belong to it. A `checkpoint-created`
+ * The open drafts of a session. The first draft chunk of a lane opens its draft, and later ones belong to it. A `checkpoint-created`
  * makes the draft of its own lane permanent, a `subagent-end` the drafts of its agent, a `run-finished` the drafts of its run. A
- * `step-discarded` discards the draft of its own lane. Other facts and the entries of guests change nothing.
+ * `step-discarded` discards the draft of its own lane. Other committed chunks and the entries of guests change nothing.
  *
- * Another word of the same lane costs no allocation and no lookup.
+ * Another draft chunk of the same lane costs no allocation and no lookup.
  */
-export class DraftTracker<Kept, Lane extends LaneId = LaneId> {
-  readonly #keep: (lane: Lane) => Kept
-  readonly #drafts = new Map<string, LaneDraft<Kept, Lane>>()
+export class DraftTracker<Data, Lane extends LaneId = LaneId> {
+  readonly #createData: (lane: Lane) => Data
+  readonly #drafts = new Map<string, LaneDraft<Data, Lane>>()
   /** The draft of the last lookup: most entries come from the same lane as the entry before. */
-  #last: LaneDraft<Kept, Lane> | undefined
+  #last: LaneDraft<Data, Lane> | undefined
 
-  /** `keep` creates the `kept` data of a draft when it opens. */
-  constructor(keep: (lane: Lane) => Kept) {
-    this.#keep = keep
+  /** `createData` creates the `data` of a draft when it opens. */
+  constructor(createData: (lane: Lane) => Data) {
+    this.#createData = createData
   }
 
   /** Processes the next entry. Returns the drafts that it ended. */
-  apply(entry: LaneEntry): EndedDrafts<Kept, Lane> {
+  apply(entry: LaneEntry): EndedDrafts<Data, Lane> {
     const { origin, chunk } = entry
     if (isGuest(origin as Origin)) return NO_DRAFTS
     if (isDraftChunk(chunk)) return this.open(origin as Lane) && NO_DRAFTS
@@ -83,28 +83,28 @@ export class DraftTracker<Kept, Lane extends LaneId = LaneId> {
   }
 
   /** The draft of a lane, if one is open. */
-  get(lane: Lane): LaneDraft<Kept, Lane> | undefined {
+  get(lane: Lane): LaneDraft<Data, Lane> | undefined {
     if (!this.#last || !isSameLane(this.#last.lane, lane)) this.#last = this.#drafts.get(laneKeyOf(lane))
     return this.#last
   }
 
   /** The draft of a lane. Opens one if there is none. */
-  open(lane: Lane): LaneDraft<Kept, Lane> {
+  open(lane: Lane): LaneDraft<Data, Lane> {
     let draft = this.get(lane)
     if (!draft) {
-      draft = this.#last = { key: laneKeyOf(lane), lane, kept: this.#keep(lane) }
+      draft = this.#last = { key: laneKeyOf(lane), lane, data: this.#createData(lane) }
       this.#drafts.set(draft.key, draft)
     }
     return draft
   }
 
   /** The open drafts, in the order in which they opened. */
-  get drafts(): LaneDraft<Kept, Lane>[] {
+  get drafts(): LaneDraft<Data, Lane>[] {
     return [...this.#drafts.values()]
   }
 
   /** Ends the drafts that an entry ends, or all, and returns them. */
-  end(entry?: LaneEntry): readonly LaneDraft<Kept, Lane>[] {
+  end(entry?: LaneEntry): readonly LaneDraft<Data, Lane>[] {
     this.#last = undefined
     // `delete` returns true for an open draft.
     return this.drafts.filter(({ key, lane }) => (!entry || endsDraft(entry, lane)) && this.#drafts.delete(key))

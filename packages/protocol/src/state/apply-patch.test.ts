@@ -213,7 +213,7 @@ describe('the six operations', () => {
     ['no value', {}, { op: 'add', path: '/a' }, 'expected a value, found nothing'],
     ['no value to test', {}, { op: 'test', path: '' }, 'expected a value, found nothing'],
     [
-      'test a long value, of which only the beginning is told',
+      'a test of a long value, and reports only its beginning',
       'x'.repeat(100),
       test('', 'y'.repeat(100)),
       `expected "${'y'.repeat(39)}, found "${'x'.repeat(39)}`,
@@ -248,8 +248,8 @@ describe('the six operations', () => {
   })
 })
 
-describe('prototype keys are ordinary own keys', () => {
-  it('are added, changed, moved, copied, tested and removed as such', () => {
+describe('prototype keys', () => {
+  it('are ordinary keys in all operations', () => {
     const patched = patch(
       {},
       add('/__proto__', { x: 1 }),
@@ -278,7 +278,7 @@ describe('prototype keys are ordinary own keys', () => {
     add('/__proto__/x', 1),
     copy('/valueOf', '/a'),
     test('/hasOwnProperty', {}),
-  ])('inherited keys do not exist: %o', operation => {
+  ])('do not exist if they are inherited: %o', operation => {
     expect(refusal({}, operation).code).toBe('invalid-patch')
     expect(({} as Record<string, unknown>)['x']).toBeUndefined()
   })

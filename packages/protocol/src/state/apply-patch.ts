@@ -30,7 +30,7 @@ interface PatchTarget {
 }
 
 // Why no library is used: rfc6902 writes in place, cannot replace the root and accepts any index. fast-json-patch clones
-// the whole document for each patch, reads inherited keys and rejects or loses `__proto__`. immutable-json-patch ignores
+// the entire document for each patch, reads inherited keys and rejects or loses `__proto__`. immutable-json-patch ignores
 // missing values and copies once for each operation.
 
 /**

@@ -49,7 +49,7 @@ describe('combineStreams', () => {
       await new Promise(resolve => setTimeout(resolve))
       const pulls = sources.reduce((sum, source) => sum + source.pulls, 0)
       expect(pulls).toBeLessThanOrEqual(count + sources.length)
-      expect(Math.max(...sources.map(source => source.mostPending))).toBe(1)
+      expect(Math.max(...sources.map(source => source.maxPending))).toBe(1)
       if (count === 60) break
     }
     expect(sources.map(source => source.returns)).toEqual([1, 1, 1])

@@ -42,7 +42,7 @@ describe('filterByType', () => {
     expect(await collectAll(filterByType(ofChunks(), ['data-weather']))).toEqual([weather])
   })
 
-  it('narrows', () => {
+  it('narrows the type of the items', () => {
     const delta = filterByType(ofChunks(), ['text-delta'])
     expectTypeOf(delta).toEqualTypeOf<AsyncIterableIterator<TextDeltaChunk, undefined>>()
     const two = filterByType(ofEntries(), ['text-delta', 'error'])
@@ -72,7 +72,7 @@ describe('excludeTypes', () => {
     expect(await collectAll(excludeTypes(ofChunks(), []))).toEqual(chunks)
   })
 
-  it('narrows', () => {
+  it('narrows the type of the items', () => {
     const rest = excludeTypes(ofChunks(), ['text-delta', 'error'])
     expectTypeOf(rest).toEqualTypeOf<
       AsyncIterableIterator<Exclude<Chunk, { type: 'text-delta' | 'error' }>, undefined>

@@ -39,7 +39,7 @@ describe.each(helpers)('%s', (_, helper) => {
   it('passes on all items and the end, and does not release an ended source', async () => {
     const source = new Source(three)
     expect(await collectAll(helper(source))).toEqual(three)
-    expect(source).toMatchObject({ pulls: 4, returns: 0, mostPending: 1 })
+    expect(source).toMatchObject({ pulls: 4, returns: 0, maxPending: 1 })
   })
 
   it('requests nothing before the first `next()`', async () => {
@@ -54,7 +54,7 @@ describe.each(helpers)('%s', (_, helper) => {
     const stream = helper(source)
     const results = await Promise.all([stream.next(), stream.next(), stream.next(), stream.next()])
     expect(results.map(({ value }) => value)).toEqual([...three, undefined])
-    expect(source.mostPending).toBe(1)
+    expect(source.maxPending).toBe(1)
   })
 
   it('releases the source when the consumer returns', async () => {

@@ -45,7 +45,7 @@ describe('take', () => {
     expect(await taken.next()).toEqual({ done: true, value: undefined })
   })
 
-  it.each([0, -1, Number.NaN])('of %d requests nothing and releases the source', async count => {
+  it.each([0, -1, Number.NaN])('requests nothing and releases the source for a count of %d', async count => {
     const source = new Source(['a'])
     expect(await collectAll(take(source, count))).toEqual([])
     expect(source).toMatchObject({ pulls: 0, returns: 1 })
@@ -64,7 +64,7 @@ describe('skip', () => {
     [3, []],
     [9, []],
     [-1, [1, 2, 3]],
-  ])('of %d leaves the rest', async (count, rest) => {
+  ])('yields the items after the first %d', async (count, rest) => {
     expect(await collectAll(skip(new Source([1, 2, 3]), count))).toEqual(rest)
   })
 })

@@ -6,7 +6,7 @@ export class Source<Item> implements AsyncIterable<Item> {
   returns = 0
   /** The number of pending `next()` calls, and its maximum. */
   pending = 0
-  mostPending = 0
+  maxPending = 0
   readonly #items: Iterator<Item>
   readonly #then: 'end' | 'silence' | Error
 
@@ -19,7 +19,7 @@ export class Source<Item> implements AsyncIterable<Item> {
     return {
       next: async () => {
         this.pulls++
-        this.mostPending = Math.max(this.mostPending, ++this.pending)
+        this.maxPending = Math.max(this.maxPending, ++this.pending)
         await undefined
         const item = this.#items.next()
         if (item.done && this.#then === 'silence') await new Promise(() => {})

@@ -383,9 +383,9 @@ describe('any declaration, any document, any split', () => {
     fc.assert(
       fc.property(fields, text, cutLengths, (fields, text, lengths) => {
         const split = watch(fields, splitAt(text, lengths))
-        const whole = watch(fields, [text])
-        expect(joined(split.updates)).toEqual(joined(whole.updates))
-        expect(split.warnings).toEqual(whole.warnings)
+        const unsplit = watch(fields, [text])
+        expect(joined(split.updates)).toEqual(joined(unsplit.updates))
+        expect(split.warnings).toEqual(unsplit.warnings)
         for (const updates of split.pushes) expect(joined(updates)).toEqual(updates)
       }),
       { numRuns: runs(400) },

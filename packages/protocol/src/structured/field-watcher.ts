@@ -24,7 +24,7 @@ interface Field {
   kind: FieldKind
 }
 
-/** A node in the tree of declared fields. `field` ends here; `rest` continue child. */
+/** A node in the tree of declared fields. `field` ends at this node, those in `rest` end below it. */
 interface FieldNode {
   field: Field | undefined
   depth: number
@@ -34,18 +34,18 @@ interface FieldNode {
   warned: boolean
 }
 
-/** The current position of the parser at one level of the document. */
-interface Step {
+/** One level of the current path in the document. */
+interface PathLevel {
   node: FieldNode
-  parent: Step | undefined
+  parent: PathLevel | undefined
   path: string
   /** The number of `null` items that a write here would add at the receiver. */
   gap: number
   /** The length of the array at the receiver; for an object, 1 if the receiver has it. */
   length: number
-  /** The last key or index child, and its step if fields are declared there. */
+  /** The key or index that was visited last, and its level if fields are declared there. */
   next: JsonSegment | undefined
-  child: Step | undefined
+  child: PathLevel | undefined
 }
 
 /**
@@ -68,12 +68,12 @@ export class FieldWatcher {
   /** Values that could not be sent, at most one warning per declared field. */
   readonly warnings: ProtocolError[] = []
 
-  readonly #root: Step
+  readonly #root: PathLevel
   #updates: FieldUpdate[] | undefined
-  /** The step of the open string, or the root if it is not declared. No other report comes between two of its deltas. */
-  #open: Step | undefined
-  /** The step of the last update, unless that update was an empty object. */
-  #lastSent: Step | undefined
+  /** The level of the open string, or the root if it is not declared. No other report comes between two of its deltas. */
+  #open: PathLevel | undefined
+  /** The level of the last update, unless that update was an empty object. */
+  #lastSent: PathLevel | undefined
 
   /** @throws ProtocolError `invalid-field` for an invalid path, and for two fields that could write the same value. */
   constructor(fields: Fields) {
@@ -91,13 +91,13 @@ export class FieldWatcher {
     this.json = new JsonStream({
       onGrow: (delta, path) => {
         this.#open ??= this.#find(path) ?? this.#root
-        const step = this.#open
-        if (step.node.field?.kind === 'text-delta') this.#send(step, { kind: 'text-delta', path: step.path, delta })
+        const level = this.#open
+        if (level.node.field?.kind === 'text-delta') this.#send(level, { kind: 'text-delta', path: level.path, delta })
       },
       onComplete: (value, path, repeated) => {
         this.#open = undefined
-        const step = this.#find(path)
-        if (step) this.#completeValue(step, value, repeated)
+        const level = this.#find(path)
+        if (level) this.#completeValue(level, value, repeated)
         else if (typeof path.at(-1) === 'number') this.#append(this.#find(path, path.length - 1), value)
       },
     })
@@ -115,21 +115,21 @@ export class FieldWatcher {
     return this.json.end()
   }
 
-  /** The step at a path, or at its first `depth` segments. Undefined if no fields are declared there. */
-  #find(path: JsonPath, depth = path.length): Step | undefined {
-    let step: Step | undefined = this.#root
-    for (let i = 0; step && i < depth; i++) {
+  /** The level at a path, or at its first `depth` segments. Undefined if no fields are declared there. */
+  #find(path: JsonPath, depth = path.length): PathLevel | undefined {
+    let level: PathLevel | undefined = this.#root
+    for (let i = 0; level && i < depth; i++) {
       const segment = path[i] as JsonSegment
-      if (step.next !== segment) {
-        step.next = segment
-        step.child = this.#enter(step, segment)
+      if (level.next !== segment) {
+        level.next = segment
+        level.child = this.#enter(level, segment)
       }
-      step = step.child
+      level = level.child
     }
-    return step
+    return level
   }
 
-  #enter(parent: Step, segment: JsonSegment): Step | undefined {
+  #enter(parent: PathLevel, segment: JsonSegment): PathLevel | undefined {
     const node = childNodeOf(parent.node, segment)
     if (!node) return undefined
     const isItem = typeof segment === 'number'
@@ -145,39 +145,39 @@ export class FieldWatcher {
     return { node, parent, path, gap, length: 0, next: undefined, child: undefined }
   }
 
-  #completeValue(step: Step, value: Json, repeated: boolean): void {
-    const { node, path } = step
+  #completeValue(level: PathLevel, value: Json, repeated: boolean): void {
+    const { node, path } = level
     const { field, keys } = node
     const fits = field && fitsIn(field, value)
     if (field && !fits && value !== null && !(keys.size && isContainer(value))) {
       this.#warn(node, 'path-conflict', `field '${field.declared}'`, `${appendTypeOf(field.kind)}`, kindOf(value))
     }
-    if (repeated) this.#send(step, { kind: 'set', path, value: declaredPartOf(node, value) ?? null })
+    if (repeated) this.#send(level, { kind: 'set', path, value: declaredPartOf(node, value) ?? null })
     else if (fits && (field.kind === 'set' || !(value as Json[] | string).length)) {
-      this.#send(step, { kind: 'set', path, value })
+      this.#send(level, { kind: 'set', path, value })
     }
   }
 
-  #append(step: Step | undefined, item: Json): void {
-    if (step?.node.field?.kind !== 'append') return
-    const { path } = step
+  #append(level: PathLevel | undefined, item: Json): void {
+    if (level?.node.field?.kind !== 'append') return
+    const { path } = level
     const last = this.#updates?.at(-1)
     if (last?.kind === 'append' && last.path === path) last.items.push(item)
-    else this.#send(step, { kind: 'append', path, items: [item] })
+    else this.#send(level, { kind: 'append', path, items: [item] })
   }
 
-  #send(step: Step, update: FieldUpdate, length = 0): void {
-    if (step.gap > MAX_GAP) {
-      this.#warn(step.node, 'path-conflict', `path '${step.path}'`, `at most ${MAX_GAP} places to fill`, step.gap)
+  #send(level: PathLevel, update: FieldUpdate, length = 0): void {
+    if (level.gap > MAX_GAP) {
+      this.#warn(level.node, 'path-conflict', `path '${level.path}'`, `at most ${MAX_GAP} places to fill`, level.gap)
       return
     }
     // Most pushes have one update. An array literal takes a tenth of the time of an array that grows.
     if (this.#updates) this.#updates.push(update)
     else this.#updates = [update]
-    if (!length && step === this.#lastSent) return
-    this.#lastSent = length ? undefined : step
+    if (!length && level === this.#lastSent) return
+    this.#lastSent = length ? undefined : level
     // Now the receiver has every container on the path.
-    for (let current: Step | undefined = step; current; current = current.parent) {
+    for (let current: PathLevel | undefined = level; current; current = current.parent) {
       current.gap = 0
       current.length = length
       length = typeof current.parent?.next === 'number' ? current.parent.next + 1 : 1

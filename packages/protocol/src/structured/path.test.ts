@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { isIndex } from '../json/container.ts'
-import { MAX_DEPTH, parsePath } from './path.ts'
+import { MAX_PATH_SEGMENTS, parsePath } from './path.ts'
 
 const refusal = (path: unknown) => {
   try {
@@ -33,8 +33,8 @@ describe('parsePath', () => {
     for (const path of [undefined, null, 7, ['a']]) expect(refusal(path)).toMatchObject({ code: 'invalid-path' })
   })
 
-  it('rejects more than MAX_DEPTH segments', () => {
-    const deepest = Array(MAX_DEPTH).fill('a')
+  it('rejects a path of more than MAX_PATH_SEGMENTS segments', () => {
+    const deepest = Array(MAX_PATH_SEGMENTS).fill('a')
     expect(parsePath(deepest.join('.'))).toEqual(deepest)
     expect(refusal([...deepest, 'a'].join('.'))).toMatchObject({
       code: 'invalid-path',
@@ -44,7 +44,7 @@ describe('parsePath', () => {
 })
 
 describe('isIndex', () => {
-  it.each(['0', '1', '10', '4294967295', '9007199254740991', '99999999999999999999'])('%s is one', key =>
+  it.each(['0', '1', '10', '4294967295', '9007199254740991', '99999999999999999999'])('accepts %s', key =>
     expect(isIndex(key)).toBe(true),
   )
   it.each(['', '00', '007', '-1', '-0', '+1', '1.0', '1e3', '0x1', ' 1', '1 ', '١', 'a', 'NaN', 'Infinity'])(

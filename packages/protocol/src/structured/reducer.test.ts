@@ -58,11 +58,11 @@ describe('guarantees of the Kortyx page', () => {
   })
 
   it('final replaces everything and ends the stream', () => {
-    expect(reduce(set('partial', 1), final({ whole: true }))).toEqual({
+    expect(reduce(set('partial', 1), final({ complete: true }))).toEqual({
       streamId: 's',
       dataType: 'd',
       status: 'done',
-      data: { whole: true },
+      data: { complete: true },
     })
     expect(reduce(final(null))).toMatchObject({ status: 'done', data: null })
   })
@@ -167,19 +167,19 @@ describe('keys that other reducers handle wrongly', () => {
 })
 
 describe('numeric segments', () => {
-  it('create an array if there is no value, and address a key of an object', () => {
+  it('create an array where no value is, and name a key of an object', () => {
     expect(data(set('y.0', 1))).toEqual({ y: [1] })
     expect(data(set('y', { 2024: 1 }), set('y.2025', 2), append('y.2026.0', [3]))).toEqual({
       y: { 2024: 1, 2025: 2, 2026: [[3]] },
     })
   })
 
-  it('with a leading zero are plain keys', () => {
+  it('are plain keys if they have a leading zero', () => {
     expect(data(set('a.007', 1))).toEqual({ a: { '007': 1 } })
     expect(refusal(append('a', [1]), set('a.00', 1)).code).toBe('path-conflict')
   })
 
-  it('beyond the end fill the gap with null, never with holes', () => {
+  it('fill the gap before an index beyond the end with null, never with holes', () => {
     const filled = data(set('a.3', 'x')) as { a: Json[] }
     expect(filled).toEqual({ a: [null, null, null, 'x'] })
     expect(Object.keys(filled.a)).toEqual(['0', '1', '2', '3'])

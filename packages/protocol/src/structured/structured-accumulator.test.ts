@@ -97,11 +97,13 @@ function follow(events: readonly Event[]): void {
   }
   check()
   // No path has two inverses of one kind, and none is below one that already restores it.
-  const kept = accumulator.snapshot().draft ?? []
-  const changedPaths = kept.map(({ path, length }) => `${length === undefined ? 'whole' : 'cut'} ${path}`)
+  const inverseList = accumulator.snapshot().draft ?? []
+  const changedPaths = inverseList.map(
+    ({ path, length }) => `${length === undefined ? 'replaced' : 'truncated'} ${path}`,
+  )
   expect(new Set(changedPaths).size).toBe(changedPaths.length)
-  for (const [i, { path }] of kept.entries()) {
-    const above = kept.slice(0, i).filter(one => one.length === undefined)
+  for (const [i, { path }] of inverseList.entries()) {
+    const above = inverseList.slice(0, i).filter(one => one.length === undefined)
     expect(above.some(one => one.path === '' || `${path}.`.startsWith(`${one.path}.`))).toBe(false)
   }
   accumulator.discard()
@@ -115,13 +117,13 @@ describe('compared with the simple model', () => {
     fc.assert(fc.property(fc.array(anyEvent, { maxLength: 30 }), follow), { numRuns: runs(800) })
   }, 120_000)
 
-  it('long drafts', () => {
+  it('long drafts give the same values and errors', () => {
     fc.assert(fc.property(fc.array(anyChunk, { minLength: 50, maxLength: 120 }), follow), { numRuns: runs(60) })
   }, 120_000)
 
   it.each<[string, Event[]]>([
     [
-      'a cut, a write before it, then the whole replaced',
+      'a truncated array, a write before the cut, then the array replaced',
       [append('a', [{}, 1]), 'commit', append('a', [2]), set('a.0.b', 1), set('a', 'x'), 'discard'],
     ],
     [
@@ -265,11 +267,11 @@ describe('the draft', () => {
     const big = freeze({ list: [1, 2, 3] })
     const accumulator = drafted([set('big', big)], [set('big', 0)])
     expect(inverses(accumulator)?.[0]?.old).toBe(big)
-    const whole = drafted([set('big', big)], [])
-    const state = whole.read()
-    whole.invalidate()
-    expect(inverses(whole)).toEqual([{ path: '', old: state }])
-    expect(inverses(whole)?.[0]?.old).toBe(state)
+    const removed = drafted([set('big', big)], [])
+    const state = removed.read()
+    removed.invalidate()
+    expect(inverses(removed)).toEqual([{ path: '', old: state }])
+    expect(inverses(removed)?.[0]?.old).toBe(state)
   })
 
   it('law 11: repeated writes to the same paths add no inverses', () => {
@@ -332,7 +334,7 @@ describe('the draft', () => {
 describe('law 11: appending is linear', () => {
   const count = 100_000
 
-  it('with commits: no element is copied twice', () => {
+  it('copies no element twice with commits', () => {
     const accumulator = new StructuredAccumulator()
     const elements = copied(() => {
       for (let i = 0; i < count; i++) {
@@ -344,7 +346,7 @@ describe('law 11: appending is linear', () => {
     expect(accumulator.read()?.data).toMatchObject({ rows: { items: { length: count } } })
   })
 
-  it('with discards', () => {
+  it('copies no element twice with discards', () => {
     const accumulator = drafted([append('l', [0]), append('l', [1])], [])
     const elements = copied(() => {
       for (let i = 0; i < count / 10; i++) {
@@ -357,7 +359,7 @@ describe('law 11: appending is linear', () => {
     expect(accumulator.read()?.data).toMatchObject({ l: { length: 2 + count / 2 } })
   })
 
-  it('through reduceStructuredChunks', () => {
+  it('copies few elements in reduceStructuredChunks', () => {
     const chunks = Array.from({ length: count }, (_, i) => append('l', [i]))
     let states: Record<string, StructuredState> = {}
     const elements = copied(() => {

@@ -39,7 +39,7 @@ export interface StructuredSnapshot {
 /** A value that can be appended to. */
 type Appendable = string | Json[]
 
-/** A node that an inverse of the draft already restores, from the index `from` on. -1 restores the whole value. */
+/** A node that an inverse of the draft already restores, from the index `from` on. -1 restores the complete value. */
 interface UndoMark {
   from: number
   readonly below: Map<string, UndoMark>
@@ -120,7 +120,7 @@ export class StructuredAccumulator {
     this.#assign('status', kind === 'final' ? 'done' : 'streaming')
   }
 
-  /** Removes the whole object, also a final one. The stream may start again. */
+  /** Removes the object, also a final one. The stream may start again. */
   invalidate(): void {
     this.#set([''], undefined)
   }
@@ -193,7 +193,7 @@ export class StructuredAccumulator {
 
   /** Replaces the value at a path with the result of `change`. `undefined` is a missing value. */
   #change(segments: readonly string[], change: (old: Json | undefined) => Json | undefined): void {
-    // Writes only while returning, after the whole path was checked.
+    // Writes only while returning, after the complete path was checked.
     const visit = (node: Json | undefined, depth: number, gap: number): Json | undefined => {
       if (depth === segments.length) return change(node)
       const segment = segments[depth] as string
@@ -220,7 +220,7 @@ export class StructuredAccumulator {
   }
 
   /**
-   * Records the inverse of the next change at a path, unless an inverse of this draft covers it already: one for the whole
+   * Records the inverse of the next change at a path, unless an inverse of this draft covers it already: one for the complete
    * value or for a value above it, or a truncation before it.
    */
   #recordInverse(segments: readonly string[], inverse: Omit<StructuredInverse, 'path'>): void {

@@ -112,7 +112,7 @@ describe('a chunk', () => {
       { type: 'structured-data', streamId: 's', dataType: 'd', kind: 'append', path: 'a' },
     ],
     [' data-weather.data: expected json, found undefined', { type: 'data-weather' }],
-  ])('says%s', (problem, value) => {
+  ])('reports the problem%s', (problem, value) => {
     expect(checkChunk(value)).toBe(problem)
     expect(() => validateChunk(value)).toThrow(new ProtocolError('invalid-chunk', `chunk${problem}`))
   })
@@ -148,7 +148,7 @@ describe('an entry', () => {
     ['.internal: expected true, found false', { internal: false }],
     ['.blobs["/output"].bytes: expected integer from 0, found undefined', { blobs: { '/output': { hash: 'h' } } }],
     ['.blobs["__proto__"]: expected object, found 1', { blobs: JSON.parse('{"__proto__":1}') }],
-  ])('says%s', (problem, change) => {
+  ])('reports the problem%s', (problem, change) => {
     const value = { ...entry, ...change }
     expect(checkEntry(entry)).toBe(undefined)
     expect(checkEntry(value)).toBe(problem)
@@ -212,7 +212,7 @@ describe('a frame', () => {
       ' fail.recoverable: expected boolean, found undefined',
       { type: 'fail', error: { code: 'draining', message: 'm' } },
     ],
-  ])('says%s', (problem, value) => {
+  ])('reports the problem%s', (problem, value) => {
     expect(checkFrame(frame)).toBe(undefined)
     expect(checkFrame(value)).toBe(problem)
     expect(() => validateFrame(value)).toThrow(new ProtocolError('invalid-frame', `frame${problem}`))

@@ -249,8 +249,8 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
         const { frames, heartbeats, error } = decode(pieces)
         if (error !== undefined) expect(error).toBeInstanceOf(ProtocolError)
         for (const frame of frames) expect(frame).toEqual(first)
-        const whole = new Uint8Array(pieces.flatMap(piece => [...piece]))
-        expect(decode([whole])).toMatchObject({ frames, heartbeats, error })
+        const unsplit = new Uint8Array(pieces.flatMap(piece => [...piece]))
+        expect(decode([unsplit])).toMatchObject({ frames, heartbeats, error })
         const bounded = decode(pieces, 40).error
         if (bounded !== undefined) expect(bounded).toBeInstanceOf(ProtocolError)
       }),
@@ -263,10 +263,10 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
       fc.property(arbitraryConnection(), fc.array(fc.nat()), fc.nat(), fc.nat(255), (frames, cuts, index, byte) => {
         const bytes = utf8.encode(write(frames))
         bytes[index % bytes.length] = byte
-        const whole = decode([bytes])
+        const unsplit = decode([bytes])
         const pieces = decode(split(bytes, cuts))
-        expect(pieces.frames).toEqual(whole.frames)
-        expect(pieces.error).toEqual(whole.error)
+        expect(pieces.frames).toEqual(unsplit.frames)
+        expect(pieces.error).toEqual(unsplit.error)
       }),
       { numRuns: runs(150) },
     )

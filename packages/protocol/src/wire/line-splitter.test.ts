@@ -9,13 +9,13 @@ function linesOf(...pieces: string[]): string[] {
   return [...pieces.flatMap(piece => lines.push(piece)), lines.end()]
 }
 
-describe('lines', () => {
-  it('end in LF, CRLF or CR', () => {
+describe('LineSplitter', () => {
+  it('splits at LF, CRLF and CR', () => {
     expect(linesOf('a\nb\r\nc\rd')).toEqual(['a', 'b', 'c', 'd'])
     expect(linesOf('\n\r\n\r\r\n')).toEqual(['', '', '', '', ''])
   })
 
-  it('are returned as soon as they end, also at a CR', () => {
+  it('returns a line as soon as it ends, also at a CR', () => {
     const lines = new LineSplitter()
     expect(lines.push('a')).toEqual([])
     expect(lines.push('b\r')).toEqual(['ab'])
@@ -23,20 +23,20 @@ describe('lines', () => {
     expect(lines.push('\n')).toEqual([''])
   })
 
-  it('are not doubled by a split CRLF', () => {
+  it('treats a split CRLF as one line end', () => {
     expect(linesOf('a\r', '\nb')).toEqual(['a', 'b'])
     expect(linesOf('a\r', '', '\nb')).toEqual(['a', 'b'])
     expect(linesOf('a\r', 'b', '\nc')).toEqual(['a', 'b', 'c'])
     expect(linesOf('a\r', '\r', '\n\n')).toEqual(['a', '', '', ''])
   })
 
-  it('omit a BOM at the start, and keep every other one', () => {
+  it('omits a BOM at the start, and keeps every other one', () => {
     expect(linesOf('\ufeffa\n\ufeffb')).toEqual(['a', '\ufeffb'])
     expect(linesOf('', '\ufeff', '\ufeffa')).toEqual(['\ufeffa'])
     expect(linesOf('a', '\ufeff')).toEqual(['a\ufeff'])
   })
 
-  it('have `length` for the incomplete one', () => {
+  it('has the length of the incomplete line', () => {
     const lines = new LineSplitter()
     const lengths = ['ab', 'c', 'd\ne', '\r', '\n', ''].map(piece => {
       lines.push(piece)
@@ -47,7 +47,7 @@ describe('lines', () => {
     expect([lines.end(), lines.length, lines.end()]).toEqual(['xyz', 0, ''])
   })
 
-  it('are the same for any split', () => {
+  it('returns the same lines for any split', () => {
     const piece = fc.array(fc.constantFrom('\r', '\n', '\r\n', 'a', '🌾', '\ufeff', '\u2028', '\0'), { maxLength: 6 })
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 8 }), pieces => {

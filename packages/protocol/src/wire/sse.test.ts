@@ -78,7 +78,7 @@ describe('SSE on the wire', () => {
     }
   })
 
-  describe('gives the same events as eventsource-parser', () => {
+  describe('compared with eventsource-parser', () => {
     class Texts extends SseDecoder {
       readonly texts: string[] = []
       protected override frame(text: string): void {
@@ -116,7 +116,7 @@ describe('SSE on the wire', () => {
       .map(parts => parts.join(''))
     const stream = fc.array(fc.oneof(line, line, lineEnd), { maxLength: 20 }).map(lines => lines.join(''))
 
-    it('at any split', () => {
+    it('gives the same events for any text, split anywhere', () => {
       let events = 0
       fc.assert(
         fc.property(stream, fc.array(fc.nat(), { maxLength: 10 }), (text, offsets) => {
@@ -144,7 +144,7 @@ describe('SSE on the wire', () => {
       'data: a\nid: 1\0\ndata: b\n\n',
       'data: a\n',
       '\n\n\n',
-    ])('of %j, in pieces of every size', text => {
+    ])('gives the same events for %j, in pieces of every size', text => {
       for (let size = 1; size <= text.length; size++) {
         const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_, i) =>
           text.slice(i * size, i * size + size),

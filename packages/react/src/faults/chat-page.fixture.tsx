@@ -8,7 +8,7 @@ import { ChatProvider, useChat, useConnection, useMessage, useMessageIds } from 
 declare global {
   interface Window {
     /** Provided by the test. Called after every change of the page. */
-    reportShown(shown: string): Promise<void>
+    reportMessages(messages: string): Promise<void>
   }
 }
 
@@ -43,7 +43,7 @@ function Conversation() {
 }
 
 const root = document.getElementById('root') as HTMLElement
-const shown = () =>
+const visibleMessages = () =>
   JSON.stringify(
     [...root.querySelectorAll('article')].map(article => ({
       role: article.dataset['role'],
@@ -53,10 +53,10 @@ const shown = () =>
   )
 let last = ''
 new MutationObserver(() => {
-  const now = shown()
+  const now = visibleMessages()
   if (now === last) return
   last = now
-  window.reportShown(now)
+  window.reportMessages(now)
 }).observe(root, { subtree: true, childList: true, characterData: true, attributes: true })
 
 createRoot(root).render(

@@ -19,7 +19,7 @@ const FIRST_SEED = 359
 const LOAD_MS = 30_000
 
 /** Visible state of a message. */
-interface ShownMessage {
+interface VisibleMessage {
   readonly role: string
   readonly status: string
   readonly texts: readonly string[]
@@ -28,7 +28,7 @@ interface ShownMessage {
 const browser = testBrowser()
 let folder: string
 
-// The page says when its script was cut off by a fault, so that it is loaded again.
+// Marks the body if a fault cut off the script, so that the page is loaded again.
 const HTML = `<!doctype html><title>Chat</title><div id="root"></div>
 <script type="module" src="/page.js" onerror="document.body.dataset.failed = ''"></script>`
 
@@ -99,12 +99,12 @@ class Tab {
   static async open({ proxy }: FaultyServer, session: string): Promise<Tab> {
     const tab = new Tab(await browser.newPage())
     tab.page.on('pageerror', error => tab.problems.push(String(error)))
-    await tab.page.exposeFunction('reportShown', (shown: string) => tab.#check(JSON.parse(shown)))
+    await tab.page.exposeFunction('reportMessages', (messages: string) => tab.#check(JSON.parse(messages)))
     await tab.load(() => tab.page.goto(`http://127.0.0.1:${proxy.port}/#${session}`))
     return tab
   }
 
-  /** Loads the page until it is whole: a fault may hit its own files, which nothing resumes. */
+  /** Loads the page until it is complete: a fault may hit its own files, which nothing resumes. */
   async load(load: () => Promise<unknown>): Promise<void> {
     this.page.setDefaultTimeout(LOAD_MS)
     for (;;) {
@@ -119,25 +119,25 @@ class Tab {
     this.page.setDefaultTimeout(PAGE_MS)
   }
 
-  #check(shown: readonly ShownMessage[]): void {
-    const answers = shown.filter(({ role }) => role === 'assistant')
-    const questions = shown.length - answers.length
-    const report = (problem: string) => this.problems.push(`${problem}: ${JSON.stringify(shown).slice(-200)}`)
+  #check(messages: readonly VisibleMessage[]): void {
+    const answers = messages.filter(({ role }) => role === 'assistant')
+    const questions = messages.length - answers.length
+    const report = (problem: string) => this.problems.push(`${problem}: ${JSON.stringify(messages).slice(-200)}`)
     if (answers.length > 1) report('the answer is shown twice')
     if (questions > 1) report('the question is shown twice')
     const { texts = [], status = '' } = answers[0] ?? {}
     const [text = ''] = texts
     if (texts.length > 1) report('the text is split')
     if (!ANSWER.startsWith(text)) report('the text is no prefix of the answer')
-    if (status === 'sent' && text !== ANSWER) report('it is done too early')
-    if (status === 'error' || status === 'cancelled') report('it failed')
+    if (status === 'sent' && text !== ANSWER) report('the answer has the status sent too early')
+    if (status === 'error' || status === 'cancelled') report('the answer failed')
     this.#length = text.length
     this.#status = status
     this.#onChange()
   }
 
-  /** Waits until this much of the answer is shown, or all of it. */
-  async shows(length: number): Promise<void> {
+  /** Waits until the visible answer has this length, in characters, or is complete. */
+  async waitForLength(length: number): Promise<void> {
     while (this.#length < length && this.#status !== 'sent') {
       await new Promise<void>(resolve => {
         this.#onChange = resolve
@@ -145,7 +145,7 @@ class Tab {
     }
   }
 
-  async ended(): Promise<void> {
+  async expectComplete(): Promise<void> {
     await this.page.locator('article[data-role=assistant][data-status=sent]').waitFor()
     expect(await this.page.locator('article[data-role=assistant] p').allTextContents()).toEqual([ANSWER])
   }
@@ -213,11 +213,11 @@ async function play(seed: number): Promise<void> {
   const openBefore = random.between(0, 2)
   const faults = Array.from({ length: 3 }, () => random.pick(FAULTS))
   for (const [n, fault] of faults.entries()) {
-    await first.shows(random.between(n * 500, n * 500 + 400))
+    await first.waitForLength(random.between(n * 500, n * 500 + 400))
     if (n === openBefore) tabs.push(await Tab.open(server, 'session'))
     await inject(fault, server, random.pick(tabs), random)
   }
-  for (const tab of tabs) await tab.ended()
+  for (const tab of tabs) await tab.expectComplete()
   for (const { problems } of tabs) expect(problems, `${faults}`).toEqual([])
   reportPlayed({ faults: faults.length, deaths: faults.filter(fault => fault === 'kill').length })
 }

@@ -3,7 +3,7 @@ import type { Part } from '@millrace/client'
 import { memo, Profiler, StrictMode, startTransition, useEffect, useState } from 'react'
 import { flushSync } from 'react-dom'
 import { describe, expect, test } from 'vitest'
-import { mount, renders, seen } from '../dom.fixture.tsx'
+import { mount, renders, waitUntil } from '../dom.fixture.tsx'
 import {
   ChatProvider,
   useAgentState,
@@ -89,7 +89,7 @@ const Others = () => {
   return `${state?.mood} ${JSON.stringify(useStructured('draft')?.data)}`
 }
 
-describe('200 separate deltas in a conversation of 30 messages', () => {
+describe('200 deltas in a conversation of 30 messages', () => {
   const TURNS = 15
   const DELTAS = 200
 
@@ -166,14 +166,14 @@ test('renders thousands of entries in a frame once, and does not loop on thousan
   )
   turn(1)
   write('run', ...Array.from({ length: 5000 }, () => words('x')))
-  await seen(() => page.text.endsWith('x'.repeat(5000)))
+  await waitUntil(() => page.text.endsWith('x'.repeat(5000)))
   expect(renders.of('all')).toBeLessThanOrEqual(3)
   for (let n = 0; n < 3000; n++) {
     write('run', words('y'))
     // As in a replay that is read frame by frame.
     if (n % 10 === 0) await null
   }
-  await seen(() => page.text.endsWith('y'.repeat(3000)))
+  await waitUntil(() => page.text.endsWith('y'.repeat(3000)))
 })
 
 let show = () => {}
@@ -225,19 +225,21 @@ test('shows one consistent state in all components of a transition', async () =>
   const commits: string[][] = []
   const page = mount(
     <ChatProvider chat={chat}>
-      <Profiler id="page" onRender={() => queueMicrotask(() => commits.push(shown()))}>
+      <Profiler id="page" onRender={() => queueMicrotask(() => commits.push(visibleTexts()))}>
         <Many />
       </Profiler>
     </ChatProvider>,
   )
-  const shown = () => [...new Set([...page.element.querySelectorAll('i')].map(({ textContent }) => textContent ?? ''))]
+  const visibleTexts = () => [
+    ...new Set([...page.element.querySelectorAll('i')].map(({ textContent }) => textContent ?? '')),
+  ]
   // React yields every few milliseconds. Entries arrive then.
   let came = 0
   const timer = setInterval(() => {
     if (came++ < 20) write('run', words('x'))
   })
   begin()
-  await seen(() => page.element.querySelectorAll('i').length === ROWS.length)
+  await waitUntil(() => page.element.querySelectorAll('i').length === ROWS.length)
   clearInterval(timer)
   await Promise.resolve()
   expect(came).toBeGreaterThan(0)

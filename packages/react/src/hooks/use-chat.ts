@@ -47,10 +47,16 @@ class FieldReader {
   }
 }
 
-/** The actions of the chat. Never causes a rerender while the chat is the same. */
+/**
+ * The actions of the chat. Never causes a rerender while the chat is the same.
+ * @throws an `Error` without a provider.
+ */
 export const useChatActions = (): ChatActions => useChatContext().actions
 
-/** State, messages and actions of the chat. `A` is `typeof app`, for the types of its messages. */
+/**
+ * State, messages and actions of the chat. `A` is `typeof app`, for the types of its messages.
+ * @throws an `Error` without a provider.
+ */
 export function useChat<A = unknown>(): ChatHook<A> {
   const { chat, actions, initial } = useChatContext()
   const reader = useMemo(() => new FieldReader(actions), [actions])

@@ -3,7 +3,11 @@ import { useCallback, useRef, useSyncExternalStore } from 'react'
 import { type ChatSource, useChatContext } from '../context/chat-context.ts'
 import { useTopicSubscription } from './use-topic.ts'
 
-/** Selects a value from a chat. Rerenders only when the value changes. @param isEqual @default Object.is */
+/**
+ * Selects a value from a chat. Rerenders only when the value changes.
+ * @param isEqual Whether two selected values are equal. @default Object.is
+ * @throws an `Error` without a provider.
+ */
 export const useSelector = <T>(select: (source: ChatSource) => T, isEqual?: (a: T, b: T) => boolean): T =>
   useSelected(['any'], select, isEqual)
 
@@ -24,15 +28,15 @@ export function useSelected<T>(
 ): T {
   const { chat, initial } = useChatContext()
   const last = useRef<Selected<T>>(undefined)
-  const listen = useTopicSubscription(chat, topic)
+  const subscribeTopic = useTopicSubscription(chat, topic)
   const subscribe = useCallback(
     (listener: () => void) => {
-      const unsubscribers = [listen(listener), chat.subscribe(listener)]
+      const unsubscribers = [subscribeTopic(listener), chat.subscribe(listener)]
       return () => {
         for (const unsubscribe of unsubscribers) unsubscribe()
       }
     },
-    [chat, listen],
+    [chat, subscribeTopic],
   )
   const get = (source: ChatSource): T => {
     const old = last.current

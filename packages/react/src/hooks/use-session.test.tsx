@@ -3,7 +3,7 @@ import { agent, scriptedModel, tool } from '@millrace/runtime'
 import { StrictMode, useEffect } from 'react'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { mount, renders, seen } from '../dom.fixture.tsx'
+import { mount, renders, waitUntil } from '../dom.fixture.tsx'
 import { echo, serve } from '../in-process-server.fixture.ts'
 import { type ChatActions, ChatProvider, useAgentState, useChat, useConnection, usePending } from '../index.ts'
 
@@ -62,11 +62,11 @@ test('shows an open request, and continues in both pages after one answers', asy
   await chat.sendMessage('My money, please.')
   const second = mount(page)
   const pausedText = 'pausedrefund {"euros":40}0nothing'
-  await seen(() => first.text === pausedText && second.text === pausedText)
+  await waitUntil(() => first.text === pausedText && second.text === pausedText)
   // There is no interrupt.
   expect(renders.of('interrupts')).toBe(2)
   second.element.querySelector('button')?.click()
-  await seen(() => first.text === 'ready040' && second.text === 'ready040')
+  await waitUntil(() => first.text === 'ready040' && second.text === 'ready040')
 })
 
 test('runs the latest client tool once, even if the pendings are checked twice', async () => {
@@ -97,10 +97,10 @@ test('runs the latest client tool once, even if the pendings are checked twice',
       </ChatProvider>
     </StrictMode>
   )
-  const shown = mount(page('old'))
-  shown.render(page('new'))
+  const mounted = mount(page('old'))
+  mounted.render(page('new'))
   await chat.sendMessage('Where am I?')
-  await seen(() => shown.text === 'readyWelcome.')
+  await waitUntil(() => mounted.text === 'readyWelcome.')
   expect(ran).toEqual(['new'])
 })
 
@@ -116,15 +116,15 @@ const Connection = () => {
 
 test('reports a live connection when up to date, and idle without subscribers', async () => {
   const { api, fetch } = serve(echo)
-  const shown = mount(
+  const mounted = mount(
     <ChatProvider api={api} fetch={fetch} agent="echo">
       <Chat />
       <Connection />
     </ChatProvider>,
   )
-  expect(shown.text).toBe('readyidle')
+  expect(mounted.text).toBe('readyidle')
   await chat.sendMessage('Hello')
-  await seen(() => shown.text === 'readylive')
+  await waitUntil(() => mounted.text === 'readylive')
   // Idle, perhaps connecting and catching up, live. The status of the run causes no rerender.
   expect(renders.of('connection')).toBeLessThanOrEqual(4)
 })
@@ -136,7 +136,7 @@ test('keeps message and error of a failed send, and sends again on retry', async
     isRefused && init?.method === 'POST'
       ? Promise.resolve(Response.json({ error: { code: 'full', message: 'Not now.' } }, { status: 403 }))
       : fetch(input, init)
-  const shown = mount(
+  const mounted = mount(
     <ChatProvider api={api} fetch={failing} agent="echo">
       <Chat />
       <Failure />
@@ -144,10 +144,10 @@ test('keeps message and error of a failed send, and sends again on retry', async
   )
   const { error, messageId } = await chat.sendMessage('Hello')
   expect(error).toMatchObject({ code: 'full', source: 'send' })
-  await seen(() => shown.text === 'errorfull error')
+  await waitUntil(() => mounted.text === 'errorfull error')
   isRefused = false
   await chat.retry(messageId)
-  await seen(() => shown.text === 'readynone sent sent')
+  await waitUntil(() => mounted.text === 'readynone sent sent')
 })
 
 const Failure = () => {

@@ -2,7 +2,7 @@
 import { StrictMode, useEffect } from 'react'
 import { flushSync } from 'react-dom'
 import { expect, test } from 'vitest'
-import { mount, renders, seen } from '../dom.fixture.tsx'
+import { mount, renders, waitUntil } from '../dom.fixture.tsx'
 import { ChatProvider, type StructuredHook, useChat, useStructured, useStructuredStreams } from '../index.ts'
 import { scriptedChat } from '../scripted-chat.fixture.ts'
 
@@ -32,13 +32,13 @@ test('applies single chunks without a chat', async () => {
   hook.apply({ type: 'text-delta', id: 't', delta: 'no object' })
   hook.apply(set('b', 2))
   hook.apply(set('a', 3))
-  await seen(() => page.text === 'a streaming {"n":3}b streaming {"n":2}')
+  await waitUntil(() => page.text === 'a streaming {"n":3}b streaming {"n":2}')
   expect(hook.byStreamId['b']?.data).toEqual({ n: 2 })
   expect(hook.get('a')).toBe(hook.items[0])
   expect(hook.get('toString')).toBeUndefined()
   const before = hook.get('b')
   hook.apply({ type: 'structured-data', streamId: 'a', dataType: 'number', kind: 'final', data: { n: 4 } })
-  await seen(() => page.text === 'a done {"n":4}b streaming {"n":2}')
+  await waitUntil(() => page.text === 'a done {"n":4}b streaming {"n":2}')
   // Unchanged items and the functions keep their identity.
   expect(hook.get('b')).toBe(before)
   expect(functions.size).toBe(4)
@@ -46,7 +46,7 @@ test('applies single chunks without a chat', async () => {
   flushSync(() => hook.clear())
   expect(page.text).toBe('')
   hook.apply(set('a', 6))
-  await seen(() => page.text === 'a streaming {"n":6}')
+  await waitUntil(() => page.text === 'a streaming {"n":6}')
 })
 
 test('consumes a stream of chunks, entries and envelopes without a chat', async () => {
@@ -62,7 +62,7 @@ test('consumes a stream of chunks, entries and envelopes without a chat', async 
     yield { eventId: 'e', chunk: set('b', 3) }
   }
   await hook.consume(chunks())
-  await seen(() => page.text === 'a streaming {"n":2}b streaming {"n":3}')
+  await waitUntil(() => page.text === 'a streaming {"n":2}b streaming {"n":3}')
 })
 
 test('stops consuming on unmount and on abort', async () => {
@@ -86,7 +86,7 @@ test('stops consuming on unmount and on abort', async () => {
   const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const consumed = hook.consume(endless('a', first.promise), leaving.signal)
   const other = hook.consume(endless('b', second.promise))
-  await seen(() => page.text === 'a streaming {"n":0}b streaming {"n":0}')
+  await waitUntil(() => page.text === 'a streaming {"n":0}b streaming {"n":0}')
   leaving.abort()
   await consumed
   page.unmount()
@@ -124,7 +124,7 @@ test('shows text and objects of a chat, and does not rerender objects for text',
   expect(renders.of('one')).toBe(2)
   // Objects of `apply` follow those of the chat.
   hook.apply(set('c', 4))
-  await seen(() => page.text.includes('c streaming'))
+  await waitUntil(() => page.text.includes('c streaming'))
   flushSync(() => hook.clear())
   expect(page.text).toBe(`${'x'.repeat(20)}{"n":1}`)
   flushSync(() => write('run', set('d', 5)))

@@ -18,22 +18,28 @@ export interface StructuredHook extends StructuredItems {
   clear(): void
   /**
    * Applies a chunk of any stream.
-   * @throws if a chunk of a structured object does not fit its current value.
+   * @throws a `ProtocolError` if the chunk does not fit the current value of its object.
    */
   apply(chunk: unknown): void
-  /** Applies the chunks of a stream, with or without entries and envelopes, until it ends, the signal aborts, or the component unmounts. */
+  /**
+   * Applies the chunks of a stream, bare or in entries and envelopes, until it ends, the signal aborts, or the component unmounts.
+   * @throws the error of the stream, or a `ProtocolError` for a chunk that does not fit its object.
+   */
   consume(stream: AsyncIterable<unknown>, signal?: AbortSignal): Promise<void>
 }
 
-/** A structured object of the chat. Rerenders only when it changes. */
+/**
+ * A structured object of the chat. Rerenders only when it changes.
+ * @throws an `Error` without a provider.
+ */
 export const useStructured = <A = unknown>(streamId: string): StructuredOf<A> | undefined =>
   useTopic(['structured', streamId], ({ store }) => store.structured(streamId) as StructuredOf<A> | undefined)
 
 /** Structured objects in the order of their start: those of the chat, and those from `apply` or `consume`. Works without a chat, too. */
 export function useStructuredStreams(): StructuredHook {
-  const held = useOptionalChat()
+  const context = useOptionalChat()
   const [streams] = useState(() => new StructuredStreams())
-  const store = held?.chat.store
+  const store = context?.chat.store
   const mountedSignal = useRef<AbortSignal>(undefined)
   useEffect(() => {
     const unmount = new AbortController()
@@ -44,7 +50,7 @@ export function useStructuredStreams(): StructuredHook {
   const value = useSyncExternalStore(
     merged.subscribe,
     () => merged.value(store),
-    () => merged.value(held?.initial().store),
+    () => merged.value(context?.initial().store),
   )
   return useMemo(() => ({ ...value, ...merged.actions }), [value, merged])
 }
@@ -54,8 +60,8 @@ class MergedStreams {
   readonly actions: Pick<StructuredHook, 'get' | 'clear' | 'apply' | 'consume'>
   readonly #own: StructuredStreams
   readonly #store: Store | undefined
-  #cleared: ReadonlySet<string> = new Set()
-  #last: StructuredItems = itemsOf([])
+  #clearedIds: ReadonlySet<string> = new Set()
+  #lastValue: StructuredItems = itemsOf([])
 
   constructor(streams: StructuredStreams, store: Store | undefined, mountedSignal: () => AbortSignal | undefined) {
     this.#own = streams
@@ -66,23 +72,23 @@ class MergedStreams {
         return Object.hasOwn(byStreamId, streamId) ? byStreamId[streamId] : undefined
       },
       clear: () => {
-        this.#cleared = new Set(store?.structuredIds)
+        this.#clearedIds = new Set(store?.structuredIds)
         // This notifies the listeners about the hidden objects, too.
         streams.clear()
       },
       apply: streams.apply,
       consume: (stream, signal) =>
-        streams.consume(stream, AbortSignal.any([mountedSignal(), signal].filter(one => one !== undefined))),
+        streams.consume(stream, AbortSignal.any([mountedSignal(), signal].filter(given => given !== undefined))),
     }
   }
 
   /** Returns the same object until an item changes. */
   value(store: Store | undefined): StructuredItems {
-    const ids = store?.structuredIds.filter(id => !this.#cleared.has(id)) ?? []
+    const ids = store?.structuredIds.filter(id => !this.#clearedIds.has(id)) ?? []
     const items = [...ids.flatMap(id => store?.structured(id) ?? []), ...this.#own.value.items]
-    const { items: old } = this.#last
-    if (old.length !== items.length || old.some((item, i) => item !== items[i])) this.#last = itemsOf(items)
-    return this.#last
+    const { items: old } = this.#lastValue
+    if (old.length !== items.length || old.some((item, i) => item !== items[i])) this.#lastValue = itemsOf(items)
+    return this.#lastValue
   }
 
   readonly subscribe = (listener: () => void): (() => void) => {

@@ -11,7 +11,7 @@ import { type Dispatch, type SetStateAction, StrictMode, useEffect, useState } f
 import { flushSync } from 'react-dom'
 import { renderToString } from 'react-dom/server'
 import { expect, test, vi } from 'vitest'
-import { hydrate, mount, renders, seen } from '../dom.fixture.tsx'
+import { hydrate, mount, renders, waitUntil } from '../dom.fixture.tsx'
 import { type ChatHook, ChatProvider, useChat, useMessage, useMessageIds } from '../index.ts'
 
 let chat: ChatHook
@@ -66,9 +66,9 @@ test('calls an adapter once, even in StrictMode, and shows its reply', async () 
   )
   flushSync(() => void chat.sendMessage('Hello'))
   expect(page.text).toContain('user sending: Hello')
-  await seen(() => page.text === 'readyuser sent: Helloassistant sent: You said: Hello')
+  await waitUntil(() => page.text === 'readyuser sent: Helloassistant sent: You said: Hello')
   await chat.sendMessage('Again')
-  await seen(() => page.text.endsWith('assistant sent: You said: Again'))
+  await waitUntil(() => page.text.endsWith('assistant sent: You said: Again'))
   expect(requests).toEqual([['Hello'], ['Hello', 'You said: Hello', 'Again']])
   expect(finished).toMatchObject([{ isError: false }, { isError: false }])
 })
@@ -89,7 +89,7 @@ test('reports a stream without an end as a disconnect to the latest callbacks, a
   const page = mount(app(false))
   page.render(app(true))
   await chat.sendMessage('Hello')
-  await seen(() => page.text.includes('assistant error: Ha'))
+  await waitUntil(() => page.text.includes('assistant error: Ha'))
   expect(reported).toMatchObject([{ source: 'stream', recoverable: true }, { isDisconnect: true }])
 })
 
@@ -103,13 +103,13 @@ test('starts a new chat only for another adapter', async () => {
   )
   const page = mount(app(one.adapter))
   await chat.sendMessage('Hello')
-  await seen(() => page.text.endsWith('assistant sent: You said: Hello'))
+  await waitUntil(() => page.text.endsWith('assistant sent: You said: Hello'))
   page.render(app(one.adapter))
   expect(page.text).toContain('You said: Hello')
   page.render(app(two.adapter))
   expect(page.text).toBe('ready')
   await chat.sendMessage('Here')
-  await seen(() => page.text.endsWith('assistant sent: You said: Here'))
+  await waitUntil(() => page.text.endsWith('assistant sent: You said: Here'))
   expect(two.requests).toEqual([['Here']])
 })
 
@@ -132,7 +132,7 @@ test('stops the reply on unmount', async () => {
     </ChatProvider>,
   )
   void chat.sendMessage('Hello')
-  await seen(() => page.text.includes('assistant streaming: Ha'))
+  await waitUntil(() => page.text.includes('assistant streaming: Ha'))
   page.unmount()
   await stopped.promise
 })
@@ -153,9 +153,9 @@ test('renders, hydrates and sends initial messages', async () => {
   const html = renderToString(app)
   expect(html).toContain('user sent: Before')
   const page = hydrate(html, app)
-  await seen(() => page.element.querySelector('b')?.title === 'live')
+  await waitUntil(() => page.element.querySelector('b')?.title === 'live')
   await chat.sendMessage('More')
-  await seen(() => page.text.endsWith('assistant sent: You said: More'))
+  await waitUntil(() => page.text.endsWith('assistant sent: You said: More'))
   expect(requests).toEqual([['Before', 'An answer', 'More']])
 })
 
@@ -184,17 +184,17 @@ test('reports controlled messages', async () => {
     </StrictMode>,
   )
   await chat.sendMessage('Hello')
-  await seen(() => page.text === 'readyuser sent: Helloassistant sent: You said: Hello2')
+  await waitUntil(() => page.text === 'readyuser sent: Helloassistant sent: You said: Hello2')
   await chat.sendMessage('More')
-  await seen(() => page.text.endsWith('assistant sent: You said: More4'))
+  await waitUntil(() => page.text.endsWith('assistant sent: You said: More4'))
   expect(requests.at(-1)).toEqual(['Hello', 'You said: Hello', 'More'])
 })
 
-test('takes the messages of the parent as the conversation', async () => {
+test('uses the messages of the parent as the conversation', async () => {
   const { adapter, requests } = echoing()
   const page = mount(<Parent adapter={adapter} />)
   await chat.sendMessage('Hello')
-  await seen(() => page.text.endsWith('assistant sent: You said: Hello2'))
+  await waitUntil(() => page.text.endsWith('assistant sent: You said: Hello2'))
   let before: ChatMessage[] = []
   flushSync(() =>
     setMessages(messages => {
@@ -204,7 +204,7 @@ test('takes the messages of the parent as the conversation', async () => {
   )
   expect(page.text).toBe('readyuser sent: Beforeassistant sent: An answeruser sent: Hello3')
   await chat.sendMessage('More')
-  await seen(() => page.text.endsWith('assistant sent: You said: More5'))
+  await waitUntil(() => page.text.endsWith('assistant sent: You said: More5'))
   expect(requests.at(-1)).toEqual(['Before', 'An answer', 'Hello', 'More'])
   flushSync(() => setMessages(before))
   expect(page.text).toBe('readyuser sent: Helloassistant sent: You said: Hello2')
@@ -216,7 +216,7 @@ test('does not loop if the parent recreates or truncates the messages', async ()
   const page = mount(<Parent adapter={adapter} keep={copy} />)
   for (const text of ['One', 'Two', 'Three']) {
     await chat.sendMessage(text)
-    await seen(() => page.text.startsWith('ready') && page.text.endsWith(`user sent: ${text}${requests.length}`))
+    await waitUntil(() => page.text.startsWith('ready') && page.text.endsWith(`user sent: ${text}${requests.length}`))
   }
   expect(requests.at(-1)).toEqual(['One', 'Two', 'Three'])
   expect(renders.of('parent')).toBeLessThan(60)
@@ -234,7 +234,7 @@ test('warns about an adapter that is created during render if messages are lost'
   page.render(app())
   expect(console.warn).not.toHaveBeenCalled()
   await chat.sendMessage('Hello')
-  await seen(() => page.text.endsWith('assistant sent: You said: Hello'))
+  await waitUntil(() => page.text.endsWith('assistant sent: You said: Hello'))
   page.render(app())
   expect(vi.mocked(console.warn).mock.calls).toEqual([[expect.stringContaining('outside of the component')]])
   vi.mocked(console.warn).mockClear()
@@ -250,5 +250,5 @@ test('does not loop on a reply of a thousand chunks', async () => {
     </ChatProvider>,
   )
   await chat.sendMessage('Go')
-  await seen(() => page.text.endsWith(`assistant sent: ${words}`))
+  await waitUntil(() => page.text.endsWith(`assistant sent: ${words}`))
 })

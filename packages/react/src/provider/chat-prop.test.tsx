@@ -28,12 +28,12 @@ describe('a provider with an existing chat', () => {
         {page({ chat })}
       </StrictMode>
     )
-    const shown = mount(two)
+    const mounted = mount(two)
     const callbacks = { onFinish: () => {} }
     const tools = { locate: () => 'Ulm' }
     Object.assign(chat, { callbacks, tools })
-    shown.render(two)
-    shown.unmount()
+    mounted.render(two)
+    mounted.unmount()
     expect(chat.callbacks).toBe(callbacks)
     expect(chat.tools).toBe(tools)
   })
@@ -50,12 +50,12 @@ describe('a provider with an existing chat', () => {
     const two = scriptedChat({ streamFlushInterval: 0 })
     one.turn(1)
     two.turn(2)
-    const shown = mount(page({ chat: one.chat }))
-    expect(shown.text).toContain('Answer 1')
-    shown.render(page({ chat: two.chat }))
-    expect(shown.text).toBe('user sent: Question 2assistant sent: Answer 2Send')
+    const mounted = mount(page({ chat: one.chat }))
+    expect(mounted.text).toContain('Answer 1')
+    mounted.render(page({ chat: two.chat }))
+    expect(mounted.text).toBe('user sent: Question 2assistant sent: Answer 2Send')
     flushSync(() => two.turn(3))
-    expect(shown.text).toContain('Answer 3')
+    expect(mounted.text).toContain('Answer 3')
   })
 })
 
@@ -79,18 +79,18 @@ const Parent = ({ chat, isKept }: { chat: Chat; isKept: (message: Message) => bo
 }
 
 describe('controlled messages', () => {
-  test('are shown, and each change is reported once without a loop', async () => {
+  test('shows controlled messages, and reports each change once without a loop', async () => {
     const { chat, turn, write } = scriptedChat({ streamFlushInterval: 0 })
     const reported: number[] = []
     notifyMessages = messages => reported.push(messages.length)
-    const shown = mount(<Parent chat={chat} isKept={({ role }) => role === 'assistant'} />)
-    expect(shown.text).toBe('0')
+    const mounted = mount(<Parent chat={chat} isKept={({ role }) => role === 'assistant'} />)
+    expect(mounted.text).toBe('0')
     flushSync(() => turn(1))
-    expect(shown.text).toBe('assistant sent: Answer 11')
+    expect(mounted.text).toBe('assistant sent: Answer 11')
     expect(reported).toEqual([2])
     flushSync(() => write('run-2', { type: 'text-delta', id: 't', delta: 'More' }))
     expect(reported).toEqual([2, 3])
-    expect(shown.text).toContain('assistant streaming: More')
+    expect(mounted.text).toContain('assistant streaming: More')
     flushSync(() => write('run-2', { type: 'state-snapshot', state: 1 }))
     // Not a change of the messages.
     expect(reported).toEqual([2, 3])
@@ -98,32 +98,32 @@ describe('controlled messages', () => {
     notifyMessages = undefined
   })
 
-  test('are shown until the prop is removed', () => {
+  test('shows controlled messages until the prop is removed', () => {
     const { chat, turn } = scriptedChat({ streamFlushInterval: 0 })
     turn(1)
     const reported = vi.fn()
     const only = (messages?: readonly Message[]) => page({ chat, messages, onMessagesChange: reported })
-    const shown = mount(only([]))
-    expect(shown.text).toBe('Send')
-    shown.render(only(chat.store.ownMessages.slice(1)))
-    expect(shown.text).toBe('assistant sent: Answer 1Send')
-    shown.render(only())
-    expect(shown.text).toBe('user sent: Question 1assistant sent: Answer 1Send')
-    shown.render(only([]))
-    shown.unmount()
+    const mounted = mount(only([]))
+    expect(mounted.text).toBe('Send')
+    mounted.render(only(chat.store.ownMessages.slice(1)))
+    expect(mounted.text).toBe('assistant sent: Answer 1Send')
+    mounted.render(only())
+    expect(mounted.text).toBe('user sent: Question 1assistant sent: Answer 1Send')
+    mounted.render(only([]))
+    mounted.unmount()
     expect(chat.store.messages).toHaveLength(2)
     // The log has not changed.
     expect(reported).not.toHaveBeenCalled()
   })
 
-  test('work in StrictMode', () => {
+  test('shows controlled messages in StrictMode', () => {
     const { chat, turn } = scriptedChat({ streamFlushInterval: 0 })
-    const shown = mount(
+    const mounted = mount(
       <StrictMode>
         <Parent chat={chat} isKept={() => true} />
       </StrictMode>,
     )
     flushSync(() => turn(1))
-    expect(shown.text).toBe('user sent: Question 1assistant sent: Answer 12')
+    expect(mounted.text).toBe('user sent: Question 1assistant sent: Answer 12')
   })
 })

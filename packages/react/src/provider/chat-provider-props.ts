@@ -18,6 +18,7 @@ type AdapterName = keyof AdapterChatOptions
 
 /** Controlled messages: the parent keeps them and gets every change. */
 interface ControlledMessages<Input, Output> {
+  /** The messages to show. @default those of the chat */
   readonly messages?: readonly Input[] | undefined
   /** Called with all messages when one of them changes. */
   readonly onMessagesChange?: ((messages: Output) => void) | undefined

@@ -5,7 +5,7 @@ import { StrictMode, useEffect } from 'react'
 import { flushSync } from 'react-dom'
 import { renderToString } from 'react-dom/server'
 import { describe, expect, test } from 'vitest'
-import { mount, renders, seen } from '../dom.fixture.tsx'
+import { mount, renders, waitUntil } from '../dom.fixture.tsx'
 import { echo, serve } from '../in-process-server.fixture.ts'
 import { type ChatActions, ChatProvider, type ChatProviderProps, useChat, useChatActions } from '../index.ts'
 import { Lines, Sender } from '../message-lines.fixture.tsx'
@@ -33,27 +33,27 @@ const ECHOED = 'user sent: Helloassistant sent: You said: HelloSend'
 describe('a provider with a server', () => {
   test('shows a sent message at once and the reply as it streams', async () => {
     const { api, fetch } = serve(echo)
-    const { element, ...shown } = mount(page({ api, fetch, agent: 'echo' }))
+    const { element, ...mounted } = mount(page({ api, fetch, agent: 'echo' }))
     flushSync(() => element.querySelector('button')?.click())
     expect(element.textContent).toBe('user sending: HelloSend')
-    await seen(() => element.textContent === ECHOED)
-    shown.unmount()
+    await waitUntil(() => element.textContent === ECHOED)
+    mounted.unmount()
   })
 
   test('sends and follows once in StrictMode', async () => {
     const { api, fetch, count } = serve(echo)
     const { element } = mount(<StrictMode>{page({ api, fetch, agent: 'echo' })}</StrictMode>)
     element.querySelector('button')?.click()
-    await seen(() => element.textContent === ECHOED)
+    await waitUntil(() => element.textContent === ECHOED)
     expect(count('POST')).toBe(1)
     expect(count('GET', /stream/)).toBe(1)
   })
 
-  test('reads and follows a known session once in StrictMode', async () => {
+  test('reads and follows an existing session once in StrictMode', async () => {
     const { api, fetch, requests } = serve(echo)
     const first = mount(page({ api, fetch, agent: 'echo', session: 's' }))
     first.element.querySelector('button')?.click()
-    await seen(() => first.element.textContent === ECHOED)
+    await waitUntil(() => first.element.textContent === ECHOED)
     first.unmount()
     requests.length = 0
     const { element } = mount(
@@ -64,7 +64,7 @@ describe('a provider with a server', () => {
         </ChatProvider>
       </StrictMode>,
     )
-    await seen(() => element.querySelector('i')?.lang === 'live')
+    await waitUntil(() => element.querySelector('i')?.lang === 'live')
     expect(element.textContent).toBe(ECHOED.replace('Send', ''))
     expect(requests).toEqual(['GET /sessions/s', 'GET /stream'])
   })
@@ -77,35 +77,35 @@ describe('a provider with a server', () => {
         <AtOnce />
       </ChatProvider>,
     )
-    await seen(() => element.textContent === 'user sent: At onceassistant sent: You said: At once')
+    await waitUntil(() => element.textContent === 'user sent: At onceassistant sent: You said: At once')
     expect(count('POST')).toBe(1)
   })
 
   test('shows only the new session after the session prop changes', async () => {
     const { api, fetch } = serve(echo)
     const props = { api, fetch, agent: 'echo' }
-    const shown = mount(page({ ...props, session: 'a' }))
+    const mounted = mount(page({ ...props, session: 'a' }))
     const { sendMessage } = actions
-    shown.element.querySelector('button')?.click()
-    await seen(() => shown.text === ECHOED)
-    shown.render(page({ ...props, session: 'b' }))
-    expect(shown.text).toBe('Send')
+    mounted.element.querySelector('button')?.click()
+    await waitUntil(() => mounted.text === ECHOED)
+    mounted.render(page({ ...props, session: 'b' }))
+    expect(mounted.text).toBe('Send')
     expect(actions.sendMessage).not.toBe(sendMessage)
     await actions.sendMessage('In b')
-    await seen(() => shown.text === 'user sent: In bassistant sent: You said: In bSend')
+    await waitUntil(() => mounted.text === 'user sent: In bassistant sent: You said: In bSend')
     // Actions of the first chat still act on the first chat.
     await sendMessage('Once more')
-    shown.render(page({ ...props, session: 'a' }))
-    await seen(() => shown.text.endsWith('You said: Once moreSend'))
-    expect(shown.text).toContain('You said: Hello')
-    expect(shown.text).not.toContain('In b')
+    mounted.render(page({ ...props, session: 'a' }))
+    await waitUntil(() => mounted.text.endsWith('You said: Once moreSend'))
+    expect(mounted.text).toContain('You said: Hello')
+    expect(mounted.text).not.toContain('In b')
   })
 
   test('starts a new chat for another agent', () => {
     const { api, fetch } = serve(echo)
-    const shown = mount(page({ api, fetch, agent: 'echo' }))
+    const mounted = mount(page({ api, fetch, agent: 'echo' }))
     const { sendMessage } = actions
-    shown.render(page({ api, fetch, agent: 'other' }))
+    mounted.render(page({ api, fetch, agent: 'other' }))
     expect(actions.sendMessage).not.toBe(sendMessage)
   })
 
@@ -113,12 +113,12 @@ describe('a provider with a server', () => {
     const { api, fetch } = serve(echo)
     const called: string[] = []
     const props = { api, fetch, agent: 'echo' }
-    const shown = mount(page({ ...props, onFinish: () => called.push('first') }))
+    const mounted = mount(page({ ...props, onFinish: () => called.push('first') }))
     const before = actions
-    shown.render(page({ ...props, onFinish: () => called.push('second'), whenBusy: 'reject' }))
+    mounted.render(page({ ...props, onFinish: () => called.push('second'), whenBusy: 'reject' }))
     expect(actions).toBe(before)
-    shown.element.querySelector('button')?.click()
-    await seen(() => shown.text === ECHOED)
+    mounted.element.querySelector('button')?.click()
+    await waitUntil(() => mounted.text === ECHOED)
     expect(called).toEqual(['second'])
   })
 
@@ -144,12 +144,12 @@ describe('a provider with a server', () => {
     const { api, fetch, runs } = guarded()
     const props = { api, fetch, agent: 'echo' }
     const app = (token: string) => page({ ...props, headers: () => ({ 'x-token': token }), data: { token } })
-    const shown = mount(app('one'))
+    const mounted = mount(app('one'))
     const before = actions
-    shown.render(app('two'))
+    mounted.render(app('two'))
     expect(actions).toBe(before)
-    shown.element.querySelector('button')?.click()
-    await seen(() => shown.text === ECHOED)
+    mounted.element.querySelector('button')?.click()
+    await waitUntil(() => mounted.text === ECHOED)
     expect(runs).toEqual([{ token: 'two', data: { token: 'two' } }])
   })
 
@@ -164,14 +164,14 @@ describe('a provider with a server', () => {
         </>
       )
     }
-    const shown = mount(two('one', 'one'))
-    for (const button of shown.element.querySelectorAll('button')) button.click()
-    await seen(() => shown.text === ECHOED + ECHOED)
+    const mounted = mount(two('one', 'one'))
+    for (const button of mounted.element.querySelectorAll('button')) button.click()
+    await waitUntil(() => mounted.text === ECHOED + ECHOED)
     expect(followed.at(-1)).toEqual(['a', 'b'])
-    shown.render(two('two', 'one'))
-    await seen(() => shown.text === ECHOED + ECHOED)
-    for (const button of shown.element.querySelectorAll('button')) button.click()
-    await seen(() => shown.text.split('You said: Hello').length === 5)
+    mounted.render(two('two', 'one'))
+    await waitUntil(() => mounted.text === ECHOED + ECHOED)
+    for (const button of mounted.element.querySelectorAll('button')) button.click()
+    await waitUntil(() => mounted.text.split('You said: Hello').length === 5)
     expect(runs.map(({ token }) => token).sort()).toEqual(['one', 'one', 'one', 'two'])
   })
 
@@ -191,12 +191,12 @@ describe('a provider with a server', () => {
       </ChatProvider>,
     )
     await actions.sendMessage('Go')
-    await seen(() => first.text !== '0')
+    await waitUntil(() => first.text !== '0')
     first.unmount()
     const count = renders.of('counting')
     const second = mount(page(props))
     go()
-    await seen(() => second.text.includes('assistant sent: Done.'))
+    await waitUntil(() => second.text.includes('assistant sent: Done.'))
     expect(renders.of('counting')).toBe(count)
     expect(finished).toEqual([])
   })
@@ -205,10 +205,10 @@ describe('a provider with a server', () => {
     const { api, fetch } = serve(echo)
     const first = mount(page({ api, fetch, agent: 'echo' }))
     first.element.querySelector('button')?.click()
-    await seen(() => first.text === ECHOED)
+    await waitUntil(() => first.text === ECHOED)
     first.unmount()
     const second = mount(page({ api, fetch, agent: 'echo' }))
-    await seen(() => second.text === ECHOED)
+    await waitUntil(() => second.text === ECHOED)
     // A session with an id is not stored.
     const third = mount(page({ api, fetch, agent: 'echo', session: 'new' }))
     expect(third.text).toBe('Send')
@@ -220,14 +220,14 @@ describe('a provider with a server', () => {
     const both = mount([<section key="a">{one}</section>, <section key="b">{one}</section>])
     const texts = () => [...both.element.querySelectorAll('section')].map(({ textContent }) => textContent)
     both.element.querySelector('button')?.click()
-    await seen(() => texts()[0] === ECHOED)
+    await waitUntil(() => texts()[0] === ECHOED)
     expect(texts()[1]).toBe('Send')
     both.unmount()
     const again = mount(one)
     expect(again.text).toBe('Send')
     // A provider that mounts later gets no stored session either.
     again.element.querySelector('button')?.click()
-    await seen(() => again.text === ECHOED)
+    await waitUntil(() => again.text === ECHOED)
     expect(mount(one).text).toBe('Send')
   })
 
@@ -236,10 +236,10 @@ describe('a provider with a server', () => {
     const one = page({ api, fetch, agent: 'echo' })
     const alone = mount(one)
     alone.element.querySelector('button')?.click()
-    await seen(() => alone.text === ECHOED)
+    await waitUntil(() => alone.text === ECHOED)
     alone.unmount()
     const both = mount([<section key="a">{one}</section>, <section key="b">{one}</section>])
-    await seen(() => both.text === `${ECHOED}Send`)
+    await waitUntil(() => both.text === `${ECHOED}Send`)
   })
 
   test.each([404, 403])('replaces a stored session that is refused with %s', async status => {
@@ -251,26 +251,26 @@ describe('a provider with a server', () => {
     }
     const storageKey = `millrace ${api} echo`
     sessionStorage.setItem(storageKey, 'not-theirs')
-    const shown = mount(
+    const mounted = mount(
       <ChatProvider api={api} fetch={refusing} agent="echo">
         <Lines />
         <Sender />
         <Named />
       </ChatProvider>,
     )
-    expect(shown.element.querySelector('i')?.title).toBe('not-theirs')
-    await seen(() => shown.element.querySelector('i')?.title !== 'not-theirs')
+    expect(mounted.element.querySelector('i')?.title).toBe('not-theirs')
+    await waitUntil(() => mounted.element.querySelector('i')?.title !== 'not-theirs')
     expect(sessionStorage.getItem(storageKey)).toBeNull()
-    shown.element.querySelector('button')?.click()
-    await seen(() => shown.text === ECHOED)
-    expect(sessionStorage.getItem(storageKey)).toBe(shown.element.querySelector('i')?.title)
+    mounted.element.querySelector('button')?.click()
+    await waitUntil(() => mounted.text === ECHOED)
+    expect(sessionStorage.getItem(storageKey)).toBe(mounted.element.querySelector('i')?.title)
   })
 
   test('shows a long reply completely in few renders', async () => {
     const words = Array.from({ length: 2000 }, (_, n) => `w${n}`).join(' ')
     const long = agent({ name: 'long', model: scriptedModel([{ text: words }]) })
     const { api, fetch } = serve(long)
-    const shown = mount(
+    const mounted = mount(
       <ChatProvider api={api} fetch={fetch} agent="long">
         <Actions />
         <Counting />
@@ -278,7 +278,7 @@ describe('a provider with a server', () => {
       </ChatProvider>,
     )
     await actions.sendMessage('Go')
-    await seen(() => shown.text.endsWith(`assistant sent: ${words}`))
+    await waitUntil(() => mounted.text.endsWith(`assistant sent: ${words}`))
     expect(renders.of('counting')).toBeLessThan(1000)
   })
 })

@@ -10,50 +10,56 @@ declare const process: { readonly env: { readonly NODE_ENV?: string } } | undefi
 // React 18 warns about layout effects on a server.
 const useBeforePaint = typeof document === 'undefined' ? useEffect : useLayoutEffect
 
-/** Provides a chat to the hooks below it: of a server, of an adapter, or an existing one. */
+/**
+ * Provides a chat to the hooks below it: of a server, of an adapter, or an existing one.
+ * @throws an `Error` if the `chat` or `adapter` prop is undefined and no other prop identifies a chat.
+ */
 export function ChatProvider<A = unknown>(typedProps: ChatProviderProps<A>): ReactNode {
   // The types of the app are not needed here.
   const props = typedProps as unknown as ProviderOptions
-  const { held, renew } = useHeld(props)
-  const { chat, storageKey, isRestored } = held
-  // The latest props count, however often the parent renders.
-  useBeforePaint(() => held.update(props))
-  useMessagesModel(held, props)
+  const { providerChat, renew } = useProviderChat(props)
+  const { chat, storageKey, isRestored } = providerChat
+  // After each render, so that the latest props apply.
+  useBeforePaint(() => providerChat.update(props))
+  useControlledMessages(providerChat, props)
   useBeforePaint(() => {
     if (storageKey === undefined) return
     const unregister = registerProvider(storageKey)
     if (isShared(storageKey)) {
       storeSession(storageKey)
-      if (isRestored) renew(held)
+      if (isRestored) renew(providerChat)
     }
     return unregister
-  }, [held, storageKey, isRestored, renew])
+  }, [providerChat, storageKey, isRestored, renew])
   useEffect(() => {
     const stop = chat.start()
     // A remount in the same task, as in StrictMode, keeps the chat running.
     return () => queueMicrotask(stop)
   }, [chat])
-  useEffect(() => chat.subscribe(() => storeOrRenewSession(held, renew)), [held, chat, renew])
-  return <ChatContext.Provider value={held}>{props.children}</ChatContext.Provider>
+  useEffect(() => chat.subscribe(() => storeOrRenewSession(providerChat, renew)), [providerChat, chat, renew])
+  return <ChatContext.Provider value={providerChat}>{props.children}</ChatContext.Provider>
 }
 
 /** The chat of these props. Creates a new one when the props identify another chat, or on `renew`. */
-function useHeld(props: ProviderOptions): { readonly held: ProviderChat; readonly renew: (old: ProviderChat) => void } {
-  const [held, setHeld] = useState(() => createProviderChat(props))
+function useProviderChat(props: ProviderOptions): {
+  readonly providerChat: ProviderChat
+  readonly renew: (old: ProviderChat) => void
+} {
+  const [providerChat, setProviderChat] = useState(() => createProviderChat(props))
   const latest = useRef(props)
   useBeforePaint(() => {
     latest.current = props
   })
   // Renews each chat once, even if called several times before the next render.
   const renew = useCallback(
-    (old: ProviderChat) => setHeld(now => (now === old ? createProviderChat(latest.current) : now)),
+    (old: ProviderChat) => setProviderChat(current => (current === old ? createProviderChat(latest.current) : current)),
     [],
   )
-  if (isChatOf(held, props)) return { held, renew }
-  warnIfRecreated(held, props)
+  if (isChatOf(providerChat, props)) return { providerChat, renew }
+  warnIfRecreated(providerChat, props)
   const next = createProviderChat(props)
-  setHeld(next)
-  return { held: next, renew }
+  setProviderChat(next)
+  return { providerChat: next, renew }
 }
 
 /** Warns about an adapter or a connection that is created during render: each render would start a new chat. */
@@ -75,28 +81,28 @@ function warnIfRecreated(
 }
 
 /** Applies the messages of the parent, and calls `onMessagesChange`. */
-function useMessagesModel(held: ProviderChat, { messages, onMessagesChange }: ProviderOptions): void {
-  const { chat } = held
+function useControlledMessages(providerChat: ProviderChat, { messages, onMessagesChange }: ProviderOptions): void {
+  const { chat } = providerChat
   const { store } = chat
   const latest = useRef(onMessagesChange)
-  const last = useMemo(() => ({ ...INITIAL, own: store.ownMessages }), [store])
+  const last = useMemo(() => ({ ...INITIAL, ownMessages: store.ownMessages }), [store])
   useBeforePaint(() => {
     latest.current = onMessagesChange
-    if (messages === last.shown) return
+    if (messages === last.messages) return
     // Changes before this one are reported. The change itself is not: the parent made it.
     store.flush()
-    last.shown = messages
+    last.messages = messages
     last.isApplying = true
-    last.isDeferred = held.show(messages)
+    last.isDeferred = providerChat.show(messages)
     last.isApplying = false
-    last.own = store.ownMessages
+    last.ownMessages = store.ownMessages
   })
   useBeforePaint(() => {
     const report = (isForced = false) => {
       const { ownMessages } = store
-      if (ownMessages === last.own && !isForced) return
-      last.own = ownMessages
-      if (!last.isApplying) latest.current?.(held.toParent(ownMessages))
+      if (ownMessages === last.ownMessages && !isForced) return
+      last.ownMessages = ownMessages
+      if (!last.isApplying) latest.current?.(providerChat.toParent(ownMessages))
     }
     // Messages that the parent set during a reply were not applied. It may set them again after the reply.
     const onRunEnd = () => {
@@ -111,27 +117,27 @@ function useMessagesModel(held: ProviderChat, { messages, onMessagesChange }: Pr
     return () => {
       for (const unsubscribe of unsubscribers) unsubscribe()
     }
-  }, [store, chat, held, last])
+  }, [store, chat, providerChat, last])
   useBeforePaint(
     () => () => {
-      held.show(undefined)
-      last.shown = undefined
+      providerChat.show(undefined)
+      last.messages = undefined
     },
-    [held, last],
+    [providerChat, last],
   )
 }
 
-const INITIAL = { shown: undefined as ProviderOptions['messages'], isApplying: false, isDeferred: false }
+const INITIAL = { messages: undefined as ProviderOptions['messages'], isApplying: false, isDeferred: false }
 
 /** Stores a session once it has content. Replaces a stored session that the server refuses. */
-function storeOrRenewSession(held: ProviderChat, renew: (old: ProviderChat) => void): void {
-  const { chat, storageKey, isRestored } = held
+function storeOrRenewSession(providerChat: ProviderChat, renew: (old: ProviderChat) => void): void {
+  const { chat, storageKey, isRestored } = providerChat
   if (storageKey === undefined) return
   const { sessionId, status, error, connection } = chat.state
   const isRefused = error?.source === 'stream' && !error.retryable && error.code !== 'unauthorized'
   if (isRestored && chat.store.head === 0 && (isRefused || connection.status === 'idle')) {
     storeSession(storageKey)
     // A message that was sent meanwhile stays visible.
-    if (chat.store.ownMessages.length === 0) renew(held)
+    if (chat.store.ownMessages.length === 0) renew(providerChat)
   } else if (status === 'submitted' || status === 'streaming') storeSession(storageKey, sessionId)
 }

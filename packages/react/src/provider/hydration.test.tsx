@@ -3,8 +3,8 @@ import type { Snapshot } from '@millrace/client'
 import { lazy, StrictMode, Suspense } from 'react'
 import { renderToString } from 'react-dom/server'
 import { expect, test } from 'vitest'
-import { hydrate, mount, seen } from '../dom.fixture.tsx'
-import { echo, type Served, serve } from '../in-process-server.fixture.ts'
+import { hydrate, mount, waitUntil } from '../dom.fixture.tsx'
+import { echo, serve, type TestServer } from '../in-process-server.fixture.ts'
 import {
   ChatProvider,
   useAgentState,
@@ -52,7 +52,7 @@ const Sender = () => {
 }
 
 /** A session with a question and its answer. */
-async function serverSnapshot({ api, fetch }: Served): Promise<Snapshot> {
+async function serverSnapshot({ api, fetch }: TestServer): Promise<Snapshot> {
   const page = mount(
     <ChatProvider api={api} fetch={fetch} agent="echo" session="s">
       <Everything />
@@ -60,7 +60,7 @@ async function serverSnapshot({ api, fetch }: Served): Promise<Snapshot> {
     </ChatProvider>,
   )
   page.element.querySelector('button')?.click()
-  await seen(() => page.text.includes('You said: More') && page.text.includes('ready'))
+  await waitUntil(() => page.text.includes('You said: More') && page.text.includes('ready'))
   page.unmount()
   return (await fetch(`${api}/sessions/s`)).json() as Promise<Snapshot>
 }
@@ -82,9 +82,9 @@ test('hydrates a rendered snapshot and continues without reading it again', asyn
   expect(html).toContain('<p>More</p><p>You said: More</p>')
   expect(served.requests).toEqual([])
   const page = hydrate(html, app)
-  await seen(() => page.text.includes('live'))
+  await waitUntil(() => page.text.includes('live'))
   page.element.querySelector('button')?.click()
-  await seen(() => page.text.includes('MoreYou said: MoreMoreYou said: Moreready s 4 live 4 0 0'))
+  await waitUntil(() => page.text.includes('MoreYou said: MoreMoreYou said: Moreready s 4 live 4 0 0'))
   expect(served.requests).toEqual(['GET /stream', 'POST /sessions/s/runs'])
 })
 
@@ -99,7 +99,7 @@ test('has no session id on the server or during hydration of an unnamed session'
   expect(html).toBe('<section>ready  0 idle 0 0 0 undefined</section>')
   sessionStorage.setItem(`millrace ${api} echo`, 'remembered')
   const page = hydrate(html, app)
-  await seen(() => page.text.includes('ready remembered 0'))
+  await waitUntil(() => page.text.includes('ready remembered 0'))
 })
 
 const { promise: loaded, resolve: load } = Promise.withResolvers<{ default: typeof Everything }>()
@@ -118,13 +118,13 @@ test('hydrates a late part of the page as rendered, and then updates it', async 
   )
   const html = renderToString(app(<Everything />))
   const page = hydrate(html, app(<Late />))
-  await seen(() => page.element.querySelector('i')?.textContent === 'live')
+  await waitUntil(() => page.element.querySelector('i')?.textContent === 'live')
   page.element.querySelector('button')?.click()
-  await seen(() => page.element.querySelector('b')?.textContent === '4')
+  await waitUntil(() => page.element.querySelector('b')?.textContent === '4')
   // It is still what the server rendered.
   expect(page.element.querySelectorAll('p')).toHaveLength(2)
   load({ default: Everything })
-  await seen(() => page.element.querySelectorAll('p').length === 4)
+  await waitUntil(() => page.element.querySelectorAll('p').length === 4)
 })
 
 const Count = () => (

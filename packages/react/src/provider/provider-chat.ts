@@ -17,7 +17,7 @@ import { restoreSession, storageKeyOf } from './stored-session.ts'
 /** A chat and the props it was created from. */
 export interface ProviderChat extends ChatContextValue {
   readonly props: ProviderOptions
-  /** Storage key of its session. Undefined if the session was named, or the chat has no server. */
+  /** Storage key of its session id. Undefined if the props name the session, or the chat has no server. */
   readonly storageKey?: string | undefined
   /** Whether its session was restored from the storage. */
   readonly isRestored?: boolean
@@ -43,13 +43,13 @@ function keyOf({
 }: ProviderOptions): unknown[] {
   if (chat) return [chat]
   if (adapter) return [adapter, conversationId]
-  const credentials = typeof headers === 'function' ? 'a function' : JSON.stringify([...new Headers(headers)])
-  return [api, agent, workflow, session, connection, credentials]
+  const headersKey = typeof headers === 'function' ? 'a function' : JSON.stringify([...new Headers(headers)])
+  return [api, agent, workflow, session, connection, headersKey]
 }
 
 /** Whether these props identify this chat. */
-export function isChatOf(held: ProviderChat, props: ProviderOptions): boolean {
-  const previous = keyOf(held.props)
+export function isChatOf(providerChat: ProviderChat, props: ProviderOptions): boolean {
+  const previous = keyOf(providerChat.props)
   const next = keyOf(props)
   return previous.length === next.length && previous.every((value, i) => Object.is(value, next[i]))
 }
@@ -78,6 +78,7 @@ function provideAdapterChat(
   const initialMessages = (messages as readonly ChatMessage[] | undefined) ?? more.initialMessages
   const options = { ...more, initialMessages }
   const chat = createAdapterChat(options)
+  /** Arrays that `toParent` returned. */
   const reported = new WeakSet<object>()
   let last = messages
   return {
@@ -97,20 +98,20 @@ function provideAdapterChat(
       return chat.state.runId !== undefined
     },
     toParent: messages => {
-      const shaped = messages.map(toChatMessage)
-      reported.add(shaped)
-      return shaped
+      const chatMessages = messages.map(toChatMessage)
+      reported.add(chatMessages)
+      return chatMessages
     },
   }
 }
 
 function provideHttpChat(props: ProviderOptions): ProviderChat {
   const { api, agent, workflow, session, snapshot, messages, connection } = props
-  const isNamed = session !== undefined || snapshot !== undefined || connection?.isOfPage
-  const storageKey = isNamed ? undefined : storageKeyOf(api, agent ?? workflow)
-  const restored = storageKey && restoreSession(storageKey)
+  const isSessionGiven = session !== undefined || snapshot !== undefined || connection?.isOfPage
+  const storageKey = isSessionGiven ? undefined : storageKeyOf(api, agent ?? workflow)
+  const restoredSession = storageKey && restoreSession(storageKey)
   let { headers } = props
-  const options: ChatOptions = { ...props, session: session ?? restored }
+  const options: ChatOptions = { ...props, session: session ?? restoredSession }
   if (typeof headers === 'function') {
     Object.assign(options, { headers: () => (typeof headers === 'function' ? headers() : {}) })
   }
@@ -129,7 +130,7 @@ function provideHttpChat(props: ProviderOptions): ProviderChat {
     ...controlledMessagesOf(chat),
     props,
     storageKey,
-    isRestored: restored !== undefined,
+    isRestored: restoredSession !== undefined,
     update: latest => {
       const { data, whenBusy, pageSize, tools = NO_TOOLS } = latest
       headers = latest.headers

@@ -5,7 +5,7 @@ import type { Chunk, Json } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../define/tool.ts'
-import { caller, chunksOf } from '../execute/agent/play.fixture.ts'
+import { caller, chunksOf } from '../execute/agent/run-to-end.fixture.ts'
 import type { Answer } from './answer.ts'
 import { approve, call, callsIn, counted, sendResult, startRun, validLog } from './pendings.fixture.ts'
 import type { Runtime } from './runtime.ts'
@@ -14,7 +14,7 @@ import { codeOf, echo, logOf, testRuntime } from './test-runtime.fixture.ts'
 const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
 
 /** A run that waits for approval of `c1` and for the result of `c2`. */
-async function waiting(start: object = {}, options: object = {}) {
+async function startWaitingRun(start: object = {}, options: object = {}) {
   const pay = counted('pay', true)
   const { agent: testAgent } = caller([pay.tool, locate], [call('pay', 'c1', { n: 1 }), call('locate', 'c2')])
   const begun = await startRun(testAgent, options, start)
@@ -22,34 +22,34 @@ async function waiting(start: object = {}, options: object = {}) {
   return { ...begun, ran: pay.ran }
 }
 
-/** The code of a rejected answer that leaves no entry. */
-async function refused(runtime: Runtime, answer: unknown, options: object = {}, session = 's'): Promise<string> {
+/** The code of a rejected answer. Expects that it leaves no entry. */
+async function rejectionOf(runtime: Runtime, answer: unknown, options: object = {}, session = 's'): Promise<string> {
   const before = await logOf(runtime, 's')
   const code = await codeOf(runtime.answer(session, answer as Answer, options))
   expect(await logOf(runtime, 's')).toEqual(before)
   return code
 }
 
-describe('an answer is bound', () => {
-  test('to its session', async () => {
-    const { runtime } = await waiting()
+describe('matching an answer with its pending', () => {
+  test('rejects an answer for another session', async () => {
+    const { runtime } = await startWaitingRun()
     await (await runtime.start({ agent: 'agent:caller@1', input: 'x', session: 'other', runId: 'r2' })).result()
     for (const answer of [
       { kind: 'approval', id: 'r::c1', approved: true },
       { kind: 'tool-result', id: 'c9', output: 1 },
     ]) {
-      expect(await refused(runtime, answer, {}, 'other')).toBe('answer_unknown')
-      expect(await refused(runtime, answer, {}, 'nowhere')).toBe('session_unknown')
+      expect(await rejectionOf(runtime, answer, {}, 'other')).toBe('answer_unknown')
+      expect(await rejectionOf(runtime, answer, {}, 'nowhere')).toBe('session_unknown')
     }
     // The same call id in another session is another call.
-    expect(await refused(runtime, { kind: 'approval', id: 'r2::c1', approved: true })).toBe('answer_unknown')
+    expect(await rejectionOf(runtime, { kind: 'approval', id: 'r2::c1', approved: true })).toBe('answer_unknown')
   })
 
-  test('to the owner of the session, if the server passes a principal', async () => {
-    const { runtime, run } = await waiting({ principal: 'ada' })
+  test('rejects an answer of another principal, if the server passes one', async () => {
+    const { runtime, run } = await startWaitingRun({ principal: 'ada' })
     const answer = { kind: 'approval', id: 'r::c1', approved: true } as const
-    expect(await refused(runtime, answer, { principal: 'bob' })).toBe('answer_forbidden')
-    expect(await refused(runtime, answer, { principal: '' })).toBe('answer_forbidden')
+    expect(await rejectionOf(runtime, answer, { principal: 'bob' })).toBe('answer_forbidden')
+    expect(await rejectionOf(runtime, answer, { principal: '' })).toBe('answer_forbidden')
     const claim = runtime.claim('s', 'c2', { forMs: 100, principal: 'bob' })
     expect(await codeOf(claim)).toBe('answer_forbidden')
     await runtime.answer('s', answer, { principal: 'ada', guest: 'ada@phone' })
@@ -61,8 +61,8 @@ describe('an answer is bound', () => {
     expect(guests).toEqual(['ada@phone'])
   })
 
-  test('to its kind: a result is not an approval, and an approval is not a result', async () => {
-    const { runtime, ran } = await waiting()
+  test('rejects an answer of another kind', async () => {
+    const { runtime, ran } = await startWaitingRun()
     const wrong: Answer[] = [
       { kind: 'tool-result', id: 'c1', output: 'paid' },
       { kind: 'tool-result', id: 'c1', error: 'not paid' },
@@ -72,7 +72,7 @@ describe('an answer is bound', () => {
       { kind: 'interrupt', id: 'r::c1', response: true },
       { kind: 'interrupt', id: 'c2', response: 'x' },
     ]
-    for (const answer of wrong) expect(await refused(runtime, answer)).toBe('answer_wrong_kind')
+    for (const answer of wrong) expect(await rejectionOf(runtime, answer)).toBe('answer_wrong_kind')
     expect(ran).toEqual([])
     expect(await callsIn(runtime)).toMatchObject({
       c1: { state: 'approval-requested' },
@@ -80,34 +80,34 @@ describe('an answer is bound', () => {
     })
   })
 
-  test('to its id, with any characters', async () => {
-    const { runtime } = await waiting()
+  test('rejects unknown ids, with any characters', async () => {
+    const { runtime } = await startWaitingRun()
     const ids = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '::c1', 'r::c1 ', 'R::c1', 'r::c9']
     for (const id of ids) {
-      expect(await refused(runtime, { kind: 'approval', id, approved: true })).toBe('answer_unknown')
-      expect(await refused(runtime, { kind: 'tool-result', id, output: 1 })).toBe('answer_unknown')
-      expect(await refused(runtime, { kind: 'interrupt', id, response: 1 })).toBe('answer_unknown')
+      expect(await rejectionOf(runtime, { kind: 'approval', id, approved: true })).toBe('answer_unknown')
+      expect(await rejectionOf(runtime, { kind: 'tool-result', id, output: 1 })).toBe('answer_unknown')
+      expect(await rejectionOf(runtime, { kind: 'interrupt', id, response: 1 })).toBe('answer_unknown')
     }
     for (const id of ['', 'r::', '::', 'x'.repeat(513), 7, null, undefined, {}, ['r::c1'], Symbol('c1'), 1n]) {
-      expect(await refused(runtime, { kind: 'approval', id, approved: true })).toBe('validation_failed')
+      expect(await rejectionOf(runtime, { kind: 'approval', id, approved: true })).toBe('validation_failed')
     }
   })
 
-  test('to the shown input, exactly', async () => {
-    const { runtime, run, ran } = await waiting()
+  test('rejects an approval whose input differs from the input of the call', async () => {
+    const { runtime, run, ran } = await startWaitingRun()
     const shown = (input: unknown) => ({ kind: 'approval', id: 'r::c1', approved: true, input })
     for (const other of [{ n: 2 }, {}, { n: 1, m: 2 }, { n: '1' }, [{ n: 1 }], null, 'n']) {
-      expect(await refused(runtime, shown(other))).toBe('answer_invalid')
+      expect(await rejectionOf(runtime, shown(other))).toBe('answer_invalid')
     }
     // A denial also refers to the shown input.
-    expect(await refused(runtime, { ...shown({ n: 2 }), approved: false })).toBe('answer_invalid')
+    expect(await rejectionOf(runtime, { ...shown({ n: 2 }), approved: false })).toBe('answer_invalid')
     await approve(runtime, 'c1', true, { input: { n: 1 } })
     await sendResult(runtime, 'c2')
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(ran).toEqual([1])
   })
 
-  test('also if ids contain the separator', async () => {
+  test('matches ids that contain the separator', async () => {
     const pay = counted('pay', true)
     const { agent: testAgent } = caller([pay.tool], [call('pay', 'a::c1', { n: 1 })])
     const { runtime } = await startRun(testAgent)
@@ -129,28 +129,28 @@ describe('an answer is bound', () => {
 describe('invalid answers', () => {
   const cyclic: Record<string, unknown> = {}
   cyclic['self'] = cyclic
-  const NO_JSON: Record<string, unknown> = {
-    nothing: undefined,
+  const NOT_JSON: Record<string, unknown> = {
+    undefined: undefined,
     'a function': () => 1,
     'a symbol': Symbol('x'),
-    'a big integer': 1n,
-    'a circle': cyclic,
-    'no number': Number.NaN,
-    infinity: Number.POSITIVE_INFINITY,
+    'a BigInt': 1n,
+    'a cycle': cyclic,
+    NaN: Number.NaN,
+    Infinity: Number.POSITIVE_INFINITY,
     'a date': new Date(0),
     'a map': new Map([['a', 1]]),
-    'a function within': { deep: [() => 1] },
-    'a big integer within': { deep: [1n] },
+    'a nested function': { deep: [() => 1] },
+    'a nested BigInt': { deep: [1n] },
   }
 
-  test.each(Object.entries(NO_JSON))('%s is refused as an output and as a response', async (_, value) => {
-    const { runtime } = await waiting()
-    expect(await refused(runtime, { kind: 'tool-result', id: 'c2', output: value })).toBe('validation_failed')
-    expect(await refused(runtime, { kind: 'interrupt', id: 'i1', response: value })).toBe('validation_failed')
+  test.each(Object.entries(NOT_JSON))('rejects %s as an output and as a response', async (_, value) => {
+    const { runtime } = await startWaitingRun()
+    expect(await rejectionOf(runtime, { kind: 'tool-result', id: 'c2', output: value })).toBe('validation_failed')
+    expect(await rejectionOf(runtime, { kind: 'interrupt', id: 'i1', response: value })).toBe('validation_failed')
   })
 
   test('rejects malformed answers', async () => {
-    const { runtime } = await waiting()
+    const { runtime } = await startWaitingRun()
     const wrong: unknown[] = [
       null,
       undefined,
@@ -172,17 +172,17 @@ describe('invalid answers', () => {
       { kind: 'tool-result', id: 'c2', error: 'x'.repeat(8193) },
       { kind: 'tool-result', id: 'c2', error: 'no', code: 7 },
     ]
-    for (const answer of wrong) expect(await refused(runtime, answer)).toBe('validation_failed')
+    for (const answer of wrong) expect(await rejectionOf(runtime, answer)).toBe('validation_failed')
     for (const options of [null, 'ada', { guest: '' }, { guest: 7 }]) {
       const answer = { kind: 'tool-result', id: 'c2', output: 1 }
-      expect(await refused(runtime, answer, options as object)).toBe('validation_failed')
+      expect(await rejectionOf(runtime, answer, options as object)).toBe('validation_failed')
     }
   })
 
   test('rejects answers that exceed the limits of the log', async () => {
-    const { runtime, run } = await waiting({}, { log: { maxBlobBytes: 100_000 } })
+    const { runtime, run } = await startWaitingRun({}, { log: { maxBlobBytes: 100_000 } })
     const huge = 'x'.repeat(100_000)
-    expect(await refused(runtime, { kind: 'tool-result', id: 'c2', output: huge })).toBe('validation_failed')
+    expect(await rejectionOf(runtime, { kind: 'tool-result', id: 'c2', output: huge })).toBe('validation_failed')
     await sendResult(runtime, 'c2', 'small')
     await approve(runtime, 'c1', false)
     expect(await run.result()).toMatchObject({ status: 'completed' })
@@ -191,7 +191,7 @@ describe('invalid answers', () => {
 
 describe('the first answer counts', () => {
   test('law 5: accepts one of many concurrent answers and rejects the others', async () => {
-    const { runtime, run, ran } = await waiting()
+    const { runtime, run, ran } = await startWaitingRun()
     const codes = await Promise.all(
       Array.from({ length: 20 }, (_, n) =>
         codeOf(runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: n % 2 === 0 }, { guest: `guest ${n}` })),
@@ -207,7 +207,7 @@ describe('the first answer counts', () => {
   })
 
   test('returns the same sequence for a repeated answer, and executes nothing twice', async () => {
-    const { runtime, run, ran } = await waiting()
+    const { runtime, run, ran } = await startWaitingRun()
     const answered = await Promise.all([1, 2, 3].map(() => approve(runtime, 'c1')))
     expect(new Set(answered.map(({ sequence }) => sequence)).size).toBe(1)
     await sendResult(runtime, 'c2')
@@ -216,7 +216,7 @@ describe('the first answer counts', () => {
     expect(ran).toEqual([1])
   })
 
-  test('also after the ticket has forgotten it', async () => {
+  test('returns the same sequence after the ticket dropped the settled pending', async () => {
     const pay = counted('pay', true)
     const calls = Array.from({ length: 40 }, (_, n) => call('pay', `c${n}`, { n }))
     const { runtime, run } = await startRun(caller([pay.tool], calls).agent)
@@ -228,7 +228,7 @@ describe('the first answer counts', () => {
   })
 })
 
-describe('an interrupt', () => {
+describe('responses to an interrupt', () => {
   const question = 'Which?'
   const OPTIONS = [
     { id: 'a', label: 'A' },
@@ -266,7 +266,7 @@ describe('an interrupt', () => {
   test.each([
     [{ kind: 'multi-choice', question, options: OPTIONS }],
     [{ kind: 'choice', question, multiple: true, options: OPTIONS }],
-  ] as const)('of which several may be chosen is answered by some: %o', async input => {
+  ] as const)('accepts several of the offered options: %o', async input => {
     const runtime = await runtimeWithQuestion(input as never)
     for (const wrong of ['a', ['a', 'c'], ['a', 'a'], [null], { 0: 'a' }, null]) {
       expect(await respond(runtime, wrong as Json)).toBe('answer_invalid')
@@ -275,13 +275,13 @@ describe('an interrupt', () => {
     expect((await runtime.view('s')).view.interrupts).toMatchObject([{ response: ['b', 'a'] }])
   })
 
-  test('with text accepts a string', async () => {
+  test('accepts a string for a text interrupt', async () => {
     const runtime = await runtimeWithQuestion({ kind: 'text' })
     for (const wrong of [7, null, ['x'], {}]) expect(await respond(runtime, wrong as Json)).toBe('answer_invalid')
     expect(await respond(runtime, '')).toBe('none')
   })
 
-  test('with a form accepts a response that fits its schema, with paths in errors', async () => {
+  test('accepts a form response that matches its schema, and reports the path of a problem', async () => {
     const schema = { type: 'object', properties: { pin: { type: 'integer', minimum: 1000 } }, required: ['pin'] }
     const runtime = await runtimeWithQuestion({ kind: 'form', schema })
     for (const wrong of [null, 'x', [], {}, { pin: 'x' }, { pin: 1.5 }]) {
@@ -291,11 +291,11 @@ describe('an interrupt', () => {
     await expect(runtime.answer('s', { kind: 'interrupt', id: 'i1', response: { pin: 77 } })).rejects.toThrow(
       /^i1: the response does not match the form: pin: is less than 1000$/,
     )
-    expect(await refused(runtime, { kind: 'interrupt', id: 'i1', response: { pin: 1 } })).toBe('answer_invalid')
+    expect(await rejectionOf(runtime, { kind: 'interrupt', id: 'i1', response: { pin: 1 } })).toBe('answer_invalid')
     expect(await respond(runtime, { pin: 1234 })).toBe('none')
   })
 
-  test('with a form whose schema cannot be checked is rejected without delay', async () => {
+  test('rejects a form response that cannot be checked, without delay', async () => {
     const self = { properties: { a: { $ref: '#/$defs/a' } }, $defs: { a: { allOf: [{ $ref: '#/$defs/a' }] } } }
     expect(await respond(await runtimeWithQuestion({ kind: 'form', schema: self }), { a: 1 })).toBe('answer_invalid')
     const evil = { properties: { a: { pattern: '^(a+)+$' } } }
@@ -305,10 +305,10 @@ describe('an interrupt', () => {
     expect(await respond(await runtimeWithQuestion({ kind: 'form', schema: { pattern: '(' } }), 'x')).toBe('none')
   })
 
-  test('accepts no other kind of answer', async () => {
+  test('rejects other kinds of answers to an interrupt', async () => {
     const runtime = await runtimeWithQuestion({ kind: 'text' })
-    expect(await refused(runtime, { kind: 'approval', id: 'i1', approved: true })).toBe('answer_wrong_kind')
-    expect(await refused(runtime, { kind: 'tool-result', id: 'i1', output: 'x' })).toBe('answer_wrong_kind')
+    expect(await rejectionOf(runtime, { kind: 'approval', id: 'i1', approved: true })).toBe('answer_wrong_kind')
+    expect(await rejectionOf(runtime, { kind: 'tool-result', id: 'i1', output: 'x' })).toBe('answer_wrong_kind')
     expect(await codeOf(runtime.claim('s', 'i1', { forMs: 1 }))).toBe('answer_wrong_kind')
   })
 })

@@ -1,5 +1,5 @@
-// Validates answers of people and clients before they are logged: session, owner, kind, id, the offered options, and
-// the shown input.
+// Validates answers of people and clients before they are logged: kind, id, the offered options, and the input that was
+// shown.
 
 import type { StreamManager, Ticket, TicketPending } from '@millrace/log'
 import type { GuestRefusalReason } from '@millrace/log/internal'
@@ -17,29 +17,41 @@ import { isSame } from '../session/state-diff.ts'
 export type Answer =
   | {
       readonly kind: 'approval'
-      /** `runId::toolCallId`. */
+      /** Id of the approval: `runId::toolCallId`. */
       readonly id: string
       readonly approved: boolean
+      /** Why it was approved or denied, up to 8192 characters. The model gets the reason of a denial. @default none */
       readonly reason?: string
-      /** The input that was shown. If it differs from the input of the call, the answer is rejected. */
+      /** The input that was shown. If it differs from the input of the call, the answer is rejected. @default not compared */
       readonly input?: Json
     }
-  | { readonly kind: 'tool-result'; readonly id: string; readonly output: Json }
   | {
       readonly kind: 'tool-result'
+      /** Id of the tool call. */
       readonly id: string
-      /** Why the client could not execute the call. The model gets this text. */
+      readonly output: Json
+    }
+  | {
+      readonly kind: 'tool-result'
+      /** Id of the tool call. */
+      readonly id: string
+      /** Why the client could not execute the call, up to 8192 characters. The model gets this text. */
       readonly error: string
       /** One of `CLIENT_TOOL_ERROR_CODES` or a custom code. @default 'client_tool_failed' */
       readonly code?: string
     }
-  | { readonly kind: 'interrupt'; readonly id: string; readonly response: Json }
+  | {
+      readonly kind: 'interrupt'
+      /** Id of the interrupt. */
+      readonly id: string
+      readonly response: Json
+    }
 
 /** Options of an answer. */
 export interface AnswerOptions {
   /** Label of the answering user, for the log. @default 'runtime' */
   readonly guest?: string
-  /** Expected owner of the session. Not checked if absent. */
+  /** Expected owner of the session. @default not checked */
   readonly principal?: string
 }
 
@@ -49,9 +61,10 @@ export const MAX_ANSWER_TEXT_LENGTH = 8192
 const MAX_KIND_LENGTH = 64
 
 /** Pattern of a client's error code. */
-const CODE = /^[a-z0-9_]{1,64}$/
+const CODE_PATTERN = /^[a-z0-9_]{1,64}$/
 
-const KINDS = { approval: 'approval', 'tool-result': 'client-tool', interrupt: 'interrupt' } as const
+/** Kinds of pendings by kinds of answers. */
+const PENDING_KINDS = { approval: 'approval', 'tool-result': 'client-tool', interrupt: 'interrupt' } as const
 
 /**
  * Validates an answer and returns a copy. Each field is read once, so that the checked value is the logged one.
@@ -60,7 +73,7 @@ const KINDS = { approval: 'approval', 'tool-result': 'client-tool', interrupt: '
 export function validatedAnswer(answer: Answer): Answer {
   checkObject('answer', answer)
   const { kind, id } = answer
-  if (typeof kind !== 'string' || !Object.hasOwn(KINDS, kind)) {
+  if (typeof kind !== 'string' || !Object.hasOwn(PENDING_KINDS, kind)) {
     const found = typeof kind === 'string' ? excerpt(kind, MAX_KIND_LENGTH) : describeType(kind)
     throw new ValidationError(`answer.kind: expected approval, tool-result or interrupt, found ${found}`)
   }
@@ -84,7 +97,7 @@ export function validatedAnswer(answer: Answer): Answer {
       if (!('error' in answer)) return { kind: 'tool-result', id, output: jsonField('output', answer.output) }
       const { error, code = 'client_tool_failed' } = answer
       const text = textOf('error', error)
-      if (typeof code === 'string' && CODE.test(code)) return { kind: 'tool-result', id, error: text, code }
+      if (typeof code === 'string' && CODE_PATTERN.test(code)) return { kind: 'tool-result', id, error: text, code }
       throw new ValidationError(
         'answer.code: expected 1 to 64 lower-case letters, digits and _, such as client_tool_failed',
       )
@@ -136,7 +149,7 @@ function textOf(field: string, text: unknown): string {
 function jsonField(field: string, value: unknown): Json {
   let copy: Json | undefined
   try {
-    copy = copyOf(value)
+    copy = copyJson(value)
   } catch (cause) {
     const found = 'a value that is circular, nested too deep or unreadable'
     throw new ValidationError(`answer.${field}: expected JSON, found ${found}`, { cause })
@@ -148,34 +161,35 @@ function jsonField(field: string, value: unknown): Json {
 /**
  * A deep copy that reads each value once, because getters may return other values later. Undefined if it is not JSON.
  */
-function copyOf(value: unknown): Json | undefined {
+function copyJson(value: unknown): Json | undefined {
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
   if (typeof value !== 'object') return undefined
   if (Array.isArray(value)) {
-    const items: (Json | undefined)[] = Array.from(value, copyOf)
+    const items: (Json | undefined)[] = Array.from(value, copyJson)
     return items.includes(undefined) ? undefined : (items as Json[])
   }
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== null && Object.getPrototypeOf(prototype) !== null) return undefined
-  const definedEntries = Object.entries(value).filter(([, held]) => held !== undefined)
-  const copies = definedEntries.map(([name, held]) => [name, copyOf(held)] as const)
-  return copies.some(([, held]) => held === undefined) ? undefined : (Object.fromEntries(copies) as Json)
+  const definedEntries = Object.entries(value).filter(([, field]) => field !== undefined)
+  const copies = definedEntries.map(([name, field]) => [name, copyJson(field)] as const)
+  return copies.some(([, field]) => field === undefined) ? undefined : (Object.fromEntries(copies) as Json)
 }
 
 /** @throws {RunError} if the pending with this id expects another kind of answer. */
 export function checkKind({ pendings }: Ticket, { kind, id }: Pick<Answer, 'kind' | 'id'>): void {
   const matches = (pending: TicketPending) => pending.id === id || pending.toolCallId === id
-  const wanted = pendings.filter(matches)
-  if (wanted.length === 0 || wanted.some(pending => pending.kind === KINDS[kind] && pending.id === id)) return
-  const [other] = wanted as [TicketPending]
-  const instead = other.kind === KINDS[kind] ? '' : `, not for ${KIND_NAMES[KINDS[kind]]}`
+  const candidates = pendings.filter(matches)
+  if (candidates.length === 0 || candidates.some(pending => pending.kind === PENDING_KINDS[kind] && pending.id === id))
+    return
+  const [other] = candidates as [TicketPending]
+  const instead = other.kind === PENDING_KINDS[kind] ? '' : `, not for ${KIND_NAMES[PENDING_KINDS[kind]]}`
   throw new RunError('answer_wrong_kind', `${id} waits for ${KIND_NAMES[other.kind]} under ${other.id}${instead}`)
 }
 
 /** The pending that an answer belongs to, by the ticket. */
 export const pendingFor = ({ pendings }: Ticket, { kind, id }: Answer): TicketPending | undefined =>
-  pendings.find(pending => pending.kind === KINDS[kind] && pending.id === id)
+  pendings.find(pending => pending.kind === PENDING_KINDS[kind] && pending.id === id)
 
 const KIND_NAMES = { approval: 'an approval', 'client-tool': 'a tool-result', interrupt: 'an interrupt response' }
 
@@ -183,15 +197,15 @@ const KIND_NAMES = { approval: 'an approval', 'client-tool': 'a tool-result', in
  * Checks an answer against the pending: the shown input, the offered options, the schema of the output.
  * @throws {RunError} `answer_invalid` if it does not fit.
  */
-export async function checkFits(
+export async function checkMatchesPending(
   view: View,
   answer: Answer,
   schema: Schema | undefined,
   manager: StreamManager,
   sessionId: string,
 ): Promise<void> {
-  const large = (hash: string) => largeValue(manager, sessionId, hash)
-  const problem = await answerProblem(view, answer, schema, large)
+  const readLargeValue = (hash: string) => largeValue(manager, sessionId, hash)
+  const problem = await answerProblem(view, answer, schema, readLargeValue)
   if (problem !== undefined) throw new RunError('answer_invalid', `${answer.id}: ${problem}`)
 }
 
@@ -199,18 +213,18 @@ async function answerProblem(
   view: View,
   answer: Answer,
   schema: Schema | undefined,
-  large: (hash: string) => Promise<Json>,
+  readLargeValue: (hash: string) => Promise<Json>,
 ): Promise<string | undefined> {
   if (answer.kind === 'approval') {
     // Also for settled pendings: a repeated answer must be to the same input.
-    const part = approvedPart(view, answer.id)
+    const part = partOfApproval(view, answer.id)
     if (part === undefined || answer.input === undefined) return undefined
     const { input = null, blobs } = part
     const hash = blobs?.['/input']?.hash
-    const shown = hash === undefined ? input : await large(hash)
-    return isSame(shown, answer.input) ? undefined : 'the input of the answer differs from the input of the call'
+    const callInput = hash === undefined ? input : await readLargeValue(hash)
+    return isSame(callInput, answer.input) ? undefined : 'the input of the answer differs from the input of the call'
   }
-  const pending = view.pendings.find(({ kind, id }) => kind === KINDS[answer.kind] && id === answer.id)
+  const pending = view.pendings.find(({ kind, id }) => kind === PENDING_KINDS[answer.kind] && id === answer.id)
   if (answer.kind === 'tool-result' && pending?.kind === 'client-tool' && 'output' in answer) {
     const checked = schema && (await validate(schema, answer.output))
     return checked && 'problem' in checked ? `the output does not fit: ${checked.problem}` : undefined
@@ -221,9 +235,9 @@ async function answerProblem(
 }
 
 /** The call with this approval id. Ids may contain the separator, so several may match: the latest wins. */
-export function approvedPart({ messages }: View, approvalId: string): ToolPart | undefined {
-  const isIt = (part: Part): part is ToolPart => 'toolCallId' in part && part.approval?.id === approvalId
-  return messages.flatMap(({ parts }) => parts.filter(isIt)).at(-1)
+export function partOfApproval({ messages }: View, approvalId: string): ToolPart | undefined {
+  const matches = (part: Part): part is ToolPart => 'toolCallId' in part && part.approval?.id === approvalId
+  return messages.flatMap(({ parts }) => parts.filter(matches)).at(-1)
 }
 
 /** The problem of a response to an interrupt; undefined if it fits. */
@@ -233,13 +247,13 @@ function responseProblem({ input }: Interrupt, response: Json): string | undefin
       return typeof response === 'string' ? undefined : `expected text, found ${describeType(response)}`
     case 'choice':
     case 'multi-choice': {
-      const isMany = input.kind === 'multi-choice' || input.multiple === true
+      const isMultiple = input.kind === 'multi-choice' || input.multiple === true
       const offered = input.options.map(({ id }) => id)
-      const chosen = isMany ? response : [response]
+      const chosen = isMultiple ? response : [response]
       if (!Array.isArray(chosen)) return `expected a list of options, found ${describeType(response)}`
-      const other = chosen.find(id => typeof id !== 'string' || !offered.includes(id))
-      if (other === undefined && new Set(chosen).size === chosen.length) return undefined
-      return `expected ${isMany ? 'some' : 'one'} of ${offered.join(', ')}`
+      const invalid = chosen.find(id => typeof id !== 'string' || !offered.includes(id))
+      if (invalid === undefined && new Set(chosen).size === chosen.length) return undefined
+      return `expected ${isMultiple ? 'some' : 'one'} of ${offered.join(', ')}`
     }
     case 'form':
       return formResponseProblem(input.schema, response)

@@ -1,4 +1,4 @@
-// Finds the output schema of a client tool by the definitions in this process.
+// Finds the output schema of a client tool in the definitions of this process.
 
 import type { TicketPending } from '@millrace/log'
 import type { Message, View } from '@millrace/protocol'
@@ -19,12 +19,12 @@ export class ClientToolSchemas {
     this.#root = programs.get(program)
     const workflows = new Set([...programs.values()].filter(each => each.kind === 'workflow'))
     const isWorkflow = this.#root?.kind === 'workflow'
-    this.#nodes = isWorkflow ? [...workflows].flatMap(({ nodes }) => [...nodes.values()].flatMap(agentIn)) : []
+    this.#nodes = isWorkflow ? [...workflows].flatMap(({ nodes }) => [...nodes.values()].flatMap(agentOfNode)) : []
   }
 
   /** Whether any client tool of the run has an output schema. */
   get hasSchemas(): boolean {
-    return (this.#root?.kind === 'agent' ? [this.#root] : this.#nodes).some(checksOutputs)
+    return (this.#root?.kind === 'agent' ? [this.#root] : this.#nodes).some(hasOutputSchema)
   }
 
   /** The output schema of a client call, if known. Tools of node code are known only when it runs. */
@@ -33,26 +33,26 @@ export class ClientToolSchemas {
     if (pending?.kind !== 'client-tool') return undefined
     const root = this.#rootOf(lane)
     const message = view.messages.find(other => other.id === pending.messageId)
-    const speaker = root && agentOf(view, root, message)
-    return speaker && outputOf(speaker, pending.part.toolName)
+    const caller = root && agentOf(view, root, message)
+    return caller && outputSchemaOf(caller, pending.part.toolName)
   }
 
   /** The root agent of a lane. */
   #rootOf(lane: string): Agent | undefined {
     if (this.#root?.kind === 'agent') return this.#root
     const name = AGENT_LANE.exec(lane)?.[1]
-    const named = new Set(this.#nodes.filter(agent => agent.name === name))
+    const matches = new Set(this.#nodes.filter(agent => agent.name === name))
     // Two agents with the same name are ambiguous.
-    return named.size === 1 ? [...named][0] : undefined
+    return matches.size === 1 ? [...matches][0] : undefined
   }
 }
 
-const agentIn = ({ agent }: { readonly agent?: Agent | undefined }): readonly Agent[] => (agent ? [agent] : [])
+const agentOfNode = ({ agent }: { readonly agent?: Agent | undefined }): readonly Agent[] => (agent ? [agent] : [])
 
 /** Whether an agent or one of its sub-agents has a client tool with an output schema. */
-const checksOutputs = ({ tools, subAgents }: Agent): boolean =>
+const hasOutputSchema = ({ tools, subAgents }: Agent): boolean =>
   (typeof tools !== 'function' && tools.some(tool => tool.executor === 'client' && tool.outputSchema !== undefined)) ||
-  subAgents.some(({ program }) => program.kind === 'agent' && checksOutputs(program))
+  subAgents.some(({ program }) => program.kind === 'agent' && hasOutputSchema(program))
 
 /** The agent of a message: the root agent, or a sub-agent by the names of the calls that lead to it. */
 function agentOf(view: View, root: Agent, message: Message | undefined): Agent | undefined {
@@ -66,7 +66,7 @@ function agentOf(view: View, root: Agent, message: Message | undefined): Agent |
 }
 
 /** The output schema of a client tool, unless the agent computes its tools. */
-function outputOf({ tools }: Agent, toolName: string): Schema | undefined {
+function outputSchemaOf({ tools }: Agent, toolName: string): Schema | undefined {
   const tool = typeof tools === 'function' ? undefined : tools.find(({ name }) => name === toolName)
   return tool?.executor === 'client' ? tool.outputSchema : undefined
 }

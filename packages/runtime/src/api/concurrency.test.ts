@@ -12,8 +12,8 @@ import {
   until,
 } from './test-runtime.fixture.ts'
 
-describe('while a run is open, another', () => {
-  test('is rejected by default and leaves no entry', async () => {
+describe('a start while a run is open', () => {
+  test('rejects a second run by default and writes no entry', async () => {
     const held = gate()
     const agent = patient(held)
     const runtime = testRuntime({ agents: [agent] })
@@ -30,7 +30,7 @@ describe('while a run is open, another', () => {
     expect(await textsOf(runtime, 's')).toEqual(['a', 'one two'])
   })
 
-  test('is queued, runs in order, and shows its message when it starts', async () => {
+  test('queues runs in order and writes their messages when they start', async () => {
     const held = gate()
     const agent = patient(held)
     const runtime = testRuntime({ agents: [agent, echo] })
@@ -46,7 +46,7 @@ describe('while a run is open, another', () => {
     expect(await textsOf(runtime, 's')).toEqual(['a', 'one two', 'b', '1: b', 'c', '2: c'])
   })
 
-  test('interrupts the current run and goes before queued ones', async () => {
+  test('interrupts the current run and starts before queued ones', async () => {
     const agent = patient(gate())
     const runtime = testRuntime({ agents: [agent, echo] })
     const first = await runtime.start({ agent, input: 'a', session: 's' })
@@ -58,7 +58,7 @@ describe('while a run is open, another', () => {
     expect(await textsOf(runtime, 's')).toEqual(['a', 'one ', 'c', '1: c', 'b', '2: b'])
   })
 
-  test('law 8: is rejected if the queue is full', async () => {
+  test('law 8: rejects a run if the queue is full', async () => {
     const held = gate()
     const agent = patient(held)
     const runtime = testRuntime({ agents: [agent, echo] })
@@ -87,7 +87,7 @@ describe('law 5: the same run id is one run', () => {
   const statuses = async (runtime: ReturnType<typeof testRuntime>) =>
     typesOf(await logOf(runtime, 's')).filter(type => type === 'run-requested' || type === 'run-started')
 
-  test('requested twice, while it runs and after its end', async () => {
+  test('returns the same run for a second request, while it runs and after its end', async () => {
     const held = gate()
     const agent = patient(held)
     const runtime = testRuntime({ agents: [agent] })
@@ -102,7 +102,7 @@ describe('law 5: the same run id is one run', () => {
     expect(await statuses(runtime)).toEqual(['run-requested', 'run-started'])
   })
 
-  test('without a session: the session has the id of the run', async () => {
+  test('uses the run id as the session id if none is set', async () => {
     const runtime = testRuntime({ agents: [echo] })
     const runs = await Promise.all(['x', 'x'].map(runId => runtime.start({ agent: echo, input: 'a', runId })))
     expect(runs.map(({ sessionId }) => sessionId)).toEqual(['x', 'x'])
@@ -110,7 +110,7 @@ describe('law 5: the same run id is one run', () => {
     expect(a).toEqual(b)
   })
 
-  test('from two processes at once, on one store', async () => {
+  test('starts one run if two processes request it at once', async () => {
     const stores = await sqliteStores(2)
     const runtimes = stores.map(store => testRuntime({ store, agents: [echo] }))
     const runs = await Promise.all(
@@ -123,7 +123,7 @@ describe('law 5: the same run id is one run', () => {
     expect(await statuses(runtimes[0] as ReturnType<typeof testRuntime>)).toEqual(['run-requested', 'run-started'])
   })
 
-  test('stays cancelled', async () => {
+  test('does not start a cancelled run again', async () => {
     const runtime = testRuntime({ engine: false })
     const ask = () => runtime.start({ agent: echo, input: 'a', session: 's', runId: 'r' })
     await (await ask()).stop()

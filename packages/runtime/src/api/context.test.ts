@@ -36,7 +36,7 @@ async function shownOf(runtime: Runtime, sessionId: string, runIds: readonly str
   return JSON.stringify(shown)
 }
 
-test('law 10: retry, edit and resume keep the context, and no reader sees it', async () => {
+test('law 10: keeps the context for retry, edit and resume, and no reader sees it', async () => {
   for (const context of [{ tenant: SECRET }, { tenant: SECRET, large: 'x'.repeat(100_000) }]) {
     const { testAgent, seen } = watched()
     const runtime = testRuntime({ agents: [testAgent] })
@@ -92,7 +92,7 @@ test('law 10: readers, views and results do not contain the context', async () =
   expect(JSON.stringify(await runtime.manager.entries('s', 0, head))).toContain(SECRET)
 })
 
-test('a resumed run keeps the context of the interrupted one', async () => {
+test('resumes a run with the context of the interrupted one', async () => {
   const held = gate()
   const slow = patient(held)
   const seen: (Json | undefined)[] = []
@@ -114,7 +114,7 @@ test('a resumed run keeps the context of the interrupted one', async () => {
   expect(seen).toEqual([{ tenant: SECRET }, { tenant: SECRET }])
 })
 
-test('a missing context is an error: nothing is repeated without it', async () => {
+test('rejects a retry or an edit if the stored context is missing, unless the request has one', async () => {
   const { testAgent, seen } = watched()
   const memory = new Memory()
   const runtime = testRuntime({ agents: [testAgent], store: memoryStore(undefined, memory) })

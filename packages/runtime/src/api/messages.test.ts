@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest'
 import type { MillraceError } from '../error/error.ts'
 import { codeOf, echo, gate, patient, testRuntime, textsOf, until } from './test-runtime.fixture.ts'
 
-describe('message ids are unique', () => {
+describe('unique message ids', () => {
   const request = { agent: echo, session: 's', messageId: 'm1' }
 
-  test('a start with a used id is rejected and changes nothing', async () => {
+  test('rejects a start with a used message id and writes nothing', async () => {
     const runtime = testRuntime({ agents: [echo] })
     await (await runtime.start({ ...request, input: 'first', runId: 'r1' })).result()
     const before = await runtime.view('s')
@@ -21,7 +21,7 @@ describe('message ids are unique', () => {
     expect(await textsOf(runtime, 's')).toEqual(['first', '0: first', 'second', '1: second'])
   })
 
-  test('also while its run waits, and for concurrent requests', async () => {
+  test('rejects a message id that a queued or concurrent request uses', async () => {
     const held = gate()
     const slow = patient(held)
     const runtime = testRuntime({ agents: [slow, echo] })
@@ -38,7 +38,7 @@ describe('message ids are unique', () => {
     expect((await textsOf(runtime, 's')).slice(-2)).toEqual(['d', '1: d'])
   })
 
-  test('an edit may keep the id of the replaced message, but use no other', async () => {
+  test('lets an edit keep the id of the replaced message, and rejects other used ids', async () => {
     const runtime = testRuntime({ agents: [echo] })
     await (await runtime.start({ ...request, input: 'one' })).result()
     await (await runtime.start({ ...request, input: 'two', messageId: 'm2' })).result()
@@ -51,7 +51,7 @@ describe('message ids are unique', () => {
     expect(await textsOf(runtime, 's')).toEqual(['ONE', '0: ONE'])
   })
 
-  test('a message of a resumption is rejected with a used id', async () => {
+  test('rejects a resume with a used message id', async () => {
     const held = gate()
     const slow = patient(held)
     const runtime = testRuntime({ agents: [slow] })
@@ -83,7 +83,7 @@ describe('rejects invalid user messages before anything is stored', () => {
     [{ type: 'data-place' }, '.data: expected json, found undefined'],
   ]
 
-  test.each(wrong)('%j', async (part, problem) => {
+  test.each(wrong)('rejects %j', async (part, problem) => {
     const held = gate()
     const slow = patient(held)
     const runtime = testRuntime({ agents: [echo, slow] })

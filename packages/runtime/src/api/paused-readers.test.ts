@@ -4,7 +4,7 @@ import { Memory, memoryStore } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../define/tool.ts'
-import { caller } from '../execute/agent/play.fixture.ts'
+import { caller } from '../execute/agent/run-to-end.fixture.ts'
 import { approve, call, counted, scripted, sendResult, startRun } from './pendings.fixture.ts'
 import type { Run } from './run.ts'
 import type { StreamOptions } from './stream.ts'
@@ -27,8 +27,8 @@ async function waiting() {
   return { ...begun, entries, cursor: entries.at(-1)?.cursor ?? '' }
 }
 
-describe('a run that waits', () => {
-  test('returns the current pendings with their claims', async () => {
+describe('readers of a paused run', () => {
+  test('result() returns the current pendings with their claims', async () => {
     const { runtime, run } = await waiting()
     await runtime.claim('s', 'c2', { forMs: 60_000, by: 'tab' })
     await sendResult(runtime, 'c1')
@@ -43,7 +43,7 @@ describe('a run that waits', () => {
     expect(await run.result()).toMatchObject({ status: 'completed', pendings: [] })
   })
 
-  test('streams from its pause, or after it, to its current state', async () => {
+  test('streams from the pause, or after it, to the current state', async () => {
     const { runtime, run, entries, cursor } = await waiting()
     expect(await all(run, { after: cursor })).toEqual([])
     expect(await all(run, { after: entries.at(-1)?.sequence ?? 0 })).toEqual([])
@@ -87,7 +87,7 @@ describe('a run that waits', () => {
   })
 })
 
-test('the reads of a run do not grow with the square of its pauses', async () => {
+test('reads a number of entries that is linear in the pauses of a run', async () => {
   const pay = counted('pay', true)
   const pauses = 24
   const answers = Array.from({ length: pauses }, (_, n) => ({ calls: [call('pay', `c${n}`, { n })] }))

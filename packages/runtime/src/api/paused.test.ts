@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../define/tool.ts'
-import { chunksOf } from '../execute/agent/play.fixture.ts'
+import { chunksOf } from '../execute/agent/run-to-end.fixture.ts'
 import {
   approve,
   call,
@@ -71,7 +71,7 @@ async function expectCutOff(runtime: Awaited<ReturnType<typeof open>>['runtime']
 
 describe('a paused run', () => {
   test.each(['interrupt', 'abort'] as const)(
-    'that is stopped by %s: every call is settled, and its sub-agents end',
+    'settles every call and ends the sub-agents when it is stopped by %s',
     async mode => {
       const { runtime, run, pay } = await open()
       expect(await run.stop({ mode })).toBe(true)
@@ -112,7 +112,7 @@ describe('a paused run', () => {
     await expectSettled(runtime)
   })
 
-  test('lets queued requests run after it', async () => {
+  test('starts queued requests after it ends', async () => {
     const { runtime, run } = await open()
     const queued = await runtime.start({ agent: echo, input: 'later', session: 's', whenBusy: 'queue' })
     expect((await runtime.view('s')).ticket).toMatchObject({ run: { runId: 'r', paused: true } })
@@ -177,7 +177,7 @@ describe('a paused run', () => {
     expect(pay.ran.sort()).toEqual([2, 9])
   })
 
-  test('when stopped is resumed by another run that gets the interrupted calls', async () => {
+  test('is resumed after a stop by another run, whose model gets the interrupted calls', async () => {
     const { runtime, run, testAgent, pay } = await open()
     await run.stop()
     await run.result()
@@ -191,7 +191,7 @@ describe('a paused run', () => {
     expect(pay.ran).toEqual([])
   })
 
-  test('cannot be rewound to while its calls are open', async () => {
+  test('rejects a rewind to a step with open calls', async () => {
     const { runtime, run } = await open()
     await run.stop()
     await run.result()
@@ -200,7 +200,7 @@ describe('a paused run', () => {
     expect(await codeOf(from('r/main/c4/1'))).toBe('run_cut_refused')
   })
 
-  test('continues with a confirmation of all approvals, and only these', async () => {
+  test('continues with a confirmation that answers all approvals, and only these', async () => {
     const { runtime, run, pay } = await open()
     const same = await runtime.resume('s', 'r', { mode: 'with-confirmation', approved: true, reason: 'go ahead' })
     expect(same.runId).toBe('r')
@@ -222,7 +222,7 @@ describe('a paused run', () => {
     expect(closedIn(log).filter(id => !id.includes('c4'))).toEqual(['r/main/1', 'r/main/2'])
   })
 
-  test('continues with a confirmation of the rest if one is answered meanwhile', async () => {
+  test('continues with a confirmation if one approval is answered meanwhile', async () => {
     const { runtime, run, pay } = await open()
     const { manager } = runtime
     const append = manager.append.bind(manager)
@@ -255,7 +255,7 @@ describe('a paused run', () => {
   })
 })
 
-describe('several pauses', () => {
+describe('a run with several pauses', () => {
   /** Waits for an approval in each step. */
   const steps = () => {
     const { tool: pay, ran } = counted('pay', true)
@@ -309,7 +309,7 @@ describe('several pauses', () => {
     expect([...read].sort((a, b) => a - b)).toEqual(read)
   })
 
-  test('a permanent reader also gets the answers and misses nothing', async () => {
+  test('sends every entry to a permanent reader, including the answers', async () => {
     const { testAgent } = steps()
     const { runtime, run } = await startRun(testAgent)
     const seen: string[] = []

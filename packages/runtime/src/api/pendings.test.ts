@@ -32,7 +32,7 @@ describe('approvals', () => {
     ),
   })
 
-  test('a call waits for approval and runs with the approved input', async () => {
+  test('executes a call after its approval with the approved input', async () => {
     const runtime = testRuntime({ agents: [payer] })
     const run = await runtime.start({ agent: payer, input: 'go', session: 's', runId: 'r' })
     const paused = await run.result()
@@ -81,7 +81,7 @@ describe('approvals', () => {
     expect(ran.splice(0)).toEqual(action === 'answered' ? ['pay 5'] : [])
   })
 
-  test('a denied call does not run, and the model gets the denial', async () => {
+  test('does not execute a denied call, and the model gets the denial', async () => {
     const runtime = testRuntime({ agents: [payer] })
     const run = await runtime.start({ agent: payer, input: 'go', session: 's', runId: 'r' })
     await run.result()
@@ -96,7 +96,7 @@ describe('approvals', () => {
   })
 })
 
-test('a client executes its tool', async () => {
+test('continues with the result of a client tool', async () => {
   const locate = tool({
     name: 'locate',
     inputSchema: z.object({}),
@@ -123,7 +123,7 @@ test('a client executes its tool', async () => {
   expect(await run.result()).toMatchObject({ status: 'completed', text: 'There.' })
 })
 
-test('sub-agents run in parallel, wait independently and return their results to the parent', async () => {
+test('runs sub-agents in parallel, which wait independently and return results to the parent', async () => {
   const child = (name: string) =>
     agent({
       name,

@@ -14,7 +14,7 @@ interface Reads {
 }
 
 /** A store that counts reads. */
-function readStore(store: LogStore): { store: LogStore; taken: () => Reads } {
+function readStore(store: LogStore): { store: LogStore; takeReads: () => Reads } {
   let reads: Reads = { entries: 0, snapshots: 0 }
   const counting: Partial<LogStore> = {
     async read(...args) {
@@ -34,12 +34,12 @@ function readStore(store: LogStore): { store: LogStore; taken: () => Reads } {
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
-  const taken = () => {
+  const takeReads = () => {
     const before = reads
     reads = { entries: 0, snapshots: 0 }
     return before
   }
-  return { store: counted, taken }
+  return { store: counted, takeReads }
 }
 
 const brief = agent({
@@ -48,7 +48,7 @@ const brief = agent({
   model: scriptedModel(({ lastText }) => ({ text: `you said ${lastText}` })),
 })
 
-test('the reads of a turn do not grow with earlier turns', async () => {
+test('reads the same amount for a turn, however many turns precede it', async () => {
   const memory = new Memory()
   const asking = readStore(memoryStore(undefined, memory))
   const driving = readStore(memoryStore(undefined, memory))
@@ -60,7 +60,7 @@ test('the reads of a turn do not grow with earlier turns', async () => {
     let entryCount = 0
     for await (const _ of run.stream()) entryCount++
     expect((await run.result()).text).toBe('you said hello')
-    turns.push({ requestReads: asking.taken(), drove: driving.taken(), entryCount })
+    turns.push({ requestReads: asking.takeReads(), drove: driving.takeReads(), entryCount })
   }
   for (const turn of [50, 250]) {
     const { requestReads, entryCount } = turns[turn - 1] as (typeof turns)[number]
@@ -78,8 +78,8 @@ test('the reads of a turn do not grow with earlier turns', async () => {
   }
 })
 
-test('the reads of a turn with a message id do not grow with earlier turns', async () => {
-  const { store, taken } = readStore(memoryStore(undefined, new Memory()))
+test('reads the same amount for a turn with a message id, however many turns precede it', async () => {
+  const { store, takeReads } = readStore(memoryStore(undefined, new Memory()))
   const server = testRuntime({ store, agents: [brief], engine: { pollMs: 1, graceMs: 0 } })
   const reads: number[] = []
   for (let turn = 1; turn <= 100; turn++) {
@@ -87,7 +87,7 @@ test('the reads of a turn with a message id do not grow with earlier turns', asy
     await run.result()
     const { view } = await server.view('s')
     expect(view.messages.length).toBe(2 * turn)
-    const { entries, snapshots } = taken()
+    const { entries, snapshots } = takeReads()
     expect(snapshots).toBe(0)
     reads.push(entries)
   }
@@ -97,7 +97,7 @@ test('the reads of a turn with a message id do not grow with earlier turns', asy
   await expect(server.start({ session: 's', agent: brief, input: 'hello', messageId: 'm7' })).rejects.toThrow('m7')
 })
 
-describe('the reads of an answer', () => {
+describe('reads of an answer', () => {
   const input = { amount: 5 }
   const payer = agent({
     name: 'payer',
@@ -123,28 +123,28 @@ describe('the reads of an answer', () => {
     const driver = testRuntime({ store: memoryStore(undefined, memory), agents: [payer] })
     await (await driver.start({ session: 's', agent: payer, runId: 'a::r', input: 'go' })).result()
     await driver.close()
-    const { store, taken } = readStore(memoryStore(undefined, memory))
-    return { server: testRuntime({ store, agents: [payer], engine: false }), taken }
+    const { store, takeReads } = readStore(memoryStore(undefined, memory))
+    return { server: testRuntime({ store, agents: [payer], engine: false }), takeReads }
   }
 
-  test('do not include the session if nothing must be compared', async () => {
-    const { server, taken } = await paused()
+  test('does not read the session for an answer that needs no comparison', async () => {
+    const { server, takeReads } = await paused()
     const { sequence } = await server.answer('s', { kind: 'approval', id: 'a::r::c::1', approved: true })
     await server.answer('s', { kind: 'tool-result', id: 'c::2', output: 'seen' })
-    expect(taken()).toEqual({ entries: 0, snapshots: 0 })
+    expect(takeReads()).toEqual({ entries: 0, snapshots: 0 })
     // Settled calls do not disambiguate the id.
     const again = await server.answer('s', { kind: 'approval', id: 'a::r::c::1', approved: true })
     expect(again).toEqual({ sequence })
-    expect(taken().entries).toBeGreaterThan(0)
+    expect(takeReads().entries).toBeGreaterThan(0)
     testRuntime({ store: server.manager.store, agents: [payer] })
     expect(await server.run('s', 'a::r').result()).toMatchObject({ status: 'completed', text: 'Done.' })
   })
 
-  test('include the session if the answer has an input', async () => {
-    const { server, taken } = await paused()
+  test('reads the session for an answer with an input', async () => {
+    const { server, takeReads } = await paused()
     const approval = { kind: 'approval', id: 'a::r::c::1', approved: true } as const
     expect(await codeOf(server.answer('s', { ...approval, input: { amount: 6 } }))).toBe('answer_invalid')
-    expect(taken().entries).toBeGreaterThan(0)
+    expect(takeReads().entries).toBeGreaterThan(0)
     await server.answer('s', { ...approval, input })
   })
 })

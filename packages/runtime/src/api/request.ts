@@ -1,5 +1,3 @@
-// Requests for runs.
-
 import { randomUUID } from 'node:crypto'
 import type { GuestRefusalReason } from '@millrace/log/internal'
 import type { Chunk, Content, Input, Run, RunRequest, View } from '@millrace/protocol'
@@ -28,18 +26,20 @@ export interface RequestOptions {
   /**
    * Expected owner of the session, or null for none, and the owner of a new session. A session of another owner counts
    * as missing.
+   * @default not checked, and a new session has no owner
    */
   readonly principal?: string | null
   /**
-   * What happens while another run is open. Requests that rewind the session always stop the open run. @default
-   * 'reject'
+   * What happens while another run is open: rejects the request, queues it, or interrupts the open run. Requests that
+   * rewind the session always stop the open run.
+   * @default 'reject'
    */
   readonly whenBusy?: 'reject' | 'queue' | 'interrupt-previous'
-  /** Data of the client. Untrusted input. @default the data of the repeated turn for a retry; none for an edit */
+  /** Data of the client. Untrusted input. @default none; for retry and resume the data of the earlier run */
   readonly data?: RequestChunk['data']
   /**
-   * Context of the server for the run: JSON without credentials. Readers never see it. @default the context of the
-   * repeated turn
+   * Context of the server for the run: JSON without credentials. Readers never see it.
+   * @default none; for retry, edit and resume the context of the earlier run
    */
   readonly context?: RequestChunk['data']
 }
@@ -106,13 +106,13 @@ export const requestFor = ({ requests }: View, runId: string): RunRequest | unde
  * request has it. A second message would be lost, because ids are unique.
  */
 export function checkNewMessageId(view: View, messageId: string, upTo: number = view.head): void {
-  const isShown = view.messages.some(({ id, at }) => id === messageId && at <= upTo)
-  const waits = view.requests.some(({ message, status }) => status === 'waiting' && message?.messageId === messageId)
-  if (!isShown && !waits) return
+  const isUsed = view.messages.some(({ id, at }) => id === messageId && at <= upTo)
+  const isQueued = view.requests.some(({ message, status }) => status === 'waiting' && message?.messageId === messageId)
+  if (!isUsed && !isQueued) return
   throw new ValidationError(`messageId ${messageId}: the session already has a message with this id, choose another`)
 }
 
-/** The run with this id. @throws {RunError} if it does not exist. */
+/** The run with this id. @throws {RunError} `run_unknown` if it has not started or does not exist. */
 export function runOf(view: View, runId: string): Run {
   const run = view.runs.find(other => other.runId === runId)
   if (run) return run
@@ -122,21 +122,21 @@ export function runOf(view: View, runId: string): Run {
 
 /** The run that rewound the session to before another run; undefined if that run is visible. */
 export function rewindingRun(view: View, { at }: Run): Run | undefined {
-  const ats = new Map(view.runs.map(run => [run.runId, run]))
+  const runs = new Map(view.runs.map(run => [run.runId, run]))
   for (const { runId, cut } of view.requests) {
-    const cutter = ats.get(runId)
-    if (cut && cutter && cut.toSequence < at && at < cutter.at) return cutter
+    const laterRun = runs.get(runId)
+    if (cut && laterRun && cut.toSequence < at && at < laterRun.at) return laterRun
   }
   return undefined
 }
 
-/** @throws {RunError} if a run is not visible, because the session was rewound to before it. */
+/** @throws {RunError} `run_cut_refused` if a run is not visible, because the session was rewound to before it. */
 export function checkVisible(view: View, run: Run): void {
-  const cutter = rewindingRun(view, run)
-  if (cutter === undefined) return
+  const laterRun = rewindingRun(view, run)
+  if (laterRun === undefined) return
   throw new RunError(
     'run_cut_refused',
-    `run ${run.runId} was removed: run ${cutter.runId} rewound the session to before it`,
+    `run ${run.runId} was removed: run ${laterRun.runId} rewound the session to before it`,
   )
 }
 

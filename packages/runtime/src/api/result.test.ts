@@ -22,7 +22,7 @@ const finisher = agent({
   ],
 })
 
-test('belongs to its run: outputs of other runs are not included', async () => {
+test('returns the output of its own run only', async () => {
   const runtime = testRuntime({ agents: [sum, echo] })
   const runs = [
     await runtime.start({ agent: sum, input: '1', session: 's' }),
@@ -36,7 +36,7 @@ test('belongs to its run: outputs of other runs are not included', async () => {
   }
 })
 
-test('a finishing tool gives the output', async () => {
+test('returns the output of a finishing tool', async () => {
   const runtime = testRuntime({ agents: [finisher] })
   const run = await runtime.start({ agent: finisher, input: 'x', session: 's' })
   expect(await run.result()).toMatchObject({ status: 'completed', output: { given: 7 }, text: 'Here: ' })
@@ -63,7 +63,7 @@ const trouble = agent({
   ],
 })
 
-test("law 11: the result from the run's entries equals the result from the session", async () => {
+test("law 11: returns the same result from the run's entries and from the session", async () => {
   const broken = agent({
     name: 'broken',
     model: scriptedModel([{ text: 'so far', error: new Error('no') }]),
@@ -107,7 +107,7 @@ test("law 11: the result from the run's entries equals the result from the sessi
   for (const [runId, result] of ends) expect(await runtime.run(session, runId).result()).toEqual(result)
 })
 
-test('a run whose log was trimmed still has its result', async () => {
+test('returns the result of a run after its log was trimmed', async () => {
   const runtime = testRuntime({ agents: [sum, echo] })
   const first = await runtime.start({ agent: sum, input: '1', session: 's' })
   const before = await first.result()
@@ -121,7 +121,7 @@ test('a run whose log was trimmed still has its result', async () => {
   expect(await second.result()).toMatchObject({ status: 'completed', text: '1: hi', output: undefined })
 })
 
-test('a failed run has a public error', async () => {
+test('returns the public error of a failed run', async () => {
   const broken = agent({
     name: 'broken',
     model: scriptedModel([{ text: 'so far', error: new Error('key sk-123 is wrong') }]),

@@ -16,6 +16,7 @@ import { type PauseReason, suspensionOf } from './suspension.ts'
 export interface RunResult<Output = unknown> {
   readonly sessionId: string
   readonly runId: string
+  /** How the run ended, or `paused` if it waits for answers. */
   readonly status: RunStatus | 'paused'
   /**
    * The value of `outputSchema` or of a finishing tool, or the `data` of a workflow's last node. The output of a
@@ -24,9 +25,13 @@ export interface RunResult<Output = unknown> {
   readonly output: Output | undefined
   /** All text of the root agent or of the workflow. */
   readonly text: string
+  /** The message of the root agent or of the workflow. */
   readonly message: Message | undefined
+  /** Tokens of all model calls, including those of sub-agents and discarded attempts. */
   readonly usage: Usage
+  /** The public error of a failed run. */
   readonly error: ErrorInfo | undefined
+  /** Why the run was stopped, if the stop has a reason. */
   readonly reason: string | undefined
   /** Why a paused run waits. Absent otherwise. */
   readonly suspended?: PauseReason
@@ -39,7 +44,7 @@ export function resultOf<Output>(sessionId: string, view: View, runId: string, o
   const { status, usage, error, reason, program = '' } = runOf(view, runId)
   const message = view.messages.find(({ id }) => id === messageIdOf(runId, runId))
   const text = (message?.parts ?? []).map(part => (part.type === 'text' && 'text' in part ? part.text : '')).join('')
-  const storedOutput = program.startsWith('workflow:') ? latestOf(view, runId) : outputOf(view, runId)
+  const storedOutput = program.startsWith('workflow:') ? workflowOutputOf(view, runId) : agentOutputOf(view, runId)
   return {
     sessionId,
     runId,
@@ -57,9 +62,9 @@ export function resultOf<Output>(sessionId: string, view: View, runId: string, o
 }
 
 /** The structured output of an agent. */
-const outputOf = ({ structured }: View, runId: string): Json | undefined =>
+const agentOutputOf = ({ structured }: View, runId: string): Json | undefined =>
   structured.find(({ streamId }) => streamId === outputStreamId(runId))?.data
 
-/** The output of the session, which belongs to its latest run. */
-const latestOf = ({ runs, output }: View, runId: string): Json | undefined =>
+/** The output of a workflow: the output of the session, if this is its latest run. */
+const workflowOutputOf = ({ runs, output }: View, runId: string): Json | undefined =>
   runs.at(-1)?.runId === runId ? output : undefined

@@ -62,8 +62,8 @@ async function beginning(runtime: Runtime, runId: string): Promise<Chunk[]> {
   return log.flatMap(({ chunk, sequence }) => (sequence >= first && sequence <= last ? [chunk] : []))
 }
 
-describe('an interrupted run is resumed by a new run that refers to it', () => {
-  test('continue: continues after the shown content', async () => {
+describe('resuming an interrupted run', () => {
+  test('continue: continues after the streamed text', async () => {
     const { runtime, prompts } = await interrupted()
     const next = await runtime.resume('s', 'r1', { runId: 'r2' })
     expect((await next.result()).text).toBe('one two')
@@ -127,7 +127,7 @@ describe('an interrupted run is resumed by a new run that refers to it', () => {
     expect(await textsOf(runtime, 's')).toEqual(['go', 'step 1. ', 'step 2. done'])
   })
 
-  test('refers to the last checkpoint and step of the main lane, also if another process ended the run', async () => {
+  test('refers to the last checkpoint and step of the main lane, even if another process ended the run', async () => {
     const runtime = testRuntime({ engine: false })
     const { manager } = runtime
     const interruptedRun = await runtime.start({ agent: counter, input: 'go', session: 's', runId: 'r1' })
@@ -154,7 +154,7 @@ describe('an interrupted run is resumed by a new run that refers to it', () => {
     })
   })
 
-  test('from a checkpoint at the end rewinds nothing (law 3)', async () => {
+  test('law 3: rewinds nothing for a checkpoint at the end', async () => {
     const runtime = testRuntime({ agents: [counter] })
     const { text } = await (await runtime.start({ agent: counter, input: 'go', session: 's', runId: 'r1' })).result()
     const next = await runtime.resume('s', 'r1', { mode: 'from-checkpoint', checkpointId: 'r1/main/3', runId: 'r2' })
@@ -164,7 +164,7 @@ describe('an interrupted run is resumed by a new run that refers to it', () => {
     expect((await beginning(runtime, 'r2')).at(-1)).toMatchObject({ fromCheckpointId: 'r1/main/3', fromStepCount: 3 })
   })
 
-  test('works if its log was trimmed', async () => {
+  test('resumes a run whose log was trimmed', async () => {
     const { runtime } = await interrupted()
     await runtime.manager.trimStream('s', { maxEntries: 0 })
     expect((await runtime.manager.getInfo('s'))?.floor).toBeGreaterThan(5)
@@ -172,8 +172,8 @@ describe('an interrupted run is resumed by a new run that refers to it', () => {
   })
 })
 
-describe('a resumption is rejected', () => {
-  test('if the run is running, has ended or does not exist', async () => {
+describe('rejected resumptions', () => {
+  test('rejects a resume of a run that is running, has ended or does not exist', async () => {
     const held = gate()
     const testAgent = patient(held)
     const runtime = testRuntime({ agents: [testAgent, echo] })
@@ -190,7 +190,7 @@ describe('a resumption is rejected', () => {
     expect(await codeOf(runtime.resume('nowhere', 'r1'))).toBe('session_unknown')
   })
 
-  test('if the run was aborted', async () => {
+  test('rejects a resume of an aborted run', async () => {
     const testAgent = patient(gate())
     const runtime = testRuntime({ agents: [testAgent] })
     const run = await runtime.start({ agent: testAgent, input: 'hi', session: 's' })
@@ -200,7 +200,7 @@ describe('a resumption is rejected', () => {
     expect(await codeOf(runtime.resume('s', run.runId))).toBe('run_not_resumable')
   })
 
-  test('if the run was resumed before, or another follows it', async () => {
+  test('rejects a resume of a run that was resumed before or that another run follows', async () => {
     const { runtime } = await interrupted()
     await (await runtime.start({ agent: echo, input: 'new', session: 's' })).result()
     expect(await codeOf(runtime.resume('s', 'r1'))).toBe('run_not_resumable')
@@ -212,7 +212,7 @@ describe('a resumption is rejected', () => {
     expect(await textsOf(other.runtime, 's')).toEqual(['hi', 'one ', 'one two'])
   })
 
-  test('law 5: except for one of two concurrent ones', async () => {
+  test('law 5: accepts one of two concurrent resumes', async () => {
     const { runtime } = await interrupted()
     const both = await Promise.allSettled([runtime.resume('s', 'r1'), runtime.resume('s', 'r1')])
     const [done, ...more] = both.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []))
@@ -223,7 +223,7 @@ describe('a resumption is rejected', () => {
     expect(await textsOf(runtime, 's')).toEqual(['hi', 'one ', 'one two'])
   })
 
-  test('if another run is queued first', async () => {
+  test('rejects a resume if another run is queued first', async () => {
     const { runtime, testAgent } = await interrupted([{}])
     const server = testRuntime({ store: runtime.manager.store, engine: false, logger: quiet })
     await runtime.close()
@@ -232,7 +232,7 @@ describe('a resumption is rejected', () => {
     expect(await codeOf(server.resume('s', 'r1', { whenBusy: 'queue' }))).toBe('run_busy')
   })
 
-  test('for a checkpoint that is missing, of another run or session, or within a step', async () => {
+  test('rejects a checkpoint that is missing, of another run or session, or within a step', async () => {
     const runtime = testRuntime({ agents: [counter] })
     for (const runId of ['r1', 'r2']) {
       await (await runtime.start({ agent: counter, input: 'go', session: 's', runId })).result()

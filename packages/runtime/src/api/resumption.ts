@@ -10,12 +10,31 @@ import { checkNewMessageId, checkVisible, messageOf, type RunSpec, requestFor, t
  * do not get it: they continue with their own input.
  */
 export type ResumeOptions =
-  | { readonly mode?: 'continue' }
-  | { readonly mode: 'with-message'; readonly input: UserInput; readonly messageId?: string }
-  | { readonly mode: 'with-confirmation'; readonly approved: boolean; readonly reason?: string }
-  | { readonly mode: 'from-checkpoint'; readonly checkpointId: string }
+  | {
+      /** Continues after the committed content. @default 'continue' */
+      readonly mode?: 'continue'
+    }
+  | {
+      /** Continues with another message of the user. */
+      readonly mode: 'with-message'
+      readonly input: UserInput
+      /** Id of the message. @default a random UUID */
+      readonly messageId?: string
+    }
+  | {
+      /** Continues with a decision of the user. For a paused run, it answers all approvals. */
+      readonly mode: 'with-confirmation'
+      readonly approved: boolean
+      /** Reason for the decision. @default none */
+      readonly reason?: string
+    }
+  | {
+      /** Rewinds the session to a checkpoint of an ended run, and continues from there. */
+      readonly mode: 'from-checkpoint'
+      readonly checkpointId: string
+    }
 
-/** A session at the time of a decision. */
+/** A session as it was read for a decision. */
 export interface ObservedSession {
   readonly view: View
   readonly ticket: Ticket
@@ -23,7 +42,10 @@ export interface ObservedSession {
   readonly floor: number
 }
 
-/** The request that resumes a run. @throws {RunError} if the run cannot be resumed. */
+/**
+ * The request that resumes a run.
+ * @throws {RunError} `run_busy`, `run_not_resumable` or `run_cut_refused` if the run cannot be resumed.
+ */
 export async function resumeSpec(
   manager: StreamManager,
   sessionId: string,
@@ -44,8 +66,8 @@ export async function resumeSpec(
   }
   const { mode = 'continue' } = options
   if (options.mode !== 'from-checkpoint') checkResumable(view, ticket, run, options.whenBusy)
-  const wanted = options.mode === 'from-checkpoint' ? options.checkpointId : undefined
-  const from = await findCheckpoint(manager, sessionId, run, floor, wanted)
+  const wantedId = options.mode === 'from-checkpoint' ? options.checkpointId : undefined
+  const from = await findCheckpoint(manager, sessionId, run, floor, wantedId)
   const checkpointId = from?.checkpointId ?? run.checkpointId
   const resume = {
     runId,
@@ -60,7 +82,7 @@ export async function resumeSpec(
     case 'from-checkpoint': {
       if (from === undefined) {
         const why = floor < run.at ? 'has no such checkpoint on its main lane' : 'was trimmed with its checkpoints'
-        throw new RunError('run_cut_refused', `checkpoint ${wanted}: run ${runId} ${why}`)
+        throw new RunError('run_cut_refused', `checkpoint ${wantedId}: run ${runId} ${why}`)
       }
       // If nothing follows the checkpoint, there is nothing to rewind (law 3).
       const isLast = !from.isFollowed && view.runs.at(-1)?.runId === runId
@@ -72,7 +94,7 @@ export async function resumeSpec(
       return { ...spec, message }
     }
     case 'with-confirmation':
-      return { ...spec, message: confirmation(options.approved, options.reason) }
+      return { ...spec, message: confirmationMessage(options.approved, options.reason) }
     default:
       return spec
   }
@@ -84,9 +106,9 @@ function checkResumable(view: View, ticket: Ticket, { runId, status }: Run, when
     const problem = `run ${runId} is ${status}: only an interrupted run can be resumed`
     throw new RunError('run_not_resumable', `${problem}: retry it, or resume it from a checkpoint`)
   }
-  const next = view.runs.at(-1)?.runId
-  if (next !== runId) {
-    throw new RunError('run_not_resumable', `run ${runId} cannot be resumed: run ${next} follows it`)
+  const latest = view.runs.at(-1)?.runId
+  if (latest !== runId) {
+    throw new RunError('run_not_resumable', `run ${runId} cannot be resumed: run ${latest} follows it`)
   }
   const [waiting] = ticket.requests
   if (waiting && whenBusy === 'queue') {
@@ -96,7 +118,7 @@ function checkResumable(view: View, ticket: Ticket, { runId, status }: Run, when
   }
 }
 
-function confirmation(approved: boolean, reason: string | undefined): Input {
+function confirmationMessage(approved: boolean, reason: string | undefined): Input {
   const decision = approved ? 'I confirm: go on.' : 'I do not confirm.'
   const message = messageOf(reason ? `${decision} ${reason}` : decision)
   return { ...message, metadata: { confirmation: { approved, ...(reason !== undefined && { reason }) } } }
@@ -111,7 +133,7 @@ interface Checkpoint {
 }
 
 /** Chunks of a run's end. A rewind may remove them. */
-const ENDS = new Set(['stop-requested', 'finish', 'abort', 'error', 'run-finished'])
+const END_CHUNK_TYPES = new Set(['stop-requested', 'finish', 'abort', 'error', 'run-finished'])
 
 /** A checkpoint of the main lane of an ended run, by id, or the last one. */
 async function findCheckpoint(
@@ -119,21 +141,22 @@ async function findCheckpoint(
   sessionId: string,
   { runId, at }: Run,
   floor: number,
-  wanted: string | undefined,
+  wantedId: string | undefined,
 ): Promise<Checkpoint | undefined> {
   let found: Checkpoint | undefined
-  let main: string | undefined
+  let mainLane: string | undefined
   const after = Math.max(at - 1, floor)
   const reader = await manager.createResumableReader(sessionId, { after, runId, whole: true })
   for await (const { chunk, origin, sequence } of reader) {
     if (isGuest(origin)) continue
-    // The batch of the start is on the main lane. For a trimmed run, the id tells.
-    if (chunk.type === 'run-started') main = origin.lane
-    const isMain = origin.agentId === runId && (main === undefined ? !origin.lane.includes('/') : origin.lane === main)
-    if (isCheckpointCreated(chunk) && isMain && (wanted === undefined || chunk.checkpointId === wanted)) {
+    // The batch of the start is on the main lane. If the start was trimmed, the name of the lane tells: nested ones have a slash.
+    if (chunk.type === 'run-started') mainLane = origin.lane
+    const isMain =
+      origin.agentId === runId && (mainLane === undefined ? !origin.lane.includes('/') : origin.lane === mainLane)
+    if (isCheckpointCreated(chunk) && isMain && (wantedId === undefined || chunk.checkpointId === wantedId)) {
       const { checkpointId, stepCount = 0 } = chunk
       found = { checkpointId, sequence, stepCount, isFollowed: false }
-    } else if (found && !ENDS.has(chunk.type)) found.isFollowed = true
+    } else if (found && !END_CHUNK_TYPES.has(chunk.type)) found.isFollowed = true
   }
   return found
 }

@@ -31,13 +31,13 @@ describe('a retry', () => {
     expect(log[at]?.chunk).toEqual({ type: 'rewind', toSequence: (start?.sequence ?? 0) - 1, reason: 'retry' })
   })
 
-  test('of an earlier turn removes the later ones', async () => {
+  test('removes later turns for a retry of an earlier one', async () => {
     const runtime = await talk('a', 'b', 'c')
     await (await runtime.retry('s', 'r2')).result()
     expect(await textsOf(runtime, 's')).toEqual(['a', '0: a', 'b', '1: b'])
   })
 
-  test('of a running turn stops it first', async () => {
+  test('stops a running turn before its retry', async () => {
     const testAgent = patient(gate())
     const runtime = testRuntime({ agents: [testAgent, echo] })
     const run = await runtime.start({ agent: testAgent, input: 'hi', session: 's' })
@@ -48,7 +48,7 @@ describe('a retry', () => {
     expect(await textsOf(runtime, 's')).toEqual(['hi', 'one '])
   })
 
-  test('several times leaves one answer', async () => {
+  test('leaves one answer after several retries', async () => {
     const runtime = await talk('a')
     for (let i = 0; i < 3; i++) await (await runtime.retry('s')).result()
     expect(await textsOf(runtime, 's')).toEqual(['a', '0: a'])
@@ -56,7 +56,7 @@ describe('a retry', () => {
     expect(view.runs).toHaveLength(4)
   })
 
-  test('of a removed turn is rejected with the turn that replaced it', async () => {
+  test('rejects a retry of a removed turn and names the run that replaced it', async () => {
     const runtime = await talk('a', 'b')
     await (await runtime.retry('s', 'r1', { runId: 'r3' })).result()
     for (const runId of ['r1', 'r2']) {
@@ -67,7 +67,7 @@ describe('a retry', () => {
     expect(await textsOf(runtime, 's')).toEqual(['a', '0: a'])
   })
 
-  test('law 5: accepts one of two concurrent ones', async () => {
+  test('law 5: accepts one of two concurrent retries', async () => {
     for (const runId of [undefined, 'r2']) {
       const runtime = await talk('a', 'b')
       const both = await Promise.allSettled([runtime.retry('s', runId), runtime.retry('s', runId)])
@@ -82,7 +82,7 @@ describe('a retry', () => {
     }
   })
 
-  test('law 5: is decided again if the session changed meanwhile', async () => {
+  test('law 5: decides a retry again if the session changed meanwhile', async () => {
     const runtime = await talk('a', 'b')
     const { manager } = runtime
     const view = manager.view.bind(manager)
@@ -100,7 +100,7 @@ describe('a retry', () => {
     expect((await runtime.view('s')).view.runs.map(({ runId }) => runId)).toEqual(['r1', 'r2', 'faster'])
   })
 
-  test('is one run for repeated requests with its id', async () => {
+  test('returns the same run for repeated requests with its id', async () => {
     const runtime = await talk('a')
     const runs = []
     for (let i = 0; i < 3; i++) {
@@ -111,7 +111,7 @@ describe('a retry', () => {
     expect((await runtime.view('s')).view.runs).toHaveLength(2)
   })
 
-  test('of a resumption refers to the same resumed run', async () => {
+  test('refers to the same interrupted run when a resumption is retried', async () => {
     const testAgent = patient(gate())
     const runtime = testRuntime({ agents: [testAgent] })
     const first = await runtime.start({ agent: testAgent, input: 'hi', session: 's', runId: 'r1' })
@@ -127,7 +127,7 @@ describe('a retry', () => {
     expect(view.messages.map(({ id }) => id)).toEqual([expect.any(String), 'r1::r1', 'r3::r3'])
   })
 
-  test('and an edit use the current version of the program', async () => {
+  test('retry and edit use the current version of the program', async () => {
     const node = async () => ({ data: 'new' })
     const edges = [
       ['start', 'node'],
@@ -154,7 +154,7 @@ describe('a retry', () => {
     }
   })
 
-  test('keeps the data of its turn; an edit does not', async () => {
+  test('retry keeps the data of its turn, and edit does not', async () => {
     const inputs: unknown[] = []
     const testWorkflow = workflow({
       id: 'own',
@@ -196,7 +196,7 @@ describe('a retry', () => {
     await other.stop('s', 'again')
   })
 
-  test('is rejected without a turn', async () => {
+  test('rejects a retry in a session without runs', async () => {
     const runtime = await talk('a')
     expect(await codeOf(runtime.retry('s', 'nobody'))).toBe('run_unknown')
     expect(await codeOf(runtime.retry('nowhere'))).toBe('session_unknown')
@@ -217,14 +217,14 @@ describe('an edit', () => {
     expect(rewind?.chunk).toMatchObject({ reason: 'edit' })
   })
 
-  test('of a retried message edits the visible turn', async () => {
+  test('edits the visible turn of a retried message', async () => {
     const runtime = await talk('a', 'b')
     await (await runtime.retry('s', 'r2')).result()
     await (await runtime.edit('s', 'm2', 'B')).result()
     expect(await textsOf(runtime, 's')).toEqual(['a', '0: a', 'B', '1: B'])
   })
 
-  test('is rejected for a message that started no run or was removed', async () => {
+  test('rejects an edit of a message that started no run or was removed', async () => {
     const runtime = await talk('a', 'b')
     expect(await codeOf(runtime.edit('s', 'r1::r1', 'x'))).toBe('run_unknown')
     expect(await codeOf(runtime.edit('s', 'nothing', 'x'))).toBe('run_unknown')
@@ -233,14 +233,14 @@ describe('an edit', () => {
     expect(await codeOf(runtime.edit('s', 'm1', 'x'))).toBe('run_cut_refused')
   })
 
-  test('is rejected for a queued message', async () => {
+  test('rejects an edit of a queued message', async () => {
     const runtime = testRuntime({ engine: false })
     await runtime.start({ agent: echo, input: 'a', session: 's', messageId: 'm1' })
     const error = await runtime.edit('s', 'm1', 'b').catch(error => error)
     expect(error).toMatchObject({ code: 'run_unknown', message: expect.stringContaining('has not started') })
   })
 
-  test('rejects a message id in the format of agents, without creating a session', async () => {
+  test('rejects a message id in the format of agents and creates no session', async () => {
     const runtime = await talk('a')
     expect(await codeOf(runtime.edit('s', 'm1', 'x', { newMessageId: 'r1::r1' }))).toBe('validation_failed')
     const start = { agent: echo, input: 'x', session: 'new', messageId: 'a::b' }
@@ -250,7 +250,7 @@ describe('an edit', () => {
   })
 })
 
-test('law 3: a removed run can still be read by its id', async () => {
+test('law 3: reads a removed run by its id', async () => {
   const runtime = await talk('a')
   await (await runtime.retry('s', 'r1')).result()
   const old = runtime.run('s', 'r1')

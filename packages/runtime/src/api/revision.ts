@@ -1,9 +1,8 @@
 // Repeats a turn with the same message or with another one. Both rewind to before the turn.
 
 import type { Run, View } from '@millrace/protocol'
-import type { Program } from '../define/program.ts'
+import { availableVersionOf, type Program } from '../define/program.ts'
 import { RunError } from '../error/error.ts'
-import { availableVersionOf } from './program.ts'
 import {
   checkNewMessageId,
   checkVisible,
@@ -32,25 +31,25 @@ export function retrySpec(programs: Programs, view: View, run: Run): RunSpec {
 
 /**
  * The latest run that started with a message: a repeated turn has the same message.
- * @throws {RunError} if there is none.
+ * @throws {RunError} `run_unknown` if there is none.
  */
 export function runOfMessage(view: View, messageId: string): Run {
   const lastRequest = view.requests.findLast(
     ({ message, status }) => message?.messageId === messageId && status === 'started',
   )
   if (lastRequest) return runOf(view, lastRequest.runId)
-  const waits = view.requests.some(({ message, status }) => message?.messageId === messageId && status === 'waiting')
-  const why = waits
-    ? 'its run has not started: stop that, and start another'
+  const isQueued = view.requests.some(({ message, status }) => message?.messageId === messageId && status === 'waiting')
+  const why = isQueued
+    ? 'its run has not started: stop that run and start another'
     : 'only a message that started a run can be edited'
   throw new RunError('run_unknown', `message ${messageId} cannot be edited: ${why}`)
 }
 
 /** The request that replaces the message of a turn, its data and its answer. */
-export function editSpec(programs: Programs, view: View, run: Run, input: UserInput, newId?: string): RunSpec {
+export function editSpec(programs: Programs, view: View, run: Run, input: UserInput, newMessageId?: string): RunSpec {
   const { data, ...spec } = retrySpec(programs, view, run)
   const toSequence = run.at - 1
-  const message = messageOf(input, newId)
+  const message = messageOf(input, newMessageId)
   checkNewMessageId(view, message.messageId, toSequence)
   return { ...spec, cut: { toSequence, reason: 'edit' }, message }
 }

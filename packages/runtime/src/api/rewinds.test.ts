@@ -25,19 +25,19 @@ const looker = (answer: () => ScriptedAnswer | Promise<ScriptedAnswer> = () => (
     }),
   })
 
-const find = (log: readonly Entry[], type: Chunk['type'], isIt: (entry: Entry) => boolean = () => true) =>
-  log.findLast(entry => entry.chunk.type === type && isIt(entry))
+const find = (log: readonly Entry[], type: Chunk['type'], matches: (entry: Entry) => boolean = () => true) =>
+  log.findLast(entry => entry.chunk.type === type && matches(entry))
 const checkpoint = (log: readonly Entry[], id: string) =>
   find(log, 'checkpoint-created', ({ chunk }) => 'checkpointId' in chunk && chunk.checkpointId === id)?.sequence
 
 /** The `stream_resync` of each discard or rewind that removed entries. */
 function resyncs(log: readonly Entry[]) {
-  for (const { taken } of removalsIn(log)) expect(taken).toBeGreaterThan(0)
+  for (const { removedCount } of removalsIn(log)) expect(removedCount).toBeGreaterThan(0)
   return resyncsOf(log)
 }
 
-describe('nothing is removed', () => {
-  test('by consecutive turns, tools, state, queues, stops and resumptions', async () => {
+describe('without a discard or rewind', () => {
+  test('removes nothing for consecutive turns, tools, state, queues, stops and resumptions', async () => {
     const testAgent = patient(gate())
     const runtime = testRuntime({ agents: [looker(), echo, testAgent] })
     const turn = { session: 's', input: 'x' }
@@ -61,7 +61,7 @@ describe('nothing is removed', () => {
     expect(types).not.toContain('step-discarded')
   })
 
-  test('by a takeover of a run without uncommitted entries', async () => {
+  test('removes nothing in a takeover without uncommitted entries', async () => {
     const modelCalled = gate()
     const agents = [looker(() => new Promise(() => modelCalled.open()))]
     const runtime = testRuntime({ agents })
@@ -75,7 +75,7 @@ describe('nothing is removed', () => {
     expect(types).not.toContain('step-discarded')
   })
 
-  test('by an attempt that failed before its first delta', async () => {
+  test('removes nothing for an attempt that failed before its first delta', async () => {
     let calls = 0
     const testAgent = looker(() => {
       if (calls++ === 0) throw overloaded()
@@ -89,8 +89,8 @@ describe('nothing is removed', () => {
   })
 })
 
-describe('removed entries are known from the log alone', () => {
-  test('after a crash: everything since the last commit', async () => {
+describe('removed entries, found by the log alone', () => {
+  test('discards everything since the last commit after a crash', async () => {
     const held = gate()
     const testAgent = patient(held)
     const model = ({ step }: AgentContext) => (step === 1 ? looker().model : testAgent.model) as Model
@@ -114,7 +114,7 @@ describe('removed entries are known from the log alone', () => {
     ])
   })
 
-  test('after a rewind to a checkpoint', async () => {
+  test('rewinds to a checkpoint', async () => {
     const runtime = testRuntime({ agents: [looker(), echo] })
     const turn = { session: 's', input: 'x' }
     await (await runtime.start({ ...turn, agent: 'echo' })).result()
@@ -130,7 +130,7 @@ describe('removed entries are known from the log alone', () => {
     expect(find(log, 'rewind')?.chunk).toMatchObject({ toSequence: fromSequence })
   })
 
-  test('after a retry: everything since the end of the previous turn', async () => {
+  test('rewinds to the end of the previous turn for a retry', async () => {
     const runtime = testRuntime({ agents: [looker(), echo] })
     await (await runtime.start({ agent: 'looker', input: 'x', session: 's', runId: 'r1' })).result()
     await (await runtime.start({ agent: 'echo', input: 'y', session: 's', runId: 'r2' })).result()
@@ -147,7 +147,7 @@ describe('removed entries are known from the log alone', () => {
     ])
   })
 
-  test('after a retry of the first turn: there is no earlier checkpoint or message', async () => {
+  test('rewinds to an empty session for a retry of the first turn', async () => {
     const runtime = testRuntime({ agents: [echo] })
     await (await runtime.start({ agent: 'echo', input: 'y', session: 's', runId: 'r1' })).result()
     await (await runtime.retry('s')).result()
@@ -158,7 +158,7 @@ describe('removed entries are known from the log alone', () => {
     ])
   })
 
-  test('after an edit', async () => {
+  test('rewinds to the end of the previous turn for an edit', async () => {
     const runtime = testRuntime({ agents: [echo] })
     for (const id of ['1', '2']) {
       await (await runtime.start({ agent: 'echo', input: id, session: 's', runId: `r${id}`, messageId: id })).result()
@@ -171,7 +171,7 @@ describe('removed entries are known from the log alone', () => {
     ])
   })
 
-  test('after an attempt that failed while it streamed', async () => {
+  test('discards the streamed content of a failed attempt', async () => {
     let calls = 0
     const testAgent = looker(() => (calls++ === 0 ? { text: 'I s', error: overloaded() } : { text: 'I saw it.' }))
     const runtime = testRuntime({ agents: [testAgent] })

@@ -4,7 +4,7 @@ import type { ReadEntry, StreamManager } from '@millrace/log'
 import { type Entry, Fold, isGuest, type Json, type View } from '@millrace/protocol'
 
 /** Number of entries to read at a time. */
-const WINDOW = 2000
+const READ_SIZE = 2000
 
 /** The public entries of a run in `(after, to]`, up to its end. */
 export async function* runEntriesTo(
@@ -14,8 +14,8 @@ export async function* runEntriesTo(
   after: number,
   to: number,
 ): AsyncGenerator<Entry, void, void> {
-  for (let at = after; at < to; at += WINDOW) {
-    for (const entry of await manager.entries(sessionId, at, Math.min(at + WINDOW, to))) {
+  for (let at = after; at < to; at += READ_SIZE) {
+    for (const entry of await manager.entries(sessionId, at, Math.min(at + READ_SIZE, to))) {
       if (entry.internal || entry.origin.runId !== runId) continue
       yield entry
       if (entry.chunk.type === 'run-finished') return

@@ -20,7 +20,11 @@ export interface RunLocation {
   readonly isRewound: boolean
 }
 
-/** Locates a run. @throws {RunError} if it was never requested, or its request was cancelled. */
+/**
+ * Locates a run.
+ * @throws {RunError} `run_unknown` if it was never requested, `run_taken_back` if its request was cancelled, or
+ * `session_unknown`.
+ */
 export async function locateRun(
   manager: StreamManager,
   sessionId: string,

@@ -10,11 +10,11 @@ import { type PieceOptions, piecesOf, type RunPiece, RunStream, type StreamOptio
 export interface StopOptions {
   /** `interrupt` allows to resume the run later; `abort` ends it. @default 'interrupt' */
   readonly mode?: 'interrupt' | 'abort'
-  /** Reason, stored in the log. */
+  /** Reason, stored in the log. @default none */
   readonly reason?: string
 }
 
-/** What a run needs of its runtime. */
+/** The part of the runtime that a run uses. */
 export interface RunHost {
   readonly manager: StreamManager
   stop(sessionId: string, runId: string, options: StopOptions): Promise<boolean>
@@ -27,7 +27,7 @@ export class Run<Output = unknown> {
   /** Id of the run. */
   readonly runId: string
   readonly #host: RunHost
-  /** Sequence of its request, if it was requested by this handle. */
+  /** Sequence of its request, if this handle requested it. */
   readonly requestedAt: number | undefined
 
   constructor(host: RunHost, sessionId: string, runId: string, requestedAt?: number) {
@@ -39,7 +39,9 @@ export class Run<Output = unknown> {
 
   /**
    * Streams the entries of the run from its start, or after a position, to its end or pause.
-   * @throws {RunError} `run_taken_back` if its request is cancelled while it waits.
+   * @throws {ValidationError} if an option is invalid.
+   * @throws {RunError} when it is read: `run_taken_back` if its request is cancelled while it waits, `run_unknown`,
+   * `session_unknown`, or `session_trimmed` if the log no longer holds the position.
    */
   stream(options: StreamOptions = {}): RunStream {
     const { sessionId, runId } = this
@@ -47,7 +49,10 @@ export class Run<Output = unknown> {
     return new RunStream({ manager, sessionId, runId, locate: () => this.#locate() }, options)
   }
 
-  /** Streams the run in batches, for servers that forward it. */
+  /**
+   * Streams the run in batches, for servers that forward it.
+   * @throws {RunError} `run_taken_back` if its request is cancelled while it waits.
+   */
   pieces(options: PieceOptions = {}): AsyncGenerator<RunPiece, void, void> {
     checkObject('options', options)
     const { sessionId, runId } = this
@@ -57,21 +62,28 @@ export class Run<Output = unknown> {
     return piecesOf(source, options)
   }
 
-  /** Checks that the run exists. @throws {RunError} if it was never requested, or its request was cancelled. */
+  /**
+   * Checks that the run exists.
+   * @throws {RunError} `run_unknown` if it was never requested, `run_taken_back` if its request was cancelled, or
+   * `session_unknown`.
+   */
   async ensureExists(): Promise<void> {
     await withLog(this.sessionId, () => this.#locate())
   }
 
   /**
-   * Waits for the end or the pause of the run.
-   * @throws {RunError} `run_taken_back` if its request is cancelled while it waits.
+   * Waits for the end or the pause of the run. `signal` aborts the wait, not the run.
+   * @throws {RunError} `run_taken_back` if its request is cancelled while it waits, `run_unknown` or `session_unknown`.
    */
   async result(options: { readonly signal?: AbortSignal } = {}): Promise<RunResult<Output>> {
     checkObject('options', options)
     return withLog(this.sessionId, async () => (await this.#endedResult(options)) ?? this.#awaitedResult(options))
   }
 
-  /** Requests a stop of the run, or cancels its request. Returns false if the run has ended or was already stopped. */
+  /**
+   * Requests a stop of the run, or cancels its request. Returns false if the run has ended or was already stopped.
+   * @throws {RunError} `run_unknown` or `session_unknown` if it does not exist.
+   */
   stop(options: StopOptions = {}): Promise<boolean> {
     return this.#host.stop(this.sessionId, this.runId, options)
   }

@@ -25,7 +25,11 @@ export interface RuntimeOptions {
   readonly engine?: Engine | InProcessOptions | false
   /** Options of the log, such as `leaseMs`. @default the defaults of `StreamManagerOptions` */
   readonly log?: Omit<StreamManagerOptions, 'store' | 'timers'>
-  /** Adds values that must not be stored, such as clients and secrets, at each drive of a run. */
+  /**
+   * Returns the context that the code of a run gets: the stored one, with values that must not be stored, such as
+   * clients and secrets. Called whenever a process starts to drive the run.
+   * @default the stored context
+   */
   readonly resolveContext?: (
     context: Json | undefined,
     run: { readonly sessionId: string; readonly runId: string },
@@ -52,9 +56,9 @@ export interface RuntimeOptions {
 /** Default of `maxTakeovers`. */
 export const DEFAULT_MAX_TAKEOVERS = 5
 /** Default of `blockedAfterMs`. */
-export const BLOCKED_AFTER_MS = 10_000
+export const DEFAULT_BLOCKED_AFTER_MS = 10_000
 
-/** Validates the options and returns the programs by name. @throws {ValidationError} */
+/** Validates the options and returns the programs by name. @throws {ValidationError} if an option is invalid. */
 export function checkOptions(options: RuntimeOptions): ReadonlyMap<string, Program> {
   const {
     store,
@@ -62,18 +66,18 @@ export function checkOptions(options: RuntimeOptions): ReadonlyMap<string, Progr
     workflows = [],
     engine,
     maxTakeovers = DEFAULT_MAX_TAKEOVERS,
-    blockedAfterMs = BLOCKED_AFTER_MS,
+    blockedAfterMs = DEFAULT_BLOCKED_AFTER_MS,
   } = options
   if (typeof store?.append !== 'function') {
     throw new ValidationError('store: expected a store, such as the result of await openStore(url)')
   }
-  checkWhole('maxTakeovers', maxTakeovers)
-  checkWhole('blockedAfterMs', blockedAfterMs)
+  checkInteger('maxTakeovers', maxTakeovers)
+  checkInteger('blockedAfterMs', blockedAfterMs)
   if (engine && !('start' in engine)) {
     const { pollMs = 1, concurrency = 1, graceMs = 0 } = engine
-    checkWhole('engine.pollMs', pollMs, 1)
-    checkWhole('engine.concurrency', concurrency, 1)
-    checkWhole('engine.graceMs', graceMs)
+    checkInteger('engine.pollMs', pollMs, 1)
+    checkInteger('engine.concurrency', concurrency, 1)
+    checkInteger('engine.graceMs', graceMs)
   }
   checkTelemetry(options.telemetry)
   checkObservers(options.observers)
@@ -95,14 +99,15 @@ function checkTelemetry(telemetry: TelemetryOptions | undefined): void {
   if (telemetry === undefined) return
   checkObject('telemetry', telemetry)
   const { tracerProvider, meterProvider, content, attributes } = telemetry
-  const must = (option: string, expected: string, isFine: boolean, found: unknown) => {
-    if (!isFine) throw new ValidationError(`telemetry.${option}: expected ${expected}, found ${describeType(found)}`)
+  const check = (option: string, expected: string, isValid: boolean, found: unknown) => {
+    if (!isValid) throw new ValidationError(`telemetry.${option}: expected ${expected}, found ${describeType(found)}`)
   }
-  const isProvider = (provider: object | undefined, verb: string) => provider === undefined || verb in Object(provider)
-  must('tracerProvider', 'a provider of OpenTelemetry', isProvider(tracerProvider, 'getTracer'), tracerProvider)
-  must('meterProvider', 'a provider of OpenTelemetry', isProvider(meterProvider, 'getMeter'), meterProvider)
-  must('content', 'true or false', content === undefined || typeof content === 'boolean', content)
-  must('attributes', 'a function', attributes === undefined || typeof attributes === 'function', attributes)
+  const isProvider = (provider: object | undefined, method: string) =>
+    provider === undefined || method in Object(provider)
+  check('tracerProvider', 'an OpenTelemetry provider', isProvider(tracerProvider, 'getTracer'), tracerProvider)
+  check('meterProvider', 'an OpenTelemetry provider', isProvider(meterProvider, 'getMeter'), meterProvider)
+  check('content', 'true or false', content === undefined || typeof content === 'boolean', content)
+  check('attributes', 'a function', attributes === undefined || typeof attributes === 'function', attributes)
 }
 
 function checkObservers(observers: readonly Observer[] = []): void {
@@ -118,7 +123,7 @@ function checkObservers(observers: readonly Observer[] = []): void {
   }
 }
 
-function checkWhole(option: string, value: number, least = 0): void {
-  if (Number.isSafeInteger(value) && value >= least) return
-  throw new ValidationError(`${option}: expected a whole number of at least ${least}, found ${value}`)
+function checkInteger(option: string, value: number, min = 0): void {
+  if (Number.isSafeInteger(value) && value >= min) return
+  throw new ValidationError(`${option}: expected a whole number of at least ${min}, found ${value}`)
 }

@@ -28,7 +28,7 @@ const weather = tool({
   },
 })
 
-test('an agent calls its tools and answers, and everything is in the log', async () => {
+test('runs an agent that calls its tools and answers, and logs every step', async () => {
   const helper = agent({
     name: 'helper',
     model: scriptedModel([
@@ -73,7 +73,7 @@ test('infers the output of a run from its agent', async () => {
   expect(byName.output).toEqual({ total: 3 })
 })
 
-describe('rejects invalid options with their name', () => {
+describe('options of createRuntime', () => {
   const store = memoryStore()
   const wrong: readonly (readonly [string, object])[] = [
     ['store', { store: undefined }],
@@ -86,14 +86,14 @@ describe('rejects invalid options with their name', () => {
     ['engine.concurrency', { engine: { concurrency: 0 } }],
     ['engine.graceMs', { engine: { graceMs: 1.5 } }],
   ]
-  test.each(wrong)('%s', (name, options) => {
+  test.each(wrong)('rejects an invalid option: %s', (name, options) => {
     const make = () => createRuntime({ store, engine: false, ...options } as RuntimeOptions)
     expect(make).toThrow(expect.objectContaining({ code: 'validation_failed', message: expect.stringContaining(name) }))
   })
 })
 
 describe('an agent', () => {
-  test('is found by name here, by program anywhere, or rejected without creating a session', async () => {
+  test('finds an agent by name or program, and creates no session for an unknown one', async () => {
     const runtime = testRuntime({ agents: [echo] })
     expect((await (await runtime.start({ agent: 'echo', input: 'a' })).result()).text).toBe('0: a')
     const error = await runtime.start({ agent: 'nobody', input: 'a', session: 's' }).catch(error => error)
@@ -104,7 +104,7 @@ describe('an agent', () => {
     expect((await runtime.view('s')).view.requests).toMatchObject([{ runId: run.runId, status: 'waiting' }])
   })
 
-  test('rejects an invalid request without creating a session', async () => {
+  test('creates no session for an invalid request', async () => {
     const runtime = testRuntime({ agents: [echo] })
     const request = { agent: echo, input: 'a', session: 's' }
     const wrong: readonly object[] = [
@@ -122,7 +122,7 @@ describe('an agent', () => {
 })
 
 describe('a session', () => {
-  test('returns its public view and ticket (law 10)', async () => {
+  test('law 10: returns the public view and the ticket of a session', async () => {
     const runtime = testRuntime({ agents: [echo] })
     const context: Json = { tenant: 'x' }
     await (await runtime.start({ agent: echo, input: 'a', session: 's', context })).result()
@@ -133,7 +133,7 @@ describe('a session', () => {
     expect(await codeOf(runtime.view('nowhere'))).toBe('session_unknown')
   })
 
-  test('returns its state', async () => {
+  test('returns the state of a session', async () => {
     const held = gate()
     const testAgent = patient(held)
     const store = memoryStore()
@@ -160,7 +160,7 @@ describe('a session', () => {
 describe('closing a runtime', () => {
   const agents = (testAgent: Agent): readonly Agent[] => [testAgent, echo]
 
-  test('can be repeated, and releases all watches', async () => {
+  test('releases all watches, and can be closed again', async () => {
     const { store, watches } = countedStore()
     const runtime = createRuntime({ store, agents: [echo], logger: quiet })
     await (await runtime.start({ agent: echo, input: 'a', session: 's' })).result()

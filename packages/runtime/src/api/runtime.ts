@@ -1,24 +1,23 @@
 import { randomUUID } from 'node:crypto'
 import { type StreamInfo, StreamManager, systemTimers, type Ticket } from '@millrace/log'
 import type { Run as LoggedRun, RunRequest, View } from '@millrace/protocol'
+import { KeyedQueue } from '../async/keyed-queue.ts'
 import type { Agent, OutputOfAgent } from '../define/agent.ts'
-import type { Program } from '../define/program.ts'
+import { type Program, programOf } from '../define/program.ts'
 import type { Workflow, WorkflowOutput } from '../define/workflow.ts'
 import { Driver } from '../drive/driver.ts'
-import { type Engine, inProcessEngine } from '../drive/engine.ts'
+import { type Engine, type InProcessOptions, inProcessEngine } from '../drive/engine.ts'
 import { Notices } from '../drive/notices.ts'
 import { checkObject } from '../error/check-object.ts'
 import { RunError } from '../error/error.ts'
 import { DEFAULT_BACKOFF } from '../model/backoff.ts'
 import { isSessionUnknown, isUnavailable, sessionUnknown, withLog } from '../session/log-errors.ts'
-import { contextOf } from '../session/run-context.ts'
+import { runContextOf } from '../session/run-context.ts'
 import { readUpload, type StoredUpload, storeUpload, type UploadInput } from '../session/upload.ts'
 import { consoleLogger, safeLogger } from '../telemetry/logger.ts'
 import { Telemetry } from '../telemetry/telemetry.ts'
 import type { Answer, AnswerOptions } from './answer.ts'
-import { type DescribeOptions, describeSession } from './description.ts'
-import { KeyedQueue } from './keyed-queue.ts'
-import { programOf } from './program.ts'
+import { type DescribeOptions, describeSession } from './describe-session.ts'
 import {
   checkNewMessageId,
   messageOf,
@@ -34,15 +33,20 @@ import {
 import { type ObservedSession, type ResumeOptions, resumeSpec } from './resumption.ts'
 import { editSpec, retrySpec, runOfMessage } from './revision.ts'
 import { Run, type RunHost, type StopOptions } from './run.ts'
-import { BLOCKED_AFTER_MS, checkOptions, DEFAULT_MAX_TAKEOVERS, type RuntimeOptions } from './runtime-options.ts'
+import {
+  checkOptions,
+  DEFAULT_BLOCKED_AFTER_MS,
+  DEFAULT_MAX_TAKEOVERS,
+  type RuntimeOptions,
+} from './runtime-options.ts'
 import { type SessionStatus, sessionStatusOf } from './session-status.ts'
 import { type Answered, type AnswerTarget, type ClaimOptions, claimCall, submitAnswer } from './submit-answer.ts'
 
 /** Common options of `start`. */
 interface CommonStartOptions extends RequestOptions {
-  /** Id of the session. @default a new session, with the run's id if given */
+  /** Id of the session. @default a new session, whose id is `runId` or else a random UUID */
   readonly session?: string
-  /** The user's message: text, or parts. */
+  /** The user's message: text, or parts. @default no message */
   readonly input?: UserInput
   /** Id of the message. @default a random UUID */
   readonly messageId?: string
@@ -66,18 +70,19 @@ export interface ForkOptions {
   readonly at?: number
   /** Id of the new session. @default a random UUID */
   readonly session?: string
-  /** Owner of the new session. */
+  /** Owner of the new session. @default none */
   readonly principal?: string
 }
 
-/** A request that refers to an earlier run. */
+/** A request that repeats, edits or resumes an earlier run. */
 interface DerivedRequest {
-  readonly of: LoggedRun
+  readonly earlierRun: LoggedRun
   readonly spec: RunSpec
 }
 
 /** Runs agents and workflows with one store: requests, reads and drives runs, unless other processes drive. */
 export class Runtime implements RunHost {
+  /** The log of the runtime: its sessions as streams. */
   readonly manager: StreamManager
   readonly #programs: ReadonlyMap<string, Program>
   readonly #engine: Engine | undefined
@@ -91,7 +96,7 @@ export class Runtime implements RunHost {
   constructor(options: RuntimeOptions) {
     this.#programs = checkOptions(options)
     const { store, engine = {}, log, timers = systemTimers, logger = consoleLogger } = options
-    this.#blockedAfterMs = options.blockedAfterMs ?? BLOCKED_AFTER_MS
+    this.#blockedAfterMs = options.blockedAfterMs ?? DEFAULT_BLOCKED_AFTER_MS
     this.manager = new StreamManager({ ...log, store, timers })
     const safe = safeLogger(logger)
     this.#telemetry = new Telemetry(options.telemetry, safe)
@@ -132,19 +137,19 @@ export class Runtime implements RunHost {
     const message = input === undefined ? undefined : messageOf(input, messageId)
     const spec = { program, ...(message && { message }) }
     // A random id is unique, so the session need not be read for it.
-    const isNamed = message !== undefined && messageId !== undefined
-    const ask = () => this.#requestNew(session, spec, runId, options, isNamed)
+    const hasGivenId = message !== undefined && messageId !== undefined
+    const request = () => this.#requestNew(session, spec, runId, options, hasGivenId)
     try {
-      return await ask()
+      return await request()
     } catch (error) {
       if (!isSessionUnknown(error)) throw error
     }
     // Created only now, so that an invalid request creates no session.
     await withLog(session, () => this.manager.createStream(session, principal ?? undefined))
-    return ask()
+    return request()
   }
 
-  /** A handle of a run that was requested before, in any process. */
+  /** A handle of a run that was requested before, in any process. Does not check that the run exists. */
   run<Output = unknown>(sessionId: string, runId: string): Run<Output> {
     return new Run(this, sessionId, runId)
   }
@@ -158,16 +163,16 @@ export class Runtime implements RunHost {
     if (options?.mode === 'with-confirmation' && (await this.#confirm(sessionId, runId, options))) {
       return new Run(this, sessionId, runId)
     }
-    const repeats = ({ resume }: RunRequest) => resume?.runId === runId
-    return this.#requestDerived(sessionId, options, repeats, async seen => {
-      const of = runOf(seen.view, runId)
-      return { of, spec: await resumeSpec(this.manager, sessionId, of, seen, options) }
+    const isSameRequest = ({ resume }: RunRequest) => resume?.runId === runId
+    return this.#requestDerived(sessionId, options, isSameRequest, async session => {
+      const earlierRun = runOf(session.view, runId)
+      return { earlierRun, spec: await resumeSpec(this.manager, sessionId, earlierRun, session, options) }
     })
   }
 
   /**
-   * Answers all pending approvals of a paused run. Returns whether there were any. @throws {RunError} if no answer was
-   * accepted.
+   * Answers all pending approvals of a paused run. Returns whether there were any.
+   * @throws {RunError} if no answer was accepted.
    */
   async #confirm(
     sessionId: string,
@@ -175,9 +180,9 @@ export class Runtime implements RunHost {
     { approved, reason, guest, principal }: Extract<ResumeOptions, { mode: 'with-confirmation' }> & RequestOptions,
   ): Promise<boolean> {
     const { run, pendings } = (await this.#info(sessionId)).ticket
-    const children = run?.runId === runId && run.paused ? pendings.filter(({ kind }) => kind === 'approval') : []
+    const approvals = run?.runId === runId && run.paused ? pendings.filter(({ kind }) => kind === 'approval') : []
     const rejections: RunError[] = []
-    for (const { id } of children) {
+    for (const { id } of approvals) {
       const answer = { kind: 'approval', id, approved, ...(reason !== undefined && { reason }) } as const
       try {
         await this.answer(sessionId, answer, { ...(guest !== undefined && { guest }), ...(principal && { principal }) })
@@ -188,12 +193,12 @@ export class Runtime implements RunHost {
       }
     }
     // If another user answered all of them, this answer did not count.
-    if (rejections[0] && rejections.length === children.length) throw rejections[0]
-    return children.length > 0
+    if (rejections[0] && rejections.length === approvals.length) throw rejections[0]
+    return approvals.length > 0
   }
 
   /**
-   * Repeats a turn with the same message, replacing its answer. @default the latest turn
+   * Repeats a turn with the same message, replacing its answer: the turn of `runId`, or else the latest one.
    * @throws {RunError} `run_unknown` if there is no such run, `run_cut_refused` if it was removed, or a code of `start`.
    */
   retry(sessionId: string, runId?: string, options: RequestOptions = {}): Promise<Run> {
@@ -202,13 +207,14 @@ export class Runtime implements RunHost {
     return this.#requestDerived(sessionId, options, isRewindFor('retry'), ({ view }) => {
       id ??= view.runs.at(-1)?.runId
       if (id === undefined) throw new RunError('run_unknown', `session ${sessionId} has no run to retry`)
-      const of = runOf(view, id)
-      return { of, spec: retrySpec(this.#programs, view, of) }
+      const earlierRun = runOf(view, id)
+      return { earlierRun, spec: retrySpec(this.#programs, view, earlierRun) }
     })
   }
 
   /**
-   * Replaces a user message, its data and everything after it.
+   * Replaces a user message, its data and everything after it. `newMessageId` is the id of the new message, by default a
+   * random UUID.
    * @throws {RunError} `run_unknown` if the message started no run, or a code of `start`.
    */
   edit(
@@ -218,8 +224,8 @@ export class Runtime implements RunHost {
     options: RequestOptions & { readonly newMessageId?: string } = {},
   ): Promise<Run> {
     return this.#requestDerived(sessionId, options, isRewindFor('edit'), ({ view }) => {
-      const of = runOfMessage(view, messageId)
-      return { of, spec: editSpec(this.#programs, view, of, input, options.newMessageId) }
+      const earlierRun = runOfMessage(view, messageId)
+      return { earlierRun, spec: editSpec(this.#programs, view, earlierRun, input, options.newMessageId) }
     })
   }
 
@@ -237,6 +243,7 @@ export class Runtime implements RunHost {
 
   /**
    * Sets title and metadata of a session. Returns the sequence of the entry.
+   * @throws {ValidationError} if both are absent or one is invalid.
    * @throws {RunError} `session_unknown` if the session does not exist.
    */
   async describe(sessionId: string, options: DescribeOptions): Promise<{ readonly sequence: number }> {
@@ -246,6 +253,7 @@ export class Runtime implements RunHost {
 
   /**
    * Stores a file in a session, for as long as the session exists. Messages refer to it by the returned URL.
+   * @throws {ValidationError} if `upload` is not an object.
    * @throws {RunError} `session_unknown` if the session does not exist.
    */
   upload(sessionId: string, upload: UploadInput): Promise<StoredUpload> {
@@ -253,7 +261,7 @@ export class Runtime implements RunHost {
     return withLog(sessionId, () => storeUpload(this.manager, sessionId, upload))
   }
 
-  /** Reads a file of a session; undefined if the session has none with that hash. */
+  /** Reads a file of a session; undefined if the session does not exist or has no file with that hash. */
   uploaded(sessionId: string, hash: string): Promise<UploadInput | undefined> {
     return withLog(sessionId, () => readUpload(this.manager, sessionId, hash))
   }
@@ -271,8 +279,8 @@ export class Runtime implements RunHost {
     const { mode = 'interrupt', reason, guest = 'runtime', principal } = options
     const chunk = { type: 'stop-requested', runId, mode, ...(reason !== undefined && { reason }) } as const
     const owner = principal === undefined ? {} : { principal }
-    const done = await withLog(sessionId, () => this.manager.append(sessionId, guest, chunk, owner))
-    if (done.outcome !== 'refused') {
+    const appended = await withLog(sessionId, () => this.manager.append(sessionId, guest, chunk, owner))
+    if (appended.outcome !== 'refused') {
       this.#engine?.wake(sessionId)
       return true
     }
@@ -291,15 +299,16 @@ export class Runtime implements RunHost {
   async answer(sessionId: string, answer: Answer, options: AnswerOptions = {}): Promise<Answered> {
     this.#checkOpen('answer')
     const accepted = await withLog(sessionId, () => submitAnswer(this.#answerTarget, sessionId, answer, options))
-    const { runId, ...done } = accepted
+    const { runId, ...answered } = accepted
     if (runId !== undefined) this.#telemetry.onRequest(runId)
     this.#engine?.wake(sessionId)
-    return done
+    return answered
   }
 
   /**
    * Claims a client tool call for a limited time, so that no other client executes it. Returns the end of the claim, in
    * ms by the store's clock.
+   * @throws {ValidationError} if an option is invalid.
    * @throws {RunError} such as `answer_claimed` if it cannot be claimed.
    */
   async claim(sessionId: string, toolCallId: string, options: ClaimOptions): Promise<{ readonly until: number }> {
@@ -311,14 +320,17 @@ export class Runtime implements RunHost {
     return { manager: this.manager, programs: this.#programs, queue: this.#answerQueue }
   }
 
-  /** The public view of a session, and its ticket. */
+  /** The public view of a session, and its ticket. @throws {RunError} `session_unknown` if the session does not exist. */
   async view(sessionId: string): Promise<{ view: Omit<View, 'internal'>; ticket: Ticket }> {
     const { view, ticket } = await this.#view(sessionId)
-    const { internal, ...shown } = view
-    return { view: shown, ticket }
+    const { internal, ...publicView } = view
+    return { view: publicView, ticket }
   }
 
-  /** The state of a session, and why due work is not driven. */
+  /**
+   * The state of a session, and why due work is not driven.
+   * @throws {RunError} `session_unknown` if the session does not exist.
+   */
   async status(sessionId: string): Promise<SessionStatus> {
     return sessionStatusOf(await this.#info(sessionId), this.#blockedAfterMs)
   }
@@ -350,11 +362,11 @@ export class Runtime implements RunHost {
     spec: RunSpec,
     runId: string,
     options: RequestOptions,
-    isNamed: boolean,
+    hasGivenId: boolean,
   ): Promise<Run<Output>> {
     for (;;) {
       let version: string | undefined
-      if (isNamed && spec.message) {
+      if (hasGivenId && spec.message) {
         const info = await withLog(sessionId, () => this.manager.getInfo(sessionId))
         const { view } = info ? await this.#view(sessionId) : {}
         // A repeated request has the same message.
@@ -368,35 +380,36 @@ export class Runtime implements RunHost {
   }
 
   /**
-   * Requests a run that was decided on the view of the session. If the session changed meanwhile, it is decided again
-   * (law 5).
+   * Requests a run that refers to an earlier one. `decide` builds the request from the session. If the session changed
+   * meanwhile, it decides again (law 5). `isSameRequest` recognizes a repeated call with the same run id.
    */
   async #requestDerived(
     sessionId: string,
     options: RequestOptions,
-    repeats: (request: RunRequest) => boolean,
-    decide: (seen: ObservedSession) => DerivedRequest | Promise<DerivedRequest>,
+    isSameRequest: (request: RunRequest) => boolean,
+    decide: (session: ObservedSession) => DerivedRequest | Promise<DerivedRequest>,
   ): Promise<Run> {
     checkObject('options', options)
     const runId = options.runId ?? randomUUID()
     for (let latest: string | undefined, tries = 1; ; tries++) {
       const { version, floor } = await this.#info(sessionId)
       const { view, ticket } = await this.#view(sessionId)
-      const known = requestFor(view, runId)
-      if (known) {
-        if (repeats(known)) return new Run(this, sessionId, runId, known.at)
+      const earlierRequest = requestFor(view, runId)
+      if (earlierRequest) {
+        if (isSameRequest(earlierRequest)) return new Run(this, sessionId, runId, earlierRequest.at)
         throw requestRefusal('already-settled', runId)
       }
-      const { of, spec: runSpec } = await withLog(sessionId, async () => decide({ view, ticket, floor }))
+      const { earlierRun, spec } = await withLog(sessionId, async () => decide({ view, ticket, floor }))
       const now = view.runs.at(-1)?.runId
-      // The caller did not see that run, and might remove it or continue from an old end.
+      // The caller has not seen the run that started meanwhile: the request might remove it, or continue from an older end.
       if (tries > 1 && now !== latest) throw overtakenError(runId, now)
       latest = now
       const context =
-        options.context ?? (await withLog(sessionId, () => contextOf(this.manager, sessionId, view, of.runId)))
+        options.context ??
+        (await withLog(sessionId, () => runContextOf(this.manager, sessionId, view, earlierRun.runId)))
       const run = await this.#request(
         sessionId,
-        runSpec,
+        spec,
         runId,
         { ...options, ...(context !== undefined && { context }) },
         version,
@@ -422,14 +435,14 @@ export class Runtime implements RunHost {
       ...(principal !== undefined && { principal }),
     }
     const request = requestOf(spec, runId, options)
-    const done = await withLog(sessionId, () => this.manager.append(sessionId, guest, request, appendOptions))
-    if (done.outcome === 'refused') {
-      if (done.reason === 'moved') return undefined
-      throw requestRefusal(done.reason, runId)
+    const appended = await withLog(sessionId, () => this.manager.append(sessionId, guest, request, appendOptions))
+    if (appended.outcome === 'refused') {
+      if (appended.reason === 'moved') return undefined
+      throw requestRefusal(appended.reason, runId)
     }
     this.#telemetry.onRequest(runId)
     this.#engine?.wake(sessionId)
-    return new Run<Output>(this, sessionId, runId, done.first)
+    return new Run<Output>(this, sessionId, runId, appended.first)
   }
 
   #checkOpen(method: string): void {
@@ -437,7 +450,7 @@ export class Runtime implements RunHost {
   }
 }
 
-/** Codes of rejected answers that do not prevent the others. */
+/** Codes of answers that came too late. They do not prevent the answers to other approvals. */
 const TOO_LATE_CODES: readonly string[] = ['answer_already_settled', 'answer_late']
 
 const isRewindFor =
@@ -450,3 +463,22 @@ const isRewindFor =
  * @throws {ValidationError} if an option is invalid.
  */
 export const createRuntime = (options: RuntimeOptions): Runtime => new Runtime(options)
+
+/** A process that only drives runs. It stays alive until it is stopped. */
+export interface Worker {
+  readonly runtime: Runtime
+  /** Hands over all runs. */
+  stop(): Promise<void>
+}
+
+/**
+ * Creates a runtime that drives the runs of a store and keeps the process alive.
+ * @throws {ValidationError} if an option is invalid.
+ */
+export function createWorker(
+  options: Omit<RuntimeOptions, 'engine'> & { readonly engine?: Engine | InProcessOptions },
+): Worker {
+  const engine = options.engine ?? {}
+  const runtime = createRuntime({ ...options, engine: 'start' in engine ? engine : { keepsAlive: true, ...engine } })
+  return { runtime, stop: () => runtime.close() }
+}

@@ -1,4 +1,4 @@
-// What a list shows of a session: its title, and the last line of text.
+// Sessions in a list: the title, and the last line of text.
 
 import { memoryStore } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
@@ -15,7 +15,7 @@ import { scriptedModel } from '../model/scripted-model.ts'
 import type { Runtime } from './runtime.ts'
 import { codeOf, echo, gate, logOf, patient, testRuntime, until } from './test-runtime.fixture.ts'
 
-const shown = async (runtime: Runtime) => {
+const listed = async (runtime: Runtime) => {
   const { streams } = await runtime.manager.listStreams(undefined)
   const { title, line, status } = streams[0] as (typeof streams)[0]
   return [title, line, status]
@@ -39,7 +39,7 @@ const single = (node: (context: NodeContext<string>) => Promise<object>) =>
   })
 
 describe('the last line of a run', () => {
-  test('comes from the last answer with text', async () => {
+  test('is the last answer with text', async () => {
     const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
     const calls = [{ name: 'look', input: {} }]
     const texts = ['First.\n\n  Then  this. \n', ' ']
@@ -53,11 +53,11 @@ describe('the last line of a run', () => {
       const run = await runtime.start({ agent: testAgent, input: ' Look \n there. ', session: 's' })
       await run.result()
       expect(await linesOf(runtime)).toEqual([['Then this.', 'I look.'][i]])
-      expect(await shown(runtime)).toEqual([undefined, ['Then this.', 'I look.'][i], 'ended'])
+      expect(await listed(runtime)).toEqual([undefined, ['Then this.', 'I look.'][i], 'ended'])
     }
   })
 
-  test('comes from the last part of an answer', async () => {
+  test('is the last part of an answer', async () => {
     const parts = [
       { type: 'text-start', id: 'b' },
       { type: 'text-delta', id: 'b', delta: 'Second ' },
@@ -78,10 +78,10 @@ describe('the last line of a run', () => {
     const runtime = testRuntime({ agents: [testAgent] })
     await (await runtime.start({ agent: testAgent, input: 'Is it so?', session: 's' })).result()
     expect(await linesOf(runtime)).toEqual([undefined])
-    expect(await shown(runtime)).toEqual([undefined, 'Is it so?', 'ended'])
+    expect(await listed(runtime)).toEqual([undefined, 'Is it so?', 'ended'])
   })
 
-  test('of a stopped run comes from the shown text', async () => {
+  test('is the streamed text of a stopped run', async () => {
     const testAgent = patient(gate())
     const runtime = testRuntime({ agents: [testAgent] })
     const run = await runtime.start({ agent: testAgent, input: 'go', session: 's' })
@@ -91,7 +91,7 @@ describe('the last line of a run', () => {
     expect(await linesOf(runtime)).toEqual(['one'])
   })
 
-  test('of a failed run does not come from discarded text', async () => {
+  test('is not the discarded text of a failed run', async () => {
     const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
     const model = scriptedModel([
       { text: 'I look.', calls: [{ name: 'look', input: {} }] },
@@ -105,7 +105,7 @@ describe('the last line of a run', () => {
     expect(await linesOf(runtime)).toEqual(['I look.'])
   })
 
-  test('of a waiting run comes from before the request', async () => {
+  test('is the text before the request of a paused run', async () => {
     const pay = tool({ name: 'pay', inputSchema: z.object({}), approval: true, execute: () => 'paid' })
     const calls = [{ name: 'pay', input: {}, id: 'c' }]
     const testAgent = agent({
@@ -116,13 +116,13 @@ describe('the last line of a run', () => {
     const runtime = testRuntime({ agents: [testAgent] })
     const run = await runtime.start({ agent: testAgent, input: 'Pay.', session: 's', runId: 'r' })
     await run.result()
-    expect(await shown(runtime)).toEqual([undefined, 'May I?', 'paused'])
+    expect(await listed(runtime)).toEqual([undefined, 'May I?', 'paused'])
     await runtime.answer('s', { kind: 'approval', id: 'r::c', approved: true })
     await run.result()
     expect(await linesOf(runtime)).toEqual(['May I?', 'Done.'])
   })
 
-  test('comes from the root agent, not from sub-agents', async () => {
+  test('is the text of the root agent, not of sub-agents', async () => {
     const child = agent({ name: 'child', model: scriptedModel([{ text: 'I am the child.' }]) })
     const calls = [{ name: 'child', input: { prompt: 'go' } }]
     const testAgent = agent({ name: 'own', subAgents: [child], model: scriptedModel([{ text: 'I ask.', calls }, {}]) })
@@ -131,7 +131,7 @@ describe('the last line of a run', () => {
     expect(await linesOf(runtime)).toEqual(['I ask.'])
   })
 
-  test('of a workflow comes from the text of its nodes before the pause or end', async () => {
+  test('is the text of the nodes of a workflow before its pause or end', async () => {
     const testWorkflow = single(async () => {
       await useReason({ model: scriptedModel([{ text: 'A draft.' }]), input: 'write' })
       await useInterrupt({ request: { kind: 'text', question: 'Good?' } })
@@ -140,7 +140,7 @@ describe('the last line of a run', () => {
     const runtime = testRuntime({ workflows: [testWorkflow] })
     const run = await runtime.start({ workflow: testWorkflow, input: 'go', session: 's' })
     const [question] = (await run.result()).pendings
-    expect(await shown(runtime)).toEqual([undefined, 'A draft.', 'paused'])
+    expect(await listed(runtime)).toEqual([undefined, 'A draft.', 'paused'])
     await runtime.answer('s', { kind: 'interrupt', id: question?.id ?? '', response: 'yes' })
     await run.result()
     expect(await linesOf(runtime)).toEqual(['A draft.', 'sent.'])
@@ -156,7 +156,7 @@ describe('the last line of a run', () => {
       output: 'A secret.'.length,
     })
     expect(await linesOf(runtime)).toEqual([undefined])
-    expect(await shown(runtime)).toEqual([undefined, 'Go.', 'ended'])
+    expect(await listed(runtime)).toEqual([undefined, 'Go.', 'ended'])
   })
 
   test('law 6: is dropped if the end would exceed the size limit', async () => {
@@ -176,33 +176,33 @@ describe('the last line of a run', () => {
 })
 
 describe('title and metadata of a session', () => {
-  test('appear in the list, with or without an open run, and absent fields stay', async () => {
+  test('lists title and metadata with or without an open run, and keeps absent fields', async () => {
     const wait = gate()
     const testAgent = patient(wait)
     const runtime = testRuntime({ agents: [testAgent] })
     const run = await runtime.start({ agent: testAgent, input: 'go', session: 's' })
     await until(run, 'text-delta')
     await runtime.describe('s', { title: 'A walk', metadata: { pinned: true } })
-    expect(await shown(runtime)).toEqual(['A walk', 'go', 'active'])
+    expect(await listed(runtime)).toEqual(['A walk', 'go', 'active'])
     wait.open()
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'one two' })
     const { sequence } = await runtime.describe('s', { title: 'A long walk', guest: 'ada' })
     expect((await runtime.view('s')).ticket.about).toEqual({ title: 'A long walk', metadata: { pinned: true } })
     expect((await logOf(runtime, 's')).at(-1)).toMatchObject({ sequence, origin: { guest: 'ada' } })
-    expect(await shown(runtime)).toEqual(['A long walk', 'one two', 'ended'])
+    expect(await listed(runtime)).toEqual(['A long walk', 'one two', 'ended'])
   })
 
-  test('are copied to a fork, and survive a retry', async () => {
+  test('copies title and metadata to a fork, and keeps them in a retry', async () => {
     const runtime = testRuntime({ agents: [echo] })
     await (await runtime.start({ agent: echo, input: 'a', session: 's' })).result()
     await runtime.describe('s', { title: 'A walk' })
     await (await runtime.retry('s')).result()
-    expect(await shown(runtime)).toEqual(['A walk', '0: a', 'ended'])
+    expect(await listed(runtime)).toEqual(['A walk', '0: a', 'ended'])
     await runtime.fork('s', { session: 'copy' })
     expect((await runtime.view('copy')).ticket).toMatchObject({ about: { title: 'A walk' }, line: '0: a' })
   })
 
-  test('are rejected with a code if invalid', async () => {
+  test('rejects an invalid title or metadata with a code', async () => {
     const runtime = testRuntime({ agents: [echo], store: memoryStore() })
     expect(await codeOf(runtime.describe('s', { title: 'A walk' }))).toBe('session_unknown')
     await (await runtime.start({ agent: echo, input: 'a', session: 's' })).result()

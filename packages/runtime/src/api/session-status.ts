@@ -9,7 +9,10 @@ export type SessionStatus =
   | { readonly status: 'idle' | 'running' | 'waiting' | 'paused' }
   | { readonly status: 'blocked'; readonly program: string; readonly reason: string }
 
-/** The state of a session, from its log alone, because drivers may be in other processes. */
+/**
+ * The state of a session, from its log alone, because drivers may be in other processes. `blockedAfterMs` is the time
+ * without a driver after which due work counts as blocked.
+ */
 export function sessionStatusOf(
   { ticket, lease, clock, touchedAt }: StreamInfo,
   blockedAfterMs: number,

@@ -28,7 +28,7 @@ function stuck() {
 }
 
 describe('a stop', () => {
-  test('with interrupt keeps the shown content and ends the run as interrupted', async () => {
+  test('keeps the streamed content and ends the run as interrupted', async () => {
     const agent = patient(gate())
     const runtime = testRuntime({ agents: [agent] })
     const run = await runtime.start({ agent, input: 'hi', session: 's' })
@@ -57,7 +57,7 @@ describe('a stop', () => {
     expect(view.pendings).toEqual([])
   })
 
-  test('with abort ends the run, also after an interrupt was requested', async () => {
+  test('ends the run as aborted, even after an interrupt was requested', async () => {
     const { running, agent } = stuck()
     const runtime = testRuntime({ engine: false })
     const run = await runtime.start({ agent, input: 'hi', session: 's' })
@@ -77,7 +77,7 @@ describe('a stop', () => {
     running.open()
   })
 
-  test('reaches a run in another process', async () => {
+  test('stops a run in another process', async () => {
     const agent = patient(gate())
     const driver = testRuntime({ agents: [agent] })
     const server = testRuntime({ store: driver.manager.store, engine: false })
@@ -87,7 +87,7 @@ describe('a stop', () => {
     expect((await run.result()).status).toBe('interrupted')
   })
 
-  test('after the end changes nothing', async () => {
+  test('changes nothing after the end', async () => {
     const held = gate()
     const agent = patient(held)
     const runtime = testRuntime({ agents: [agent] })

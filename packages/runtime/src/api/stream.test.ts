@@ -20,8 +20,8 @@ const all = async (stream: RunStream) => {
   return entries
 }
 
-describe('a run is streamed', () => {
-  test('from start to end, and after a cursor exactly what follows', async () => {
+describe('run.stream()', () => {
+  test('streams a run from start to end, and exactly what follows a cursor', async () => {
     const held = gate()
     const agent = patient(held)
     const runtime = testRuntime({ agents: [agent] })
@@ -40,7 +40,7 @@ describe('a run is streamed', () => {
     expect(await all(run.stream({ after: entries.at(-1)?.cursor ?? '' }))).toEqual([])
   })
 
-  test('without entries of other runs of the session', async () => {
+  test('omits entries of other runs of the session', async () => {
     const runtime = testRuntime({ agents: [echo] })
     for (const input of ['a', 'b', 'c']) {
       const run = await runtime.start({ agent: echo, input, session: 's', runId: input })
@@ -50,7 +50,7 @@ describe('a run is streamed', () => {
     }
   })
 
-  test('and releases everything when a reader leaves early', async () => {
+  test('releases everything when a reader leaves early', async () => {
     const held = gate()
     const agent = patient(held)
     const { store, watches } = countedStore()
@@ -76,7 +76,7 @@ describe('a run is streamed', () => {
     expect((await run.result()).text).toBe('one two')
   })
 
-  test('to its pause and on from there; an old pause does not end the stream', async () => {
+  test('ends at the current pause, not at an earlier one, and continues from there', async () => {
     const runtime = testRuntime({ engine: false })
     const { manager } = runtime
     await manager.createStream('s')
@@ -99,7 +99,7 @@ describe('a run is streamed', () => {
     expect((await run.result()).status).toBe('completed')
   })
 
-  test('with cursors of one incarnation if the session is recreated during the lookup', async () => {
+  test('returns cursors of one incarnation if the session is recreated during the lookup', async () => {
     const runtime = testRuntime({ engine: false })
     const { manager } = runtime
     const pausedRun = async (texts: readonly string[]) => {
@@ -128,7 +128,7 @@ describe('a run is streamed', () => {
     expect(entries).toHaveLength((await look('s'))?.head ?? 0)
   })
 
-  test('completely, even if a later run rewinds it just before', async () => {
+  test('streams all entries of a run that a later run has just rewound', async () => {
     const runtime = testRuntime({ agents: [echo] })
     const { manager } = runtime
     let last = (await runtime.start({ agent: echo, input: 'a', session: 's' })).runId
@@ -154,7 +154,7 @@ describe('a run is streamed', () => {
     }
   })
 
-  test('if the log was trimmed before its start; otherwise reports the missing start', async () => {
+  test('streams a run after a trim before its start, and reports a trimmed start', async () => {
     const runtime = testRuntime({ agents: [echo] })
     for (const runId of ['a', 'b', 'c']) {
       // With a context the request has two entries, the first of which is trimmed below.
@@ -169,8 +169,8 @@ describe('a run is streamed', () => {
   })
 })
 
-describe('reports to a reader of a run that never starts', () => {
-  test('that its request was cancelled', async () => {
+describe('a run that does not start', () => {
+  test('reports that its request was cancelled', async () => {
     const held = gate()
     const agent = patient(held)
     const runtime = testRuntime({ agents: [agent] })
@@ -190,7 +190,7 @@ describe('reports to a reader of a run that never starts', () => {
     expect((await first.result()).status).toBe('completed')
   })
 
-  test('that the run or the session does not exist', async () => {
+  test('reports that the run or the session does not exist', async () => {
     const runtime = testRuntime({ agents: [echo] })
     await (await runtime.start({ agent: echo, input: 'a', session: 's' })).result()
     expect(await codeOf(runtime.run('s', 'nobody').result())).toBe('run_unknown')
@@ -200,7 +200,7 @@ describe('reports to a reader of a run that never starts', () => {
     expect(await codeOf(runtime.run('s', 'nobody').stop())).toBe('run_unknown')
   })
 
-  test('nothing while the run only waits for a driver', async () => {
+  test('keeps waiting for a driver', async () => {
     const store = memoryStore()
     const server = testRuntime({ store, engine: false })
     const run = await server.start({ agent: echo, input: 'later', session: 's' })

@@ -10,12 +10,12 @@ import { cancelledError, type RunLocation } from './run-location.ts'
 export interface StreamOptions {
   /** Starts after this position: a cursor or a sequence. @default the start of the run */
   readonly after?: string | number
-  /** Aborts the stream. */
+  /** Aborts the stream, not the run. @default none */
   readonly signal?: AbortSignal
 }
 
-/** Which run to read, and how. */
-export interface Source {
+/** The run that a stream reads. */
+export interface StreamSource {
   readonly manager: StreamManager
   readonly sessionId: string
   readonly runId: string
@@ -30,7 +30,7 @@ export class RunStream implements AsyncIterableIterator<ReadEntry> {
   readonly #entries: AsyncGenerator<ReadEntry, void, void>
   readonly #sessionId: string
 
-  constructor(source: Source, options: StreamOptions = {}) {
+  constructor(source: StreamSource, options: StreamOptions = {}) {
     checkObject('options', options)
     this.#sessionId = source.sessionId
     const signals = [this.#closed.signal, ...(options.signal ? [options.signal] : [])]
@@ -43,7 +43,7 @@ export class RunStream implements AsyncIterableIterator<ReadEntry> {
 
   async next(): Promise<IteratorResult<ReadEntry, undefined>> {
     // Keeps the process alive while it waits, because the driver may be in another process or have only unref'd timers.
-    const alive = setInterval(() => {}, MAX_TIMER_MS)
+    const keepAlive = setInterval(() => {}, MAX_TIMER_MS)
     try {
       const { done, value } = await withLog(this.#sessionId, () => this.#entries.next())
       return done ? { done: true, value: undefined } : { done: false, value }
@@ -51,7 +51,7 @@ export class RunStream implements AsyncIterableIterator<ReadEntry> {
       if (this.#closed.signal.aborted) return { done: true, value: undefined }
       throw error
     } finally {
-      clearInterval(alive)
+      clearInterval(keepAlive)
     }
   }
 
@@ -67,7 +67,7 @@ export class RunStream implements AsyncIterableIterator<ReadEntry> {
   }
 }
 
-/** A batch of a run: all its visible entries in `(after, sequence]`. */
+/** A batch of a run's stream: all visible entries of the run in `(after, sequence]`. */
 export interface RunPiece {
   readonly after: number
   readonly sequence: number
@@ -78,6 +78,7 @@ export interface RunPiece {
   cursorAt(sequence: number): string
 }
 
+/** Options of `run.pieces`. */
 export interface PieceOptions extends StreamOptions {
   /** Merges deltas while catching up. @default false */
   readonly merge?: boolean
@@ -85,11 +86,11 @@ export interface PieceOptions extends StreamOptions {
   readonly rewound?: boolean
   /** Includes entries that were rewound before, for readers that had read them. @default false */
   readonly whole?: boolean
-  /** Approximate number of bytes to read at a time while catching up. */
+  /** Approximate number of bytes to read at a time while catching up. @default the default of the log */
   readonly pageBytes?: number
 }
 
-async function* entriesOf(source: Source, options: StreamOptions): AsyncGenerator<ReadEntry, void, void> {
+async function* entriesOf(source: StreamSource, options: StreamOptions): AsyncGenerator<ReadEntry, void, void> {
   for await (const { entries, cursorAt } of piecesOf(source, options)) {
     for (const entry of entries) {
       yield { ...entry, cursor: cursorAt(entry.sequence) }
@@ -98,9 +99,9 @@ async function* entriesOf(source: Source, options: StreamOptions): AsyncGenerato
   }
 }
 
-/** Streams a run in batches, to its end or pause. @throws {RunError} if its request is cancelled while it waits. */
+/** Streams a run in batches, to its end or pause. @throws {RunError} `run_taken_back` if its request is cancelled. */
 export async function* piecesOf(
-  { manager, sessionId, runId, locate, whole }: Source,
+  { manager, sessionId, runId, locate, whole }: StreamSource,
   { after: position, signal, merge = false, rewound = false, pageBytes }: PieceOptions,
 ): AsyncGenerator<RunPiece, void, void> {
   let location = await locate()
@@ -120,16 +121,16 @@ export async function* piecesOf(
     let isWaiting = !location.hasStarted
     let isPaused = false
     try {
-      // Looked up once, not at each pause on the way.
+      // Looked up once, because the log may contain many earlier pauses of the run.
       let pause = await pauseOf(manager, sessionId, runId)
       if (pause && isHead(after, pause)) return
       for (let batch = await reader.next(); batch; batch = await reader.next()) {
         // The session may have been deleted and created again: the pause of another incarnation is not valid.
         if (pause && decodeCursor(batch.cursor).incarnation !== pause.incarnation) pause = undefined
-        const shown: Entry[] = []
+        const entries: Entry[] = []
         let { sequence, cursor } = batch
         let isOver = false
-        let isTakenBack = false
+        let isCancelled = false
         for (const entry of batch.entries) {
           const { chunk, origin } = entry
           if (pause && entry.sequence > pause.head) {
@@ -140,21 +141,21 @@ export async function* piecesOf(
           if (origin.guest === undefined) isWaiting = false
           if (chunk.type === 'run-paused') isPaused = true
           if (chunk.type === 'run-resumed') isPaused = false
-          shown.push(entry)
-          isTakenBack = chunk.type === 'stop-requested' && isWaiting
-          if (chunk.type === 'run-finished' || isTakenBack) {
+          entries.push(entry)
+          isCancelled = chunk.type === 'stop-requested' && isWaiting
+          if (chunk.type === 'run-finished' || isCancelled) {
             sequence = entry.sequence
             cursor = cursorAt(sequence)
             isOver = true
             break
           }
         }
-        if (shown.length > 0) {
-          const { sequence: reached } = decodeCursor(after)
+        if (entries.length > 0) {
+          const { sequence: previous } = decodeCursor(after)
           after = cursor
-          yield { after: reached, sequence, cursor, entries: shown, cursorAt }
+          yield { after: previous, sequence, cursor, entries, cursorAt }
         }
-        if (isTakenBack) throw cancelledError(runId)
+        if (isCancelled) throw cancelledError(runId)
         if (isOver) return
         if (!pause && isPaused && batch.isCaughtUp) pause = await pauseOf(manager, sessionId, runId)
         if (pause && batch.sequence >= pause.head) return

@@ -5,7 +5,7 @@ import type { Json } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../define/tool.ts'
-import { caller, chunksOf } from '../execute/agent/play.fixture.ts'
+import { caller, chunksOf } from '../execute/agent/run-to-end.fixture.ts'
 import type { Answer, AnswerOptions } from './answer.ts'
 import { approve, call, callsIn, counted, sendResult, startRun, validLog } from './pendings.fixture.ts'
 import { codeOf, echo, gate, testRuntime } from './test-runtime.fixture.ts'
@@ -31,7 +31,7 @@ async function ended({ run }: Awaited<ReturnType<typeof clients>>) {
 }
 
 describe('a confirmation of all approvals', () => {
-  test('is rejected if no answer counted', async () => {
+  test('rejects a confirmation if none of its answers is accepted', async () => {
     const begun = await clients(3)
     const { runtime, ran } = begun
     const confirm = (approved: boolean, guest: string) =>
@@ -42,7 +42,7 @@ describe('a confirmation of all approvals', () => {
     expect(ran.sort()).toEqual([0, 1, 2])
   })
 
-  test('answers the rest if one is late, and is rejected if all are', async () => {
+  test('answers the rest if one approval is late, and rejects the confirmation if all are', async () => {
     let now = 1_000_000
     const memory = new Memory({ clock: () => now })
     const store = () => memoryStore(undefined, memory)
@@ -69,7 +69,7 @@ describe('a confirmation of all approvals', () => {
   })
 })
 
-test('concurrent answers and claims cost one append each', async () => {
+test('appends once for each of several concurrent answers and claims', async () => {
   const memory = new Memory()
   const { runtime, testAgent } = await clients(40, { store: memoryStore(undefined, memory) })
   await runtime.close()
@@ -88,7 +88,7 @@ test('concurrent answers and claims cost one append each', async () => {
 })
 
 describe('an answer', () => {
-  test('is stored as it was validated, even if getters change', async () => {
+  test('stores the validated copy of an answer, even if getters change', async () => {
     const city = tool({
       name: 'city',
       inputSchema: z.object({}),
@@ -122,7 +122,7 @@ describe('an answer', () => {
     expect(JSON.stringify((await callsIn(runtime))['c1']?.output)).toBe('{"__proto__":{"x":1},"a":null}')
   })
 
-  test('when repeated must have the same input', async () => {
+  test('rejects a repeated answer with another input', async () => {
     const begun = await clients(1)
     const { runtime } = begun
     const first = await approve(runtime, 'c0', true, { input: { n: 0 } })
@@ -133,7 +133,7 @@ describe('an answer', () => {
     }
   })
 
-  test('when repeated is recognized if its run id is a prefix of another', async () => {
+  test('recognizes a repeated answer whose run id is a prefix of another', async () => {
     const begun = await clients(1)
     const { runtime, testAgent } = begun
     await approve(runtime, 'c0')
@@ -146,7 +146,7 @@ describe('an answer', () => {
     expect(await runtime.answer('s', approval(id))).toEqual(first)
   })
 
-  test('to an approved and running call is too late, also after the ticket has forgotten it', async () => {
+  test('rejects an answer to an approved and running call, even after the ticket dropped it', async () => {
     const held = gate()
     const slow = tool({
       name: 'slow',
@@ -169,7 +169,7 @@ describe('an answer', () => {
     expect(chunksOf(await validLog(runtime), 'tool-approval-response')).toHaveLength(41)
   })
 
-  test('without a pending reads nothing of a session without settled pendings', async () => {
+  test('reads nothing for an answer without a pending, if nothing was settled', async () => {
     const memory = new Memory()
     const driver = testRuntime({ store: memoryStore(undefined, memory), agents: [echo] })
     for (let n = 0; n < 3; n++) await (await driver.start({ session: 's', agent: echo, input: 'hi' })).result()
@@ -194,7 +194,7 @@ describe('an answer', () => {
     expect(batches).toBe(0)
   })
 
-  test('and a claim are rejected by a closed runtime', async () => {
+  test('rejects answers and claims after the runtime is closed', async () => {
     const { runtime } = await clients(1)
     await runtime.close()
     expect(await codeOf(approve(runtime, 'c0'))).toBe('runtime_closed')
@@ -202,7 +202,7 @@ describe('an answer', () => {
     expect(await codeOf(runtime.resume('s', 'r', { mode: 'with-confirmation', approved: true }))).toBe('runtime_closed')
   })
 
-  test('and a claim reject principal: undefined', async () => {
+  test('rejects principal: undefined in answers and claims', async () => {
     const { runtime } = await clients(1)
     for (const principal of [undefined, null, 7]) {
       const options = { principal } as unknown as AnswerOptions

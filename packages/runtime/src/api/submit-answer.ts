@@ -1,8 +1,9 @@
-// Submits answers: compares them with the session, then decides on the ticket, where the first one wins (law 5).
+// Submits answers: compares them with the session, then appends them. The ticket accepts the first one (law 5).
 
 import type { GuestOptions, StreamInfo, StreamManager, Ticket } from '@millrace/log'
 import { MAX_CLAIM_MS } from '@millrace/log/internal'
 import type { Chunk, Part, View } from '@millrace/protocol'
+import type { KeyedQueue } from '../async/keyed-queue.ts'
 import type { Program } from '../define/program.ts'
 import { checkObject, describeType } from '../error/check-object.ts'
 import { RunError, ValidationError } from '../error/error.ts'
@@ -12,14 +13,13 @@ import {
   type AnswerOptions,
   answerChunk,
   answerRefusal,
-  approvedPart,
-  checkFits,
   checkKind,
+  checkMatchesPending,
+  partOfApproval,
   pendingFor,
   validatedAnswer,
 } from './answer.ts'
 import { ClientToolSchemas } from './client-tool-schemas.ts'
-import type { KeyedQueue } from './keyed-queue.ts'
 
 /** An accepted answer: its sequence in the log. */
 export interface Answered {
@@ -30,7 +30,7 @@ export interface Answered {
 export interface ClaimOptions extends AnswerOptions {
   /** Duration of the claim, in ms. After it another client may claim the call. */
   readonly forMs: number
-  /** The client of this guest, such as a tab. */
+  /** Name of the client that claims, such as a tab, if a user has several. @default none */
   readonly by?: string
 }
 
@@ -48,7 +48,7 @@ export interface AcceptedAnswer extends Answered {
   readonly runId: string | undefined
 }
 
-/** Submits an answer. The first one counts, and a repeated one returns the first. */
+/** Submits an answer. The first one counts. A repeated one gets the sequence of the first. */
 export async function submitAnswer(
   target: AnswerTarget,
   sessionId: string,
@@ -61,28 +61,28 @@ export async function submitAnswer(
   const { ticket, version } = await checkedInfo(manager, sessionId, options)
   checkKind(ticket, answer)
   const { runId, program = '' } = ticket.run ?? {}
-  const known = new ClientToolSchemas(programs, program)
+  const schemas = new ClientToolSchemas(programs, program)
   const pending = pendingFor(ticket, answer)
-  let call = pending?.toolCallId
-  // The ticket decides. The session, which may be long, is read only if something must be compared with it.
-  if (pending ? needsSession(answer, known) : needsSettledCalls(ticket, answer)) {
+  let toolCallId = pending?.toolCallId
+  // The ticket decides. The session, which may be long, is read only if the answer must be compared with it.
+  if (pending ? needsSession(answer, schemas) : needsSettledCalls(ticket, answer)) {
     const { view } = await manager.view(sessionId)
-    const schema = pending && known.schemaFor(view, pending)
-    await checkFits(view, answer, schema, manager, sessionId)
-    call ??= callOf(view, answer)
+    const schema = pending && schemas.schemaFor(view, pending)
+    await checkMatchesPending(view, answer, schema, manager, sessionId)
+    toolCallId ??= toolCallIdOf(view, answer)
   }
-  const chunk = answerChunk(answer, call)
+  const chunk = answerChunk(answer, toolCallId)
   // Without a pending it was compared with nothing, so it must not answer a pending that is created just now.
-  const hasNoPending = pending === undefined && needsSession(answer, known)
+  const hasNoPending = pending === undefined && needsSession(answer, schemas)
   const appendOptions = { ...ownedBy(options), ...(hasNoPending && { ifVersion: version }) }
-  const done = await append(target, sessionId, options.guest, () => chunk, appendOptions)
-  return done ? { ...done, runId } : submitAnswer(target, sessionId, answer, options)
+  const answered = await append(target, sessionId, options.guest, () => chunk, appendOptions)
+  return answered ? { ...answered, runId } : submitAnswer(target, sessionId, answer, options)
 }
 
 /** Whether an answer must be compared with the session. */
-function needsSession(answer: Answer, known: ClientToolSchemas): boolean {
+function needsSession(answer: Answer, schemas: ClientToolSchemas): boolean {
   if (answer.kind === 'approval') return answer.input !== undefined
-  return answer.kind === 'interrupt' || ('output' in answer && known.hasSchemas)
+  return answer.kind === 'interrupt' || ('output' in answer && schemas.hasSchemas)
 }
 
 /** Whether an answer without a pending must be compared with settled calls: it has an input, or its id is ambiguous. */
@@ -91,7 +91,7 @@ const needsSettledCalls = (ticket: Ticket, answer: Answer): boolean =>
   hasSettled(ticket) &&
   (answer.input !== undefined || answer.id.indexOf('::') !== answer.id.lastIndexOf('::'))
 
-/** Whether anything was settled in a session. A ticket forgets what was settled, but not that. */
+/** Whether any pending of a session was settled. A ticket drops old settled pendings, but never all of them. */
 const hasSettled = ({ settled }: Ticket): boolean => settled.length > 0
 
 /** Claims a client tool call for a limited time. Returns the end of the claim. */
@@ -154,19 +154,19 @@ async function append(
   build: () => Chunk | Promise<Chunk>,
   appendOptions: GuestOptions = {},
 ): Promise<Answered | undefined> {
-  const [chunk, done] = await queue.run(sessionId, async () => {
+  const [chunk, appended] = await queue.run(sessionId, async () => {
     const built = await build()
     return [built, await manager.append(sessionId, guest, built, appendOptions)] as const
   })
-  if (done.outcome !== 'refused') return { sequence: done.first }
-  if (done.reason === 'moved') return undefined
+  if (appended.outcome !== 'refused') return { sequence: appended.first }
+  if (appended.reason === 'moved') return undefined
   const {
     approvalId,
     interruptId,
     toolCallId = '',
   } = chunk as Partial<Record<'approvalId' | 'interruptId' | 'toolCallId', string>>
-  const wasSettledBefore = done.reason === 'unknown' && (await wasSettled(manager, sessionId, chunk))
-  throw answerRefusal(wasSettledBefore ? 'already-settled' : done.reason, approvalId ?? interruptId ?? toolCallId)
+  const wasSettledBefore = appended.reason === 'unknown' && (await wasSettled(manager, sessionId, chunk))
+  throw answerRefusal(wasSettledBefore ? 'already-settled' : appended.reason, approvalId ?? interruptId ?? toolCallId)
 }
 
 /**
@@ -182,21 +182,24 @@ function isSettled(view: View, chunk: Chunk): boolean {
   if (chunk.type === 'interrupt-response')
     return view.interrupts.some(({ interruptId }) => interruptId === chunk.interruptId)
   if (chunk.type === 'tool-approval-response') {
-    const part = approvedPart(view, chunk.approvalId)
+    const part = partOfApproval(view, chunk.approvalId)
     return part !== undefined && part.state !== 'approval-requested'
   }
   const { toolCallId } = chunk as { toolCallId?: string }
-  const isIt = (part: Part): boolean =>
+  const matches = (part: Part): boolean =>
     'toolCallId' in part &&
     part.toolCallId === toolCallId &&
     part.executor === 'client' &&
     part.state.startsWith('output-')
-  return view.messages.some(({ parts }) => parts.some(isIt))
+  return view.messages.some(({ parts }) => parts.some(matches))
 }
 
-/** The call of an approval, by the session; if it was rewound, by the longest matching run id. */
-function callOf(view: View, { kind, id }: Answer): string | undefined {
+/** The id of an approval's call, by the session; if it was rewound, by the longest run id that the approval id starts with. */
+function toolCallIdOf(view: View, { kind, id }: Answer): string | undefined {
   if (kind !== 'approval') return undefined
-  const fitting = view.runs.filter(({ runId }) => id.startsWith(`${runId}::`)).map(({ runId }) => runId.length)
-  return approvedPart(view, id)?.toolCallId ?? (fitting.length > 0 ? id.slice(Math.max(...fitting) + 2) : undefined)
+  const prefixLengths = view.runs.filter(({ runId }) => id.startsWith(`${runId}::`)).map(({ runId }) => runId.length)
+  return (
+    partOfApproval(view, id)?.toolCallId ??
+    (prefixLengths.length > 0 ? id.slice(Math.max(...prefixLengths) + 2) : undefined)
+  )
 }

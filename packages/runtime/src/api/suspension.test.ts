@@ -29,12 +29,12 @@ async function suspended(...calls: ScriptedCall[]) {
 describe('the reason of a pause', () => {
   test.each([
     ['an approval', [pay()], 'suspended_client_tool', ['p1']],
-    ['a client', [where()], 'suspended_client_tool', ['l1']],
-    ['both', [pay(), where()], 'suspended_client_tool', ['p1', 'l1']],
+    ['a client tool', [where()], 'suspended_client_tool', ['l1']],
+    ['an approval and a client tool', [pay(), where()], 'suspended_client_tool', ['p1', 'l1']],
     ['one of several calls', [free(), pay()], 'suspended_step_partial', ['p1']],
-    ['one beside a call that did not fit', [wrong(), where()], 'suspended_step_partial', ['l1']],
-    ['one beside a sub-agent that waits too', [child(), pay()], 'suspended_step_partial', ['k1', 'p1']],
-  ] as const)('it waits for %s', async (_, calls, kind, toolCallIds) => {
+    ['a call beside one with an invalid input', [wrong(), where()], 'suspended_step_partial', ['l1']],
+    ['a call beside a waiting sub-agent', [child(), pay()], 'suspended_step_partial', ['k1', 'p1']],
+  ] as const)('waits for %s', async (_, calls, kind, toolCallIds) => {
     const { result } = await suspended(...calls)
     expect(result.status).toBe('paused')
     expect(result.suspended).toEqual(

@@ -5,11 +5,14 @@ import { MAIN_LANE } from '@millrace/protocol/internal'
 import { positionOf } from '../execute/agent-position.ts'
 import { checkpointId } from '../execute/program-execution.ts'
 
-/** A waiting sub-agent with its pendings, including those of its own sub-agents. */
+/** A waiting sub-agent. */
 export interface WaitingChild {
   readonly agentId: string
+  /** Name of the sub-agent's definition. */
   readonly agentType: string
+  /** The call that started it. */
   readonly toolCallId: string
+  /** Its pendings, including those of its own sub-agents. */
   readonly pendings: readonly Pending[]
 }
 
@@ -33,8 +36,8 @@ export type PauseReason =
 /** The pause reason of a run, from the view. */
 export function suspensionOf(view: View, runId: string): PauseReason {
   const mainPendings = view.pendings.filter(pending => agentOf(view, pending) === runId)
-  const waiting = mainPendings.flatMap(pending => (pending.kind === 'interrupt' ? [] : pending.part.toolCallId))
-  const toolCallIds = [...new Set(waiting)]
+  const callIds = mainPendings.flatMap(pending => (pending.kind === 'interrupt' ? [] : pending.part.toolCallId))
+  const toolCallIds = [...new Set(callIds)]
   const interruptIds = mainPendings.flatMap(({ kind, id }) => (kind === 'interrupt' ? id : []))
   const isWorkflow = view.runs.find(run => run.runId === runId)?.program?.startsWith('workflow:') === true
   // The steps of a workflow's models are parallel, so there is no last step.
@@ -45,10 +48,10 @@ export function suspensionOf(view: View, runId: string): PauseReason {
 }
 
 /** The pause reason of an agent whose calls wait. */
-function stepReason({ messages }: View, runId: string, waiting: readonly string[]): PauseReason | undefined {
-  if (waiting.length === 0) return undefined
+function stepReason({ messages }: View, runId: string, waitingCallIds: readonly string[]): PauseReason | undefined {
+  if (waitingCallIds.length === 0) return undefined
   const { calls, open, steps } = positionOf(messages.find(({ id }) => id === messageIdOf(runId, runId)))
-  if (waiting.length === calls.length) return { kind: 'suspended_client_tool', toolCallIds: waiting }
+  if (waitingCallIds.length === calls.length) return { kind: 'suspended_client_tool', toolCallIds: waitingCallIds }
   const stepId = checkpointId({ runId, lane: MAIN_LANE }, steps, true)
   return { kind: 'suspended_step_partial', toolCallIds: open.map(({ toolCallId }) => toolCallId), stepId }
 }

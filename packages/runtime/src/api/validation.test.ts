@@ -15,12 +15,12 @@ type Loose = Record<'start' | 'resume' | 'retry' | 'edit' | 'fork' | 'stop' | 'r
 const cyclic: { self?: unknown } = {}
 cyclic.self = cyclic
 
-describe('throws typed errors', () => {
+describe('typed errors', () => {
   const request = { agent: echo, input: 'x', session: 's', whenBusy: 'queue' }
   const wrong: readonly [string, (runtime: Loose) => unknown][] = [
-    ['nothing', runtime => runtime.start()],
-    ['null', runtime => runtime.start(null)],
-    ['a text', runtime => runtime.start('echo')],
+    ['start without options', runtime => runtime.start()],
+    ['start with null', runtime => runtime.start(null)],
+    ['start with a string', runtime => runtime.start('echo')],
     ...[undefined, null, 5, {}, [], { kind: 'agent' }].map((agent): [string, (runtime: Loose) => unknown] => [
       `the agent ${JSON.stringify(agent)}`,
       runtime => runtime.start({ ...request, agent }),
@@ -32,10 +32,10 @@ describe('throws typed errors', () => {
       ],
     ),
     [
-      'parts that are no JSON',
+      'parts that are not JSON',
       runtime => runtime.start({ ...request, input: { parts: [{ type: 'text', text: 1n }] } }),
     ],
-    ['metadata that is none', runtime => runtime.start({ ...request, input: { parts: [], metadata: 5 } })],
+    ['metadata that is a number', runtime => runtime.start({ ...request, input: { parts: [], metadata: 5 } })],
     ...[null, 5, {}].flatMap((id): [string, (runtime: Loose) => unknown][] => [
       [`the messageId ${id}`, runtime => runtime.start({ ...request, messageId: id })],
       [`the newMessageId ${id}`, runtime => runtime.edit('s', 'm', 'x', { newMessageId: id })],
@@ -43,25 +43,25 @@ describe('throws typed errors', () => {
       [`the session ${id}`, runtime => runtime.start({ ...request, session: id })],
       [`the guest ${id}`, runtime => runtime.start({ ...request, guest: id })],
     ]),
-    ['a principal that is none', runtime => runtime.start({ ...request, session: 'new', principal: 5 })],
-    ['data that are cyclic', runtime => runtime.start({ ...request, data: cyclic })],
-    ['data that are no JSON', runtime => runtime.start({ ...request, data: { n: 1n } })],
-    ['a context that is cyclic', runtime => runtime.start({ ...request, context: cyclic })],
-    ['a context that is no JSON', runtime => runtime.start({ ...request, context: { n: 1n } })],
+    ['a principal that is a number', runtime => runtime.start({ ...request, session: 'new', principal: 5 })],
+    ['cyclic data', runtime => runtime.start({ ...request, data: cyclic })],
+    ['data that is not JSON', runtime => runtime.start({ ...request, data: { n: 1n } })],
+    ['a cyclic context', runtime => runtime.start({ ...request, context: cyclic })],
+    ['a context that is not JSON', runtime => runtime.start({ ...request, context: { n: 1n } })],
     ['an edit without input', runtime => runtime.edit('s', 'm')],
-    ['an edit of null', runtime => runtime.edit('s', 'm', null)],
-    ['options of an edit', runtime => runtime.edit('s', 'm', 'x', null)],
-    ['options of a retry', runtime => runtime.retry('s', 'r', null)],
-    ['the session of a retry', runtime => runtime.retry(5, 'r')],
-    ['options of a resume', runtime => runtime.resume('s', 'r', null)],
-    ['a resume in no mode', runtime => runtime.resume('s', 'r', { mode: 'x' })],
-    ['a resume with no message', runtime => runtime.resume('s', 'r', { mode: 'with-message' })],
-    ['options of a fork', runtime => runtime.fork('s', null)],
-    ['the place of a fork', runtime => runtime.fork('s', { at: -1 })],
-    ['the place of a fork beyond the end', runtime => runtime.fork('s', { at: 1e9 })],
-    ['options of a stop', runtime => runtime.stop('s', 'r', null)],
-    ['a stop in no mode', runtime => runtime.stop('s', 'r', { mode: 'x' })],
-    ['a stop of 5', runtime => runtime.stop('s', 5)],
+    ['an edit with null as input', runtime => runtime.edit('s', 'm', null)],
+    ['an edit with null as options', runtime => runtime.edit('s', 'm', 'x', null)],
+    ['a retry with null as options', runtime => runtime.retry('s', 'r', null)],
+    ['a retry with a number as session', runtime => runtime.retry(5, 'r')],
+    ['a resume with null as options', runtime => runtime.resume('s', 'r', null)],
+    ['a resume with an unknown mode', runtime => runtime.resume('s', 'r', { mode: 'x' })],
+    ['a resume without a message', runtime => runtime.resume('s', 'r', { mode: 'with-message' })],
+    ['a fork with null as options', runtime => runtime.fork('s', null)],
+    ['a fork at a negative position', runtime => runtime.fork('s', { at: -1 })],
+    ['a fork at a position beyond the end', runtime => runtime.fork('s', { at: 1e9 })],
+    ['a stop with null as options', runtime => runtime.stop('s', 'r', null)],
+    ['a stop with an unknown mode', runtime => runtime.stop('s', 'r', { mode: 'x' })],
+    ['a stop with a number as run id', runtime => runtime.stop('s', 5)],
   ]
 
   const prepared = async (): Promise<Runtime> => {
@@ -70,7 +70,7 @@ describe('throws typed errors', () => {
     return runtime
   }
 
-  test.each(wrong)('%s', async (_, ask) => {
+  test.each(wrong)('rejects %s and changes nothing', async (_, ask) => {
     const runtime = await prepared()
     const { view } = await runtime.view('s')
     const code = await codeOf((async () => ask(runtime as unknown as Loose))())
@@ -79,7 +79,7 @@ describe('throws typed errors', () => {
     expect(await codeOf(runtime.view('new'))).toBe('session_unknown')
   })
 
-  test('also when reading a run', async () => {
+  test('rejects invalid arguments when a run is read', async () => {
     const runtime = await prepared()
     const run = runtime.run('s', 'r')
     for (const after of ['zzz', '', 1e9, -1, 1.5, Number.NaN, {}, true]) {
@@ -99,7 +99,7 @@ describe('throws typed errors', () => {
     expect(await codeOf(run.result())).toBe('none')
   })
 
-  test('retryable if the store is unavailable', async () => {
+  test('throws a retryable error if the store is unavailable', async () => {
     const store = memoryStore()
     const runtime = testRuntime({ store, engine: false, log: { retryTimeoutMs: 0 } })
     const run = await runtime.start({ agent: echo, input: 'a', session: 's', runId: 'r' })

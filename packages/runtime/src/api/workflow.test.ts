@@ -12,7 +12,13 @@ import { RecordingObserver } from '../drive/observer.fixture.ts'
 import { useInterrupt } from '../execute/hooks/use-interrupt.ts'
 import { useReason } from '../execute/hooks/use-reason.ts'
 import { useWorkflowState } from '../execute/hooks/use-state.ts'
-import { Play, publicOf, sequence, single, textInterrupt } from '../execute/workflow/play.fixture.ts'
+import {
+  publicOf,
+  sequence,
+  single,
+  textInterrupt,
+  WorkflowTestRun,
+} from '../execute/workflow/workflow-test-run.fixture.ts'
 import { scriptedModel } from '../model/scripted-model.ts'
 import { approve, call, counted, scripted, sendResult, subAgentCall, validLog } from './pendings.fixture.ts'
 import type { Runtime } from './runtime.ts'
@@ -33,7 +39,9 @@ const reason = (id: string, ...calls: ReturnType<typeof call>[]) =>
 
 /** The pause reason of a run with one node that does these things in parallel. */
 async function suspended(...things: (() => Promise<unknown>)[]): Promise<PauseReason | undefined> {
-  const play = await Play.of(single({ run: async () => void (await Promise.all(things.map(thing => thing()))) }))
+  const play = await WorkflowTestRun.start(
+    single({ run: async () => void (await Promise.all(things.map(thing => thing()))) }),
+  )
   const { status, suspended: why, pendings } = await play.result()
   expect(status).toBe('paused')
   expect(pendings).toEqual((await play.view()).pendings)
@@ -80,7 +88,7 @@ describe('the pause reason of a workflow', () => {
     const parent = scripted('parent', [{ calls: [subAgentCall('child', 'k1')] }, { text: 'Done.' }], {
       subAgents: [child.agent],
     })
-    const play = await Play.of(single({ agent: parent.agent } as never))
+    const play = await WorkflowTestRun.start(single({ agent: parent.agent } as never))
     expect((await play.result()).suspended).toMatchObject({
       kind: 'suspended_awaiting_children',
       children: [{ agentType: 'child', toolCallId: 'k1', pendings: [{ kind: 'approval', id: 'r::c1' }] }],
@@ -91,7 +99,7 @@ describe('the pause reason of a workflow', () => {
   })
 
   test('reflects the current state, in any node', async () => {
-    const play = await Play.of(
+    const play = await WorkflowTestRun.start(
       sequence({
         one: async () => void (await Promise.all([reason('a', call('pay', 'p1', { n: 1 })), question('q')])),
         two: async () => ({ data: (await reason('b', call('locate', 'l1'))).text }),
@@ -138,7 +146,7 @@ describe('the output of a workflow', () => {
     ],
   })
 
-  test('is the data of its last node, written once with the end', async () => {
+  test('is the data of its last node, logged once with the end', async () => {
     const runtime = testRuntime({ workflows: [count] })
     const run = await runtime.start({ workflow: count, input: 'one two three', session: 's' })
     const { status, output } = await run.result()
@@ -164,13 +172,15 @@ describe('the output of a workflow', () => {
   })
 
   test('is absent if the run failed or was stopped', async () => {
-    const failing = await Play.of(sequence({ one: () => ({ data: 1 }), two: () => Promise.reject(new Error('no')) }))
+    const failing = await WorkflowTestRun.start(
+      sequence({ one: () => ({ data: 1 }), two: () => Promise.reject(new Error('no')) }),
+    )
     expect(await failing.result()).toMatchObject({
       status: 'failed',
       output: undefined,
       error: { code: 'workflow_node_failed' },
     })
-    const waiting = await Play.of(single({ run: async () => ({ data: await question('a') }) }))
+    const waiting = await WorkflowTestRun.start(single({ run: async () => ({ data: await question('a') }) }))
     await waiting.result()
     await waiting.run.stop()
     expect(await waiting.result()).toMatchObject({ status: 'interrupted', output: undefined, pendings: [] })
@@ -178,7 +188,7 @@ describe('the output of a workflow', () => {
   })
 })
 
-test('a workflow that runs for an agent waits as a sub-agent', async () => {
+test('pauses a workflow that an agent calls like a sub-agent', async () => {
   const testWorkflow = single(async () => ({ data: await question('a') }))
   const model = scriptedModel([{ calls: [subAgentCall('own', 'k1')] }, { text: 'Done.' }])
   const parent = agent({ name: 'parent', model, subAgents: [testWorkflow] })
@@ -193,13 +203,13 @@ test('a workflow that runs for an agent waits as a sub-agent', async () => {
   expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
 })
 
-test('a form response is validated by a process without the workflow', async () => {
+test('validates a form response in a process without the workflow', async () => {
   const responseSchema = z.object({ tone: z.string().regex(/^[a-z]+-[a-z]+$/), lines: z.number().int().max(9) })
   const testWorkflow = single(async () => ({
     data: await useInterrupt({ request: { kind: 'form' }, responseSchema, id: 'f' }),
   }))
   const store = memoryStore()
-  const play = await Play.of(testWorkflow, { open: () => store })
+  const play = await WorkflowTestRun.start(testWorkflow, { open: () => store })
   await play.result()
   const front = testRuntime({ store, engine: false })
   const id = 'r::1.node.1/useInterrupt:f.1'
@@ -211,7 +221,7 @@ test('a form response is validated by a process without the workflow', async () 
   expect(await play.result()).toMatchObject({ output: { tone: 'very-dry', lines: 3 } })
 })
 
-test('client results are validated for agent nodes and their sub-agents', async () => {
+test('validates client results for agent nodes and their sub-agents', async () => {
   const where = tool({ name: 'where', inputSchema: z.object({}), client: true, outputSchema: z.string() })
   const child = scripted('child', [{ calls: [call('where', 'w2')] }, { text: 'ok' }], { tools: [where] })
   const parent = scripted(
@@ -224,7 +234,7 @@ test('client results are validated for agent nodes and their sub-agents', async 
   )
   const anything = tool({ name: 'where', inputSchema: z.object({}), client: true })
   const model = scriptedModel([{ calls: [call('where', 'w3')] }, { text: 'ok' }])
-  const play = await Play.of(
+  const play = await WorkflowTestRun.start(
     sequence({
       parent: { agent: parent.agent } as never,
       code: async () => void (await useReason({ id: 'agent', model, input: 'Go.', tools: [anything] })),
@@ -242,7 +252,9 @@ test('client results are validated for agent nodes and their sub-agents', async 
 
 test('rejects a form that cannot be answered', async () => {
   const schema = { allOf: [{ $ref: '#' }] }
-  const play = await Play.of(single(async () => void (await useInterrupt({ request: { kind: 'form', schema } }))))
+  const play = await WorkflowTestRun.start(
+    single(async () => void (await useInterrupt({ request: { kind: 'form', schema } }))),
+  )
   expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'validation_failed' } })
   expect(typesOf(await play.log())).not.toContain('interrupt')
 })
@@ -253,7 +265,7 @@ describe('the state of a workflow run', () => {
     const testWorkflow = single(
       async () => void (await Promise.all([question('a'), reason('b', call('pay', 'p1', { n: 1 }))])),
     )
-    const play = await Play.of(testWorkflow, { options: { observers: [observer] } })
+    const play = await WorkflowTestRun.start(testWorkflow, { options: { observers: [observer] } })
     await play.result()
     await approve(play.runtime, 'p1')
     await play.result()
@@ -280,7 +292,7 @@ describe('the state of a workflow run', () => {
       secret: () => ({ data: { password: 'hush' } }),
       wait: { title: 'Waiting for Ann', run: async () => void (await question('a')) },
     })
-    const play = await Play.of(testWorkflow)
+    const play = await WorkflowTestRun.start(testWorkflow)
     await play.result()
     const { view, ticket } = await play.runtime.view('s')
     expect(view.runs).toMatchObject([{ status: 'paused', note: 'Waiting for Ann', program: 'workflow:own@1' }])
@@ -313,7 +325,7 @@ describe('a turn of a workflow', () => {
     runtime.answer('s', { kind: 'interrupt', id: `${runId}::${tone}`, response })
 
   test('is repeated from its start with fresh state, and its interrupt is settled', async () => {
-    const play = await Play.of(greet())
+    const play = await WorkflowTestRun.start(greet())
     await play.result()
     // The waiting run is stopped.
     const again = await play.runtime.retry('s', 'r', { runId: 'again' })
@@ -331,7 +343,7 @@ describe('a turn of a workflow', () => {
   })
 
   test('is ended in a fork, and can be restarted there', async () => {
-    const play = await Play.of(greet())
+    const play = await WorkflowTestRun.start(greet())
     await play.result()
     await play.runtime.fork('s', { session: 'fork' })
     const { view } = await play.runtime.view('fork')
@@ -348,7 +360,7 @@ describe('a turn of a workflow', () => {
 
   test('continues with a confirmation of its approvals, but not of its interrupts', async () => {
     const things = () => Promise.all([question('a'), reason('b', call('pay', 'p1', { n: 1 }))])
-    const play = await Play.of(single(async () => ({ data: (await things())[0] })))
+    const play = await WorkflowTestRun.start(single(async () => ({ data: (await things())[0] })))
     await play.result()
     await play.runtime.resume('s', 'r', { mode: 'with-confirmation', approved: true })
     expect((await play.result()).suspended).toEqual({ kind: 'suspended_interrupt', interruptIds: interrupts('a') })

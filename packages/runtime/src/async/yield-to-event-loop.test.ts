@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { testRuntime } from '../api/test-runtime.fixture.ts'
 import { agent } from '../define/agent.ts'
 import { tool } from '../define/tool.ts'
-import { caller, callsOf, play } from '../execute/agent/play.fixture.ts'
+import { caller, callsOf, runToEnd } from '../execute/agent/run-to-end.fixture.ts'
 import { yieldToEventLoop } from './yield-to-event-loop.ts'
 
 /** Upper limit of endless work in ms, so that a failing test does not hang. */
@@ -53,7 +53,7 @@ test.each<[string, () => Generator | AsyncGenerator]>([
     timeoutMs: 5,
     execute: () => execute() as AsyncGenerator<unknown, string>,
   })
-  const { result } = await play(caller([busy], [{ name: 'busy' }]).agent)
+  const { result } = await runToEnd(caller([busy], [{ name: 'busy' }]).agent)
   expect(callsOf(result.message)).toMatchObject([{ state: 'output-error', code: 'tool_timeout' }])
 })
 

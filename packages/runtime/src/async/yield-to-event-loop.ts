@@ -3,7 +3,7 @@ import type { Timers } from '@millrace/log'
 /** Longest time that a task runs before it yields, in ms. */
 const MAX_TASK_MS = 10
 
-/** When the current task of the event loop started, as far as it was asked. */
+/** When the current task of the event loop first called `yieldToEventLoop`, in ms. */
 const taskStarts = new WeakMap<Timers, number>()
 
 /**

@@ -8,16 +8,17 @@ import type { Callable } from './tool.ts'
 
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/
 
-/** @throws {ValidationError} if a name, or a part of one, is not valid. */
+/** @throws {ValidationError} if `value`, the `field` of the program called `name`, is not a valid name or version. */
 export function checkName(kind: 'agent' | 'workflow', name: unknown, field: string, value: unknown): void {
   if (typeof value === 'string' && NAME.test(value)) return
   throw new ValidationError(
-    `${kind} ${typeof name === 'string' ? name : nameOf(name)}: ${field}: expected 1 to 64 letters, digits, _, . and -, found ${nameOf(value)}`,
+    `${kind} ${typeof name === 'string' ? name : quoteOrType(name)}: ${field}: expected 1 to 64 letters, digits, _, . and -, found ${quoteOrType(value)}`,
   )
 }
 
 /** The found value for an error message: quoted text, or its type. */
-const nameOf = (value: unknown): string => (typeof value === 'string' ? JSON.stringify(value) : describeType(value))
+const quoteOrType = (value: unknown): string =>
+  typeof value === 'string' ? JSON.stringify(value) : describeType(value)
 
 /** Returns the list of tools. @throws {ValidationError} if it is not an array. */
 export function checkToolList<T extends Callable>(name: string, tools: readonly T[]): readonly T[] {
@@ -47,29 +48,29 @@ export function checkFunctions(name: string, functions: Readonly<Record<string, 
   }
 }
 
-/** @throws {ValidationError} if a value is not an integer of at least `least`. */
-export function checkCount(name: string, field: string, value: number, least: number): void {
-  if (Number.isSafeInteger(value) && value >= least) return
-  throw new ValidationError(`agent ${name}: ${field}: expected a whole number of at least ${least}, found ${value}`)
+/** @throws {ValidationError} if a value is not an integer of at least `min`. */
+export function checkCount(name: string, field: string, value: number, min: number): void {
+  if (Number.isSafeInteger(value) && value >= min) return
+  throw new ValidationError(`agent ${name}: ${field}: expected a whole number of at least ${min}, found ${value}`)
 }
 
 /**
  * @throws {ValidationError} if the initial state does not fit its schema. Asynchronous schemas are not checked here.
  */
-export function checkState(name: string, state: Schema | undefined, initialState: JsonObject | undefined): void {
-  if (state === undefined) return
-  checkSchema(state, `agent ${name}: stateSchema`)
-  const checked = initialState && validateSync(state, initialState)
+export function checkState(name: string, stateSchema: Schema | undefined, initialState: JsonObject | undefined): void {
+  if (stateSchema === undefined) return
+  checkSchema(stateSchema, `agent ${name}: stateSchema`)
+  const checked = initialState && validateSync(stateSchema, initialState)
   if (!checked || !('problem' in checked)) return
-  throw new ValidationError(`agent ${name}: initialState: it does not fit stateSchema: ${checked.problem}`)
+  throw new ValidationError(`agent ${name}: initialState: does not match stateSchema: ${checked.problem}`)
 }
 
 /**
- * The JSON Schema of an agent's output.
+ * The JSON Schema of an agent's output: converted from `schema`, or `override`.
  * @throws {ValidationError} if the output is a primitive: only objects and arrays can be found in surrounding text.
  */
-export function outputJsonSchemaOf(name: string, schema: Schema, given: JsonSchema | undefined): JsonSchema {
-  const jsonSchema = jsonSchemaOf(schema, `agent ${name}: outputSchema`, given)
+export function outputJsonSchemaOf(name: string, schema: Schema, override: JsonSchema | undefined): JsonSchema {
+  const jsonSchema = jsonSchemaOf(schema, `agent ${name}: outputSchema`, override)
   const { type } = jsonSchema
   if (type === undefined || type === 'object' || type === 'array') return jsonSchema
   throw new ValidationError(

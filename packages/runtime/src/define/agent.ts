@@ -22,7 +22,9 @@ import type { AnyTool, Callable, Tool } from './tool.ts'
 export interface AgentContext<State = Json | undefined, Context = Json | undefined> {
   readonly sessionId: string
   readonly runId: string
+  /** Id of the agent in the run. For the root agent it is the run id. */
   readonly agentId: string
+  /** Name of the agent's definition. */
   readonly agentType: string
   /** The step that starts next, runs, or has just ended. */
   readonly step: number
@@ -32,6 +34,7 @@ export interface AgentContext<State = Json | undefined, Context = Json | undefin
   readonly state: State
   /** The data that the client sent with its request. Untrusted input. */
   readonly data: Json | undefined
+  /** Aborted when the run stops, or when another process has taken over. */
   readonly abortSignal: AbortSignal
 }
 
@@ -52,7 +55,7 @@ export interface FinishedStep<ToolName extends string = string, State = Json | u
   readonly toolNames: readonly (ToolName | (string & {}))[]
 }
 
-/** The state that a schema describes: its input type, before any transform. */
+/** Type of the session's state: the input type of its schema, before any transform. */
 export type StateOf<S extends Schema | undefined> = S extends Schema ? InputOf<S> | undefined : Json | undefined
 
 /** Options of `agent`. */
@@ -65,7 +68,7 @@ export interface AgentDefinition<
   Context = Json | undefined,
   Subs extends readonly (Program | SubAgent)[] = readonly (Program | SubAgent)[],
 > {
-  /** Name by which runs and clients name the agent. */
+  /** Name of the agent in runs and for clients: 1 to 64 letters, digits, `_`, `.` and `-`. */
   readonly name: Name
   /** Version of the program. A worker takes only runs of a version that it has. @default '1' */
   readonly version?: string
@@ -81,17 +84,17 @@ export interface AgentDefinition<
   readonly subAgents?: Subs
   /** Schema of the run's output. With it the model answers in JSON. @default the answer is text */
   readonly outputSchema?: O
-  /** JSON Schema of the output, for schemas that cannot be converted. */
+  /** JSON Schema of the output, for schemas that cannot be converted. @default converted from `outputSchema` */
   readonly jsonSchema?: JsonSchema
   /** Schema of the session's state. @default any JSON */
   readonly stateSchema?: S
   /** Initial state of a new session. @default no state */
   readonly initialState?: S extends Schema ? InputOf<S> : JsonObject
-  /** Ends the run after a step if it returns true, even if the model would continue. */
+  /** Ends the run after a step if it returns true, even if the model would continue. @default never */
   readonly stopWhen?: (step: FinishedStep<Tools[number]['name'], State, Context>) => boolean | PromiseLike<boolean>
   /** Maximum number of model calls in a run. @default 50 */
   readonly maxSteps?: number
-  /** Limits of tokens and time (ms). @default { tokens: 2_000_000, time: 3_600_000 } */
+  /** Limits of tokens, and of time in ms. @default { tokens: 2_000_000, timeMs: 3_600_000 } */
   readonly budget?: Partial<Omit<Budget, 'steps'>>
   /** Selects the messages of a long history to send to the model. @default all messages */
   readonly trimHistory?: (
@@ -124,7 +127,7 @@ const AGENT_OPTIONS: readonly (keyof AgentDefinition<string, readonly AnyTool[],
   'maxRetries',
 ]
 
-/** A program: a model with instructions, tools and bounds. */
+/** A program: a model with instructions, tools and limits. */
 export interface Agent<
   Name extends string = string,
   Tools extends readonly AnyTool[] = readonly AnyTool[],
@@ -161,11 +164,11 @@ export interface AgentClientTypes<S extends Schema | undefined, Called> {
 }
 
 /** Output type of a run: the value of `outputSchema` or of a finishing tool, else undefined. */
-export type AgentOutput<O extends Schema | undefined, Tools extends readonly AnyTool[] = readonly []> = OrNothing<
+export type AgentOutput<O extends Schema | undefined, Tools extends readonly AnyTool[] = readonly []> = OrUndefined<
   (O extends Schema ? Jsonified<OutputOf<O>> : never) | FinishOutput<Tools[number]>
 >
 
-type OrNothing<T> = [T] extends [never] ? undefined : T
+type OrUndefined<T> = [T] extends [never] ? undefined : T
 
 type FinishOutput<T> =
   T extends Tool<string, unknown, infer Output, infer Finish> ? (true extends Finish ? Output : never) : never
@@ -236,12 +239,12 @@ export function agent<
 
 function subAgentsOf(name: string, programs: readonly (Program | SubAgent)[] = []): readonly SubAgent[] {
   if (!Array.isArray(programs)) throw new ValidationError(`agent ${name}: subAgents: expected an array`)
-  return (programs as readonly (Program | SubAgent)[]).map((one, index) =>
-    subAgentOf(`agent ${name}: subAgents.${index}`, one),
+  return (programs as readonly (Program | SubAgent)[]).map((program, index) =>
+    subAgentOf(`agent ${name}: subAgents.${index}`, program),
   )
 }
 
-/** All tools and sub-agents that the model may call in a step, by name. */
+/** All tools and sub-agents that the model may call in a step, by name. @throws {ValidationError} if computed tools are invalid. */
 export async function callablesOf(agent: Agent, context: AgentContext): Promise<ReadonlyMap<string, Callable>> {
   const tools = [...checkToolList(agent.name, await compute(agent.tools, context)), ...agent.subAgents]
   checkTools(agent.name, tools)

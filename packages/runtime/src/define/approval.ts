@@ -20,16 +20,18 @@ export type ApprovalRule<Input = unknown> = (
   context: ApprovalContext,
 ) => ApprovalDecision | PromiseLike<ApprovalDecision>
 
-/**
- * Whether calls need approval: all of them, or by a rule. `timeoutMs`: time to wait for an answer, in ms. After it the
- * call counts as denied.
- */
+/** Whether calls need approval: all of them, none, or by a rule. */
 export type Approval<Input = unknown> =
   | boolean
   | ApprovalRule<Input>
-  | { readonly rule?: ApprovalRule<Input>; readonly timeoutMs?: number }
+  | {
+      /** Decides for each call. @default every call needs approval */
+      readonly rule?: ApprovalRule<Input>
+      /** Time to wait for an answer, in ms. After it the call counts as denied. @default no limit */
+      readonly timeoutMs?: number
+    }
 
-/** Longest timeout of an approval, in ms: one year. */
+/** Maximum timeout of an approval, in ms: one year. */
 export const MAX_APPROVAL_TIMEOUT_MS = 366 * 24 * 3_600_000
 
 /** The rule and the timeout of an approval; undefined if no call needs approval. */
@@ -62,15 +64,15 @@ export function checkApproval(name: string, approval: unknown): void {
   )
 }
 
-/** The decision of a rule; `true` if its result is malformed. */
+/** The decision of a rule; `true`, which asks a person, if there is no rule or its result is malformed. */
 export async function approvalDecisionOf(
   rule: ApprovalRule | undefined,
   input: unknown,
   context: ApprovalContext,
 ): Promise<ApprovalDecision> {
-  const verdict = rule ? ((await rule(input as Json, context)) as unknown) : true
-  if (typeof verdict === 'boolean') return verdict
-  const { approved, reason } = Object(verdict) as { approved?: unknown; reason?: unknown }
+  const decision: unknown = rule ? await rule(input as Json, context) : true
+  if (typeof decision === 'boolean') return decision
+  const { approved, reason } = Object(decision) as { approved?: unknown; reason?: unknown }
   if (typeof approved !== 'boolean') return true
   return { approved, ...(typeof reason === 'string' && { reason }) }
 }

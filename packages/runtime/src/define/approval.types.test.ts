@@ -117,7 +117,7 @@ describe('a sub-agent', () => {
   })
 })
 
-test('an answer has the fields of its kind', () => {
+test('requires the fields of its kind in an answer', () => {
   expectTypeOf<Answer['kind']>().toEqualTypeOf<'approval' | 'tool-result' | 'interrupt'>()
   const answers: Answer[] = [
     { kind: 'approval', id: 'r::c', approved: true },

@@ -1,12 +1,12 @@
 import { ValidationError } from '../error/error.ts'
 
-/** Limits of a run. */
+/** Limits of a run. `Infinity` means no limit. */
 export interface Budget {
   /** Maximum number of committed model calls. @default 50 */
   readonly steps: number
   /**
-   * Maximum number of input and output tokens, including discarded attempts, as reported by providers. @default
-   * 2_000_000
+   * Maximum number of input and output tokens, including discarded attempts, as reported by providers.
+   * @default 2_000_000
    */
   readonly tokens: number
   /** Maximum time since the run started, in ms, by the store's clock. @default 3_600_000 */

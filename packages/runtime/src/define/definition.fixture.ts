@@ -20,7 +20,7 @@ export function definitionError(definition: object): string {
     expect(error).toBeInstanceOf(ValidationError)
     return (error as Error).message
   }
-  throw new Error('it was taken')
+  throw new Error('expected an invalid definition, found a valid one')
 }
 
 /** The error message of a workflow with these edges between nodes that do nothing. */

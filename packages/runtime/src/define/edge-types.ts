@@ -12,14 +12,16 @@ export type FirstNodeInput<I extends Schema | undefined> = I extends Schema ? Js
 
 type Edges = readonly EdgeDefinition[]
 
+// In these types, `E` is all edges of the workflow, `ThisEdge` is one of them, and `I` is the schema of the workflow's input.
+
 // Input and result of a node, by its definition alone.
 
 type CodeOf<N> = N extends { readonly run: infer Run } ? Run : N
 
 type ContextOf<N> = CodeOf<N> extends (context: infer Context) => unknown ? Context : unknown
 
-/** Input type of a node; unknown if its code does not declare one. */
-type TakenInput<N> = N extends { readonly kind: 'agent' }
+/** Input type that a node declares; unknown if its code does not declare one. */
+type DeclaredInput<N> = N extends { readonly kind: 'agent' }
   ? string
   : N extends { readonly agent: Agent }
     ? N extends { readonly prompt: (input: infer Input) => string }
@@ -53,8 +55,8 @@ type FallbackData<N> = N extends { readonly onError: { readonly continue: infer 
   : never
 
 /** The data that passes along an edge after its node failed: a failed node has no condition. */
-type FallbackDataAlong<Nodes, One> = One extends readonly [infer From extends keyof Nodes, ...unknown[]]
-  ? OptionsOf<One> extends { readonly when: string }
+type FallbackDataAlong<Nodes, ThisEdge> = ThisEdge extends readonly [infer From extends keyof Nodes, ...unknown[]]
+  ? OptionsOf<ThisEdge> extends { readonly when: string }
     ? never
     : FallbackData<Nodes[From]>
   : never
@@ -74,27 +76,27 @@ type Mutable<T> = T extends readonly unknown[] | Readonly<Record<string, unknown
 
 type EdgeFrom<E extends Edges, From> = Extract<E[number], readonly [From, ...unknown[]]>
 
-type OptionsOf<One> = One extends readonly [unknown, unknown, infer Options] ? Options : object
+type OptionsOf<ThisEdge> = ThisEdge extends readonly [unknown, unknown, infer Options] ? Options : object
 
 /** The conditions for which a node has an edge. */
 type EdgeConditions<E extends Edges, From> = WhenOf<EdgeFrom<E, From>>
 
-type WhenOf<One> = One extends readonly [unknown, unknown, { readonly when: infer When }] ? When : never
+type WhenOf<ThisEdge> = ThisEdge extends readonly [unknown, unknown, { readonly when: infer When }] ? When : never
 
 /** The results of a node that lead along an edge. A result with a known condition leads along no other edge. */
-type ResultsAlong<Returned, E extends Edges, One> = Returned extends { readonly transitionTo: string }
+type ResultsAlong<Returned, E extends Edges, ThisEdge> = Returned extends { readonly transitionTo: string }
   ? never
-  : [WhenOf<One>] extends [never]
+  : [WhenOf<ThisEdge>] extends [never]
     ? Returned extends { readonly condition: infer Condition extends string }
-      ? [Exclude<Condition, EdgeConditions<E, FromOf<One>>>] extends [never]
+      ? [Exclude<Condition, EdgeConditions<E, FromOf<ThisEdge>>>] extends [never]
         ? never
         : Returned
       : Returned
-    : WhenOf<One> extends Conditions<Returned>
+    : WhenOf<ThisEdge> extends Conditions<Returned>
       ? Returned
       : never
 
-type FromOf<One> = One extends readonly [infer From, ...unknown[]] ? From : never
+type FromOf<ThisEdge> = ThisEdge extends readonly [infer From, ...unknown[]] ? From : never
 
 /** The data of a result; without data, the input of the node. */
 type DataOf<Returned, Received> = Returned extends { readonly data?: infer Data }
@@ -102,26 +104,29 @@ type DataOf<Returned, Received> = Returned extends { readonly data?: infer Data 
     ? 'data' extends keyof Returned
       ? Data
       : Received
-    : undefined extends (Returned extends { readonly data: infer Sure } ? Sure : undefined)
+    : undefined extends (Returned extends { readonly data: infer Present } ? Present : undefined)
       ? Jsonified<Exclude<Data, undefined>> | Received
       : Jsonified<Data>
   : Received
 
 /** The data that passes along an edge, given the input of its node. */
-type DataAlong<Nodes, E extends Edges, I extends Schema | undefined, One, Seen = never> = One extends readonly [
-  infer From extends keyof Nodes,
-  ...unknown[],
-]
-  ? DataOf<ResultsAlong<NodeReturn<Nodes[From]>, E, One>, ReceivedInput<Nodes, E, I, From, Seen>>
+type DataAlong<
+  Nodes,
+  E extends Edges,
+  I extends Schema | undefined,
+  ThisEdge,
+  Seen = never,
+> = ThisEdge extends readonly [infer From extends keyof Nodes, ...unknown[]]
+  ? DataOf<ResultsAlong<NodeReturn<Nodes[From]>, E, ThisEdge>, ReceivedInput<Nodes, E, I, From, Seen>>
   : FirstNodeInput<I>
 
 /** The input of a node: its declared type, or else the data along the edges to it. */
 type ReceivedInput<Nodes, E extends Edges, I extends Schema | undefined, Name extends keyof Nodes, Seen = never> =
-  unknown extends TakenInput<Nodes[Name]>
+  unknown extends DeclaredInput<Nodes[Name]>
     ? Name extends Seen
       ? never
       : IncomingData<Nodes, E, I, Name, Seen | Name>
-    : TakenInput<Nodes[Name]>
+    : DeclaredInput<Nodes[Name]>
 
 type IncomingData<Nodes, E extends Edges, I extends Schema | undefined, Name extends keyof Nodes, Seen> =
   | (ForkJoinedBy<E, Name> extends never
@@ -136,10 +141,10 @@ type IncomingData<Nodes, E extends Edges, I extends Schema | undefined, Name ext
   | (Name extends ErrorRouteTarget<Nodes> ? NodeFailure : never)
 
 /** The forks with a branch that starts with a node. */
-type ForksStartingWith<E extends Edges, Name> = E[number] extends infer One
-  ? One extends readonly [unknown, readonly (infer Heads)[], unknown]
+type ForksStartingWith<E extends Edges, Name> = E[number] extends infer ThisEdge
+  ? ThisEdge extends readonly [unknown, readonly (infer Heads)[], unknown]
     ? Name extends Heads
-      ? One
+      ? ThisEdge
       : never
     : never
   : never
@@ -185,7 +190,7 @@ type BranchNodes<Nodes, E extends Edges, Members, Join> =
       : BranchNodes<Nodes, E, Members | More, Join>
     : never
 
-type Targets<One> = One extends readonly [unknown, infer To, ...unknown[]]
+type Targets<ThisEdge> = ThisEdge extends readonly [unknown, infer To, ...unknown[]]
   ? To extends readonly (infer Heads)[]
     ? Heads
     : To
@@ -199,11 +204,14 @@ export type WorkflowOutputFrom<Nodes, E extends Edges> = [
   : unknown
 
 /** The output of a run that ends by an edge. A last node without data gives undefined, not its input. */
-type OutputAlong<Nodes, E extends Edges, One> = One extends readonly [infer From extends keyof Nodes, ...unknown[]]
-  ? DataOf<ResultsAlong<NodeReturn<Nodes[From]>, E, One>, undefined> extends infer Data
-    ? [FallbackDataAlong<Nodes, One>] extends [Data]
+type OutputAlong<Nodes, E extends Edges, ThisEdge> = ThisEdge extends readonly [
+  infer From extends keyof Nodes,
+  ...unknown[],
+]
+  ? DataOf<ResultsAlong<NodeReturn<Nodes[From]>, E, ThisEdge>, undefined> extends infer Data
+    ? [FallbackDataAlong<Nodes, ThisEdge>] extends [Data]
       ? Data
-      : Data | FallbackDataAlong<Nodes, One>
+      : Data | FallbackDataAlong<Nodes, ThisEdge>
     : never
   : never
 
@@ -229,7 +237,7 @@ export type CheckedEdges<Nodes, E extends Edges, I extends Schema | undefined> =
           : readonly [unknown, EdgeProblem<ProblemOf<Nodes, E, I, E[K]>>, ...unknown[]]
       }
 
-type ProblemOf<Nodes, E extends Edges, I extends Schema | undefined, One> = One extends readonly [
+type ProblemOf<Nodes, E extends Edges, I extends Schema | undefined, ThisEdge> = ThisEdge extends readonly [
   infer From extends string,
   ...unknown[],
 ]
@@ -238,15 +246,15 @@ type ProblemOf<Nodes, E extends Edges, I extends Schema | undefined, One> = One 
           ?
               | BadParams<Nodes, From>
               | BadPolicy<Nodes, E, I, From>
-              | BadWhen<Nodes, From, One>
+              | BadWhen<Nodes, From, ThisEdge>
               | MissingEdge<Nodes, E, From>
           : never)
-      | BadTarget<Nodes, E, I, One, From, Targets<One>>
-      | BadJoin<Nodes, E, I, One>
+      | BadTarget<Nodes, E, I, ThisEdge, From, Targets<ThisEdge>>
+      | BadJoin<Nodes, E, I, ThisEdge>
   : never
 
-type BadWhen<Nodes, From extends keyof Nodes & string, One> =
-  OptionsOf<One> extends { readonly when: infer When extends string }
+type BadWhen<Nodes, From extends keyof Nodes & string, ThisEdge> =
+  OptionsOf<ThisEdge> extends { readonly when: infer When extends string }
     ? When extends Conditions<NodeReturn<Nodes[From]>>
       ? never
       : `${From} never returns the condition ${When}`
@@ -267,7 +275,11 @@ type MissingEdge<Nodes, E extends Edges, From extends keyof Nodes & string> = [
   : never
 
 /** The edges of a node without a condition. */
-type UnconditionalEdge<One> = One extends unknown ? ([WhenOf<One>] extends [never] ? One : never) : never
+type UnconditionalEdge<ThisEdge> = ThisEdge extends unknown
+  ? [WhenOf<ThisEdge>] extends [never]
+    ? ThisEdge
+    : never
+  : never
 
 /** The results of a node that do not transition to another workflow. */
 type NonTransition<Returned> = Returned extends { readonly transitionTo: string } ? never : Returned
@@ -276,29 +288,29 @@ type BadTarget<
   Nodes,
   E extends Edges,
   I extends Schema | undefined,
-  One,
+  ThisEdge,
   From extends string,
   To,
 > = To extends keyof Nodes
   ? To extends Joins<E>
     ? never
-    : [DataAlong<Nodes, E, I, One> | FallbackDataAlong<Nodes, One>] extends [TakenInput<Nodes[To]>]
+    : [DataAlong<Nodes, E, I, ThisEdge> | FallbackDataAlong<Nodes, ThisEdge>] extends [DeclaredInput<Nodes[To]>]
       ? never
-      : [TakenInput<Nodes[To]>] extends [never]
+      : [DeclaredInput<Nodes[To]>] extends [never]
         ? `${To & string} has no input type: annotate its context, as in NodeContext<string>`
         : `${To & string} does not take what ${From} ${From extends 'start' ? 'gives' : 'returns'}`
   : never
 
-type BadJoin<Nodes, E extends Edges, I extends Schema | undefined, One> =
-  OptionsOf<One> extends { readonly join: infer Join extends keyof Nodes & string }
-    ? [JoinInput<Nodes, E, I, One, Join>] extends [TakenInput<Nodes[Join]>]
+type BadJoin<Nodes, E extends Edges, I extends Schema | undefined, ThisEdge> =
+  OptionsOf<ThisEdge> extends { readonly join: infer Join extends keyof Nodes & string }
+    ? [JoinInput<Nodes, E, I, ThisEdge, Join>] extends [DeclaredInput<Nodes[Join]>]
       ? never
       : `${Join} does not accept the results of its branches`
     : never
 
 type Joins<E extends Edges> = JoinOf<E[number]>
 
-type JoinOf<One> = One extends readonly [unknown, unknown, { readonly join: infer Join }] ? Join : never
+type JoinOf<ThisEdge> = ThisEdge extends readonly [unknown, unknown, { readonly join: infer Join }] ? Join : never
 
 type BadParams<Nodes, Name extends keyof Nodes & string> = [DeclaredParams<Nodes[Name]>] extends [ParamsOf<Nodes[Name]>]
   ? never
@@ -313,7 +325,7 @@ type BadPolicy<
   Name extends keyof Nodes & string,
 > = Nodes[Name] extends { readonly onError: { readonly route: infer To extends string } }
   ? To extends keyof Nodes
-    ? NodeFailure extends TakenInput<Nodes[To]>
+    ? NodeFailure extends DeclaredInput<Nodes[To]>
       ? never
       : `${To}, to which errors of ${Name} are routed, does not accept a NodeFailure`
     : `errors of ${Name} are routed to ${To}, which does not exist`

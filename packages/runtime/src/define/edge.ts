@@ -2,9 +2,9 @@ import { checkEdge } from './workflow-checks.ts'
 
 /** Options of an edge. */
 export interface EdgeOptions {
-  /** The condition that the node must return. */
+  /** Takes the edge if the node returns this condition. @default the edge is taken without a condition */
   readonly when?: string
-  /** Takes the edge if the node returned no condition, or one that no other edge has. */
+  /** Takes the edge if the node returns no condition, or one that no other edge has. @default false */
   readonly otherwise?: true
   /** Maximum number of times that the edge may be taken in one pass through the workflow. @default no limit */
   readonly max?: number
@@ -14,9 +14,9 @@ export interface EdgeOptions {
 export interface ForkEdgeOptions<Name extends string = string> {
   /** The node that gets the results of all branches. */
   readonly join: Name
-  /** The condition that the node must return. */
+  /** Takes the fork if the node returns this condition. @default the fork is taken without a condition */
   readonly when?: string
-  /** Takes the fork if the node returned no condition, or one that no other edge has. */
+  /** Takes the fork if the node returns no condition, or one that no other edge has. @default false */
   readonly otherwise?: true
 }
 
@@ -41,7 +41,7 @@ export interface Edge {
 
 /**
  * Validates an edge and adds the defaults. `path` names the workflow and the edge in error messages.
- * @throws {ValidationError}
+ * @throws {ValidationError} if the edge is not valid.
  */
 export function edgeOf(path: string, definition: EdgeDefinition): Edge {
   checkEdge(path, definition)

@@ -25,7 +25,7 @@ const { graph } = workflow({
   ],
 })
 
-test('starts with the target of the edge from start', () => {
+test('first is the target of the edge from start', () => {
   expect(graph.first).toBe('ask')
 })
 
@@ -34,7 +34,7 @@ test('follows the edge of a condition, with its max', () => {
   expect(graph.next('ask', 'again')).toEqual({ to: 'ask', edge: 'ask->ask?"again"', max: 3 })
 })
 
-test('follows otherwise without a condition, or with an unknown one', () => {
+test('follows the otherwise edge without a condition, or with an unknown one', () => {
   const otherwise = { to: 'strict', edge: 'ask->strict?*' }
   expect(graph.next('ask', undefined)).toEqual(otherwise)
   expect(graph.next('ask', 'odd')).toEqual(otherwise)

@@ -28,17 +28,25 @@ export interface NodeContext<Input = unknown, Params = undefined> {
 
 /** Structured data that a node shows to the user besides its text. */
 export interface StructuredResult {
+  /** The complete object. */
   readonly data: Json
+  /** The application's name for this kind of object. @default 'generic' */
   readonly dataType?: string
+  /** Updates with the same id belong to one object. @default a new object */
   readonly streamId?: string
+  /** Id of the object's schema, for clients. @default none */
   readonly schemaId?: string
+  /** Version of the object's schema, for clients. @default none */
   readonly schemaVersion?: string
+  /** The application's id of the object, for clients. @default none */
   readonly id?: string
 }
 
 /** Content that a node shows to the user when it ends. */
 export interface NodeUi {
+  /** Text of the workflow's message. @default none */
   readonly message?: string | undefined
+  /** Structured data beside the text. @default none */
   readonly structured?: StructuredResult | undefined
 }
 
@@ -46,10 +54,11 @@ export interface NodeUi {
 export interface NodeResult<Data = unknown, Condition extends string = string> {
   /** Input of the next node. @default the input of this node */
   readonly data?: Data | undefined
+  /** Content that the node shows. @default none */
   readonly ui?: NodeUi | undefined
-  /** Selects the edge with this `when`. */
+  /** Selects the edge with this `when`. @default the edge without a condition, or with `otherwise` */
   readonly condition?: Condition | undefined
-  /** Id of another workflow with which the run continues. `data` becomes its input. */
+  /** Id of another workflow with which the run continues. `data` becomes its input. @default the run stays in this workflow */
   readonly transitionTo?: string | undefined
 }
 
@@ -57,7 +66,9 @@ export interface NodeResult<Data = unknown, Condition extends string = string> {
 export interface NodeFailure {
   /** The node that failed. */
   readonly node: string
+  /** Code of the error. */
   readonly code: string
+  /** Public message of the error. */
   readonly message: string
   /** The input of the failed node. */
   readonly input: Json
@@ -115,34 +126,36 @@ export interface AgentNodeDefinition extends NodeOptions {
 /** A node of a workflow: a function, an agent, or one of them with options. */
 export type NodeDefinition = NodeFunction | FunctionNodeDefinition | Agent | AgentNodeDefinition
 
-interface Common {
+/** Fields of all normalized nodes. */
+interface NodeBase {
   readonly id: string
   readonly title: string
-  readonly retry: Retry | undefined
-  readonly onError: OnError
+  readonly retry: NormalizedRetry | undefined
+  readonly onError: NormalizedErrorPolicy
 }
 
 /** `NodeRetry` with defaults. */
-interface Retry {
+interface NormalizedRetry {
   readonly attempts: number
   readonly backoff: Partial<Backoff>
   readonly when: (error: unknown) => boolean
 }
 
-type OnError =
+/** `ErrorPolicy` with its data as JSON. */
+type NormalizedErrorPolicy =
   | { readonly mode: 'stop' }
   | { readonly mode: 'continue'; readonly data: Json }
   | { readonly mode: 'route'; readonly to: string }
 
 /** A normalized function node. */
-interface FunctionNode extends Common {
+interface FunctionNode extends NodeBase {
   readonly agent?: undefined
   readonly run: (context: NodeContext<unknown, unknown>) => unknown
   readonly params: unknown
 }
 
 /** A normalized agent node. */
-interface AgentNode extends Common {
+interface AgentNode extends NodeBase {
   readonly run?: undefined
   readonly agent: Agent
   readonly prompt: (input: unknown) => string
@@ -154,13 +167,13 @@ export type Node = FunctionNode | AgentNode
 
 /**
  * Validates a node and adds the defaults. `path` names the workflow and the node in error messages.
- * @throws {ValidationError}
+ * @throws {ValidationError} if the node is not valid.
  */
 export function nodeOf(path: string, id: string, definition: NodeDefinition): Node {
   checkNode(path, definition)
   const { run, agent, prompt, params, ...options } = partsOf(definition)
   const { title = id, retry, onError = 'stop' } = options
-  const common: Common = {
+  const common: NodeBase = {
     id,
     title,
     retry: retry && { attempts: retry.attempts, backoff: retry.backoff ?? {}, when: retry.when ?? (() => true) },
@@ -170,19 +183,19 @@ export function nodeOf(path: string, id: string, definition: NodeDefinition): No
   return { ...common, agent, prompt: (prompt as AgentNode['prompt'] | undefined) ?? textOf, params: undefined }
 }
 
-type Parts = NodeOptions & {
+type NodeParts = NodeOptions & {
   readonly run?: NodeFunction | undefined
   readonly params?: unknown
   readonly agent?: Agent | undefined
   readonly prompt?: AgentNodeDefinition['prompt']
 }
 
-function partsOf(definition: NodeDefinition): Parts {
+function partsOf(definition: NodeDefinition): NodeParts {
   if (typeof definition === 'function') return { run: definition }
   return 'kind' in definition ? { agent: definition } : definition
 }
 
-function policyOf(path: string, policy: ErrorPolicy): OnError {
+function policyOf(path: string, policy: ErrorPolicy): NormalizedErrorPolicy {
   if (policy === 'stop') return { mode: 'stop' }
   if ('route' in policy) return { mode: 'route', to: policy.route }
   return { mode: 'continue', data: jsonOption(`${path}: onError.continue`, policy.continue) }

@@ -14,17 +14,19 @@ import type { Workflow, WorkflowCallInput, WorkflowInput } from './workflow.ts'
 export interface SubAgentOptions<I extends Schema, Prompt = string, Name extends string = string> {
   /** Name by which the parent calls it. @default the name of the program */
   readonly name?: Name
-  /** Description for the parent's model. */
+  /** Description for the parent's model. @default none */
   readonly description?: string
-  /** Title for users. */
+  /** Title for users. @default none */
   readonly title?: string
   /** Schema of the call's input. @default the input schema of the workflow, or `{ prompt: string }` */
   readonly inputSchema?: I
-  /** JSON Schema of the input, for schemas that cannot be converted. */
+  /** JSON Schema of the input, for schemas that cannot be converted. @default converted from `inputSchema` */
   readonly jsonSchema?: JsonSchema
   /**
    * Builds the child's message from the input, or the input of a workflow that has an `inputSchema`. Must be
    * deterministic.
+   * @default the prompt if it is the only field of the input, else the input as JSON; a workflow with an `inputSchema`
+   * gets the input itself
    */
   readonly prompt?: (input: OutputOf<I>) => Prompt
   /** Whether calls need approval. @default false */
@@ -58,7 +60,7 @@ export interface SubAgent<Name extends string = string, Input = unknown, Called 
   readonly types?: { readonly input: Input; readonly called: Called }
 }
 
-const PROMPT: JsonSchema = {
+const PROMPT_JSON_SCHEMA: JsonSchema = {
   type: 'object',
   properties: { prompt: { type: 'string', description: 'The task, with all that is needed to do it' } },
   required: ['prompt'],
@@ -66,7 +68,7 @@ const PROMPT: JsonSchema = {
 }
 
 /** Input schema of a sub-agent without one. */
-const promptSchema: Schema = {
+const PROMPT_SCHEMA: Schema = {
   '~standard': {
     version: 1,
     vendor: 'millrace',
@@ -107,22 +109,22 @@ export function subAgent(program: Program, options: SubAgentOptions<Schema, unkn
   if (prompt !== undefined && typeof prompt !== 'function') {
     throw new ValidationError(`tool ${name}: prompt: expected a function, found ${typeof prompt}`)
   }
-  const takes = program.kind === 'workflow' && program.inputSchema ? program : undefined
-  const input = options.inputSchema ?? takes?.inputSchema
+  const typedWorkflow = program.kind === 'workflow' && program.inputSchema ? program : undefined
+  const inputSchema = options.inputSchema ?? typedWorkflow?.inputSchema
   return {
     executor: 'agent',
     name,
     program,
-    inputSchema: input ?? promptSchema,
-    jsonSchema: input
+    inputSchema: inputSchema ?? PROMPT_SCHEMA,
+    jsonSchema: inputSchema
       ? jsonSchemaOf(
-          input,
+          inputSchema,
           `tool ${name}: inputSchema`,
-          options.jsonSchema ?? (options.inputSchema ? undefined : takes?.jsonSchema),
+          options.jsonSchema ?? (options.inputSchema ? undefined : typedWorkflow?.jsonSchema),
         )
-      : PROMPT,
+      : PROMPT_JSON_SCHEMA,
     // A workflow parses its input itself, so it gets the raw input: the schema's output may not fit the schema again.
-    prompt: prompt ?? (takes === undefined ? textOf : options.inputSchema && (value => value)),
+    prompt: prompt ?? (typedWorkflow === undefined ? textOf : options.inputSchema && (value => value)),
     ...(description !== undefined && { description }),
     ...(title !== undefined && { title }),
     ...(approval !== undefined && { approval: approval as Approval<never> }),

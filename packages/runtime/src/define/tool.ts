@@ -18,8 +18,11 @@ import type { SubAgent } from './sub-agent.ts'
 export interface ToolContext<State = Json | undefined, Context = Json | undefined, Data = unknown> {
   readonly sessionId: string
   readonly runId: string
+  /** Id of the calling agent in the run. For the root agent it is the run id. */
   readonly agentId: string
+  /** Name of the agent's definition. */
   readonly agentType: string
+  /** The step of the call. */
   readonly step: number
   readonly toolCallId: string
   /** Idempotency key of the call. It stays the same when an interrupted call is retried. */
@@ -37,7 +40,8 @@ export interface ToolContext<State = Json | undefined, Context = Json | undefine
   updateState(update: (state: State) => State | undefined): void
   /**
    * Emits application data as `data-<name>`; any name but `provider-content`. With an `id`, which is scoped to this
-   * call, it replaces the previous data. Awaiting the result applies backpressure.
+   * call, it replaces the previous data. `transient` data is streamed and not kept in the message. Awaiting the result
+   * applies backpressure.
    */
   emit<Name extends DataName<Data>>(
     name: Name,
@@ -79,26 +83,26 @@ export type VoidReturn = ReturnType<() => void>
 
 /** Options of all tools. */
 interface ToolBase<Name extends string, I extends Schema> {
-  /** Name by which the model calls it. */
+  /** Name by which the model calls it: 1 to 64 letters, digits, `_` and `-`. */
   readonly name: Name
-  /** Description for the model. */
+  /** Description for the model. @default none */
   readonly description?: string
-  /** Title for users. */
+  /** Title for users. @default none */
   readonly title?: string
   /** Schema of the input. The model gets it as JSON Schema. */
   readonly inputSchema: I
-  /** JSON Schema of the input, for schemas that cannot be converted. */
+  /** JSON Schema of the input, for schemas that cannot be converted. @default converted from `inputSchema` */
   readonly jsonSchema?: JsonSchema
-  /** Longest duration of a call, in ms. For a client tool: how long to wait for its result. @default no limit */
+  /** Maximum duration of a call, in ms. For a client tool: maximum time to wait for its result. @default no limit */
   readonly timeoutMs?: number
   /**
    * Whether a person has to approve a call before it runs. An approval applies only to the input that was shown.
    * @default false
    */
   readonly approval?: Approval<OutputOf<I>>
-  /** Asks the provider to enforce the schema, if it can. */
+  /** Asks the provider to enforce the schema, if it can. @default the default of the provider */
   readonly strict?: boolean
-  /** Options for the provider of the model, by its name. */
+  /** Options for the provider of the model, by its name. @default none */
   readonly providerOptions?: Readonly<Record<string, JsonObject>>
 }
 
@@ -230,7 +234,7 @@ export function tool<
 export function tool<const Name extends string, I extends Schema, O extends Schema | undefined = undefined>(
   definition: ClientToolDefinition<Name, I, O>,
 ): ClientTool<Name, Jsonified<InputOf<I>>, O extends Schema ? Jsonified<InputOf<O>> : Json>
-export function tool(definition: AnyDefinition): Tool | ClientTool {
+export function tool(definition: AnyToolDefinition): Tool | ClientTool {
   checkObject('tool', definition)
   const { name, inputSchema, outputSchema, timeoutMs, approval, client, execute, ...rest } = definition
   checkToolName(name)
@@ -277,7 +281,7 @@ const TOOL_OPTIONS: readonly (keyof Tool | keyof ClientToolDefinition<string, Sc
 
 const isTimeout = (value: unknown): boolean => typeof value === 'number' && value > 0 && value <= MAX_TIMER_MS
 
-interface AnyDefinition extends Omit<Tool, 'executor' | 'jsonSchema' | 'client' | 'execute' | 'approval'> {
+interface AnyToolDefinition extends Omit<Tool, 'executor' | 'jsonSchema' | 'client' | 'execute' | 'approval'> {
   readonly jsonSchema?: JsonSchema
   readonly client?: boolean
   readonly approval?: Approval<never>
@@ -289,8 +293,11 @@ interface AnyDefinition extends Omit<Tool, 'executor' | 'jsonSchema' | 'client' 
  * @throws {ValidationError} if the name or the id is invalid.
  */
 export function providerTool<const Name extends string>(definition: {
+  /** Name by which the model calls it: 1 to 64 letters, digits, `_` and `-`. */
   readonly name: Name
+  /** The provider's id of the tool, such as `openai.web_search`. */
   readonly id: `${string}.${string}`
+  /** Arguments of the tool, as its provider documents them. @default {} */
   readonly args?: Readonly<Record<string, unknown>>
 }): ProviderTool<Name> {
   checkObject('providerTool', definition)

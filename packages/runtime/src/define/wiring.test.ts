@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { definitionError, edgesError, go, talker } from './definition.fixture.ts'
 import { workflow } from './workflow.ts'
 
-describe('rejects missing, dangling and ambiguous edges', () => {
+describe('rejects missing, dangling and ambiguous edges with the message', () => {
   const S = ['start', 'a']
   const E = ['a', 'end']
 
@@ -73,7 +73,7 @@ describe('rejects missing, dangling and ambiguous edges', () => {
   })
 })
 
-describe('rejects branches that are not disjoint', () => {
+describe('rejects branches that are not disjoint with the message', () => {
   const fork = [
     ['start', 'a'],
     ['a', ['b', 'c'], { join: 'd' }],
@@ -126,7 +126,7 @@ describe('rejects branches that are not disjoint', () => {
       ],
     ],
     [
-      'b, in the branch b, is also reached from d: a branch is entered by its head and left by its join alone',
+      'b, in the branch b, is also reached from d: a branch is entered only at its first node and left only at its join',
       'a b c d',
       [
         ['start', 'a'],
@@ -137,7 +137,7 @@ describe('rejects branches that are not disjoint', () => {
       ],
     ],
     [
-      'b, in the branch b, is also reached from a: a branch is entered by its head and left by its join alone',
+      'b, in the branch b, is also reached from a: a branch is entered only at its first node and left only at its join',
       'a b c d',
       [
         ['start', 'a'],

@@ -14,7 +14,7 @@ export function checkWiring(path: string, nodes: Nodes, edges: readonly Edge[]):
   for (const edge of edges) checkEnds(path, nodes, edge)
   checkStart(path, edges)
   for (const node of nodes.values()) checkNode(path, nodes, edges, node)
-  checkReach(path, nodes, edges)
+  checkReachable(path, nodes, edges)
   for (const edge of edges) if (edge.join !== undefined) checkFork(path, nodes, edges, edge as Fork)
 }
 
@@ -106,20 +106,20 @@ interface Link {
 }
 
 function linksOf(nodes: Nodes, edges: readonly Edge[]): readonly Link[] {
-  const along = edges.flatMap(edge => edge.to.map(to => ({ from: edge.from, to, edge })))
-  const routes = [...nodes.values()].flatMap(({ id, onError }) =>
+  const edgeLinks = edges.flatMap(edge => edge.to.map(to => ({ from: edge.from, to, edge })))
+  const errorRoutes = [...nodes.values()].flatMap(({ id, onError }) =>
     onError.mode === 'route' ? [{ from: id, to: onError.to, edge: undefined }] : [],
   )
-  return [...along, ...routes]
+  return [...edgeLinks, ...errorRoutes]
 }
 
 /** Reachable nodes, each with the node whose error route led there, if any. Does not go beyond `until`. */
 function reachableFrom(links: readonly Link[], first: string, until?: string): ReadonlyMap<string, string | undefined> {
   const reached = new Map<string, string | undefined>([[first, undefined]])
   // Iterating a map includes entries that are added meanwhile.
-  for (const [at, failed] of reached) {
+  for (const [node, failedNode] of reached) {
     for (const { from, to, edge } of links) {
-      if (from === at && to !== until && !reached.has(to)) reached.set(to, edge ? failed : at)
+      if (from === node && to !== until && !reached.has(to)) reached.set(to, edge ? failedNode : node)
     }
   }
   return reached
@@ -136,7 +136,7 @@ export function branchesOf(nodes: Nodes, edges: readonly Edge[]): ReadonlyMap<st
   return new Map([...nodes.keys()].map(id => [id, headsOf(id)]))
 }
 
-function checkReach(path: string, nodes: Nodes, edges: readonly Edge[]): void {
+function checkReachable(path: string, nodes: Nodes, edges: readonly Edge[]): void {
   const reached = reachableFrom(linksOf(nodes, edges), 'start')
   for (const id of nodes.keys()) {
     if (!reached.has(id)) fail(`${path}: node ${id}`, 'it is unreachable: add an edge to it, or remove it')
@@ -151,19 +151,19 @@ function checkFork(path: string, nodes: Nodes, edges: readonly Edge[], fork: For
   const ownerOf = new Map<string, string>()
   for (const head of to) {
     const branch = reachableFrom(links, head, join)
-    for (const [node, failed] of branch) {
+    for (const [node, failedNode] of branch) {
       const other = ownerOf.get(node)
       ownerOf.set(node, head)
-      const isOut = node === 'end' || node === from
-      if (!isOut && other === undefined) continue
-      const out = failed === undefined ? '' : `, by the error route of ${failed}, which leaves the branch`
+      const leavesBranch = node === 'end' || node === from
+      if (!leavesBranch && other === undefined) continue
+      const route = failedNode === undefined ? '' : `, by the error route of ${failedNode}, which leaves the branch`
       if (node === 'end')
-        fail(here, `the branch ${head} reaches 'end' before the join ${join}${out}: lead it to ${join}`)
-      if (isOut)
-        fail(here, `the branch ${head} leads back to ${from} before the join ${join}${out}: lead it to ${join}`)
+        fail(here, `the branch ${head} reaches 'end' before the join ${join}${route}: lead it to ${join}`)
+      if (leavesBranch)
+        fail(here, `the branch ${head} leads back to ${from} before the join ${join}${route}: lead it to ${join}`)
       fail(
         here,
-        `the branches ${other} and ${head} share the node ${node}${out}: each needs nodes of its own until ${join}`,
+        `the branches ${other} and ${head} share the node ${node}${route}: each needs nodes of its own until ${join}`,
       )
     }
     if (!edges.some(edge => edge.to.includes(join) && edge.join === undefined && branch.has(edge.from))) {
@@ -188,7 +188,7 @@ function checkFork(path: string, nodes: Nodes, edges: readonly Edge[], fork: For
     if (owner === undefined || isInside || link.edge === fork) continue
     fail(
       here,
-      `${link.to}, in the branch ${owner}, is also reached from ${link.from}: a branch is entered by its head and left by its join alone`,
+      `${link.to}, in the branch ${owner}, is also reached from ${link.from}: a branch is entered only at its first node and left only at its join`,
     )
   }
 }

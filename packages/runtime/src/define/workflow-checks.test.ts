@@ -9,7 +9,7 @@ const one = [
 
 const nodeError = (node: unknown) => definitionError({ nodes: { one: node }, edges: one })
 
-describe('rejects invalid definitions', () => {
+describe('workflow() rejects an invalid definition with the message', () => {
   test.each<[string, object]>([
     ['workflow an object: id: expected 1 to 64 letters, digits, _, . and -, found an object', { id: {} }],
     ['workflow a b: id: expected 1 to 64 letters, digits, _, . and -, found "a b"', { id: 'a b' }],
@@ -24,7 +24,7 @@ describe('rejects invalid definitions', () => {
     ],
     ['workflow w: edges: expected an array, found an object', { edges: {} }],
     ['workflow w: budget: steps: expected a number above 0, found 0', { maxSteps: 0 }],
-    ['workflow w: budget: expected steps, tokens and time, found cost', { budget: { cost: 1 } }],
+    ['workflow w: budget: expected steps, tokens and timeMs, found cost', { budget: { cost: 1 } }],
     ['workflow w: migrate: expected an object, found an array', { migrate: [] }],
     ['workflow w: migrate.0: expected a function, found a string', { migrate: { 0: 'draft' } }],
     ['workflow w: migrate.1: this is version 1 itself: list only earlier versions', { migrate: { 1: go } }],
@@ -42,7 +42,7 @@ describe('rejects invalid definitions', () => {
     expect(definitionError({ nodes: { one: go }, edges: one, ...more })).toBe(message)
   })
 
-  test('a definition that is not an object', () => {
+  test('rejects a definition that is not an object', () => {
     expect(() => workflow(undefined as never)).toThrow('workflow: expected an object, found undefined')
   })
 
@@ -82,7 +82,7 @@ describe('rejects invalid definitions', () => {
     expect(nodeError(node)).toBe(`workflow w: node one: ${message}`)
   })
 
-  test('a workflow as a node', () => {
+  test('rejects a workflow as a node', () => {
     const other = workflow({
       id: 'other',
       nodes: { go },
@@ -100,7 +100,7 @@ describe('rejects invalid definitions', () => {
     ["from: expected a node's id or 'start', found 1", [1, 'one']],
     ["to: expected a node's id, a list of them, or 'end', found undefined", ['one', undefined]],
     ["to: expected nodes' ids, found 2", ['one', ['one', 2]]],
-    ['expected options that are an object, found a string', ['one', 'end', 'clear']],
+    ['options: expected an object, found a string', ['one', 'end', 'clear']],
     ['expected when, otherwise, max, found "if"', ['one', 'end', { if: 'clear' }]],
     ['when: expected a condition, found " "', ['one', 'end', { when: ' ' }]],
     ['otherwise: expected true or undefined, found false', ['one', 'end', { otherwise: false }]],

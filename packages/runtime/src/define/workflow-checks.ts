@@ -23,13 +23,13 @@ export function checkNode(path: string, definition: unknown): void {
   if (run !== undefined && agent !== undefined) fail(path, 'expected run or agent, found both')
   if (agent === undefined) {
     checkKeys(path, definition, ['run', 'params', 'title', 'retry', 'onError'])
-    must(typeof run === 'function', `${path}: run`, 'a function', run)
+    check(typeof run === 'function', `${path}: run`, 'a function', run)
   } else {
     checkKeys(path, definition, ['agent', 'prompt', 'title', 'retry', 'onError'])
-    must(isAgent(agent), `${path}: agent`, 'the result of agent()', agent)
-    must(prompt === undefined || typeof prompt === 'function', `${path}: prompt`, 'a function', prompt)
+    check(isAgent(agent), `${path}: agent`, 'the result of agent()', agent)
+    check(prompt === undefined || typeof prompt === 'function', `${path}: prompt`, 'a function', prompt)
   }
-  must(title === undefined || isText(title), `${path}: title`, 'a text', title)
+  check(title === undefined || isText(title), `${path}: title`, 'a text', title)
   if (retry !== undefined) checkRetry(`${path}: retry`, retry)
   if (onError !== undefined) checkPolicy(`${path}: onError`, onError)
 }
@@ -38,14 +38,14 @@ function checkRetry(path: string, retry: unknown): void {
   if (!isObject(retry)) fail(path, `expected an object with attempts, found ${describeType(retry)}`)
   checkKeys(path, retry, ['attempts', 'backoff', 'when'])
   const { attempts, backoff, when } = retry
-  checkWhole(`${path}.attempts`, attempts)
-  must(when === undefined || typeof when === 'function', `${path}.when`, 'a function', when)
+  checkPositiveInteger(`${path}.attempts`, attempts)
+  check(when === undefined || typeof when === 'function', `${path}.when`, 'a function', when)
   if (backoff === undefined) return
   if (!isObject(backoff))
     fail(`${path}.backoff`, `expected an object with firstMs and longestMs, found ${describeType(backoff)}`)
   checkKeys(`${path}.backoff`, backoff, ['firstMs', 'longestMs'])
   for (const [field, ms] of Object.entries(backoff)) {
-    must(
+    check(
       typeof ms === 'number' && ms >= 0 && ms < Infinity,
       `${path}.backoff.${field}`,
       'milliseconds of at least 0',
@@ -61,7 +61,7 @@ function checkPolicy(path: string, policy: unknown): void {
   checkKeys(path, policy, ['continue', 'route'])
   if ('continue' in policy === 'route' in policy)
     fail(path, `${expected}, found ${'route' in policy ? 'both' : 'neither'}`)
-  if ('route' in policy) must(typeof policy['route'] === 'string', `${path}.route`, "a node's id", policy['route'])
+  if ('route' in policy) check(typeof policy['route'] === 'string', `${path}.route`, "a node's id", policy['route'])
   else jsonOption(`${path}.continue`, policy['continue'])
 }
 
@@ -82,26 +82,26 @@ export function checkEdge(path: string, definition: unknown): void {
     fail(path, `expected [from, to] or [from, to, options], found ${describeType(definition)}`)
   }
   const [from, to, options] = definition as readonly unknown[]
-  must(typeof from === 'string', `${path}: from`, "a node's id or 'start'", from)
+  check(typeof from === 'string', `${path}: from`, "a node's id or 'start'", from)
   const isFork = Array.isArray(to)
-  if (!isFork) must(typeof to === 'string', `${path}: to`, "a node's id, a list of them, or 'end'", to)
+  if (!isFork) check(typeof to === 'string', `${path}: to`, "a node's id, a list of them, or 'end'", to)
   else checkBranches(path, to, options)
   if (options === undefined) return
-  if (!isObject(options)) fail(path, `expected options that are an object, found ${describeType(options)}`)
+  if (!isObject(options)) fail(path, `options: expected an object, found ${describeType(options)}`)
   const { when, otherwise, max, join } = options
   if (join !== undefined && !isFork)
     fail(path, `join: only a fork has a join: list its branches, as in ['a', ['b', 'c'], { join: 'd' }]`)
   if (max !== undefined && isFork) fail(path, 'max: not allowed for a fork: set it on the edge that leads to the fork')
   checkKeys(path, options, isFork ? ['when', 'otherwise', 'join'] : ['when', 'otherwise', 'max'])
-  must(when === undefined || isText(when), `${path}: when`, 'a condition', when)
-  must(otherwise === undefined || otherwise === true, `${path}: otherwise`, 'true or undefined', otherwise)
-  must(join === undefined || typeof join === 'string', `${path}: join`, "a node's id", join)
+  check(when === undefined || isText(when), `${path}: when`, 'a condition', when)
+  check(otherwise === undefined || otherwise === true, `${path}: otherwise`, 'true or undefined', otherwise)
+  check(join === undefined || typeof join === 'string', `${path}: join`, "a node's id", join)
   if (when !== undefined && otherwise) fail(path, 'expected when or otherwise, found both')
-  if (max !== undefined) checkWhole(`${path}: max`, max)
+  if (max !== undefined) checkPositiveInteger(`${path}: max`, max)
 }
 
 function checkBranches(path: string, heads: readonly unknown[], options: unknown): void {
-  for (const head of heads) must(typeof head === 'string', `${path}: to`, "nodes' ids", head)
+  for (const head of heads) check(typeof head === 'string', `${path}: to`, "nodes' ids", head)
   if (heads.length < 2) fail(path, 'a fork needs at least two branches: use a plain edge for one')
   if (new Set(heads).size < heads.length) fail(path, 'a fork lists each branch once')
   if (isObject(options) && options['join'] !== undefined) return
@@ -117,12 +117,12 @@ const isText = (value: unknown): boolean => typeof value === 'string' && value.t
 
 const isAgent = (value: unknown): boolean => isObject(value) && value['kind'] === 'agent'
 
-function checkWhole(path: string, value: unknown): void {
-  must(Number.isSafeInteger(value) && (value as number) >= 1, path, 'a whole number of at least 1', value)
+function checkPositiveInteger(path: string, value: unknown): void {
+  check(Number.isSafeInteger(value) && (value as number) >= 1, path, 'a whole number of at least 1', value)
 }
 
-function must(isFine: boolean, path: string, expected: string, found: unknown): void {
-  if (!isFine) fail(path, `expected ${expected}, found ${describeValue(found)}`)
+function check(isValid: boolean, path: string, expected: string, found: unknown): void {
+  if (!isValid) fail(path, `expected ${expected}, found ${describeValue(found)}`)
 }
 
 /** A found value for an error message: primitives as they are, others by type. */

@@ -6,7 +6,7 @@ import { go, talker } from './definition.fixture.ts'
 import type { NodeContext, NodeFailure } from './node.ts'
 import { workflow } from './workflow.ts'
 
-describe('a workflow', () => {
+describe('workflow()', () => {
   const input = z.object({ tone: z.string() })
   const when = (error: unknown) => error instanceof TypeError
   const draft = ({ input: { tone } }: NodeContext<{ tone: string }, { max: number }>) => ({ data: tone })
@@ -40,14 +40,14 @@ describe('a workflow', () => {
     migrate: { '1': migration },
   })
 
-  test('has a name, a program, bounds and migrations', () => {
+  test('returns name, program, limits, migrations and schemas', () => {
     expect(emailWorkflow).toMatchObject({
       kind: 'workflow',
       name: 'email-draft',
       version: '2',
       program: 'workflow:email-draft@2',
     })
-    expect(emailWorkflow.budget).toEqual({ ...DEFAULT_BUDGET, steps: 7, time: 1000 })
+    expect(emailWorkflow.budget).toEqual({ ...DEFAULT_BUDGET, steps: 7, timeMs: 1000 })
     expect([...emailWorkflow.migrations]).toEqual([['1', migration]])
     expect(emailWorkflow.inputSchema).toBe(input)
     expect(emailWorkflow.jsonSchema).toMatchObject({ type: 'object', required: ['tone'] })
@@ -90,7 +90,7 @@ describe('a workflow', () => {
     expect(least.migrations.size).toBe(0)
   })
 
-  test('accepts an input schema without a JSON Schema, and a given JSON Schema', () => {
+  test('accepts an inputSchema without a JSON Schema, and uses jsonSchema if it is set', () => {
     const workflowWith = (more: object) =>
       workflow({
         id: 'w',

@@ -40,23 +40,23 @@ export interface WorkflowDefinition<
   Edges extends readonly EdgeDefinition<NameOf<Nodes>>[],
   I extends Schema | undefined,
 > {
-  /** Id by which runs and clients name the workflow. */
+  /** Id of the workflow in runs and for clients: 1 to 64 letters, digits, `_`, `.` and `-`. */
   readonly id: Id
   /** Version of the program. A worker takes only runs of a version that it has or can migrate. @default '1' */
   readonly version?: string
   /** Schema of the first node's input. @default the text of the user's message */
   readonly inputSchema?: I
-  /** JSON Schema of the input, for schemas that cannot be converted. */
+  /** JSON Schema of the input, for schemas that cannot be converted. @default converted from `inputSchema` */
   readonly jsonSchema?: JsonSchema
-  /** Nodes by id. */
+  /** Nodes by id: 1 to 64 letters, digits, `_` and `-`; not `start` or `end`. */
   readonly nodes: Nodes
   /** Edges between the nodes, from `'start'` to `'end'`. */
   readonly edges: Edges & NoInfer<CheckedEdges<Nodes, Edges, I>>
   /** Maximum number of node executions in a run. @default 50 */
   readonly maxSteps?: number
-  /** Limits of tokens and time (ms). @default { tokens: 2_000_000, time: 3_600_000 } */
+  /** Limits of tokens, and of time in ms. @default { tokens: 2_000_000, timeMs: 3_600_000 } */
   readonly budget?: Partial<Omit<Budget, 'steps'>>
-  /** Migrations of runs of other versions, by version. */
+  /** Migrations of runs of other versions, by version. @default {} */
   readonly migrate?: Readonly<Record<string, Migration<NoInfer<NameOf<Nodes>>>>>
 }
 
@@ -172,12 +172,12 @@ function edgesOf(path: string, value: readonly EdgeDefinition[]): readonly Edge[
 function inputJsonSchemaOf(
   path: string,
   schema: Schema | undefined,
-  given: JsonSchema | undefined,
+  override: JsonSchema | undefined,
 ): JsonSchema | undefined {
   const here = `${path}: inputSchema`
   if (schema !== undefined) checkSchema(schema, here)
-  else if (given !== undefined) fail(`${path}: jsonSchema`, 'requires inputSchema')
-  if (schema === undefined || given !== undefined) return schema && jsonSchemaOf(schema, here, given)
+  else if (override !== undefined) fail(`${path}: jsonSchema`, 'requires inputSchema')
+  if (schema === undefined || override !== undefined) return schema && jsonSchemaOf(schema, here, override)
   try {
     return jsonSchemaOf(schema, here)
   } catch {

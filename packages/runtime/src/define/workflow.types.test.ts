@@ -105,7 +105,7 @@ test('passes the input on through nodes without data and loops, but not to the e
   expectTypeOf<WorkflowOutput<typeof maybe>>().toEqualTypeOf<number | undefined>()
 })
 
-test('an agent takes a string or the argument of its prompt, and returns its output or its text', () => {
+test('infers the input of an agent node from its prompt, and its data from its output or text', () => {
   const asking = workflow({
     id: 'asking',
     nodes: {
@@ -123,7 +123,7 @@ test('an agent takes a string or the argument of its prompt, and returns its out
   expectTypeOf<WorkflowOutput<typeof asking>>().toEqualTypeOf<string>()
 })
 
-test('a condition selects the data that is returned with it', () => {
+test('passes along an edge only the data that is returned with its condition', () => {
   const split = workflow({
     id: 'split',
     nodes: {
@@ -148,7 +148,7 @@ test('a condition selects the data that is returned with it', () => {
   expectTypeOf<WorkflowOutput<typeof split>>().toEqualTypeOf<string | number | string[]>()
 })
 
-test('a possible transition makes the output unknown, and its data passes along no edge', () => {
+test('infers an unknown output if a node may transition, whose data passes along no edge', () => {
   const leaving = workflow({
     id: 'leaving',
     nodes: {
@@ -192,7 +192,7 @@ test('requires an edge for each condition, except for transitions and conditions
   >().toEqualTypeOf<'one may return the condition b, but no edge has it: add an edge with when or otherwise'>()
 })
 
-test('a join receives the result of each branch by its first node', () => {
+test('infers the input of a join: the result of each branch by its first node', () => {
   const joined = workflow({
     id: 'joined',
     nodes: {

@@ -5,7 +5,7 @@ export const settled = (): Promise<void> => new Promise(resolve => setImmediate(
 
 interface VirtualTimer {
   readonly at: number
-  readonly of: ProcessTimers
+  readonly owner: ProcessTimers
   readonly isIdle: boolean
   readonly call: () => void
 }
@@ -13,7 +13,7 @@ interface VirtualTimer {
 /** Virtual time for all processes, each with its own timers. */
 export class Clock {
   #now = 1_000_000
-  readonly alarms = new Set<VirtualTimer>()
+  readonly pendingTimers = new Set<VirtualTimer>()
 
   readonly now = (): number => this.#now
 
@@ -41,18 +41,18 @@ export class Clock {
     await settled()
     while (!isDone) {
       if (await this.#next(to)) continue
-      throw new Error(`it did not happen in ${withinMs} ms`)
+      throw new Error(`the promise did not settle within ${withinMs} ms of virtual time`)
     }
     return promise
   }
 
   async #next(to: number): Promise<boolean> {
     let next: VirtualTimer | undefined
-    for (const alarm of this.alarms) {
-      if (alarm.at <= to && !alarm.of.isFrozen && (next === undefined || alarm.at < next.at)) next = alarm
+    for (const timer of this.pendingTimers) {
+      if (timer.at <= to && !timer.owner.isFrozen && (next === undefined || timer.at < next.at)) next = timer
     }
     if (next === undefined) return false
-    this.alarms.delete(next)
+    this.pendingTimers.delete(next)
     this.#now = Math.max(this.#now, next.at)
     next.call()
     await settled()
@@ -77,13 +77,13 @@ export class ProcessTimers implements Timers {
   }
 
   after(ms: number, call: () => void, isIdle = false): () => void {
-    const alarm = { at: this.#clock.now() + ms, of: this, isIdle, call }
-    this.#clock.alarms.add(alarm)
-    return () => this.#clock.alarms.delete(alarm)
+    const timer = { at: this.#clock.now() + ms, owner: this, isIdle, call }
+    this.#clock.pendingTimers.add(timer)
+    return () => this.#clock.pendingTimers.delete(timer)
   }
 
   /** Pending timers. */
-  get alarms(): readonly VirtualTimer[] {
-    return [...this.#clock.alarms].filter(({ of }) => of === this)
+  get pendingTimers(): readonly VirtualTimer[] {
+    return [...this.#clock.pendingTimers].filter(({ owner }) => owner === this)
   }
 }

@@ -3,27 +3,27 @@
 
 import { LogError } from '@millrace/log'
 import { expect, test } from 'vitest'
-import { Calls, program, WHOLE } from './program.fixture.ts'
-import { expectOneEnd, isStep, LEASE_MS, type Process, textOf, VirtualCluster } from './virtual-processes.fixture.ts'
+import { Calls, FULL_ANSWER, program } from './program.fixture.ts'
+import { expectOneEnd, isStep, LEASE_MS, type Process, textOf, VirtualCluster } from './virtual-cluster.fixture.ts'
 
 const SESSION = 's'
 const RUN = 'r1'
 
 class Ring {
-  readonly stage = new VirtualCluster()
+  readonly cluster = new VirtualCluster()
   /** The calls of each process. */
   readonly calls = new Map<Process, Calls>()
 
   static async open(): Promise<Ring> {
     const ring = new Ring()
-    const server = ring.stage.process(() => [], { engine: false })
+    const server = ring.cluster.process(() => [], { engine: false })
     await server.runtime.start({ session: SESSION, runId: RUN, agent: 'agent:helper@1', input: 'How warm?' })
     return ring
   }
 
   process(retryTimeoutMs = 5000): Process {
     const calls = new Calls()
-    const process = this.stage.process(timers => [program(timers, calls)], { log: { retryTimeoutMs } })
+    const process = this.cluster.process(timers => [program(timers, calls)], { log: { retryTimeoutMs } })
     this.calls.set(process, calls)
     return process
   }
@@ -34,23 +34,26 @@ class Ring {
 
   /** Expects that the run is in the log once and complete. */
   async expectWhole(): Promise<void> {
-    expect(await this.stage.ended(SESSION, RUN)).toBe('completed')
-    await this.stage.clock.advance(2 * LEASE_MS)
-    await expectOneEnd(this.stage, SESSION, RUN)
-    const view = await this.stage.view(SESSION)
-    expect(textOf(view, RUN)).toBe(WHOLE)
+    expect(await this.cluster.waitForEnd(SESSION, RUN)).toBe('completed')
+    await this.cluster.clock.advance(2 * LEASE_MS)
+    await expectOneEnd(this.cluster, SESSION, RUN)
+    const view = await this.cluster.view(SESSION)
+    expect(textOf(view, RUN)).toBe(FULL_ANSWER)
     expect(view.state).toEqual({ Ulm: true, Bonn: true })
   }
 }
 
 test('fences a driver that was frozen past its lease: aborts its calls and writes nothing of it', async () => {
   const ring = await Ring.open()
-  const { stage } = ring
+  const { cluster } = ring
   const owner = ring.process()
-  await stage.seen(SESSION, ({ chunk, origin }) => chunk.type === 'tool-output-available' && isStep(origin, 1))
+  await cluster.waitForEntry(
+    SESSION,
+    ({ chunk, origin }) => chunk.type === 'tool-output-available' && isStep(origin, 1),
+  )
   owner.freeze()
   const nextProcess = ring.process()
-  const { sequence } = await stage.seen(SESSION, ({ chunk }) => chunk.type === 'executor-superseded')
+  const { sequence } = await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === 'executor-superseded')
   owner.thaw()
   await ring.expectWhole()
   // The first of its calls ended before it could know. Its outcome is not in the log.
@@ -60,7 +63,7 @@ test('fences a driver that was frozen past its lease: aborts its calls and write
   expect(ring.of(nextProcess).models).toEqual([`${SESSION}/${RUN}/${RUN}/2`])
   expect(owner.logged).toMatchObject([{ level: 'warn', cause: { code: 'fenced' } }])
   // The thawed process wrote nothing: the log has only the entries of its successor.
-  const after = (await stage.entries(SESSION)).filter(entry => entry.sequence > sequence)
+  const after = (await cluster.entries(SESSION)).filter(entry => entry.sequence > sequence)
   expect(after.filter(({ chunk }) => chunk.type === 'executor-superseded')).toEqual([])
   const outputs = after.filter(({ chunk }) => chunk.type === 'tool-output-available' && !chunk.preliminary)
   expect(outputs).toHaveLength(2)
@@ -68,16 +71,16 @@ test('fences a driver that was frozen past its lease: aborts its calls and write
 
 test('a driver that was frozen in a model call starts nothing when it is thawed', async () => {
   const ring = await Ring.open()
-  const { stage } = ring
+  const { cluster } = ring
   const owner = ring.process()
-  await stage.seen(SESSION, ({ chunk }) => chunk.type === 'text-delta')
+  await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === 'text-delta')
   owner.freeze()
   ring.process()
   await ring.expectWhole()
-  const { head } = (await stage.manager.getInfo(SESSION)) ?? {}
+  const { head } = (await cluster.manager.getInfo(SESSION)) ?? {}
   owner.thaw()
-  await stage.clock.advance(10 * LEASE_MS)
-  expect((await stage.manager.getInfo(SESSION))?.head).toBe(head)
+  await cluster.clock.advance(10 * LEASE_MS)
+  expect((await cluster.manager.getInfo(SESSION))?.head).toBe(head)
   expect(ring.of(owner)).toMatchObject({
     models: [`${SESSION}/${RUN}/${RUN}/1`],
     tools: [],
@@ -92,7 +95,7 @@ test('many processes that compete for one run call nothing twice', async () => {
   const models = all.flatMap(process => ring.of(process).models)
   expect(models).toEqual([`${SESSION}/${RUN}/${RUN}/1`, `${SESSION}/${RUN}/${RUN}/2`])
   expect(all.flatMap(process => ring.of(process).tools).sort()).toEqual(['c1', 'c2'])
-  expect((await ring.stage.entries(SESSION)).map(({ chunk }) => chunk.type)).not.toContain('executor-superseded')
+  expect((await ring.cluster.entries(SESSION)).map(({ chunk }) => chunk.type)).not.toContain('executor-superseded')
   expect(all.flatMap(({ logged }) => logged)).toEqual([])
 })
 
@@ -103,16 +106,16 @@ test.each(MOMENTS)(
   'a store that is unavailable for longer than the lease but not than retryTimeoutMs: the run continues, once (from %s on)',
   async moment => {
     const ring = await Ring.open()
-    const { stage } = ring
+    const { cluster } = ring
     const owner = ring.process()
-    await stage.seen(SESSION, ({ chunk }) => chunk.type === moment)
+    await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === moment)
     owner.connection.isCut = true
-    await stage.clock.advance(3 * LEASE_MS)
+    await cluster.clock.advance(3 * LEASE_MS)
     owner.connection.isCut = false
     await ring.expectWhole()
     expect(ring.of(owner).models).toEqual([`${SESSION}/${RUN}/${RUN}/1`, `${SESSION}/${RUN}/${RUN}/2`])
     expect(ring.of(owner).tools.sort()).toEqual(['c1', 'c2'])
-    expect((await stage.entries(SESSION)).map(({ chunk }) => chunk.type)).not.toContain('executor-superseded')
+    expect((await cluster.entries(SESSION)).map(({ chunk }) => chunk.type)).not.toContain('executor-superseded')
   },
 )
 
@@ -120,15 +123,15 @@ test.each(MOMENTS)(
   'a store that is unavailable for longer than retryTimeoutMs: the run continues when it is back, once (from %s on)',
   async moment => {
     const ring = await Ring.open()
-    const { stage } = ring
+    const { cluster } = ring
     const owner = ring.process(500)
-    await stage.seen(SESSION, ({ chunk }) => chunk.type === moment)
+    await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === moment)
     owner.connection.isCut = true
-    await stage.clock.advance(20 * LEASE_MS)
-    expect((await stage.manager.getInfo(SESSION))?.ticket.run?.runId).toBe(RUN)
+    await cluster.clock.advance(20 * LEASE_MS)
+    expect((await cluster.manager.getInfo(SESSION))?.ticket.run?.runId).toBe(RUN)
     owner.connection.isCut = false
     await ring.expectWhole()
-    const types = (await stage.entries(SESSION)).map(({ chunk }) => chunk.type)
+    const types = (await cluster.entries(SESSION)).map(({ chunk }) => chunk.type)
     expect(types).not.toContain('error')
     // Committed calls are not repeated. The others are, with the same key.
     expect(new Set(ring.of(owner).models)).toEqual(
@@ -140,16 +143,16 @@ test.each(MOMENTS)(
 
 test('continues a run once through repeated outages of the store', async () => {
   const ring = await Ring.open()
-  const { stage } = ring
+  const { cluster } = ring
   const owner = ring.process(500)
   let isOver = false
-  const ended = stage.manager.createResumableReader(SESSION, { runId: RUN }).then(async reader => {
+  const ended = cluster.manager.createResumableReader(SESSION, { runId: RUN }).then(async reader => {
     for await (const _ of reader);
     isOver = true
   })
   for (let n = 1; !isOver; n++) {
     owner.connection.isCut = n % 2 === 0
-    await stage.clock.advance(n % 2 === 0 ? 2000 : 400)
+    await cluster.clock.advance(n % 2 === 0 ? 2000 : 400)
     expect(n).toBeLessThan(100)
   }
   await ended
@@ -161,32 +164,32 @@ test.each(MOMENTS)(
   'a store that answers no reads for longer than retryTimeoutMs: the run continues, once (from %s on)',
   async moment => {
     const ring = await Ring.open()
-    const { stage } = ring
+    const { cluster } = ring
     const owner = ring.process(500)
-    await stage.seen(SESSION, ({ chunk }) => chunk.type === moment)
+    await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === moment)
     owner.connection.before = ({ method }) => {
       if (method === 'read') throw new LogError('unavailable', 'the store is out of reach')
     }
-    await stage.clock.advance(5 * LEASE_MS)
+    await cluster.clock.advance(5 * LEASE_MS)
     owner.connection.before = undefined
     await ring.expectWhole()
-    expect((await stage.entries(SESSION)).map(({ chunk }) => chunk.type)).not.toContain('error')
+    expect((await cluster.entries(SESSION)).map(({ chunk }) => chunk.type)).not.toContain('error')
   },
 )
 
 test('does not start a run whose session is deleted during the claim', async () => {
   const ring = await Ring.open()
-  const { stage } = ring
+  const { cluster } = ring
   const owner = ring.process()
   const removed = Promise.withResolvers<void>()
   owner.connection.before = async ({ method }) => {
     if (method !== 'create') return
     owner.connection.before = undefined
-    await stage.manager.deleteStream(SESSION)
+    await cluster.manager.deleteStream(SESSION)
     removed.resolve()
   }
-  await stage.clock.until(removed.promise)
-  await stage.clock.advance(1000)
-  expect(await stage.entries(SESSION)).toEqual([])
+  await cluster.clock.until(removed.promise)
+  await cluster.clock.advance(1000)
+  expect(await cluster.entries(SESSION)).toEqual([])
   expect(ring.of(owner).models).toEqual([])
 })

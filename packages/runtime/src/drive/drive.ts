@@ -67,7 +67,7 @@ const STOPPED = Symbol('stopped')
 /** Errors of the log that do not fail the run: another driver continues it. */
 const RECOVERABLE_LOG_ERRORS = new Set(['unavailable', 'fenced', 'regressed', 'absent', 'closed', 'truncated'])
 
-const executor: Executor = { runAgent: runAgent, runWorkflow: runWorkflow }
+const executor: Executor = { runAgent, runWorkflow }
 
 export class Drive {
   readonly #settings: DriveSettings
@@ -126,8 +126,8 @@ export class Drive {
       // The stop was withdrawn, and this process cannot drive the run.
       if (definition === undefined) return true
       if (before) await this.#checkProgram(definition, before)
-      // Before any code of the program runs. Returns false if the run was stopped just now: it then ends with what was
-      // shown.
+      // Before any code of the program runs. Returns false if the run was stopped just now: then it ends with the content
+      // that readers have.
     } while (!(await writer.begin()))
     writer.watch(ticket => this.#onTicket(ticket))
     const session = before ?? (await this.#open())
@@ -303,10 +303,10 @@ export class Drive {
   async #context(session: Session): Promise<Json | undefined> {
     const { resolveContext } = this.#settings
     // A copy, so that user code cannot change the session.
-    const kept = deepCopy(await session.context(this.#runId))
-    if (resolveContext === undefined) return kept
+    const context = deepCopy(await session.context(this.#runId))
+    if (resolveContext === undefined) return context
     try {
-      return (await resolveContext(kept, { sessionId: session.id, runId: this.#runId })) as Json
+      return (await resolveContext(context, { sessionId: session.id, runId: this.#runId })) as Json
     } catch (error) {
       if (MillraceError.isInstance(error)) throw error
       throw new MillraceError('agent_failed', 'the context of the run could not be resolved', { cause: error })
@@ -344,16 +344,16 @@ export class Drive {
     return done
   }
 
-  /** Ends the run as completed, or as stopped if a stop was faster. */
+  /** Ends the run as completed, or as stopped if a stop was requested first. */
   async #complete(ended: Extract<ExecutionResult, { outcome: 'done' }>, session: Session): Promise<void> {
-    const { facts, finishReason, line } = ended
+    const { finalItems, finishReason, line } = ended
     const checkpointId = this.#work?.checkpointId
     // An agent returns its last line, so that its last step need not be read.
     if (this.#options.definition?.kind === 'workflow') await this.#readAll(session)
     await this.#decide(ticket => {
       if (ticket.run?.runId !== this.#runId) return undefined
       const end = mustStop(ticket) ? stoppedEnd(ticket, checkpointId) : completedEnd(finishReason, checkpointId)
-      return [...facts, ...end]
+      return [...finalItems, ...end]
     }, line)
   }
 
@@ -379,7 +379,7 @@ export class Drive {
     if (error instanceof LogError && RECOVERABLE_LOG_ERRORS.has(error.code)) throw error
     // Prevents new entries between here and the end.
     this.#controller.abort(error)
-    // Before the position is known, the log has the checkpoint.
+    // If the program was not prepared yet, the log has the checkpoint.
     const checkpointId = this.#work?.checkpointId ?? (await session.lastCheckpoint(this.#runId))
     const failure = error === STOPPED ? undefined : failureOf(error)
     // Includes sub-agents that started just now.
@@ -394,11 +394,11 @@ export class Drive {
       // the run.
       isFailed = failure !== undefined
       if (failure === undefined) return undefined
-      const left = [
+      const openEnds = [
         ...unfinishedObjectEntries(session, writer, failure.code),
         ...subAgentEnds(session, writer, 'interrupted'),
       ]
-      return [...left, ...failedEnd(failure, checkpointId)]
+      return [...openEnds, ...failedEnd(failure, checkpointId)]
     })
     if (isFailed) logger.error('a run failed', { sessionId: writer.streamId, runId: this.#runId, cause: error })
   }

@@ -4,8 +4,8 @@ import { z } from 'zod'
 import { type Agent, agent, MillraceError, scriptedModel, tool } from '../index.ts'
 import type { ProcessTimers } from './clock.fixture.ts'
 import { FIRST_BACKOFF_MS } from './engine.ts'
-import { Calls, program, WHOLE } from './program.fixture.ts'
-import { callsOf, expectOneEnd, isStep, LEASE_MS, textOf, VirtualCluster } from './virtual-processes.fixture.ts'
+import { Calls, FULL_ANSWER, program } from './program.fixture.ts'
+import { callsOf, expectOneEnd, isStep, LEASE_MS, textOf, VirtualCluster } from './virtual-cluster.fixture.ts'
 
 const SESSION = 's'
 const RUN = 'r1'
@@ -14,47 +14,47 @@ const RUN = 'r1'
 const silentAgent = (timers: ProcessTimers): Agent =>
   agent({ name: 'silent', model: scriptedModel([{ text: 'one two three four' }], { paceMs: 200, timers }) })
 
-async function requestRun(stage: VirtualCluster, of: string, options: { context?: Json } = {}): Promise<void> {
-  const server = stage.process(() => [], { engine: false })
+async function requestRun(cluster: VirtualCluster, of: string, options: { context?: Json } = {}): Promise<void> {
+  const server = cluster.process(() => [], { engine: false })
   await server.runtime.start({ session: SESSION, runId: RUN, agent: `agent:${of}@1`, input: 'Hello', ...options })
 }
 
-const typesOf = async (stage: VirtualCluster): Promise<string[]> =>
-  (await stage.entries(SESSION)).map(({ chunk }) => chunk.type)
+const typesOf = async (cluster: VirtualCluster): Promise<string[]> =>
+  (await cluster.entries(SESSION)).map(({ chunk }) => chunk.type)
 
 test('law 4: takes over the run of a dead owner after its lease, discards its draft and keeps its commits', async () => {
-  const stage = new VirtualCluster()
+  const cluster = new VirtualCluster()
   const calls = new Calls()
-  await requestRun(stage, 'helper')
-  const owner = stage.process(timers => [program(timers, calls)])
-  const nextProcess = stage.process(timers => [program(timers, calls)])
-  await stage.seen(SESSION, ({ chunk, origin }) => chunk.type === 'text-delta' && isStep(origin, 2))
+  await requestRun(cluster, 'helper')
+  const owner = cluster.process(timers => [program(timers, calls)])
+  const nextProcess = cluster.process(timers => [program(timers, calls)])
+  await cluster.waitForEntry(SESSION, ({ chunk, origin }) => chunk.type === 'text-delta' && isStep(origin, 2))
   const [dead, alive] = owner.connection.watches > 0 ? [owner, nextProcess] : [nextProcess, owner]
   dead.kill()
-  const from = stage.clock.now()
-  expect(await stage.ended(SESSION, RUN)).toBe('completed')
-  expect(stage.clock.now() - from).toBeLessThan(2 * LEASE_MS + 500)
-  expect(textOf(await stage.view(SESSION), RUN)).toBe(WHOLE)
+  const from = cluster.clock.now()
+  expect(await cluster.waitForEnd(SESSION, RUN)).toBe('completed')
+  expect(cluster.clock.now() - from).toBeLessThan(2 * LEASE_MS + 500)
+  expect(textOf(await cluster.view(SESSION), RUN)).toBe(FULL_ANSWER)
   expect(calls.tools.sort()).toEqual(['c1', 'c2'])
   expect(calls.models).toEqual([
     `${SESSION}/${RUN}/${RUN}/1`,
     `${SESSION}/${RUN}/${RUN}/2`,
     `${SESSION}/${RUN}/${RUN}/2`,
   ])
-  const types = await typesOf(stage)
+  const types = await typesOf(cluster)
   expect(types.filter(type => type === 'executor-superseded')).toHaveLength(1)
   expect(types.filter(type => type === 'step-discarded')).toHaveLength(1)
   expect(alive.logged).toEqual([])
 })
 
 test('fails a run that keeps crashing its process, and keeps the shown content', async () => {
-  const stage = new VirtualCluster()
-  await requestRun(stage, 'silent')
+  const cluster = new VirtualCluster()
+  await requestRun(cluster, 'silent')
   let deaths = 0
   const die = async () => {
-    const process = stage.process(timers => [silentAgent(timers)], { maxTakeovers: 3 })
-    const { head } = (await stage.manager.getInfo(SESSION)) ?? { head: 0 }
-    const next = await stage.seen(
+    const process = cluster.process(timers => [silentAgent(timers)], { maxTakeovers: 3 })
+    const { head } = (await cluster.manager.getInfo(SESSION)) ?? { head: 0 }
+    const next = await cluster.waitForEntry(
       SESSION,
       ({ chunk, sequence }) => sequence > head && ['text-delta', 'run-finished'].includes(chunk.type),
     )
@@ -65,16 +65,16 @@ test('fails a run that keeps crashing its process, and keeps the shown content',
   while ((await die()) === 'text-delta');
   // The first drive and three takeovers. The next driver ends it.
   expect(deaths).toBe(5)
-  await expectOneEnd(stage, SESSION, RUN)
-  const view = await stage.view(SESSION)
+  await expectOneEnd(cluster, SESSION, RUN)
+  const view = await cluster.view(SESSION)
   expect(view.runs[0]).toMatchObject({ status: 'failed', error: { code: 'run_crashed' } })
   expect(textOf(view, RUN)).toBe('one')
-  expect((await typesOf(stage)).slice(-4)).toEqual(['executor-superseded', 'error', 'finish', 'run-finished'])
+  expect((await typesOf(cluster)).slice(-4)).toEqual(['executor-superseded', 'error', 'finish', 'run-finished'])
 })
 
 test('never gives up a run that commits between takeovers', async () => {
-  const stage = new VirtualCluster()
-  await requestRun(stage, 'walker')
+  const cluster = new VirtualCluster()
+  await requestRun(cluster, 'walker')
   const calls: string[] = []
   const walker = (timers: ProcessTimers): Agent =>
     agent({
@@ -89,46 +89,46 @@ test('never gives up a run that commits between takeovers', async () => {
       tools: [tool({ name: 'step', inputSchema: z.object({}), execute: () => 'on' })],
     })
   for (let step = 1; step <= 8; step++) {
-    const process = stage.process(timers => [walker(timers)], { maxTakeovers: 1 })
-    await stage.seen(
+    const process = cluster.process(timers => [walker(timers)], { maxTakeovers: 1 })
+    await cluster.waitForEntry(
       SESSION,
       ({ chunk }) => chunk.type === 'tool-output-available' && chunk.toolCallId === `c${step - 1}`,
     )
     process.kill()
   }
-  stage.process(timers => [walker(timers)], { maxTakeovers: 1 })
-  expect(await stage.ended(SESSION, RUN)).toBe('completed')
-  expect((await typesOf(stage)).filter(type => type === 'executor-superseded').length).toBeGreaterThanOrEqual(8)
+  cluster.process(timers => [walker(timers)], { maxTakeovers: 1 })
+  expect(await cluster.waitForEnd(SESSION, RUN)).toBe('completed')
+  expect((await typesOf(cluster)).filter(type => type === 'executor-superseded').length).toBeGreaterThanOrEqual(8)
 })
 
 test('on shutdown commits the model call and tools in flight, starts nothing new, and another process continues at once', async () => {
-  const stage = new VirtualCluster()
+  const cluster = new VirtualCluster()
   const calls = new Calls()
-  await requestRun(stage, 'helper')
-  const owner = stage.process(timers => [program(timers, calls)])
-  await stage.seen(SESSION, ({ chunk }) => chunk.type === 'text-delta')
-  await stage.clock.until(owner.runtime.close())
+  await requestRun(cluster, 'helper')
+  const owner = cluster.process(timers => [program(timers, calls)])
+  await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === 'text-delta')
+  await cluster.clock.until(owner.runtime.close())
   expect(calls).toEqual({ models: [`${SESSION}/${RUN}/${RUN}/1`], tools: [], aborted: expect.any(Array) })
-  expect((await typesOf(stage)).at(-1)).toBe('checkpoint-created')
-  expect((await stage.manager.getInfo(SESSION))?.lease).toBeNull()
+  expect((await typesOf(cluster)).at(-1)).toBe('checkpoint-created')
+  expect((await cluster.manager.getInfo(SESSION))?.lease).toBeNull()
 
-  const second = stage.process(timers => [program(timers, calls)])
-  await stage.seen(SESSION, ({ chunk }) => chunk.type === 'tool-output-available')
-  const from = stage.clock.now()
-  await stage.clock.until(second.runtime.close())
-  const outputs = callsOf(await stage.view(SESSION), RUN)
+  const second = cluster.process(timers => [program(timers, calls)])
+  await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === 'tool-output-available')
+  const from = cluster.clock.now()
+  await cluster.clock.until(second.runtime.close())
+  const outputs = callsOf(await cluster.view(SESSION), RUN)
   expect(outputs.map(({ state }) => state)).toEqual(['output-available', 'output-available'])
 
-  stage.process(timers => [program(timers, calls)])
-  expect(await stage.ended(SESSION, RUN)).toBe('completed')
-  expect(stage.clock.now() - from).toBeLessThan(LEASE_MS)
-  expect(textOf(await stage.view(SESSION), RUN)).toBe(WHOLE)
+  cluster.process(timers => [program(timers, calls)])
+  expect(await cluster.waitForEnd(SESSION, RUN)).toBe('completed')
+  expect(cluster.clock.now() - from).toBeLessThan(LEASE_MS)
+  expect(textOf(await cluster.view(SESSION), RUN)).toBe(FULL_ANSWER)
   expect(calls.models).toEqual([`${SESSION}/${RUN}/${RUN}/1`, `${SESSION}/${RUN}/${RUN}/2`])
   expect(calls.tools.sort()).toEqual(['c1', 'c2'])
-  expect(await typesOf(stage)).not.toContain('step-discarded')
-  for (const { timers, connection: wire } of [owner, second]) {
-    expect(timers.alarms).toEqual([])
-    expect(wire.watches).toBe(0)
+  expect(await typesOf(cluster)).not.toContain('step-discarded')
+  for (const { timers, connection } of [owner, second]) {
+    expect(timers.pendingTimers).toEqual([])
+    expect(connection.watches).toBe(0)
   }
 })
 
@@ -144,212 +144,212 @@ test.each([
   ['a tool', deafTool],
   ['a model', deafModel],
 ])('a shutdown that takes too long abandons %s that ignores the signal', async (_, deaf) => {
-  const stage = new VirtualCluster()
-  await requestRun(stage, 'deaf')
-  const owner = stage.process(() => [deaf], { engine: { graceMs: 5000 } })
-  await stage.seen(SESSION, ({ chunk }) => chunk.type === 'start')
-  await stage.clock.advance(100)
-  const from = stage.clock.now()
-  await stage.clock.until(owner.runtime.close())
-  expect(stage.clock.now() - from).toBe(5000)
-  const { lease, ticket } = (await stage.manager.getInfo(SESSION)) ?? {}
+  const cluster = new VirtualCluster()
+  await requestRun(cluster, 'deaf')
+  const owner = cluster.process(() => [deaf], { engine: { graceMs: 5000 } })
+  await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === 'start')
+  await cluster.clock.advance(100)
+  const from = cluster.clock.now()
+  await cluster.clock.until(owner.runtime.close())
+  expect(cluster.clock.now() - from).toBe(5000)
+  const { lease, ticket } = (await cluster.manager.getInfo(SESSION)) ?? {}
   expect([lease, ticket?.run?.runId]).toEqual([null, RUN])
-  expect(owner.timers.alarms).toEqual([])
+  expect(owner.timers.pendingTimers).toEqual([])
   expect(owner.connection.watches).toBe(0)
 })
 
 test('stops without waiting for a model that ignores its signal', async () => {
-  const stage = new VirtualCluster()
-  await requestRun(stage, 'deaf')
-  stage.process(() => [deafModel])
-  await stage.seen(SESSION, ({ chunk }) => chunk.type === 'start')
-  await stage.manager.append(SESSION, 'ann', { type: 'stop-requested', runId: RUN, mode: 'abort' })
-  expect(await stage.ended(SESSION, RUN)).toBe('aborted')
+  const cluster = new VirtualCluster()
+  await requestRun(cluster, 'deaf')
+  cluster.process(() => [deafModel])
+  await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === 'start')
+  await cluster.manager.append(SESSION, 'ann', { type: 'stop-requested', runId: RUN, mode: 'abort' })
+  expect(await cluster.waitForEnd(SESSION, RUN)).toBe('aborted')
 })
 
 test('a stop during a takeover is not missed, even with a silent model', async () => {
-  const stage = new VirtualCluster()
-  await requestRun(stage, 'deaf')
+  const cluster = new VirtualCluster()
+  await requestRun(cluster, 'deaf')
   const deaf = { ...deafModel, initialState: {} }
-  const owner = stage.process(() => [deaf])
-  await stage.seen(SESSION, ({ chunk }) => chunk.type === 'checkpoint-created')
+  const owner = cluster.process(() => [deaf])
+  await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === 'checkpoint-created')
   owner.kill()
-  const nextProcess = stage.process(() => [deaf])
+  const nextProcess = cluster.process(() => [deaf])
   nextProcess.connection.after = async ({ method }) => {
     if (method !== 'append') return
     nextProcess.connection.after = undefined
-    await stage.manager.append(SESSION, 'ann', { type: 'stop-requested', runId: RUN })
+    await cluster.manager.append(SESSION, 'ann', { type: 'stop-requested', runId: RUN })
   }
-  expect(await stage.ended(SESSION, RUN)).toBe('interrupted')
+  expect(await cluster.waitForEnd(SESSION, RUN)).toBe('interrupted')
 })
 
 test('resolves the context at each drive, and fails the run if that fails', async () => {
-  const stage = new VirtualCluster()
+  const cluster = new VirtualCluster()
   const calls = new Calls()
-  await requestRun(stage, 'helper', { context: { tenant: 'mill' } })
+  await requestRun(cluster, 'helper', { context: { tenant: 'mill' } })
   const resolved: unknown[] = []
   const resolveContext = (context: Json | undefined, run: object) => {
     resolved.push([context, run])
     return context
   }
-  const owner = stage.process(timers => [program(timers, calls)], { resolveContext })
-  await stage.seen(SESSION, ({ chunk }) => chunk.type === 'text-delta')
-  await stage.clock.until(owner.runtime.close())
+  const owner = cluster.process(timers => [program(timers, calls)], { resolveContext })
+  await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === 'text-delta')
+  await cluster.clock.until(owner.runtime.close())
   const cause = new Error('the vault at 10.0.0.1 is sealed')
-  const second = stage.process(timers => [program(timers, calls)], {
+  const second = cluster.process(timers => [program(timers, calls)], {
     resolveContext(context, run) {
       resolveContext(context, run)
       throw cause
     },
   })
-  expect(await stage.ended(SESSION, RUN)).toBe('failed')
+  expect(await cluster.waitForEnd(SESSION, RUN)).toBe('failed')
   expect(resolved).toEqual(Array(2).fill([{ tenant: 'mill' }, { sessionId: SESSION, runId: RUN }]))
-  const view = await stage.view(SESSION)
+  const view = await cluster.view(SESSION)
   expect(view.runs[0]?.error).toMatchObject({
     code: 'agent_failed',
     message: 'the context of the run could not be resolved',
   })
-  expect(JSON.stringify(await stage.entries(SESSION))).not.toContain('vault')
+  expect(JSON.stringify(await cluster.entries(SESSION))).not.toContain('vault')
   expect(second.logged).toMatchObject([{ level: 'error', cause: { cause } }])
   expect(textOf(view, RUN)).toBe('Let me look at both.')
 })
 
 test('shows a typed error of resolveContext', async () => {
-  const stage = new VirtualCluster()
-  await requestRun(stage, 'silent')
-  stage.process(timers => [silentAgent(timers)], {
+  const cluster = new VirtualCluster()
+  await requestRun(cluster, 'silent')
+  cluster.process(timers => [silentAgent(timers)], {
     async resolveContext() {
       throw new MillraceError('validation_failed', `the tenant is gone ${'x'.repeat(10_000)}`)
     },
   })
-  expect(await stage.ended(SESSION, RUN)).toBe('failed')
-  const { error } = (await stage.view(SESSION)).runs[0] ?? {}
+  expect(await cluster.waitForEnd(SESSION, RUN)).toBe('failed')
+  const { error } = (await cluster.view(SESSION)).runs[0] ?? {}
   expect(error?.code).toBe('validation_failed')
   expect(error?.message).toMatch(/^the tenant is gone x+…$/)
   expect(error?.message.length).toBeLessThanOrEqual(500)
 })
 
 test("counts the time of a run by the store's clock, across drivers", async () => {
-  const stage = new VirtualCluster()
-  await requestRun(stage, 'silent')
+  const cluster = new VirtualCluster()
+  await requestRun(cluster, 'silent')
   const limited = (timers: ProcessTimers): Agent => ({
     ...silentAgent(timers),
     budget: { steps: 5, tokens: 1000, timeMs: 2000 },
   })
-  const owner = stage.process(timers => [limited(timers)])
-  const { timestamp } = await stage.seen(SESSION, ({ chunk }) => chunk.type === 'run-started')
-  await stage.clock.advance(300)
+  const owner = cluster.process(timers => [limited(timers)])
+  const { timestamp } = await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === 'run-started')
+  await cluster.clock.advance(300)
   owner.kill()
-  await stage.clock.advance(1300)
-  stage.process(timers => [limited(timers)])
-  await stage.seen(SESSION, ({ chunk }) => chunk.type === 'executor-superseded')
-  expect(await stage.ended(SESSION, RUN)).toBe('failed')
-  const [run] = (await stage.view(SESSION)).runs
+  await cluster.clock.advance(1300)
+  cluster.process(timers => [limited(timers)])
+  await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === 'executor-superseded')
+  expect(await cluster.waitForEnd(SESSION, RUN)).toBe('failed')
+  const [run] = (await cluster.view(SESSION)).runs
   expect(run).toMatchObject({ error: { code: 'budget_time' } })
   expect((run?.finishedAt ?? 0) - timestamp).toBeLessThan(2050)
-  expect(textOf(await stage.view(SESSION), RUN)).toBe('one')
+  expect(textOf(await cluster.view(SESSION), RUN)).toBe('one')
 })
 
 test('ends a run at once if its time is over, and keeps the shown content', async () => {
-  const stage = new VirtualCluster()
-  await requestRun(stage, 'silent')
+  const cluster = new VirtualCluster()
+  await requestRun(cluster, 'silent')
   const limited = (timers: ProcessTimers): Agent => ({
     ...silentAgent(timers),
     budget: { steps: 5, tokens: 1000, timeMs: 2000 },
   })
-  const owner = stage.process(timers => [limited(timers)])
-  await stage.seen(SESSION, ({ chunk }) => chunk.type === 'text-delta')
+  const owner = cluster.process(timers => [limited(timers)])
+  await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === 'text-delta')
   owner.kill()
-  await stage.clock.advance(3000)
-  stage.process(timers => [limited(timers)])
-  expect(await stage.ended(SESSION, RUN)).toBe('failed')
-  const view = await stage.view(SESSION)
+  await cluster.clock.advance(3000)
+  cluster.process(timers => [limited(timers)])
+  expect(await cluster.waitForEnd(SESSION, RUN)).toBe('failed')
+  const view = await cluster.view(SESSION)
   expect(view.runs[0]).toMatchObject({ error: { code: 'budget_time' } })
   expect(textOf(view, RUN)).toBe('one')
-  expect(await typesOf(stage)).not.toContain('step-discarded')
+  expect(await typesOf(cluster)).not.toContain('step-discarded')
 })
 
 test('hands over at once between two attempts of a model call, and another process makes the next', async () => {
-  const stage = new VirtualCluster()
-  await requestRun(stage, 'flaky')
+  const cluster = new VirtualCluster()
+  await requestRun(cluster, 'flaky')
   let attempts = 0
   const flaky = (timers: ProcessTimers): Agent => {
     const answers = () => (++attempts === 1 ? { text: 'Hal', error: new Error('overloaded') } : { text: 'Hello.' })
     return agent({ name: 'flaky', model: scriptedModel(answers, { timers, paceMs: 10 }) })
   }
-  const owner = stage.process(timers => [flaky(timers)], { backoff: { firstMs: 20_000 } })
-  await stage.seen(SESSION, ({ chunk }) => chunk.type === 'text-delta')
-  const from = stage.clock.now()
-  await stage.clock.until(owner.runtime.close())
-  expect(stage.clock.now() - from).toBeLessThan(1000)
-  stage.process(timers => [flaky(timers)])
-  expect(await stage.ended(SESSION, RUN)).toBe('completed')
-  expect(textOf(await stage.view(SESSION), RUN)).toBe('Hello.')
+  const owner = cluster.process(timers => [flaky(timers)], { backoff: { firstMs: 20_000 } })
+  await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === 'text-delta')
+  const from = cluster.clock.now()
+  await cluster.clock.until(owner.runtime.close())
+  expect(cluster.clock.now() - from).toBeLessThan(1000)
+  cluster.process(timers => [flaky(timers)])
+  expect(await cluster.waitForEnd(SESSION, RUN)).toBe('completed')
+  expect(textOf(await cluster.view(SESSION), RUN)).toBe('Hello.')
   expect(attempts).toBe(2)
 })
 
 test.each(['before it is found', 'while its context is resolved'])(
   'the end of a run that is stopped as it is taken over, %s, names its latest checkpoint',
   async when => {
-    const stage = new VirtualCluster()
-    await requestRun(stage, 'helper')
-    const owner = stage.process(timers => [program(timers, new Calls())])
-    await stage.seen(SESSION, ({ chunk, origin }) => chunk.type === 'text-delta' && isStep(origin, 2))
+    const cluster = new VirtualCluster()
+    await requestRun(cluster, 'helper')
+    const owner = cluster.process(timers => [program(timers, new Calls())])
+    await cluster.waitForEntry(SESSION, ({ chunk, origin }) => chunk.type === 'text-delta' && isStep(origin, 2))
     owner.kill()
-    const stop = () => stage.manager.append(SESSION, 'ann', { type: 'stop-requested', runId: RUN })
+    const stop = () => cluster.manager.append(SESSION, 'ann', { type: 'stop-requested', runId: RUN })
     if (when === 'before it is found') await stop()
-    const nextProcess = stage.process(timers => [program(timers, new Calls())], {
+    const nextProcess = cluster.process(timers => [program(timers, new Calls())], {
       async resolveContext(context, { runId }) {
         if (runId !== RUN) return context
         await stop()
         return never
       },
     })
-    expect(await stage.ended(SESSION, RUN)).toBe('interrupted')
-    expect((await stage.view(SESSION)).runs[0]?.checkpointId).toBe(`${RUN}/main/1`)
+    expect(await cluster.waitForEnd(SESSION, RUN)).toBe('interrupted')
+    expect((await cluster.view(SESSION)).runs[0]?.checkpointId).toBe(`${RUN}/main/1`)
     const resumed = await nextProcess.runtime.resume(SESSION, RUN, { runId: 'r2' })
-    expect(await stage.clock.until(resumed.result())).toMatchObject({ status: 'completed' })
+    expect(await cluster.clock.until(resumed.result())).toMatchObject({ status: 'completed' })
   },
 )
 
 test('logs an error outside of the run, and retries the run later', async () => {
-  const stage = new VirtualCluster()
-  await requestRun(stage, 'helper')
+  const cluster = new VirtualCluster()
+  await requestRun(cluster, 'helper')
   const calls = new Calls()
-  const owner = stage.process(timers => [program(timers, calls)])
+  const owner = cluster.process(timers => [program(timers, calls)])
   const cause = new TypeError('a bug')
   let isBroken = true
   owner.connection.before = ({ method }) => {
     if (method === 'claim' && isBroken) throw cause
   }
-  await stage.clock.advance(5 * FIRST_BACKOFF_MS)
+  await cluster.clock.advance(5 * FIRST_BACKOFF_MS)
   expect(owner.logged).toEqual(Array(3).fill({ level: 'error', message: 'failed to drive a session', cause }))
   isBroken = false
-  expect(await stage.ended(SESSION, RUN)).toBe('completed')
-  expect(textOf(await stage.view(SESSION), RUN)).toBe(WHOLE)
+  expect(await cluster.waitForEnd(SESSION, RUN)).toBe('completed')
+  expect(textOf(await cluster.view(SESSION), RUN)).toBe(FULL_ANSWER)
 })
 
 test('logs once that due sessions cannot be queried, until they can again', async () => {
-  const stage = new VirtualCluster()
-  const owner = stage.process(() => [], { log: { retryTimeoutMs: 0 } })
+  const cluster = new VirtualCluster()
+  const owner = cluster.process(() => [], { log: { retryTimeoutMs: 0 } })
   for (const isCut of [true, false, true]) {
     owner.connection.isCut = isCut
-    await stage.clock.advance(5000)
+    await cluster.clock.advance(5000)
   }
   expect(owner.logged.map(({ message }) => message)).toEqual(Array(2).fill('failed to query due sessions'))
 })
 
 test('law 6: fails the run if an answer exceeds the size limit of the log', async () => {
-  const stage = new VirtualCluster()
-  await requestRun(stage, 'wordy')
+  const cluster = new VirtualCluster()
+  await requestRun(cluster, 'wordy')
   const wordy = agent({
     name: 'wordy',
     model: scriptedModel([{ text: JSON.stringify({ words: 'x'.repeat(20_000) }) }]),
     outputSchema: z.object({ words: z.string() }),
   })
-  const owner = stage.process(() => [wordy], { log: { maxEntryBytes: 8192 } })
-  expect(await stage.ended(SESSION, RUN)).toBe('failed')
-  await expectOneEnd(stage, SESSION, RUN)
-  expect((await stage.view(SESSION)).runs[0]?.error?.code).toBeDefined()
+  const owner = cluster.process(() => [wordy], { log: { maxEntryBytes: 8192 } })
+  expect(await cluster.waitForEnd(SESSION, RUN)).toBe('failed')
+  await expectOneEnd(cluster, SESSION, RUN)
+  expect((await cluster.view(SESSION)).runs[0]?.error?.code).toBeDefined()
   expect(owner.logged.map(({ message }) => message)).toContain('a run failed')
 })

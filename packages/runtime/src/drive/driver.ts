@@ -13,7 +13,7 @@ import type { EngineDriver } from './engine.ts'
  * deadline.
  */
 const SKIP_MS = 30_000
-/** Interval of looking for such deadlines while no notice can be delivered, in ms. */
+/** Poll interval for such deadlines while no notice can be delivered, in ms. */
 const NOTICE_POLL_MS = 5000
 
 /** Log errors that mean that another process was faster. */
@@ -31,7 +31,7 @@ export class Driver implements EngineDriver {
   /** Sessions to skip, with the time until when. */
   readonly #skipped = new Map<string, number>()
   #nextNoticePollAt = Number.NEGATIVE_INFINITY
-  #isRunFirst = false
+  #areRunsFirst = false
   #isStoreAvailable = true
 
   constructor(settings: DriveSettings) {
@@ -48,8 +48,8 @@ export class Driver implements EngineDriver {
         this.#sessionsWithNotices(limit),
       ])
       this.#isStoreAvailable = true
-      this.#isRunFirst = !this.#isRunFirst
-      return interleave(this.#isRunFirst ? [runs, withNotices] : [withNotices, runs]).slice(0, limit)
+      this.#areRunsFirst = !this.#areRunsFirst
+      return interleave(this.#areRunsFirst ? [runs, withNotices] : [withNotices, runs]).slice(0, limit)
     } catch (error) {
       // Logged once, because it is polled.
       if (this.#isStoreAvailable && !this.#isHandingOver) logger.warn('failed to query due sessions', { cause: error })
@@ -71,8 +71,8 @@ export class Driver implements EngineDriver {
     // Skipped sessions must not hide others.
     const due = await manager.due(names, Math.min(limit + this.#skipped.size, MAX_DUE))
     const found = due.filter(sessionId => !this.#skipped.has(sessionId))
-    const isMore = found.length >= limit || (notices.hasRoom && this.#skipped.size <= limit)
-    if (!isMore) this.#nextNoticePollAt = now + NOTICE_POLL_MS
+    const hasMore = found.length >= limit || (notices.hasRoom && this.#skipped.size <= limit)
+    if (!hasMore) this.#nextNoticePollAt = now + NOTICE_POLL_MS
     return found
   }
 
@@ -139,10 +139,10 @@ export class Driver implements EngineDriver {
         handover: this.#handover.signal,
       })
       this.#drives.add(drive)
-      const isMore = await drive.run().finally(() => this.#drives.delete(drive))
+      const hasMore = await drive.run().finally(() => this.#drives.delete(drive))
       const { run } = writer.ticket
       if (run === null || run.paused) this.#snapshots.takeAtRest(sessionId, writer.cursor.sequence)
-      return isMore
+      return hasMore
     } finally {
       await writer.close()
     }
@@ -161,8 +161,8 @@ function untilNextDeadline({ ticket: { pendings }, clock }: StreamInfo): number 
 /** Interleaves lists, without duplicates. */
 function interleave(lists: readonly (readonly string[])[]): string[] {
   const found = new Set<string>()
-  const longest = Math.max(...lists.map(({ length }) => length))
-  for (let i = 0; i < longest; i++) {
+  const maxLength = Math.max(...lists.map(({ length }) => length))
+  for (let i = 0; i < maxLength; i++) {
     for (const { [i]: sessionId } of lists) if (sessionId !== undefined) found.add(sessionId)
   }
   return [...found]
@@ -173,8 +173,8 @@ function nextRunOf(ticket: Ticket, clock: number): { runId: string; program: str
   const { run, requests, ready, pendings } = ticket
   if (run === null) return requests[0] && { ...requests[0], mustStop: false }
   const isLate = pendings.some(({ deadline }) => deadline !== undefined && deadline <= clock)
-  const waits = run.paused && !ready && !isLate && !mustStop(ticket)
-  return waits ? undefined : { ...run, mustStop: mustStop(ticket) }
+  const isWaiting = run.paused && !ready && !isLate && !mustStop(ticket)
+  return isWaiting ? undefined : { ...run, mustStop: mustStop(ticket) }
 }
 
 const agentTypeOf = (program: string): string => /^\w+:(.*)@/.exec(program)?.[1] ?? program

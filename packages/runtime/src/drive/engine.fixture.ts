@@ -21,7 +21,7 @@ interface EngineOptions {
 }
 
 /** Creates an engine that is not started. */
-export type MakeEngine = (options?: EngineOptions) => Engine
+export type CreateEngine = (options?: EngineOptions) => Engine
 
 /** A program that waits in its only tool until it is released, and counts its calls. */
 class Gate {
@@ -56,19 +56,19 @@ class Gate {
 }
 
 /** An engine driver with sessions that are due until they are driven. */
-class Field implements EngineDriver {
+class FakeDriver implements EngineDriver {
   readonly #waiting = new Set<string>()
   readonly #driven = new Map<string, PromiseWithResolvers<void>>()
   readonly #watchers = new Set<() => void>()
   /** Sessions in the order of their drives. */
-  readonly begun: string[] = []
+  readonly drives: string[] = []
   /** Sessions whose drive rejects. */
-  readonly broken = new Set<string>()
+  readonly failing = new Set<string>()
   maxActive = 0
-  left = 0
+  handOvers = 0
   abandoned = 0
 
-  ask(sessionId: string): void {
+  makeDue(sessionId: string): void {
     this.#waiting.add(sessionId)
   }
 
@@ -77,13 +77,13 @@ class Field implements EngineDriver {
   }
 
   async drive(sessionId: string): Promise<void> {
-    this.begun.push(sessionId)
+    this.drives.push(sessionId)
     if (this.#driven.has(sessionId)) throw new Error(`${sessionId} is driven twice at a time`)
     const driven = Promise.withResolvers<void>()
     this.#driven.set(sessionId, driven)
     this.maxActive = Math.max(this.maxActive, this.#driven.size)
     for (const watcher of this.#watchers) watcher()
-    if (this.broken.has(sessionId)) driven.reject(new Error('broken'))
+    if (this.failing.has(sessionId)) driven.reject(new Error('broken'))
     await driven.promise.finally(() => this.#driven.delete(sessionId))
     this.#waiting.delete(sessionId)
   }
@@ -94,7 +94,7 @@ class Field implements EngineDriver {
   }
 
   handOver(): void {
-    this.left++
+    this.handOvers++
   }
 
   abandon(): void {
@@ -104,7 +104,7 @@ class Field implements EngineDriver {
 
   /** Waits for a number of drives. */
   async until(count: number): Promise<void> {
-    while (this.begun.length < count) {
+    while (this.drives.length < count) {
       const { promise, resolve } = Promise.withResolvers<void>()
       this.#watchers.add(resolve)
       await promise
@@ -114,24 +114,27 @@ class Field implements EngineDriver {
 }
 
 /** The tests that every engine must pass. */
-export function engineSuite(name: string, make: MakeEngine): void {
+export function engineSuite(name: string, createEngine: CreateEngine): void {
   describe(name, () => {
     const setUp = () => {
       const memory = new Memory()
       const open: Runtime[] = []
       const runtime = (options: Omit<RuntimeOptions, 'store'>): Runtime => {
-        const made = createRuntime({ ...options, store: memoryStore(undefined, memory) })
-        open.push(made)
-        return made
+        const created = createRuntime({ ...options, store: memoryStore(undefined, memory) })
+        open.push(created)
+        return created
       }
-      return { memory, runtime, close: () => Promise.all(open.map(each => each.close())) }
+      return { memory, runtime, close: () => Promise.all(open.map(runtime => runtime.close())) }
     }
 
     test('drives a session that it is woken for', async () => {
       const { runtime, close } = setUp()
       const gate = new Gate()
       gate.open()
-      const run = await runtime({ agents: [gate.agent], engine: make() }).start({ agent: gate.agent, input: 'Hello' })
+      const run = await runtime({ agents: [gate.agent], engine: createEngine() }).start({
+        agent: gate.agent,
+        input: 'Hello',
+      })
       expect(await run.result()).toMatchObject({ status: 'completed', text: 'Wait. Through.' })
       await close()
     })
@@ -142,7 +145,7 @@ export function engineSuite(name: string, make: MakeEngine): void {
       gate.open()
       const server = runtime({ engine: false })
       const early = await server.start({ agent: gate.agent, input: 'Hello' })
-      runtime({ agents: [gate.agent], engine: make() })
+      runtime({ agents: [gate.agent], engine: createEngine() })
       expect((await early.result()).status).toBe('completed')
       const late = await server.start({ agent: gate.agent, input: 'Hello' })
       expect((await late.result()).status).toBe('completed')
@@ -154,7 +157,7 @@ export function engineSuite(name: string, make: MakeEngine): void {
       const gate = new Gate()
       gate.open()
       const server = runtime({ engine: false })
-      for (let n = 0; n < 2; n++) runtime({ agents: [gate.agent], engine: make() })
+      for (let n = 0; n < 2; n++) runtime({ agents: [gate.agent], engine: createEngine() })
       const runs = await Promise.all(
         Array.from({ length: 20 }, () => server.start({ agent: gate.agent, input: 'Hello' })),
       )
@@ -180,7 +183,7 @@ export function engineSuite(name: string, make: MakeEngine): void {
       const writer = await dead.createWriter('s', { runId: run.runId, agentType: 'gate' })
       await writer.begin()
       await writer.write({ type: 'text-delta', id: 'x', delta: 'Wai' }).appended
-      runtime({ agents: [gate.agent], engine: make() })
+      runtime({ agents: [gate.agent], engine: createEngine() })
       expect(await run.result()).toMatchObject({ status: 'completed', text: 'Wait. Through.' })
       await close()
     })
@@ -189,7 +192,7 @@ export function engineSuite(name: string, make: MakeEngine): void {
       const { runtime, close } = setUp()
       const gate = new Gate()
       const server = runtime({ engine: false })
-      const first = runtime({ agents: [gate.agent], engine: make() })
+      const first = runtime({ agents: [gate.agent], engine: createEngine() })
       const run = await server.start({ session: 's', agent: gate.agent, input: 'Hello' })
       await gate.reached
       const closed = first.close()
@@ -197,7 +200,7 @@ export function engineSuite(name: string, make: MakeEngine): void {
       await closed
       expect(gate.calls).toHaveLength(2)
       expect((await server.manager.getInfo('s'))?.lease).toBeNull()
-      runtime({ agents: [gate.agent], engine: make() })
+      runtime({ agents: [gate.agent], engine: createEngine() })
       expect(await run.result()).toMatchObject({ status: 'completed', text: 'Wait. Through.' })
       expect(gate.calls).toHaveLength(3)
       const types: string[] = []
@@ -210,12 +213,12 @@ export function engineSuite(name: string, make: MakeEngine): void {
       const { runtime, close } = setUp()
       const gate = new Gate()
       const server = runtime({ engine: false })
-      const first = runtime({ agents: [gate.agent], engine: make({ graceMs: 20 }) })
+      const first = runtime({ agents: [gate.agent], engine: createEngine({ graceMs: 20 }) })
       const run = await server.start({ agent: gate.agent, input: 'Hello' })
       await gate.reached
       await first.close()
       gate.open()
-      runtime({ agents: [gate.agent], engine: make() })
+      runtime({ agents: [gate.agent], engine: createEngine() })
       expect(await run.result()).toMatchObject({ status: 'completed', text: 'Wait. Through.' })
       // The interrupted call was repeated with its key. The model calls were not.
       expect(gate.calls.filter(key => key === gate.calls[1])).toHaveLength(2)
@@ -224,71 +227,71 @@ export function engineSuite(name: string, make: MakeEngine): void {
     })
 
     test('respects its concurrency, and loses no wake-up meanwhile', async () => {
-      const field = new Field()
-      const engine = make({ concurrency: 2 })
-      engine.start(field)
+      const driver = new FakeDriver()
+      const engine = createEngine({ concurrency: 2 })
+      engine.start(driver)
       const sessions = ['a', 'b', 'c', 'd', 'e', 'f']
       for (const id of sessions) {
-        field.ask(id)
+        driver.makeDue(id)
         engine.wake(id)
       }
       for (let n = 0; n < sessions.length; n++) {
-        await field.until(n + 1)
-        field.end(field.begun[n] as string)
+        await driver.until(n + 1)
+        driver.end(driver.drives[n] as string)
       }
-      expect(field.begun.toSorted()).toEqual(sessions)
-      expect(field.maxActive).toBe(2)
+      expect(driver.drives.toSorted()).toEqual(sessions)
+      expect(driver.maxActive).toBe(2)
       await engine.stop()
     })
 
     test('drives a session again that is woken while it is driven', async () => {
-      const field = new Field()
-      const engine = make()
-      engine.start(field)
-      field.ask('a')
+      const driver = new FakeDriver()
+      const engine = createEngine()
+      engine.start(driver)
+      driver.makeDue('a')
       engine.wake('a')
-      await field.until(1)
+      await driver.until(1)
       engine.wake('a')
-      field.end('a')
-      await field.until(2)
-      expect(field.maxActive).toBe(1)
-      field.end('a')
+      driver.end('a')
+      await driver.until(2)
+      expect(driver.maxActive).toBe(1)
+      driver.end('a')
       await engine.stop()
     })
 
     test('backs off from a session that cannot be driven, without delaying others', async () => {
-      const field = new Field()
-      const engine = make({ concurrency: 1 })
-      field.broken.add('broken')
-      field.ask('broken')
-      engine.start(field)
-      await field.until(1)
+      const driver = new FakeDriver()
+      const engine = createEngine({ concurrency: 1 })
+      driver.failing.add('broken')
+      driver.makeDue('broken')
+      engine.start(driver)
+      await driver.until(1)
       const others = ['a', 'b', 'c']
-      for (const id of others) field.ask(id)
+      for (const id of others) driver.makeDue(id)
       // On a slow machine it may be retried before the last of the others.
       for (let n = 1; n < others.length + 2; n++) {
-        await field.until(n + 1)
-        field.end(field.begun[n] as string)
+        await driver.until(n + 1)
+        driver.end(driver.drives[n] as string)
       }
-      expect(field.begun.slice(0, 2)).toEqual(['broken', 'a'])
-      expect(field.begun).toEqual(expect.arrayContaining(others))
-      expect(field.begun.filter(id => id === 'broken')).toHaveLength(2)
+      expect(driver.drives.slice(0, 2)).toEqual(['broken', 'a'])
+      expect(driver.drives).toEqual(expect.arrayContaining(others))
+      expect(driver.drives.filter(id => id === 'broken')).toHaveLength(2)
       await engine.stop()
     })
 
     test('starts once, and can be stopped repeatedly, started or not', async () => {
-      const field = new Field()
-      const engine = make()
-      engine.start(field)
-      expect(() => engine.start(field)).toThrow('create one for each runtime')
+      const driver = new FakeDriver()
+      const engine = createEngine()
+      engine.start(driver)
+      expect(() => engine.start(driver)).toThrow('create one for each runtime')
       await Promise.all([engine.stop(), engine.stop()])
       await engine.stop()
-      expect([field.left, field.abandoned]).toEqual([1, 0])
-      field.ask('a')
+      expect([driver.handOvers, driver.abandoned]).toEqual([1, 0])
+      driver.makeDue('a')
       engine.wake('a')
-      expect(field.begun).toEqual([])
-      expect(() => engine.start(field)).toThrow('create one for each runtime')
-      await make().stop()
+      expect(driver.drives).toEqual([])
+      expect(() => engine.start(driver)).toThrow('create one for each runtime')
+      await createEngine().stop()
     })
   })
 }

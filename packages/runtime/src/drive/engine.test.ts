@@ -77,9 +77,9 @@ test('passes keepsAlive to all its timers', async () => {
       }),
     )
     await clock.advance(100)
-    expect(timers.alarms.map(({ isIdle }) => isIdle)).toEqual([!keepsAlive, !keepsAlive])
+    expect(timers.pendingTimers.map(({ isIdle }) => isIdle)).toEqual([!keepsAlive, !keepsAlive])
     await engine.stop()
-    expect(timers.alarms).toEqual([])
+    expect(timers.pendingTimers).toEqual([])
   }
 })
 
@@ -104,7 +104,7 @@ test('aborts after the grace period, and leaves no timer', async () => {
   const from = clock.now()
   await clock.until(engine.stop())
   expect([warnings, clock.now() - from]).toEqual([['leave', 'abandon'], 4000])
-  expect(timers.alarms).toEqual([])
+  expect(timers.pendingTimers).toEqual([])
 })
 
 test.each([

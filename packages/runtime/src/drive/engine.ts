@@ -73,10 +73,10 @@ export function inProcessEngine(options: InProcessOptions = {}): Engine {
   return new InProcess({ pollMs, concurrency, graceMs, keepsAlive, timers })
 }
 
-function checkInteger(name: string, value: number, least: number): void {
-  if (Number.isInteger(value) && value >= least && value <= MAX_TIMER_MS) return
+function checkInteger(name: string, value: number, min: number): void {
+  if (Number.isInteger(value) && value >= min && value <= MAX_TIMER_MS) return
   throw new ValidationError(
-    `engine: ${name}: expected a whole number from ${least} to ${MAX_TIMER_MS}, found ${String(value)}`,
+    `engine: ${name}: expected a whole number from ${min} to ${MAX_TIMER_MS}, found ${String(value)}`,
   )
 }
 

@@ -5,7 +5,7 @@ import { settled } from './clock.fixture.ts'
 import { MAX_QUEUED_NOTICES, NOTIFY_AFTER_MS } from './notices.ts'
 import {
   acknowledgementsIn,
-  clerk,
+  approvalAgents,
   isPause,
   never,
   noticesIn,
@@ -14,7 +14,7 @@ import {
   SESSION,
   setUp,
 } from './observer.fixture.ts'
-import { isEndOf, VirtualCluster } from './virtual-processes.fixture.ts'
+import { isEndOf, VirtualCluster } from './virtual-cluster.fixture.ts'
 
 const DAY = 24 * 3_600_000
 
@@ -26,108 +26,110 @@ const talker =
 
 /** A session in which one process of each agent crashed before it notified observers of the end. */
 async function withUnsentNotices(...names: string[]): Promise<VirtualCluster> {
-  const stage = new VirtualCluster()
+  const cluster = new VirtualCluster()
   for (const name of names) {
-    const process = stage.process(talker(name), { observers: [{ onFinished: () => process.kill() }] })
+    const process = cluster.process(talker(name), { observers: [{ onFinished: () => process.kill() }] })
     await process.runtime.start({ session: SESSION, runId: name, agent: name, input: 'Hello' })
-    await stage.ended(SESSION, name)
+    await cluster.waitForEnd(SESSION, name)
     await settled()
   }
-  expect(await noticesIn(stage)).toHaveLength(names.length)
-  return stage
+  expect(await noticesIn(cluster)).toHaveLength(names.length)
+  return cluster
 }
 
 describe('observers are notified of', () => {
   test('an end written by a process without the agent and without observers, at once', async () => {
     for (const observers of [[], [new RecordingObserver()]]) {
-      const { stage, observer, process, start } = setUp()
+      const { cluster, observer, process, start } = setUp()
       await start('pay')
-      await stage.seen(SESSION, isPause)
+      await cluster.waitForEntry(SESSION, isPause)
       process.freeze()
-      const web = stage.process(talker('other'), { observers })
+      const web = cluster.process(talker('other'), { observers })
       await web.runtime.stop(SESSION, RUN)
-      expect(await stage.ended(SESSION, RUN)).toBe('interrupted')
+      expect(await cluster.waitForEnd(SESSION, RUN)).toBe('interrupted')
       process.thaw()
-      await stage.clock.advance(1000)
+      await cluster.clock.advance(1000)
       expect(observer.finished).toMatchObject([{ runId: RUN, status: 'interrupted', program: 'agent:clerk@1' }])
       for (const other of observers) expect(other.count).toBe(0)
-      expect(await noticesIn(stage)).toEqual([])
+      expect(await noticesIn(cluster)).toEqual([])
     }
   })
 
   test('runs of their own agents only, with any later driver', async () => {
-    const stage = await withUnsentNotices('alice')
+    const cluster = await withUnsentNotices('alice')
     const [observer, other] = [new RecordingObserver(), new RecordingObserver()]
-    const bob = stage.process(talker('bob'), { observers: [other] })
-    await stage.clock.advance(2 * NOTIFY_AFTER_MS)
+    const bob = cluster.process(talker('bob'), { observers: [other] })
+    await cluster.clock.advance(2 * NOTIFY_AFTER_MS)
     await bob.runtime.start({ session: SESSION, runId: 'bob', agent: 'bob', input: 'Hello' })
-    await stage.ended(SESSION, 'bob')
-    await stage.clock.advance(NOTIFY_AFTER_MS)
+    await cluster.waitForEnd(SESSION, 'bob')
+    await cluster.clock.advance(NOTIFY_AFTER_MS)
     expect(other.finished.map(({ runId }) => runId)).toEqual(['bob'])
-    expect(await noticesIn(stage)).toMatchObject([{ runId: 'alice' }])
-    stage.process(talker('alice'), { observers: [observer] })
-    await stage.clock.advance(1000)
+    expect(await noticesIn(cluster)).toMatchObject([{ runId: 'alice' }])
+    cluster.process(talker('alice'), { observers: [observer] })
+    await cluster.clock.advance(1000)
     expect(observer.finished.map(({ runId }) => runId)).toEqual(['alice'])
-    expect([other.count, await noticesIn(stage)]).toEqual([1, []])
+    expect([other.count, await noticesIn(cluster)]).toEqual([1, []])
   })
 
   test('a pause by another version of the program, with and without a deadline', async () => {
     for (const timeoutMs of [undefined, DAY]) {
-      const stage = new VirtualCluster()
-      const process = stage.process(clerk('1', timeoutMs), { observers: [{ onPaused: () => process.kill() }] })
+      const cluster = new VirtualCluster()
+      const process = cluster.process(approvalAgents('1', timeoutMs), {
+        observers: [{ onPaused: () => process.kill() }],
+      })
       await process.runtime.start({ session: SESSION, runId: RUN, agent: 'clerk', input: 'pay' })
-      await stage.seen(SESSION, isPause)
+      await cluster.waitForEntry(SESSION, isPause)
       const observer = new RecordingObserver()
-      stage.process(clerk('2', timeoutMs), { observers: [observer] })
-      await stage.clock.advance(2 * NOTIFY_AFTER_MS)
+      cluster.process(approvalAgents('2', timeoutMs), { observers: [observer] })
+      await cluster.clock.advance(2 * NOTIFY_AFTER_MS)
       expect(observer.paused).toMatchObject([{ program: 'agent:clerk@1', awaits: [{ id: 'r1::c1' }] }])
-      expect(await noticesIn(stage)).toEqual([])
+      expect(await noticesIn(cluster)).toEqual([])
     }
   })
 
   test('a notice behind one that this process cannot deliver', async () => {
-    const stage = await withUnsentNotices('alice', 'bob')
+    const cluster = await withUnsentNotices('alice', 'bob')
     const observer = new RecordingObserver()
-    const { connection: wire } = stage.process(talker('bob'), { observers: [observer] })
-    const stranger = stage.process(talker('carol'), { observers: [new RecordingObserver()] })
+    const { connection } = cluster.process(talker('bob'), { observers: [observer] })
+    const stranger = cluster.process(talker('carol'), { observers: [new RecordingObserver()] })
     const looks: string[] = []
-    for (const other of [wire, stranger.connection])
+    for (const other of [connection, stranger.connection])
       other.before = ({ method }) => method !== 'due' && looks.push(method)
-    await stage.clock.advance(2 * NOTIFY_AFTER_MS)
+    await cluster.clock.advance(2 * NOTIFY_AFTER_MS)
     expect(observer.finished.map(({ runId }) => runId)).toEqual(['bob'])
-    expect(await noticesIn(stage)).toMatchObject([{ runId: 'alice' }])
+    expect(await noticesIn(cluster)).toMatchObject([{ runId: 'alice' }])
     // A process without deliverable notices does not poll them again and again.
     looks.length = 0
-    await stage.clock.advance(4 * NOTIFY_AFTER_MS)
+    await cluster.clock.advance(4 * NOTIFY_AFTER_MS)
     expect(looks.length).toBe(0)
   })
 
   test('an end after a request without a driver is cancelled', async () => {
-    const stage = await withUnsentNotices('alice')
-    const server = stage.process(() => [], { engine: false }).runtime
+    const cluster = await withUnsentNotices('alice')
+    const server = cluster.process(() => [], { engine: false }).runtime
     await server.start({ session: SESSION, runId: 'gone', agent: 'agent:gone@1', input: 'Hello' })
     const observer = new RecordingObserver()
-    stage.process(talker('alice'), { observers: [observer] })
-    await stage.clock.advance(2 * NOTIFY_AFTER_MS)
+    cluster.process(talker('alice'), { observers: [observer] })
+    await cluster.clock.advance(2 * NOTIFY_AFTER_MS)
     expect([observer.count, (await server.status(SESSION)).status]).toEqual([0, 'blocked'])
     await server.stop(SESSION, 'gone')
-    await stage.clock.advance(1000)
+    await cluster.clock.advance(1000)
     expect(observer.finished).toMatchObject([{ runId: 'alice' }])
   })
 
   test('a burst of ends as fast as they respond', async () => {
-    const { stage, observer, process } = setUp({ engine: { concurrency: 4000 } })
+    const { cluster, observer, process } = setUp({ engine: { concurrency: 4000 } })
     let max = 0
     let open = 0
-    observer.does = async () => {
+    observer.onNotify = async () => {
       max = Math.max(max, ++open)
-      await new Promise<void>(resolve => stage.clock.timers().after(20, resolve))
+      await new Promise<void>(resolve => cluster.clock.timers().after(20, resolve))
       open--
     }
     const sessions = Array.from({ length: 1500 }, (_, n) => `s${n}`)
     for (const session of sessions) await process.runtime.start({ session, runId: RUN, agent: 'clerk', input: 'Hi' })
-    await stage.ended('s1499', RUN)
-    await stage.clock.advance(NOTIFY_AFTER_MS / 2)
+    await cluster.waitForEnd('s1499', RUN)
+    await cluster.clock.advance(NOTIFY_AFTER_MS / 2)
     expect(sessions.length).toBeLessThan(MAX_QUEUED_NOTICES)
     expect(new Set(observer.finished.map(({ sessionId }) => sessionId)).size).toBe(sessions.length)
     expect([observer.count, max]).toEqual([sessions.length, 32])
@@ -138,11 +140,11 @@ describe('more due notices than one query returns', () => {
   const MANY = 1100
 
   /** Runs that wait for an answer for a day, without notified observers. */
-  async function paused(stage: VirtualCluster, count: number): Promise<void> {
-    const { manager } = stage
-    const deadline = stage.clock.now() + DAY
+  async function paused(cluster: VirtualCluster, count: number): Promise<void> {
+    const { manager } = cluster
+    const deadline = cluster.clock.now() + DAY
     const ask: Chunk = { type: 'tool-approval-request', toolCallId: 'c', approvalId: 'a', input: {}, deadline }
-    const wait: Chunk = { type: 'run-paused', awaits: [], notifyBy: stage.clock.now() }
+    const wait: Chunk = { type: 'run-paused', awaits: [], notifyBy: cluster.clock.now() }
     for (let i = 0; i < count; i++) {
       await manager.createStream(`p${i}`)
       const writer = await manager.createWriter(`p${i}`, { runId: RUN, program: 'agent:clerk@1', agentType: 'clerk' })
@@ -153,44 +155,44 @@ describe('more due notices than one query returns', () => {
   }
 
   test('a runtime without observers drives runs and deadlines, and polls notices rarely', async () => {
-    const stage = new VirtualCluster()
-    const process = stage.process(clerk('1', 90_000), { observers: [{ onPaused: () => process.kill() }] })
+    const cluster = new VirtualCluster()
+    const process = cluster.process(approvalAgents('1', 90_000), { observers: [{ onPaused: () => process.kill() }] })
     await process.runtime.start({ session: SESSION, runId: RUN, agent: 'clerk', input: 'pay' })
-    await stage.seen(SESSION, isPause)
+    await cluster.waitForEntry(SESSION, isPause)
     // Their deadline is before its own.
-    await paused(stage, MANY)
-    const from = stage.clock.now()
-    const server = stage.process(() => [], { engine: false }).runtime
-    const { connection: wire } = stage.process(clerk())
+    await paused(cluster, MANY)
+    const from = cluster.clock.now()
+    const server = cluster.process(() => [], { engine: false }).runtime
+    const { connection } = cluster.process(approvalAgents())
     const looks: string[] = []
-    wire.before = ({ method }) => method !== 'due' && looks.push(method)
-    await stage.clock.advance(NOTIFY_AFTER_MS + 10_000)
+    connection.before = ({ method }) => method !== 'due' && looks.push(method)
+    await cluster.clock.advance(NOTIFY_AFTER_MS + 10_000)
     expect(looks.length).toBeLessThan(2.5 * MANY)
     for (const runId of ['first', 'second']) {
-      const requestedAt = stage.clock.now()
+      const requestedAt = cluster.clock.now()
       await server.start({ session: 'new', runId, agent: 'agent:clerk@1', input: 'Hi' })
-      expect(await stage.ended('new', runId)).toBe('completed')
-      expect(stage.clock.now() - requestedAt).toBeLessThan(2000)
+      expect(await cluster.waitForEnd('new', runId)).toBe('completed')
+      expect(cluster.clock.now() - requestedAt).toBeLessThan(2000)
     }
-    expect(await stage.ended(SESSION, RUN)).toBe('completed')
-    expect(stage.clock.now() - from).toBeGreaterThan(89_000)
-    expect(stage.clock.now() - from).toBeLessThan(97_000)
-    expect((await stage.entries(SESSION)).some(({ chunk }) => chunk.type === 'tool-output-denied')).toBe(true)
-    expect(await acknowledgementsIn(stage)).toEqual([])
+    expect(await cluster.waitForEnd(SESSION, RUN)).toBe('completed')
+    expect(cluster.clock.now() - from).toBeGreaterThan(89_000)
+    expect(cluster.clock.now() - from).toBeLessThan(97_000)
+    expect((await cluster.entries(SESSION)).some(({ chunk }) => chunk.type === 'tool-output-denied')).toBe(true)
+    expect(await acknowledgementsIn(cluster)).toEqual([])
   })
 
   test('a runtime with hanging observers drives runs', async () => {
-    const stage = new VirtualCluster()
-    await paused(stage, MANY)
+    const cluster = new VirtualCluster()
+    await paused(cluster, MANY)
     const observer = new RecordingObserver()
-    observer.does = never
-    stage.process(clerk(), { observers: [observer] })
-    const server = stage.process(() => [], { engine: false }).runtime
-    await stage.clock.advance(5000)
-    const requestedAt = stage.clock.now()
+    observer.onNotify = never
+    cluster.process(approvalAgents(), { observers: [observer] })
+    const server = cluster.process(() => [], { engine: false }).runtime
+    await cluster.clock.advance(5000)
+    const requestedAt = cluster.clock.now()
     await server.start({ session: 'new', runId: RUN, agent: 'agent:clerk@1', input: 'Hi' })
-    await stage.seen('new', isEndOf(RUN))
-    expect(stage.clock.now() - requestedAt).toBeLessThan(2000)
+    await cluster.waitForEntry('new', isEndOf(RUN))
+    expect(cluster.clock.now() - requestedAt).toBeLessThan(2000)
     expect(observer.count).toBe(32)
   })
 })

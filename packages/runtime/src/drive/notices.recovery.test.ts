@@ -3,7 +3,7 @@ import { settled } from './clock.fixture.ts'
 import { NOTIFY_AFTER_MS } from './notices.ts'
 import {
   acknowledgementsIn,
-  clerk,
+  approvalAgents,
   isPause,
   never,
   noticesIn,
@@ -12,78 +12,78 @@ import {
   SESSION,
   setUp,
 } from './observer.fixture.ts'
-import { isEndOf, type Process, VirtualCluster } from './virtual-processes.fixture.ts'
+import { isEndOf, type Process, VirtualCluster } from './virtual-cluster.fixture.ts'
 
 describe('a notice that was not delivered', () => {
   test('because the process crashed before its end was confirmed is delivered by another', async () => {
-    const { stage, observer, process, start } = setUp()
-    const { connection: wire } = process
+    const { cluster, observer, process, start } = setUp()
+    const { connection } = process
     await start()
     let appends = 0
-    wire.after = async ({ method }) => {
-      if (method === 'append' && ++appends && (await stage.entries(SESSION)).some(isEndOf(RUN))) process.kill()
+    connection.after = async ({ method }) => {
+      if (method === 'append' && ++appends && (await cluster.entries(SESSION)).some(isEndOf(RUN))) process.kill()
     }
-    await stage.ended(SESSION, RUN)
+    await cluster.waitForEnd(SESSION, RUN)
     expect(appends).toBeGreaterThan(0)
     const nextObserver = new RecordingObserver()
-    const other = stage.process(clerk(), { observers: [nextObserver] })
-    await stage.clock.advance(NOTIFY_AFTER_MS / 2)
+    const other = cluster.process(approvalAgents(), { observers: [nextObserver] })
+    await cluster.clock.advance(NOTIFY_AFTER_MS / 2)
     expect([observer.count, nextObserver.count]).toEqual([0, 0])
-    await stage.clock.advance(NOTIFY_AFTER_MS)
+    await cluster.clock.advance(NOTIFY_AFTER_MS)
     expect(nextObserver.finished).toMatchObject([
       { sessionId: SESSION, runId: RUN, program: 'agent:clerk@1', status: 'completed', principal: 'ada' },
     ])
-    await stage.clock.advance(10 * NOTIFY_AFTER_MS)
+    await cluster.clock.advance(10 * NOTIFY_AFTER_MS)
     expect([observer.count, nextObserver.count]).toEqual([0, 1])
-    expect(await noticesIn(stage)).toEqual([])
+    expect(await noticesIn(cluster)).toEqual([])
     expect(other.logged).toEqual([])
   })
 
   test('because the process crashed during delivery is repeated with the same id', async () => {
-    const { stage, observer, process, start } = setUp()
-    observer.does = () => {
+    const { cluster, observer, process, start } = setUp()
+    observer.onNotify = () => {
       process.kill()
       return never()
     }
     await start('pay')
-    await stage.seen(SESSION, isPause)
+    await cluster.waitForEntry(SESSION, isPause)
     await settled()
     expect(observer.count).toBe(1)
     const nextObserver = new RecordingObserver()
-    stage.process(clerk(), { observers: [nextObserver] })
-    await stage.clock.advance(2 * NOTIFY_AFTER_MS)
+    cluster.process(approvalAgents(), { observers: [nextObserver] })
+    await cluster.clock.advance(2 * NOTIFY_AFTER_MS)
     expect(nextObserver.paused).toEqual(observer.paused)
-    expect(await noticesIn(stage)).toEqual([])
-    expect(await stage.manager.due(['agent:clerk@1', 'notify:agent:clerk'])).toEqual([])
+    expect(await noticesIn(cluster)).toEqual([])
+    expect(await cluster.manager.due(['agent:clerk@1', 'notify:agent:clerk'])).toEqual([])
   })
 
   test('is delivered by one of many processes, with any version of the program', async () => {
-    const { stage, observer, process, start } = setUp()
-    observer.does = () => process.kill()
+    const { cluster, observer, process, start } = setUp()
+    observer.onNotify = () => process.kill()
     await start()
-    await stage.ended(SESSION, RUN)
+    await cluster.waitForEnd(SESSION, RUN)
     await settled()
     const observers = Array.from({ length: 5 }, () => new RecordingObserver())
-    for (const other of observers) stage.process(clerk('2'), { observers: [other] })
-    await stage.clock.advance(10 * NOTIFY_AFTER_MS)
+    for (const other of observers) cluster.process(approvalAgents('2'), { observers: [other] })
+    await cluster.clock.advance(10 * NOTIFY_AFTER_MS)
     expect(observers.map(({ count }) => count).sort()).toEqual([0, 0, 0, 0, 1])
-    expect(await noticesIn(stage)).toEqual([])
+    expect(await noticesIn(cluster)).toEqual([])
   })
 
   test('of a pause that is over is delivered with the current pendings', async () => {
-    const { stage, observer, process, start } = setUp()
-    observer.does = () => process.kill()
+    const { cluster, observer, process, start } = setUp()
+    observer.onNotify = () => process.kill()
     await start('pay')
-    await stage.seen(SESSION, isPause)
+    await cluster.waitForEntry(SESSION, isPause)
     await settled()
     const nextObserver = new RecordingObserver()
-    const other = stage.process(clerk(), { observers: [nextObserver] })
+    const other = cluster.process(approvalAgents(), { observers: [nextObserver] })
     await other.runtime.answer(SESSION, { kind: 'approval', id: 'r1::c1', approved: true })
-    await stage.ended(SESSION, RUN)
-    await stage.clock.advance(2 * NOTIFY_AFTER_MS)
+    await cluster.waitForEnd(SESSION, RUN)
+    await cluster.clock.advance(2 * NOTIFY_AFTER_MS)
     expect(nextObserver.paused).toMatchObject([{ id: observer.paused[0]?.id, status: 'paused', awaits: [] }])
     expect(nextObserver.finished).toMatchObject([{ status: 'completed' }])
-    expect(await noticesIn(stage)).toEqual([])
+    expect(await noticesIn(cluster)).toEqual([])
   })
 })
 
@@ -93,22 +93,22 @@ describe('delivery at least once', () => {
     when: 'before' | 'after',
     n: number,
   ): Promise<{ isDead: boolean; isTwice: boolean; isLate: boolean }> {
-    const stage = new VirtualCluster()
+    const cluster = new VirtualCluster()
     const observers = [new RecordingObserver(), new RecordingObserver()] as const
     let isDead = false
-    const server = stage.process(() => [], { engine: false }).runtime
+    const server = cluster.process(() => [], { engine: false }).runtime
     await server.start({ session: SESSION, runId: RUN, agent: 'agent:clerk@1', input: 'pay' })
-    const first = stage.process(clerk(), { observers: [observers[0]] })
+    const first = cluster.process(approvalAgents(), { observers: [observers[0]] })
     first.connection[when] = call => {
       if (call.n !== n) return
       isDead = true
       first.kill()
     }
-    const nextProcess = stage.process(clerk(), { observers: [observers[1]] })
-    await stage.seen(SESSION, isPause)
+    const nextProcess = cluster.process(approvalAgents(), { observers: [observers[1]] })
+    await cluster.waitForEntry(SESSION, isPause)
     await server.answer(SESSION, { kind: 'approval', id: 'r1::c1', approved: true })
-    expect(await stage.ended(SESSION, RUN)).toBe('completed')
-    await stage.clock.advance(20 * NOTIFY_AFTER_MS)
+    expect(await cluster.waitForEnd(SESSION, RUN)).toBe('completed')
+    await cluster.clock.advance(20 * NOTIFY_AFTER_MS)
     const ids = (kind: 'paused' | 'finished') => observers.flatMap(observer => observer[kind].map(({ id }) => id))
     for (const noticeIds of [ids('paused'), ids('finished')]) {
       expect({ when, n, count: noticeIds.length }).toMatchObject({
@@ -116,10 +116,10 @@ describe('delivery at least once', () => {
       })
       expect(new Set(noticeIds).size).toBe(1)
     }
-    expect(await noticesIn(stage)).toEqual([])
+    expect(await noticesIn(cluster)).toEqual([])
     expect(nextProcess.logged).toEqual([])
     const isTwice = ids('paused').length + ids('finished').length > 2
-    return { isDead, isTwice, isLate: (await acknowledgementsIn(stage)).some(({ chunk }) => 'until' in chunk) }
+    return { isDead, isTwice, isLate: (await acknowledgementsIn(cluster)).some(({ chunk }) => 'until' in chunk) }
   }
 
   test.each(['before', 'after'] as const)('with a crash %s any store call', async when => {
@@ -137,49 +137,51 @@ describe('a runtime without observers', () => {
 
   /** A session whose process crashed before it delivered its pause, with or without a deadline. */
   async function withUnsentNotices(timeoutMs?: number): Promise<VirtualCluster> {
-    const stage = new VirtualCluster()
-    const process: Process = stage.process(clerk('1', timeoutMs), { observers: [{ onPaused: () => process.kill() }] })
+    const cluster = new VirtualCluster()
+    const process: Process = cluster.process(approvalAgents('1', timeoutMs), {
+      observers: [{ onPaused: () => process.kill() }],
+    })
     await process.runtime.start({ session: SESSION, runId: RUN, agent: 'clerk', input: 'pay' })
-    await stage.seen(SESSION, isPause)
+    await cluster.waitForEntry(SESSION, isPause)
     await settled()
-    return stage
+    return cluster
   }
 
   test('leaves notices to others, does not report such a session as blocked, and polls it rarely', async () => {
     for (const timeoutMs of [undefined, DAY]) {
-      const stage = await withUnsentNotices(timeoutMs)
-      const { runtime, connection: wire, logged } = stage.process(clerk('1', timeoutMs))
-      await stage.clock.advance(2 * NOTIFY_AFTER_MS)
+      const cluster = await withUnsentNotices(timeoutMs)
+      const { runtime, connection, logged } = cluster.process(approvalAgents('1', timeoutMs))
+      await cluster.clock.advance(2 * NOTIFY_AFTER_MS)
       const looks: string[] = []
-      wire.before = ({ method }) => method !== 'due' && looks.push(method)
-      await stage.clock.advance(60_000)
+      connection.before = ({ method }) => method !== 'due' && looks.push(method)
+      await cluster.clock.advance(60_000)
       // Only if a deadline of its own run might be hidden behind it, and then rarely.
       expect(looks.length).toBeLessThanOrEqual(timeoutMs === undefined ? 0 : 12)
-      expect(await noticesIn(stage)).toMatchObject([{ status: 'paused' }])
+      expect(await noticesIn(cluster)).toMatchObject([{ status: 'paused' }])
       expect(await runtime.status(SESSION)).toEqual({ status: 'paused' })
       const observer = new RecordingObserver()
-      stage.process(clerk('1', timeoutMs), { observers: [observer] })
-      await stage.clock.advance(1000)
+      cluster.process(approvalAgents('1', timeoutMs), { observers: [observer] })
+      await cluster.clock.advance(1000)
       expect(observer.paused).toMatchObject([{ status: 'paused', awaits: [{ id: 'r1::c1' }] }])
-      expect(await noticesIn(stage)).toEqual([])
+      expect(await noticesIn(cluster)).toEqual([])
       expect(logged).toEqual([])
     }
   })
 
   test('settles deadlines and accepts answers and requests', async () => {
-    const stage = await withUnsentNotices(120_000)
-    const { runtime } = stage.process(clerk('1', 120_000))
-    await stage.clock.advance(100_000)
+    const cluster = await withUnsentNotices(120_000)
+    const { runtime } = cluster.process(approvalAgents('1', 120_000))
+    await cluster.clock.advance(100_000)
     expect(await runtime.status(SESSION)).toEqual({ status: 'paused' })
-    await stage.clock.advance(30_000)
-    const [denied] = (await stage.entries(SESSION)).filter(({ chunk }) => chunk.type === 'tool-output-denied')
+    await cluster.clock.advance(30_000)
+    const [denied] = (await cluster.entries(SESSION)).filter(({ chunk }) => chunk.type === 'tool-output-denied')
     expect(denied).toBeDefined()
-    expect(await stage.ended(SESSION, RUN)).toBe('completed')
-    expect(await noticesIn(stage)).toHaveLength(1)
+    expect(await cluster.waitForEnd(SESSION, RUN)).toBe('completed')
+    expect(await noticesIn(cluster)).toHaveLength(1)
     expect(await runtime.status(SESSION)).toEqual({ status: 'idle' })
-    const from = stage.clock.now()
+    const from = cluster.clock.now()
     await runtime.start({ session: SESSION, runId: 'r2', agent: 'clerk', input: 'Hi' })
-    expect(await stage.ended(SESSION, 'r2')).toBe('completed')
-    expect(stage.clock.now() - from).toBeLessThan(2000)
+    expect(await cluster.waitForEnd(SESSION, 'r2')).toBe('completed')
+    expect(cluster.clock.now() - from).toBeLessThan(2000)
   })
 })

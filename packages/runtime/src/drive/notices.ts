@@ -8,7 +8,7 @@ import type { Chunk, PendingRef, RunStatus } from '@millrace/protocol'
 import { backoffMs } from '@millrace/protocol/retry'
 import type { Logger } from '../telemetry/logger.ts'
 
-/** Fields of a notification. */
+/** The fields of every notification. */
 interface ObservedRun {
   /** Id of the notification. It stays the same when the notification is repeated. */
   readonly id: string
@@ -44,8 +44,9 @@ export interface Observer {
 export const NOTIFY_AFTER_MS = 30_000
 /** Timeout of an observer, in ms. */
 export const OBSERVER_TIMEOUT_MS = 10_000
-/** Maximum delay between retries, in ms, and maximum number of retries. */
+/** Maximum delay between retries, in ms. */
 export const MAX_NOTIFY_DELAY_MS = 3_600_000
+/** Maximum number of retries. */
 export const MAX_NOTIFY_TRIES = 12
 /** Maximum number of concurrent deliveries, and of queued ones. Others are found on the ticket later. */
 export const CONCURRENT_NOTICES = 32
@@ -94,11 +95,11 @@ export class Notices {
   readonly #lateNames: readonly string[]
   /** Deliveries that `close` awaits. */
   readonly #awaited = new Set<Promise<void>>()
-  /** Inside an observer: stops awaiting its delivery. */
-  readonly #within = new AsyncLocalStorage<() => void>()
+  /** Inside an observer: the function that stops awaiting its delivery. */
+  readonly #stopAwaiting = new AsyncLocalStorage<() => void>()
   #active = 0
   #queue: NoticeDelivery[] = []
-  #latest = 0
+  #lastNotifyBy = 0
 
   constructor(settings: NoticeSettings) {
     this.#settings = settings
@@ -135,8 +136,8 @@ export class Notices {
       if (!isObservable(chunk)) return item
       const now = Math.ceil(clock)
       // Distinguishes two notices of one run.
-      if (isOurs) this.#latest = Math.max(this.#latest + 1, now + NOTIFY_AFTER_MS)
-      const withDeadline: Chunk = { ...chunk, notifyBy: isOurs ? this.#latest : now }
+      if (isOurs) this.#lastNotifyBy = Math.max(this.#lastNotifyBy + 1, now + NOTIFY_AFTER_MS)
+      const withDeadline: Chunk = { ...chunk, notifyBy: isOurs ? this.#lastNotifyBy : now }
       return 'type' in item ? withDeadline : { ...item, chunk: withDeadline }
     })
   }
@@ -148,7 +149,7 @@ export class Notices {
       const chunk = 'type' in item ? item : item.chunk
       if (!isObservable(chunk) || chunk.notifyBy === undefined) continue
       const { reason, notifyBy } = chunk
-      const fields = { id: idOf(target.runId, notifyBy), ...target, ...pick({ reason, principal }) }
+      const fields = { id: idOf(target.runId, notifyBy), ...target, ...definedFields({ reason, principal }) }
       const run: PausedRun | FinishedRun =
         chunk.type === 'run-paused'
           ? { ...fields, status: 'paused', awaits: chunk.awaits }
@@ -185,14 +186,14 @@ export class Notices {
    * processes deliver the rest.
    */
   async close(): Promise<void> {
-    this.#within.getStore()?.()
+    this.#stopAwaiting.getStore()?.()
     const { promise, resolve } = Promise.withResolvers<void>()
     // The timer keeps the process alive: a hanging observer does not, and the code after close would never run.
     const cancel = this.#settings.timers.after(OBSERVER_TIMEOUT_MS, resolve)
-    const all = async () => {
+    const allDelivered = async () => {
       while (this.#awaited.size > 0) await Promise.all(this.#awaited)
     }
-    await Promise.race([all(), promise])
+    await Promise.race([allDelivered(), promise])
     this.#queue = []
     cancel()
   }
@@ -223,7 +224,7 @@ export class Notices {
       }
       this.#awaited.add(promise)
       this.#active++
-      const done = this.#within.run(settle, () => this.#deliver(delivery))
+      const done = this.#stopAwaiting.run(settle, () => this.#deliver(delivery))
       done.then(() => {
         this.#active--
         this.#startNext()
@@ -254,8 +255,8 @@ export class Notices {
       logger.warn('an observer failed', { id, sessionId, runId, status, cause })
       resolve(false)
     }
-    const late = () => fail(new Error(`it took longer than ${OBSERVER_TIMEOUT_MS} ms`))
-    const cancel = timers.after(OBSERVER_TIMEOUT_MS, late, true)
+    const onTimeout = () => fail(new Error(`it took longer than ${OBSERVER_TIMEOUT_MS} ms`))
+    const cancel = timers.after(OBSERVER_TIMEOUT_MS, onTimeout, true)
     const call = async () => {
       await (run.status === 'paused' ? observer.onPaused?.(run) : observer.onFinished?.(run))
       cancel()
@@ -273,7 +274,7 @@ export class Notices {
     const { manager, logger } = this.#settings
     try {
       // By the unique owner id of this process, because another process may take the same notice at the same time.
-      const chunk: Chunk = { type: 'run-notified', runId, notifyBy, ...pick({ until }) }
+      const chunk: Chunk = { type: 'run-notified', runId, notifyBy, ...definedFields({ until }) }
       return (await manager.append(sessionId, manager.owner, chunk)).outcome !== 'refused'
     } catch (error) {
       logger.warn('failed to acknowledge a notice: observers may get it again', { sessionId, runId, cause: error })
@@ -287,7 +288,7 @@ export class Notices {
     const { view } = await this.#settings.manager.view(sessionId)
     const run = view.runs.find(other => other.runId === runId)
     const { reason, awaits = [] } = (run?.status === status && run) || {}
-    const fields = { id: idOf(runId, first), sessionId, runId, program, ...pick({ reason, principal }) }
+    const fields = { id: idOf(runId, first), sessionId, runId, program, ...definedFields({ reason, principal }) }
     return status === 'paused' ? { ...fields, status, awaits } : { ...fields, status }
   }
 }
@@ -299,7 +300,7 @@ const isObservable = (chunk: Chunk): chunk is Extract<Chunk, { type: 'run-paused
 const idOf = (runId: string, notifyBy: number): string => `${runId}:${notifyBy}`
 
 /** Removes undefined and null fields. */
-const pick = <T extends object>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } =>
+const definedFields = <T extends object>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null)) as {
     [K in keyof T]?: NonNullable<T[K]>
   }

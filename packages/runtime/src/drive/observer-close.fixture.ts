@@ -22,11 +22,11 @@ const observers: Record<string, Observer[]> = {
   closes: [{ onFinished: close }, { onFinished: close }],
 }
 
-const clerk = agent({ name: 'clerk', model: scriptedModel([{ text: 'Done.' }]) })
+const testAgent = agent({ name: 'clerk', model: scriptedModel([{ text: 'Done.' }]) })
 const store = memoryStore()
 const logger = { warn: () => {}, error: () => {} }
-runtime = createRuntime({ store, agents: [clerk], timers, logger, observers: observers[scenario ?? ''] ?? [] })
-const first = await runtime.start({ session: 's', agent: clerk, input: 'Hello' })
+runtime = createRuntime({ store, agents: [testAgent], timers, logger, observers: observers[scenario ?? ''] ?? [] })
+const first = await runtime.start({ session: 's', agent: testAgent, input: 'Hello' })
 await first.result()
 await runtime.close()
 await store.close()

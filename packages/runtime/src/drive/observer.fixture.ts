@@ -4,13 +4,13 @@ import type { Entry } from '@millrace/protocol'
 import { z } from 'zod'
 import { type Agent, agent, type FinishedRun, type Observer, type PausedRun, scriptedModel, tool } from '../index.ts'
 import type { ProcessTimers } from './clock.fixture.ts'
-import { type Process, VirtualCluster } from './virtual-processes.fixture.ts'
+import { type Process, VirtualCluster } from './virtual-cluster.fixture.ts'
 
 export const SESSION = 's'
 export const RUN = 'r1'
 
 /** An agent that asks to pay, fails, streams a long text or answers, as its input says. */
-export const clerk =
+export const approvalAgents =
   (version = '1', timeoutMs?: number) =>
   (timers: ProcessTimers): Agent[] => [
     agent({
@@ -41,16 +41,16 @@ export class RecordingObserver implements Observer {
   readonly paused: PausedRun[] = []
   readonly finished: FinishedRun[] = []
   /** Called with each notification. */
-  does: () => unknown = () => {}
+  onNotify: () => unknown = () => {}
 
   onPaused(run: PausedRun): unknown {
     this.paused.push(run)
-    return this.does()
+    return this.onNotify()
   }
 
   onFinished(run: FinishedRun): unknown {
     this.finished.push(run)
-    return this.does()
+    return this.onNotify()
   }
 
   get count(): number {
@@ -59,25 +59,26 @@ export class RecordingObserver implements Observer {
 }
 
 export interface SetUp {
-  readonly stage: VirtualCluster
+  readonly cluster: VirtualCluster
   readonly observer: RecordingObserver
   readonly process: Process
   start(input?: string, runId?: string): Promise<void>
 }
 
 export function setUp(options: Parameters<VirtualCluster['process']>[1] = {}): SetUp {
-  const stage = new VirtualCluster()
+  const cluster = new VirtualCluster()
   const observer = new RecordingObserver()
-  const process = stage.process(clerk(), { observers: [observer], ...options })
+  const process = cluster.process(approvalAgents(), { observers: [observer], ...options })
   const start = async (input = 'Hi', runId = RUN) => {
     const to = { session: SESSION, principal: 'ada', runId, agent: 'clerk', input }
     await process.runtime.start(to)
   }
-  return { stage, observer, process, start }
+  return { cluster, observer, process, start }
 }
 
 export const isPause = ({ chunk }: Entry): boolean => chunk.type === 'run-paused'
-export const acknowledgementsIn = async (stage: VirtualCluster): Promise<Entry[]> =>
-  (await stage.entries(SESSION)).filter(({ chunk }) => chunk.type === 'run-notified')
-export const noticesIn = async (stage: VirtualCluster) => (await stage.manager.getInfo(SESSION))?.ticket.notices ?? []
+export const acknowledgementsIn = async (cluster: VirtualCluster): Promise<Entry[]> =>
+  (await cluster.entries(SESSION)).filter(({ chunk }) => chunk.type === 'run-notified')
+export const noticesIn = async (cluster: VirtualCluster) =>
+  (await cluster.manager.getInfo(SESSION))?.ticket.notices ?? []
 export const never = () => new Promise<never>(() => {})

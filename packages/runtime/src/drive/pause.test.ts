@@ -4,7 +4,7 @@ import { approve, call, counted, sendResult, startRun, validLog } from '../api/p
 import type { Runtime } from '../api/runtime.ts'
 import { testRuntime } from '../api/test-runtime.fixture.ts'
 import { tool } from '../define/tool.ts'
-import { caller, chunksOf } from '../execute/agent/play.fixture.ts'
+import { caller, chunksOf } from '../execute/agent/run-to-end.fixture.ts'
 
 /** Runs a function when a call waits for approval and the pause is not committed yet. */
 function beforePause({ manager }: Runtime, happen: () => Promise<unknown>): void {

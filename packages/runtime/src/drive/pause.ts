@@ -1,7 +1,7 @@
 // Pauses of a run. They are decided on the ticket, so that no answer is missed (law 5).
 
 import type { Lane, Ticket } from '@millrace/log'
-import { pendingKey, pauseOf as sayPause } from '@millrace/log/internal'
+import { pauseOf as pauseChunkOf, pendingKey } from '@millrace/log/internal'
 import type { Chunk, PendingRef } from '@millrace/protocol'
 import type { Session } from '../session/session.ts'
 
@@ -19,19 +19,20 @@ export function canPause({ pendings }: Ticket, on: readonly string[], clock: num
  * so that no pause is rejected (law 6).
  */
 export function pauseOf({ pendings }: Ticket, session: Session, lane: Lane, line?: string): Chunk {
-  const pause = sayPause(pendings) as Extract<Chunk, { type: 'run-paused' }>
+  const pause = pauseChunkOf(pendings) as Extract<Chunk, { type: 'run-paused' }>
   const pauseWithLine = { ...pause, ...(line !== undefined && { line }) }
   const awaits = [...withToolNames(pauseWithLine.awaits, session), ...childrenOf({ pendings }, session)]
   // The notifier adds the deadline of the notification.
   const fits = (count: number) =>
     lane.fits([{ ...pauseWithLine, awaits: awaits.slice(0, count), notifyBy: Number.MAX_SAFE_INTEGER }])
-  let max = fits(awaits.length) ? awaits.length : 0
-  for (let over = awaits.length; over - max > 1; ) {
-    const count = Math.floor((max + over) / 2)
-    if (fits(count)) max = count
-    else over = count
+  // Binary search for the largest count that fits.
+  let fitting = fits(awaits.length) ? awaits.length : 0
+  for (let tooMany = awaits.length; tooMany - fitting > 1; ) {
+    const count = Math.floor((fitting + tooMany) / 2)
+    if (fits(count)) fitting = count
+    else tooMany = count
   }
-  return { ...pauseWithLine, awaits: awaits.slice(0, max) }
+  return { ...pauseWithLine, awaits: awaits.slice(0, fitting) }
 }
 
 /** Adds tool names to the pendings, so that observers need not read the session. */

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { agent, scriptedModel, tool } from '../index.ts'
 import { Session } from '../session/session.ts'
 import { settled } from './clock.fixture.ts'
-import { type Process, VirtualCluster } from './virtual-processes.fixture.ts'
+import { type Process, VirtualCluster } from './virtual-cluster.fixture.ts'
 
 const RUNS = 20
 const DAY = 24 * 3_600_000
@@ -74,21 +74,21 @@ function opened({ runtime }: Process): { writers: WeakRef<object>[]; sessions: W
 
 test('paused runs are only in the log: no watch, timer, lease, writer or session is left', async () => {
   const { open } = Session
-  const stage = new VirtualCluster()
-  const process = stage.process(() => [asking])
-  const { runtime, connection: wire, timers } = process
+  const cluster = new VirtualCluster()
+  const process = cluster.process(() => [asking])
+  const { runtime, connection, timers } = process
   try {
     const { writers, sessions } = opened(process)
-    await stage.clock.advance(1000)
-    const before = { watches: wire.watches, timers: timers.alarms.length }
+    await cluster.clock.advance(1000)
+    const before = { watches: connection.watches, timers: timers.pendingTimers.length }
     for (let n = 0; n < RUNS; n++) {
       const run = await runtime.start({ session: `s${n}`, runId: `r${n}`, agent: asking, input: 'Go.' })
-      const { status, pendings } = await stage.clock.until(run.result())
+      const { status, pendings } = await cluster.clock.until(run.result())
       expect({ status, waits: pendings.length }).toEqual({ status: 'paused', waits: 3 })
     }
     // The engine polls and finds nothing.
-    await stage.clock.advance(10_000)
-    expect({ watches: wire.watches, timers: timers.alarms.length }).toEqual(before)
+    await cluster.clock.advance(10_000)
+    expect({ watches: connection.watches, timers: timers.pendingTimers.length }).toEqual(before)
     expect(await runtime.manager.due([asking.program], 100)).toEqual([])
     for (let n = 0; n < RUNS; n++) expect((await runtime.manager.getInfo(`s${n}`))?.lease).toBeNull()
     expect([writers.length, sessions.length]).toEqual([RUNS, RUNS])
@@ -99,13 +99,13 @@ test('paused runs are only in the log: no watch, timer, lease, writer or session
     await runtime.answer(session, { kind: 'approval', id: `${runId}::c1`, approved: true })
     await runtime.answer(session, { kind: 'tool-result', id: 'c2', output: 'seen' })
     await runtime.answer(session, { kind: 'approval', id: `${runId}::c3`, approved: true })
-    expect(await stage.clock.until(runtime.run(session, runId).result())).toMatchObject({
+    expect(await cluster.clock.until(runtime.run(session, runId).result())).toMatchObject({
       status: 'completed',
       text: 'May I? Thanks.',
     })
     expect(await runtime.status('s8')).toMatchObject({ status: 'paused' })
-    await stage.clock.advance(10_000)
-    expect({ watches: wire.watches, timers: timers.alarms.length }).toEqual(before)
+    await cluster.clock.advance(10_000)
+    expect({ watches: connection.watches, timers: timers.pendingTimers.length }).toEqual(before)
     expect(await held(writers, sessions)).toEqual([0, 0])
   } finally {
     Session.open = open

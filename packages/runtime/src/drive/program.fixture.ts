@@ -15,7 +15,7 @@ export class Calls {
 }
 
 /** The answer of the program when undisturbed. */
-export const WHOLE = 'Let me look at both. Ulm is warm and Bonn is not.'
+export const FULL_ANSWER = 'Let me look at both. Ulm is warm and Bonn is not.'
 
 const ANSWERS: readonly ScriptedAnswer[] = [
   {

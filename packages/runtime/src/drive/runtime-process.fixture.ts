@@ -6,7 +6,7 @@ import { agent, createRuntime, createWorker, scriptedModel, tool } from '../inde
 
 const [, , scenario, path = ''] = process.argv
 
-const clerk = agent({
+const testAgent = agent({
   name: 'clerk',
   model: scriptedModel(({ answers }) =>
     answers === 0 ? { text: 'Wait.', calls: [{ name: 'pid', input: {} }] } : { text: ' Done.' },
@@ -14,10 +14,14 @@ const clerk = agent({
   tools: [tool({ name: 'pid', inputSchema: z.object({}), execute: () => process.pid })],
 })
 
-const options = { store: sqliteStore({ path }), agents: [clerk] }
+const options = { store: sqliteStore({ path }), agents: [testAgent] }
 if (scenario === 'runtime') createRuntime(options)
 else if (scenario === 'waiter') {
-  const run = await createRuntime({ ...options, engine: false }).start({ session: 'w', agent: clerk, input: 'Hello' })
+  const run = await createRuntime({ ...options, engine: false }).start({
+    session: 'w',
+    agent: testAgent,
+    input: 'Hello',
+  })
   run.result().then(({ status }) => console.log(status))
 } else {
   const worker = createWorker(options)

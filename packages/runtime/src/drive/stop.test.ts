@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { everyNth } from '../every-nth.fixture.ts'
-import { Calls, program, WHOLE } from './program.fixture.ts'
-import { expectOneEnd, isEndOf, type Process, textOf, VirtualCluster } from './virtual-processes.fixture.ts'
+import { Calls, FULL_ANSWER, program } from './program.fixture.ts'
+import { expectOneEnd, isEndOf, type Process, textOf, VirtualCluster } from './virtual-cluster.fixture.ts'
 
 const RUN = 'r1'
 const NEXT = 'r2'
@@ -9,9 +9,9 @@ const SESSION = 's'
 
 /** A session with a requested run, and a driver that the test starts. */
 class Scene {
-  readonly stage = new VirtualCluster()
+  readonly cluster = new VirtualCluster()
   readonly calls = new Calls()
-  readonly server = this.stage.process(() => [], { engine: false })
+  readonly server = this.cluster.process(() => [], { engine: false })
 
   static async open(): Promise<Scene> {
     const scene = new Scene()
@@ -20,7 +20,7 @@ class Scene {
   }
 
   driver(): Process {
-    return this.stage.process(timers => [program(timers, this.calls)])
+    return this.cluster.process(timers => [program(timers, this.calls)])
   }
 
   /** A driver with an action before one of its calls, or before the result of the call. */
@@ -36,18 +36,18 @@ class Scene {
       await happens(driver)
       done.resolve()
     }
-    await this.stage.clock.until(done.promise)
+    await this.cluster.clock.until(done.promise)
     return driver
   }
 
   /** Requests a stop. Returns its sequence in the log if it was accepted. */
   async stop(): Promise<number | undefined> {
-    const done = await this.stage.manager.append(SESSION, 'ann', { type: 'stop-requested', runId: RUN })
+    const done = await this.cluster.manager.append(SESSION, 'ann', { type: 'stop-requested', runId: RUN })
     return 'first' in done ? done.first : undefined
   }
 
   async hasStarted(runId: string): Promise<boolean> {
-    const entries = await this.stage.entries(SESSION)
+    const entries = await this.cluster.entries(SESSION)
     return entries.some(({ chunk, origin }) => chunk.type === 'run-started' && origin.runId === runId)
   }
 }
@@ -56,8 +56,8 @@ class Scene {
 async function countCalls(): Promise<number> {
   const scene = await Scene.open()
   const driver = scene.driver()
-  expect(await scene.stage.ended(SESSION, RUN)).toBe('completed')
-  expect(textOf(await scene.stage.view(SESSION), RUN)).toBe(WHOLE)
+  expect(await scene.cluster.waitForEnd(SESSION, RUN)).toBe('completed')
+  expect(textOf(await scene.cluster.view(SESSION), RUN)).toBe(FULL_ANSWER)
   return driver.connection.calls
 }
 
@@ -72,13 +72,13 @@ async function instants(offset: number): Promise<readonly number[]> {
 }
 
 /** Expects the requested end after everything that was shown before the stop. */
-async function expectStopped({ stage }: Scene, at: number, where: string): Promise<void> {
-  await expectOneEnd(stage, SESSION, RUN)
-  const shown = textOf(await stage.view(SESSION, at), RUN)
-  const view = await stage.view(SESSION)
+async function expectStopped({ cluster }: Scene, at: number, where: string): Promise<void> {
+  await expectOneEnd(cluster, SESSION, RUN)
+  const shown = textOf(await cluster.view(SESSION, at), RUN)
+  const view = await cluster.view(SESSION)
   expect(textOf(view, RUN).startsWith(shown), `${where}: ${shown}`).toBe(true)
   expect(view.runs.find(({ runId }) => runId === RUN)?.status, where).toBe('interrupted')
-  const after = (await stage.entries(SESSION)).filter(({ sequence }) => sequence > at)
+  const after = (await cluster.entries(SESSION)).filter(({ sequence }) => sequence > at)
   expect(after.map(({ chunk }) => chunk.type)).not.toContain('step-discarded')
 }
 
@@ -96,10 +96,10 @@ test.each(['before', 'after'] as const)(
         },
         when,
       )
-      await scene.stage.clock.advance(1000)
+      await scene.cluster.clock.advance(1000)
       if (!(await scene.hasStarted(RUN))) continue
       if (at === undefined) {
-        expect(await scene.stage.ended(SESSION, RUN)).toBe('completed')
+        expect(await scene.cluster.waitForEnd(SESSION, RUN)).toBe('completed')
         continue
       }
       stops++
@@ -120,10 +120,10 @@ test('laws 5 and 7: a stop during a crash of the owner is executed by the next d
       owner.kill()
     })
     scene.driver()
-    await scene.stage.clock.advance(3000)
+    await scene.cluster.clock.advance(3000)
     if (!(await scene.hasStarted(RUN))) continue
     if (at === undefined) {
-      expect(await scene.stage.ended(SESSION, RUN)).toBe('completed')
+      expect(await scene.cluster.waitForEnd(SESSION, RUN)).toBe('completed')
       continue
     }
     stops++
@@ -144,16 +144,16 @@ test('a request that interrupts stops the run at any call, and its own run follo
         input: 'And now?',
         whenBusy: 'interrupt-previous',
       })
-      at = (await scene.stage.manager.getInfo(SESSION))?.head ?? 0
+      at = (await scene.cluster.manager.getInfo(SESSION))?.head ?? 0
     })
-    expect(await scene.stage.ended(SESSION, NEXT)).toBe('completed')
-    await expectOneEnd(scene.stage, SESSION, NEXT)
-    const view = await scene.stage.view(SESSION)
+    expect(await scene.cluster.waitForEnd(SESSION, NEXT)).toBe('completed')
+    await expectOneEnd(scene.cluster, SESSION, NEXT)
+    const view = await scene.cluster.view(SESSION)
     const first = view.runs.find(({ runId }) => runId === RUN)
-    if (first?.status === 'completed') expect(textOf(view, RUN)).toBe(WHOLE)
+    if (first?.status === 'completed') expect(textOf(view, RUN)).toBe(FULL_ANSWER)
     else if (first?.status === 'interrupted') await expectStopped(scene, at, `call ${n}`)
     // The last request goes first if neither run had started.
-    else expect(await scene.stage.ended(SESSION, RUN)).toBe('completed')
+    else expect(await scene.cluster.waitForEnd(SESSION, RUN)).toBe('completed')
   }
 })
 
@@ -167,33 +167,33 @@ test('law 3: a rewind stops the run at any call, and its own run starts after th
       if (!(await scene.hasStarted(RUN))) return
       await scene.server.runtime.retry(SESSION, RUN, { runId: NEXT })
       isAsked = true
-      at = (await scene.stage.manager.getInfo(SESSION))?.head ?? 0
+      at = (await scene.cluster.manager.getInfo(SESSION))?.head ?? 0
     })
-    expect(['completed', 'interrupted']).toContain(await scene.stage.ended(SESSION, RUN))
+    expect(['completed', 'interrupted']).toContain(await scene.cluster.waitForEnd(SESSION, RUN))
     if (!isAsked) continue
     cuts++
-    expect(await scene.stage.ended(SESSION, NEXT)).toBe('completed')
-    const entries = await scene.stage.entries(SESSION)
+    expect(await scene.cluster.waitForEnd(SESSION, NEXT)).toBe('completed')
+    const entries = await scene.cluster.entries(SESSION)
     const end = entries.find(isEndOf(RUN))?.sequence ?? 0
     const rewinds = entries.filter(({ chunk }) => chunk.type === 'rewind')
     expect(rewinds.map(({ sequence }) => sequence > end)).toEqual([true])
-    const shown = textOf(await scene.stage.view(SESSION, at), RUN)
-    expect(textOf(await scene.stage.view(SESSION, end), RUN).startsWith(shown)).toBe(true)
-    expect(textOf(await scene.stage.view(SESSION), NEXT)).toBe(WHOLE)
+    const shown = textOf(await scene.cluster.view(SESSION, at), RUN)
+    expect(textOf(await scene.cluster.view(SESSION, end), RUN).startsWith(shown)).toBe(true)
+    expect(textOf(await scene.cluster.view(SESSION), NEXT)).toBe(FULL_ANSWER)
   }
   expect(cuts).toBeGreaterThan(0)
 })
 
 /** The result of a run whose stop was withdrawn: the complete answer, unless it had ended. */
-async function expectWholeOrStopped({ stage, calls }: Scene, where: string): Promise<string> {
-  const status = await stage.ended(SESSION, RUN)
-  await expectOneEnd(stage, SESSION, RUN)
-  const view = await stage.view(SESSION)
-  if (status === 'completed') expect(textOf(view, RUN), where).toBe(WHOLE)
+async function expectWholeOrStopped({ cluster, calls }: Scene, where: string): Promise<string> {
+  const status = await cluster.waitForEnd(SESSION, RUN)
+  await expectOneEnd(cluster, SESSION, RUN)
+  const view = await cluster.view(SESSION)
+  if (status === 'completed') expect(textOf(view, RUN), where).toBe(FULL_ANSWER)
   else expect(status, where).toBe('interrupted')
   // Committed calls were not repeated.
   for (const key of ['c1', 'c2']) {
-    const entries = await stage.entries(SESSION)
+    const entries = await cluster.entries(SESSION)
     const outputs = entries.filter(
       ({ chunk }) => chunk.type === 'tool-output-available' && chunk.toolCallId === key && !chunk.preliminary,
     )
@@ -219,13 +219,13 @@ test('a stop that is withdrawn at any call ends the run or lets it complete', as
     for (const later of [0, 1, 2]) {
       const scene = await Scene.open()
       let isOpen = false
-      const driver = await scene.disturbed(n, async ({ connection: wire }) => {
+      const driver = await scene.disturbed(n, async ({ connection }) => {
         isOpen = await scene.hasStarted(RUN)
         if (!isOpen) return
         await interrupting(scene)
         const takeBack = () => scene.server.runtime.stop(SESSION, NEXT)
         if (later === 0) await takeBack()
-        else wire.before = async call => void (call.n === n + later && (await takeBack()))
+        else connection.before = async call => void (call.n === n + later && (await takeBack()))
       })
       if (!isOpen) continue
       statuses.add(await expectWholeOrStopped(scene, `call ${n}, ${later} later`))
@@ -241,13 +241,13 @@ test('law 4: a stop that is withdrawn during a takeover leaves no drafts', async
     for (const [come, leaveAt] of everyNth(moments(14, 5), STEP)) {
       const scene = await Scene.open()
       const owner = scene.driver()
-      await scene.stage.seen(SESSION, ({ chunk }) => chunk.type === draft)
+      await scene.cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === draft)
       owner.kill()
       const nextProcess = scene.driver()
       let calls = 0
       nextProcess.connection.before = async ({ method }) => {
         if (method === 'due') return
-        if (++calls === come && (await scene.stage.manager.getInfo(SESSION))?.ticket.run) await interrupting(scene)
+        if (++calls === come && (await scene.cluster.manager.getInfo(SESSION))?.ticket.run) await interrupting(scene)
         if (calls === leaveAt) await scene.server.runtime.stop(SESSION, NEXT).catch(() => false)
       }
       statuses.add(await expectWholeOrStopped(scene, `${draft}, from call ${come} to ${leaveAt}`))

@@ -21,7 +21,7 @@ const RATE_LIMITED: ProviderFailure = {
   message: 'the provider’s rate limit is exceeded: try again later',
   retryable: true,
 }
-const USED_UP: ProviderFailure = {
+const QUOTA_USED_UP: ProviderFailure = {
   code: 'provider_rate_limited',
   message: 'the quota of the provider account is used up: check its billing',
   retryable: false,
@@ -41,27 +41,27 @@ const UNAUTHORIZED: ProviderFailure = {
   message: 'the provider rejected the API key: check the key',
   retryable: false,
 }
-const NOT_FOUND: ProviderFailure = {
+const MODEL_NOT_FOUND: ProviderFailure = {
   code: 'provider_model_not_found',
   message: 'the provider does not have this model: check the model id',
   retryable: false,
 }
-const TOO_LONG: ProviderFailure = {
+const CONTEXT_EXCEEDED: ProviderFailure = {
   code: 'provider_context_exceeded',
   message: 'the conversation exceeds the model’s context window: trim the history',
   retryable: false,
 }
-const INVALID: ProviderFailure = {
+const INVALID_REQUEST: ProviderFailure = {
   code: 'provider_invalid_request',
   message: 'the provider rejected the request as invalid',
   retryable: false,
 }
-const CUT: ProviderFailure = {
+const STREAM_CUT: ProviderFailure = {
   code: 'provider_stream_cut',
   message: 'the provider’s answer was cut off',
   retryable: true,
 }
-const UNREADABLE: ProviderFailure = {
+const MALFORMED: ProviderFailure = {
   code: 'provider_error',
   message: 'the provider’s answer could not be read',
   retryable: true,
@@ -71,41 +71,41 @@ const NO_KEY: ProviderFailure = {
   message: 'the provider’s package found no API key: set the key in its environment variable or option',
   retryable: false,
 }
-const FAILED: ProviderFailure = { code: 'provider_error', message: 'the provider failed', retryable: true }
-const OTHER: ProviderFailure = { code: 'provider_error', message: 'the provider failed', retryable: false }
+const RETRYABLE_FAILURE: ProviderFailure = { code: 'provider_error', message: 'the provider failed', retryable: true }
+const OTHER_FAILURE: ProviderFailure = { code: 'provider_error', message: 'the provider failed', retryable: false }
 
 /** Patterns in the texts of errors. The first match wins. */
 const TEXT_PATTERNS: readonly (readonly [RegExp, ProviderFailure])[] = [
   [/overloaded/i, OVERLOADED],
-  [/insufficient.?(quota|balance|credit)|billing_(error|limit|hard)|credit balance/i, USED_UP],
+  [/insufficient.?(quota|balance|credit)|billing_(error|limit|hard)|credit balance/i, QUOTA_USED_UP],
   [/rate.?limit|too.?many.?requests/i, RATE_LIMITED],
-  [/context.?(length|window)|prompt is too long|maximum context|too many tokens|request_too_large/i, TOO_LONG],
+  [/context.?(length|window)|prompt is too long|maximum context|too many tokens|request_too_large/i, CONTEXT_EXCEEDED],
   [/authentication|invalid.?api.?key|permission_error/i, UNAUTHORIZED],
-  [/not_found_error|model_not_found/i, NOT_FOUND],
-  [/api_error|internal.?server|server_error/i, FAILED],
-  [/invalid_request/i, INVALID],
+  [/not_found_error|model_not_found/i, MODEL_NOT_FOUND],
+  [/api_error|internal.?server|server_error/i, RETRYABLE_FAILURE],
+  [/invalid_request/i, INVALID_REQUEST],
 ]
 
 /** Names of errors of the AI SDK that identify the failure better than their text. */
 const ERROR_NAMES: ReadonlyMap<unknown, ProviderFailure> = new Map([
   ['AI_LoadAPIKeyError', NO_KEY],
-  ['AI_LoadSettingError', INVALID],
-  ['AI_NoSuchModelError', NOT_FOUND],
-  ['AI_UnsupportedFunctionalityError', INVALID],
-  ['AI_InvalidPromptError', INVALID],
-  ['AI_InvalidArgumentError', INVALID],
-  ['AI_EmptyResponseBodyError', CUT],
+  ['AI_LoadSettingError', INVALID_REQUEST],
+  ['AI_NoSuchModelError', MODEL_NOT_FOUND],
+  ['AI_UnsupportedFunctionalityError', INVALID_REQUEST],
+  ['AI_InvalidPromptError', INVALID_REQUEST],
+  ['AI_InvalidArgumentError', INVALID_REQUEST],
+  ['AI_EmptyResponseBodyError', STREAM_CUT],
 ])
 
 /** Names of errors for malformed answers. The text of the error is checked first. */
-const UNREADABLE_NAMES: ReadonlySet<unknown> = new Set([
+const MALFORMED_NAMES: ReadonlySet<unknown> = new Set([
   'AI_JSONParseError',
   'AI_TypeValidationError',
   'AI_InvalidResponseDataError',
   'AI_NoContentGeneratedError',
 ])
 
-const TIMED_OUT = /^(ETIMEDOUT|UND_ERR_\w*TIMEOUT)$/
+const TIMEOUT_CODE = /^(ETIMEDOUT|UND_ERR_\w*TIMEOUT)$/
 const NETWORK_CODE =
   /^(ECONNRESET|ECONNREFUSED|ENOTFOUND|EPIPE|EAI_AGAIN|UND_ERR_\w*|ConnectionRefused|ConnectionClosed|FailedToOpenSocket)$/
 const NETWORK_TEXT = /fetch failed|failed to fetch|socket hang up|network error|other side closed/i
@@ -125,16 +125,20 @@ export function classifyProviderError(error: unknown): MillraceError {
     return errorOf(failureFor(error, statusCode), { statusCode, retryAfterMs, cause: error })
   } catch {
     // A proxy or a getter may throw.
-    return errorOf(OTHER, { cause: error })
+    return errorOf(OTHER_FAILURE, { cause: error })
   }
 }
 
 /** The error for a malformed answer. Retryable. */
-export const unreadableError = (cause: unknown): ProviderError => errorOf(UNREADABLE, { cause })
+export const unreadableError = (cause: unknown): ProviderError => errorOf(MALFORMED, { cause })
 
 const errorOf = (
   { code, message, retryable }: ProviderFailure,
-  details: { readonly statusCode?: number | undefined; readonly retryAfterMs?: number | undefined; cause: unknown },
+  details: {
+    readonly statusCode?: number | undefined
+    readonly retryAfterMs?: number | undefined
+    readonly cause: unknown
+  },
 ): ProviderError => new ProviderError(code, message, { retryable, ...details })
 
 /** Whether an error is typed already. Checks the fields, because any object can carry the mark. */
@@ -158,11 +162,11 @@ function failureFor(error: unknown, status: number | undefined): ProviderFailure
   const { name } = Object(error) as { name?: unknown }
   const named = ERROR_NAMES.get(name) ?? networkFailure(error)
   if (named) return named
-  if (/ended without a finish reason/i.test(text)) return CUT
+  if (/ended without a finish reason/i.test(text)) return STREAM_CUT
   const matched = failureInText(text)
   if (matched) return matched
-  if (UNREADABLE_NAMES.has(name)) return UNREADABLE
-  return (Object(error) as { isRetryable?: unknown }).isRetryable === true ? FAILED : OTHER
+  if (MALFORMED_NAMES.has(name)) return MALFORMED
+  return (Object(error) as { isRetryable?: unknown }).isRetryable === true ? RETRYABLE_FAILURE : OTHER_FAILURE
 }
 
 const failureInText = (text: string): ProviderFailure | undefined =>
@@ -170,24 +174,24 @@ const failureInText = (text: string): ProviderFailure | undefined =>
 
 function failureForStatus(status: number, text: string): ProviderFailure {
   const matched = failureInText(text)
-  if (status === 402 || (matched === USED_UP && status < 500)) return USED_UP
+  if (status === 402 || (matched === QUOTA_USED_UP && status < 500)) return QUOTA_USED_UP
   if (status === 429) return RATE_LIMITED
   if (status === 529 || status === 503) return OVERLOADED
   if (status === 401 || status === 403) return UNAUTHORIZED
-  if (status === 404) return NOT_FOUND
+  if (status === 404) return MODEL_NOT_FOUND
   if (status === 408 || status === 504) return TIMEOUT
-  if (status === 413 || (matched === TOO_LONG && status < 500)) return TOO_LONG
-  if (status >= 500) return matched === OVERLOADED || matched === RATE_LIMITED ? matched : FAILED
-  return status === 409 ? FAILED : INVALID
+  if (status === 413 || (matched === CONTEXT_EXCEEDED && status < 500)) return CONTEXT_EXCEEDED
+  if (status >= 500) return matched === OVERLOADED || matched === RATE_LIMITED ? matched : RETRYABLE_FAILURE
+  return status === 409 ? RETRYABLE_FAILURE : INVALID_REQUEST
 }
 
 function networkFailure(error: unknown): ProviderFailure | undefined {
-  for (let at = error, depth = 0; at instanceof Error && depth < MAX_CAUSE_DEPTH; at = at.cause, depth++) {
-    const { code } = at as { code?: unknown }
+  for (let each = error, depth = 0; each instanceof Error && depth < MAX_CAUSE_DEPTH; each = each.cause, depth++) {
+    const { code } = each as { code?: unknown }
     // The message of Node's fetch for a truncated body.
-    if (at.message === 'terminated') return CUT
-    if (/^(Timeout|Abort)Error$/.test(at.name) || TIMED_OUT.test(String(code))) return TIMEOUT
-    if (NETWORK_CODE.test(String(code)) || NETWORK_TEXT.test(at.message)) return UNREACHABLE
+    if (each.message === 'terminated') return STREAM_CUT
+    if (/^(Timeout|Abort)Error$/.test(each.name) || TIMEOUT_CODE.test(String(code))) return TIMEOUT
+    if (NETWORK_CODE.test(String(code)) || NETWORK_TEXT.test(each.message)) return UNREACHABLE
   }
   return undefined
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { BudgetError, MillraceError, ProviderError, RunError, ToolError, ValidationError } from './error.ts'
 import { categoryOf, errorCodes } from './error-codes.ts'
 
-test('has a code, a category and a name, and keeps its cause', () => {
+test('an error has a code, a category, a name and its cause', () => {
   const cause = new Error('why')
   const error = new ProviderError('provider_overloaded', 'the provider is overloaded', { retryable: true, cause })
   expect(error).toMatchObject({
@@ -22,24 +22,27 @@ test('has a code, a category and a name, and keeps its cause', () => {
   for (const Kind of [BudgetError, RunError]) expect(new Kind('run_busy', 'x').name).toBe(Kind.name)
 })
 
-test('recognizes an error of another copy of the package', () => {
+test('isInstance recognizes an error of another copy of the package', () => {
   const other = Object.assign(new Error('x'), { [Symbol.for('millrace.error')]: true, code: 'run_busy' })
   expect(MillraceError.isInstance(other)).toBe(true)
   for (const value of [new Error('x'), null, undefined, 'x', {}]) expect(MillraceError.isInstance(value)).toBe(false)
 })
 
 const MARK = Symbol.for('millrace.error')
-const refuse = () => {
+const throwing = () => {
   throw new Error('no')
 }
 
 test.each<[string, object]>([
-  ['the mark alone', { [MARK]: true }],
-  ['a code that is no text', { [MARK]: true, code: 5, message: 'x' }],
-  ['no words', Object.assign(Object.create(null), { [MARK]: true, code: 'run_busy' })],
-  ['a code that cannot be read', Object.defineProperty({ [MARK]: true, message: 'x' }, 'code', { get: refuse })],
-  ['no answer to any question', new Proxy({}, { has: refuse, get: refuse, getPrototypeOf: refuse })],
-])('isInstance returns false for a value with %s and does not throw', (_, value) => {
+  ['the mark without its fields', { [MARK]: true }],
+  ['the mark with a code that is not a string', { [MARK]: true, code: 5, message: 'x' }],
+  ['the mark without a message', Object.assign(Object.create(null), { [MARK]: true, code: 'run_busy' })],
+  [
+    'the mark with a getter of code that throws',
+    Object.defineProperty({ [MARK]: true, message: 'x' }, 'code', { get: throwing }),
+  ],
+  ['a proxy that throws on every access', new Proxy({}, { has: throwing, get: throwing, getPrototypeOf: throwing })],
+])('isInstance returns false and does not throw for %s', (_, value) => {
   expect(MillraceError.isInstance(value)).toBe(false)
 })
 

@@ -28,7 +28,8 @@ export type Halt =
 export type ExecutionResult =
   | {
       readonly outcome: 'done'
-      readonly facts: readonly BatchItem[]
+      /** Committed chunks of its last step. They are not in the log yet: the caller commits them with the end. */
+      readonly finalItems: readonly BatchItem[]
       readonly finishReason: FinishReason
       readonly steps: number
       /** The value of `outputSchema` or of a finishing tool. */

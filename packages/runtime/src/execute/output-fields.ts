@@ -11,22 +11,23 @@ export function* outputFields(value: unknown, path: readonly string[] = []): Gen
   const schema = withoutNull(value)
   const { type, properties, items } = schema
   if (type === 'object' && isSchema(properties) && path.length < MAX_DEPTH) {
-    for (const [key, below] of Object.entries(properties)) {
-      // Keys that a path cannot express arrive with the whole object.
+    for (const [key, property] of Object.entries(properties)) {
+      // Keys that a path cannot express arrive with the complete object.
       if (/^$|[.*]/.test(key) || /^\d+$/.test(key)) continue
-      yield* outputFields(below, [...path, key])
+      yield* outputFields(property, [...path, key])
     }
     return
   }
-  // A list that is the whole document has no path to append to, so its items are streamed by index.
+  // A list that is the document itself has no path to append to, so its items are streamed by index.
   if (type === 'array' && path.length === 0) yield* outputFields(items, ['*'])
   else if (path.length > 0) yield [path.join('.'), kindOf(schema)]
 }
 
-/** Strings with a fixed set of values or a format are set whole: a prefix of them would be another value. */
-function kindOf({ type, enum: words, const: word, format }: JsonSchema): FieldKind {
+/** Strings with a fixed set of values or a format are set at once: a prefix of them would be another value. */
+function kindOf({ type, enum: allowed, const: constant, format }: JsonSchema): FieldKind {
   if (type === 'array') return 'append'
-  return type === 'string' && words === undefined && word === undefined && format === undefined ? 'text-delta' : 'set'
+  const isFreeText = type === 'string' && allowed === undefined && constant === undefined && format === undefined
+  return isFreeText ? 'text-delta' : 'set'
 }
 
 const isSchema = (schema: unknown): schema is JsonSchema => typeof schema === 'object' && schema !== null
@@ -36,10 +37,10 @@ function withoutNull(schema: unknown): JsonSchema {
   if (!isSchema(schema)) return {}
   const { type, anyOf } = schema
   if (Array.isArray(type)) {
-    const [first, ...others] = type.filter(one => one !== 'null')
+    const [first, ...others] = type.filter(name => name !== 'null')
     return others.length === 0 ? { ...schema, type: first } : schema
   }
   if (!Array.isArray(anyOf)) return schema
-  const [first, ...others] = anyOf.filter(one => !isSchema(one) || one['type'] !== 'null')
+  const [first, ...others] = anyOf.filter(choice => !isSchema(choice) || choice['type'] !== 'null')
   return others.length === 0 ? withoutNull(first) : schema
 }

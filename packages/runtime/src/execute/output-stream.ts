@@ -22,7 +22,7 @@ export interface OutputSettings {
   readonly schema: Schema
   /** The object that readers see. Absent if only the caller gets the output. */
   readonly identity?: StructuredIdentity
-  /** The fields that stream. Other fields arrive with the whole object. */
+  /** The fields that stream. Other fields arrive with the complete object. */
   readonly fields: Fields
   /** Field of the document that contains the object. @default the document itself */
   readonly field?: string
@@ -90,32 +90,35 @@ export class OutputStream implements AnswerSink {
   #isTextOpen = false
 
   constructor(settings: OutputSettings) {
-    const { fields, field: at } = settings
+    const { fields, field } = settings
     this.#settings = settings
     this.#replacementReason = settings.replacementReason?.()
-    const located = at === undefined ? fields : prefixed(fields, at)
-    this.#watcher = new FieldWatcher(settings.identity ? located : {})
+    const documentFields = field === undefined ? fields : prefixed(fields, field)
+    this.#watcher = new FieldWatcher(settings.identity ? documentFields : {})
   }
 
   push(delta: string): Chunk[] {
-    const { identity: shown, field: at } = this.#settings
+    const { identity, field } = this.#settings
     this.#text += delta
     const updates = this.#watcher.push(delta)
     if (this.#isBesideCalls) return this.#writeText(delta)
-    if (updates.length === 0 || shown === undefined) return []
-    const located = at === undefined ? updates : this.#relativePaths(at, updates)
-    if (located.length === 0) return []
-    return [...this.#start(), ...located.map((update): Chunk => ({ type: 'structured-data', ...shown, ...update }))]
+    if (updates.length === 0 || identity === undefined) return []
+    const objectUpdates = field === undefined ? updates : this.#relativePaths(field, updates)
+    if (objectUpdates.length === 0) return []
+    return [
+      ...this.#start(),
+      ...objectUpdates.map((update): Chunk => ({ type: 'structured-data', ...identity, ...update })),
+    ]
   }
 
   /**
-   * Converts paths to the object inside the document. An update of the whole object is skipped: it cannot be set while
-   * it streams.
+   * Converts paths in the document to paths in its object. An update of the object itself is skipped: it cannot be set
+   * while it streams.
    */
-  #relativePaths(at: string, updates: readonly FieldUpdate[]): FieldUpdate[] {
+  #relativePaths(field: string, updates: readonly FieldUpdate[]): FieldUpdate[] {
     return updates.flatMap(update => {
-      const path = update.path.slice(at.length + 1)
-      // The first key is numeric, and a reader would create an array from it. It arrives with the whole object.
+      const path = update.path.slice(field.length + 1)
+      // The first key is numeric, and a reader would create an array from it. It arrives with the complete object.
       if (path === '') this.#isAmbiguous = true
       if (path === '' || (this.#isAmbiguous && /^\d+(\.|$)/.test(path))) return []
       this.#isAmbiguous = false
@@ -137,22 +140,22 @@ export class OutputStream implements AnswerSink {
   }
 
   invalidate(reason: string): Chunk[] {
-    const { identity: shown } = this.#settings
-    const isShown = this.#isStarted && shown !== undefined
+    const { identity } = this.#settings
+    const isShown = this.#isStarted && identity !== undefined
     this.#isStarted = false
-    return isShown ? [{ type: 'structured-data-invalidated', streamId: shown.streamId, reason }] : []
+    return isShown ? [{ type: 'structured-data-invalidated', streamId: identity.streamId, reason }] : []
   }
 
   async endWithDocument(write: (chunk: Chunk) => PromiseLike<void>): Promise<Json> {
-    const { schema, identity: shown, field: at, isFinal } = this.#settings
+    const { schema, identity, field, isFinal } = this.#settings
     const document = this.#document()
     const checked = 'problem' in document ? document : await validate(schema, document.value)
     if ('problem' in checked) throw outputInvalid('the answer does not fit the output', new OutputProblem(checked))
     const value = toJson(checked.value, notJsonError)
-    const data = at === undefined ? value : (Object(value) as { readonly [key: string]: Json })[at]
-    if (shown && data !== undefined && (isFinal?.(value) ?? true)) {
+    const data = field === undefined ? value : (Object(value) as { readonly [key: string]: Json })[field]
+    if (identity && data !== undefined && (isFinal?.(value) ?? true)) {
       for (const chunk of this.#start()) await write(chunk)
-      await write({ type: 'structured-data', ...shown, kind: 'final', data })
+      await write({ type: 'structured-data', ...identity, kind: 'final', data })
     }
     return value
   }
@@ -160,11 +163,11 @@ export class OutputStream implements AnswerSink {
   /** The chunks before the first update of the object. */
   #start(): Chunk[] {
     this.#isStarted = true
-    const { identity: shown } = this.#settings
+    const { identity } = this.#settings
     const reason = this.#replacementReason
     this.#replacementReason = undefined
-    return shown && reason !== undefined
-      ? [{ type: 'structured-data-invalidated', streamId: shown.streamId, reason }]
+    return identity && reason !== undefined
+      ? [{ type: 'structured-data-invalidated', streamId: identity.streamId, reason }]
       : []
   }
 
@@ -182,8 +185,8 @@ export class OutputStream implements AnswerSink {
   }
 }
 
-const prefixed = (fields: Fields, at: string): Fields =>
-  Object.fromEntries(Object.entries(fields).map(([path, kind]) => [`${at}.${path}`, kind]))
+const prefixed = (fields: Fields, prefix: string): Fields =>
+  Object.fromEntries(Object.entries(fields).map(([path, kind]) => [`${prefix}.${path}`, kind]))
 
 /** A problem of an answer. It may quote the answer, so only the model and the logger get it, not readers (law 10). */
 class OutputProblem extends Error {

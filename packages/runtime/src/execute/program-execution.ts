@@ -18,7 +18,6 @@ import type { Session } from '../session/session.ts'
 import type { AgentTelemetry } from '../telemetry/agent-span.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Executor } from './executor.ts'
-
 import type { AnswerSink } from './output-stream.ts'
 
 /** An execution of an agent or a workflow, for a run or for a call in it, or of a model for a hook. */
@@ -77,9 +76,10 @@ export interface AgentExecution extends ProgramExecution {
   onCommitted?(): void
 }
 
-/** A completed model call, to be committed with these facts. */
+/** A completed model call that is not committed yet. */
 export interface CompletedModelCall {
-  readonly facts: readonly Chunk[]
+  /** The chunks of its commit, without the checkpoint. */
+  readonly committedChunks: readonly Chunk[]
   /** Number of calls whose outcome the model expects. */
   readonly calls: number
   readonly requestedCalls: readonly RequestedCall<Callable>[]

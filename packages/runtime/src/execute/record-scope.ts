@@ -23,6 +23,10 @@ export function recordEnds(session: Session, work: RecordOwner, lane: Lane): Bat
   const hooks = session.view.internal?.hooks.filter(
     ({ runId, hookId }) => runId === work.runId && hookId.startsWith(scope),
   )
-  const heads = new Set(hooks?.map(({ hookId }) => hookId.split('/', 1)[0] as string))
-  return [...heads].map(hookId => ({ chunk: { type: 'hook-completed', hookId, hook: 'ended' }, lane, internal: true }))
+  const executionIds = new Set(hooks?.map(({ hookId }) => hookId.split('/', 1)[0] as string))
+  return [...executionIds].map(hookId => ({
+    chunk: { type: 'hook-completed', hookId, hook: 'ended' },
+    lane,
+    internal: true,
+  }))
 }

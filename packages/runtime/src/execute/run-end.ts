@@ -43,14 +43,14 @@ export function subAgentEnds(
   const { runId, lane, agentType: rootType } = writer.main.origin
   const open = session.openAgents(runId)
   const agents = new Map(open.map(agent => [agent.agentId, agent]))
-  const ends = (agent: Agent | undefined): boolean =>
-    agent !== undefined && (matches(agent) || ends(agents.get(agent.parentId)))
+  const mustEnd = (agent: Agent | undefined): boolean =>
+    agent !== undefined && (matches(agent) || mustEnd(agents.get(agent.parentId)))
   // Snapshots of older versions have no lane for an agent: there, only agents call agents.
   const laneOf = (agentId: string): string => {
     const agent = agents.get(agentId)
     return agent?.lane ?? (agent ? `${laneOf(agent.parentId)}/${agent.toolCallId}` : lane)
   }
-  return open.filter(ends).map(({ agentId, agentType, toolCallId, parentId }) => ({
+  return open.filter(mustEnd).map(({ agentId, agentType, toolCallId, parentId }) => ({
     chunk: { type: 'subagent-end', agentId, agentType, toolCallId, status },
     lane: writer.lane({
       lane: laneOf(agentId),

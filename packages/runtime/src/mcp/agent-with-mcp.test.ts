@@ -3,10 +3,10 @@
 import { expect, test } from 'vitest'
 import { logOf, testRuntime, until } from '../api/test-runtime.fixture.ts'
 import { agent } from '../define/agent.ts'
-import { caller, callsOf, chunksOf, play, recordingModel, resultsIn } from '../execute/agent/play.fixture.ts'
+import { caller, callsOf, chunksOf, recordingModel, resultsIn, runToEnd } from '../execute/agent/run-to-end.fixture.ts'
 import { brokenServer, call, connect, overHttp, sdkServer } from './mcp-connections.fixture.ts'
 
-test('an agent calls tools of two servers, gets outputs and errors, and readers see the progress', async () => {
+test('calls tools of two servers, returns outputs and errors to the model, and shows progress to readers', async () => {
   const near = await connect({ ...sdkServer, prefix: 'near_' })
   const far = await connect({ url: (await overHttp()).url, prefix: 'far_' })
   const { agent: asking, modelCalls } = caller(
@@ -19,7 +19,7 @@ test('an agent calls tools of two servers, gets outputs and errors, and readers 
       { id: '5', name: 'near_meta' },
     ],
   )
-  const { result } = await play(asking, {}, { runId: 'r' })
+  const { result } = await runToEnd(asking, {}, { runId: 'r' })
   expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
   expect(callsOf(result.message)).toMatchObject([
     { state: 'output-available', output: { sum: 3 }, executor: 'server' },
@@ -56,7 +56,7 @@ test('logs progress as preliminary outputs', async () => {
   expect(outputs.map(({ preliminary = false }) => preliminary)).toEqual([true, false])
 })
 
-test('stopping the run cancels the call at the server', async () => {
+test('cancels a call at the server when the run is stopped', async () => {
   const mcp = await connect(sdkServer)
   const { agent: holder } = caller(mcp.tools, [{ id: '1', name: 'hold', input: { id: 'x' } }])
   const runtime = testRuntime({ agents: [holder] })
@@ -72,7 +72,7 @@ test('stopping the run cancels the call at the server', async () => {
 test('cancels a call at the server after its timeout, and the run continues', async () => {
   const mcp = await connect({ ...sdkServer, timeoutMs: 300 })
   const { agent: holder } = caller(mcp.tools, [{ id: '1', name: 'hold', input: { id: 'x' } }])
-  const { result } = await play(holder)
+  const { result } = await runToEnd(holder)
   expect(result.status).toBe('completed')
   expect(callsOf(result.message)).toMatchObject([
     { state: 'output-error', code: 'tool_timeout', errorText: 'hold took longer than 300 ms' },
@@ -80,7 +80,7 @@ test('cancels a call at the server after its timeout, and the run continues', as
   expect(await call(mcp, 'cancelled', { id: 'x' }).output).toBe('yes')
 })
 
-test('a server that is killed during a call: the model gets an error, and the next call works', async () => {
+test('reports a server that is killed during a call to the model, and the next call works', async () => {
   const mcp = await connect(sdkServer)
   const pid = Number(await call(mcp, 'pid').output)
   const { model, modelCalls } = recordingModel([
@@ -104,7 +104,7 @@ test('a server that is killed during a call: the model gets an error, and the ne
   })
 })
 
-test('calls wait for approval by a rule that knows the tool; a denied one never runs', async () => {
+test('waits for approval by a rule that gets the tool, and never runs a denied call', async () => {
   const mcp = await connect({
     ...sdkServer,
     approval: {
@@ -131,7 +131,7 @@ test('calls wait for approval by a rule that knows the tool; a denied one never 
 test('supports tools named like inherited fields, and reports results that are too large', async () => {
   const mcp = await connect(brokenServer())
   const names = ['__proto__', 'constructor', 'twice', 'huge', 'refuse']
-  const { result } = await play(
+  const { result } = await runToEnd(
     caller(
       mcp.tools,
       names.map(name => ({ id: name, name, input: { a: 1 } })),
@@ -148,7 +148,7 @@ test('supports tools named like inherited fields, and reports results that are t
   ])
 })
 
-test('tools may be computed: a run uses those of the last refresh', async () => {
+test('uses the tools of the last refresh if the agent computes them', async () => {
   const mcp = await connect(sdkServer)
   const { model } = recordingModel([
     { calls: [{ id: '1', name: 'grow', input: {} }] },
@@ -162,6 +162,6 @@ test('tools may be computed: a run uses those of the last refresh', async () => 
       return mcp.refresh()
     },
   })
-  const { result } = await play(growing)
+  const { result } = await runToEnd(growing)
   expect(callsOf(result.message)).toMatchObject([{ output: 'grown' }, { output: 'late' }])
 })

@@ -1,14 +1,15 @@
-// A server of MCP that does everything wrong, in a process of its own: `node broken-mcp-server.fixture.ts <how>`. It is no SDK's, which would not let it.
+// An MCP server that violates the protocol, in its own process: `node broken-mcp-server.fixture.ts <mode>`. Written without the
+// SDK, which would prevent that.
 
 import { createInterface } from 'node:readline'
 
-const [, , how] = process.argv
+const [, , mode] = process.argv
 const send = (message: unknown): void => void process.stdout.write(`${JSON.stringify(message)}\n`)
 const answer = (id: unknown, result: unknown) => send({ jsonrpc: '2.0', id, result })
-const words = (text: string) => ({ content: [{ type: 'text', text }] })
+const textResult = (text: string) => ({ content: [{ type: 'text', text }] })
 const anything = { type: 'object' }
 
-/** Practically endless. */
+/** A pattern with catastrophic backtracking. */
 const EVIL = { type: 'string', pattern: '^(a+)+$' }
 
 const TOOLS = [
@@ -44,9 +45,9 @@ const TOOLS = [
 function list(id: unknown, cursor: string | undefined): void {
   const from = Number(cursor ?? 0)
   const next = from + 5
-  if (how === 'unlisted') return
-  if (how === 'endless') answer(id, { tools: [], nextCursor: `${next}` })
-  else if (how === 'listless') answer(id, { tools: 'none' })
+  if (mode === 'unlisted') return
+  if (mode === 'endless') answer(id, { tools: [], nextCursor: `${next}` })
+  else if (mode === 'listless') answer(id, { tools: 'none' })
   else answer(id, { tools: TOOLS.slice(from, next), ...(next < TOOLS.length && { nextCursor: `${next}` }) })
 }
 
@@ -56,8 +57,8 @@ const CALLS: ReadonlyMap<string, Call> = new Map<string, Call>([
   [
     'twice',
     id => {
-      answer(id, words('first'))
-      answer(id, words('second'))
+      answer(id, textResult('first'))
+      answer(id, textResult('second'))
     },
   ],
   ['liar', id => answer(id, { content: [], structuredContent: { n: 'many' } })],
@@ -67,35 +68,35 @@ const CALLS: ReadonlyMap<string, Call> = new Map<string, Call>([
   [
     'chatty',
     id => {
-      process.stdout.write('this is no JSON\n{"neither": "is this"}\n')
+      process.stdout.write('this is not JSON\n{"neither": "is this"}\n')
       send({ jsonrpc: '2.0', method: 'notifications/unheard', params: {} })
       answer(4711, {})
-      answer(id, words('chatted'))
+      answer(id, textResult('chatted'))
     },
   ],
   [
     'hasty',
     (id, progressToken) => {
       const progress = { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken, progress: 1 } }
-      const result = { jsonrpc: '2.0', id, result: words('done') }
+      const result = { jsonrpc: '2.0', id, result: textResult('done') }
       process.stdout.write(`${JSON.stringify(progress)}\n${JSON.stringify(result)}\n`)
     },
   ],
   ['evil', id => answer(id, { content: [], structuredContent: { x: `${'a'.repeat(60)}!` } })],
-  ['huge', id => answer(id, words('x'.repeat(11 * 1024 * 1024)))],
+  ['huge', id => answer(id, textResult('x'.repeat(11 * 1024 * 1024)))],
   ['die', () => process.exit(1)],
-  ['pid', id => answer(id, words(`${process.pid}`))],
+  ['pid', id => answer(id, textResult(`${process.pid}`))],
 ])
 
 function call(id: unknown, params: { name: string; arguments: unknown; _meta: { progressToken: unknown } }): void {
   const toolCall = CALLS.get(params.name)
-  if (toolCall === undefined) answer(id, words(`${params.name} ${JSON.stringify(params.arguments)}`))
+  if (toolCall === undefined) answer(id, textResult(`${params.name} ${JSON.stringify(params.arguments)}`))
   else toolCall(id, params._meta.progressToken)
 }
 
 createInterface({ input: process.stdin }).on('line', line => {
   const { id, method, params } = JSON.parse(line)
-  if (how === 'mute') return
+  if (mode === 'mute') return
   if (method === 'initialize') {
     const { protocolVersion } = params
     answer(id, { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'bad', version: '1' } })
@@ -104,8 +105,8 @@ createInterface({ input: process.stdin }).on('line', line => {
   if (method === 'tools/call') call(id, params)
 })
 
-if (how === 'stubborn' || how === 'mute' || how === 'unlisted') {
-  // It does not go when it is asked to.
+if (mode === 'stubborn' || mode === 'mute' || mode === 'unlisted') {
+  // Ignores the request to exit.
   process.on('SIGTERM', () => {})
   setInterval(() => {}, 1000)
 }

@@ -37,7 +37,7 @@ afterAll(() => server.kill())
 const ways: readonly [string, () => McpOptions][] = [
   ['stdio', () => sdkServer],
   ['streamable HTTP with sessions', () => ({ url: server.url })],
-  ['streamable HTTP of the newer protocol', () => ({ url: server.modern, versionNegotiation: { mode: 'auto' } })],
+  ['streamable HTTP of the newer protocol', () => ({ url: server.modernUrl, versionNegotiation: { mode: 'auto' } })],
 ]
 
 describe.each(ways)('over %s', (_, optionsOf) => {
@@ -82,7 +82,7 @@ describe.each(ways)('over %s', (_, optionsOf) => {
 
   test('yields progress during a call', async () => {
     const held = call(mcp, 'hold', { id: 'a' })
-    await held.begun
+    await held.hasYielded
     expect(held.progress).toEqual([{ progress: 1, total: 2, message: 'half of it' }])
     await call(mcp, 'release', { id: 'a' }).output
     expect(await held.output).toBe('a was let go')
@@ -99,7 +99,7 @@ describe.each(ways)('over %s', (_, optionsOf) => {
   test('cancels an aborted call at the server, and other calls continue', async () => {
     const stop = new AbortController()
     const held = call(mcp, 'hold', { id: 'b' }, { abortSignal: stop.signal })
-    await held.begun
+    await held.hasYielded
     const reason = new Error('stopped')
     stop.abort(reason)
     expect(await failure(held.output)).toBe(reason)
@@ -108,10 +108,10 @@ describe.each(ways)('over %s', (_, optionsOf) => {
     expect(await call(mcp, 'alone').output).toBe('alone')
   })
 
-  test('closing ends active and later calls with a typed error, and can be repeated', async () => {
+  test('fails active and later calls with a typed error after close, which can be repeated', async () => {
     const mcp = await connect(optionsOf())
     const held = call(mcp, 'hold', { id: 'c' })
-    await held.begun
+    await held.hasYielded
     const closing = mcp.close()
     expect(await codeOf(held.output)).toBe('mcp_closed')
     await closing
@@ -195,16 +195,16 @@ test('uses a custom transport, and calls its factory again to reconnect', async 
 })
 
 test.each<[string, object, RegExp]>([
-  ['nothing', {}, /expected one of command, url and transport/],
-  ['two at once', { command: 'node', url: 'http://localhost' }, /expected one of/],
-  ['no program', { command: '' }, /command/],
-  ['an address of another kind', { url: 'ftp://localhost' }, /url: expected/],
-  ['a password in the address', { url: 'http://ann:hunter2@localhost/mcp' }, /pass them as headers/],
-  ['no transport', { transport: 5 }, /transport/],
-  ['no time', { command: 'node', timeoutMs: 0 }, /timeoutMs/],
-  ['no number', { command: 'node', connectTimeoutMs: 'x' }, /connectTimeoutMs/],
-  ['a prefix that no name has', { command: 'node', prefix: 'a.b' }, /prefix/],
-  ['no names', { command: 'node', include: 'add' }, /include/],
+  ['no server', {}, /expected one of command, url and transport/],
+  ['two servers', { command: 'node', url: 'http://localhost' }, /expected one of/],
+  ['an empty command', { command: '' }, /command/],
+  ['a URL of another protocol', { url: 'ftp://localhost' }, /url: expected/],
+  ['a password in the URL', { url: 'http://ann:hunter2@localhost/mcp' }, /pass them as headers/],
+  ['a transport that is a number', { transport: 5 }, /transport/],
+  ['a timeout of 0', { command: 'node', timeoutMs: 0 }, /timeoutMs/],
+  ['a timeout that is a string', { command: 'node', connectTimeoutMs: 'x' }, /connectTimeoutMs/],
+  ['a prefix with invalid characters', { command: 'node', prefix: 'a.b' }, /prefix/],
+  ['include that is a string', { command: 'node', include: 'add' }, /include/],
 ])('rejects options with %s without quoting their values', async (_, options, message) => {
   const error = await failure(connectMcp(options as McpOptions))
   expect(error).toMatchObject({ code: 'validation_failed', message: expect.stringMatching(message) })
@@ -225,7 +225,7 @@ test.each([
   ['validation by a schema', CHECK_TIMEOUT_MS.toLocaleString('en')],
   ['`prefix`', `${MAX_PREFIX_LENGTH} characters`],
   ['a cancelled call', CANCEL_TIMEOUT_MS.toLocaleString('en')],
-])('the table of defaults lists %s', (name, value) => {
+])('lists %s in the table of defaults', (name, value) => {
   expect(page).toContain(`| ${name} | ${value} |`)
 })
 

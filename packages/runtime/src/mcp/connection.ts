@@ -18,7 +18,7 @@ import { serverSchemaValidator } from './server-schema.ts'
 
 /** Maximum time to close a connection, in ms. */
 const CLOSE_TIMEOUT_MS = 6000
-/** The reason that servers get for a cancelled call. The real one stays private. */
+/** The reason that servers get for a cancelled call. The real reason stays private. */
 const CANCELLED = 'the caller has given it up'
 
 /** Name and version that servers get. */
@@ -27,12 +27,12 @@ export const CLIENT_INFO = { name: 'millrace', version: '0.1.0' }
 interface ClientSession {
   readonly client: Client
   readonly transport: Transport
-  /** The last error of the connection. */
+  /** The last error that the client reported. */
   readonly clientError: { last: Error | undefined }
   /** Aborted when the session is unusable, although it is not closed yet. */
   readonly broken: AbortController
   /** Number of requests in flight. */
-  waiting: number
+  inFlight: number
 }
 
 export interface ConnectionSettings {
@@ -56,13 +56,16 @@ export class Connection {
     this.#settings = settings
   }
 
-  /** Sends a request. Retries it once on a new session if the old one is gone and did not process it. @throws {MillraceError} */
+  /**
+   * Sends a request. Retries it once on a new session if the old one is gone and did not process it.
+   * @throws {MillraceError} if the request fails, or the reason of `signal`.
+   */
   async ask<T>(request: (client: Client, signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
     for (const each of [this.#closed.signal, signal]) each?.throwIfAborted()
     const controller = new AbortController()
-    const giveUp = () => controller.abort(CANCELLED)
+    const abort = () => controller.abort(CANCELLED)
     const signals = signal === undefined ? [this.#closed.signal] : [this.#closed.signal, signal]
-    for (const each of signals) each.addEventListener('abort', giveUp, { once: true })
+    for (const each of signals) each.addEventListener('abort', abort, { once: true })
     try {
       return await this.#ask(request, controller.signal)
     } catch (error) {
@@ -70,7 +73,7 @@ export class Connection {
       signal?.throwIfAborted()
       throw error
     } finally {
-      for (const each of signals) each.removeEventListener('abort', giveUp)
+      for (const each of signals) each.removeEventListener('abort', abort)
     }
   }
 
@@ -85,7 +88,7 @@ export class Connection {
     for (let attempt = 1; ; attempt++) {
       const session = await unlessAborted(this.#open(), signal)
       const { client, clientError, broken } = session
-      session.waiting++
+      session.inFlight++
       try {
         return await unlessAborted(unlessAborted(request(client, signal), signal), broken.signal)
       } catch (error) {
@@ -95,7 +98,7 @@ export class Connection {
         if (isGone) this.#lose(session)
         if (!isGone || attempt > 1) throw toMcpError(error, label, clientError.last)
       } finally {
-        session.waiting--
+        session.inFlight--
       }
     }
   }
@@ -106,12 +109,12 @@ export class Connection {
     if (!(error instanceof SdkHttpError)) return true
     // A ping fails too if the session is gone. If it succeeds, the status was about the call, which may have run.
     const { connectTimeoutMs } = this.#settings
-    const refusal = await unlessAborted(client.ping({ signal, timeout: connectTimeoutMs }), signal).then(
+    const pingError = await unlessAborted(client.ping({ signal, timeout: connectTimeoutMs }), signal).then(
       () => undefined,
       (reason: unknown) => reason,
     )
     signal.throwIfAborted()
-    return isSessionGone(refusal, transport.sessionId)
+    return isSessionGone(pingError, transport.sessionId)
   }
 
   #open(): Promise<ClientSession> {
@@ -136,7 +139,7 @@ export class Connection {
   #break(session: ClientSession, error: Error): void {
     const { label } = this.#settings.server
     this.#lose(session)
-    session.broken.abort(session.waiting > 1 ? lostWithOthersError(label, error) : toMcpError(error, label))
+    session.broken.abort(session.inFlight > 1 ? lostWithOthersError(label, error) : toMcpError(error, label))
     this.#end(session)
   }
 
@@ -147,31 +150,32 @@ export class Connection {
 
   async #connect(): Promise<ClientSession> {
     const { server, connectTimeoutMs } = this.#settings
-    const late = new AbortController()
-    const giveUp = () => late.abort(CANCELLED)
-    const timer = setTimeout(giveUp, connectTimeoutMs)
-    this.#closed.signal.addEventListener('abort', giveUp, { once: true })
-    if (this.#closed.signal.aborted) giveUp()
+    const controller = new AbortController()
+    const abort = () => controller.abort(CANCELLED)
+    const timer = setTimeout(abort, connectTimeoutMs)
+    this.#closed.signal.addEventListener('abort', abort, { once: true })
+    if (this.#closed.signal.aborted) abort()
     const client = this.#client()
     const clientError: ClientSession['clientError'] = { last: undefined }
     const broken = new AbortController()
     let session: ClientSession | undefined
     client.onerror = error => {
       clientError.last = error
-      const isShared = session !== undefined && !(session.transport instanceof HttpTransport)
-      if (isShared && isTooLarge(error) && !broken.signal.aborted) this.#break(session as ClientSession, error)
+      // Over HTTP each call has its own reply, so an oversized one fails only that call.
+      const isSharedByCalls = session !== undefined && !(session.transport instanceof HttpTransport)
+      if (isSharedByCalls && isTooLarge(error) && !broken.signal.aborted) this.#break(session as ClientSession, error)
     }
     try {
       const opened: ClientSession = {
         client,
         clientError,
         broken,
-        waiting: 0,
-        transport: await openTransport(server, late.signal),
+        inFlight: 0,
+        transport: await openTransport(server, controller.signal),
       }
       session = opened
-      const connecting = client.connect(opened.transport, { timeout: MAX_TIMER_MS, signal: late.signal })
-      await unlessAborted(unlessAborted(connecting, late.signal), broken.signal)
+      const connecting = client.connect(opened.transport, { timeout: MAX_TIMER_MS, signal: controller.signal })
+      await unlessAborted(unlessAborted(connecting, controller.signal), broken.signal)
       client.onclose = () => this.#lose(opened)
       deliverInOrder(opened.transport)
       this.#session = opened
@@ -179,12 +183,12 @@ export class Connection {
     } catch (error) {
       if (session !== undefined && !broken.signal.aborted) this.#end(session)
       if (this.#closed.signal.aborted) throw this.#closed.signal.reason
-      throw late.signal.aborted
+      throw controller.signal.aborted
         ? connectTimeoutError(server.label, connectTimeoutMs, clientError.last)
         : toConnectError(error, server.label, clientError.last)
     } finally {
       clearTimeout(timer)
-      this.#closed.signal.removeEventListener('abort', giveUp)
+      this.#closed.signal.removeEventListener('abort', abort)
     }
   }
 
@@ -208,12 +212,12 @@ export class Connection {
 
 /** Opens a transport. One that opens after the abort is closed. */
 function openTransport(server: McpEndpoint, signal: AbortSignal): Promise<Transport> {
-  const making = (async () => server.open())()
-  making.then(
+  const opening = (async () => server.open())()
+  opening.then(
     transport => (signal.aborted ? transport.close() : undefined),
     () => {},
   )
-  return unlessAborted(making, signal)
+  return unlessAborted(opening, signal)
 }
 
 /** Delays replies by a microtask: the SDK would handle a reply before progress that arrived just before it, and drop that. */
@@ -227,13 +231,13 @@ function deliverInOrder(transport: Transport): void {
 
 /** Closes a session and its process. Never throws, and stops waiting after `CLOSE_TIMEOUT_MS`. */
 async function closeSession({ client, transport }: ClientSession): Promise<void> {
-  const late = new AbortController()
-  const timer = setTimeout(() => late.abort(), CLOSE_TIMEOUT_MS)
-  const quietly = (going: Promise<unknown>) => unlessAborted(going, late.signal).catch(() => {})
+  const timeout = new AbortController()
+  const timer = setTimeout(() => timeout.abort(), CLOSE_TIMEOUT_MS)
+  const settled = (closing: Promise<unknown>) => unlessAborted(closing, timeout.signal).catch(() => {})
   if ('terminateSession' in transport && typeof transport.terminateSession === 'function') {
-    await quietly(transport.terminateSession())
+    await settled(transport.terminateSession())
   }
   // The client closes the transport only if it is connected.
-  await Promise.all([quietly(client.close()), quietly(transport.close())])
+  await Promise.all([settled(client.close()), settled(transport.close())])
   clearTimeout(timer)
 }

@@ -13,7 +13,7 @@ export interface McpStdio {
   readonly command: string
   /** Arguments of the program. @default [] */
   readonly args?: readonly string[]
-  /** Environment variables, in addition to those that the SDK passes on, such as PATH and HOME. */
+  /** Environment variables, in addition to those that the SDK passes on, such as PATH and HOME. @default {} */
   readonly env?: Readonly<Record<string, string>>
   /** Working directory of the program. @default that of this process */
   readonly cwd?: string
@@ -25,7 +25,7 @@ export interface McpStdio {
 export interface McpHttp {
   /** URL of the server. */
   readonly url: string | URL
-  /** Headers of each request. A function is called for each one. */
+  /** Headers of each request. A function is called for each request. @default none */
   readonly headers?: McpHeaders
 }
 
@@ -45,13 +45,17 @@ export type McpServer =
   | Only<McpHttp, McpStdio | McpTransport>
   | Only<McpTransport, McpStdio | McpHttp>
 
+/** A validated server, and how to open a transport to it. */
 export interface McpEndpoint {
   /** Name for messages, without path, arguments and credentials. */
   readonly label: string
   open(): Transport | PromiseLike<Transport>
 }
 
-/** Returns the endpoint of a server. @throws {ValidationError} if `options` have not exactly one of command, url and transport. */
+/**
+ * Validates the server of `connectMcp`.
+ * @throws {ValidationError} if `options` does not have exactly one of command, url and transport, or if that is invalid.
+ */
 export function endpointOf(options: McpServer): McpEndpoint {
   checkObject('connectMcp', options)
   const { command, url, transport } = options as Partial<McpStdio & McpHttp & McpTransport>

@@ -1,21 +1,22 @@
-// A server of streamable HTTP without an SDK, in this process: each request is answered as a test says, or else as it should be.
+// A streamable HTTP server without the SDK, in this process. A test decides how it answers; by default it answers correctly.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-export interface Asked {
+/** A JSON-RPC request or notification. */
+export interface RpcRequest {
   readonly id?: number
   readonly method: string
   readonly params?: Readonly<Record<string, unknown>>
 }
 
-/** Answers a request in its own way, and says that it has; else it is answered as it should be. */
-export type Behaviour = (message: Asked, response: ServerResponse, request: IncomingMessage) => boolean
+/** Answers a request and returns true; false for the correct answer. */
+export type Behaviour = (message: RpcRequest, response: ServerResponse, request: IncomingMessage) => boolean
 
-export interface Wire {
+export interface HttpFixture {
   readonly url: string
-  /** The methods that were asked, in order. */
+  /** The methods of the requests, in order. */
   readonly methods: readonly string[]
   /** Resolves when no request is open. */
   idle(): Promise<void>
@@ -34,11 +35,11 @@ export function json(
   return true
 }
 
-export const result = (response: ServerResponse, { id }: Asked, value: unknown): true =>
+export const result = (response: ServerResponse, { id }: RpcRequest, value: unknown): true =>
   json(response, { jsonrpc: '2.0', id, result: value })
 
-/** A server that behaves so, until the test is over. */
-export async function wire(behave: Behaviour): Promise<Wire> {
+/** Starts a server that answers by `behave`, until the test is over. */
+export async function startHttpFixture(behave: Behaviour): Promise<HttpFixture> {
   const methods: string[] = []
   const open = new Set<ServerResponse>()
   const waiters = new Set<() => void>()
@@ -56,7 +57,7 @@ export async function wire(behave: Behaviour): Promise<Wire> {
     if (request.method !== 'POST') return void response.writeHead(request.method === 'DELETE' ? 200 : 405).end()
     const chunks: Uint8Array[] = []
     for await (const chunk of request) chunks.push(chunk)
-    const message: Asked = JSON.parse(Buffer.concat(chunks).toString())
+    const message: RpcRequest = JSON.parse(Buffer.concat(chunks).toString())
     methods.push(message.method)
     if (!behave(message, response, request)) answer(message, response)
   })
@@ -77,7 +78,7 @@ export async function wire(behave: Behaviour): Promise<Wire> {
   }
 }
 
-function answer(message: Asked, response: ServerResponse): void {
+function answer(message: RpcRequest, response: ServerResponse): void {
   const { id, method, params } = message
   if (id === undefined) return void response.writeHead(202).end()
   if (method === 'initialize') {

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { codeOf } from '../api/test-runtime.fixture.ts'
 import { connectMcp } from './connect-mcp.ts'
-import { type Behaviour, json, result, wire } from './http-server.fixture.ts'
+import { type Behaviour, json, result, startHttpFixture } from './http-server.fixture.ts'
 import { call, connect, failure } from './mcp-connections.fixture.ts'
 
 const onCall =
@@ -14,9 +14,9 @@ const onCall =
 const refusal = (id: unknown, message: string, code = -32602) => ({ jsonrpc: '2.0', id, error: { code, message } })
 
 test.each([400, 404, 500])(
-  'a call that is answered with status %i and the server’s own words is not repeated',
+  'does not repeat a call that is answered with status %i and a JSON-RPC error',
   async status => {
-    const server = await wire(
+    const server = await startHttpFixture(
       onCall(({ id }, response) => json(response, refusal(id, 'half done, then refused'), status)),
     )
     const mcp = await connect({ url: server.url })
@@ -34,7 +34,7 @@ test.each([
   ['429', 429, 'later', 'mcp_unreachable'],
   ['500', 500, 'at /home/secret', 'mcp_connection_lost'],
 ])('does not repeat a call that is answered with %s in a live session', async (_, status, body, code) => {
-  const server = await wire(onCall((_asked, response) => Boolean(response.writeHead(status).end(body))))
+  const server = await startHttpFixture(onCall((_asked, response) => Boolean(response.writeHead(status).end(body))))
   const mcp = await connect({ url: server.url })
   const error = await failure(call(mcp, 'work').output)
   expect(error).toMatchObject({ code, message: expect.stringContaining(`answered with status ${status}`) })
@@ -44,11 +44,11 @@ test.each([
 
 test.each([
   ['404', 404, 'there is no such session'],
-  ['400 and an answer to nobody', 400, JSON.stringify(refusal(null, 'Bad Request', -32000))],
-  ['400 and a word of the session', 400, 'Invalid session'],
+  ['400 and an error without a request id', 400, JSON.stringify(refusal(null, 'Bad Request', -32000))],
+  ['400 and a text about the session', 400, 'Invalid session'],
 ])('opens a new session for the call if the server answers %s', async (_, status, body) => {
   let isForgotten = false
-  const server = await wire(({ method }, response) => {
+  const server = await startHttpFixture(({ method }, response) => {
     if (method === 'initialize') isForgotten = false
     return isForgotten && Boolean(response.writeHead(status).end(body))
   })
@@ -58,15 +58,15 @@ test.each([
 })
 
 test.each([404, 500])('reports a server that answers with status %i as unreachable', async status => {
-  const server = await wire((_asked, response) => Boolean(response.writeHead(status).end('secret')))
+  const server = await startHttpFixture((_asked, response) => Boolean(response.writeHead(status).end('secret')))
   expect(await failure(connectMcp({ url: server.url }))).toMatchObject({
     code: 'mcp_unreachable',
     message: expect.stringMatching(`answered with status ${status}$`),
   })
 })
 
-test('a connection that breaks before the answer means that the call may have been executed', async () => {
-  const server = await wire(onCall((_asked, response) => Boolean(response.destroy())))
+test('reports a connection that breaks before the answer as lost, because the call may have run', async () => {
+  const server = await startHttpFixture(onCall((_asked, response) => Boolean(response.destroy())))
   const mcp = await connect({ url: server.url })
   expect(await failure(call(mcp, 'work').output)).toMatchObject({
     code: 'mcp_connection_lost',
@@ -75,8 +75,8 @@ test('a connection that breaks before the answer means that the call may have be
   expect(server.methods.filter(method => method === 'tools/call')).toHaveLength(1)
 })
 
-test('the same for one that breaks during the answer', async () => {
-  const server = await wire(
+test('reports a connection that breaks during the answer as lost', async () => {
+  const server = await startHttpFixture(
     onCall((_asked, response) => {
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' })
       response.write('{"jsonrpc":', () => response.destroy())
@@ -88,11 +88,11 @@ test('the same for one that breaks during the answer', async () => {
 })
 
 test.each<[string, string, string]>([
-  ['cut JSON', 'application/json', '{"jsonrpc":"2.0","id":'],
-  ['no result', 'application/json', '{"jsonrpc":"2.0","id":2,"result":null}'],
-  ['a page', 'text/html', '<html>secret'],
+  ['truncated JSON', 'application/json', '{"jsonrpc":"2.0","id":'],
+  ['null as the result', 'application/json', '{"jsonrpc":"2.0","id":2,"result":null}'],
+  ['HTML', 'text/html', '<html>secret'],
 ])('rejects an answer of %s as a protocol error', async (_, type, body) => {
-  const server = await wire(
+  const server = await startHttpFixture(
     onCall((_asked, response) => Boolean(response.writeHead(200, { 'content-type': type }).end(body))),
   )
   const error = await failure(call(await connect({ url: server.url }), 'work').output)
@@ -103,7 +103,7 @@ test.each<[string, string, string]>([
 })
 
 test('reports an endless list of tools as a connection error', async () => {
-  const server = await wire(
+  const server = await startHttpFixture(
     (message, response) =>
       message.method === 'tools/list' && result(response, message, { tools: Array(1_500_000).fill(0) }),
   )
@@ -116,26 +116,26 @@ test('reports an endless list of tools as a connection error', async () => {
 test.each<[string, Behaviour]>([
   ['hangs', () => true],
   ['fails', (_asked, response) => Boolean(response.writeHead(500).end())],
-])('an aborted call holds no connection, even if its cancellation %s', async (_, cancelled) => {
-  const begun = Promise.withResolvers<void>()
-  const server = await wire((message, response, request) => {
+])('releases the connection of an aborted call, even if its cancellation %s', async (_, cancelled) => {
+  const hasYielded = Promise.withResolvers<void>()
+  const server = await startHttpFixture((message, response, request) => {
     if (message.method === 'notifications/cancelled') return cancelled(message, response, request)
-    if (message.method === 'tools/call') begun.resolve()
+    if (message.method === 'tools/call') hasYielded.resolve()
     return message.method === 'tools/call'
   })
   const mcp = await connect({ url: server.url })
   const stop = new AbortController()
   const running = call(mcp, 'work', {}, { abortSignal: stop.signal })
-  await begun.promise
+  await hasYielded.promise
   stop.abort(new Error('stopped'))
   expect((await failure(running.output)).message).toBe('stopped')
   await server.idle()
 })
 
-test('an answer that is too large fails its own call only', async () => {
+test('fails only the call whose answer is too large', async () => {
   const event = (body: unknown) => `data: ${JSON.stringify(body)}\n\n`
   const cut = Promise.withResolvers<void>()
-  const server = await wire(
+  const server = await startHttpFixture(
     onCall(({ id, params }, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       const text = 'x'.repeat(11 * 2 ** 20)

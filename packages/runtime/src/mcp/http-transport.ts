@@ -28,21 +28,21 @@ export class HttpTransport implements Transport {
   onmessage?: ((message: JSONRPCMessage, extra?: MessageExtraInfo) => void) | undefined
   readonly #inner: Transport & { setProtocolVersion(version: string): void; terminateSession(): Promise<void> }
   /** Requests in flight, with the controllers that close their connections. */
-  readonly #open = new Map<RequestId, AbortController>()
+  readonly #inFlight = new Map<RequestId, AbortController>()
   /** Requests whose replies exceeded the size limit. */
   readonly #tooLarge = new Set<RequestId>()
 
   constructor(url: URL, headers: McpHeaders = {}) {
-    const grown = (id: RequestId) => {
-      if (this.#open.has(id)) this.#tooLarge.add(id)
+    const onTooLarge = (id: RequestId) => {
+      if (this.#inFlight.has(id)) this.#tooLarge.add(id)
     }
     this.#inner = new StreamableHTTPClientTransport(url, {
-      fetch: (input, init) => boundedFetch(input, init, headers, grown),
+      fetch: (input, init) => boundedFetch(input, init, headers, onTooLarge),
     })
     this.#inner.onclose = () => this.onclose?.()
     this.#inner.onerror = error => this.onerror?.(error)
     this.#inner.onmessage = message => {
-      if ('id' in message && !('method' in message) && message.id !== undefined) this.#open.delete(message.id)
+      if ('id' in message && !('method' in message) && message.id !== undefined) this.#inFlight.delete(message.id)
       this.onmessage?.(message)
     }
   }
@@ -67,26 +67,26 @@ export class HttpTransport implements Transport {
     // Closes the connection of the call even if the server does not accept the cancellation.
     const { requestId } = (message.params ?? {}) as { readonly requestId?: RequestId }
     if (requestId !== undefined) {
-      this.#open.get(requestId)?.abort()
-      this.#open.delete(requestId)
+      this.#inFlight.get(requestId)?.abort()
+      this.#inFlight.delete(requestId)
     }
     await this.#inner.send(message, { ...options, requestSignal: AbortSignal.timeout(CANCEL_TIMEOUT_MS) })
   }
 
   async #ask(id: RequestId, message: JSONRPCMessage, options: TransportSendOptions): Promise<void> {
-    const release = new AbortController()
-    this.#open.set(id, release)
-    const { requestSignal = release.signal } = options
+    const controller = new AbortController()
+    this.#inFlight.set(id, controller)
+    const { requestSignal = controller.signal } = options
     const onRequestStreamEnd = () => {
       const code = this.#tooLarge.delete(id) ? TOO_LARGE : STREAM_ENDED
-      if (!this.#open.delete(id) || requestSignal.aborted) return
+      if (!this.#inFlight.delete(id) || requestSignal.aborted) return
       const error = { code, message: 'the answer was cut off' }
       this.onmessage?.({ jsonrpc: '2.0', id, error })
     }
     try {
       await this.#inner.send(message, { ...options, requestSignal, onRequestStreamEnd })
     } catch (error) {
-      this.#open.delete(id)
+      this.#inFlight.delete(id)
       this.#tooLarge.delete(id)
       throw error
     }
@@ -98,7 +98,7 @@ export class HttpTransport implements Transport {
   }
 
   close(): Promise<void> {
-    this.#open.clear()
+    this.#inFlight.clear()
     return this.#inner.close()
   }
 }
@@ -107,7 +107,7 @@ async function boundedFetch(
   input: string | URL,
   init: RequestInit = {},
   configured: McpHeaders,
-  grown: (id: RequestId) => void,
+  onTooLarge: (id: RequestId) => void,
 ): Promise<Response> {
   const headers = new Headers(init.headers)
   // Refuses the optional GET stream for unsolicited messages, which would hold a connection open.
@@ -121,7 +121,7 @@ async function boundedFetch(
     transform(chunk, controller) {
       bytes += chunk.byteLength
       if (bytes <= MAX_MESSAGE_BYTES) return controller.enqueue(chunk)
-      if (typeof init.body === 'string') grown(JSON.parse(init.body).id)
+      if (typeof init.body === 'string') onTooLarge(JSON.parse(init.body).id)
       controller.error(tooLargeError())
     },
   })

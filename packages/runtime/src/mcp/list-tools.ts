@@ -7,12 +7,16 @@ import { ToolError } from '../error/error.ts'
 import type { JsonSchema, Schema } from '../schema/schema.ts'
 import { serverSchema } from './server-schema.ts'
 
-/** The server's hints about a tool. Only as reliable as the server. */
+/** The server's hints about a tool, by the MCP specification. Only as reliable as the server. */
 export interface McpAnnotations {
   readonly title?: string
+  /** The tool changes nothing. */
   readonly readOnlyHint?: boolean
+  /** The tool may delete or overwrite data. */
   readonly destructiveHint?: boolean
+  /** A repeated call with the same input has no further effect. */
   readonly idempotentHint?: boolean
+  /** The tool uses things outside of the server, such as the web. */
   readonly openWorldHint?: boolean
 }
 
@@ -29,16 +33,19 @@ export interface McpToolInfo {
 export interface ListedTool {
   readonly info: McpToolInfo
   readonly jsonSchema: JsonSchema
-  readonly input: Schema
-  readonly output: Schema | undefined
+  readonly inputSchema: Schema
+  readonly outputSchema: Schema | undefined
 }
 
-/** A skipped tool, and why. */
+/** A skipped tool. */
 export interface McpSkipped {
+  /** Its name at the server, up to 100 characters. */
   readonly name: string
+  /** Why it is skipped, up to 200 characters. */
   readonly reason: string
 }
 
+/** The tools of a server. */
 export interface ToolList {
   readonly listed: readonly ListedTool[]
   readonly skipped: readonly McpSkipped[]
@@ -48,6 +55,7 @@ export interface ToolList {
 export const MAX_PAGES = 64
 /** Maximum number of tools of a server. */
 export const MAX_TOOLS = 1000
+/** Maximum length of a tool's description, in characters. */
 export const MAX_DESCRIPTION_LENGTH = 32 * 1024
 
 interface Page {
@@ -130,17 +138,17 @@ function toListedTool(
   if (type !== 'object') throw new ToolError('its input schema is not of type object')
   const jsonSchema = { type, ...declared }
   const hints = hintsOf(annotations)
-  const shown = typeof title === 'string' ? title : hints.title
+  const displayTitle = typeof title === 'string' ? title : hints.title
   return {
     info: {
       name,
-      ...(shown !== undefined && { title: shown }),
+      ...(displayTitle !== undefined && { title: displayTitle }),
       ...(description !== undefined && { description }),
       annotations: hints,
     },
     jsonSchema,
-    input: compiled(jsonSchema, 'its input schema'),
-    output:
+    inputSchema: compiled(jsonSchema, 'its input schema'),
+    outputSchema:
       outputSchema === undefined
         ? undefined
         : compiled(objectOf(outputSchema, 'its output schema'), 'its output schema'),

@@ -13,7 +13,15 @@ export type McpApprovalRule = (
 ) => ApprovalDecision | PromiseLike<ApprovalDecision>
 
 /** Approval of calls of a server's tools, as for other tools, with one rule for all of them. */
-export type McpApproval = boolean | McpApprovalRule | { readonly rule?: McpApprovalRule; readonly timeoutMs?: number }
+export type McpApproval =
+  | boolean
+  | McpApprovalRule
+  | {
+      /** Decides for each call. @default every call needs approval */
+      readonly rule?: McpApprovalRule
+      /** Time to wait for an answer, in ms. After it the call counts as denied. @default no limit */
+      readonly timeoutMs?: number
+    }
 
 /** The approval of one tool. */
 export function approvalFor(tool: McpToolInfo, approval: McpApproval): Approval {

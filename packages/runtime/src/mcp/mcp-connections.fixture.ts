@@ -1,4 +1,4 @@
-// Servers in processes of their own, and calls of their tools without an agent.
+// MCP servers in their own processes, and calls of their tools without an agent.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
@@ -13,24 +13,24 @@ import type { McpStdio } from './endpoint.ts'
 
 const fileOf = (name: string) => new URL(`${name}.fixture.ts`, import.meta.url).pathname
 
-/** What something fails with. */
+/** The error of a promise; `none` if it resolves. */
 export const failure = (promise: Promise<unknown>) =>
   promise.then(
     () => 'none',
     error => error,
   )
 
-/** The server made with the SDK, over stdio. */
+/** The server that uses the SDK, over stdio. */
 export const sdkServer: McpStdio = {
   command: process.execPath,
   args: [fileOf('mcp-server'), 'stdio'],
   env: { NODE_COMPILE_CACHE },
 }
 
-/** The server that does everything wrong. */
-export const brokenServer = (how = 'plain'): McpStdio => ({
+/** The server that violates the protocol. */
+export const brokenServer = (mode = 'plain'): McpStdio => ({
   command: process.execPath,
-  args: [fileOf('broken-mcp-server'), how],
+  args: [fileOf('broken-mcp-server'), mode],
   stderr: 'ignore',
 })
 
@@ -52,22 +52,22 @@ export async function connect(options: McpOptions): Promise<Mcp> {
 
 export interface HttpServer {
   readonly url: string
-  /** A server with the newer protocol, which has no sessions. */
-  readonly modern: string
-  /** Kills it with -9, and waits until it is gone. */
+  /** URL of the same server with the newer protocol, which has no sessions. */
+  readonly modernUrl: string
+  /** Kills it with SIGKILL and waits for its exit. */
   kill(): Promise<void>
-  /** Starts it again where it was. */
+  /** Starts it again on the same port. */
   restart(): Promise<void>
 }
 
-/** The server made with the SDK, over streamable HTTP on loopback, until the test is over. */
+/** Starts the server that uses the SDK, over streamable HTTP on loopback, until the test is over. */
 export async function overHttp(): Promise<HttpServer> {
   const server = await startHttpServer()
   onTestFinished(() => server.kill())
   return server
 }
 
-/** The same, for a hook: the caller kills it. */
+/** As `overHttp`, but the caller kills the server. */
 export async function startHttpServer(): Promise<HttpServer> {
   let child: ChildProcess | undefined
   let port = 0
@@ -86,23 +86,24 @@ export async function startHttpServer(): Promise<HttpServer> {
     port = Number(line)
   }
   await restart()
-  return { url: `http://127.0.0.1:${port}/mcp`, modern: `http://127.0.0.1:${port}/modern`, kill, restart }
+  return { url: `http://127.0.0.1:${port}/mcp`, modernUrl: `http://127.0.0.1:${port}/modern`, kill, restart }
 }
 
-export interface Called {
-  /** Its result, or a rejection with its error. */
+/** A call of a tool. */
+export interface ToolCall {
+  /** Resolves to its output, or rejects with its error. */
   readonly output: Promise<unknown>
   /** The values that it has yielded so far. */
   readonly progress: readonly unknown[]
-  /** Settles when it has yielded for the first time. */
-  readonly begun: Promise<void>
+  /** Resolves with the first yielded value. */
+  readonly hasYielded: Promise<void>
 }
 
 /** Calls a tool by its name, as the runtime would. */
-export function call(mcp: Mcp, name: string, input: unknown = {}, context: Partial<ToolContext> = {}): Called {
+export function call(mcp: Mcp, name: string, input: unknown = {}, context: Partial<ToolContext> = {}): ToolCall {
   const tool = mcp.tools.find(each => each.name === name)
   if (tool === undefined) throw new Error(`there is no tool ${name}`)
-  const { promise: begun, resolve } = Promise.withResolvers<void>()
+  const { promise: hasYielded, resolve } = Promise.withResolvers<void>()
   const progress: unknown[] = []
   const run = async () => {
     const defaults = { abortSignal: new AbortController().signal, idempotencyKey: 'key', ...context } as ToolContext
@@ -116,5 +117,5 @@ export function call(mcp: Mcp, name: string, input: unknown = {}, context: Parti
   }
   const output = run()
   output.catch(() => {})
-  return { output, progress, begun }
+  return { output, progress, hasYielded }
 }

@@ -21,11 +21,11 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
-test('a server that is killed during a call fails the call, and the next call restarts it', async () => {
+test('fails the call if its server is killed, and the next call restarts the server', async () => {
   const mcp = await connect(sdkServer)
   const pid = Number(await call(mcp, 'pid').output)
   const held = call(mcp, 'hold', { id: 'a' })
-  await held.begun
+  await held.hasYielded
   process.kill(pid, 'SIGKILL')
   expect(await failure(held.output)).toMatchObject({
     code: 'mcp_connection_lost',
@@ -37,11 +37,11 @@ test('a server that is killed during a call fails the call, and the next call re
   expect(Number(pids[0])).not.toBe(pid)
 })
 
-test('an HTTP server that is killed during a call fails it at once, and works when it is back', async () => {
+test('fails the call at once if its HTTP server is killed, and works after a restart', async () => {
   const server = await overHttp()
   const mcp = await connect({ url: server.url })
   const held = call(mcp, 'hold', { id: 'a' })
-  await held.begun
+  await held.hasYielded
   await server.kill()
   expect(await codeOf(held.output)).toBe('mcp_connection_lost')
   expect(await failure(call(mcp, 'pid').output)).toMatchObject({
@@ -53,18 +53,18 @@ test('an HTTP server that is killed during a call fails it at once, and works wh
   expect(await call(mcp, 'add', { a: 1, b: 1 }).output).toEqual({ sum: 2 })
 })
 
-test('the newer protocol over HTTP: reports a cut answer at once, and the next call works', async () => {
+test('reports a truncated answer of the newer protocol at once, and the next call works', async () => {
   const server = await overHttp()
-  const mcp = await connect({ url: server.modern, versionNegotiation: { mode: 'auto' } })
+  const mcp = await connect({ url: server.modernUrl, versionNegotiation: { mode: 'auto' } })
   const held = call(mcp, 'hold', { id: 'a' })
-  await held.begun
+  await held.hasYielded
   await server.kill()
   expect(await codeOf(held.output)).toBe('mcp_connection_lost')
   await server.restart()
   expect(await call(mcp, 'add', { a: 1, b: 1 }).output).toEqual({ sum: 2 })
 })
 
-test('closing ends the process, also an unwilling one', async () => {
+test('close ends the server process, even if it ignores SIGTERM', async () => {
   const willing = await connect(sdkServer)
   const pid = Number(await call(willing, 'pid').output)
   await willing.close()
@@ -186,7 +186,7 @@ test('keeps two schemas with the same id apart', async () => {
   expect(problem('other')).toMatchObject({ issues: [{ message: expect.stringMatching(/'b'/) }] })
 })
 
-test('malformed answers fail the call with a typed error, and the connection stays open', async () => {
+test('fails a call with a typed error for a malformed answer, and keeps the connection open', async () => {
   const mcp = await connect(brokenServer())
   const refused = await failure(call(mcp, 'refuse').output)
   expect(refused.code).toBe('mcp_protocol_error')
@@ -204,16 +204,16 @@ test('malformed answers fail the call with a typed error, and the connection sta
   expect(await call(mcp, 'bare').output).toBe('bare {}')
 })
 
-test('shows progress that arrives together with the answer first', async () => {
+test('yields progress that arrives together with the answer before it', async () => {
   const hasty = call(await connect(brokenServer()), 'hasty')
   expect(await hasty.output).toBe('done')
   expect(hasty.progress).toEqual([{ progress: 1 }])
 })
 
-test('closing ends a connection that is being reopened', async () => {
+test('close ends a connection that is being reopened', async () => {
   const mcp = await connect(sdkServer)
   const held = call(mcp, 'hold', { id: 'a' })
-  await held.begun
+  await held.hasYielded
   process.kill(Number(await call(mcp, 'pid').output), 'SIGKILL')
   expect(await codeOf(held.output)).toBe('mcp_connection_lost')
   const next = call(mcp, 'pid')
@@ -221,7 +221,7 @@ test('closing ends a connection that is being reopened', async () => {
   expect(await codeOf(next.output)).toBe('mcp_closed')
 })
 
-test('an endless message or a crash during a call costs that call and a new process', async () => {
+test('fails only one call after an endless message or a crash, and starts a new process', async () => {
   const mcp = await connect(brokenServer())
   expect(await codeOf(call(mcp, 'huge').output)).toBe('tool_output_too_large')
   expect(await call(mcp, 'bare').output).toBe('bare {}')
@@ -229,7 +229,7 @@ test('an endless message or a crash during a call costs that call and a new proc
   expect(await call(mcp, 'bare').output).toBe('bare {}')
 })
 
-test('an endless message fails all concurrent calls with the reason', async () => {
+test('fails all concurrent calls after an endless message, with the reason', async () => {
   const mcp = await connect(brokenServer('stubborn'))
   const pid = await call(mcp, 'pid').output
   const silent = call(mcp, 'silent')

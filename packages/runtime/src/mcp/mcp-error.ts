@@ -5,9 +5,8 @@ import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError 
 import { MillraceError, ToolError } from '../error/error.ts'
 import type { ErrorCode } from '../error/error-codes.ts'
 
-/** Maximum size of one message of a server, and of the whole reply to one request, in bytes. */
+/** Maximum size of one message of a server, and of the complete reply to one request, in bytes. */
 export const MAX_MESSAGE_BYTES = 10 * 1024 * 1024
-/** Maximum delay of a timer, in ms. Used as the SDK's timeout, because callers have their own. */
 /** Internal error code: the stream of a reply ended without the reply. No server uses it. */
 export const STREAM_ENDED = Number.MIN_SAFE_INTEGER
 /** Internal error code: the reply exceeded the size limit. No server uses it. */
@@ -62,8 +61,8 @@ export function toMcpError(error: unknown, server: string, lastError?: Error): M
 function failureOfStatus(error: SdkHttpError, server: string): MillraceError {
   const { status } = error
   if (status === 401 || status === 403) return mcpError('mcp_unauthorized', unauthorizedMessage(server), error)
-  const { answered } = parseErrorBody(error)
-  if (answered !== undefined) return refusedError(server, answered, error)
+  const { replyMessage } = parseErrorBody(error)
+  if (replyMessage !== undefined) return refusedError(server, replyMessage, error)
   const message = `${server} answered with status ${status}`
   if (status >= 500) return lostError(message, error)
   return mcpError(BUSY_STATUSES.has(status) ? 'mcp_unreachable' : 'mcp_protocol_error', message, error)
@@ -73,7 +72,7 @@ function failureOfStatus(error: SdkHttpError, server: string): MillraceError {
 export function toConnectError(error: unknown, server: string, lastError?: Error): MillraceError {
   const failure = toMcpError(error, server, lastError)
   if (MillraceError.isInstance(error) || failure.code === 'mcp_unauthorized') return failure
-  if (error instanceof SdkHttpError && parseErrorBody(error).answered === undefined) {
+  if (error instanceof SdkHttpError && parseErrorBody(error).replyMessage === undefined) {
     return mcpError('mcp_unreachable', `${server} answered with status ${error.status}`, error)
   }
   if (failure.code !== 'mcp_connection_lost') return failure
@@ -88,14 +87,14 @@ export const lostWithOthersError = (server: string, cause: unknown): MillraceErr
   )
 
 /** The error of a server that does not connect in time. */
-export const connectTimeoutError = (server: string, ms: number, cause?: unknown): MillraceError =>
-  mcpError('mcp_unreachable', `${server} did not answer within ${ms} ms`, cause)
+export const connectTimeoutError = (server: string, timeoutMs: number, cause?: unknown): MillraceError =>
+  mcpError('mcp_unreachable', `${server} did not answer within ${timeoutMs} ms`, cause)
 
-const lostError = (label: string, cause: unknown) =>
-  mcpError('mcp_connection_lost', `${label}: the call may have taken effect`, cause)
+const lostError = (problem: string, cause: unknown) =>
+  mcpError('mcp_connection_lost', `${problem}: the call may have taken effect`, cause)
 
-const refusedError = (server: string, words: string, cause: unknown) =>
-  mcpError('mcp_protocol_error', `${server} refused: ${truncateText(words)}`, cause)
+const refusedError = (server: string, serverMessage: string, cause: unknown) =>
+  mcpError('mcp_protocol_error', `${server} refused: ${truncateText(serverMessage)}`, cause)
 
 const invalidReply = (server: string, cause: unknown) =>
   mcpError('mcp_protocol_error', `${server} sent an answer that violates the protocol`, cause)
@@ -106,19 +105,19 @@ const unauthorizedMessage = (server: string): string => `${server} rejected the 
 export function isSessionGone(error: unknown, sessionId: string | undefined): boolean {
   if (error instanceof SdkHttpError) {
     if (sessionId === undefined) return false
-    const { answered, isOfSession } = parseErrorBody(error)
+    const { replyMessage, isAboutSession } = parseErrorBody(error)
     // The protocol uses 404 for a missing session. Many servers use 400, which may also be a reply to the request.
-    return answered === undefined && (error.status === 404 || (error.status === 400 && isOfSession))
+    return replyMessage === undefined && (error.status === 404 || (error.status === 400 && isAboutSession))
   }
   if (error instanceof SdkError) return error.code === SdkErrorCode.NotConnected
   return error instanceof Error && error.message === 'Not connected'
 }
 
 interface ErrorBody {
-  /** The message of the server, if it replied to the request. */
-  readonly answered: string | undefined
+  /** The server's message, if the body is a reply to the request. */
+  readonly replyMessage: string | undefined
   /** Whether it is about the session, or about no request in particular. */
-  readonly isOfSession: boolean
+  readonly isAboutSession: boolean
 }
 
 /** Reads the body of an HTTP error. The ids of our requests are numbers. */
@@ -130,10 +129,10 @@ function parseErrorBody({ data }: SdkHttpError): ErrorBody {
     parsed = JSON.parse(body)
   } catch {}
   const { jsonrpc, id, error } = Object(parsed) as { jsonrpc?: unknown; id?: unknown; error?: { message?: unknown } }
-  if (jsonrpc === undefined) return { answered: undefined, isOfSession: /session/i.test(body) }
-  if (typeof id !== 'number') return { answered: undefined, isOfSession: true }
+  if (jsonrpc === undefined) return { replyMessage: undefined, isAboutSession: /session/i.test(body) }
+  if (typeof id !== 'number') return { replyMessage: undefined, isAboutSession: true }
   const { message } = Object(error) as { message?: unknown }
-  return { answered: typeof message === 'string' ? message : 'no reason given', isOfSession: false }
+  return { replyMessage: typeof message === 'string' ? message : 'no reason given', isAboutSession: false }
 }
 
 /** Codes of `fetch` errors before the request was sent. With any other the server may have received it. */
@@ -143,10 +142,10 @@ const UNSENT_CODES =
 const isLost = (error: unknown): boolean =>
   (error instanceof SdkError && CLOSED_CODES.has(error.code)) ||
   (error instanceof ProtocolError && error.code === STREAM_ENDED) ||
-  isCutOff(error)
+  isConnectionBroken(error)
 
 /** Whether `fetch` failed because the connection broke. */
-function isCutOff(error: unknown): boolean {
+function isConnectionBroken(error: unknown): boolean {
   if (!(error instanceof TypeError)) return false
   if (error.message === 'terminated') return true
   const { code } = Object(error.cause) as { code?: unknown }

@@ -1,4 +1,5 @@
-// A server of MCP in a process of its own, made with the SDK: `node mcp-server.fixture.ts stdio`, or `http <port>`, which says its port when it listens.
+// An MCP server that uses the SDK, in its own process: `node mcp-server.fixture.ts stdio`, or `http <port>`, which prints its port
+// when it listens.
 
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -8,25 +9,25 @@ import { createMcpHandler, McpServer } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { z } from 'zod'
 
-/** Held calls and the outcomes of calls, for the whole process. */
+/** Calls of `hold` by id, with the functions that release them. */
 const held = new Map<string, () => void>()
 const cancelled = new Set<string>()
 const watchers = new Set<() => void>()
-/** Requests without an end, and sessions without one. */
-let open = 0
+/** Number of open HTTP requests. */
+let openRequests = 0
 const sessions = new Map<string, NodeStreamableHTTPServerTransport>()
 
-const look = () => {
+const checkWatchers = () => {
   for (const watcher of watchers) watcher()
 }
 
 const text = (content: string) => ({ content: [{ type: 'text' as const, text: content }] })
 
-/** Waits for something that a look may find. */
-function until(isSo: () => boolean): Promise<void> {
+/** Waits for a condition, which `checkWatchers` checks again. */
+function until(isMet: () => boolean): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const watcher = () => {
-    if (!isSo()) return
+    if (!isMet()) return
     watchers.delete(watcher)
     resolve()
   }
@@ -71,13 +72,13 @@ function toolServer(): McpServer {
     const progressToken = mcpReq._meta?.progressToken
     const { promise, resolve } = Promise.withResolvers<void>()
     held.set(id, resolve)
-    const giveUp = () => {
+    const cancel = () => {
       cancelled.add(id)
-      look()
+      checkWatchers()
       resolve()
     }
-    mcpReq.signal.addEventListener('abort', giveUp)
-    if (mcpReq.signal.aborted) giveUp()
+    mcpReq.signal.addEventListener('abort', cancel)
+    if (mcpReq.signal.aborted) cancel()
     if (progressToken !== undefined) {
       const params = { progressToken, progress: 1, total: 2, message: 'half of it' }
       await mcpReq.notify({ method: 'notifications/progress', params })
@@ -89,14 +90,14 @@ function toolServer(): McpServer {
     held.get(id)?.()
     return text('released')
   })
-  // Answers when a held call was given up.
+  // Answers when a held call was cancelled.
   server.registerTool('cancelled', { inputSchema: z.object({ id: z.string() }) }, async ({ id }) => {
     await until(() => cancelled.has(id))
     return text('yes')
   })
-  // Answers when no request but this one holds a connection.
+  // Answers when no other request is open.
   server.registerTool('alone', {}, async () => {
-    await until(() => open <= 1)
+    await until(() => openRequests <= 1)
     return text('alone')
   })
   server.registerTool('sessions', {}, () => text(`${sessions.size}`))
@@ -107,7 +108,7 @@ function toolServer(): McpServer {
     }
     return text('flooded')
   })
-  // A tool that comes when it is asked for.
+  // A tool that appears after a call of `grow`.
   const late = server.registerTool('late', {}, () => text('late'))
   if (!isGrown) late.disable()
   server.registerTool('grow', {}, () => {
@@ -119,14 +120,14 @@ function toolServer(): McpServer {
 }
 let isGrown = false
 
-/** Sessions of the older protocol, and beside them the newer one, which has none. */
+/** Serves the older protocol with sessions, and the newer one without sessions at `/modern`. */
 async function serveHttp(port: number): Promise<void> {
   const modern = toNodeHandler(createMcpHandler(toolServer, { legacy: 'reject' }))
   const http = createServer(async (request, response) => {
-    open++
+    openRequests++
     response.on('close', () => {
-      open--
-      look()
+      openRequests--
+      checkWatchers()
     })
     if (request.url === '/modern') return void modern(request as Parameters<typeof modern>[0], response)
     if (request.headers.authorization === 'Bearer wrong') return void response.writeHead(401).end('no: secret-body')

@@ -25,21 +25,21 @@ export interface McpToolSettings {
 
 /** Creates a tool that calls a server. */
 export function mcpTool({ connection, name, timeoutMs, approval }: McpToolSettings, listed: ListedTool): Tool {
-  const { info, jsonSchema, input, output } = listed
+  const { info, jsonSchema, inputSchema, outputSchema } = listed
   // Without the output schema the SDK does not check the output; `outputOf` does, with a better error.
   const toolDefinition = { name: info.name, inputSchema: jsonSchema } as SdkTool
   return tool({
     name,
     ...(info.description !== undefined && { description: info.description }),
     ...(info.title !== undefined && { title: info.title }),
-    inputSchema: input,
+    inputSchema,
     jsonSchema,
     timeoutMs,
     ...(approval !== undefined && { approval: approvalFor(info, approval) }),
-    async *execute(args, { abortSignal, idempotencyKey }) {
+    async *execute(input, { abortSignal, idempotencyKey }) {
       const params = {
         name: info.name,
-        arguments: args as Record<string, unknown>,
+        arguments: input as Record<string, unknown>,
         _meta: { [IDEMPOTENCY_KEY]: idempotencyKey },
       }
       const result = yield* withProgress(onprogress =>
@@ -48,7 +48,7 @@ export function mcpTool({ connection, name, timeoutMs, approval }: McpToolSettin
           abortSignal,
         ),
       )
-      return outputOf(result, output)
+      return outputOf(result, outputSchema)
     },
   })
 }
@@ -58,9 +58,9 @@ async function outputOf(result: CallToolResult, schema: Schema | undefined): Pro
   const { content, structuredContent, isError } = result
   if (isError) throw new ToolError(truncateText(textOf(content) || failureText(structuredContent)))
   if (schema !== undefined) {
-    const checked = await validate(schema, structuredContent)
-    if ('problem' in checked) {
-      const problem = structuredContent === undefined ? 'it has no structured content' : checked.problem
+    const validation = await validate(schema, structuredContent)
+    if ('problem' in validation) {
+      const problem = structuredContent === undefined ? 'it has no structured content' : validation.problem
       throw new ToolError(`the output does not match the schema that the server declared: ${problem}`, {
         code: 'tool_output_invalid',
       })

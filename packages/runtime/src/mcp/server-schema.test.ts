@@ -11,11 +11,11 @@ const takes = (schema: JsonSchema, value: unknown): boolean =>
 
 test.each<[string, JsonSchema, unknown]>([
   ['a pattern', { properties: { x: { pattern: EVIL } } }, { x: BAIT }],
-  ['a name', { patternProperties: { [EVIL]: {} }, additionalProperties: false }, { [BAIT]: 1 }],
-  ['the names', { propertyNames: { pattern: EVIL } }, { [BAIT]: 1 }],
+  ['patternProperties', { patternProperties: { [EVIL]: {} }, additionalProperties: false }, { [BAIT]: 1 }],
+  ['propertyNames', { propertyNames: { pattern: EVIL } }, { [BAIT]: 1 }],
   ['a reference', { properties: { x: { $ref: '#/$defs/s' } }, $defs: { s: { pattern: EVIL } } }, { x: BAIT }],
   [
-    'a reference to what is no schema',
+    'a reference to an unknown keyword',
     { properties: { x: { $ref: '#/x-hidden' } }, 'x-hidden': { pattern: EVIL }, format: 'x' },
     { x: BAIT },
   ],
@@ -29,17 +29,17 @@ test.each<[string, JsonSchema, unknown]>([
     { properties: { x: { $ref: '#/enum/0' } }, enum: [{ pattern: EVIL }] },
     { x: BAIT },
   ],
-  ['the older dialect', { $schema: 'http://json-schema.org/draft-07/schema#', items: [{ pattern: EVIL }] }, [BAIT]],
+  ['draft-07', { $schema: 'http://json-schema.org/draft-07/schema#', items: [{ pattern: EVIL }] }, [BAIT]],
 ])('does not run a regular expression in %s', (_, schema, value) => {
   expect(takes(schema, value)).toBe(true)
 })
 
 test.each<[string, JsonSchema]>([
-  ['a name of properties', { properties: { pattern: 'x' }, $ref: '#/properties' }],
-  ['a number', { multipleOf: { pattern: 'x' } }],
-  ['an anchor', { $anchor: { pattern: 'x' } }],
-  ['a reference to what is not there', { $ref: '#/x-hidden', 'x-hidden': { pattern: EVIL } }],
-])('treats %s as a plain value', (_, schema) => {
+  ['a property whose schema is a string', { properties: { pattern: 'x' }, $ref: '#/properties' }],
+  ['multipleOf that is an object', { multipleOf: { pattern: 'x' } }],
+  ['$anchor that is an object', { $anchor: { pattern: 'x' } }],
+  ['a reference of the root to an unknown keyword', { $ref: '#/x-hidden', 'x-hidden': { pattern: EVIL } }],
+])('rejects a schema with %s', (_, schema) => {
   expect(() => serverSchema(schema)).toThrow()
 })
 
@@ -64,7 +64,7 @@ test('checks a schema without such keywords unchanged', () => {
 test.each<[string, JsonSchema, unknown]>([
   ['not', { not: { pattern: 'x' } }, 'y'],
   [
-    'one of',
+    'oneOf',
     {
       oneOf: [
         { type: 'string', format: 'email' },
@@ -73,20 +73,24 @@ test.each<[string, JsonSchema, unknown]>([
     },
     'a@b.de',
   ],
-  ['one of, and any of', { oneOf: [{ pattern: 'a' }, { pattern: 'b' }], anyOf: [{ type: 'string' }] }, 'a'],
+  ['oneOf and anyOf', { oneOf: [{ pattern: 'a' }, { pattern: 'b' }], anyOf: [{ type: 'string' }] }, 'a'],
   [
-    'one of what is elsewhere',
+    'oneOf with references',
     { oneOf: [{ $ref: '#/$defs/a' }, { $ref: '#/$defs/b' }], $defs: { a: { pattern: 'a' }, b: { pattern: 'b' } } },
     'a',
   ],
   [
-    'what is referred to by its place',
+    'a reference by path',
     { properties: { a: { oneOf: [{ pattern: 'a' }, {}] }, b: { $ref: '#/properties/a/oneOf/0' } } },
     { b: 'a' },
   ],
   ['if', { if: { not: { pattern: 'x' } }, else: { type: 'number' } }, 'y'],
-  ['how many', { contains: { pattern: 'x' }, maxContains: 1 }, ['x', 'y']],
-  ['what is left', { patternProperties: { '^x': { type: 'number' } }, unevaluatedProperties: false }, { x1: 1 }],
+  ['maxContains', { contains: { pattern: 'x' }, maxContains: 1 }, ['x', 'y']],
+  [
+    'unevaluatedProperties',
+    { patternProperties: { '^x': { type: 'number' } }, unevaluatedProperties: false },
+    { x1: 1 },
+  ],
 ])('accepts everything that the original schema accepts: %s', (_, schema, value) => {
   expect(takes(schema, value)).toBe(true)
 })
@@ -122,7 +126,7 @@ test('rejects schemas that are too large or nested too deep', () => {
   expect(() => serverSchema(fine)).not.toThrow()
 })
 
-test('truncates the problems', () => {
+test('truncates the problems of a value', () => {
   const checked = serverSchema({ items: { type: 'number' } })['~standard'].validate(Array(100_000).fill('x'))
   expect(checked).toMatchObject({ issues: [{ message: expect.stringMatching(/^.{1000}…$/) }] })
 })

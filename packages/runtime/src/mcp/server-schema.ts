@@ -1,8 +1,7 @@
 import { fromJsonSchema, type JsonSchemaType, type jsonSchemaValidator } from '@modelcontextprotocol/client'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv'
 import { ValidationError } from '../error/error.ts'
-import { checkSchemaSize } from '../schema/check-schema-size.ts'
-import { relaxSchema } from '../schema/relax-schema.ts'
+import { checkSchemaSize, relaxSchema } from '../schema/relax-schema.ts'
 import { runWithTimeout } from '../schema/run-with-timeout.ts'
 import type { JsonSchema, Schema } from '../schema/schema.ts'
 import { truncateText } from './mcp-error.ts'
@@ -25,7 +24,7 @@ export const serverSchemaValidator: jsonSchemaValidator = {
   },
 }
 
-/** Converts a server's JSON Schema to a schema. @throws if it cannot be compiled. */
+/** Converts a server's JSON Schema to a schema. @throws {Error} if it is too large or cannot be compiled. */
 export function serverSchema(jsonSchema: JsonSchema): Schema {
   checkSchemaSize(jsonSchema, MAX_SCHEMA_LENGTH, MAX_SCHEMA_DEPTH)
   // An asynchronous validator returns a promise, which would count as valid.
@@ -36,7 +35,7 @@ export function serverSchema(jsonSchema: JsonSchema): Schema {
 function compileSchema<T>(jsonSchema: JsonSchema) {
   const { schema, isRelaxed } = relaxSchema(jsonSchema)
   // A new validator for each schema, because two schemas may have the same `$id`.
-  const compile = (each: JsonSchema) => new AjvJsonSchemaValidator().getValidator<T>(each as JsonSchemaType)
+  const compile = (source: JsonSchema) => new AjvJsonSchemaValidator().getValidator<T>(source as JsonSchemaType)
   try {
     return compile(schema)
   } catch (error) {

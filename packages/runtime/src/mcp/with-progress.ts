@@ -3,7 +3,9 @@ import { truncateText } from './mcp-error.ts'
 
 /** Progress of a call, as the server reports it. */
 export interface McpProgress {
+  /** Progress so far, in the unit of the server. */
   readonly progress: number
+  /** Value of `progress` at the end, if the server knows it. */
   readonly total?: number
   readonly message?: string
 }
@@ -28,13 +30,13 @@ export async function* withProgress<T>(
   })
   // It is awaited at the end. This prevents an unhandled rejection until then.
   running.catch(() => {})
-  let next = 0
+  let nextAt = 0
   for (;;) {
     if (isDone) break
-    const rest = latest === undefined ? Number.POSITIVE_INFINITY : next - performance.now()
-    if (rest > 0) {
+    const delayMs = latest === undefined ? Number.POSITIVE_INFINITY : nextAt - performance.now()
+    if (delayMs > 0) {
       await new Promise<void>(resolve => {
-        const timer = Number.isFinite(rest) ? setTimeout(resolve, rest) : undefined
+        const timer = Number.isFinite(delayMs) ? setTimeout(resolve, delayMs) : undefined
         wake = () => {
           // While an update waits for the interval, a newer one replaces it.
           if (timer !== undefined && !isDone) return
@@ -44,10 +46,10 @@ export async function* withProgress<T>(
       })
       continue
     }
-    const shown = latest as McpProgress
+    const update = latest as McpProgress
     latest = undefined
-    next = performance.now() + PROGRESS_INTERVAL_MS
-    yield shown
+    nextAt = performance.now() + PROGRESS_INTERVAL_MS
+    yield update
   }
   const value = await running
   if (latest !== undefined) yield latest

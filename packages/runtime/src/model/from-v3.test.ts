@@ -183,15 +183,11 @@ const OTHERS: readonly (readonly [string, unknown, RegExp])[] = [
     { specificationVersion: 'v2', provider: 'maker', modelId: 'm', doStream() {} },
     /maker:m of version v2/,
   ],
-  [
-    'of a version to come',
-    { specificationVersion: 'v9', provider: 'maker', modelId: 'm', doStream() {} },
-    /version v9/,
-  ],
-  ['by its name', 'maker/model', /found a string/],
+  ['of a future version', { specificationVersion: 'v9', provider: 'maker', modelId: 'm', doStream() {} }, /version v9/],
+  ['given by name', 'maker/model', /found a string/],
   ['without a version', { doStream() {} }, /without specificationVersion/],
   ['that cannot stream', { specificationVersion: 'v4', provider: 'a', modelId: 'b' }, /a:b of version v4/],
-  ['that is nothing', undefined, /found undefined/],
+  ['that is undefined', undefined, /found undefined/],
   ['that is null', null, /found null/],
 ]
 for (const [name, model, message] of OTHERS) {

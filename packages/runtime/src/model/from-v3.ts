@@ -20,12 +20,12 @@ import type {
 } from '@ai-sdk/provider'
 
 type V4UserPart = Extract<LanguageModelV4Message, { role: 'user' }>['content'][number]
-type OldUserPart = Extract<LanguageModelV3Message, { role: 'user' }>['content'][number]
-type AssistantPart = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number]
-type OldAssistantPart = Extract<LanguageModelV3Message, { role: 'assistant' }>['content'][number]
-type OldToolPart = Extract<LanguageModelV3Message, { role: 'tool' }>['content'][number]
-type OldContent = Extract<LanguageModelV3ToolResultOutput, { type: 'content' }>['value'][number]
-type Content = Extract<LanguageModelV4ToolResultOutput, { type: 'content' }>['value'][number]
+type V3UserPart = Extract<LanguageModelV3Message, { role: 'user' }>['content'][number]
+type V4AssistantPart = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number]
+type V3AssistantPart = Extract<LanguageModelV3Message, { role: 'assistant' }>['content'][number]
+type V3ToolPart = Extract<LanguageModelV3Message, { role: 'tool' }>['content'][number]
+type V3Content = Extract<LanguageModelV3ToolResultOutput, { type: 'content' }>['value'][number]
+type V4Content = Extract<LanguageModelV4ToolResultOutput, { type: 'content' }>['value'][number]
 
 /** Adds a warning about a feature that v3 does not support. */
 type Warn = (feature: string) => void
@@ -76,16 +76,14 @@ function messageOf(message: LanguageModelV4Message, warn: Warn): LanguageModelV3
     default:
       return {
         ...message,
-        content: message.content.map(
-          (part): OldToolPart => (part.type === 'tool-result' ? resultOf(part, warn) : part),
-        ),
+        content: message.content.map((part): V3ToolPart => (part.type === 'tool-result' ? resultOf(part, warn) : part)),
       }
   }
 }
 
-const userPartOf = (part: V4UserPart, warn: Warn): OldUserPart[] => (part.type === 'file' ? fileOf(part, warn) : [part])
+const userPartOf = (part: V4UserPart, warn: Warn): V3UserPart[] => (part.type === 'file' ? fileOf(part, warn) : [part])
 
-function assistantPartOf(part: AssistantPart, warn: Warn): OldAssistantPart[] {
+function assistantPartOf(part: V4AssistantPart, warn: Warn): V3AssistantPart[] {
   switch (part.type) {
     case 'file':
       return fileOf(part, warn)
@@ -118,7 +116,7 @@ function resultOf({ output, ...part }: LanguageModelV4ToolResultPart, warn: Warn
   return { ...part, output: { ...output, value: output.value.flatMap(item => contentOf(item, warn)) } }
 }
 
-function contentOf(item: Content, warn: Warn): OldContent[] {
+function contentOf(item: V4Content, warn: Warn): V3Content[] {
   if (item.type !== 'file') return [item]
   const { data, type, ...rest } = item
   switch (data.type) {

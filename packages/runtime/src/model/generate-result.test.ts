@@ -133,10 +133,10 @@ test('rethrows errors of the call', async () => {
 })
 
 test.each([
-  ['nothing', undefined],
-  ['no content', { ...end }],
-  ['content that is none', { ...end, content: [null] }],
-])('rejects an answer that is %s with a retryable error', async (_, result) => {
+  ['undefined', undefined],
+  ['without content', { ...end }],
+  ['with null as content', { ...end, content: [null] }],
+])('rejects a result %s with a retryable error', async (_, result) => {
   const failed = partsOf(result as unknown as object).catch((error: unknown) => error)
   const error = await failed
   expect(MillraceError.isInstance(error)).toBe(true)
@@ -175,7 +175,7 @@ test('adapts a v3 model and warns about unsupported options', async () => {
   })
   const { answer, chunks } = await readAnswer(await read(stream))
   expect(answer.text).toBe('Here.')
-  expect(answer.isWhole).toBe(true)
+  expect(answer.isComplete).toBe(true)
   expect(answer.warnings).toEqual([
     { type: 'unsupported', feature: 'reasoning' },
     { type: 'unsupported', feature: 'seed' },

@@ -29,13 +29,13 @@ export async function generateAsStream(
   return { stream: streamOf(await model.doGenerate(options), options.responseFormat?.type === 'json') }
 }
 
-/** Non-streaming models by their originals, so that what is learned about one applies to all its calls. */
+/** Wrapped models by their originals, so that `learnFromWarnings` finds the same object for all calls of a model. */
 const nonStreamingModels = new WeakMap<Model, Model>()
 
 /** Wraps a model so that `doGenerate` is called instead of `doStream`. */
 export function nonStreamingModel(model: Model): Model {
-  const known = nonStreamingModels.get(model)
-  if (known) return known
+  const existing = nonStreamingModels.get(model)
+  if (existing) return existing
   const { provider, modelId, supportedUrls } = asV4(model)
   const { supportsStructuredOutputs } = model as { readonly supportsStructuredOutputs?: unknown }
   const wrapped: LanguageModelV4 = {
@@ -126,11 +126,11 @@ export async function collectStream(
   const warnings: LanguageModelV4GenerateResult['warnings'] = []
   const open = new Map<string, LanguageModelV4Text | LanguageModelV4Reasoning>()
   let response: LanguageModelV4GenerateResult['response']
-  let end: FinishFields | undefined
+  let finish: FinishFields | undefined
   /** The content of a text part. A delta without a start opens one. */
   const textOf = (type: 'text' | 'reasoning', id: string, isNew: boolean) => {
-    const known = isNew ? undefined : open.get(`${type}:${id}`)
-    if (known) return known
+    const existing = isNew ? undefined : open.get(`${type}:${id}`)
+    if (existing) return existing
     const text: LanguageModelV4Text | LanguageModelV4Reasoning = { type, text: '' }
     open.set(`${type}:${id}`, text)
     content.push(text)
@@ -146,8 +146,8 @@ export async function collectStream(
       case 'reasoning-start':
       case 'reasoning-delta':
       case 'reasoning-end': {
-        const [type, verb] = part.type.split('-') as ['text' | 'reasoning', string]
-        const text = textOf(type, part.id, verb === 'start')
+        const [type, phase] = part.type.split('-') as ['text' | 'reasoning', string]
+        const text = textOf(type, part.id, phase === 'start')
         if ('delta' in part) text.text += part.delta
         if ('citations' in part && part.citations) Object.assign(text, { citations: part.citations })
         if (part.providerMetadata) text.providerMetadata = part.providerMetadata
@@ -163,7 +163,7 @@ export async function collectStream(
       }
       case 'finish': {
         const { type, ...fields } = part
-        end = fields
+        finish = fields
         break
       }
       case 'error':
@@ -173,12 +173,12 @@ export async function collectStream(
       case 'tool-input-end':
       case 'ping':
       case 'raw':
-        // The tool-call part contains the whole input.
+        // The tool-call part contains the complete input.
         break
       default:
         content.push(part)
     }
   }
-  if (!end) throw new Error('the stream ended without a finish part')
-  return { content, warnings, ...end, ...(response && { response }) }
+  if (!finish) throw new Error('the stream ended without a finish part')
+  return { content, warnings, ...finish, ...(response && { response }) }
 }

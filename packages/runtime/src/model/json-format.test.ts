@@ -53,7 +53,7 @@ test('sends only instructions if the model lacks JSON', () => {
   expect(isNews).toBe(false)
 })
 
-test('concurrent calls learn the same', () => {
+test('keeps the result of concurrent calls', () => {
   const model = {}
   const first = jsonFormatOf(model, request)
   expect(learnFromWarnings(model, [refused], first)).toBe(true)
@@ -71,7 +71,7 @@ test('remembers support per model', () => {
   expect(jsonFormatOf({}, request).responseFormat).toHaveProperty('schema')
 })
 
-describe('a warning', () => {
+describe('warnings', () => {
   test.each<[boolean, unknown]>([
     [true, { type: 'unsupported', feature: 'responseFormat', details: 'JSON response format is not supported.' }],
     [true, { type: 'unsupported', feature: 'responseFormat JSON schema' }],
@@ -86,11 +86,11 @@ describe('a warning', () => {
     [false, { type: 'unsupported' }],
     [false, null],
     [false, 'responseFormat'],
-  ])('shows a missing feature (%s): %j', (isLacking, warning) => {
+  ])('counts as a missing feature (%s): %j', (isLacking, warning) => {
     expect(ask({}, { type: 'other', message: 'Mind.' }, warning).isNews).toBe(isLacking)
   })
 
-  test('is ignored if no format was requested', () => {
+  test('ignores a warning if no format was requested', () => {
     expect(learnFromWarnings({}, [refused], {})).toBe(false)
   })
 })
@@ -102,7 +102,7 @@ test('converts the name to what every provider accepts', () => {
   expect(nameOf('')).toMatchObject({ name: 'response' })
 })
 
-describe('the packages', () => {
+describe('provider packages', () => {
   const prompt: LanguageModelV4CallOptions['prompt'] = [{ role: 'user', content: [{ type: 'text', text: 'Where?' }] }]
   /** Calls a model several times. Returns the requests, and whether each call changed the knowledge about the model. */
   const callModel = async (count: number, body: string, modelOf: (url: string) => LanguageModelV4) => {
@@ -127,7 +127,7 @@ describe('the packages', () => {
   test.each([
     [anthropicProvider, anthropicWire],
     [openaiProvider, openaiWire],
-  ])('$name with schemas gives no warning', async (provider, wire) => {
+  ])('$name returns no warning for a schema', async (provider, wire) => {
     const { isNewFormat, bodies } = await callModel(2, wire.text(['{"city":"Ulm"}']), provider.model)
     expect(isNewFormat).toEqual([false, false])
     expect(JSON.stringify(bodies[1])).toContain('"city"')

@@ -45,25 +45,28 @@ export const schemaInstructions = (schema: JsonSchema): string =>
 
 /** What a model does not support; undefined if unknown. `supportsStructuredOutputs` may declare it. */
 function missingFeatureOf(model: object): MissingFeature | undefined {
-  const { supportsStructuredOutputs: has } = model as { readonly supportsStructuredOutputs?: unknown }
-  return missingFeatures.get(model) ?? (has === false ? 'schema' : has === true ? 'nothing' : undefined)
+  const { supportsStructuredOutputs: declared } = model as { readonly supportsStructuredOutputs?: unknown }
+  return missingFeatures.get(model) ?? (declared === false ? 'schema' : declared === true ? 'nothing' : undefined)
 }
 
-/** Remembers from the warnings of a call what its model does not support. Returns true if that is new. */
+/**
+ * Remembers from the warnings of a call what its model does not support. Returns true if that is new. Only a complete
+ * answer without such a warning proves support.
+ */
 export function learnFromWarnings(
   model: object,
   warnings: readonly unknown[],
   { responseFormat }: Pick<JsonFormat, 'responseFormat'>,
-  isWhole = true,
+  isComplete = true,
 ): boolean {
   if (responseFormat?.type !== 'json') return false
   const known = missingFeatureOf(model)
   if (!warnings.some(isFormatIgnored)) {
-    if (isWhole && responseFormat.schema && known === undefined) missingFeatures.set(model, 'nothing')
+    if (isComplete && responseFormat.schema && known === undefined) missingFeatures.set(model, 'nothing')
     return false
   }
   const missing = responseFormat.schema ? 'schema' : 'json'
-  // A concurrent call may have started before the last lesson and end after it.
+  // A concurrent call may have started before the last update and end after it.
   if (known === missing || known === 'json') return false
   missingFeatures.set(model, missing)
   return true

@@ -14,7 +14,7 @@ const note = tool({ name: 'note', inputSchema: z.string(), execute: () => null }
 const search = providerTool({ name: 'search', id: 'maker.search' })
 const TOOLS = new Map<string, AnyTool>([look, note, search].map(each => [each.name, each]))
 
-/** What an answer of these parts says, and the answer. */
+/** Reads stream parts into an answer. Returns it with the draft chunks that it wrote. */
 export async function readAnswer(
   parts: readonly LanguageModelV4StreamPart[],
   options: Partial<ModelAnswerOptions> = {},

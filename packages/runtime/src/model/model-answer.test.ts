@@ -3,7 +3,7 @@ import { LogError } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { readAnswer, signed } from './model-answer.fixture.ts'
-import { finish, words } from './model-run.fixture.ts'
+import { finish, textParts } from './model-run.fixture.ts'
 
 describe('text and reasoning', () => {
   test('gives each part a unique id that is stable across attempts', async () => {
@@ -11,8 +11,8 @@ describe('text and reasoning', () => {
       { type: 'reasoning-start', id: '0' },
       { type: 'reasoning-delta', id: '0', delta: 'hm' },
       { type: 'reasoning-end', id: '0' },
-      ...words('a'),
-      ...words('b'),
+      ...textParts('a'),
+      ...textParts('b'),
     ] satisfies LanguageModelV4StreamPart[]
     const { chunks, answer } = await readAnswer(parts)
     expect(chunks).toEqual([
@@ -80,7 +80,7 @@ describe('text and reasoning', () => {
     expect(types).toEqual(['text-delta', 'reasoning-start', 'text-end', 'reasoning-end'])
   })
 
-  test('passes text of a document to its sink, but not reasoning', async () => {
+  test('passes the text of a JSON document to the sink, but not reasoning', async () => {
     const pushed: string[] = []
     const sink = {
       push: (delta: string) => {
@@ -89,7 +89,7 @@ describe('text and reasoning', () => {
       },
     }
     const { types, answer } = await readAnswer(
-      [{ type: 'reasoning-delta', id: 'r', delta: 'hm' }, ...words('{}'), finish()],
+      [{ type: 'reasoning-delta', id: 'r', delta: 'hm' }, ...textParts('{}'), finish()],
       { sink },
     )
     expect(pushed).toEqual(['{}'])
@@ -99,7 +99,7 @@ describe('text and reasoning', () => {
 })
 
 describe('other content', () => {
-  test('sources once each, including citations', async () => {
+  test('writes each source once, including citations', async () => {
     const url = { type: 'source', sourceType: 'url', id: 's', url: 'https://example.org', title: 'Mills' } as const
     const document = { type: 'source', sourceType: 'document', id: 'd', mediaType: 'text/plain', title: 'T' } as const
     const { chunks } = await readAnswer([
@@ -117,7 +117,7 @@ describe('other content', () => {
     ])
   })
 
-  test('files by bytes, base64 or URL, including those of reasoning', async () => {
+  test('writes files by bytes, base64 or URL, including those of reasoning', async () => {
     const mediaType = 'image/png'
     const { chunks } = await readAnswer([
       { type: 'file', mediaType, data: { type: 'data', data: new Uint8Array([1, 2, 3]) } },
@@ -140,14 +140,14 @@ describe('other content', () => {
     ])
   })
 
-  test('uses the usage of the start until more is known', async () => {
+  test('uses the usage of the start until the finish part has more', async () => {
     const usage = { input_tokens: 12, cache_read_input_tokens: 8, cache_creation_input_tokens: 3, output_tokens: 1 }
     const start = {
       type: 'custom',
       kind: 'anthropic.message_start',
       providerMetadata: { anthropic: { usage } },
     } as const
-    const cut = await readAnswer([start, ...words('half')])
+    const cut = await readAnswer([start, ...textParts('half')])
     expect(cut.answer.usage).toEqual({
       inputTokens: 23,
       outputTokens: 1,
@@ -180,10 +180,10 @@ describe('other content', () => {
       'content of kind maker.thing was dropped: it exceeds the size limit of the log',
       'the response metadata was dropped: it exceeds the size limit of the log',
     ])
-    expect(answer.isWhole).toBe(true)
+    expect(answer.isComplete).toBe(true)
   })
 
-  test('metadata of the answer', async () => {
+  test('writes the response metadata of the provider', async () => {
     const { chunks } = await readAnswer([
       { type: 'response-metadata' },
       { type: 'response-metadata', id: 'x', modelId: 'm', timestamp: new Date(0) },
@@ -199,10 +199,10 @@ describe('other content', () => {
       finish(),
     ])
     expect(chunks).toEqual([])
-    expect(answer.isWhole).toBe(true)
+    expect(answer.isComplete).toBe(true)
   })
 
-  test('warnings and unsupported features', async () => {
+  test('collects warnings and unsupported features', async () => {
     const warning = { type: 'unsupported', feature: 'seed' } as const
     const { answer } = await readAnswer([
       { type: 'stream-start', warnings: [warning] },
@@ -215,7 +215,7 @@ describe('other content', () => {
   })
 })
 
-describe('the end', () => {
+describe('the finish part', () => {
   test('reports usage, including cache reads and writes', async () => {
     const usage: LanguageModelV4Usage = {
       inputTokens: { total: 100, noCache: 30, cacheRead: 60, cacheWrite: 10 },
@@ -241,24 +241,24 @@ describe('the end', () => {
     expect((await readAnswer([finish()])).answer.usage).toBeUndefined()
   })
 
-  test('all finish reasons', async () => {
+  test('converts all finish reasons', async () => {
     for (const reason of ['stop', 'length', 'content-filter', 'tool-calls', 'other'] as const) {
       expect((await readAnswer([finish(reason)])).answer.finishReason).toBe(reason)
     }
     expect((await readAnswer([finish('of-tomorrow' as never)])).answer.finishReason).toBe('other')
   })
 
-  test('law 7: an interrupted answer has no end, and its usage is known', async () => {
+  test('law 7: does not finish an interrupted answer, and keeps its usage', async () => {
     for (const [reason, code] of [
       ['interrupted', 'provider_stream_cut'],
       ['error', 'provider_error'],
     ] as const) {
-      const { answer } = await readAnswer([...words('half'), finish(reason, [5, 1])])
-      expect(answer.isWhole).toBe(false)
+      const { answer } = await readAnswer([...textParts('half'), finish(reason, [5, 1])])
+      expect(answer.isComplete).toBe(false)
       expect(answer.failure).toMatchObject({ code, retryable: true })
       expect(answer.usage).toMatchObject({ inputTokens: 5 })
     }
-    expect((await readAnswer(words('half'))).answer).toMatchObject({ isWhole: false, failure: undefined })
+    expect((await readAnswer(textParts('half'))).answer).toMatchObject({ isComplete: false, failure: undefined })
   })
 
   test('ignores content after an error, except for usage', async () => {
@@ -266,7 +266,7 @@ describe('the end', () => {
     const { answer, types } = await readAnswer([
       { type: 'error', error },
       { type: 'error', error: 'another' },
-      ...words('more'),
+      ...textParts('more'),
       finish('error', [7, 2]),
     ])
     expect(types).toEqual([])

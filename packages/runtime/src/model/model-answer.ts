@@ -1,12 +1,12 @@
-// One streaming answer of a model. Converts the provider's stream parts to chunks of a draft. Facts, which must wait for the
-// commit, are collected in `facts`.
+// One streaming answer of a model. Converts the provider's stream parts to draft chunks, which are written at once, and to
+// committed chunks, which are collected for the commit.
 
 import type { LanguageModelV4StreamPart, SharedV4Warning } from '@ai-sdk/provider'
 import type { Chunk, FinishReason, Json, JsonObject, Usage } from '@millrace/protocol'
 import { excerpt } from '@millrace/protocol/internal'
 import { unreadableError } from '../error/classify-provider-error.ts'
 import { ProviderError } from '../error/error.ts'
-import { isAccepted, logErrorCode } from '../error/log-error.ts'
+import { isAccepted, logErrorCode } from '../error/log-error-code.ts'
 import { jsonLength } from '../schema/json.ts'
 import { boundedMetadata, metadataOf, writeWithMetadata } from './provider-metadata.ts'
 import { type AnswerTool, type RequestedCall, ToolCalls } from './tool-calls.ts'
@@ -32,8 +32,8 @@ export interface ModelAnswerOptions<Tool extends AnswerTool = AnswerTool> {
   readonly rewinds: number
   /** Writes a draft chunk. Its promise applies backpressure. */
   write(chunk: Chunk): PromiseLike<void>
-  /** Whether the log accepts these facts in one commit. */
-  fits(facts: readonly Chunk[]): boolean
+  /** Whether the log accepts these chunks in one commit. */
+  fits(chunks: readonly Chunk[]): boolean
   /** Receives the text instead of a text part. */
   readonly sink?: TextSink | undefined
 }
@@ -63,7 +63,8 @@ export class ModelAnswer<Tool extends AnswerTool = AnswerTool> {
   /** Open text and reasoning parts by kind and provider id. */
   readonly #open = new Map<string, { readonly kind: TextKind; readonly id: string }>()
   readonly #sources = new Set<string>()
-  #count = 0
+  /** Number of part ids in use. */
+  #idCount = 0
 
   constructor(options: ModelAnswerOptions<Tool>) {
     this.#options = options
@@ -76,8 +77,8 @@ export class ModelAnswer<Tool extends AnswerTool = AnswerTool> {
   }
 
   /** The chunks for the commit: outputs of provider tools, and calls of client tools. */
-  get facts(): readonly Chunk[] {
-    return this.#calls.facts
+  get committedChunks(): readonly Chunk[] {
+    return this.#calls.committedChunks
   }
 
   /** Number of calls whose outcome the model expects. */
@@ -90,13 +91,13 @@ export class ModelAnswer<Tool extends AnswerTool = AnswerTool> {
     return this.#calls.requested
   }
 
-  /** The ids of all calls, with those of provider tools and invalid ones. */
+  /** The ids of all calls, including calls of provider tools and invalid ones. */
   get callIds(): readonly string[] {
     return this.#calls.ids
   }
 
   /** Whether the provider sent the finish part. */
-  get isWhole(): boolean {
+  get isComplete(): boolean {
     return this.finishReason !== undefined
   }
 
@@ -204,7 +205,7 @@ export class ModelAnswer<Tool extends AnswerTool = AnswerTool> {
   /** Part ids are unique in their message, and the same in every attempt of the step. */
   #nextId(): string {
     const { prefix = '', step } = this.#options
-    return `${prefix}${step}.${++this.#count}`
+    return `${prefix}${step}.${++this.#idCount}`
   }
 
   /** Writes each source once, also if it is both listed and cited. */
@@ -217,8 +218,8 @@ export class ModelAnswer<Tool extends AnswerTool = AnswerTool> {
     if (part.sourceType === 'url')
       return this.#writeOptional({ type: 'source-url', url: part.url, ...fields }, 'a source')
     const { mediaType, filename } = part
-    const named = { mediaType, ...(filename !== undefined && { filename }) }
-    return this.#writeOptional({ type: 'source-document', ...named, ...fields }, 'a source')
+    const document = { mediaType, ...(filename !== undefined && { filename }) }
+    return this.#writeOptional({ type: 'source-document', ...document, ...fields }, 'a source')
   }
 
   async #file(part: StreamPart<'file'> | StreamPart<'reasoning-file'>): Promise<void> {
@@ -289,7 +290,7 @@ function urlOf({ data, mediaType }: StreamPart<'file'> | StreamPart<'reasoning-f
   return `data:${mediaType};base64,${base64}`
 }
 
-/** Maximum number of warnings that an answer keeps. One more says that there were more. */
+/** Maximum number of warnings that an answer keeps. One more warning reports that others were dropped. */
 const MAX_WARNINGS = 32
 /** Maximum length of a warning as JSON, in characters. A longer one becomes an excerpt. */
 const MAX_WARNING_LENGTH = 2000
@@ -297,15 +298,15 @@ const MAX_WARNING_LENGTH = 2000
 /** The warnings of an answer, without repeats. Bounded, because the commit that contains them must fit the log. */
 class WarningList {
   readonly list: SharedV4Warning[] = []
-  readonly #known = new Set<string>()
+  readonly #texts = new Set<string>()
 
   add(warning: SharedV4Warning): void {
-    const kept = boundedWarning(warning)
-    const text = JSON.stringify(kept)
-    if (this.#known.has(text) || this.list.length > MAX_WARNINGS) return
-    this.#known.add(text)
+    const bounded = boundedWarning(warning)
+    const text = JSON.stringify(bounded)
+    if (this.#texts.has(text) || this.list.length > MAX_WARNINGS) return
+    this.#texts.add(text)
     const isLast = this.list.length === MAX_WARNINGS
-    this.list.push(isLast ? { type: 'other', message: 'there were more warnings' } : kept)
+    this.list.push(isLast ? { type: 'other', message: 'there were more warnings' } : bounded)
   }
 }
 

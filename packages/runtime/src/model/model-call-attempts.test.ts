@@ -3,10 +3,10 @@ import { systemTimers, type Timers } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { providerTool, tool } from '../define/tool.ts'
-import { chunksOf, finish, type Outcome, partsModel, Stage, streamOf, words } from './model-run.fixture.ts'
+import { chunksOf, finish, type Outcome, partsModel, Stage, streamOf, textParts } from './model-run.fixture.ts'
 
 const error = (type: string): LanguageModelV4StreamPart => ({ type: 'error', error: { type, message: 'sk-secret' } })
-const whole = [...words('It is warm.'), finish('stop', [10, 4])]
+const completeAnswer = [...textParts('It is warm.'), finish('stop', [10, 4])]
 
 /** What happened to the attempts of the first step. */
 const attemptsOf = ({ entries }: Outcome) => ({
@@ -15,26 +15,31 @@ const attemptsOf = ({ entries }: Outcome) => ({
 })
 
 describe('law 7: an answer without an end is not accepted', () => {
-  const CUT: readonly (readonly [string, LanguageModelV4StreamPart[], string, object | undefined])[] = [
-    ['a stream that just ends', words('It is'), 'provider_stream_cut', undefined],
+  const INCOMPLETE: readonly (readonly [string, LanguageModelV4StreamPart[], string, object | undefined])[] = [
+    ['a stream without a finish part', textParts('It is'), 'provider_stream_cut', undefined],
     [
-      'a stream that ends as interrupted',
-      [...words('It is'), finish('interrupted', [7])],
+      'a stream that finishes as interrupted',
+      [...textParts('It is'), finish('interrupted', [7])],
       'provider_stream_cut',
       { inputTokens: 7 },
     ],
-    ['a stream that ends as an error', [...words('It is'), finish('error', [7])], 'provider_error', { inputTokens: 7 }],
-    ['an error in the stream', [...words('It is'), error('overloaded_error')], 'provider_overloaded', undefined],
     [
-      'an error in the stream, after which it says what was used',
-      [...words('It is'), error('rate_limit_error'), finish('error', [7])],
+      'a stream that finishes with an error',
+      [...textParts('It is'), finish('error', [7])],
+      'provider_error',
+      { inputTokens: 7 },
+    ],
+    ['an error part', [...textParts('It is'), error('overloaded_error')], 'provider_overloaded', undefined],
+    [
+      'an error part, and a finish part with usage',
+      [...textParts('It is'), error('rate_limit_error'), finish('error', [7])],
       'provider_rate_limited',
       { inputTokens: 7 },
     ],
   ]
-  for (const [name, parts, reason, usage] of CUT) {
-    test(`${name}: discards it, retries, and counts its usage`, async () => {
-      const model = partsModel(parts, whole)
+  for (const [name, parts, reason, usage] of INCOMPLETE) {
+    test(`discards ${name}, retries, and counts its usage`, async () => {
+      const model = partsModel(parts, completeAnswer)
       const stage = new Stage(model)
       const outcome = await stage.run()
       expect(outcome.result).toMatchObject({ status: 'completed', text: 'It is warm.' })
@@ -60,7 +65,7 @@ describe('law 7: an answer without an end is not accepted', () => {
     const model: LanguageModelV4 = {
       ...partsModel(),
       async doStream() {
-        if (++calls > 1) return { stream: streamOf(whole) }
+        if (++calls > 1) return { stream: streamOf(completeAnswer) }
         const start = (controller: ReadableStreamDefaultController) => controller.enqueue(error('api_error'))
         const cancel = () => {
           isCancelled = true
@@ -91,13 +96,13 @@ describe('a model call that fails', () => {
       ...partsModel(),
       async doStream() {
         if (++calls <= times) throw failure
-        return { stream: streamOf(whole) }
+        return { stream: streamOf(completeAnswer) }
       },
     }
     return { model, calls: () => calls }
   }
 
-  test('before its first part discards nothing', async () => {
+  test('discards nothing if it fails before its first part', async () => {
     const { model } = failing(refused(503), 2)
     const stage = new Stage(model)
     const outcome = await stage.run()
@@ -121,7 +126,7 @@ describe('a model call that fails', () => {
     await stage.close()
   })
 
-  test('with a final error is not retried', async () => {
+  test('is not retried after an error that is not retryable', async () => {
     const { model, calls } = failing(refused(401))
     const stage = new Stage(model)
     expect((await stage.run()).result).toMatchObject({ status: 'failed', error: { code: 'provider_unauthorized' } })
@@ -129,7 +134,7 @@ describe('a model call that fails', () => {
     await stage.close()
   })
 
-  test('with an unreadable error is discarded like any other', async () => {
+  test('is discarded after an error that throws when it is read', async () => {
     const throwing = () => {
       throw new Error('sk-secret')
     }
@@ -137,7 +142,7 @@ describe('a model call that fails', () => {
     const model: LanguageModelV4 = {
       ...partsModel(),
       async doStream() {
-        const parts = words('It is')
+        const parts = textParts('It is')
         const pull = (controller: ReadableStreamDefaultController) => {
           const part = parts.shift()
           if (part) controller.enqueue(part)
@@ -157,7 +162,7 @@ describe('a model call that fails', () => {
     await stage.close()
   })
 
-  test('waits as long as the provider asks, up to a maximum', async () => {
+  test('is retried after the delay that the provider asks for, up to a maximum', async () => {
     const waits: number[] = []
     const timers: Timers = {
       ...systemTimers,
@@ -181,9 +186,11 @@ test('commits results of provider tools at the end of the call; a discard remove
   const found: LanguageModelV4StreamPart[] = [
     { type: 'tool-call', toolCallId: 'a', toolName: 'search', input: '{"q":1}', providerExecuted: true },
     { type: 'tool-result', toolCallId: 'a', toolName: 'search', result: ['half'], preliminary: true },
-    { type: 'tool-result', toolCallId: 'a', toolName: 'search', result: ['whole'] },
+    { type: 'tool-result', toolCallId: 'a', toolName: 'search', result: ['completeAnswer'] },
   ]
-  const stage = new Stage(partsModel([...found, ...words('It')], [...found, ...whole]), { tools: [search] })
+  const stage = new Stage(partsModel([...found, ...textParts('It')], [...found, ...completeAnswer]), {
+    tools: [search],
+  })
   const outcome = await stage.run()
   expect(attemptsOf(outcome).discards).toHaveLength(1)
   const outputs = outcome.entries.filter(({ chunk }) => chunk.type === 'tool-output-available')
@@ -200,7 +207,12 @@ test('commits results of provider tools at the end of the call; a discard remove
     'run-finished',
   ])
   expect(outcome.view.messages[1]?.parts).toContainEqual(
-    expect.objectContaining({ toolCallId: 'a', state: 'output-available', executor: 'provider', output: ['whole'] }),
+    expect.objectContaining({
+      toolCallId: 'a',
+      state: 'output-available',
+      executor: 'provider',
+      output: ['completeAnswer'],
+    }),
   )
   await stage.close()
 })
@@ -214,7 +226,7 @@ test('replaces ids that a provider repeats', async () => {
     input: '{}',
   }))
   const answer = [...calling, finish('tool-calls')]
-  const stage = new Stage(partsModel(answer, answer, whole, answer, whole), { tools: [look] })
+  const stage = new Stage(partsModel(answer, answer, completeAnswer, answer, completeAnswer), { tools: [look] })
   expect((await stage.run()).result.status).toBe('completed')
   const { view } = await stage.run('Again?')
   const calls = view.messages.flatMap(({ parts }) => parts.flatMap(part => ('toolCallId' in part ? part : [])))

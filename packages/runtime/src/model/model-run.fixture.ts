@@ -15,8 +15,8 @@ export interface Logged {
   readonly fields: Readonly<Record<string, unknown>>
 }
 
-/** What an agent under test is, but for its name. */
-export type Trial = Partial<
+/** Options of the agent under test, without its name and model. */
+export type TestAgentOptions = Partial<
   Omit<AgentDefinition<string, readonly AnyTool[], Schema | undefined, Schema | undefined>, 'model' | 'name'>
 >
 
@@ -26,7 +26,7 @@ export interface StageOptions {
   readonly backoff?: Partial<Backoff>
 }
 
-/** A runtime with one agent on a store of its own, its attempts close together. */
+/** A runtime with one agent and a memory store, with short delays between attempts. */
 export class Stage {
   readonly runtime: Runtime
   readonly logged: Logged[] = []
@@ -34,22 +34,22 @@ export class Stage {
 
   constructor(
     model: AgentDefinition<string, [], undefined, undefined>['model'],
-    trial: Trial = {},
+    agentOptions: TestAgentOptions = {},
     { log = {}, timers, backoff = { firstMs: 1 } }: StageOptions = {},
   ) {
-    this.#agent = agent({ name: 'helper', model, ...trial } as AgentDefinition<
+    this.#agent = agent({ name: 'helper', model, ...agentOptions } as AgentDefinition<
       string,
       readonly AnyTool[],
       undefined,
       undefined
     >)
-    const keep = (message: string, fields: Logged['fields']) => void this.logged.push({ message, fields })
+    const record = (message: string, fields: Logged['fields']) => void this.logged.push({ message, fields })
     this.runtime = createRuntime({
       store: memoryStore(),
       agents: [this.#agent],
       backoff,
       engine: { pollMs: 20 },
-      logger: { warn: keep, error: keep },
+      logger: { warn: record, error: record },
       log,
       ...(timers && { timers }),
     })
@@ -67,7 +67,7 @@ export class Stage {
     return { result, view, entries: await this.entries(run.runId), stage: this }
   }
 
-  /** The whole log, or what a run has in it. */
+  /** All entries of the log, or those of one run. */
   async entries(runId?: string): Promise<Entry[]> {
     const { head } = (await this.runtime.manager.getInfo('s')) ?? { head: 0 }
     const entries = await this.runtime.manager.entries('s', 0, head)
@@ -79,6 +79,7 @@ export class Stage {
   }
 }
 
+/** A finished run with its log. */
 export interface Outcome {
   readonly result: RunResult
   readonly view: Omit<View, 'internal'>
@@ -90,7 +91,7 @@ export interface Outcome {
 export const chunksOf = <Type extends Chunk['type']>(entries: readonly Entry[], type: Type) =>
   entries.map(({ chunk }) => chunk).filter((chunk): chunk is Extract<Chunk, { type: Type }> => chunk.type === type)
 
-/** A model that answers each call with the next of these parts, and keeps what it was asked. */
+/** A model that answers each call with the next list of parts, and records the options of its calls. */
 export function partsModel(
   ...answers: readonly (readonly LanguageModelV4StreamPart[])[]
 ): LanguageModelV4 & { readonly calls: LanguageModelV4CallOptions[] } {
@@ -111,7 +112,7 @@ export function partsModel(
   }
 }
 
-/** A stream that gives these and ends. */
+/** A stream of these parts. */
 export const streamOf = <T>(parts: readonly T[]): ReadableStream<T> =>
   new ReadableStream({
     start(controller) {
@@ -120,7 +121,7 @@ export const streamOf = <T>(parts: readonly T[]): ReadableStream<T> =>
     },
   })
 
-/** The end of an answer. */
+/** The finish part of an answer, with its input and output tokens. */
 export const finish = (
   unified: Extract<LanguageModelV4StreamPart, { type: 'finish' }>['finishReason']['unified'] = 'stop',
   [input, output]: readonly [(number | undefined)?, number?] = [],
@@ -133,8 +134,8 @@ export const finish = (
   },
 })
 
-/** A part of text, whole. */
-export const words = (text: string, id = '0'): LanguageModelV4StreamPart[] => [
+/** The parts of a complete text. */
+export const textParts = (text: string, id = '0'): LanguageModelV4StreamPart[] => [
   { type: 'text-start', id },
   { type: 'text-delta', id, delta: text },
   { type: 'text-end', id },

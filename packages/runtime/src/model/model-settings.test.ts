@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { providerTool, tool } from '../define/tool.ts'
 import type { ModelSettings } from './model.ts'
-import { chunksOf, finish, Stage, streamOf, words } from './model-run.fixture.ts'
+import { chunksOf, finish, Stage, streamOf, textParts } from './model-run.fixture.ts'
 
 /** Every setting, as it is given. */
 const SETTINGS: { readonly [Name in keyof Required<ModelSettings>]: NonNullable<ModelSettings[Name]> } = {
@@ -37,7 +37,7 @@ function stubborn() {
       const warnings = Object.keys(SETTINGS)
         .filter(name => name in options)
         .map((feature): SharedV4Warning => ({ type: 'unsupported', feature, details: 'never' }))
-      return { stream: streamOf([{ type: 'stream-start', warnings }, ...words('So.'), finish()]) }
+      return { stream: streamOf([{ type: 'stream-start', warnings }, ...textParts('So.'), finish()]) }
     },
   }
   return { model, calls }
@@ -64,7 +64,7 @@ for (const name of Object.keys(SETTINGS) as (keyof ModelSettings)[]) {
 
 test('logs no warning if everything is supported', async () => {
   const { model } = stubborn()
-  const stage = new Stage({ ...model, doStream: async () => ({ stream: streamOf([...words('So.'), finish()]) }) })
+  const stage = new Stage({ ...model, doStream: async () => ({ stream: streamOf([...textParts('So.'), finish()]) }) })
   const { entries } = await stage.run()
   expect(chunksOf(entries, 'step-finish')).toEqual([{ type: 'step-finish', finishReason: 'stop' }])
   await stage.close()

@@ -5,7 +5,7 @@ import { fromV3 } from './from-v3.ts'
 /** A language model of the AI SDK, of any provider. */
 export type Model = LanguageModelV4 | LanguageModelV3
 
-/** Call settings of a model. The model reports unsupported ones as warnings. */
+/** Call settings of the AI SDK. The model reports unsupported ones as warnings. @default the defaults of the provider */
 export interface ModelSettings
   extends Pick<
     LanguageModelV4CallOptions,

@@ -2,14 +2,14 @@ import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { providerTool, tool } from '../define/tool.ts'
-import { chunksOf, finish, partsModel, Stage, words } from './model-run.fixture.ts'
+import { chunksOf, finish, partsModel, Stage, textParts } from './model-run.fixture.ts'
 
-const whole = [...words('It is warm.'), finish('stop', [10, 4])]
+const completeAnswer = [...textParts('It is warm.'), finish('stop', [10, 4])]
 
 describe('law 6: content that is too large for the log does not end the run', () => {
   const look = tool({ name: 'look', inputSchema: z.object({ city: z.string() }), execute: ({ city }) => city.length })
 
-  test('reports an input to the model as an error', async () => {
+  test('reports an oversized input to the model as an error', async () => {
     const large = JSON.stringify({ city: 'x'.repeat(10_000) })
     const model = partsModel(
       [
@@ -19,7 +19,7 @@ describe('law 6: content that is too large for the log does not end the run', ()
         { type: 'tool-call', toolCallId: 'b', toolName: 'look', input: '{"city":"Ulm"}' },
         finish('tool-calls'),
       ],
-      whole,
+      completeAnswer,
     )
     const stage = new Stage(model, { tools: [look] }, { log: { maxEntryBytes: 4096 } })
     const { result, entries } = await stage.run()
@@ -39,13 +39,13 @@ describe('law 6: content that is too large for the log does not end the run', ()
     await stage.close()
   })
 
-  test('reports a provider result as an error of its call, and drops a file', async () => {
+  test('reports an oversized provider result as an error of its call, and drops an oversized file', async () => {
     const search = providerTool({ name: 'search', id: 'maker.search' })
     const model = partsModel([
       { type: 'tool-call', toolCallId: 'a', toolName: 'search', input: '{}', providerExecuted: true },
       { type: 'tool-result', toolCallId: 'a', toolName: 'search', result: 'x'.repeat(300_000) },
       { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'A'.repeat(300_000) } },
-      ...whole,
+      ...completeAnswer,
     ])
     const stage = new Stage(model, { tools: [search] }, { log: { maxBlobBytes: 200_000 } })
     const { result, entries } = await stage.run()
@@ -55,11 +55,11 @@ describe('law 6: content that is too large for the log does not end the run', ()
     await stage.close()
   })
 
-  test('drops large metadata of a part, with a warning', async () => {
+  test('drops oversized metadata of a part with a warning', async () => {
     const providerMetadata = { maker: { signature: 'x'.repeat(10_000) } }
     const start: LanguageModelV4StreamPart = { type: 'reasoning-start', id: 'r', providerMetadata }
     const delta: LanguageModelV4StreamPart = { type: 'reasoning-delta', id: 'r', delta: 'So.', providerMetadata }
-    const model = partsModel([start, delta, ...whole])
+    const model = partsModel([start, delta, ...completeAnswer])
     const stage = new Stage(model, {}, { log: { maxEntryBytes: 4096 } })
     const { result, entries } = await stage.run()
     expect(result).toMatchObject({ status: 'completed', text: 'It is warm.' })
@@ -80,15 +80,15 @@ describe('law 6: content that is too large for the log does not end the run', ()
     input,
   })
 
-  const CALLS: Record<string, LanguageModelV4StreamPart[]> = {
-    'a name of a field that is not there': [call('strict', JSON.stringify({ city: '', [HUGE]: 1 }))],
-    'a tool’s name': [call(HUGE)],
-    'a tool’s name, and its input streams': [{ type: 'tool-input-start', id: 'a', toolName: HUGE }, call(HUGE)],
-    'a title': [{ type: 'tool-input-start', id: 'a', toolName: 'none', title: HUGE }, call('none')],
+  const OVERSIZED_CALLS: Record<string, LanguageModelV4StreamPart[]> = {
+    'an oversized name of an unknown field': [call('strict', JSON.stringify({ city: '', [HUGE]: 1 }))],
+    'an oversized tool name': [call(HUGE)],
+    'an oversized tool name of a streamed call': [{ type: 'tool-input-start', id: 'a', toolName: HUGE }, call(HUGE)],
+    'an oversized title': [{ type: 'tool-input-start', id: 'a', toolName: 'none', title: HUGE }, call('none')],
   }
-  for (const [name, parts] of Object.entries(CALLS)) {
-    test(`${name}: reports it to the model, truncated`, async () => {
-      const model = partsModel([...parts, finish('tool-calls')], whole)
+  for (const [name, parts] of Object.entries(OVERSIZED_CALLS)) {
+    test(`reports ${name} to the model, truncated`, async () => {
+      const model = partsModel([...parts, finish('tool-calls')], completeAnswer)
       const stage = new Stage(model, { tools: [strict] })
       const { result, entries } = await stage.run()
       expect(result).toMatchObject({ status: 'completed', text: 'It is warm.' })
@@ -98,9 +98,9 @@ describe('law 6: content that is too large for the log does not end the run', ()
     })
   }
 
-  test('reports an unknown field of an output to the model, truncated', async () => {
-    const odd = words(JSON.stringify({ city: 'Ulm', [HUGE.slice(0, 100_000)]: 1 }))
-    const model = partsModel([...odd, finish()], [...words('{"city":"Ulm"}'), finish()])
+  test('reports an oversized unknown field of an output to the model, truncated', async () => {
+    const odd = textParts(JSON.stringify({ city: 'Ulm', [HUGE.slice(0, 100_000)]: 1 }))
+    const model = partsModel([...odd, finish()], [...textParts('{"city":"Ulm"}'), finish()])
     const stage = new Stage(model, { outputSchema: z.strictObject({ city: z.string() }) })
     expect((await stage.run()).result).toMatchObject({ status: 'completed', output: { city: 'Ulm' } })
     expect(JSON.stringify(model.calls[1]?.prompt.at(-1)).length).toBeLessThan(2000)
@@ -109,41 +109,44 @@ describe('law 6: content that is too large for the log does not end the run', ()
 
   const huge = { providerMetadata: { maker: { huge: HUGE } } }
   const search = providerTool({ name: 'search', id: 'maker.search' })
-  const BESIDE: Record<string, LanguageModelV4StreamPart[]> = {
-    'metadata of the end': [...words('It is warm.'), { ...finish(), ...huge } as LanguageModelV4StreamPart],
-    'metadata of the end that is no JSON': [
-      ...words('It is warm.'),
+  const OPTIONAL_CONTENT: Record<string, LanguageModelV4StreamPart[]> = {
+    'oversized metadata of the finish part': [
+      ...textParts('It is warm.'),
+      { ...finish(), ...huge } as LanguageModelV4StreamPart,
+    ],
+    'metadata of the finish part that is not JSON': [
+      ...textParts('It is warm.'),
       { ...finish(), providerMetadata: { maker: { big: 1n } } } as never,
     ],
-    'metadata of a text': [{ type: 'text-start', id: '0', ...huge }, ...whole.slice(1)],
-    'metadata of a text that is no JSON': [
+    'oversized metadata of a text': [{ type: 'text-start', id: '0', ...huge }, ...completeAnswer.slice(1)],
+    'metadata of a text that is not JSON': [
       { type: 'text-start', id: '0', providerMetadata: { maker: { big: 1n } } } as never,
-      ...whole.slice(1),
+      ...completeAnswer.slice(1),
     ],
-    'metadata of a provider’s result': [
+    'oversized metadata of a provider’s result': [
       { type: 'tool-call', toolCallId: 'a', toolName: 'search', input: '{}', providerExecuted: true },
       { type: 'tool-result', toolCallId: 'a', toolName: 'search', result: 1, ...huge },
-      ...whole,
+      ...completeAnswer,
     ],
-    'a warning': [{ type: 'stream-start', warnings: [{ type: 'other', message: HUGE }] }, ...whole],
-    'a warning of another type': [
+    'an oversized warning': [{ type: 'stream-start', warnings: [{ type: 'other', message: HUGE }] }, ...completeAnswer],
+    'an oversized warning of another type': [
       { type: 'stream-start', warnings: [{ type: 'unsupported', feature: 'f', details: HUGE }] },
-      ...whole,
+      ...completeAnswer,
     ],
     'a warning that is not JSON': [
       { type: 'stream-start', warnings: [{ type: 'other', message: 'm', big: 1n } as never] },
-      ...whole,
+      ...completeAnswer,
     ],
-    'a great many warnings': [
+    'too many warnings': [
       {
         type: 'stream-start',
         warnings: Array.from({ length: 2000 }, (_, n) => ({ type: 'other', message: `${n}${'x'.repeat(1500)}` })),
       },
-      ...whole,
+      ...completeAnswer,
     ],
   }
-  for (const [name, parts] of Object.entries(BESIDE)) {
-    test(`${name}: drops it with a warning`, async () => {
+  for (const [name, parts] of Object.entries(OPTIONAL_CONTENT)) {
+    test(`drops ${name} and adds a warning`, async () => {
       const model = partsModel(parts)
       const stage = new Stage(model, { tools: [search] })
       const { result, entries } = await stage.run()
@@ -158,24 +161,24 @@ describe('law 6: content that is too large for the log does not end the run', ()
   }
 })
 
-describe('an unreadable answer is discarded and retried', () => {
-  const ODD: Record<string, unknown> = {
-    'no part at all': null,
-    'a piece of text without text': { type: 'text-delta', id: '1' },
-    'a piece of text that is a number': { type: 'text-delta', id: '1', delta: 5 },
-    'a piece of an input that is a number': { type: 'tool-input-delta', id: 'c', delta: 5 },
-    'a tool without a name': { type: 'tool-call', toolCallId: 'd', input: '{}' },
-    'a result that is no JSON': { type: 'tool-result', toolCallId: 'c', toolName: 'look', result: 1n },
-    'an end without a reason': { type: 'finish' },
+describe('malformed stream parts', () => {
+  const MALFORMED_PARTS: Record<string, unknown> = {
+    null: null,
+    'a text delta without text': { type: 'text-delta', id: '1' },
+    'a text delta that is a number': { type: 'text-delta', id: '1', delta: 5 },
+    'an input delta that is a number': { type: 'tool-input-delta', id: 'c', delta: 5 },
+    'a tool call without a name': { type: 'tool-call', toolCallId: 'd', input: '{}' },
+    'a tool result that is not JSON': { type: 'tool-result', toolCallId: 'c', toolName: 'look', result: 1n },
+    'a finish part without a reason': { type: 'finish' },
   }
   const begun: LanguageModelV4StreamPart[] = [
-    ...words('It is'),
+    ...textParts('It is'),
     { type: 'tool-input-start', id: 'c', toolName: 'look' },
   ]
-  for (const [name, part] of Object.entries(ODD)) {
+  for (const [name, part] of Object.entries(MALFORMED_PARTS)) {
     for (const output of [undefined, z.object({ city: z.string() })]) {
-      test(`${name}${output ? ', of an output' : ''}`, async () => {
-        const good = [...words('{"city":"Ulm"}'), finish()]
+      test(`discards and retries an answer with ${name}${output ? ', with outputSchema' : ''}`, async () => {
+        const good = [...textParts('{"city":"Ulm"}'), finish()]
         const model = partsModel([...begun, part as LanguageModelV4StreamPart, finish()], good)
         const stage = new Stage(model, { ...(output && { outputSchema: output }) })
         const outcome = await stage.run()

@@ -4,11 +4,11 @@ import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/prov
 export function problemsOf(prompt: LanguageModelV4Prompt): string[] {
   const problems: string[] = []
   const seen = new Set<string>()
-  prompt.forEach((message, at) => {
-    const before = prompt[at - 1]
-    const addProblem = (problem: string) => problems.push(`${at} (${message.role}): ${problem}`)
+  prompt.forEach((message, index) => {
+    const before = prompt[index - 1]
+    const addProblem = (problem: string) => problems.push(`${index} (${message.role}): ${problem}`)
     if (message.role === 'system') {
-      if (at > 0) addProblem('not at the beginning')
+      if (index > 0) addProblem('not at the beginning')
       if (!message.content.trim()) addProblem('empty')
       return
     }
@@ -19,7 +19,7 @@ export function problemsOf(prompt: LanguageModelV4Prompt): string[] {
     }
     if (message.role === 'assistant') {
       if (before?.role !== 'user' && before?.role !== 'tool') addProblem(`after ${before?.role}`)
-      checkReply(message.content, prompt[at + 1], seen, addProblem)
+      checkReply(message.content, prompt[index + 1], seen, addProblem)
     }
     if (message.role === 'tool' && before?.role !== 'assistant') addProblem(`after ${before?.role}`)
   })
@@ -38,14 +38,14 @@ function checkReply(
 ): void {
   const open = new Set<string>()
   const called = new Set<string>()
-  let hasWords = false
+  let hasContent = false
   for (const part of content) {
     if (part.type === 'text') {
-      if (part.text.trim()) hasWords = true
+      if (part.text.trim()) hasContent = true
       else if (!part.providerOptions) addProblem('blank text')
     }
     if (part.type === 'tool-call') {
-      hasWords = true
+      hasContent = true
       if (seen.has(part.toolCallId)) addProblem(`a second call ${part.toolCallId}`)
       seen.add(part.toolCallId)
       if (!/^[\w-]{1,64}$/.test(part.toolName)) addProblem(`a tool by the name ${JSON.stringify(part.toolName)}`)
@@ -55,8 +55,8 @@ function checkReply(
     if (part.type === 'tool-result' && !open.delete(part.toolCallId))
       addProblem(`a result without a call ${part.toolCallId}`)
   }
-  if (!hasWords) addProblem('nothing that every provider reads')
-  for (const id of open) addProblem(`a call of the provider’s without a result ${id}`)
+  if (!hasContent) addProblem('no content that every provider accepts')
+  for (const id of open) addProblem(`a provider call without a result ${id}`)
   for (const part of next?.role === 'tool' ? next.content : []) {
     if (part.type !== 'tool-result') addProblem(`${part.type} among the results`)
     else if (!called.delete(part.toolCallId)) addProblem(`a result without a call ${part.toolCallId}`)

@@ -116,7 +116,7 @@ test('Helix bug 15: each call has exactly one result and the roles are valid, fo
   expect(calls).toBeGreaterThan(RUNS / 4)
 })
 
-test('detects a call without a result, a result without a call, and blank messages', () => {
+test('problemsOf detects a call without a result, a result without a call, and blank messages', () => {
   const user = { role: 'user', content: [{ type: 'text', text: 'a' }] } as const
   const called = { type: 'tool-call', toolCallId: 'c', toolName: 't', input: {} } as const
   const result = { type: 'tool-result', toolCallId: 'c', toolName: 't', output: { type: 'text', value: '' } } as const

@@ -3,7 +3,7 @@ import type { Message, Part } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../define/tool.ts'
-import { finish, partsModel, Stage, streamOf, words } from './model-run.fixture.ts'
+import { finish, partsModel, Stage, streamOf, textParts } from './model-run.fixture.ts'
 import { problemsOf } from './prompt.fixture.ts'
 import { promptOf } from './prompt.ts'
 import { scriptedModel } from './scripted-model.ts'
@@ -16,7 +16,7 @@ const message = (role: Message['role'], ...parts: object[]): Message => ({
   createdAt: 0,
   parts: parts.map((part, i) => ({ key: `#${i}`, at: i, ...part }) as Part),
 })
-const text = (words: string) => ({ type: 'text', id: 't', text: words, state: 'done' })
+const text = (content: string) => ({ type: 'text', id: 't', text: content, state: 'done' })
 const call = (more: object) => ({
   type: 'tool',
   toolCallId: 'c',
@@ -179,11 +179,11 @@ describe('a reply', () => {
   })
 })
 
-describe('sends provider metadata back', () => {
+describe('provider metadata', () => {
   const signed = (signature: string) => ({ providerMetadata: { maker: { signature } } })
   const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'x'.repeat(100_000) })
 
-  test('with signatures, provider content and large values', async () => {
+  test('sends signatures, provider content and large values back', async () => {
     const bytes = Buffer.alloc(100_000, 7)
     const model = partsModel(
       [
@@ -195,11 +195,11 @@ describe('sends provider metadata back', () => {
         { type: 'reasoning-end', id: 'h' },
         { type: 'custom', kind: 'maker.compaction', ...signed('3') },
         { type: 'file', mediaType: 'image/png', data: { type: 'data', data: bytes } },
-        ...words('Let me see.'),
+        ...textParts('Let me see.'),
         { type: 'tool-call', toolCallId: 'c', toolName: 'look', input: '{}', ...signed('4') },
         finish('tool-calls'),
       ],
-      [...words('So.'), finish()],
+      [...textParts('So.'), finish()],
     )
     const stage = new Stage(model, { tools: [look] })
     const { entries } = await stage.run()
@@ -228,7 +228,7 @@ describe('sends provider metadata back', () => {
     await stage.close()
   })
 
-  test('after a run that was interrupted in a tool and resumed', async () => {
+  test('sends metadata back after a run was interrupted in a tool and resumed', async () => {
     const prompts: LanguageModelV4Prompt[] = []
     const { promise: entered, resolve: enter } = Promise.withResolvers<void>()
     const model = scriptedModel(({ options, answers }) => {
@@ -256,7 +256,7 @@ describe('sends provider metadata back', () => {
     await stage.close()
   })
 
-  test('after a failed run, and after one that was interrupted in the middle of a delta', async () => {
+  test('sends metadata back after a failed run, and after one that was interrupted within a delta', async () => {
     const prompts: LanguageModelV4Prompt[] = []
     const { promise: shown, resolve: show } = Promise.withResolvers<void>()
     const model: LanguageModelV4 = {
@@ -264,7 +264,7 @@ describe('sends provider metadata back', () => {
       async doStream({ prompt }) {
         prompts.push(prompt)
         if (prompts.length === 1) throw new Error('broken')
-        if (prompts.length === 3) return { stream: streamOf([...words('Done.'), finish()]) }
+        if (prompts.length === 3) return { stream: streamOf([...textParts('Done.'), finish()]) }
         const half = { type: 'text-delta', id: '0', delta: 'It is' } as const
         // A reader that asks for more has consumed half, and waits forever.
         const pull = () => {

@@ -33,8 +33,8 @@ export const isSynthetic = ({ providerOptions }: LanguageModelV4Message): boolea
 /** The prompt of a conversation: the instructions, then its messages. */
 export function promptOf(messages: readonly Message[], instructions?: string): LanguageModelV4Prompt {
   const prompt: LanguageModelV4Prompt = []
-  const rules = messages.filter(({ role }) => role === 'system').map(({ parts }) => textOf(parts))
-  const content = [instructions ?? '', ...rules].filter(isNotBlank).join('\n\n')
+  const systemTexts = messages.filter(({ role }) => role === 'system').map(({ parts }) => textOf(parts))
+  const content = [instructions ?? '', ...systemTexts].filter(isNotBlank).join('\n\n')
   if (content) prompt.push({ role: 'system', content })
   for (const message of messages) {
     if (message.role === 'assistant') for (const part of replyOf(message)) addMessage(prompt, part)
@@ -87,14 +87,14 @@ function replyOf({ parts }: Message): LanguageModelV4Message[] {
     const content = step.flatMap(assistantContentOf)
     const results = step.flatMap(part => (isCall(part) && part.executor !== 'provider' ? resultOf(part) : []))
     const messages: LanguageModelV4Message[] = []
-    if (content.some(isSubstance)) messages.push({ role: 'assistant', content })
+    if (content.some(countsAsContent)) messages.push({ role: 'assistant', content })
     if (results.length > 0) messages.push({ role: 'tool', content: results })
     return messages
   })
 }
 
 /** Whether a part counts as content for every provider. Some drop reasoning, which would leave an empty message. */
-const isSubstance = (part: AssistantContent[number]): boolean =>
+const countsAsContent = (part: AssistantContent[number]): boolean =>
   part.type === 'tool-call' || (part.type === 'text' && isNotBlank(part.text))
 
 function assistantContentOf(part: Part): AssistantContent {
@@ -129,7 +129,7 @@ function callOf(part: ToolPart): AssistantContent {
   return executor === 'provider' ? [{ ...call, providerExecuted: true }, ...resultOf(part)] : [call]
 }
 
-/** Whether a call has its whole input. A call that was interrupted while its input streamed has not. */
+/** Whether the input of a call is complete. It is not if the call was interrupted while its input streamed. */
 const isComplete = ({ state, input, code }: ToolPart): boolean =>
   state !== 'input-streaming' && !(state === 'output-error' && code === 'interrupted' && input === undefined)
 
@@ -141,8 +141,8 @@ const toolNameOf = ({ toolName }: ToolPart): { toolName: string } => ({
 /** Wraps an input that is not an object, which providers reject. Only a rejected call can have one. */
 function inputOf({ input = {}, state, code }: ToolPart): Json {
   const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
-  const isRefused = state === 'output-error' && (code === undefined || code === 'interrupted')
-  return isObject || !isRefused ? input : { input }
+  const isRejected = state === 'output-error' && (code === undefined || code === 'interrupted')
+  return isObject || !isRejected ? input : { input }
 }
 
 function resultOf(part: ToolPart): LanguageModelV4ToolResultPart[] {

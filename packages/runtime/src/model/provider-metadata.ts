@@ -1,8 +1,8 @@
 import type { Chunk, JsonObject } from '@millrace/protocol'
-import { isAccepted } from '../error/log-error.ts'
+import { isAccepted } from '../error/log-error-code.ts'
 import { jsonLength } from '../schema/json.ts'
 
-/** Maximum length of metadata in a fact, in characters of JSON: less than an entry may have, with room for other fields. */
+/** Maximum length of metadata in a committed chunk, in characters of JSON: less than an entry may have, with room for other fields. */
 const MAX_METADATA_LENGTH = 128 * 1024
 const METADATA_DROPPED = 'provider metadata of a part was dropped: it exceeds the size limit of the log, or is not JSON'
 
@@ -17,12 +17,12 @@ export function writeWithMetadata(
 
 async function writeOrDropMetadata(...[chunk, write, warn]: Parameters<typeof writeWithMetadata>): Promise<void> {
   if (await isAccepted(() => write(chunk))) return
-  const { providerMetadata, ...word } = chunk as Chunk & { readonly providerMetadata?: unknown }
-  await write(word as Chunk)
+  const { providerMetadata, ...rest } = chunk as Chunk & { readonly providerMetadata?: unknown }
+  await write(rest as Chunk)
   warn(METADATA_DROPPED)
 }
 
-/** Metadata as a field of a fact. Drops metadata that may not fit a commit, because a rejected commit fails the run. */
+/** Metadata as a field of a committed chunk. Drops metadata that may not fit a commit, because a rejected commit fails the run. */
 export function boundedMetadata(metadata: unknown, warn: (message: string) => void): { providerMetadata?: JsonObject } {
   if (jsonLength(metadata) <= MAX_METADATA_LENGTH) return metadataOf({ providerMetadata: metadata })
   warn(METADATA_DROPPED)

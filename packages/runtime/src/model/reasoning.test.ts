@@ -10,7 +10,7 @@ const features = (provider: string, reasoning: Reasoning) =>
   reasoningOf(modelOf(provider), reasoning).warnings.map(warning => (warning as { feature: string }).feature)
 
 describe('the effort', () => {
-  test('is a standard option of every call', () => {
+  test('passes the effort as a standard option', () => {
     for (const effort of EFFORTS) {
       expect(reasoningOf(modelOf('maker.chat'), { effort })).toEqual({ settings: { reasoning: effort }, warnings: [] })
     }
@@ -49,7 +49,7 @@ describe('token budget and visible thoughts, in the options of each provider', (
     ['alibaba.chat', both, { alibaba: { enableThinking: true, thinkingBudget: 2048 } }],
     ['groq.chat', { includeThoughts: true }, { groq: { reasoningFormat: 'parsed' } }],
     ['groq.chat', { includeThoughts: false }, { groq: { reasoningFormat: 'hidden' } }],
-  ])('%s: %j', (provider, reasoning, providerOptions) => {
+  ])('sends the options of %s for %j', (provider, reasoning, providerOptions) => {
     expect(reasoningOf(modelOf(provider), reasoning)).toEqual({ settings: { providerOptions }, warnings: [] })
   })
 
@@ -158,7 +158,7 @@ test.each<[object, string]>([
   [{ maxTokens: 1.5 }, 'reasoning.maxTokens: expected an integer of at least 1, found 1.5'],
   [{ maxTokens: '5' }, 'reasoning.maxTokens: expected an integer of at least 1, found a string'],
   [{ includeThoughts: 'yes' }, 'reasoning.includeThoughts: expected true or false, found a string'],
-])('rejects %j', (reasoning, problem) => {
+])('rejects reasoning %j', (reasoning, problem) => {
   expect(() => reasoningOf(modelOf('maker.chat'), reasoning as Reasoning)).toThrow(new ValidationError(problem))
 })
 

@@ -8,11 +8,11 @@ import type { Model, ModelSettings } from './model.ts'
 
 /** Reasoning settings of a model call. */
 export interface Reasoning {
-  /** One of `EFFORTS`. */
+  /** One of `EFFORTS`. Others are dropped with a warning. @default the default of the provider */
   readonly effort?: NonNullable<ModelSettings['reasoning']> | (string & {})
-  /** Maximum number of reasoning tokens, if the provider supports a budget. */
+  /** Maximum number of reasoning tokens, if the provider supports a budget. @default the default of the provider */
   readonly maxTokens?: number
-  /** Whether the answer contains the reasoning. */
+  /** Whether the answer contains the reasoning. @default the default of the provider */
   readonly includeThoughts?: boolean
 }
 
@@ -38,7 +38,7 @@ interface ProviderReasoning {
   /** Options for a token budget. */
   readonly budget?: (tokens: number) => JSONObject
   /** Whether it supports an effort together with a budget. Otherwise the budget wins. */
-  readonly takesBoth?: true
+  readonly supportsBoth?: true
   /** Options that show or hide thoughts; undefined if not supported; `always` if thoughts are shown whenever it reasons. */
   readonly thoughts?: ((isShown: boolean) => JSONObject | undefined) | 'always'
 }
@@ -58,7 +58,7 @@ const PROVIDERS: readonly ProviderReasoning[] = [
     provider: /(^|\.)anthropic(-aws)?\.messages$/,
     keys: ['anthropic'],
     budget: tokens => ({ thinking: { type: 'enabled', budgetTokens: tokens } }),
-    takesBoth: true,
+    supportsBoth: true,
     thoughts: 'always',
   },
   { provider: /^google\.generative-ai$/, keys: ['google'], ...GOOGLE },
@@ -74,7 +74,7 @@ const PROVIDERS: readonly ProviderReasoning[] = [
     provider: /^amazon-bedrock$/,
     keys: ['amazonBedrock', 'bedrock'],
     budget: tokens => ({ reasoningConfig: { type: 'enabled', budgetTokens: tokens } }),
-    takesBoth: true,
+    supportsBoth: true,
   },
   {
     provider: /^cohere\.chat$/,
@@ -102,7 +102,10 @@ const GATEWAY_PROVIDERS: ReadonlyMap<string | undefined, string> = new Map([
   ['xai', 'xai.responses'],
 ])
 
-/** Converts reasoning settings to call settings. Unsupported ones become warnings. Existing `providerOptions` win. */
+/**
+ * Converts reasoning settings to call settings. Unsupported ones become warnings. Existing `providerOptions` win.
+ * @throws {ValidationError} if a setting has the wrong type.
+ */
 export function reasoningOf(
   model: Pick<Model, 'provider' | 'modelId'>,
   reasoningOptions: Reasoning,
@@ -122,15 +125,15 @@ export function reasoningOf(
   let reasoning: Effort | undefined
   if (effort !== undefined && !isEffort(effort)) {
     warn('effort', `${JSON.stringify(effort.slice(0, 40))}: expected one of ${EFFORTS.join(', ')}`)
-  } else if (effort !== undefined && budget && !provider?.takesBoth) {
+  } else if (effort !== undefined && budget && !provider?.supportsBoth) {
     warn('effort', `${model.provider} does not support effort together with maxTokens`)
   } else reasoning = effort
 
   if (includeThoughts !== undefined) {
     const isThinking = budget !== undefined || (reasoning !== undefined && !/^(none|provider-default)$/.test(reasoning))
-    const shown = thoughtsOf(provider, includeThoughts, isThinking)
-    if (typeof shown === 'object') options.push(shown)
-    else if (shown) warn('includeThoughts', `${model.provider} ${shown}`)
+    const optionsOrWarning = thoughtsOf(provider, includeThoughts, isThinking)
+    if (typeof optionsOrWarning === 'object') options.push(optionsOrWarning)
+    else if (optionsOrWarning) warn('includeThoughts', `${model.provider} ${optionsOrWarning}`)
   }
 
   const merged = provider && options.length > 0 ? withOptions(provider, providerOptions, options) : providerOptions
@@ -145,19 +148,19 @@ export function reasoningOf(
 
 function checkReasoning(reasoning: Reasoning): Reasoning {
   const { effort, maxTokens, includeThoughts } = reasoning
-  const refuse = (option: keyof Reasoning, expected: string, found: string): never => {
+  const reject = (option: keyof Reasoning, expected: string, found: string): never => {
     throw new ValidationError(`reasoning.${option}: expected ${expected}, found ${found}`)
   }
-  if (effort !== undefined && typeof effort !== 'string') refuse('effort', 'a string', describeType(effort))
+  if (effort !== undefined && typeof effort !== 'string') reject('effort', 'a string', describeType(effort))
   if (maxTokens !== undefined && !(Number.isSafeInteger(maxTokens) && maxTokens > 0)) {
-    refuse(
+    reject(
       'maxTokens',
       'an integer of at least 1',
       typeof maxTokens === 'number' ? `${maxTokens}` : describeType(maxTokens),
     )
   }
   if (includeThoughts !== undefined && typeof includeThoughts !== 'boolean') {
-    refuse('includeThoughts', 'true or false', describeType(includeThoughts))
+    reject('includeThoughts', 'true or false', describeType(includeThoughts))
   }
   return { effort, maxTokens, includeThoughts } as Reasoning
 }

@@ -60,7 +60,7 @@ test('streams reasoning, text and calls token by token', async () => {
   ])
 })
 
-describe('an array is the answers of one turn', () => {
+describe('a script that is an array', () => {
   const model = scriptedModel([{ text: 'One.' }, { text: 'Two.' }, { text: 'Three.' }])
   const answerTo = async (...prompt: LanguageModelV4CallOptions['prompt']) => {
     const parts = await streamParts(model, { prompt })
@@ -74,7 +74,7 @@ describe('an array is the answers of one turn', () => {
     expect(await answerTo(user('a'))).toBe('One.')
   })
 
-  test('starts a turn at a user message, not at an added one', async () => {
+  test('starts a turn at a user message, not at a synthetic one', async () => {
     expect(await answerTo(user('a'), reply, reply, user('b'), reply)).toBe('Two.')
     expect(await answerTo(user('a'), reply, syntheticMessage('Go on.'))).toBe('Two.')
     expect(
@@ -122,7 +122,7 @@ test('reports the usage and the finish reason of the script', async () => {
   })
 })
 
-test('appends exact parts after everything else', async () => {
+test('appends raw parts after all others', async () => {
   const source = { type: 'source', sourceType: 'url', id: 's', url: 'https://example.org' } as const
   const parts = await streamParts(scriptedModel([{ text: 'So.', parts: [source, finish('length', [1, 1])] }]))
   expect(parts.slice(-3)).toEqual([{ type: 'text-end', id: 'text' }, source, finish('length', [1, 1])])
@@ -177,7 +177,7 @@ describe('doGenerate', () => {
     parts: [{ type: 'response-metadata', id: 'r' }, source],
   } satisfies ScriptedAnswer
 
-  test('returns the whole answer', async () => {
+  test('returns the complete answer', async () => {
     expect(await scriptedModel([answer]).doGenerate({ prompt: [user('Hello?')] })).toEqual({
       content: [
         { type: 'reasoning', text: 'I think.' },
@@ -195,7 +195,7 @@ describe('doGenerate', () => {
     })
   })
 
-  test('combines exact parts with their metadata', async () => {
+  test('combines raw parts with their metadata', async () => {
     const signed = { providerMetadata: { maker: { signature: 's' } } }
     const citations = [{ source }]
     const parts: LanguageModelV4StreamPart[] = [
@@ -241,7 +241,7 @@ describe('pieceLength', () => {
     expect(pieces).toEqual(['{"a"', ': "𝄞', 'b𝄞"}'])
   })
 
-  test('also splits reasoning and inputs', async () => {
+  test('splits reasoning and inputs', async () => {
     const parts = await streamParts(
       scriptedModel([{ reasoning: 'abc', calls: [{ name: 'look', input: { a: 1 } }], pieceLength: 2 }]),
     )
@@ -249,7 +249,7 @@ describe('pieceLength', () => {
     expect(pieces).toEqual(['ab', 'c', '{"', 'a"', ':1', '}'])
   })
 
-  test.each([0, -1, 1.5, Number.NaN])('rejects %s', async pieceLength => {
+  test.each([0, -1, 1.5, Number.NaN])('rejects a pieceLength of %s', async pieceLength => {
     await expect(streamParts(scriptedModel([{ text: 'a', pieceLength }]))).rejects.toThrow(
       `pieceLength: expected an integer of at least 1, found ${pieceLength}`,
     )
@@ -275,21 +275,21 @@ describe('paceMs', () => {
     await clock.advance(100)
     await reading
     expect(texts).toEqual(['stream-start', 'text-start', 'text-delta', 'text-delta', 'text-end', 'finish'])
-    expect(clock.alarms.size).toBe(0)
+    expect(clock.pendingTimers.size).toBe(0)
   })
 
-  test('an abort ends the delay at once with its reason', async () => {
+  test('ends the delay at once on abort, with its reason', async () => {
     const clock = new Clock()
     const timers = clock.timers()
     const controller = new AbortController()
     const model = scriptedModel([{ text: 'one two' }], { paceMs: 100, timers })
     const reading = streamParts(model, { abortSignal: controller.signal })
     await settled()
-    expect(clock.alarms.size).toBe(1)
+    expect(clock.pendingTimers.size).toBe(1)
     const reason = new Error('stopped')
     controller.abort(reason)
     await expect(reading).rejects.toBe(reason)
-    expect(clock.alarms.size).toBe(0)
+    expect(clock.pendingTimers.size).toBe(0)
     await expect(streamParts(scriptedModel([{ text: 'one' }]), { abortSignal: controller.signal })).rejects.toBe(reason)
   })
 
@@ -300,6 +300,6 @@ describe('paceMs', () => {
     const reader = stream.getReader()
     for (const type of ['stream-start', 'text-start']) expect((await reader.read()).value?.type).toBe(type)
     await settled()
-    expect(clock.alarms.size).toBe(0)
+    expect(clock.pendingTimers.size).toBe(0)
   })
 })

@@ -15,23 +15,28 @@ import { isSynthetic } from './prompt.ts'
 
 /** One answer: reasoning, text and calls, in this order, then `parts`. */
 export interface ScriptedAnswer {
+  /** Text of the reasoning. @default none */
   readonly reasoning?: string
+  /** Text of the answer. @default none */
   readonly text?: string
+  /** Tool calls. @default [] */
   readonly calls?: readonly ScriptedCall[]
+  /** Tokens that the model reports. @default the number of words as `output`, and no other counts */
   readonly usage?: {
     readonly input?: number
     readonly output?: number
     readonly cached?: number
     readonly reasoning?: number
   }
+  /** Why the answer ends. @default 'tool-calls' with calls, else 'stop' */
   readonly finishReason?: LanguageModelV4FinishReason['unified']
-  /** Warnings in the `stream-start` part. */
+  /** Warnings in the `stream-start` part. @default [] */
   readonly warnings?: readonly SharedV4Warning[]
   /** Length of deltas in characters. @default one word per delta */
   readonly pieceLength?: number
-  /** Raw stream parts, after all others. */
+  /** Raw stream parts, after all others. A finish part among them replaces the scripted one. @default [] */
   readonly parts?: readonly LanguageModelV4StreamPart[]
-  /** Error that the stream fails with instead of the finish part. */
+  /** Error that the stream fails with instead of the finish part. @default none */
   readonly error?: unknown
 }
 
@@ -40,11 +45,13 @@ export interface ScriptedCall {
   /** Name of the tool. */
   readonly name: string
   readonly input: Json
+  /** Id of the call. @default `call-<name>-<number>` */
   readonly id?: string
 }
 
 /** The prompt of a call, for a script that is a function. */
 export interface ScriptedPrompt {
+  /** All options of the call. */
   readonly options: LanguageModelV4CallOptions
   /** Number of assistant messages in the prompt. */
   readonly answers: number
@@ -56,7 +63,10 @@ export interface ScriptedPrompt {
   readonly key: string
 }
 
-/** The answers of each turn, in order, with those that did not match an output schema; or a function that returns the next answer. */
+/**
+ * The answers of each turn, in order, including those that do not match an output schema; or a function that returns the
+ * next answer.
+ */
 export type Script =
   | readonly ScriptedAnswer[]
   | ((prompt: ScriptedPrompt) => ScriptedAnswer | PromiseLike<ScriptedAnswer>)
@@ -69,7 +79,7 @@ export interface ScriptedOptions {
   readonly paceMs?: number
   /** Clock and timers, for tests. @default systemTimers */
   readonly timers?: Timers
-  /** Whether it supports a schema for its answer. @default true */
+  /** Whether it declares support for a schema of its answer. Undefined declares nothing. @default true */
   readonly supportsStructuredOutputs?: boolean | undefined
 }
 
@@ -78,7 +88,10 @@ export interface ScriptedModel extends LanguageModelV4 {
   readonly supportsStructuredOutputs: boolean | undefined
 }
 
-/** Creates a model that streams scripted answers. */
+/**
+ * Creates a model that streams scripted answers, for tests and offline demos.
+ * A call fails with an `Error` if the script has no answer for it.
+ */
 export function scriptedModel(script: Script, options: ScriptedOptions = {}): ScriptedModel {
   const { modelId = 'scripted', paceMs = 0, timers = systemTimers } = options
   const supportsStructuredOutputs = 'supportsStructuredOutputs' in options ? options.supportsStructuredOutputs : true
@@ -142,16 +155,16 @@ function* partsOf(answer: ScriptedAnswer): Generator<LanguageModelV4StreamPart, 
   }
 }
 
-function* textParts(kind: 'text' | 'reasoning', words: readonly string[]): Generator<LanguageModelV4StreamPart> {
+function* textParts(kind: 'text' | 'reasoning', deltas: readonly string[]): Generator<LanguageModelV4StreamPart> {
   yield { type: `${kind}-start`, id: kind }
-  for (const delta of words) yield { type: `${kind}-delta`, id: kind, delta }
+  for (const delta of deltas) yield { type: `${kind}-delta`, id: kind, delta }
   yield { type: `${kind}-end`, id: kind }
 }
 
 function* callParts(
   { name, input, id }: ScriptedCall,
   index: number,
-  split: Tokenizer,
+  split: SplitText,
 ): Generator<LanguageModelV4StreamPart> {
   const callId = id ?? `call-${name}-${index + 1}`
   const text = JSON.stringify(input)
@@ -162,13 +175,13 @@ function* callParts(
 }
 
 /** Splits a text into deltas. */
-type Tokenizer = (text: string) => readonly string[]
+type SplitText = (text: string) => readonly string[]
 
 /** Words with the white space before them. */
-const splitWords: Tokenizer = text => text.match(/\s*\S+|\s+$/g) ?? []
+const splitWords: SplitText = text => text.match(/\s*\S+|\s+$/g) ?? []
 
 /** Pieces of `length` characters. Never splits a surrogate pair. @throws if `length` is not a positive integer. */
-function splitPieces(length: number): Tokenizer {
+function splitPieces(length: number): SplitText {
   if (!Number.isSafeInteger(length) || length < 1) {
     throw new Error(`pieceLength: expected an integer of at least 1, found ${length}`)
   }

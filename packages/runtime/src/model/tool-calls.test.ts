@@ -282,7 +282,7 @@ describe('provider tools', () => {
         ...signed('1'),
       },
     ])
-    expect(answer.facts).toEqual([
+    expect(answer.committedChunks).toEqual([
       { type: 'tool-output-available', executor: 'provider', toolCallId: 'c', output: ['whole'], providerMetadata },
     ])
     expect(answer).toMatchObject({ calls: 0, requestedCalls: { length: 0 } })
@@ -302,7 +302,7 @@ describe('provider tools', () => {
       result('b', { errorCode: 'unavailable' }, { isError: true }),
       result('c', 'x'.repeat(5000), { isError: true }),
     ])
-    expect(answer.facts).toEqual([
+    expect(answer.committedChunks).toEqual([
       { type: 'tool-output-error', executor: 'provider', toolCallId: 'a', errorText: 'no' },
       { type: 'tool-output-error', executor: 'provider', toolCallId: 'b', errorText: '{"errorCode":"unavailable"}' },
       { type: 'tool-output-error', executor: 'provider', toolCallId: 'c', errorText: `${'x'.repeat(999)}…` },
@@ -311,7 +311,7 @@ describe('provider tools', () => {
 
   test('accepts the result of a call in an earlier answer, and drops one without a call', async () => {
     const { answer } = await readAnswer([result('old', 1), result('none', 2)], { isTaken: id => id === 'old' })
-    expect(answer.facts).toEqual([
+    expect(answer.committedChunks).toEqual([
       { type: 'tool-output-available', executor: 'provider', toolCallId: 'old', output: 1 },
     ])
     expect(answer.warnings).toEqual([{ type: 'other', message: 'a result of search was dropped: it has no call' }])
@@ -337,7 +337,7 @@ describe('provider tools', () => {
       ],
       { write },
     )
-    expect(answer.facts).toMatchObject([
+    expect(answer.committedChunks).toMatchObject([
       { type: 'tool-output-available', executor: 'provider', toolCallId: 'a' },
       { type: 'tool-output-error', executor: 'provider', toolCallId: 'b', code: 'tool_output_too_large' },
     ])

@@ -3,7 +3,7 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { Chunk, Executor, Json, JsonObject } from '@millrace/protocol'
 import { excerpt, MAX_JSON_DEPTH } from '@millrace/protocol/internal'
-import { isAccepted } from '../error/log-error.ts'
+import { isAccepted } from '../error/log-error-code.ts'
 import { deepCopy } from '../schema/deep-copy.ts'
 import { type Schema, validate } from '../schema/schema.ts'
 import { boundedMetadata, mergeMetadata, metadataOf } from './provider-metadata.ts'
@@ -28,8 +28,8 @@ export interface ToolCallsOptions<Tool extends AnswerTool> {
   readonly rewinds: number
   /** Writes a draft chunk. Its promise applies backpressure. */
   write(chunk: Chunk): PromiseLike<void>
-  /** Whether the log accepts these facts in one commit. */
-  fits(facts: readonly Chunk[]): boolean
+  /** Whether the log accepts these chunks in one commit. */
+  fits(chunks: readonly Chunk[]): boolean
   /** Adds a warning for the user. */
   warn(message: string): void
 }
@@ -67,7 +67,7 @@ interface StreamedCall {
 
 export class ToolCalls<Tool extends AnswerTool = AnswerTool> {
   /** The chunks for the commit: outputs of provider tools, and calls of client tools. */
-  readonly facts: Chunk[] = []
+  readonly committedChunks: Chunk[] = []
   /** Number of calls whose outcome the model expects. */
   count = 0
   /** The calls among them that have to be executed. */
@@ -97,7 +97,7 @@ export class ToolCalls<Tool extends AnswerTool = AnswerTool> {
     })
   }
 
-  /** Writes a delta of an input. Without a start it is ignored, because the call contains the whole input. */
+  /** Writes a delta of an input. Without a start it is ignored, because the call contains the complete input. */
   async delta({ id, delta }: Part<'tool-input-delta'>): Promise<void> {
     const call = this.#calls.get(id)
     if (!call || call.isComplete || delta === '') return
@@ -113,31 +113,34 @@ export class ToolCalls<Tool extends AnswerTool = AnswerTool> {
     await this.#options.write({ type: 'tool-input-delta', toolCallId: call.id, delta: call.hasInput ? '"' : '""' })
   }
 
-  /** Completes a call with its whole input. The model gets a problem of the input as the outcome of the call. */
+  /** Completes a call with its complete input. The model gets a problem of the input as the outcome of the call. */
   async complete(part: Part<'tool-call'>): Promise<void> {
     const { tools, write } = this.#options
     const toolName = toolNameOf(part.toolName)
-    const known = this.#calls.get(part.toolCallId)
+    const streamed = this.#calls.get(part.toolCallId)
     const { executor, ...title } = this.#executorOf(toolName, part.providerExecuted)
     // A client call never shares the id of another call.
-    if (known && !known.isComplete && executor === 'client' && known.executor !== 'client') await this.#fail(known)
+    if (streamed && !streamed.isComplete && executor === 'client' && streamed.executor !== 'client') {
+      await this.#fail(streamed)
+    }
     // A provider may use one id for two calls.
-    const call = known && !known.isComplete ? known : this.#add(part.toolCallId, toolName, part.providerExecuted, false)
+    const call =
+      streamed && !streamed.isComplete ? streamed : this.#add(part.toolCallId, toolName, part.providerExecuted, false)
     Object.assign(call, { toolName, executor, isComplete: true })
     call.metadata = mergeMetadata(call.metadata, part.providerMetadata).providerMetadata
     const isProviderCall = executor === 'provider'
     if (!isProviderCall) this.count++
     const parsed = parseInput(part.input)
-    if ('problem' in parsed) return this.#refuse(call, parsed.problem, part.input)
+    if ('problem' in parsed) return this.#reject(call, parsed.problem, part.input)
     const tool = tools.get(toolName)
     if (!isProviderCall && (tool === undefined || tool.executor === 'provider')) {
       const names = [...tools.keys()].join(', ')
-      return this.#refuse(call, `there is no tool ${toolName}${names && `, expected one of ${names}`}`, parsed.value)
+      return this.#reject(call, `there is no tool ${toolName}${names && `, expected one of ${names}`}`, parsed.value)
     }
     let parsedInput: unknown
     if (tool && tool.executor !== 'provider') {
       const checked = await validate(tool.inputSchema, deepCopy(parsed.value))
-      if ('problem' in checked) return this.#refuse(call, `the input does not fit: ${checked.problem}`, parsed.value)
+      if ('problem' in checked) return this.#reject(call, `the input does not fit: ${checked.problem}`, parsed.value)
       parsedInput = checked.value
     }
     const chunk: Chunk = {
@@ -151,8 +154,8 @@ export class ToolCalls<Tool extends AnswerTool = AnswerTool> {
       ...(call.metadata && { providerMetadata: call.metadata }),
     }
     // A client call becomes visible with the commit, because a draft may be discarded.
-    if (!(executor === 'client' ? this.#addFact(chunk) : await isAccepted(() => write(chunk)))) {
-      return this.#refuse(
+    if (!(executor === 'client' ? this.#addCommitted(chunk) : await isAccepted(() => write(chunk)))) {
+      return this.#reject(
         call,
         'the input exceeds the size limit of the log: shorten it, or split it into several calls',
         part.input,
@@ -168,14 +171,14 @@ export class ToolCalls<Tool extends AnswerTool = AnswerTool> {
     }
   }
 
-  /** Adds a fact if it fits a commit alone. The committer checks whether all facts fit together. */
-  #addFact(chunk: Chunk): boolean {
+  /** Adds a chunk for the commit if it fits a commit alone. The committer checks whether all of them fit together. */
+  #addCommitted(chunk: Chunk): boolean {
     if (!this.#options.fits([chunk])) return false
-    this.facts.push(chunk)
+    this.committedChunks.push(chunk)
     return true
   }
 
-  /** Takes the result of a provider tool. A preliminary result is a draft chunk, any other a fact. */
+  /** Takes the result of a provider tool. A preliminary result is a draft chunk, any other a committed chunk. */
   async result(part: Part<'tool-result'>): Promise<void> {
     const { isTaken, write, warn } = this.#options
     const call = this.#calls.get(part.toolCallId)
@@ -185,7 +188,7 @@ export class ToolCalls<Tool extends AnswerTool = AnswerTool> {
     const text = JSON.stringify(part.result) ?? 'null'
     if (part.isError) {
       const errorText = typeof part.result === 'string' ? part.result : text
-      this.facts.push({
+      this.committedChunks.push({
         type: 'tool-output-error',
         toolCallId,
         errorText: excerpt(errorText),
@@ -206,11 +209,12 @@ export class ToolCalls<Tool extends AnswerTool = AnswerTool> {
         warn(`progress of ${part.toolName} was dropped: it exceeds the size limit of the log`)
       return
     }
-    // A fact that the log rejects would fail the run, so a large result is first written as a draft chunk.
-    if (text.length <= LARGE_RESULT_LENGTH || (await isAccepted(() => write(preliminary)))) this.facts.push(output)
+    // A commit that the log rejects would fail the run, so a large result is first written as a draft chunk.
+    if (text.length <= LARGE_RESULT_LENGTH || (await isAccepted(() => write(preliminary))))
+      this.committedChunks.push(output)
     else {
       const errorText = 'the output exceeds the size limit of the log'
-      this.facts.push({
+      this.committedChunks.push({
         type: 'tool-output-error',
         toolCallId,
         errorText,
@@ -228,7 +232,7 @@ export class ToolCalls<Tool extends AnswerTool = AnswerTool> {
   #fail(call: StreamedCall): Promise<void> {
     call.isComplete = true
     if (call.executor !== 'provider') this.count++
-    return this.#refuse(call, 'the input was cut off')
+    return this.#reject(call, 'the input was cut off')
   }
 
   /** Adds a call. Ids are unique in the session, so a used one is replaced. */
@@ -265,7 +269,7 @@ export class ToolCalls<Tool extends AnswerTool = AnswerTool> {
   }
 
   /** Writes an input error, with the input received so far, or with an excerpt of it if the log does not accept it. */
-  async #refuse(call: StreamedCall, reason: string, partialInput?: Json): Promise<void> {
+  async #reject(call: StreamedCall, reason: string, partialInput?: Json): Promise<void> {
     const { write } = this.#options
     // The reason may quote the model, so it is bounded.
     const errorText = excerpt(reason)

@@ -14,8 +14,8 @@ export function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): Us
     cachedTokens: inputTokens.cacheRead,
     cacheWriteTokens: inputTokens.cacheWrite,
   }
-  const known = Object.entries(all).filter(([, count]) => isCount(count))
-  return known.length > 0 ? (Object.fromEntries(known) as Usage) : undefined
+  const reported = Object.entries(all).filter(([, count]) => isCount(count))
+  return reported.length > 0 ? (Object.fromEntries(reported) as Usage) : undefined
 }
 
 /** The usage in Anthropic's `message_start`, the only usage of an interrupted answer. Returns undefined for other content. */

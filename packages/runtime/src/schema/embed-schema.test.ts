@@ -26,7 +26,7 @@ const kids = (ref: string) => ({
   properties: { ...node.properties, kids: { type: 'array', items: { $ref: ref } } },
 })
 
-describe('an embedded schema accepts the same values', () => {
+describe('embedSchema keeps the accepted values', () => {
   test.each<[string, JsonSchema]>([
     ['by its root', kids('#')],
     ['by a definition', { ...kids('#/$defs/kid'), $defs: { kid: kids('#/$defs/kid') } }],
@@ -36,15 +36,15 @@ describe('an embedded schema accepts the same values', () => {
       { ...kids('#/$defs/kid'), $defs: { kid: kids('#/definitions/kid') }, definitions: { kid: node } },
     ],
     [
-      'by a place in a definition',
+      'by a path in a definition',
       { ...kids('#/$defs/all/properties/kid'), $defs: { all: { properties: { kid: node } } } },
     ],
     [
-      'by another place',
+      'by a path in its properties',
       { ...kids('#/properties/one'), properties: { ...kids('#/properties/one').properties, one: node } },
     ],
-    ['within a choice', { anyOf: [{ type: 'null' }, kids('#')] }],
-  ])('with a reference to itself %s', (_, schema) => {
+    ['in anyOf', { anyOf: [{ type: 'null' }, kids('#')] }],
+  ])('of a schema with a reference to itself %s', (_, schema) => {
     expect(fits(schema, { name: 'a', kids: [{ name: 'b', kids: [{ name: 'c' }] }] })).toEqual([true, true])
     expect(fits(schema, { name: 'a', kids: [{ name: 1 }] })).toEqual([false, false])
   })

@@ -29,18 +29,26 @@ const order = jsonSchemaOf(
 describe('formResponseProblem', () => {
   test.each<[string, JsonSchema, unknown]>([
     ['an object', order, { name: 'Ann', lines: [{ price: 1, 'a/b c': 'x' }], size: 's' }],
-    ['what need not be there', order, { name: 'Ann', lines: [{ price: 1 }] }],
-    ['a pattern with escapes that need not be', { pattern: '^\\d{3}\\-[\\-\\d]{4}\\@$' }, '123-45-6@'],
-    ['names by a pattern', { patternProperties: { '^a\\-': { type: 'number' } } }, { 'a-b': 1 }],
-    ['a format, which is not the same everywhere', { format: 'time' }, '12:00'],
+    ['an absent optional property', order, { name: 'Ann', lines: [{ price: 1 }] }],
+    ['a pattern with unnecessary escapes', { pattern: '^\\d{3}\\-[\\-\\d]{4}\\@$' }, '123-45-6@'],
     [
-      'a property of that name',
+      'patternProperties with unnecessary escapes',
+      { patternProperties: { '^a\\-': { type: 'number' } } },
+      { 'a-b': 1 },
+    ],
+    ['any value of a format, which is not checked', { format: 'time' }, '12:00'],
+    [
+      'properties named format and pattern',
       { properties: { format: { type: 'string' }, pattern: { type: 'string' } } },
       { format: '(' },
     ],
-    ['a recursion that ends', { properties: { next: { $ref: '#' } }, type: 'object' }, { next: { next: {} } }],
     [
-      'draft-07: nothing beside a reference',
+      'a finite value of a recursive schema',
+      { properties: { next: { $ref: '#' } }, type: 'object' },
+      { next: { next: {} } },
+    ],
+    [
+      'keywords beside a $ref, which draft-07 ignores',
       {
         $schema: 'http://json-schema.org/draft-07/schema#',
         properties: { a: { $ref: '#/definitions/a', minLength: 9 } },
@@ -54,28 +62,43 @@ describe('formResponseProblem', () => {
   })
 
   test.each<[string, JsonSchema, unknown, string]>([
-    ['what is missing', order, { lines: [{ price: 2 }] }, 'Instance does not have required property "name"'],
-    ['a kind', order, 'x', 'expected object'],
-    ['one of several kinds', { type: ['string', 'null'] }, 1, 'expected string or null'],
+    ['a missing property', order, { lines: [{ price: 2 }] }, 'Instance does not have required property "name"'],
+    ['a wrong type', order, 'x', 'expected object'],
+    ['none of several types', { type: ['string', 'null'] }, 1, 'expected string or null'],
     [
-      'deep within',
+      'a nested value',
       order,
       { name: 'Ann', lines: [{ price: 1, 'a/b c': 'y' }] },
       'lines.0.a/b c: Instance does not match "x"',
     ],
-    ['a number, without it', order, { name: 'Ann', lines: [{ price: 0.25 }] }, 'lines.0.price: is less than 1'],
-    ['a text, without it', { pattern: '^a$' }, 'secret', 'String does not match pattern'],
-    ['what was not asked for', { additionalProperties: false }, { b: 'secret' }, 'b: no value is allowed here'],
-    ['none of several', { anyOf: [{ type: 'string' }, { type: 'number' }] }, true, 'expected string; expected number'],
-    ['more than one of several', { oneOf: [{}, {}] }, 1, 'Instance does not match exactly one subschema (2 matches)'],
     [
-      'beside a reference',
+      'a number that is too small, without the number',
+      order,
+      { name: 'Ann', lines: [{ price: 0.25 }] },
+      'lines.0.price: is less than 1',
+    ],
+    [
+      'a text that does not match a pattern, without the text',
+      { pattern: '^a$' },
+      'secret',
+      'String does not match pattern',
+    ],
+    ['an additional property', { additionalProperties: false }, { b: 'secret' }, 'b: no value is allowed here'],
+    [
+      'no match of anyOf',
+      { anyOf: [{ type: 'string' }, { type: 'number' }] },
+      true,
+      'expected string; expected number',
+    ],
+    ['two matches of oneOf', { oneOf: [{}, {}] }, 1, 'Instance does not match exactly one subschema (2 matches)'],
+    [
+      'a keyword beside a $ref',
       { properties: { a: { $ref: '#/$defs/a', minLength: 9 } }, $defs: { a: { type: 'string' } } },
       { a: 'x' },
       'a: String is too short (1 < 9)',
     ],
-    ['a pattern with escapes', { pattern: '^\\d\\-\\@$' }, '1-', 'String does not match pattern'],
-  ])('reports the path of the problem: %s', (_, schema, response, problem) => {
+    ['a pattern with unnecessary escapes', { pattern: '^\\d\\-\\@$' }, '1-', 'String does not match pattern'],
+  ])('reports the path and the problem: %s', (_, schema, response, problem) => {
     expect(formResponseProblem(schema, response)).toBe(`the response does not match the form: ${problem}`)
   })
 
@@ -103,14 +126,18 @@ describe('formResponseProblem', () => {
 
 describe('a schema that cannot be checked', () => {
   test.each<[string, unknown, string]>([
-    ['no object', true, 'it is not an object'],
+    ['not an object', true, 'it is not an object'],
     ['too large', { enum: ['x'.repeat(MAX_FORM_LENGTH)] }, 'characters of JSON, found'],
-    ['too deep', nested(MAX_FORM_DEPTH + 1), 'it is nested too deep'],
-    ['itself', { allOf: [{ $ref: '#' }] }, 'it refers to itself'],
-    ['the same, ever more often', doubled(40), 'it cannot be checked'],
-    ['another place', { $ref: 'https://user:secret@example.com/schema' }, 'it has a reference without a target'],
-    ['no list', { required: 7 }, 'it has a reference without a target, or is not a JSON Schema'],
-    ['no URL', { $id: 'http://[', type: 'object' }, 'it has a reference without a target, or is not a JSON Schema'],
+    ['nested too deep', nested(MAX_FORM_DEPTH + 1), 'it is nested too deep'],
+    ['a reference to itself', { allOf: [{ $ref: '#' }] }, 'it refers to itself'],
+    ['exponentially repeated references', doubled(40), 'it cannot be checked'],
+    ['a reference to a URL', { $ref: 'https://user:secret@example.com/schema' }, 'it has a reference without a target'],
+    ['required that is not an array', { required: 7 }, 'it has a reference without a target, or is not a JSON Schema'],
+    [
+      'an invalid $id',
+      { $id: 'http://[', type: 'object' },
+      'it has a reference without a target, or is not a JSON Schema',
+    ],
   ])('is rejected by checkFormSchema and rejects every response: %s', (_, schema, why) => {
     expect(() => checkFormSchema(schema, 'form')).toThrow(why)
     const problem = formResponseProblem(schema, {})

@@ -4,9 +4,8 @@
 import { type OutputUnit, type SchemaDraft, Validator } from '@cfworker/json-schema'
 import { excerpt } from '@millrace/protocol/internal'
 import { ValidationError } from '../error/error.ts'
-import { checkSchemaSize } from './check-schema-size.ts'
 import { SUBSCHEMA_KEYWORDS, SUBSCHEMA_LIST_KEYWORDS, SUBSCHEMA_MAP_KEYWORDS } from './keywords.ts'
-import { relaxSchema } from './relax-schema.ts'
+import { checkSchemaSize, relaxSchema } from './relax-schema.ts'
 import { runWithTimeout } from './run-with-timeout.ts'
 import type { JsonSchema } from './schema.ts'
 
@@ -60,7 +59,7 @@ function problemsOf(schema: unknown, response: unknown): readonly string[] {
 /** Why a check failed, without quoting the schema or the response. */
 function reasonOf(error: unknown): string {
   if (error instanceof ValidationError) return error.message
-  // A stack overflow by a self-reference, or an array of problems that grew too long.
+  // A stack overflow by a self-reference, or a list of problems that exceeds the maximum length of an array.
   if (error instanceof RangeError)
     return 'it cannot be checked: it refers to itself, or repeats a reference too many times'
   return 'it has a reference without a target, or is not a JSON Schema'

@@ -17,7 +17,7 @@ export type Jsonified<T> = unknown extends T
 
 type NotJson = ((...args: never) => unknown) | symbol
 
-/** Serializes a value to JSON. @throws the error that `toError` returns if it is not JSON, given the cause if there is one. */
+/** Serializes a value to JSON. @throws the error that `toError` returns if it is not JSON. `toError` gets the cause, if any. */
 export function toJsonText(value: unknown, toError: (cause?: unknown) => Error): string {
   let text: string | undefined
   try {

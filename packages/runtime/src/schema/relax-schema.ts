@@ -1,5 +1,6 @@
-// Removes the keywords of a foreign JSON Schema that could block the process: regular expressions, and comparisons whose cost
-// grows with the square of the value. The relaxed schema accepts every value that the original accepts.
+// Makes an untrusted JSON Schema safe to check values with: limits its size, and removes the keywords that could block the
+// process, which are regular expressions, and comparisons whose cost grows with the square of the value. The relaxed schema
+// accepts every value that the original accepts.
 
 import { isObject } from '@millrace/protocol/internal'
 import { ValidationError } from '../error/error.ts'
@@ -18,7 +19,9 @@ const CONTRAVARIANT_KEYWORDS: Keywords = new Set([
   'unevaluatedItems',
   'unevaluatedProperties',
 ])
+/** Keywords whose value is any JSON. */
 const VALUE_KEYWORDS: Keywords = new Set(['const', 'enum'])
+/** Keywords whose value is a number, a text, a boolean or an array of them. */
 const PLAIN_KEYWORDS: Keywords = new Set([
   '$anchor',
   '$dynamicAnchor',
@@ -71,35 +74,36 @@ class SchemaRelaxer {
   schema(original: unknown): unknown {
     if (typeof original === 'boolean') return original
     if (!isObject(original)) throw new ValidationError('a subschema is neither an object nor a boolean')
-    const kept = new Map<string, unknown>()
+    const result = new Map<string, unknown>()
     for (const [keyword, value] of Object.entries(original)) {
       if (UNCHECKED_KEYWORDS.has(keyword)) this.isRelaxed = true
-      else if (!this.#dropsContravariant || !CONTRAVARIANT_KEYWORDS.has(keyword)) this.#keep(kept, keyword, value)
+      else if (!this.#dropsContravariant || !CONTRAVARIANT_KEYWORDS.has(keyword)) this.#copy(result, keyword, value)
     }
-    if ('patternProperties' in original) kept.delete('additionalProperties')
-    if (this.#dropsContravariant && kept.has('oneOf')) {
-      const alternative = { anyOf: kept.get('oneOf') }
-      kept.delete('oneOf')
-      kept.set('allOf', [...((kept.get('allOf') as readonly unknown[] | undefined) ?? []), alternative])
+    if ('patternProperties' in original) result.delete('additionalProperties')
+    if (this.#dropsContravariant && result.has('oneOf')) {
+      const alternative = { anyOf: result.get('oneOf') }
+      result.delete('oneOf')
+      result.set('allOf', [...((result.get('allOf') as readonly unknown[] | undefined) ?? []), alternative])
     }
-    return Object.fromEntries(kept)
+    return Object.fromEntries(result)
   }
 
-  #keep(kept: Map<string, unknown>, keyword: string, value: unknown): void {
+  /** Copies a keyword to the result, relaxed, unless it is unknown or unsafe. */
+  #copy(result: Map<string, unknown>, keyword: string, value: unknown): void {
     if (SUBSCHEMA_LIST_KEYWORDS.has(keyword) && Array.isArray(value)) {
-      kept.set(
+      result.set(
         keyword,
         value.map(each => this.schema(each)),
       )
-    } else if (SUBSCHEMA_KEYWORDS.has(keyword)) kept.set(keyword, this.schema(value))
-    else if (SUBSCHEMA_MAP_KEYWORDS.has(keyword)) kept.set(keyword, this.#byName(keyword, value))
+    } else if (SUBSCHEMA_KEYWORDS.has(keyword)) result.set(keyword, this.schema(value))
+    else if (SUBSCHEMA_MAP_KEYWORDS.has(keyword)) result.set(keyword, this.#byName(keyword, value))
     else if (VALUE_KEYWORDS.has(keyword)) {
       // A reference could use an object in a value as a schema.
-      if (isFlat(value)) kept.set(keyword, value)
+      if (isFlat(value)) result.set(keyword, value)
       else this.isRelaxed = true
     } else if (PLAIN_KEYWORDS.has(keyword) || SUBSCHEMA_LIST_KEYWORDS.has(keyword)) {
       if (!isFlat(value)) throw new ValidationError(`${keyword}: expected a plain value or an array of them`)
-      kept.set(keyword, value)
+      result.set(keyword, value)
     }
   }
 
@@ -115,3 +119,16 @@ class SchemaRelaxer {
 
 const isFlat = (value: unknown): boolean =>
   Array.isArray(value) ? value.every(each => Object(each) !== each) : Object(value) !== value
+
+/** @throws {ValidationError} if a JSON Schema is longer than `maxLength` characters of JSON or nested deeper than `maxDepth`. */
+export function checkSchemaSize(jsonSchema: unknown, maxLength: number, maxDepth: number): void {
+  checkDepth(jsonSchema, maxDepth)
+  const { length } = JSON.stringify(jsonSchema)
+  if (length > maxLength) throw new ValidationError(`expected at most ${maxLength} characters of JSON, found ${length}`)
+}
+
+function checkDepth(value: unknown, levelsLeft: number): void {
+  if (typeof value !== 'object' || value === null) return
+  if (levelsLeft === 0) throw new ValidationError('it is nested too deep')
+  for (const each of Object.values(value)) checkDepth(each, levelsLeft - 1)
+}

@@ -37,7 +37,7 @@ test('jsonSchemaOf describes the input of a schema with a transform', () => {
   })
 })
 
-test('reports a schema that throws, without its message, and keeps the cause', async () => {
+test('validate reports a schema that throws, without its message, and keeps the cause', async () => {
   const cause = new Error('password=hunter2')
   const schema = z.string().refine(() => {
     throw cause
@@ -45,14 +45,14 @@ test('reports a schema that throws, without its message, and keeps the cause', a
   expect(await validate(schema, 'x')).toEqual({ problem: 'the schema threw an error', cause })
 })
 
-test('awaits an asynchronous schema, and validateSync returns undefined for it', async () => {
+test('validate awaits an asynchronous schema, and validateSync returns undefined for it', async () => {
   const schema = z.string().refine(async text => text === 'yes')
   expect(await validate(schema, 'yes')).toEqual({ value: 'yes' })
   expect(await validate(schema, 'no')).toHaveProperty('problem')
   expect(validateSync(schema, 'no')).toBeUndefined()
 })
 
-test('reports the first ten problems', async () => {
+test('validate reports the first ten problems', async () => {
   const checked = await validate(z.array(z.number()), Array.from({ length: 50 }, String))
   expect('problem' in checked && checked.problem.split('; ')).toHaveLength(10)
 })

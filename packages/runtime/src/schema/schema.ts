@@ -15,7 +15,7 @@ export type OutputOf<S extends Schema> = StandardSchemaV1.InferOutput<S>
 /** A JSON Schema, as plain JSON. */
 export type JsonSchema = { readonly [key: string]: unknown }
 
-/** The validated value; or what is wrong with it, and the error that the schema threw, if any. */
+/** The validated value; or its problem, and the error that the schema threw, if any. */
 export type Validation<T> = { readonly value: T } | ValidationProblem
 
 interface ValidationProblem {

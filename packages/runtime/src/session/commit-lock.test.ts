@@ -8,7 +8,7 @@ import { tool } from '../define/tool.ts'
 import type { Workflow } from '../define/workflow.ts'
 import { useWorkflowState } from '../execute/hooks/use-state.ts'
 import { useStep } from '../execute/hooks/use-step.ts'
-import { Play, single } from '../execute/workflow/play.fixture.ts'
+import { single, WorkflowTestRun } from '../execute/workflow/workflow-test-run.fixture.ts'
 import { CommitLock } from './commit-lock.ts'
 import { Session } from './session.ts'
 
@@ -56,7 +56,7 @@ const workflowWithSteps = (steps: number) =>
   })
 
 const playAgent = (own: Agent) => readsOf(async () => (await startRun(own)).run.result())
-const playWorkflow = (own: Workflow) => readsOf(async () => (await Play.of(own)).result())
+const playWorkflow = (own: Workflow) => readsOf(async () => (await WorkflowTestRun.start(own)).result())
 
 test('reads back once after a model call and once after the outcome of its call', async () => {
   for (const steps of [1, 5]) expect(await playAgent(agentWithSteps(steps))).toBe(2 * steps)

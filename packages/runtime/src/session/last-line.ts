@@ -5,16 +5,16 @@ import { type BatchLike, previewLine } from '@millrace/log/internal'
 import type { Message } from '@millrace/protocol'
 
 /** Number of characters at the end of a text that are searched, so that the cost does not grow with the text. */
-const TAIL = 2000
+const TAIL_LENGTH = 2000
 
 /** The last non-empty line of a text, as a list shows it; undefined if there is none. */
 export function lastLineOf(text: string): string | undefined {
-  const lines = text.slice(-TAIL).split(/[\r\n\u2028\u2029]/)
+  const lines = text.slice(-TAIL_LENGTH).split(/[\r\n\u2028\u2029]/)
   const at = lines.findLastIndex(line => line.trim() !== '')
   const last = lines[at]
   if (last === undefined) return undefined
   // The line starts before the searched part: drop its first word or lone surrogate, which may be incomplete.
-  const isCut = at === 0 && text.length > TAIL
+  const isCut = at === 0 && text.length > TAIL_LENGTH
   return previewLine(isCut ? `…${last.replace(/^[\udc00-\udfff]/, '').replace(/^\S{1,40}\s+(?=\S)/, '')}` : last)
 }
 

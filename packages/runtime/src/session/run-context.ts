@@ -3,7 +3,7 @@ import type { Json, View } from '@millrace/protocol'
 import { largeValue } from './large-value.ts'
 
 /** The context that the server passed to a run, read from the session. It must not leave the server (law 10). */
-export async function contextOf(
+export async function runContextOf(
   manager: StreamManager,
   sessionId: string,
   { internal }: View,

@@ -72,9 +72,9 @@ export class RunStats {
 
   #addToHook(origin: HookOrigin, chunk: Chunk, timestamp: number): void {
     const key = hookKey(origin)
-    const known = this.#hooks.get(key) ?? { startedAt: timestamp, usage: {} }
-    if (chunk.type === 'step-finish') known.usage = sum(known.usage, chunk.usage)
-    this.#hooks.set(key, known)
+    const hook = this.#hooks.get(key) ?? { startedAt: timestamp, usage: {} }
+    if (chunk.type === 'step-finish') hook.usage = sum(hook.usage, chunk.usage)
+    this.#hooks.set(key, hook)
   }
 
   /** How long the run was paused between two times, in ms. */

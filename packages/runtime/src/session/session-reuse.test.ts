@@ -2,7 +2,7 @@ import { type LogStore, Memory, memoryStore, StreamManager } from '@millrace/log
 import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
 import { agent } from '../define/agent.ts'
-import { VirtualCluster } from '../drive/virtual-processes.fixture.ts'
+import { VirtualCluster } from '../drive/virtual-cluster.fixture.ts'
 import { scriptedModel } from '../model/scripted-model.ts'
 import { Session } from './session.ts'
 
@@ -109,7 +109,7 @@ test('two sessions of one log do not share a fold, and a reservation ends with i
 })
 
 test('a turn reads nothing that is older than the turn before, and sends the whole conversation', async () => {
-  const stage = new VirtualCluster()
+  const cluster = new VirtualCluster()
   const seen: number[] = []
   const teller = agent({
     name: 'teller',
@@ -118,26 +118,26 @@ test('a turn reads nothing that is older than the turn before, and sends the who
       return { text: `you said ${lastText}` }
     }),
   })
-  const { runtime, connection: wire } = stage.process(() => [teller])
-  const read = vi.spyOn(wire.store, 'read')
+  const { runtime, connection } = cluster.process(() => [teller])
+  const read = vi.spyOn(connection.store, 'read')
   const heads = [0]
   for (const n of [1, 2, 3, 4]) {
     read.mockClear()
     const run = await runtime.start({ session: 's', runId: `r${n}`, agent: teller, input: `${n}` })
-    await stage.ended('s', run.runId)
+    await cluster.waitForEnd('s', run.runId)
     const firsts = read.mock.calls.flatMap(([, from, { batches }]) => (batches > 0 ? [from.sequence] : []))
     // The request of a turn may read the entries of the turn before, if that is being completed just now.
     expect(Math.min(...firsts)).toBeGreaterThanOrEqual(heads[n - 2] ?? 0)
-    heads.push((await stage.manager.getInfo('s'))?.head ?? 0)
+    heads.push((await cluster.manager.getInfo('s'))?.head ?? 0)
   }
   // Another process drives a turn in between.
-  const other = stage.process(() => [teller], { engine: false })
+  const other = cluster.process(() => [teller], { engine: false })
   await other.runtime.start({ session: 's', runId: 'r5', agent: teller, input: '5' })
-  await stage.ended('s', 'r5')
+  await cluster.waitForEnd('s', 'r5')
   expect(seen).toEqual([1, 3, 5, 7, 9])
   const { view } = await runtime.view('s')
   expect(view.messages.map(({ runId }) => runId ?? 'ann')).toEqual(
     ['r1', 'r2', 'r3', 'r4', 'r5'].flatMap(runId => ['ann', runId]),
   )
-  await stage.clock.until(runtime.close())
+  await cluster.clock.until(runtime.close())
 })

@@ -20,9 +20,8 @@ import {
 } from '@millrace/protocol'
 import { MAIN_LANE } from '@millrace/protocol/internal'
 import { RunError } from '../error/error.ts'
-
 import { largeValue } from './large-value.ts'
-import { contextOf } from './run-context.ts'
+import { runContextOf } from './run-context.ts'
 import { type HookOrigin, RunStats } from './run-stats.ts'
 import { withUploads } from './upload.ts'
 
@@ -215,7 +214,7 @@ export class Session {
 
   /** The context that the server passed to a run. */
   context(runId: string): Promise<Json | undefined> {
-    return contextOf(this.#manager, this.id, this.view, runId)
+    return runContextOf(this.#manager, this.id, this.view, runId)
   }
 
   /** The text of the message that started a run. */

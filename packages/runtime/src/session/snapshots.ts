@@ -6,7 +6,7 @@ import type { Logger } from '../telemetry/logger.ts'
 /** Number of new entries after which a running session gets another snapshot, at the next commit. */
 export const SNAPSHOT_INTERVAL = 2000
 /**
- * Minimum number of entries since the last known snapshot for a run to take one when it ends or pauses. A snapshot is
+ * Minimum number of entries since the latest known snapshot for a run to take one when it ends or pauses. A snapshot is
  * as large as the session: one per turn would rewrite all earlier turns, and this many entries are read quickly.
  */
 export const SNAPSHOT_MIN_ENTRIES = 500
@@ -39,9 +39,9 @@ export class Snapshots {
 
   /** Notes the snapshot from which a session at `head` was read. Returns the sequence of the latest known snapshot. */
   noteRead(sessionId: string, snapshot: SnapshotRef, head: number): number {
-    const known = this.#latest.get(sessionId)
+    const latest = this.#latest.get(sessionId)
     // A snapshot beyond the head belongs to a deleted session with the same id.
-    if (known && known.sequence >= snapshot.sequence && known.sequence <= head) return known.sequence
+    if (latest && latest.sequence >= snapshot.sequence && latest.sequence <= head) return latest.sequence
     this.#remember(sessionId, snapshot)
     return snapshot.sequence
   }

@@ -38,17 +38,17 @@ function addArrays(operations: Operation[], from: readonly Json[], to: readonly 
   let end = 0
   while (end < commonLength - start && isSame(from[from.length - 1 - end] as Json, to[to.length - 1 - end] as Json))
     end++
-  const old = from.slice(start, from.length - end)
-  const now = to.slice(start, to.length - end)
-  const both = Math.min(old.length, now.length)
-  for (let i = 0; i < both; i++) addDiff(operations, old[i] as Json, now[i] as Json, `${path}/${start + i}`)
-  for (let i = old.length - 1; i >= both; i--) operations.push({ op: 'remove', path: `${path}/${start + i}` })
-  for (let i = both; i < now.length; i++) {
-    operations.push({ op: 'add', path: `${path}/${start + i}`, value: now[i] as Json })
+  const oldItems = from.slice(start, from.length - end)
+  const newItems = to.slice(start, to.length - end)
+  const pairs = Math.min(oldItems.length, newItems.length)
+  for (let i = 0; i < pairs; i++) addDiff(operations, oldItems[i] as Json, newItems[i] as Json, `${path}/${start + i}`)
+  for (let i = oldItems.length - 1; i >= pairs; i--) operations.push({ op: 'remove', path: `${path}/${start + i}` })
+  for (let i = pairs; i < newItems.length; i++) {
+    operations.push({ op: 'add', path: `${path}/${start + i}`, value: newItems[i] as Json })
   }
 }
 
-/** Equality that stops at the first difference: a list asks for it at both ends before it looks into what lies between. */
+/** Deep equality. Stops at the first difference, because arrays compare many items. */
 export function isSame(a: Json, b: Json): boolean {
   if (Array.isArray(a)) {
     return Array.isArray(b) && a.length === b.length && a.every((item, i) => isSame(item, b[i] as Json))

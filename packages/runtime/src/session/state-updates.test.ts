@@ -5,7 +5,7 @@ import { gate } from '../api/test-runtime.fixture.ts'
 import { agent } from '../define/agent.ts'
 import { type ToolContext, tool } from '../define/tool.ts'
 import { RunError, ToolError } from '../error/error.ts'
-import { caller, callsOf, chunksOf, play, resultsIn } from '../execute/agent/play.fixture.ts'
+import { caller, callsOf, chunksOf, resultsIn, runToEnd } from '../execute/agent/run-to-end.fixture.ts'
 import { scriptedModel } from '../model/scripted-model.ts'
 
 const none = z.object({})
@@ -29,7 +29,7 @@ test('applies updates of parallel calls to the current state: ten increments giv
     },
   })
   const counter = caller([add], calls('add', 10), { parallelCalls: 10, initialState: { count: 0 } })
-  const { result, view, log } = await play(counter.agent)
+  const { result, view, log } = await runToEnd(counter.agent)
   expect(view.state).toEqual({ count: 10 })
   // Each call saw the state at its start.
   expect(callsOf(result.message).map(({ output }) => output)).toEqual(Array(10).fill(0))
@@ -55,7 +55,7 @@ test('shows a call its own updates, hides them from others until the outcome, an
       return null
     },
   })
-  const { log, view } = await play(caller([change], calls('change', 1), { initialState: { list: [] } }).agent)
+  const { log, view } = await runToEnd(caller([change], calls('change', 1), { initialState: { list: [] } }).agent)
   expect(seen).toEqual([{ list: [1, 2] }])
   expect(view.state).toEqual({ list: [1, 2] })
   const types = log.map(({ chunk }) => chunk.type)
@@ -73,7 +73,7 @@ test('accepts an update that changes its argument and returns nothing', async ()
       })
     },
   })
-  const { log, view } = await play(caller([push], calls('push', 2), { initialState: { list: [] } }).agent)
+  const { log, view } = await runToEnd(caller([push], calls('push', 2), { initialState: { list: [] } }).agent)
   expect(view.state).toEqual({ list: [1, 1] })
   expect(chunksOf(log, 'state-patch')).toMatchObject([
     { patches: [{ op: 'add', path: '/list/0', value: 1 }] },
@@ -90,7 +90,7 @@ test('creates a state if there is none', async () => {
       return state ?? 'none'
     },
   })
-  const { result, view } = await play(caller([set], calls('set', 1)).agent)
+  const { result, view } = await runToEnd(caller([set], calls('set', 1)).agent)
   expect(callsOf(result.message)).toMatchObject([{ output: 'none' }])
   expect(view.state).toEqual({ made: true })
 })
@@ -101,7 +101,7 @@ test('writes nothing for an update without a change', async () => {
     inputSchema: none,
     execute: (_input, { updateState }) => updateState(state => structuredClone(state)),
   })
-  const { log } = await play(caller([same], calls('same', 1), { initialState: { a: [1] } }).agent)
+  const { log } = await runToEnd(caller([same], calls('same', 1), { initialState: { a: [1] } }).agent)
   expect(chunksOf(log, 'state-patch')).toEqual([])
 })
 
@@ -114,7 +114,7 @@ test('drops the updates of a failed call', async () => {
       throw new ToolError('no')
     },
   })
-  const { view, result } = await play(caller([fail], calls('fail', 1), { initialState: { ok: true } }).agent)
+  const { view, result } = await runToEnd(caller([fail], calls('fail', 1), { initialState: { ok: true } }).agent)
   expect(callsOf(result.message)).toMatchObject([{ state: 'output-error', errorText: 'no' }])
   expect(view.state).toEqual({ ok: true })
 })
@@ -132,7 +132,7 @@ test('reports a state that does not fit its schema to the model, and the run con
   })
   const stateSchema = z.object({ count: z.number().max(2) })
   const { agent: grower, modelCalls } = caller([grow], calls('grow', 4), { stateSchema, initialState: { count: 0 } })
-  const { result, view } = await play(grower)
+  const { result, view } = await runToEnd(grower)
   expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
   expect(view.state).toEqual({ count: 2 })
   const [one, two, three, four] = callsOf(result.message)
@@ -167,7 +167,7 @@ test('oversized-tool-state-typed: reports a state that is too large to the model
     { text: 'Done.' },
   ])
   const filler = agent({ name: 'filler', model, tools: [fill, after], initialState: { text: '' } })
-  const { result, view, logged } = await play(filler, { log: { maxEntryBytes: 4096 } })
+  const { result, view, logged } = await runToEnd(filler, { log: { maxEntryBytes: 4096 } })
   expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
   expect(callsOf(result.message)).toMatchObject([
     { ...refused, errorText: 'the state change exceeds the size limit of the log: change less, or store a reference' },
@@ -194,7 +194,7 @@ test.each<[string, (state: Json | undefined) => unknown]>([
     inputSchema: none,
     execute: (_input, { updateState }) => updateState(update as (state: Json | undefined) => Json | undefined),
   })
-  const { result, view, log } = await play(caller([odd], calls('odd', 1), { initialState: { ok: true } }).agent)
+  const { result, view, log } = await runToEnd(caller([odd], calls('odd', 1), { initialState: { ok: true } }).agent)
   expect(result.status).toBe('completed')
   expect(callsOf(result.message)).toMatchObject([{ ...refused, errorText: 'the state could not be changed' }])
   expect(view.state).toEqual({ ok: true })
@@ -209,7 +209,7 @@ test('a change with more operations than function arguments fails its call, not 
       updateState(({ list }) => ({ list: list.map(n => 1 - n) })),
   })
   const list = Array.from({ length: 150_000 }, () => 0)
-  const { result, view } = await play(caller([turn], calls('turn', 1), { initialState: { list } }).agent)
+  const { result, view } = await runToEnd(caller([turn], calls('turn', 1), { initialState: { list } }).agent)
   expect(result.status).toBe('completed')
   expect(callsOf(result.message)).toMatchObject([
     { ...refused, errorText: 'the state change exceeds the size limit of the log: change less, or store a reference' },
@@ -232,7 +232,7 @@ test.each([
       })
     },
   })
-  const { result } = await play(caller([odd], calls('odd', 1)).agent)
+  const { result } = await runToEnd(caller([odd], calls('odd', 1)).agent)
   expect(result.status).toBe('completed')
   expect(callsOf(result.message)).toMatchObject([{ state: 'output-error', code }])
 })
@@ -250,7 +250,7 @@ test('a rejected asynchronous update causes no unhandled rejection', async () =>
   })
   process.on('unhandledRejection', note)
   try {
-    const { result } = await play(caller([odd], calls('odd', 1)).agent)
+    const { result } = await runToEnd(caller([odd], calls('odd', 1)).agent)
     expect(callsOf(result.message)).toMatchObject([refused])
     await new Promise(resolve => setImmediate(resolve))
     expect(unhandled).toEqual([])
@@ -275,7 +275,7 @@ test('an update that fails on the state at the commit fails its call', async () 
       return 'taken'
     },
   })
-  const { result, view } = await play(caller([take], calls('take', 2), { initialState: { items: ['last'] } }).agent)
+  const { result, view } = await runToEnd(caller([take], calls('take', 2), { initialState: { items: ['last'] } }).agent)
   expect(view.state).toEqual({ items: [] })
   const outcomes = callsOf(result.message).map(({ output, errorText }) => output ?? errorText)
   expect(outcomes.toSorted()).toEqual(['taken', 'there is none left'])

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { gate } from '../api/test-runtime.fixture.ts'
-import { callsOf, expectOneEnd, VirtualCluster } from '../drive/virtual-processes.fixture.ts'
+import { callsOf, expectOneEnd, VirtualCluster } from '../drive/virtual-cluster.fixture.ts'
 import { agent, scriptedModel, tool } from '../index.ts'
 import { StoreClock } from './store-clock.ts'
 
@@ -17,22 +17,22 @@ function setUp() {
   const tools = [pay, work, stay]
   const calls = tools.map(({ name }) => ({ name, input: {}, id: name }))
   const testAgent = agent({ name: 'own', tools, model: scriptedModel([{ calls }, { text: 'Done.' }]) })
-  const stage = new VirtualCluster()
-  const { runtime, connection: wire, timers } = stage.process(() => [testAgent])
+  const cluster = new VirtualCluster()
+  const { runtime, connection, timers } = cluster.process(() => [testAgent])
   const start = async () => {
     await runtime.start({ session: 's', runId: 'r', agent: testAgent, input: 'Go.' })
-    const { timestamp } = await stage.seen('s', ({ chunk }) => chunk.type === 'tool-approval-request')
+    const { timestamp } = await cluster.waitForEntry('s', ({ chunk }) => chunk.type === 'tool-approval-request')
     return timestamp + TIMEOUT
   }
-  const state = async () => callsOf(await stage.view('s'), 'r').find(({ toolCallId }) => toolCallId === 'pay')?.state
-  return { stage, wire, timers, runtime, start, state, first, second }
+  const state = async () => callsOf(await cluster.view('s'), 'r').find(({ toolCallId }) => toolCallId === 'pay')?.state
+  return { cluster, connection, timers, runtime, start, state, first, second }
 }
 
 /** Fails if the store is called too often. */
-function bounded(wire: ReturnType<typeof setUp>['wire'], max: number): void {
-  const until = wire.calls + max
-  wire.before = () => {
-    if (wire.calls > until) throw new Error(`more than ${max} calls of the store`)
+function bounded(connection: ReturnType<typeof setUp>['connection'], max: number): void {
+  const until = connection.calls + max
+  connection.before = () => {
+    if (connection.calls > until) throw new Error(`more than ${max} calls of the store`)
   }
 }
 
@@ -52,31 +52,31 @@ test('returns the last store time plus the local time since', () => {
 })
 
 test('with a local clock behind the store, settles at the deadline without polling', async () => {
-  const { stage, wire, timers, start, state, first, second } = setUp()
+  const { cluster, connection, timers, start, state, first, second } = setUp()
   const deadline = await start()
   timers.behindMs = 600
-  await stage.clock.advance(deadline + 100 - stage.clock.now())
-  bounded(wire, 60)
+  await cluster.clock.advance(deadline + 100 - cluster.clock.now())
+  bounded(connection, 60)
   first.open()
   second.open()
-  expect(await stage.ended('s', 'r')).toBe('completed')
-  expect(stage.clock.now()).toBeLessThan(deadline + 600)
+  expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
+  expect(cluster.clock.now()).toBeLessThan(deadline + 600)
   expect(await state()).toBe('output-denied')
-  await expectOneEnd(stage, 's', 'r')
+  await expectOneEnd(cluster, 's', 'r')
 })
 
 test('with a local clock ahead of the store, settles nothing before the deadline and accepts answers until then', async () => {
-  const { stage, wire, timers, runtime, start, state, first, second } = setUp()
+  const { cluster, connection, timers, runtime, start, state, first, second } = setUp()
   const deadline = await start()
   timers.behindMs = -TIMEOUT
-  bounded(wire, 60)
+  bounded(connection, 60)
   // By the local clock the deadline has passed.
   first.open()
-  await stage.clock.advance(deadline - 200 - stage.clock.now())
+  await cluster.clock.advance(deadline - 200 - cluster.clock.now())
   expect(await state()).toBe('approval-requested')
   await runtime.answer('s', { kind: 'approval', id: 'r::pay', approved: true })
-  await stage.seen('s', ({ chunk }) => chunk.type === 'tool-output-available' && chunk.toolCallId === 'pay')
-  expect(stage.clock.now()).toBeLessThan(deadline)
+  await cluster.waitForEntry('s', ({ chunk }) => chunk.type === 'tool-output-available' && chunk.toolCallId === 'pay')
+  expect(cluster.clock.now()).toBeLessThan(deadline)
   second.open()
-  expect(await stage.ended('s', 'r')).toBe('completed')
+  expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
 })

@@ -34,8 +34,8 @@ export class SubAgentTimes {
 
   /** Active time of a sub-agent that has not ended, in ms. */
   activeTime(agentId: string, now: number): number {
-    const { startedAt: began = now, waitedMs: waited = 0, waitingSince: since = now } = this.#agents.get(agentId) ?? {}
-    return Math.max(0, Math.min(since, now) - began - waited)
+    const { startedAt = now, waitedMs = 0, waitingSince = now } = this.#agents.get(agentId) ?? {}
+    return Math.max(0, Math.min(waitingSince, now) - startedAt - waitedMs)
   }
 
   /** Adds the next entry of the run, or of a guest. */
@@ -156,9 +156,9 @@ export class SubAgentTimes {
     this.#updateWaiting(agent.parentId, at)
   }
 
-  #isWaiting({ open, streamingLanes: speaking }: TimedAgent): boolean {
+  #isWaiting({ open, streamingLanes }: TimedAgent): boolean {
     if (this.#isPaused) return true
-    return speaking.size === 0 && open.size > 0 && [...open].every(id => this.#isCallWaiting(this.#calls.get(id)))
+    return streamingLanes.size === 0 && open.size > 0 && [...open].every(id => this.#isCallWaiting(this.#calls.get(id)))
   }
 
   #isCallWaiting(call: TimedCall | undefined): boolean {

@@ -25,7 +25,7 @@ export interface StoredUpload {
 }
 
 /** The prefix separates uploads from the blobs of entries, whose key is the hash alone. */
-const keyOf = (hash: string): string => `upload-${hash}`
+const blobKeyOf = (hash: string): string => `upload-${hash}`
 
 const SCHEME = 'upload:'
 
@@ -56,7 +56,7 @@ export async function storeUpload(
   const { data } = upload
   const blob = Buffer.concat([headerOf(upload), data])
   const hash = createHash('sha256').update(blob).digest('hex')
-  await manager.store.putBlob(sessionId, keyOf(hash), blob)
+  await manager.store.putBlob(sessionId, blobKeyOf(hash), blob)
   // Storing a blob of a missing log fails silently.
   if ((await manager.getInfo(sessionId)) === null) throw sessionUnknown(sessionId)
   return { hash, url: `${SCHEME}${hash}`, bytes: data.byteLength, ...descriptionOf(upload) }
@@ -68,7 +68,7 @@ export async function readUpload(
   sessionId: string,
   hash: string,
 ): Promise<UploadInput | undefined> {
-  const blob = /^[0-9a-f]{64}$/.test(hash) ? await manager.blob(sessionId, keyOf(hash)) : undefined
+  const blob = /^[0-9a-f]{64}$/.test(hash) ? await manager.blob(sessionId, blobKeyOf(hash)) : undefined
   if (blob === undefined) return undefined
   const end = blob.indexOf(0x0a)
   const description = JSON.parse(Buffer.from(blob.subarray(0, end)).toString()) as Omit<UploadInput, 'data'>

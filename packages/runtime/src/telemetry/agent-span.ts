@@ -43,7 +43,7 @@ export interface AgentSpanOptions {
   readonly heading: SpanHeading
   /** Absent for a workflow, and for a run that is taken over only to be ended. */
   readonly agent?: TracedAgent | undefined
-  /** The parent of a node or hook. It gets their usage, and they are paused and handed over with it. */
+  /** The span that a node or hook is part of. It gets their usage, and they are paused and handed over with it. */
   readonly partOf?: AgentSpan
   readonly onEnd?: () => void
 }
@@ -133,7 +133,7 @@ export class AgentSpan implements AgentTelemetry {
 
   agent(program: TracedProgram, agentId: string, call: Pick<ToolCallTelemetry, 'context'>): AgentSpan {
     const place = { ...this.#place, context: call.context, agentId, agentType: program.name }
-    return this.#begin(place, {
+    return this.#startChild(place, {
       heading: programHeading(program.program),
       agent: program.kind === 'agent' ? program : undefined,
     })
@@ -142,25 +142,25 @@ export class AgentSpan implements AgentTelemetry {
   node({ node, step, attempt }: NodeSpanOptions): AgentSpan {
     const attributes = { [attribute.node]: node, [attribute.step]: step, [attribute.attempt]: attempt }
     const heading = { name: `node ${node}`, operation: 'node', attributes, about: { node, step, attempt } } as const
-    return this.#begin(this.#place, { heading, partOf: this })
+    return this.#startChild(this.#place, { heading, partOf: this })
   }
 
   hook({ hook, id, agent }: HookSpanOptions): AgentSpan {
     if (agent) {
       const place = { ...this.#place, agentType: agent.name }
-      return this.#begin(place, { heading: programHeading(agent.program), agent, partOf: this })
+      return this.#startChild(place, { heading: programHeading(agent.program), agent, partOf: this })
     }
     // An id may contain text of a user.
-    const named = this.#scope.content && id !== undefined && { [attribute.hookId]: id }
-    const attributes = { [attribute.hook]: hook, ...named }
+    const idAttribute = this.#scope.content && id !== undefined && { [attribute.hookId]: id }
+    const attributes = { [attribute.hook]: hook, ...idAttribute }
     const heading = { name: hook, operation: 'hook', attributes, about: { hook } } as const
-    return this.#begin(this.#place, { heading, partOf: this })
+    return this.#startChild(this.#place, { heading, partOf: this })
   }
 
-  #begin(place: SpanPlace, about: Omit<AgentSpanOptions, 'onEnd'>): AgentSpan {
-    const work = new AgentSpan(this.#scope, place, { ...about, onEnd: () => this.#open.delete(work) })
-    this.#open.add(work)
-    return work
+  #startChild(place: SpanPlace, about: Omit<AgentSpanOptions, 'onEnd'>): AgentSpan {
+    const child = new AgentSpan(this.#scope, place, { ...about, onEnd: () => this.#open.delete(child) })
+    this.#open.add(child)
+    return child
   }
 
   end(status: AgentStatus, failure?: unknown): void {

@@ -1,4 +1,4 @@
-// The real SDK of OpenTelemetry, with exporters that keep what they are given.
+// The SDK of OpenTelemetry, with exporters that keep spans and metrics in memory.
 
 import type { Lane, Ticket } from '@millrace/log'
 import type { Chunk, Json, RunStatus } from '@millrace/protocol'
@@ -30,7 +30,7 @@ interface Point {
   readonly buckets: readonly number[] | undefined
 }
 
-interface Measured {
+interface Metric {
   readonly unit: string
   readonly points: readonly Point[]
 }
@@ -38,26 +38,26 @@ interface Measured {
 export interface Collector {
   readonly tracerProvider: BasicTracerProvider
   readonly meterProvider: MeterProvider
-  /** The spans that have ended, by when they began. */
+  /** The ended spans, in the order of their start. */
   spans(): ReadableSpan[]
-  /** The same, by when they ended. */
+  /** The ended spans, in the order of their end. */
   ended(): ReadableSpan[]
-  /** Measurements by name. */
-  measures(): Promise<Record<string, Measured>>
+  /** Metrics by name. */
+  metrics(): Promise<Record<string, Metric>>
 }
 
-/** Collects spans and measures. */
+/** Collects spans and metrics. */
 export function collector(): Collector {
   const exporter = new InMemorySpanExporter()
-  // Clocks are too coarse to tell by the times.
-  const begun: string[] = []
-  class InOrder extends SimpleSpanProcessor {
+  // Start times are too coarse to order spans by them.
+  const startedIds: string[] = []
+  class StartRecorder extends SimpleSpanProcessor {
     override onStart(span: Span): void {
-      begun.push(span.spanContext().spanId)
+      startedIds.push(span.spanContext().spanId)
     }
   }
-  const tracerProvider = new BasicTracerProvider({ spanProcessors: [new InOrder(exporter)] })
-  const placeOf = (span: ReadableSpan) => begun.indexOf(span.spanContext().spanId)
+  const tracerProvider = new BasicTracerProvider({ spanProcessors: [new StartRecorder(exporter)] })
+  const startOrderOf = (span: ReadableSpan) => startedIds.indexOf(span.spanContext().spanId)
   const reader = new PeriodicExportingMetricReader({
     exporter: new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE),
     exportIntervalMillis: 2 ** 30,
@@ -71,11 +71,11 @@ export function collector(): Collector {
   return {
     tracerProvider,
     meterProvider,
-    spans: () => exporter.getFinishedSpans().toSorted((a, b) => placeOf(a) - placeOf(b)),
+    spans: () => exporter.getFinishedSpans().toSorted((a, b) => startOrderOf(a) - startOrderOf(b)),
     ended: () => exporter.getFinishedSpans(),
-    async measures() {
+    async metrics() {
       const { resourceMetrics } = await reader.collect()
-      const measured: Record<string, Measured> = {}
+      const byName: Record<string, Metric> = {}
       for (const { metrics: all } of resourceMetrics.scopeMetrics) {
         for (const metric of all) {
           const points =
@@ -92,34 +92,34 @@ export function collector(): Collector {
                   sum: undefined,
                   buckets: undefined,
                 }))
-          measured[metric.descriptor.name] = { unit: metric.descriptor.unit, points }
+          byName[metric.descriptor.name] = { unit: metric.descriptor.unit, points }
         }
       }
-      return measured
+      return byName
     },
   }
 }
 
-/** Contexts that follow what is awaited, for one test. */
-export function followContexts(): void {
+/** Registers a context manager that follows `await`, for one test. */
+export function registerContextManager(): void {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
   onTestFinished(() => context.disable())
 }
 
-/** A span and those below it, by name. */
+/** Names of spans, each with the names of its children. */
 export interface Tree {
   readonly [name: string]: Tree
 }
 
-/** The names of spans as a tree: each under its parent, in the order in which they began. Those of one name below one parent are numbered from the second on. */
+/** The names of spans as a tree, in the order of their start. Siblings with the same name are numbered from the second on. */
 export function treeOf(spans: readonly ReadableSpan[], parentId?: string): Tree {
   const tree: Record<string, Tree> = {}
   const ids = new Set(spans.map(span => span.spanContext().spanId))
-  const isHere = ({ parentSpanContext }: ReadableSpan) => {
+  const isChild = ({ parentSpanContext }: ReadableSpan) => {
     const id = parentSpanContext?.spanId
     return parentId === undefined ? id === undefined || !ids.has(id) : id === parentId
   }
-  for (const span of spans.filter(isHere)) {
+  for (const span of spans.filter(isChild)) {
     let name = span.name
     for (let count = 2; name in tree; count++) name = `${span.name} (${count})`
     tree[name] = treeOf(spans, span.spanContext().spanId)
@@ -127,21 +127,21 @@ export function treeOf(spans: readonly ReadableSpan[], parentId?: string): Tree 
   return tree
 }
 
-/** The span of a name; there must be exactly one. */
+/** The span with this name. Throws unless there is exactly one. */
 export function spanOf(spans: readonly ReadableSpan[], name: string): ReadableSpan {
   const [span, ...more] = spans.filter(span => span.name === name)
   if (span && more.length === 0) return span
   throw new Error(`expected one span ${name}, found ${spans.map(span => span.name).join(', ')}`)
 }
 
-/** All that spans and measures hold, as text. */
+/** Everything that spans contain, as text. */
 export const textOf = (spans: readonly ReadableSpan[]): string =>
   JSON.stringify(
     spans.map(({ name, attributes, events, links, status }) => ({ name, attributes, events, links, status })),
   )
 
-/** Registers a collector for the whole process, for one test. */
-export function register({ tracerProvider, meterProvider }: Collector): void {
+/** Registers the providers of a collector globally, for one test. */
+export function registerGlobally({ tracerProvider, meterProvider }: Collector): void {
   trace.setGlobalTracerProvider(tracerProvider)
   metrics.setGlobalMeterProvider(meterProvider)
   onTestFinished(() => {
@@ -151,7 +151,7 @@ export function register({ tracerProvider, meterProvider }: Collector): void {
 }
 
 /** The committed chunk of a successful call. */
-export const gave = (output: Json): Chunk => ({
+export const outputChunk = (output: Json): Chunk => ({
   type: 'tool-output-available',
   toolCallId: 'c1',
   output,
@@ -159,7 +159,7 @@ export const gave = (output: Json): Chunk => ({
 })
 
 /** The committed chunk of a failed call. */
-export const erred = (code: string, errorText: string): Chunk => ({
+export const errorChunk = (code: string, errorText: string): Chunk => ({
   type: 'tool-output-error',
   toolCallId: 'c1',
   errorText,
@@ -167,7 +167,7 @@ export const erred = (code: string, errorText: string): Chunk => ({
   executor: 'server',
 })
 
-/** A drive of an agent's run with a given end. */
+/** Starts the telemetry of an agent's run. `end` ends the run with a status, `ms` after its start. */
 export function driveOf(
   telemetry: Telemetry,
   agent: Agent,

@@ -2,7 +2,7 @@ import { type Attributes, context, type MeterProvider, type Span, type TracerPro
 import { expect, onTestFinished, test } from 'vitest'
 import { agent } from '../define/agent.ts'
 import { scriptedModel } from '../model/scripted-model.ts'
-import { collector, driveOf, gave } from './collector.fixture.ts'
+import { collector, driveOf, outputChunk } from './collector.fixture.ts'
 import type { Logger } from './logger.ts'
 import { Telemetry } from './telemetry.ts'
 import type { TelemetryOptions } from './telemetry-options.ts'
@@ -13,7 +13,7 @@ const helper = agent({ name: 'helper', model })
 /** Uses all of telemetry, some of it twice. Returns the logged warnings. */
 function exercise(options: TelemetryOptions): string[] {
   const collected: string[] = []
-  const take: Logger['warn'] = (_, { what }) => void collected.push(String(what))
+  const take: Logger['warn'] = (_, { operation }) => void collected.push(String(operation))
   const telemetry = new Telemetry(options, { warn: take, error: take })
   for (let run = 1; run <= 2; run++) {
     telemetry.onRequest('r')
@@ -31,7 +31,7 @@ function exercise(options: TelemetryOptions): string[] {
     })
     expect(tool.within(() => 1)).toBe(1)
     work.agent(helper, 'child', tool).end('completed')
-    tool.settle(gave({}))
+    tool.settle(outputChunk({}))
     work.within(() => {})
     end({ status: 'paused' })
     driveOf(telemetry, helper, { isTakeover: true }).end({ status: 'failed', code: 'x', ms: 1 })
@@ -74,7 +74,7 @@ test.each([
   'createCounter',
   'record',
   'add',
-])('%s throws: the error is logged once and not rethrown', method => {
+])('logs an error of %s once and does not rethrow it', method => {
   const collected = exercise({ content: true, ...throwing(method) })
   expect(collected).toContain(method)
   expect(new Set(collected).size).toBe(collected.length)
@@ -96,15 +96,15 @@ test('ignores a meter that returns no instruments', () => {
 
 test.each<[string, () => unknown]>([
   ['throws', hostile],
-  ['gives a promise that fails', () => Promise.reject(new Error('later'))],
-  ['gives what throws when it is looked at', () => new Proxy({}, { ownKeys: hostile })],
-])('attributes() %s: logs one warning', (_, attributes) => {
+  ['returns a promise that rejects', () => Promise.reject(new Error('later'))],
+  ['returns an object that throws when it is read', () => new Proxy({}, { ownKeys: hostile })],
+])('logs one warning if attributes() %s', (_, attributes) => {
   const { tracerProvider } = collector()
   const collected = exercise({ tracerProvider, attributes: attributes as () => Attributes })
   expect(collected).toHaveLength(1)
 })
 
-test('ignores attributes() that returns no object', () => {
+test('ignores attributes() that does not return an object', () => {
   const { tracerProvider } = collector()
   for (const attributes of [undefined, null, 'text', 7]) {
     expect(exercise({ tracerProvider, attributes: () => attributes as unknown as Attributes })).toEqual([])
@@ -122,13 +122,13 @@ const managers: Record<string, (run: () => unknown) => unknown> = {
     return run()
   },
   'never runs the code': () => undefined,
-  'gives something else': run => {
+  'returns another value': run => {
     run()
     return 'something else'
   },
 }
 
-test.each(Object.entries(managers))('a context manager that %s: runs the code exactly once', (_, run) => {
+test.each(Object.entries(managers))('runs the code exactly once with a context manager that %s', (_, run) => {
   context.setGlobalContextManager({
     active: () => ({ getValue: () => undefined }) as never,
     with: (_context, code, self, ...args) => run(() => code.apply(self as never, args as never)) as never,

@@ -23,7 +23,7 @@ export class Guard {
     if (this.#warned.has(operation)) return
     this.#warned.add(operation)
     this.#logger.warn('telemetry failed: runs continue, and this kind of failure is logged once', {
-      what: operation,
+      operation,
       cause,
     })
   }

@@ -19,8 +19,8 @@ export const contextUnder = (parent: SpanContext | undefined): Context =>
 
 /** The context of a span; undefined if it is not valid, because no provider records the span. */
 export function spanContextOf(span: Span | undefined): SpanContext | undefined {
-  const known = span?.spanContext()
-  return known && trace.isSpanContextValid(known) ? known : undefined
+  const spanContext = span?.spanContext()
+  return spanContext && trace.isSpanContextValid(spanContext) ? spanContext : undefined
 }
 
 /** A span that never throws: failures of the provider are ignored and logged once. */

@@ -26,12 +26,12 @@ test('consoleLogger prints a warning on one line and an error with its stack', (
     const spy = vi.spyOn(console, level).mockImplementation((...args) => void printed.push(args))
     onTestFinished(() => spy.mockRestore())
   }
-  consoleLogger.warn('nobody is asked', {})
+  consoleLogger.warn('no cause', {})
   consoleLogger.warn('100%s sure', { runId: 'r' })
   consoleLogger.warn('a call failed', { runId: 'r', step: 2, cause: new Error('it hung up\n  halfway') })
   consoleLogger.warn('a call failed', { cause: { status: 500, body: ['x'.repeat(200)] } })
   expect(printed).toEqual([
-    ['nobody is asked'],
+    ['no cause'],
     ["100%s sure { runId: 'r' }"],
     ["a call failed: it hung up halfway { runId: 'r', step: 2 }"],
     [`a call failed: { status: 500, body: [ '${'x'.repeat(200)}' ] }`],

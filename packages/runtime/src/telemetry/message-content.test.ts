@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { inputOf, OutputCollector } from './message-content.ts'
 import { MAX_CONTENT_LENGTH } from './truncate-json.ts'
 
-test('writes a prompt by the conventions: instructions apart, messages in order', () => {
+test('converts a prompt to the format of the conventions: instructions apart, messages in order', () => {
   const prompt: LanguageModelV4Prompt = [
     { role: 'system', content: 'Be kind.' },
     {

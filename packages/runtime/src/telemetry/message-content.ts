@@ -32,20 +32,20 @@ export function inputOf(prompt: LanguageModelV4Prompt): {
 }
 
 function latestMessages(messages: readonly ContentMessage[]): TruncatedJson {
-  const kept: string[] = []
-  let left = MAX_CONTENT_LENGTH
+  const included: string[] = []
+  let charactersLeft = MAX_CONTENT_LENGTH
   let isTruncated = false
   for (const { role, parts } of messages.toReversed()) {
-    if (left <= 0) {
+    if (charactersLeft <= 0) {
       isTruncated = true
       break
     }
-    const truncatedParts = truncateJson(parts, left)
-    left -= truncatedParts.json.length
+    const truncatedParts = truncateJson(parts, charactersLeft)
+    charactersLeft -= truncatedParts.json.length
     isTruncated ||= truncatedParts.isTruncated
-    kept.unshift(`{"role":${JSON.stringify(role)},"parts":${truncatedParts.json}}`)
+    included.unshift(`{"role":${JSON.stringify(role)},"parts":${truncatedParts.json}}`)
   }
-  return { json: `[${kept.join(',')}]`, isTruncated }
+  return { json: `[${included.join(',')}]`, isTruncated }
 }
 
 type PromptPart = Exclude<LanguageModelV4Prompt[number], { role: 'system' }>['content'][number]

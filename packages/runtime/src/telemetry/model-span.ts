@@ -38,11 +38,12 @@ export class ModelSpan implements ModelCallTelemetry {
   readonly #scope: Scope
   readonly #span: GuardedSpan
   readonly #labels: Attributes
-  readonly #isObserved: boolean
+  readonly #isRecorded: boolean
   readonly #onEnd: (result: ModelCallResult) => void
   readonly #startedAt = performance.now()
   readonly #output: OutputCollector | undefined
-  #latestAt = 0
+  /** Time of the latest stream part; 0 before the first. */
+  #latestPartAt = 0
   #usage: Usage | undefined
   #finishReason: string | undefined
   #isEnded = false
@@ -66,7 +67,7 @@ export class ModelSpan implements ModelCallTelemetry {
       },
       about: { step, attempt, model: model.modelId },
     })
-    this.#isObserved = this.#span.isRecording || scope.instruments.isActive
+    this.#isRecorded = this.#span.isRecording || scope.instruments.isActive
     if (!scope.content || !this.#span.isRecording) return
     this.#output = new OutputCollector()
     scope.guard.attempt('content', () => this.#setInput(options))
@@ -77,11 +78,11 @@ export class ModelSpan implements ModelCallTelemetry {
   }
 
   received(part: LanguageModelV4StreamPart): void {
-    if (!this.#isObserved) return
+    if (!this.#isRecorded) return
     try {
       this.#record(part)
     } catch (error) {
-      this.#scope.guard.warnOnce('heard', error)
+      this.#scope.guard.warnOnce('received', error)
     }
   }
 
@@ -123,7 +124,7 @@ export class ModelSpan implements ModelCallTelemetry {
     const { type } = part
     // The provider's package sends it before the first byte arrives.
     if (type === 'stream-start') return
-    if (this.#latestAt === 0) this.#recordFirst()
+    if (this.#latestPartAt === 0) this.#recordFirst()
     else if (type.endsWith('-delta')) this.#recordNext()
     if (type === 'finish') {
       this.#usage = usageOf(part.usage)
@@ -133,8 +134,8 @@ export class ModelSpan implements ModelCallTelemetry {
   }
 
   #recordFirst(): void {
-    this.#latestAt = performance.now()
-    const seconds = (this.#latestAt - this.#startedAt) / 1000
+    this.#latestPartAt = performance.now()
+    const seconds = (this.#latestPartAt - this.#startedAt) / 1000
     this.#span.set({ [attribute.timeToFirstChunk]: seconds })
     this.#scope.instruments.record('firstChunk', seconds, this.#labels)
   }
@@ -143,8 +144,8 @@ export class ModelSpan implements ModelCallTelemetry {
     const { instruments } = this.#scope
     if (!instruments.isActive) return
     const now = performance.now()
-    instruments.record('nextChunk', (now - this.#latestAt) / 1000, this.#labels)
-    this.#latestAt = now
+    instruments.record('nextChunk', (now - this.#latestPartAt) / 1000, this.#labels)
+    this.#latestPartAt = now
   }
 
   #recordResponse({ id, modelId }: Extract<LanguageModelV4StreamPart, { type: 'response-metadata' }>): void {
@@ -190,11 +191,11 @@ function requestAttributes(options: LanguageModelV4CallOptions): Attributes {
 /** The attributes of the known token counts. */
 export function usageAttributes(usage: Usage | undefined): Attributes {
   const { inputTokens, outputTokens, cachedTokens, cacheWriteTokens, reasoningTokens } = usage ?? {}
-  const used: Attributes = {}
-  if (inputTokens !== undefined) used[attribute.inputTokens] = inputTokens
-  if (outputTokens !== undefined) used[attribute.outputTokens] = outputTokens
-  if (cachedTokens !== undefined) used[attribute.cachedTokens] = cachedTokens
-  if (cacheWriteTokens !== undefined) used[attribute.cacheWriteTokens] = cacheWriteTokens
-  if (reasoningTokens !== undefined) used[attribute.reasoningTokens] = reasoningTokens
-  return used
+  const attributes: Attributes = {}
+  if (inputTokens !== undefined) attributes[attribute.inputTokens] = inputTokens
+  if (outputTokens !== undefined) attributes[attribute.outputTokens] = outputTokens
+  if (cachedTokens !== undefined) attributes[attribute.cachedTokens] = cachedTokens
+  if (cacheWriteTokens !== undefined) attributes[attribute.cacheWriteTokens] = cacheWriteTokens
+  if (reasoningTokens !== undefined) attributes[attribute.reasoningTokens] = reasoningTokens
+  return attributes
 }

@@ -13,7 +13,7 @@ import { codeOf, gate, patient, testRuntime, until } from '../api/test-runtime.f
 import { type Agent, agent } from '../define/agent.ts'
 import { tool } from '../define/tool.ts'
 import { scriptedModel } from '../model/scripted-model.ts'
-import { type Collector, collector, followContexts, spanOf, textOf, treeOf } from './collector.fixture.ts'
+import { type Collector, collector, registerContextManager, spanOf, textOf, treeOf } from './collector.fixture.ts'
 
 interface Told extends Collector {
   readonly runtime: Runtime
@@ -119,14 +119,12 @@ test('records each step, failed attempts and failed tools, and no content', asyn
     expect(attributes).toMatchObject({ 'gen_ai.conversation.id': 's', 'millrace.run.id': 'r' })
   // Not in any name, attribute, event, link or status.
   expect(textOf(spans)).not.toMatch(/secret/i)
-  const measures = await collected.measures()
-  expect(JSON.stringify(measures)).not.toMatch(/secret/i)
-  expect(measures['gen_ai.client.operation.duration']?.points.map(({ count }) => count)).toEqual([1, 2])
-  expect(measures['millrace.runs']?.points).toMatchObject([
-    { attributes: { 'millrace.status': 'completed' }, count: 1 },
-  ])
-  expect(measures['millrace.run.duration']?.points[0]?.sum).toBeGreaterThanOrEqual(0)
-  expect(measures['millrace.pauses']).toBe(undefined)
+  const metrics = await collected.metrics()
+  expect(JSON.stringify(metrics)).not.toMatch(/secret/i)
+  expect(metrics['gen_ai.client.operation.duration']?.points.map(({ count }) => count)).toEqual([1, 2])
+  expect(metrics['millrace.runs']?.points).toMatchObject([{ attributes: { 'millrace.status': 'completed' }, count: 1 }])
+  expect(metrics['millrace.run.duration']?.points[0]?.sum).toBeGreaterThanOrEqual(0)
+  expect(metrics['millrace.pauses']).toBe(undefined)
 })
 
 test('records messages and tool data with content: true', async () => {
@@ -173,7 +171,7 @@ const payer = agent({
 })
 
 test('starts a new span when a paused run continues, linked to the first, under the span of the answer', async () => {
-  followContexts()
+  registerContextManager()
   const collected = watched([payer])
   const app = collected.tracerProvider.getTracer('app')
   const within = <T>(name: string, code: () => Promise<T>) =>
@@ -200,12 +198,10 @@ test('starts a new span when a paused run continues, linked to the first, under 
     expect(drive?.attributes).toMatchObject({ 'millrace.run.id': 'r', 'gen_ai.conversation.id': 's' })
     expect(drive?.attributes).not.toHaveProperty('millrace.takeover')
   }
-  const measures = await collected.measures()
-  expect(measures['millrace.pauses']?.points).toMatchObject([
-    { attributes: { 'gen_ai.agent.name': 'payer' }, count: 1 },
-  ])
-  expect(measures['millrace.runs']?.points).toMatchObject([{ count: 1 }])
-  expect(measures['millrace.takeovers']).toBe(undefined)
+  const metrics = await collected.metrics()
+  expect(metrics['millrace.pauses']?.points).toMatchObject([{ attributes: { 'gen_ai.agent.name': 'payer' }, count: 1 }])
+  expect(metrics['millrace.runs']?.points).toMatchObject([{ count: 1 }])
+  expect(metrics['millrace.takeovers']).toBe(undefined)
 })
 
 test('nests sub-agents under their calls, also waiting and failed ones', async () => {
@@ -285,12 +281,12 @@ test('records the error code of a failed run', async () => {
     status: { code: SpanStatusCode.ERROR },
     attributes: { 'millrace.status': 'failed', 'error.type': 'provider_overloaded' },
   })
-  expect((await collected.measures())['millrace.runs']?.points).toMatchObject([
+  expect((await collected.metrics())['millrace.runs']?.points).toMatchObject([
     { attributes: { 'millrace.status': 'failed' } },
   ])
 })
 
-test('records handing over and takeover in the spans of both drivers', async () => {
+test('records a handover and a takeover in the spans of both drivers', async () => {
   const store = memoryStore()
   const opened = gate()
   const slow = patient(opened)
@@ -312,20 +308,20 @@ test('records handing over and takeover in the spans of both drivers', async () 
     'millrace.status': 'completed',
     'millrace.takeover': true,
   })
-  expect((await second.measures())['millrace.takeovers']?.points).toMatchObject([{ count: 1 }])
-  expect((await first.measures())['millrace.takeovers']).toBe(undefined)
+  expect((await second.metrics())['millrace.takeovers']?.points).toMatchObject([{ count: 1 }])
+  expect((await first.metrics())['millrace.takeovers']).toBe(undefined)
 })
 
 test.each([
   ['telemetry', 7, 'telemetry: expected an object, found a number'],
   [
-    'a provider',
+    'tracerProvider',
     { tracerProvider: {} },
-    'telemetry.tracerProvider: expected a provider of OpenTelemetry, found an object',
+    'telemetry.tracerProvider: expected an OpenTelemetry provider, found an object',
   ],
   ['content', { content: 'yes' }, 'telemetry.content: expected true or false, found a string'],
   ['attributes', { attributes: {} }, 'telemetry.attributes: expected a function, found an object'],
-])('rejects %s', async (_, telemetry, message) => {
+])('rejects an invalid option: %s', async (_, telemetry, message) => {
   const make = async () => createRuntime({ store: memoryStore(), telemetry: telemetry as never })
   await expect(make()).rejects.toThrow(message)
   expect(await codeOf(make())).toBe('validation_failed')

@@ -71,10 +71,10 @@ export class Scope {
     place: SpanPlace,
     { operation, attributes, about, links }: SpanStart,
   ): GuardedSpan {
-    const { context, ...whose } = place
+    const { context, ...identity } = place
     const provider = this.#provider ?? trace
     const tracer = this.guard.attempt('getTracer', () => provider.getTracer(...TRACER_ARGS))
-    const named = {
+    const allAttributes = {
       ...attributes,
       [attribute.conversation]: place.sessionId,
       [attribute.sessionId]: place.sessionId,
@@ -86,15 +86,15 @@ export class Scope {
       this.guard,
       tracer,
       name,
-      { kind, attributes: named, ...(links && { links }) },
+      { kind, attributes: allAttributes, ...(links && { links }) },
       context,
     )
-    if (span.isRecording) span.set(this.#own({ ...whose, ...about, operation }))
+    if (span.isRecording) span.set(this.#applicationAttributes({ ...identity, ...about, operation }))
     return span
   }
 
   /** The attributes of the application's callback. */
-  #own(about: SpanDescription): Attributes {
+  #applicationAttributes(about: SpanDescription): Attributes {
     const attributes: unknown = this.guard.attempt('attributes', () => this.#attributes?.(about))
     if (typeof attributes !== 'object' || attributes === null) return {}
     if (!(attributes instanceof Promise)) return attributes as Attributes

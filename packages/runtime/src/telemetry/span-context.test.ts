@@ -7,7 +7,7 @@ import { testRuntime } from '../api/test-runtime.fixture.ts'
 import { agent } from '../define/agent.ts'
 import { tool } from '../define/tool.ts'
 import { type ScriptedAnswer, scriptedModel } from '../model/scripted-model.ts'
-import { collector, followContexts, register, treeOf } from './collector.fixture.ts'
+import { collector, registerContextManager, registerGlobally, treeOf } from './collector.fixture.ts'
 
 /** A span of the application's own, after something was awaited. */
 async function spanInContext(name: string): Promise<string> {
@@ -28,10 +28,10 @@ function instrumented(answers: readonly ScriptedAnswer[]): ReturnType<typeof scr
   }
 }
 
-test('nests spans of models, tools, agents and sub-agents, and those of their code', async () => {
-  followContexts()
+test('nests the spans of models, tools, agents, sub-agents and application code', async () => {
+  registerContextManager()
   const collected = collector()
-  register(collected)
+  registerGlobally(collected)
   const fetching = tool({
     name: 'fetching',
     inputSchema: z.object({}),

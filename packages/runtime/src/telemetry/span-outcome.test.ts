@@ -17,9 +17,9 @@ import {
   type Collector,
   collector,
   driveOf,
-  followContexts,
-  gave,
-  register,
+  outputChunk,
+  registerContextManager,
+  registerGlobally,
   spanOf,
   textOf,
   treeOf,
@@ -32,7 +32,7 @@ const watched = (collected: Collector, testAgent: Agent, options: Partial<Runtim
 
 /** Measured calls: the tool, its error and the count. */
 async function measuredBy(collected: Collector): Promise<[unknown, unknown, number][]> {
-  const { points = [] } = (await collected.measures())['gen_ai.execute_tool.duration'] ?? {}
+  const { points = [] } = (await collected.metrics())['gen_ai.execute_tool.duration'] ?? {}
   return points.map(({ attributes, count }) => [attributes['gen_ai.tool.name'], attributes['error.type'], count])
 }
 
@@ -114,12 +114,12 @@ test('measures the time of the tool’s code without its commit', async () => {
   const longest = performance.now() - before
   const after = performance.now()
   while (performance.now() - after < longest + 10);
-  tool.settle(gave(1))
+  tool.settle(outputChunk(1))
   drive.end({ status: 'completed' })
   const [seconds = 0, nanoseconds = 0] = spanOf(collected.spans(), 'execute_tool look').duration
   // Times of spans are rounded.
   expect(seconds * 1000 + nanoseconds / 1e6).toBeLessThanOrEqual(longest + 1)
-  const [measured] = (await collected.measures())['gen_ai.execute_tool.duration']?.points ?? []
+  const [measured] = (await collected.metrics())['gen_ai.execute_tool.duration']?.points ?? []
   expect((measured?.sum ?? Number.NaN) * 1000).toBeLessThanOrEqual(longest)
 })
 
@@ -210,9 +210,9 @@ test('starts a span each time a sub-agent continues, and measures it once', asyn
 })
 
 test('links a continued run to its previous span, under the span of the request', () => {
-  followContexts()
+  registerContextManager()
   const collected = collector()
-  register(collected)
+  registerGlobally(collected)
   const telemetry = new Telemetry({}, quiet)
   trace.getTracer('app').startActiveSpan('POST /runs', request => {
     telemetry.onRequest('r')
@@ -231,7 +231,7 @@ test('links a continued run to its previous span, under the span of the request'
 })
 
 test('parents only the answered run, not later runs of the session', async () => {
-  followContexts()
+  registerContextManager()
   const collected = collector()
   const store = memoryStore()
   const pay = counted('pay', true)
@@ -291,5 +291,5 @@ test('records a known error code, and _OTHER for any other', async () => {
     ['chat scripted', '_OTHER'],
   ])
   expect(textOf(spans)).not.toContain('secret')
-  expect(JSON.stringify(await collected.measures())).not.toContain('secret')
+  expect(JSON.stringify(await collected.metrics())).not.toContain('secret')
 })

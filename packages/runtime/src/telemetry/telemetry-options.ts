@@ -3,17 +3,27 @@ import type { Operation } from './semantic-conventions.ts'
 
 /** Describes a span, for the callback that adds attributes to it. */
 export interface SpanDescription {
+  /** What the span measures, such as `invoke_agent`, `chat` or `execute_tool`. */
   readonly operation: Operation
   readonly sessionId: string
   readonly runId: string
+  /** Id of the agent in the run. For the root agent it is the run id. */
   readonly agentId: string
+  /** Name of the agent's or workflow's definition. */
   readonly agentType: string
+  /** Number of the step or of the node execution, from 1. Only for spans in one. */
   readonly step?: number
+  /** Id of the node. Only for spans of nodes. */
   readonly node?: string
+  /** Name of the hook, such as `useStep`. Only for spans of hooks. */
   readonly hook?: string
+  /** Number of the attempt, from 1. Only for spans of model calls and nodes. */
   readonly attempt?: number
+  /** Id of the model. Only for spans of model calls. */
   readonly model?: string
+  /** Only for spans of tools. */
   readonly toolName?: string
+  /** Only for spans of tools. */
   readonly toolCallId?: string
 }
 
@@ -25,6 +35,6 @@ export interface TelemetryOptions {
   readonly meterProvider?: MeterProvider
   /** Whether spans contain messages, instructions, and inputs and outputs of tools. @default false */
   readonly content?: boolean
-  /** Returns additional attributes of a span. Called when it starts. */
+  /** Returns additional attributes of a span. Called synchronously when it starts. @default none */
   readonly attributes?: (about: SpanDescription) => Attributes
 }

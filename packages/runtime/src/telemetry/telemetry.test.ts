@@ -13,10 +13,10 @@ import type { AgentTelemetry } from './agent-span.ts'
 import {
   collector,
   driveOf,
-  erred,
-  followContexts,
-  gave,
-  register,
+  errorChunk,
+  outputChunk,
+  registerContextManager,
+  registerGlobally,
   spanOf,
   textOf,
   treeOf,
@@ -141,25 +141,25 @@ test('records metrics with the names, units and buckets of the conventions', asy
   const drive = driveOf(new Telemetry(collected, quiet), helper, { isTakeover: true })
   speak(drive.work)
   drive.work.modelCall({ model, options, step: 2, attempt: 1 }).end(new ProviderError('provider_overloaded', 'no'))
-  use(drive.work, gave(1), 2)
-  use(drive.work, erred('tool_timeout', 'late'), 2)
+  use(drive.work, outputChunk(1), 2)
+  use(drive.work, errorChunk('tool_timeout', 'late'), 2)
   drive.end({ status: 'failed', code: 'provider_overloaded', ms: 1500 })
   driveOf(new Telemetry(collected, quiet), helper).end({ status: 'paused' })
-  const measures = await collected.measures()
+  const metrics = await collected.metrics()
   const requestAttributes = {
     'gen_ai.operation.name': 'chat',
     'gen_ai.provider.name': 'millrace',
     'gen_ai.request.model': 'scripted',
   }
   const labels = { ...requestAttributes, 'gen_ai.response.model': 'scripted-2' }
-  expect(measures['gen_ai.client.token.usage']).toMatchObject({
+  expect(metrics['gen_ai.client.token.usage']).toMatchObject({
     unit: '{token}',
     points: [
       { attributes: { ...labels, 'gen_ai.token.type': 'input' }, count: 1, sum: 10 },
       { attributes: { ...labels, 'gen_ai.token.type': 'output' }, count: 1, sum: 5 },
     ],
   })
-  expect(measures['gen_ai.client.operation.duration']).toMatchObject({
+  expect(metrics['gen_ai.client.operation.duration']).toMatchObject({
     unit: 's',
     points: [
       { attributes: labels, count: 1 },
@@ -167,18 +167,18 @@ test('records metrics with the names, units and buckets of the conventions', asy
     ],
   })
   const seconds = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
-  expect(measures['gen_ai.client.operation.duration']?.points[0]?.buckets).toEqual(seconds)
+  expect(metrics['gen_ai.client.operation.duration']?.points[0]?.buckets).toEqual(seconds)
   // The model that answered is known only once it has begun to.
-  expect(measures['gen_ai.client.operation.time_to_first_chunk']).toMatchObject({
+  expect(metrics['gen_ai.client.operation.time_to_first_chunk']).toMatchObject({
     unit: 's',
     points: [{ attributes: requestAttributes, count: 1, buckets: seconds }],
   })
-  expect(measures['gen_ai.client.operation.time_per_output_chunk']).toMatchObject({
+  expect(metrics['gen_ai.client.operation.time_per_output_chunk']).toMatchObject({
     unit: 's',
     points: [{ attributes: labels, count: 2, buckets: seconds }],
   })
   const tool = { 'gen_ai.tool.name': 'look', 'gen_ai.tool.type': 'function', 'gen_ai.agent.name': 'helper' }
-  expect(measures['gen_ai.execute_tool.duration']).toMatchObject({
+  expect(metrics['gen_ai.execute_tool.duration']).toMatchObject({
     unit: 's',
     points: [
       { attributes: tool, count: 1 },
@@ -186,11 +186,11 @@ test('records metrics with the names, units and buckets of the conventions', asy
     ],
   })
   const ended = { 'gen_ai.agent.name': 'helper', 'millrace.status': 'failed' }
-  expect(measures['millrace.run.duration']).toMatchObject({ unit: 's', points: [{ attributes: ended, sum: 1.5 }] })
-  expect(measures['millrace.runs']).toMatchObject({ unit: '{run}', points: [{ attributes: ended, count: 1 }] })
+  expect(metrics['millrace.run.duration']).toMatchObject({ unit: 's', points: [{ attributes: ended, sum: 1.5 }] })
+  expect(metrics['millrace.runs']).toMatchObject({ unit: '{run}', points: [{ attributes: ended, count: 1 }] })
   const labelled = { attributes: { 'gen_ai.agent.name': 'helper' }, count: 1 }
-  expect(measures['millrace.takeovers']).toMatchObject({ unit: '{takeover}', points: [labelled] })
-  expect(measures['millrace.pauses']).toMatchObject({ unit: '{pause}', points: [labelled] })
+  expect(metrics['millrace.takeovers']).toMatchObject({ unit: '{takeover}', points: [labelled] })
+  expect(metrics['millrace.pauses']).toMatchObject({ unit: '{pause}', points: [labelled] })
 })
 
 test('nests steps, calls, tools and agents', () => {
@@ -201,7 +201,7 @@ test('nests steps, calls, tools and agents', () => {
   const childTelemetry = drive.work.agent(child, 'child:c1', tool)
   speak(childTelemetry)
   childTelemetry.end('completed')
-  tool.settle(gave('seen'))
+  tool.settle(outputChunk('seen'))
   speak(drive.work, 2)
   drive.end({ status: 'completed' })
   expect(treeOf(collected.spans())).toEqual({
@@ -244,7 +244,7 @@ test('interrupts open children when an agent ends', () => {
   // A late end is ignored.
   modelCall.end()
   childTelemetry.end('completed')
-  tool.settle(gave(1))
+  tool.settle(outputChunk(1))
   const types = collected
     .ended()
     .map(({ name, attributes }) => [name, attributes['error.type'], attributes['millrace.status']])
@@ -262,7 +262,7 @@ test('records the code of a failure, not its message', () => {
   const collected = collector()
   const drive = driveOf(new Telemetry(collected, quiet), helper)
   drive.work.modelCall({ model, options, step: 1, attempt: 1 }).end(new ProviderError('provider_overloaded', 'secret'))
-  use(drive.work, erred('tool_execution_failed', 'secret'))
+  use(drive.work, errorChunk('tool_execution_failed', 'secret'))
   drive.end({ status: 'failed', code: 'agent_failed' })
   const types = collected.spans().map(({ name, status, attributes }) => [name, status, attributes['error.type']])
   expect(types).toEqual([
@@ -279,8 +279,8 @@ test('records no content by default', () => {
     const collected = collector()
     const drive = driveOf(new Telemetry({ ...collected, content }, quiet), helper)
     speak(drive.work)
-    use(drive.work, gave('secret output'))
-    use(drive.work, erred('tool_execution_failed', 'secret error'))
+    use(drive.work, outputChunk('secret output'))
+    use(drive.work, errorChunk('tool_execution_failed', 'secret error'))
     drive.end({ status: 'completed' })
     const text = textOf(collected.spans())
     if (!content) {
@@ -315,7 +315,7 @@ test('adds the attributes of the application', () => {
   )
   const drive = driveOf(telemetry, helper)
   speak(drive.work)
-  use(drive.work, gave(1))
+  use(drive.work, outputChunk(1))
   drive.end({ status: 'completed' })
   const whose = { sessionId: 's', runId: 'r', agentId: 'r', agentType: 'helper' }
   expect(collected.spans().map(({ attributes }) => JSON.parse(String(attributes['app.about'])))).toEqual([
@@ -326,14 +326,14 @@ test('adds the attributes of the application', () => {
   ])
 })
 
-test('uses a provider from its registration on', async () => {
+test('uses a global provider as soon as it is registered', async () => {
   const collected = collector()
   const telemetry = new Telemetry({}, quiet)
   driveOf(telemetry, helper).end({ status: 'completed' })
-  register(collected)
+  registerGlobally(collected)
   driveOf(telemetry, helper).end({ status: 'completed' })
   expect(collected.spans()).toHaveLength(1)
-  expect((await collected.measures())['millrace.runs']?.points[0]?.count).toBe(1)
+  expect((await collected.metrics())['millrace.runs']?.points[0]?.count).toBe(1)
 })
 
 test('reads neither content nor attributes without a provider', () => {
@@ -359,13 +359,13 @@ test('reads neither content nor attributes without a provider', () => {
   for (const part of parts) modelCall.received(spy('part', part))
   modelCall.end()
   const input = spy('input', { where: 'here' })
-  drive.work.toolCall({ call: { ...call, input }, tool: undefined, step: 1 }).settle(gave(spy('output', {})))
+  drive.work.toolCall({ call: { ...call, input }, tool: undefined, step: 1 }).settle(outputChunk(spy('output', {})))
   drive.end({ status: 'completed' })
   expect(seen).toEqual([])
 })
 
 test('sets no attributes on an unsampled span, and passes its context on', () => {
-  followContexts()
+  registerContextManager()
   const collected = collector()
   const unsampled = new BasicTracerProvider({ sampler: new AlwaysOffSampler(), spanProcessors: [] })
   const seen: string[] = []

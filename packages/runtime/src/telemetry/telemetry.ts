@@ -62,28 +62,28 @@ export class Telemetry {
     const isTakeover = ticket.run !== null && !ticket.run.paused
     const agentType = program.slice(program.indexOf(':') + 1, program.lastIndexOf('@'))
     const requestSpan = this.#requestSpans.take(runId)
-    const before = this.#previousSpans.take(runId)
+    const previousSpan = this.#previousSpans.take(runId)
     const place = { context: contextUnder(requestSpan), sessionId, runId, agentId: runId, agentType }
-    const taken = isTakeover ? { [attribute.isTakeover]: true } : {}
-    const heading = programHeading(program, taken, before && [{ context: before }])
-    const work = new AgentSpan(this.#scope, place, { heading, agent })
+    const takeoverAttributes = isTakeover ? { [attribute.isTakeover]: true } : {}
+    const heading = programHeading(program, takeoverAttributes, previousSpan && [{ context: previousSpan }])
+    const span = new AgentSpan(this.#scope, place, { heading, agent })
     const labels = { [attribute.agentName]: agentType }
     if (isTakeover) this.#scope.instruments.count('takeovers', labels)
     // A driver that stops without a decision hands the run over.
-    let ending: RunOutcome = { status: 'left' }
+    let outcome: RunOutcome = { status: 'left' }
     return {
-      agent: work,
+      agent: span,
       decided: batch => {
-        ending = outcomeOf(batch) ?? ending
+        outcome = outcomeOf(batch) ?? outcome
       },
       lose: failure => {
         // A run that has ended or paused cannot be lost.
-        if (ending.status === 'left') ending = { status: 'lost', failure }
+        if (outcome.status === 'left') outcome = { status: 'lost', failure }
       },
       end: startedAt => {
-        const { status, failure } = ending
-        const { spanContext } = work
-        work.end(status, failure)
+        const { status, failure } = outcome
+        const { spanContext } = span
+        span.end(status, failure)
         if (FINAL_STATUSES.has(status))
           this.#measure(labels, status, startedAt === undefined ? undefined : clock() - startedAt)
         else if (spanContext) this.#previousSpans.set(runId, spanContext)

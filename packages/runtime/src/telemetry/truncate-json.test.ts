@@ -25,7 +25,7 @@ test.each([
   ['many fields', Object.fromEntries(Array.from({ length: 100_000 }, (_, i) => [`field-${i}`, i]))],
   ['long names', Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`${i}`.repeat(1000), i]))],
   ['many long texts', Array.from({ length: 1000 }, () => 'x'.repeat(10_000))],
-  ['texts that are longer as they are written', Array.from({ length: 1000 }, () => '\u0000'.repeat(10_000))],
+  ['texts that are longer when escaped', Array.from({ length: 1000 }, () => '\u0000'.repeat(10_000))],
 ])('%s: returns valid JSON of bounded length', (_, value) => {
   const { json, isTruncated } = truncateJson(value)
   expect(() => JSON.parse(json)).not.toThrow()

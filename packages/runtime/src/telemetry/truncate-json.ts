@@ -21,6 +21,7 @@ export function truncateJson(value: unknown, maxLength: number = MAX_CONTENT_LEN
 /** Copies a value up to a length, and reads no more of it. */
 class TruncatedCopy {
   isTruncated = false
+  /** Characters that may still be copied. */
   #left: number
 
   constructor(maxLength: number) {
@@ -39,12 +40,12 @@ class TruncatedCopy {
   }
 
   #text(text: string): string {
-    const longest = Math.max(0, Math.min(MAX_TEXT_LENGTH, this.#left))
-    const kept = text.length > longest ? `${text.slice(0, longest).toWellFormed()}…` : text
-    this.isTruncated ||= kept !== text
+    const maxLength = Math.max(0, Math.min(MAX_TEXT_LENGTH, this.#left))
+    const truncated = text.length > maxLength ? `${text.slice(0, maxLength).toWellFormed()}…` : text
+    this.isTruncated ||= truncated !== text
     // Counts escapes, which may have six characters.
-    this.#left -= JSON.stringify(kept).length
-    return kept
+    this.#left -= JSON.stringify(truncated).length
+    return truncated
   }
 
   #items(items: readonly unknown[], depth: number): unknown[] {

@@ -36,11 +36,11 @@ const worker = agent({
   ]),
 })
 
-/** A run of all there is, and what its log says. Calls run one at a time, so that the log is the same each time. */
-async function storyOf(telemetry?: TelemetryOptions) {
+/** Runs everything that telemetry observes. Returns the log and the warnings. Calls run one at a time, so that the log is always the same. */
+async function logAndWarningsOf(telemetry?: TelemetryOptions) {
   const warned: unknown[] = []
   const take = (message: string, fields: object) =>
-    void (message.startsWith('telemetry') && warned.push('what' in fields && fields.what))
+    void (message.startsWith('telemetry') && warned.push('operation' in fields && fields.operation))
   const runtime = testRuntime({
     agents: [{ ...worker, parallelCalls: 1 }],
     logger: { warn: take, error() {} },
@@ -52,9 +52,9 @@ async function storyOf(telemetry?: TelemetryOptions) {
   const { status, text } = await run.result()
   expect(status).toBe('completed')
   await runtime.close()
-  // How words are joined on their way to the log is a matter of time.
+  // How deltas are merged depends on the timing.
   const log = (await logOf(runtime, 's')).filter(({ chunk }) => !chunk.type.endsWith('-delta'))
-  return { said: [text, ...log.map(({ chunk, origin }) => JSON.stringify({ chunk, origin }))], warned }
+  return { content: [text, ...log.map(({ chunk, origin }) => JSON.stringify({ chunk, origin }))], warned }
 }
 
 /** A provider whose objects throw on any use, or on one kind of use. */
@@ -62,7 +62,7 @@ function provider<T>(method?: string): T {
   const thing: object = new Proxy(() => thing, {
     get: (_, key) => {
       if (method === undefined || key === method) return hostile
-      // Looked at for whether it records, it does.
+      // Claims to record, so that all methods are called.
       return key === 'isRecording' ? () => true : thing
     },
     has: () => true,
@@ -77,8 +77,8 @@ const tracers = (processor: SpanProcessor) => ({
 })
 const nothing = async () => {}
 
-/** The telemetry options, and what is logged with them. */
-const watchers: Record<string, readonly [TelemetryOptions, readonly string[]]> = {
+/** Telemetry options, and the operations whose failure is logged. */
+const FAILING: Record<string, readonly [TelemetryOptions, readonly string[]]> = {
   'everything throws': [{ tracerProvider: provider(), meterProvider: provider() }, ['getTracer', 'getMeter']],
   ...Object.fromEntries(
     methods.map(method => [
@@ -86,28 +86,28 @@ const watchers: Record<string, readonly [TelemetryOptions, readonly string[]]> =
       [{ tracerProvider: provider(method), meterProvider: provider(method), content: true }, [method]],
     ]),
   ),
-  // The SDK keeps that to itself.
+  // The SDK catches the error.
   'an exporter throws': [tracers(new SimpleSpanProcessor({ export: hostile, shutdown: nothing })), []],
   'a span processor throws': [
     tracers({ onStart: hostile, onEnd: hostile, forceFlush: nothing, shutdown: nothing }),
     ['startSpan'],
   ],
   'attributes() throws': [{ tracerProvider: new BasicTracerProvider(), attributes: hostile }, ['attributes']],
-  'attributes() gives nonsense': [
+  'attributes() returns an invalid value': [
     { tracerProvider: new BasicTracerProvider(), attributes: () => ({ a: Symbol('a') as never, b: hostile as never }) },
     [],
   ],
 }
 
-test.each(Object.entries(watchers))('%s: writes the same log as without telemetry', async (_, [telemetry, kinds]) => {
-  const alone = await storyOf()
-  const watched = await storyOf(telemetry)
-  expect(watched.said).toEqual(alone.said)
+test.each(Object.entries(FAILING))('writes the same log as without telemetry: %s', async (_, [telemetry, kinds]) => {
+  const alone = await logAndWarningsOf()
+  const watched = await logAndWarningsOf(telemetry)
+  expect(watched.content).toEqual(alone.content)
   expect(alone.warned).toEqual([])
   expect(watched.warned).toEqual(kinds)
 })
 
-test('code under a failing tracer returns and throws as without one', async () => {
+test('runs code under a failing tracer as without one', async () => {
   const seen: unknown[] = []
   const curious = agent({
     name: 'curious',

@@ -9,14 +9,20 @@ import { tool } from '../define/tool.ts'
 import { useInterrupt } from '../execute/hooks/use-interrupt.ts'
 import { useReason } from '../execute/hooks/use-reason.ts'
 import { useStep } from '../execute/hooks/use-step.ts'
-import { Play, sequence, single, textInterrupt, wired } from '../execute/workflow/play.fixture.ts'
+import {
+  sequence,
+  single,
+  textInterrupt,
+  WorkflowTestRun,
+  wired,
+} from '../execute/workflow/workflow-test-run.fixture.ts'
 import { scriptedModel } from '../model/scripted-model.ts'
-import { collector, followContexts, spanOf, textOf, treeOf } from './collector.fixture.ts'
+import { collector, registerContextManager, spanOf, textOf, treeOf } from './collector.fixture.ts'
 
 const used = { usage: { input: 3, output: 2 } }
 
 test('nests the spans of a run, its nodes, hooks and their agents', async () => {
-  followContexts()
+  registerContextManager()
   const collected = collector()
   const { tool: count } = counted('count')
   const { agent: child } = scripted('child', [{ text: 'ok', ...used }])
@@ -44,7 +50,7 @@ test('nests the spans of a run, its nodes, hooks and their agents', async () => 
     },
     write: writer as Agent,
   })
-  const play = await Play.of(testWorkflow, { options: { telemetry: collected } })
+  const play = await WorkflowTestRun.start(testWorkflow, { options: { telemetry: collected } })
   expect(await play.result()).toMatchObject({ status: 'completed', output: 'Written.' })
   await play.runtime.close()
   const spans = collected.spans()
@@ -106,7 +112,7 @@ test('records a waiting hook once as paused, and no span for a replayed hook', a
     await useStep('once', () => 1)
     return { data: await useInterrupt(textInterrupt('Well?', { id: 'well' })) }
   })
-  const play = await Play.of(testWorkflow, { options: { telemetry: collected } })
+  const play = await WorkflowTestRun.start(testWorkflow, { options: { telemetry: collected } })
   expect(await play.result()).toMatchObject({ status: 'paused' })
   await play.answer('1.node.1/useInterrupt:well.1', 'so')
   expect(await play.result()).toMatchObject({ status: 'completed' })
@@ -139,7 +145,7 @@ test('records each failed attempt with its error code, and its message with cont
       },
       retry: { attempts: 2, backoff: { firstMs: 1 } },
     })
-    const play = await Play.of(testWorkflow, { options: { telemetry: { ...collected, content } } })
+    const play = await WorkflowTestRun.start(testWorkflow, { options: { telemetry: { ...collected, content } } })
     expect(await play.result()).toMatchObject({ status: 'completed' })
     await play.runtime.close()
     const nodes = collected.spans().filter(({ name }) => name === 'node node')
@@ -166,7 +172,7 @@ test('records branches as siblings', async () => {
     ['b', 'join'],
     ['join', 'end'],
   ])
-  const play = await Play.of(testWorkflow, { options: { telemetry: collected } })
+  const play = await WorkflowTestRun.start(testWorkflow, { options: { telemetry: collected } })
   expect(await play.result()).toMatchObject({ status: 'completed' })
   await play.runtime.close()
   expect(treeOf(collected.spans())).toEqual({

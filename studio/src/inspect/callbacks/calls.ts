@@ -13,34 +13,34 @@ export interface Call {
   readonly value: unknown
 }
 
-/** The part of a chat that is observed. */
-export type NotedChat = Pick<Chat, 'state' | 'store' | 'subscribe' | 'stop'>
+/** The part of the page's chat that is observed. */
+export type PageChat = Pick<Chat, 'state' | 'store' | 'subscribe' | 'stop'>
 
 /** The calls so far, as an immutable snapshot. */
 export interface Calls {
   /** The latest calls, oldest first. */
   readonly calls: readonly Call[]
   /** The chat of this page, where there is one. */
-  readonly chat?: NotedChat | undefined
+  readonly chat?: PageChat | undefined
   /** Number of older calls that were dropped. */
   readonly dropped: number
 }
 
-/** Number of calls to keep. */
-const MAX = 500
+/** Maximum number of calls in the list. */
+const MAX_CALLS = 500
 
-const NOTHING: Calls = { calls: [], dropped: 0 }
-let now = NOTHING
+const NO_CALLS: Calls = { calls: [], dropped: 0 }
+let state = NO_CALLS
 let id = 0
 const listeners = new Set<() => void>()
 
 function set(next: Calls): void {
-  now = next
+  state = next
   for (const listener of listeners) listener()
 }
 
 /** The calls of this page so far. */
-export const callsSoFar = (): Calls => now
+export const callsSoFar = (): Calls => state
 
 export function subscribeToCalls(listener: () => void): () => void {
   listeners.add(listener)
@@ -48,49 +48,49 @@ export function subscribeToCalls(listener: () => void): () => void {
 }
 
 /** Clears the list. */
-export const clearCalls = (): void => set({ ...now, calls: [], dropped: 0 })
+export const clearCalls = (): void => set({ ...state, calls: [], dropped: 0 })
 
-function note(kind: Call['kind'], name: string, value: unknown): void {
-  const calls = [...now.calls, { id: ++id, kind, name, time: performance.now(), value }]
-  const over = Math.max(0, calls.length - MAX)
-  set({ ...now, calls: calls.slice(over), dropped: now.dropped + over })
+function record(kind: Call['kind'], name: string, value: unknown): void {
+  const calls = [...state.calls, { id: ++id, kind, name, time: performance.now(), value }]
+  const surplus = Math.max(0, calls.length - MAX_CALLS)
+  set({ ...state, calls: calls.slice(surplus), dropped: state.dropped + surplus })
 }
 
 /** Callbacks that record each call. */
-export const callbacksOf = (): ChatCallbacks => ({
-  onData: value => note('callback', 'onData', value),
-  onToolCall: value => note('callback', 'onToolCall', value),
-  onFinish: value => note('callback', 'onFinish', value),
-  onError: value => note('callback', 'onError', value),
+export const recordingCallbacks = (): ChatCallbacks => ({
+  onData: value => record('callback', 'onData', value),
+  onToolCall: value => record('callback', 'onToolCall', value),
+  onFinish: value => record('callback', 'onFinish', value),
+  onError: value => record('callback', 'onError', value),
 })
 
 /** Records status changes of a chat and its connection until the returned function is called. Clears earlier calls. */
-export function noteChat(chat: NotedChat): () => void {
-  set({ ...NOTHING, chat })
+export function recordChat(chat: PageChat): () => void {
+  set({ ...NO_CALLS, chat })
   let status: string | undefined
-  const ofChat = () => {
+  const recordChatStatus = () => {
     const { state } = chat
     if (state.status === status) return
     status = state.status
-    note('chat', status, { runId: state.runId, error: state.error })
+    record('chat', status, { runId: state.runId, error: state.error })
   }
   let before: string | undefined
-  const ofConnection = () => {
+  const recordConnectionStatus = () => {
     const { status, reason } = connection.state
     if (status === before) return
     before = status
-    note('connection', status, reason)
+    record('connection', status, reason)
   }
-  ofConnection()
-  ofChat()
-  const unsubscribe = [chat.subscribe(ofChat), connection.subscribe(ofConnection)]
+  recordConnectionStatus()
+  recordChatStatus()
+  const unsubscribers = [chat.subscribe(recordChatStatus), connection.subscribe(recordConnectionStatus)]
   return () => {
-    for (const one of unsubscribe) one()
-    set({ ...now, chat: undefined })
+    for (const unsubscribe of unsubscribers) unsubscribe()
+    set({ ...state, chat: undefined })
   }
 }
 
-const chatOfPage = (): NotedChat | undefined => now.chat
+const chatOfPage = (): PageChat | undefined => state.chat
 
 /** The chat of this page, where there is one. */
-export const useChatOfPage = (): NotedChat | undefined => useSyncExternalStore(subscribeToCalls, chatOfPage, chatOfPage)
+export const useChatOfPage = (): PageChat | undefined => useSyncExternalStore(subscribeToCalls, chatOfPage, chatOfPage)

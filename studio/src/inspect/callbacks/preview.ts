@@ -1,27 +1,27 @@
 import type { Call } from './calls.ts'
 
-/** Maximum depth, number of fields and text length of a preview. */
-const MAX_DEEP = 6
-const MAX_WIDE = 30
-const MAX_LONG = 1000
+/** Maximum depth, number of fields or items, and text length of a preview. */
+const MAX_DEPTH = 6
+const MAX_FIELDS = 30
+const MAX_TEXT = 1000
 
 /** A truncated copy of a value that says how much is missing. */
 export function preview(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') {
-    return value.length > MAX_LONG ? `${value.slice(0, MAX_LONG)}… ${value.length - MAX_LONG} more` : value
+    return value.length > MAX_TEXT ? `${value.slice(0, MAX_TEXT)}… ${value.length - MAX_TEXT} more` : value
   }
   if (typeof value === 'bigint' || typeof value === 'symbol' || typeof value === 'function') return String(value)
   if (typeof value !== 'object' || value === null) return value
-  if (depth >= MAX_DEEP) return Array.isArray(value) ? '[…]' : '{…}'
+  if (depth >= MAX_DEPTH) return Array.isArray(value) ? '[…]' : '{…}'
   if (value instanceof Error) return { name: value.name, message: value.message }
   if (Array.isArray(value)) {
-    const shown = value.slice(-MAX_WIDE).map(one => preview(one, depth + 1))
-    return value.length > MAX_WIDE ? [`… ${value.length - MAX_WIDE} before`, ...shown] : shown
+    const previews = value.slice(-MAX_FIELDS).map(item => preview(item, depth + 1))
+    return value.length > MAX_FIELDS ? [`… ${value.length - MAX_FIELDS} before`, ...previews] : previews
   }
   const fields = Object.entries(value)
-  const shown = fields.slice(0, MAX_WIDE).map(([name, one]) => [name, preview(one, depth + 1)] as const)
-  if (fields.length > MAX_WIDE) shown.push(['…', `${fields.length - MAX_WIDE} more`])
-  return Object.fromEntries(shown)
+  const previews = fields.slice(0, MAX_FIELDS).map(([name, field]) => [name, preview(field, depth + 1)] as const)
+  if (fields.length > MAX_FIELDS) previews.push(['…', `${fields.length - MAX_FIELDS} more`])
+  return Object.fromEntries(previews)
 }
 
 /** A one-line summary of a call. */

@@ -1,4 +1,4 @@
-import type { Used } from './run-meter.ts'
+import type { ModelUsage } from './run-meter.ts'
 
 /** Price per million tokens. */
 export interface Price {
@@ -8,9 +8,9 @@ export interface Price {
 
 export type Prices = { readonly [model: string]: Price }
 
-const KEY = 'prices'
+const STORAGE_KEY = 'prices'
 /** Maximum number of models to keep. */
-const MAX = 100
+const MAX_MODELS = 100
 
 /** Parses stored prices. Invalid ones are left out. */
 export function pricesOf(text: string | null): Prices {
@@ -20,7 +20,7 @@ export function pricesOf(text: string | null): Prices {
       typeof value === 'number' && value >= 0 && Number.isFinite(value)
     return Object.fromEntries(
       entries
-        .slice(-MAX)
+        .slice(-MAX_MODELS)
         .flatMap(([model, price]) =>
           isPrice(price?.input) && isPrice(price.output) ? [[model, { input: price.input, output: price.output }]] : [],
         ),
@@ -31,9 +31,9 @@ export function pricesOf(text: string | null): Prices {
 }
 
 /** The prices stored in this browser. */
-export function keptPrices(): Prices {
+export function loadPrices(): Prices {
   try {
-    return pricesOf(localStorage.getItem(KEY))
+    return pricesOf(localStorage.getItem(STORAGE_KEY))
   } catch {
     // Local storage may be blocked.
     return {}
@@ -41,18 +41,18 @@ export function keptPrices(): Prices {
 }
 
 /** Stores prices in this browser. */
-export function keepPrices(prices: Prices): void {
+export function savePrices(prices: Prices): void {
   try {
-    localStorage.setItem(KEY, JSON.stringify(prices))
+    localStorage.setItem(STORAGE_KEY, JSON.stringify(prices))
   } catch {
     // They last until the page is closed.
   }
 }
 
 /** The cost of token usage; undefined if a model has no price. */
-export function costOf(used: ReadonlyMap<string, Used>, prices: Prices): number | undefined {
+export function costOf(usage: ReadonlyMap<string, ModelUsage>, prices: Prices): number | undefined {
   let cost = 0
-  for (const [model, { input, output }] of used) {
+  for (const [model, { input, output }] of usage) {
     const price = Object.hasOwn(prices, model) ? prices[model] : undefined
     if (price === undefined) return undefined
     cost += (input * price.input + output * price.output) / 1_000_000

@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { durationOf, numberOf } from './axis.ts'
-import { type Column, Columns } from './columns.tsx'
+import { type Column, ColumnChart } from './column-chart.tsx'
 import type { Rate, RateUnit } from './rate.ts'
 import type { RunMeter } from './run-meter.ts'
 
@@ -13,13 +13,13 @@ const UNITS: readonly { readonly unit: RateUnit; readonly name: string }[] = [
 /** Output speed of a run over time. */
 export function RateChart({ run }: { readonly run: RunMeter }) {
   const { rate } = run
-  const hasTokens = rate.moments.some(({ tokens }) => tokens > 0)
+  const hasTokens = rate.buckets.some(({ tokens }) => tokens > 0)
   const [chosen, choose] = useState<RateUnit>()
   const unit = chosen ?? (hasTokens && run.status !== 'running' ? 'tokens' : 'words')
   const columns = columnsOf(rate, unit)
-  const total = rate.moments.reduce((sum, moment) => sum + moment[unit], 0)
-  const moments = rate.moments.filter(moment => moment[unit] > 0).length
-  const mean = moments === 0 ? 0 : total / ((moments * rate.widthMs) / 1000)
+  const total = rate.buckets.reduce((sum, bucket) => sum + bucket[unit], 0)
+  const bucketCount = rate.buckets.filter(bucket => bucket[unit] > 0).length
+  const mean = bucketCount === 0 ? 0 : total / ((bucketCount * rate.widthMs) / 1000)
   const max = columns.reduce((top, { value }) => Math.max(top, value), 0)
   const summary =
     total === 0
@@ -30,33 +30,33 @@ export function RateChart({ run }: { readonly run: RunMeter }) {
   return (
     <div>
       <fieldset className="segments units-of" aria-label="Unit">
-        {UNITS.map(({ unit: one, name }) => (
-          <button key={one} type="button" aria-pressed={one === unit} onClick={() => choose(one)}>
+        {UNITS.map(({ unit: option, name }) => (
+          <button key={option} type="button" aria-pressed={option === unit} onClick={() => choose(option)}>
             {name}
           </button>
         ))}
       </fieldset>
-      <Columns
+      <ColumnChart
         name={`${unit[0]?.toUpperCase()}${unit.slice(1)} per second`}
         columns={columns}
-        unit={`${unit} per second${unit === 'tokens' ? ', as reported by the model' : ''}`}
-        along="working time since the start of the run"
+        yLabel={`${unit} per second${unit === 'tokens' ? ', as reported by the model' : ''}`}
+        xLabel="working time since the start of the run"
         summary={summary}
       />
     </div>
   )
 }
 
-function columnsOf({ moments, widthMs }: Rate, unit: RateUnit): Column[] {
-  const every = tickEvery(moments.length * widthMs)
-  return moments.map((moment, i) => {
+function columnsOf({ buckets, widthMs }: Rate, unit: RateUnit): Column[] {
+  const every = tickEvery(buckets.length * widthMs)
+  return buckets.map((bucket, i) => {
     const fromMs = i * widthMs
-    const value = moment[unit] / (widthMs / 1000)
+    const value = bucket[unit] / (widthMs / 1000)
     const isTick = Math.floor(fromMs / every) !== Math.floor((fromMs - widthMs) / every)
     return {
       key: `${fromMs}`,
       value,
-      words: `${numberOf(value)} ${unit} per second at ${durationOf(fromMs)}`,
+      description: `${numberOf(value)} ${unit} per second at ${durationOf(fromMs)}`,
       ...(isTick && { tick: fromMs === 0 ? '0' : durationOf(Math.floor(fromMs / every) * every) }),
     }
   })

@@ -1,75 +1,75 @@
-/** Output in one moment. */
-export interface Moment {
+/** Output in one time bucket. */
+export interface RateBucket {
   deltas: number
   words: number
   /** Reported tokens, spread over the deltas by length. */
   tokens: number
 }
 
-export type RateUnit = keyof Moment
+export type RateUnit = keyof RateBucket
 
-/** Initial length of a moment in ms. */
-const FIRST_MS = 125
-/** Maximum number of moments. Above it, pairs are merged. */
-const MAX = 192
+/** Initial length of a bucket in ms. */
+const INITIAL_BUCKET_MS = 125
+/** Maximum number of buckets. Above it, pairs are merged. */
+const MAX_BUCKETS = 192
 
-/** Output per moment of a run, with a bounded number of moments. */
+/** Output per bucket of a run, with a bounded number of buckets. */
 export class Rate {
-  #widthMs = FIRST_MS
-  readonly #moments: Moment[] = []
-  /** Characters per moment of each open step. */
+  #widthMs = INITIAL_BUCKET_MS
+  readonly #buckets: RateBucket[] = []
+  /** Characters per bucket of each open step. */
   readonly #characters = new Map<string, Map<number, number>>()
 
-  /** Length of a moment in ms. */
+  /** Length of a bucket in ms. */
   get widthMs(): number {
     return this.#widthMs
   }
 
   /** From the start of the run. The array grows in place. */
-  get moments(): readonly Moment[] {
-    return this.#moments
+  get buckets(): readonly RateBucket[] {
+    return this.#buckets
   }
 
   /** Adds a delta. */
   add(step: string, ms: number, words: number, characters: number): void {
-    const moment = this.#at(ms)
-    moment.deltas++
-    moment.words += words
-    const byMoment = this.#characters.get(step) ?? new Map<number, number>()
-    this.#characters.set(step, byMoment)
-    // Keyed by time, since moments may be merged before the model reports its tokens.
+    const bucket = this.#at(ms)
+    bucket.deltas++
+    bucket.words += words
+    const byBucket = this.#characters.get(step) ?? new Map<number, number>()
+    this.#characters.set(step, byBucket)
+    // Keyed by time, since buckets may be merged before the model reports its tokens.
     const start = Math.floor(ms / this.#widthMs) * this.#widthMs
-    byMoment.set(start, (byMoment.get(start) ?? 0) + characters)
+    byBucket.set(start, (byBucket.get(start) ?? 0) + characters)
   }
 
   /** Spreads the reported tokens of a step over its deltas. */
-  counted(step: string, tokens: number | undefined): void {
-    const byMoment = this.#characters.get(step)
+  addTokens(step: string, tokens: number | undefined): void {
+    const byBucket = this.#characters.get(step)
     this.#characters.delete(step)
-    if (byMoment === undefined || tokens === undefined) return
+    if (byBucket === undefined || tokens === undefined) return
     let all = 0
-    for (const characters of byMoment.values()) all += characters
+    for (const characters of byBucket.values()) all += characters
     if (all === 0) return
-    for (const [ms, characters] of byMoment) this.#at(ms).tokens += (tokens * characters) / all
+    for (const [ms, characters] of byBucket) this.#at(ms).tokens += (tokens * characters) / all
   }
 
-  #at(ms: number): Moment {
-    while (ms >= this.#widthMs * MAX) this.#join()
+  #at(ms: number): RateBucket {
+    while (ms >= this.#widthMs * MAX_BUCKETS) this.#mergePairs()
     const index = Math.max(0, Math.floor(ms / this.#widthMs))
-    while (this.#moments.length <= index) this.#moments.push({ deltas: 0, words: 0, tokens: 0 })
-    return this.#moments[index] as Moment
+    while (this.#buckets.length <= index) this.#buckets.push({ deltas: 0, words: 0, tokens: 0 })
+    return this.#buckets[index] as RateBucket
   }
 
-  #join(): void {
+  #mergePairs(): void {
     this.#widthMs *= 2
-    for (let i = 0; i * 2 < this.#moments.length; i++) {
-      const [one, other] = [this.#moments[i * 2] as Moment, this.#moments[i * 2 + 1]]
-      this.#moments[i] = {
+    for (let i = 0; i * 2 < this.#buckets.length; i++) {
+      const [one, other] = [this.#buckets[i * 2] as RateBucket, this.#buckets[i * 2 + 1]]
+      this.#buckets[i] = {
         deltas: one.deltas + (other?.deltas ?? 0),
         words: one.words + (other?.words ?? 0),
         tokens: one.tokens + (other?.tokens ?? 0),
       }
     }
-    this.#moments.length = Math.ceil(this.#moments.length / 2)
+    this.#buckets.length = Math.ceil(this.#buckets.length / 2)
   }
 }

@@ -1,11 +1,11 @@
 import { type Entry, isGuest, type Usage, type WriterOrigin } from '@millrace/protocol'
 import { programName } from '../run-name.ts'
 import { Rate } from './rate.ts'
-import { Sizes } from './sizes.ts'
+import { SizeHistogram } from './size-histogram.ts'
 import { WordCount } from './word-count.ts'
 
 /** Token usage of a model. */
-export interface Used {
+export interface ModelUsage {
   readonly input: number
   readonly output: number
   /** Tokens of discarded attempts, included in the totals. */
@@ -14,10 +14,10 @@ export interface Used {
 }
 
 /** Usage by model name, which may be empty. */
-export type UsedBy = Map<string, Used>
+export type UsageByModel = Map<string, ModelUsage>
 
 /** A step. Times are ms of working time since the start of the run. */
-export interface StepFigures {
+export interface StepTimes {
   /** The sequence of its `step-start`. */
   readonly at: number
   /** The workflow node or the agent. */
@@ -51,21 +51,21 @@ export class RunMeter {
   readonly at: number
   readonly startedAt: number
   readonly rate = new Rate()
-  readonly sizes = new Sizes()
-  readonly steps: StepFigures[] = []
-  readonly used: UsedBy = new Map()
+  readonly sizes = new SizeHistogram()
+  readonly steps: StepTimes[] = []
+  readonly usage: UsageByModel = new Map()
   status = 'running'
   /** Time from the request, else the start, to the first delta. */
   firstMs: number | undefined
   /** Working time in ms, without pauses. */
   workedMs = 0
   readonly #requestedAt: number
-  readonly #total: UsedBy
+  readonly #total: UsageByModel
   readonly #words = new WordCount()
   /** The current step of each agent. */
-  readonly #now = new Map<string, StepFigures>()
-  readonly #callers = new Map<string, StepFigures>()
-  readonly #tools = new Map<StepFigures, RunningTools>()
+  readonly #currentSteps = new Map<string, StepTimes>()
+  readonly #callers = new Map<string, StepTimes>()
+  readonly #tools = new Map<StepTimes, RunningTools>()
   readonly #models = new Map<string, string>()
   #waitedMs = 0
   #pausedAt: number | undefined
@@ -75,7 +75,7 @@ export class RunMeter {
     runId: string,
     number: number,
     { origin, sequence, timestamp }: Entry,
-    total: UsedBy,
+    total: UsageByModel,
     requestedAt = timestamp,
   ) {
     this.runId = runId
@@ -98,7 +98,7 @@ export class RunMeter {
     // Outputs of client tools come from guests.
     this.#call(chunk, origin, ms)
     if (isGuest(origin)) return
-    const step = this.#now.get(origin.agentId)
+    const step = this.#currentSteps.get(origin.agentId)
     switch (chunk.type) {
       case 'run-started':
         this.program = programName(chunk.program)
@@ -121,17 +121,17 @@ export class RunMeter {
       case 'step-finish':
         if (step) {
           step.modelEndMs = ms
-          this.rate.counted(`${step.at}`, chunk.usage?.outputTokens)
+          this.rate.addTokens(`${step.at}`, chunk.usage?.outputTokens)
         }
         this.#models.set(origin.agentId, origin.model ?? '')
-        this.#use(origin.model ?? '', chunk.usage, 'used')
+        this.#addUsage(origin.model ?? '', chunk.usage, 'used')
         break
       case 'checkpoint-created':
         if (chunk.closesStep) this.#end(step, ms)
         break
       case 'step-discarded':
         this.#end(step, ms, 'discarded')
-        this.#use(this.#models.get(origin.agentId) ?? '', chunk.usage, 'discarded')
+        this.#addUsage(this.#models.get(origin.agentId) ?? '', chunk.usage, 'discarded')
         break
       case 'run-paused':
         this.status = 'paused'
@@ -141,7 +141,7 @@ export class RunMeter {
         this.status = 'running'
         break
       case 'run-finished':
-        for (const one of this.#now.values()) this.#end(one, ms)
+        for (const one of this.#currentSteps.values()) this.#end(one, ms)
         this.status = chunk.status
         break
       default:
@@ -149,12 +149,12 @@ export class RunMeter {
   }
 
   #begin({ agentId, agentType, node, step }: WriterOrigin, at: number, startMs: number, attempt = 1): void {
-    const began: StepFigures = { at, agent: node ?? agentType, step, attempt, startMs, toolMs: 0, state: 'open' }
+    const began: StepTimes = { at, agent: node ?? agentType, step, attempt, startMs, toolMs: 0, state: 'open' }
     this.steps.push(began)
-    this.#now.set(agentId, began)
+    this.#currentSteps.set(agentId, began)
   }
 
-  #addDelta(step: StepFigures | undefined, text: string, delta: string, ms: number, timestamp: number): void {
+  #addDelta(step: StepTimes | undefined, text: string, delta: string, ms: number, timestamp: number): void {
     this.firstMs ??= timestamp - this.#requestedAt
     if (step) step.firstMs ??= ms
     this.sizes.add(delta.length)
@@ -163,20 +163,20 @@ export class RunMeter {
     this.rate.add(`${step?.at}`, ms, words, delta.length)
   }
 
-  #end(step: StepFigures | undefined, ms: number, state: 'done' | 'discarded' = 'done'): void {
+  #end(step: StepTimes | undefined, ms: number, state: 'done' | 'discarded' = 'done'): void {
     if (step?.state !== 'open') return
     step.state = state
     step.endMs = ms
     const work = this.#tools.get(step)
     if (work && work.calls > 0) step.toolMs += ms - work.sinceMs
     this.#tools.delete(step)
-    this.rate.counted(`${step.at}`, undefined)
+    this.rate.addTokens(`${step.at}`, undefined)
   }
 
   #call(chunk: Entry['chunk'], origin: Entry['origin'], ms: number): void {
     switch (chunk.type) {
       case 'tool-input-available': {
-        const step = isGuest(origin) ? undefined : this.#now.get(origin.agentId)
+        const step = isGuest(origin) ? undefined : this.#currentSteps.get(origin.agentId)
         if (step === undefined || this.#callers.has(chunk.toolCallId)) return
         this.#callers.set(chunk.toolCallId, step)
         const work = this.#tools.get(step) ?? { calls: 0, sinceMs: ms }
@@ -199,16 +199,20 @@ export class RunMeter {
     if (work && --work.calls === 0) step.toolMs += ms - work.sinceMs
   }
 
-  #use(model: string, usage: Usage | undefined, as: 'used' | 'discarded'): void {
+  #addUsage(model: string, usage: Usage | undefined, as: 'used' | 'discarded'): void {
     if (usage === undefined) return
-    for (const used of [this.used, this.#total]) used.set(model, added(used.get(model), usage, as))
+    for (const totals of [this.usage, this.#total]) totals.set(model, withUsage(totals.get(model), usage, as))
   }
 }
 
-function added(used = NOTHING, { inputTokens = 0, outputTokens = 0 }: Usage, as: 'used' | 'discarded'): Used {
-  const { input, output, discardedInput, discardedOutput } = used
-  if (as === 'used') return { ...used, input: input + inputTokens, output: output + outputTokens }
-  return { ...used, discardedInput: discardedInput + inputTokens, discardedOutput: discardedOutput + outputTokens }
+function withUsage(
+  total = NO_USAGE,
+  { inputTokens = 0, outputTokens = 0 }: Usage,
+  as: 'used' | 'discarded',
+): ModelUsage {
+  const { input, output, discardedInput, discardedOutput } = total
+  if (as === 'used') return { ...total, input: input + inputTokens, output: output + outputTokens }
+  return { ...total, discardedInput: discardedInput + inputTokens, discardedOutput: discardedOutput + outputTokens }
 }
 
-const NOTHING: Used = { input: 0, output: 0, discardedInput: 0, discardedOutput: 0 }
+const NO_USAGE: ModelUsage = { input: 0, output: 0, discardedInput: 0, discardedOutput: 0 }

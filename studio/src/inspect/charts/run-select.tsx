@@ -1,6 +1,6 @@
 import { runName } from '../run-name.ts'
 
-interface Named {
+interface RunOption {
   readonly runId: string
   readonly number: number
   readonly program: string
@@ -9,13 +9,13 @@ interface Named {
 }
 
 interface RunSelectProps {
-  readonly runs: readonly Named[]
-  readonly run: Named
+  readonly runs: readonly RunOption[]
+  readonly run: RunOption
   readonly onChoose: (runId: string | undefined) => void
 }
 
 /** Number of latest runs in the list. */
-const MAX = 200
+const MAX_RUNS = 200
 
 /** Selects a run. @default the latest */
 export function RunSelect({ runs, run, onChoose }: RunSelectProps) {
@@ -28,12 +28,12 @@ export function RunSelect({ runs, run, onChoose }: RunSelectProps) {
         onChange={({ target }) => onChoose(target.value === last?.runId ? undefined : target.value)}
       >
         {runs
-          .slice(-MAX)
+          .slice(-MAX_RUNS)
           .toReversed()
-          .map(one => (
-            <option key={one.runId} value={one.runId}>
-              {labelOf(one)}
-              {one === last ? ' (latest)' : ''}
+          .map(option => (
+            <option key={option.runId} value={option.runId}>
+              {labelOf(option)}
+              {option === last ? ' (latest)' : ''}
             </option>
           ))}
       </select>
@@ -42,5 +42,5 @@ export function RunSelect({ runs, run, onChoose }: RunSelectProps) {
 }
 
 /** The label of a run. */
-const labelOf = (run: Named): string =>
+const labelOf = (run: RunOption): string =>
   `${runName(run)}, ${new Date(run.startedAt).toLocaleTimeString('en-GB')}, ${run.status}`

@@ -1,23 +1,25 @@
 import { useTravel } from '../travel/travel.ts'
-import { durationOf, durationsUpTo } from './axis.ts'
-import { type Bar, Bars } from './bars.tsx'
-import type { RunMeter, StepFigures } from './run-meter.ts'
+import { durationOf, durationTicks } from './axis.ts'
+import { type Bar, BarChart } from './bar-chart.tsx'
+import type { RunMeter, StepTimes } from './run-meter.ts'
 
 /** Number of latest steps to show. */
-const MAX = 60
+const MAX_STEPS = 60
 const LEGEND = { wait: 'Time to first token', model: 'Model', tool: 'Tools', rest: 'Other' }
 
 /** The duration of each step, by activity. */
 export function StepsChart({ run }: { readonly run: RunMeter }) {
   const { travel } = useTravel()
-  const steps = run.steps.slice(-MAX)
+  const steps = run.steps.slice(-MAX_STEPS)
   const bars = steps.map(step => barOf(step, run.workedMs, travel))
-  const left = run.steps.length - steps.length
-  const summary = `${run.steps.length} ${run.steps.length === 1 ? 'step' : 'steps'} in ${durationOf(run.workedMs)} of working time${left > 0 ? `, last ${MAX} shown` : ''}`
-  return <Bars name="Steps" summary={summary} bars={bars} legend={LEGEND} format={durationOf} ticksOf={durationsUpTo} />
+  const omitted = run.steps.length - steps.length
+  const summary = `${run.steps.length} ${run.steps.length === 1 ? 'step' : 'steps'} in ${durationOf(run.workedMs)} of working time${omitted > 0 ? `, last ${MAX_STEPS} shown` : ''}`
+  return (
+    <BarChart name="Steps" summary={summary} bars={bars} legend={LEGEND} format={durationOf} ticksOf={durationTicks} />
+  )
 }
 
-function barOf(step: StepFigures, nowMs: number, travel: (at?: number) => void): Bar {
+function barOf(step: StepTimes, nowMs: number, travel: (at?: number) => void): Bar {
   const { at, agent, attempt, startMs, state } = step
   const endMs = step.endMs ?? nowMs
   const firstMs = step.firstMs ?? step.modelEndMs ?? endMs
@@ -31,7 +33,7 @@ function barOf(step: StepFigures, nowMs: number, travel: (at?: number) => void):
     tool: toolMs,
     rest: Math.max(0, endMs - modelEndMs - toolMs),
   }
-  const pieces = (Object.keys(LEGEND) as (keyof typeof LEGEND)[]).map(tone => ({
+  const segments = (Object.keys(LEGEND) as (keyof typeof LEGEND)[]).map(tone => ({
     tone,
     size: sizes[tone],
     label: `${LEGEND[tone]}: ${durationOf(sizes[tone])}`,
@@ -45,7 +47,7 @@ function barOf(step: StepFigures, nowMs: number, travel: (at?: number) => void):
       </button>
     ),
     from: startMs,
-    pieces,
+    segments,
     value: `${durationOf(all)}${state === 'done' ? '' : `, ${state}`}`,
     isQuiet: state === 'discarded',
   }

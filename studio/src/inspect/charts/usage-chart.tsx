@@ -1,32 +1,32 @@
 import { useState } from 'react'
 import { runName } from '../run-name.ts'
-import { countsUpTo, numberOf } from './axis.ts'
-import { type Bar, Bars } from './bars.tsx'
-import { costOf, keepPrices, keptPrices, type Price, type Prices } from './prices.ts'
-import type { RunMeter, Used, UsedBy } from './run-meter.ts'
+import { countTicks, numberOf } from './axis.ts'
+import { type Bar, BarChart } from './bar-chart.tsx'
+import { costOf, loadPrices, type Price, type Prices, savePrices } from './prices.ts'
+import type { ModelUsage, RunMeter, UsageByModel } from './run-meter.ts'
 
 /** Number of latest runs to show. */
-const MAX = 40
+const MAX_RUNS = 40
 const LEGEND = { input: 'Input', output: 'Output', discarded: 'Discarded attempts' }
 
 /** Token usage per run, and its cost at prices that the user enters. */
-export function UsageChart({ runs, used }: { readonly runs: readonly RunMeter[]; readonly used: UsedBy }) {
-  const [prices, setPrices] = useState(keptPrices)
-  const shown = runs.slice(-MAX)
-  const total = sumOf([...used.values()])
-  const models = [...used.keys()]
-  const cost = costOf(used, prices)
-  const bars = shown.map(run => barOf(run, costOf(run.used, prices)))
+export function UsageChart({ runs, usage }: { readonly runs: readonly RunMeter[]; readonly usage: UsageByModel }) {
+  const [prices, setPrices] = useState(loadPrices)
+  const latest = runs.slice(-MAX_RUNS)
+  const total = sumOf([...usage.values()])
+  const models = [...usage.keys()]
+  const cost = costOf(usage, prices)
+  const bars = latest.map(run => barOf(run, costOf(run.usage, prices)))
   const summary = `${numberOf(total.input)} input and ${numberOf(total.output)} output tokens${cost !== undefined && cost > 0 ? `, cost ${moneyOf(cost)}` : ''}`
   return (
     <div className="usage">
-      <Bars name="Usage" summary={summary} bars={bars} legend={LEGEND} format={numberOf} ticksOf={countsUpTo} />
+      <BarChart name="Usage" summary={summary} bars={bars} legend={LEGEND} format={numberOf} ticksOf={countTicks} />
       <PriceTable
         models={models}
         prices={prices}
         onChange={changed => {
           setPrices(changed)
-          keepPrices(changed)
+          savePrices(changed)
         }}
       />
     </div>
@@ -34,7 +34,7 @@ export function UsageChart({ runs, used }: { readonly runs: readonly RunMeter[];
 }
 
 function barOf(run: RunMeter, cost: number | undefined): Bar {
-  const { input, output, discardedInput, discardedOutput } = sumOf([...run.used.values()])
+  const { input, output, discardedInput, discardedOutput } = sumOf([...run.usage.values()])
   const discarded = discardedInput + discardedOutput
   const sizes = {
     input: Math.max(0, input - discardedInput),
@@ -44,7 +44,7 @@ function barOf(run: RunMeter, cost: number | undefined): Bar {
   return {
     key: run.runId,
     name: runName(run),
-    pieces: (Object.keys(LEGEND) as (keyof typeof LEGEND)[]).map(tone => ({
+    segments: (Object.keys(LEGEND) as (keyof typeof LEGEND)[]).map(tone => ({
       tone,
       size: sizes[tone],
       label: `${LEGEND[tone]}: ${numberOf(sizes[tone])} ${sizes[tone] === 1 ? 'token' : 'tokens'}`,
@@ -102,13 +102,13 @@ function PriceTable({ models, prices, onChange }: PriceTableProps) {
   )
 }
 
-const sumOf = (all: readonly Used[]): Used =>
+const sumOf = (all: readonly ModelUsage[]): ModelUsage =>
   all.reduce(
-    (sum, one) => ({
-      input: sum.input + one.input,
-      output: sum.output + one.output,
-      discardedInput: sum.discardedInput + one.discardedInput,
-      discardedOutput: sum.discardedOutput + one.discardedOutput,
+    (sum, usage) => ({
+      input: sum.input + usage.input,
+      output: sum.output + usage.output,
+      discardedInput: sum.discardedInput + usage.discardedInput,
+      discardedOutput: sum.discardedOutput + usage.discardedOutput,
     }),
     { input: 0, output: 0, discardedInput: 0, discardedOutput: 0 },
   )

@@ -1,5 +1,5 @@
 import type { Json } from '@millrace/protocol'
-import { JsonTree } from '../entries/json.tsx'
+import { JsonTree } from '../entries/json-tree.tsx'
 import { type Change, type Diff, pathText } from './diff.ts'
 
 /** UUIDs are shown shortened. */
@@ -24,8 +24,8 @@ export function Changes({ diff }: { readonly diff: Diff }) {
   )
 }
 
-/** Maximum length of a changed text. */
-const MAX = 600
+/** Maximum length of a changed text, in characters. */
+const MAX_TEXT = 600
 
 function ChangeDetails({ change }: { readonly change: Change }) {
   switch (change.kind) {
@@ -71,4 +71,4 @@ function CollapsedJson({ as: Tag, value }: { readonly as: 'ins' | 'del'; readonl
   )
 }
 
-const cut = (text: string): string => (text.length > MAX ? `${text.slice(0, MAX)}…` : text)
+const cut = (text: string): string => (text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text)

@@ -1,6 +1,7 @@
 // The difference between two views. Skips unchanged parts by identity.
 
 import type { Json, View } from '@millrace/protocol'
+import { equalJson } from '../equal-json.ts'
 
 /** A segment of a path: a field, an index, or the id of a list item. */
 export type Segment = string | number | { readonly id: string }
@@ -29,10 +30,10 @@ export interface Diff {
 }
 
 /** Default maximum number of changes. */
-const MAX = 200
+const MAX_CHANGES = 200
 
 /** Fields that identify the items of each list of a view. */
-const NAMES: { readonly [field: string]: readonly string[] } = {
+const ID_FIELDS: { readonly [field: string]: readonly string[] } = {
   messages: ['id'],
   parts: ['key'],
   structured: ['streamId'],
@@ -51,8 +52,8 @@ const IGNORED = new Set(['version', 'head'])
 type Fields = { readonly [name: string]: Json }
 
 /** Compares two views. */
-export function diffOf(before: View, after: View, max: number = MAX): Diff {
-  const walk = new Walk(max)
+export function diffOf(before: View, after: View, max: number = MAX_CHANGES): Diff {
+  const walk = new DiffWalk(max)
   walk.fields(bodyOf(before), bodyOf(after), [], true)
   return { changes: walk.changes, isCut: walk.isFull }
 }
@@ -61,27 +62,27 @@ function bodyOf(view: View): Fields {
   return Object.fromEntries(Object.entries(view as unknown as Fields).filter(([name]) => !IGNORED.has(name)))
 }
 
-class Walk {
+class DiffWalk {
   readonly changes: Change[] = []
-  readonly #most: number
+  readonly #max: number
   isFull = false
 
   constructor(max: number) {
-    this.#most = max
+    this.#max = max
   }
 
-  #note(change: Change): void {
-    if (this.changes.length < this.#most) this.changes.push(change)
+  #add(change: Change): void {
+    if (this.changes.length < this.#max) this.changes.push(change)
     else this.isFull = true
   }
 
   /** `isView` is false inside application data, whose lists have no known ids. */
   #value(before: Json, after: Json, path: readonly Segment[], isView: boolean): void {
     if (before === after || this.isFull) return
-    if (typeof before === 'string' && typeof after === 'string') this.#note({ path, ...textOf(before, after) })
+    if (typeof before === 'string' && typeof after === 'string') this.#add({ path, ...textOf(before, after) })
     else if (Array.isArray(before) && Array.isArray(after)) this.#list(before, after, path, isView)
     else if (isFields(before) && isFields(after)) this.fields(before, after, path, isView)
-    else this.#note({ path, kind: 'changed', before, after })
+    else this.#add({ path, kind: 'changed', before, after })
   }
 
   fields(before: Fields, after: Fields, path: readonly Segment[], isView: boolean): void {
@@ -89,24 +90,24 @@ class Walk {
       const old = before[name] as Json
       const at = [...path, name]
       if (old === undefined) continue
-      if (!has(after, name)) this.#note({ path: at, kind: 'removed', before: old })
-      else this.#value(old, after[name] as Json, at, isView && !DATA.has(name))
+      if (!has(after, name)) this.#add({ path: at, kind: 'removed', before: old })
+      else this.#value(old, after[name] as Json, at, isView && !DATA_FIELDS.has(name))
     }
     for (const name of Object.keys(after)) {
       if (has(after, name) && !has(before, name)) {
-        this.#note({ path: [...path, name], kind: 'added', after: after[name] as Json })
+        this.#add({ path: [...path, name], kind: 'added', after: after[name] as Json })
       }
     }
   }
 
   #list(before: readonly Json[], after: readonly Json[], path: readonly Segment[], isView: boolean): void {
-    const names = isView ? NAMES[String(path.at(-1))] : undefined
-    const [old, fresh] = names ? [namedOf(before, names), namedOf(after, names)] : []
-    if (old && fresh) this.#named(old, fresh, path)
-    else this.#places(before, after, path)
+    const names = isView ? ID_FIELDS[String(path.at(-1))] : undefined
+    const [oldItems, newItems] = names ? [itemsById(before, names), itemsById(after, names)] : []
+    if (oldItems && newItems) this.#compareById(oldItems, newItems, path)
+    else this.#compareByIndex(before, after, path)
   }
 
-  #named(before: ReadonlyMap<string, Json>, after: ReadonlyMap<string, Json>, path: readonly Segment[]): void {
+  #compareById(before: ReadonlyMap<string, Json>, after: ReadonlyMap<string, Json>, path: readonly Segment[]): void {
     let isInOrder = true
     const left = before.keys()
     for (const id of after.keys()) {
@@ -116,38 +117,49 @@ class Walk {
       if (next.done || next.value !== id) isInOrder = false
     }
     for (const [id, value] of before) {
-      if (!after.has(id)) this.#note({ path: [...path, { id }], kind: 'removed', before: value })
+      if (!after.has(id)) this.#add({ path: [...path, { id }], kind: 'removed', before: value })
     }
-    if (!isInOrder) this.#note({ path, kind: 'moved', order: [...after.keys()].filter(id => before.has(id)) })
+    if (!isInOrder) this.#add({ path, kind: 'moved', order: [...after.keys()].filter(id => before.has(id)) })
     let index = 0
     for (const [id, value] of after) {
       const old = before.get(id)
-      if (old === undefined) this.#note({ path: [...path, { id }], kind: 'added', after: value, index })
+      if (old === undefined) this.#add({ path: [...path, { id }], kind: 'added', after: value, index })
       else this.#value(old, value, [...path, { id }], true)
       index++
     }
   }
 
   /** Skips the common start and end, and compares the rest by index. */
-  #places(before: readonly Json[], after: readonly Json[], path: readonly Segment[]): void {
+  #compareByIndex(before: readonly Json[], after: readonly Json[], path: readonly Segment[]): void {
     const shorter = Math.min(before.length, after.length)
     let start = 0
-    while (start < shorter && isSame(before[start] as Json, after[start] as Json)) start++
+    while (start < shorter && equalJson(before[start] as Json, after[start] as Json)) start++
     let end = 0
-    while (end < shorter - start && isSame(before.at(-1 - end) as Json, after.at(-1 - end) as Json)) end++
+    while (end < shorter - start && equalJson(before.at(-1 - end) as Json, after.at(-1 - end) as Json)) end++
     const both = shorter - end
     for (let i = start; i < both; i++) this.#value(before[i] as Json, after[i] as Json, [...path, i], false)
     for (let i = before.length - end - 1; i >= both; i--) {
-      this.#note({ path: [...path, i], kind: 'removed', before: before[i] as Json })
+      this.#add({ path: [...path, i], kind: 'removed', before: before[i] as Json })
     }
     for (let i = both; i < after.length - end; i++) {
-      this.#note({ path: [...path, i], kind: 'added', after: after[i] as Json, index: i })
+      this.#add({ path: [...path, i], kind: 'added', after: after[i] as Json, index: i })
     }
   }
 }
 
 /** Fields of a view that hold application data. */
-const DATA = new Set(['state', 'output', 'input', 'metadata', 'data', 'result', 'response', 'context', 'value', 'meta'])
+const DATA_FIELDS = new Set([
+  'state',
+  'output',
+  'input',
+  'metadata',
+  'data',
+  'result',
+  'response',
+  'context',
+  'value',
+  'meta',
+])
 
 const isFields = (value: Json): value is { [name: string]: Json } =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -156,7 +168,7 @@ const isFields = (value: Json): value is { [name: string]: Json } =>
 const has = (fields: Fields, name: string): boolean => Object.hasOwn(fields, name) && fields[name] !== undefined
 
 /** Items by id; undefined if the ids are not unique. */
-function namedOf(list: readonly Json[], names: readonly string[]): ReadonlyMap<string, Json> | undefined {
+function itemsById(list: readonly Json[], names: readonly string[]): ReadonlyMap<string, Json> | undefined {
   const named = new Map<string, Json>()
   for (const item of list) {
     if (!isFields(item)) return undefined
@@ -176,20 +188,6 @@ function textOf(before: string, after: string) {
     end++
   const [removed, inserted] = [before.slice(at, before.length - end), after.slice(at, after.length - end)]
   return { kind: 'text' as const, at, removed, inserted, length: after.length }
-}
-
-/** Whether two values are equal as JSON. */
-function isSame(a: Json, b: Json): boolean {
-  if (a === b) return true
-  if (Array.isArray(a) && Array.isArray(b)) {
-    return a.length === b.length && a.every((item, i) => isSame(item, b[i] as Json))
-  }
-  if (!isFields(a) || !isFields(b)) return false
-  const names = Object.keys(a).filter(name => has(a, name))
-  return (
-    names.length === Object.keys(b).filter(name => has(b, name)).length &&
-    names.every(name => has(b, name) && isSame(a[name] as Json, b[name] as Json))
-  )
 }
 
 /** Formats a path: `messages[r1::r1].parts[text:1].text`. */

@@ -12,12 +12,12 @@ const REPORTS: { readonly [C in FoldReport['code']]: string } = {
 export function unchangedReason(entry: Entry, before: View): string {
   const { chunk } = entry
   if (entry.internal) return 'No visible change: the entry is internal.'
-  const isOurs = Object.hasOwn(catalogue, chunk.type)
-  if (!isOurs && !isData(chunk)) return 'No change: this version does not know the type.'
+  const isKnownType = Object.hasOwn(catalogue, chunk.type)
+  if (!isKnownType && !isData(chunk)) return 'No change: this version of the studio does not know the chunk type.'
   if (isData(chunk) && chunk.transient) return 'No change: transient data is not stored in the view.'
   let report: FoldReport | undefined
-  const onReport = (one: FoldReport) => {
-    report = one
+  const onReport = (latest: FoldReport) => {
+    report = latest
   }
   Fold.from(before, { onReport }).apply([entry])
   if (report) return `No change: the entry was dropped because ${REPORTS[report.code]}.`

@@ -4,19 +4,20 @@ import { memo, useDeferredValue, useMemo } from 'react'
 import { Changes } from '../diff/changes.tsx'
 import { diffOf } from '../diff/diff.ts'
 import { unchangedReason } from '../diff/unchanged-reason.ts'
-import { useInspected } from '../inspected.ts'
+import { useInspectedLog } from '../inspected-log.ts'
 import { useTravel } from '../travel/travel.ts'
+import { sizeOf } from './entry-row.tsx'
 import { excerptOf } from './excerpt.ts'
+import { formatBytes } from './format.ts'
 import { groupOf } from './group.ts'
-import { JsonTree } from './json.tsx'
-import { sizeOf } from './row.tsx'
+import { JsonTree } from './json-tree.tsx'
 import { type EntryFilter, runOf } from './search.ts'
-import { bytesOf } from './span.ts'
 
 interface DetailProps {
   readonly entry: Entry
   readonly index: number
-  readonly onOnly: (part: Partial<EntryFilter>) => void
+  /** Called to restrict the list of entries. */
+  readonly onFilter: (part: Partial<EntryFilter>) => void
 }
 
 /** The details of an entry: its chunk, origin, changes to the view, and neighbours. */
@@ -24,10 +25,10 @@ export function Detail(props: DetailProps) {
   // Deferred, so that dragging the slider stays smooth.
   const entry = useDeferredValue(props.entry)
   const index = useDeferredValue(props.index)
-  return <Whole entry={entry} index={index} onOnly={props.onOnly} />
+  return <DetailContent entry={entry} index={index} onFilter={props.onFilter} />
 }
 
-const Whole = memo(function Whole({ entry, index, onOnly }: DetailProps) {
+const DetailContent = memo(function DetailContent({ entry, index, onFilter }: DetailProps) {
   const { sequence, timestamp, origin, chunk, blobs, internal } = entry
   const runId = runOf(entry)
   return (
@@ -40,17 +41,17 @@ const Whole = memo(function Whole({ entry, index, onOnly }: DetailProps) {
           {sequence}
         </h3>
         <p className="quiet">
-          {new Date(timestamp).toLocaleString()} · {bytesOf(sizeOf(entry))}
+          {new Date(timestamp).toLocaleString()} · {formatBytes(sizeOf(entry))}
           {internal && ' · internal'}
         </p>
       </header>
-      <Piece title="Changes">
-        <Changed entry={entry} />
-      </Piece>
-      <Piece title="Chunk">
+      <Section title="Changes">
+        <EntryChanges entry={entry} />
+      </Section>
+      <Section title="Chunk">
         <JsonTree value={chunk as unknown as Json} open={3} />
-      </Piece>
-      <Piece title="Origin">
+      </Section>
+      <Section title="Origin">
         <dl className="origin">
           {fieldsOf(origin).map(([name, value]) => (
             <div key={name}>
@@ -61,30 +62,30 @@ const Whole = memo(function Whole({ entry, index, onOnly }: DetailProps) {
         </dl>
         <p className="row">
           {runId !== undefined && (
-            <button type="button" onClick={() => onOnly({ runId })}>
+            <button type="button" onClick={() => onFilter({ runId })}>
               Only this run
             </button>
           )}
           {origin.lane !== undefined && (
-            <button type="button" onClick={() => onOnly({ lane: origin.lane, ...(runId && { runId }) })}>
+            <button type="button" onClick={() => onFilter({ lane: origin.lane, ...(runId && { runId }) })}>
               Only this lane
             </button>
           )}
         </p>
-      </Piece>
+      </Section>
       {blobs && (
-        <Piece title="Blobs">
+        <Section title="Blobs">
           <JsonTree value={blobs as unknown as Json} open={2} />
-        </Piece>
+        </Section>
       )}
-      <Piece title="Previous and next in this lane">
+      <Section title="Previous and next in this lane">
         <Neighbours entry={entry} index={index} />
-      </Piece>
+      </Section>
     </section>
   )
 })
 
-function Piece({ title, children }: { readonly title: string; readonly children: React.ReactNode }) {
+function Section({ title, children }: { readonly title: string; readonly children: React.ReactNode }) {
   return (
     <div className="piece">
       <h4>{title}</h4>
@@ -97,14 +98,14 @@ const fieldsOf = (origin: Origin): [string, string][] =>
   Object.entries(origin).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
 
 /** The changes of the view by the entry. */
-function Changed({ entry }: { readonly entry: Entry }) {
-  const log = useInspected()
-  const changed = useMemo(() => changedBy(log, entry), [log, entry])
-  if (typeof changed === 'string') return <p className="quiet">{changed}</p>
-  return <Changes diff={changed} />
+function EntryChanges({ entry }: { readonly entry: Entry }) {
+  const log = useInspectedLog()
+  const changes = useMemo(() => changesOf(log, entry), [log, entry])
+  if (typeof changes === 'string') return <p className="quiet">{changes}</p>
+  return <Changes diff={changes} />
 }
 
-function changedBy(log: SessionLog, entry: Entry) {
+function changesOf(log: SessionLog, entry: Entry) {
   try {
     const before = log.viewAt(entry.sequence - 1)
     const diff = diffOf(before, log.viewAt(entry.sequence))
@@ -119,12 +120,12 @@ const MAX_DISTANCE = 5000
 
 /** The previous and next entry of the same lane. */
 function Neighbours({ entry, index }: { readonly entry: Entry; readonly index: number }) {
-  const { entries } = useInspected()
+  const { entries } = useInspectedLog()
   const { travel } = useTravel()
   const find = (step: 1 | -1): Entry | undefined => {
-    for (let i = index + step, looked = 0; looked < MAX_DISTANCE; i += step, looked++) {
+    for (let i = index + step, checked = 0; checked < MAX_DISTANCE; i += step, checked++) {
       const other = entries[i]
-      if (other === undefined || isBeside(entry.origin, other.origin)) return other
+      if (other === undefined || isSameLane(entry.origin, other.origin)) return other
     }
     return undefined
   }
@@ -144,5 +145,5 @@ function Neighbours({ entry, index }: { readonly entry: Entry; readonly index: n
   )
 }
 
-const isBeside = (one: Origin, other: Origin): boolean =>
+const isSameLane = (one: Origin, other: Origin): boolean =>
   isGuest(one) ? isGuest(other) : one.runId === other.runId && one.lane === other.lane

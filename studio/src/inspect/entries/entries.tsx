@@ -1,54 +1,54 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type KeyboardEvent, useCallback, useEffect, useMemo, useRef, useState } from 'react'
-import { useInspected, useLogConsumer } from '../inspected.ts'
-import { firstFrom } from '../timeline/sorted.ts'
+import { useInspectedLog, useLogConsumer } from '../inspected-log.ts'
+import { firstFrom } from '../timeline/binary-search.ts'
 import { useTravel } from '../travel/travel.ts'
 import { Detail } from './detail.tsx'
+import { EntryRow } from './entry-row.tsx'
 import { Facets } from './facets.ts'
 import { Filters } from './filters.tsx'
-import { EntryRow } from './row.tsx'
 import { type EntryFilter, NO_FILTER } from './search.ts'
 import { useSearch } from './use-search.ts'
 
 /** Height of a row in px, as in the stylesheet. */
-const ROW = 28
+const ROW_PX = 28
 /** Number of rows from the end that count as the end. */
-const NEAR = 4
+const END_ROWS = 4
 
 /** The entries of the log as a table, with details of the selected one. */
 export function Entries() {
-  const log = useInspected()
+  const log = useInspectedLog()
   const { at, travel } = useTravel()
   const { consumer: facets } = useLogConsumer(() => new Facets())
   const [filter, setFilter] = useState<EntryFilter>(NO_FILTER)
   const [isClock, setClock] = useState(false)
-  const shown = useSearch(filter)
-  const { found, count } = shown
+  const result = useSearch(filter)
+  const { found, count } = result
   const indexOf = useCallback((position: number): number => (found ? (found[position] ?? -1) : position), [found])
   const positionOf = (index: number) => (found ? firstFrom(found, index) : index)
-  const chosen = at === undefined ? -1 : log.indexAt(at)
-  const position = chosen < 0 ? -1 : positionOf(chosen)
+  const selectedIndex = at === undefined ? -1 : log.indexAt(at)
+  const position = selectedIndex < 0 ? -1 : positionOf(selectedIndex)
 
   const pane = useRef<HTMLDivElement>(null)
   const rows = useVirtualizer({
     count,
     getScrollElement: () => pane.current,
-    estimateSize: () => ROW,
+    estimateSize: () => ROW_PX,
     overscan: 6,
     useFlushSync: false,
   })
   /** Scrolls a row into view. Computed, since all rows have the same height and measuring is slow. */
   const reveal = (position: number) => {
-    const [top, height] = [rows.scrollOffset ?? 0, (rows.scrollRect?.height ?? 0) - ROW]
-    const start = position * ROW
+    const [top, height] = [rows.scrollOffset ?? 0, (rows.scrollRect?.height ?? 0) - ROW_PX]
+    const start = position * ROW_PX
     if (start < top) pane.current?.scrollTo({ top: start })
-    else if (start + ROW > top + height) pane.current?.scrollTo({ top: start + ROW - height })
+    else if (start + ROW_PX > top + height) pane.current?.scrollTo({ top: start + ROW_PX - height })
   }
   const [active, activate] = useState<number>()
   const current = active ?? (position >= 0 ? position : count - 1)
 
   const [isAtEnd, setAtEnd] = useState(true)
-  const toEnd = useCallback(() => pane.current?.scrollTo({ top: count * ROW }), [count])
+  const toEnd = useCallback(() => pane.current?.scrollTo({ top: count * ROW_PX }), [count])
   const isFollowing = at === undefined && isAtEnd && active === undefined
   useEffect(() => {
     if (isFollowing && count > 0) toEnd()
@@ -60,12 +60,12 @@ export function Entries() {
   }, [at, found])
   const scrolled = () => {
     const { current } = pane
-    if (current) setAtEnd(current.scrollHeight - current.scrollTop - current.clientHeight < ROW * NEAR)
+    if (current) setAtEnd(current.scrollHeight - current.scrollTop - current.clientHeight < ROW_PX * END_ROWS)
   }
 
   const choose = useCallback((sequence: number) => travel(sequence), [travel])
   const keys = (event: KeyboardEvent) => {
-    const page = Math.max(1, Math.floor((pane.current?.clientHeight ?? 0) / ROW) - 2)
+    const page = Math.max(1, Math.floor((pane.current?.clientHeight ?? 0) / ROW_PX) - 2)
     const to = MOVES[event.key]?.(current, count, page)
     const entry = log.entries[indexOf(current)]
     if (to !== undefined) {
@@ -77,13 +77,13 @@ export function Entries() {
     else return
     event.preventDefault()
   }
-  const entry = log.entries[chosen]
+  const entry = log.entries[selectedIndex]
   const items = rows.getVirtualItems()
   // A row out of view is not mounted, so it cannot be referenced.
-  const isActiveThere = items.some(({ index }) => index === current)
+  const isActiveMounted = items.some(({ index }) => index === current)
   // Rows reuse the elements of rows that left the view: mounting is slow.
-  const pool = Math.ceil((items.length + 1) / 8) * 8
-  const only = useMemo(() => (part: Partial<EntryFilter>) => setFilter(filter => ({ ...filter, ...part })), [])
+  const poolSize = Math.ceil((items.length + 1) / 8) * 8
+  const addFilter = useMemo(() => (part: Partial<EntryFilter>) => setFilter(filter => ({ ...filter, ...part })), [])
   return (
     <div className="entries">
       <div className="both-sides">
@@ -92,7 +92,7 @@ export function Entries() {
             facets={facets}
             filter={filter}
             onChange={setFilter}
-            shown={shown}
+            result={result}
             isClock={isClock}
             onClock={setClock}
           />
@@ -102,7 +102,7 @@ export function Entries() {
               role="grid"
               aria-label="Log entries"
               aria-rowcount={count + 1}
-              aria-activedescendant={isActiveThere ? `entry-${indexOf(current)}` : undefined}
+              aria-activedescendant={isActiveMounted ? `entry-${indexOf(current)}` : undefined}
               tabIndex={0}
               onKeyDown={keys}
             >
@@ -122,16 +122,16 @@ export function Entries() {
                   return (
                     entry && (
                       <EntryRow
-                        key={position % pool}
+                        key={position % poolSize}
                         entry={entry}
                         index={index}
                         position={position}
                         start={start}
                         facets={facets}
                         isClock={isClock}
-                        isChosen={index === chosen}
+                        isSelected={index === selectedIndex}
                         isActive={position === current}
-                        isGone={at !== undefined && entry.sequence > at}
+                        isAfterSelected={at !== undefined && entry.sequence > at}
                         onChoose={choose}
                       />
                     )
@@ -140,7 +140,7 @@ export function Entries() {
               </tbody>
             </table>
           </div>
-          {count === 0 && shown.progress === 1 && (
+          {count === 0 && result.progress === 1 && (
             <p className="quiet none">{found ? 'No entries match these filters.' : 'No entries yet.'}</p>
           )}
           {!isAtEnd && (
@@ -149,7 +149,7 @@ export function Entries() {
             </button>
           )}
         </div>
-        {entry && <Detail entry={entry} index={chosen} onOnly={only} />}
+        {entry && <Detail entry={entry} index={selectedIndex} onFilter={addFilter} />}
       </div>
     </div>
   )
@@ -158,7 +158,7 @@ export function Entries() {
 const COLUMNS = ['#', 'Time', 'Lane', 'Type', 'Content', 'Size'] as const
 
 const CLASSES: { readonly [C in (typeof COLUMNS)[number]]: string } = {
-  '#': 'place',
+  '#': 'sequence',
   Time: 'time',
   Lane: 'lane',
   Type: 'type',

@@ -2,8 +2,8 @@ import { type Chunk, catalogue } from '@millrace/protocol'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { excerptOf } from './excerpt.ts'
+import { formatBytes, formatDuration } from './format.ts'
 import { groupOf, groups } from './group.ts'
-import { bytesOf, spanOf } from './span.ts'
 
 test('summarizes an entry in one line', () => {
   expect(excerptOf({ chunk: { type: 'text-delta', id: 't', delta: 'Once\n upon' } })).toBe('Once upon')
@@ -43,7 +43,7 @@ test('every chunk type has a group', () => {
 })
 
 test('formats durations and sizes', () => {
-  expect([340, 2500, 12_340, 59_999, 250_000, 7_500_000, 200_000_000].map(spanOf)).toEqual([
+  expect([340, 2500, 12_340, 59_999, 250_000, 7_500_000, 200_000_000].map(formatDuration)).toEqual([
     '340 ms',
     '2.50 s',
     '12.3 s',
@@ -52,5 +52,5 @@ test('formats durations and sizes', () => {
     '2 h 5 min',
     '2 d 8 h',
   ])
-  expect([12, 1234, 2_500_000].map(bytesOf)).toEqual(['12 B', '1.2 kB', '2.5 MB'])
+  expect([12, 1234, 2_500_000].map(formatBytes)).toEqual(['12 B', '1.2 kB', '2.5 MB'])
 })

@@ -1,7 +1,7 @@
 import type { Chunk, Entry, Json } from '@millrace/protocol'
 
-/** Maximum length of a line. */
-const MAX = 160
+/** Maximum length of an excerpt, in characters. */
+const MAX_LENGTH = 160
 
 /** A one-line summary of an entry: the text of a delta, the name of a tool, the status of a run. */
 export function excerptOf({ chunk }: Pick<Entry, 'chunk'>): string {
@@ -11,8 +11,8 @@ export function excerptOf({ chunk }: Pick<Entry, 'chunk'>): string {
 /** The beginning of a text, in one line. */
 function line(text: string): string {
   // Cut first, so that a long value costs no more than a short one.
-  const start = text.slice(0, MAX + 1).replace(/\s+/g, ' ')
-  return start.length > MAX ? `${start.slice(0, MAX)}…` : start
+  const start = text.slice(0, MAX_LENGTH + 1).replace(/\s+/g, ' ')
+  return start.length > MAX_LENGTH ? `${start.slice(0, MAX_LENGTH)}…` : start
 }
 
 function summaryOf(chunk: Chunk): string {
@@ -117,11 +117,11 @@ function rest({ type, ...fields }: Chunk): string {
 
 /** The beginning of a value as JSON. Reads only as much as is shown. */
 function brief(value: Json): string {
-  if (typeof value === 'string') return value.slice(0, MAX + 1)
-  let room = MAX
-  const text = JSON.stringify(value, (_, one: unknown) => {
+  if (typeof value === 'string') return value.slice(0, MAX_LENGTH + 1)
+  let room = MAX_LENGTH
+  const text = JSON.stringify(value, (_, item: unknown) => {
     if (room-- < 0) return undefined
-    return typeof one === 'string' || Array.isArray(one) ? one.slice(0, MAX) : one
+    return typeof item === 'string' || Array.isArray(item) ? item.slice(0, MAX_LENGTH) : item
   })
   return text ?? ''
 }

@@ -13,19 +13,19 @@ interface FiltersProps {
   readonly facets: Facets
   readonly filter: EntryFilter
   readonly onChange: (filter: EntryFilter) => void
-  readonly shown: SearchResult
+  readonly result: SearchResult
   readonly isClock: boolean
   readonly onClock: (isClock: boolean) => void
 }
 
 /** Filters of the list of entries. */
-export function Filters({ facets, filter, onChange, shown, isClock, onClock }: FiltersProps) {
-  const { groups: chosen, runId, lane, text } = filter
+export function Filters({ facets, filter, onChange, result, isClock, onClock }: FiltersProps) {
+  const { groups: selectedGroups, runId, lane, text } = filter
   const runs = [...facets.runs.values()].slice(-MAX_RUNS).reverse()
-  const known = runId === undefined ? undefined : facets.runs.get(runId)
-  if (known && !runs.includes(known)) runs.push(known)
+  const selectedRun = runId === undefined ? undefined : facets.runs.get(runId)
+  if (selectedRun && !runs.includes(selectedRun)) runs.push(selectedRun)
   const toggle = (group: Group) => {
-    const next = new Set(chosen)
+    const next = new Set(selectedGroups)
     if (!next.delete(group)) next.add(group)
     onChange({ ...filter, groups: next })
   }
@@ -85,7 +85,7 @@ export function Filters({ facets, filter, onChange, shown, isClock, onClock }: F
             type="button"
             className="chip"
             data-group={group}
-            aria-pressed={chosen.has(group)}
+            aria-pressed={selectedGroups.has(group)}
             onClick={() => toggle(group)}
           >
             {group}
@@ -94,8 +94,8 @@ export function Filters({ facets, filter, onChange, shown, isClock, onClock }: F
       </fieldset>
       {!isNoFilter(filter) && (
         <p className="quiet found" role="status">
-          {shown.count.toLocaleString('en')} found
-          {shown.progress < 1 && <progress value={shown.progress} aria-label="Searching" />}
+          {result.count.toLocaleString('en')} {result.count === 1 ? 'entry' : 'entries'} found
+          {result.progress < 1 && <progress value={result.progress} aria-label="Searching" />}
           <button type="button" onClick={() => onChange(NO_FILTER)}>
             Clear filters
           </button>

@@ -18,7 +18,7 @@ export const isNoFilter = ({ groups, runId, lane, text }: EntryFilter): boolean 
   groups.size === 0 && runId === undefined && lane === undefined && text === ''
 
 /** Number of entries between two checks of the time. */
-const PIECE = 64
+const STRIDE = 64
 
 /** Searches a growing log in time slices. */
 export class Search {
@@ -34,14 +34,14 @@ export class Search {
     this.#text = filter.text.toLowerCase()
   }
 
-  /** Searches up to `count` entries or until `isOver`. Returns whether all were searched. */
-  run(entries: readonly Entry[], count: number, isOver: () => boolean): boolean {
+  /** Searches the entries up to `count`, until `isTimeOver`. Returns whether all were searched. */
+  run(entries: readonly Entry[], count: number, isTimeOver: () => boolean): boolean {
     while (this.searched < count) {
-      const end = Math.min(count, this.searched + PIECE)
+      const end = Math.min(count, this.searched + STRIDE)
       for (; this.searched < end; this.searched++) {
         if (this.matches(entries[this.searched] as Entry)) this.found.push(this.searched)
       }
-      if (isOver()) break
+      if (isTimeOver()) break
     }
     return this.searched >= count
   }
@@ -60,7 +60,7 @@ export class Search {
     return (
       this.#text === '' ||
       this.#contains(JSON.stringify(chunk)) ||
-      Object.values(origin).some(one => this.#contains(one))
+      Object.values(origin).some(value => this.#contains(value))
     )
   }
 }

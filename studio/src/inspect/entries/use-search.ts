@@ -1,9 +1,9 @@
 import { useLogState } from '@millrace/react/log'
 import { useEffect, useMemo, useState } from 'react'
-import { useInspected } from '../inspected.ts'
+import { useInspectedLog } from '../inspected-log.ts'
 import { type EntryFilter, isNoFilter, Search } from './search.ts'
 
-/** Time budget per frame. */
+/** Time budget per frame, in ms. */
 const BUDGET_MS = 6
 
 export interface SearchResult {
@@ -16,7 +16,7 @@ export interface SearchResult {
 
 /** Searches the log over several frames, and continues as it grows. */
 export function useSearch(filter: EntryFilter): SearchResult {
-  const log = useInspected()
+  const log = useInspectedLog()
   const { count } = useLogState(log)
   const { entries } = log
   // biome-ignore lint/correctness/useExhaustiveDependencies: a log that restarts is searched again
@@ -25,13 +25,13 @@ export function useSearch(filter: EntryFilter): SearchResult {
   useEffect(() => {
     if (search === undefined) return
     let frame = 0
-    const look = () => {
+    const searchSlice = () => {
       const from = performance.now()
       const isDone = search.run(entries, Math.min(count, entries.length), () => performance.now() - from > BUDGET_MS)
       setSearched(search.searched)
-      if (!isDone) frame = requestAnimationFrame(look)
+      if (!isDone) frame = requestAnimationFrame(searchSlice)
     }
-    frame = requestAnimationFrame(look)
+    frame = requestAnimationFrame(searchSlice)
     return () => cancelAnimationFrame(frame)
   }, [search, entries, count])
   if (search === undefined) return { found: undefined, count: Math.min(count, entries.length), progress: 1 }

@@ -9,7 +9,7 @@ export const TICKS = 120
 export class Arrivals {
   readonly #counts = new Map<number, number>()
 
-  note(entries: number, now: number): void {
+  add(entries: number, now: number): void {
     const tick = Math.floor(now / TICK_MS)
     this.#counts.set(tick, (this.#counts.get(tick) ?? 0) + entries)
     if (this.#counts.size <= TICKS) return
@@ -23,19 +23,19 @@ export class Arrivals {
   }
 }
 
-const known = new WeakMap<SessionLog, Arrivals>()
+const arrivalsByLog = new WeakMap<SessionLog, Arrivals>()
 
 /** Arrival counts of a log, from the first call on. */
 export function arrivalsOf(log: SessionLog): Arrivals {
-  const already = known.get(log)
-  if (already) return already
+  const existing = arrivalsByLog.get(log)
+  if (existing) return existing
   const arrivals = new Arrivals()
-  known.set(log, arrivals)
+  arrivalsByLog.set(log, arrivals)
   let { count } = log.state
   log.subscribe(() => {
     const gained = log.state.count - count
     count = log.state.count
-    if (gained > 0) arrivals.note(gained, performance.now())
+    if (gained > 0) arrivals.add(gained, performance.now())
   })
   return arrivals
 }

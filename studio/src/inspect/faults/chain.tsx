@@ -16,17 +16,22 @@ const DELAYS = [
 export function Chain({ log, state }: { readonly log: SessionLog; readonly state: HostState }) {
   const { status, reason } = useLogState(log)
   const { host } = state
-  const isAway = state.status !== 'there'
+  const isServerDown = state.status !== 'connected'
   const delayMs = host?.delays[tab] ?? 0
-  const worker = isAway ? undefined : host?.worker
+  const worker = isServerDown ? undefined : host?.worker
   const workerState = worker?.state ?? 'unknown'
   return (
     <div className="chain">
-      <Link name="This tab" mood={status} state={status.replace('-', ' ')} detail={errorText({ message: reason })}>
-        <button type="button" className="link-button" disabled={isAway} onClick={() => void injectFault('drop', log)}>
+      <Link name="This tab" dotState={status} state={status.replace('-', ' ')} detail={errorText({ message: reason })}>
+        <button
+          type="button"
+          className="link-button"
+          disabled={isServerDown}
+          onClick={() => void injectFault('drop', log)}
+        >
           Drop connection
         </button>
-        <fieldset className="delays" disabled={isAway}>
+        <fieldset className="delays" disabled={isServerDown}>
           <legend>Delay</legend>
           {DELAYS.map(({ ms, name }) => (
             <label key={ms} className="box" data-chosen={delayMs === ms}>
@@ -45,23 +50,23 @@ export function Chain({ log, state }: { readonly log: SessionLog; readonly state
       <Wire isUp={status === 'live'} isSlow={delayMs > 0} />
       <Link
         name="Server"
-        mood={isAway ? 'offline' : 'live'}
-        state={isAway ? 'down' : 'up'}
+        dotState={isServerDown ? 'offline' : 'live'}
+        state={isServerDown ? 'down' : 'up'}
         detail={host && `pid ${host.server.pid}, ${startsOf(host.server.starts)}`}
       >
         <button
           type="button"
           className="link-button"
-          disabled={isAway}
+          disabled={isServerDown}
           onClick={() => void injectFault('restart-server', log)}
         >
           Restart server
         </button>
       </Link>
-      <Wire isUp={!isAway && workerState === 'up'} />
+      <Wire isUp={!isServerDown && workerState === 'up'} />
       <Link
         name="Worker"
-        mood={workerState === 'up' ? 'live' : workerState === 'starting' ? 'connecting' : 'offline'}
+        dotState={workerState === 'up' ? 'live' : workerState === 'starting' ? 'connecting' : 'offline'}
         state={workerState}
         detail={
           worker && `${worker.pid === undefined ? 'no process' : `pid ${worker.pid}`}, ${startsOf(worker.starts)}`
@@ -70,7 +75,7 @@ export function Chain({ log, state }: { readonly log: SessionLog; readonly state
         <button
           type="button"
           className="link-button"
-          disabled={isAway || workerState !== 'up'}
+          disabled={isServerDown || workerState !== 'up'}
           onClick={() => void injectFault('kill-worker', log)}
         >
           Kill worker
@@ -85,16 +90,16 @@ const startsOf = (starts: number): string => (starts === 1 ? 'started once' : `s
 interface LinkProps {
   readonly name: string
   readonly state: string
-  readonly mood: string
+  readonly dotState: string
   readonly detail: string | undefined
   readonly children: ReactNode
 }
 
-function Link({ name, state, mood, detail, children }: LinkProps) {
+function Link({ name, state, dotState, detail, children }: LinkProps) {
   return (
     <section className="link" data-link={name} data-state={state} aria-label={name}>
       <h3>
-        <span className="dot" data-state={mood} />
+        <span className="dot" data-state={dotState} />
         {name}
         <span className="link-state">{state}</span>
       </h3>

@@ -3,11 +3,11 @@ import { SessionLog } from '@millrace/client/log'
 import type { Entry } from '@millrace/protocol'
 import { expect, onTestFinished, test } from 'vitest'
 import { ChatVerification, type VerifiedChat } from './chat-verification.ts'
-import { echoServer, meddling } from './echo-server.fixture.ts'
+import { echoServer, tamperingConnection } from './echo-server.fixture.ts'
 
 /** Compares a chat and a log of the same session, each with its own connection, after a second turn. */
 async function verifyAfter(
-  meddle: (connection: ChatConnection) => ChatConnection,
+  tamper: (connection: ChatConnection) => ChatConnection,
   words = 'Again',
 ): Promise<VerifiedChat> {
   const { connection, runAgent } = echoServer()
@@ -15,7 +15,7 @@ async function verifyAfter(
   const log = new SessionLog({ sessionId: 's', connection })
   onTestFinished(log.start())
   await expect.poll(() => endsOf(log).length).toBe(1)
-  const chat = createChat({ session: 's', connection: meddle(connection) })
+  const chat = createChat({ session: 's', connection: tamper(connection) })
   onTestFinished(chat.start())
   const verification = new ChatVerification(log, chat)
   onTestFinished(verification.start())
@@ -53,14 +53,14 @@ test('finds no discrepancy after a retried turn', async () => {
 
 test('reports deltas that the chat missed as lost', async () => {
   const { found } = await verifyAfter(connection =>
-    meddling(connection, entries => entries.filter(one => !isDraftChunk(one))),
+    tamperingConnection(connection, entries => entries.filter(one => !isDraftChunk(one))),
   )
   expect(found).toMatchObject([{ kind: 'lost', excerpt: '“You said: Again”' }])
 })
 
 test('reports changed deltas as differing', async () => {
   const { found } = await verifyAfter(connection =>
-    meddling(connection, entries =>
+    tamperingConnection(connection, entries =>
       entries.map(entry =>
         entry.chunk.type === 'text-delta' ? { ...entry, chunk: { ...entry.chunk, delta: 'something' } } : entry,
       ),
@@ -71,7 +71,7 @@ test('reports changed deltas as differing', async () => {
 
 test('reports a missed message as lost', async () => {
   const { found } = await verifyAfter(connection =>
-    meddling(connection, entries => entries.filter(({ chunk }) => chunk.type !== 'message')),
+    tamperingConnection(connection, entries => entries.filter(({ chunk }) => chunk.type !== 'message')),
   )
   expect(found).toMatchObject([{ kind: 'lost', excerpt: '“Again”' }])
 })

@@ -26,7 +26,7 @@ export class ChatVerification {
   readonly #listeners = new Set<() => void>()
   #state: VerifiedChat = { upTo: 0, count: 0, found: [] }
   #isDue = true
-  #isSoon = false
+  #isScheduled = false
 
   constructor(log: SessionLog, chat: ObservedChat) {
     this.#log = log
@@ -46,34 +46,34 @@ export class ChatVerification {
 
   /** Starts comparing. Returns a function that stops it. */
   start(): () => void {
-    const look = () => {
+    const onLogChange = () => {
       if (this.#trigger.isDue()) this.#isDue = true
-      this.#soon()
+      this.#schedule()
     }
-    const leave = [this.#log.subscribe(look), this.chat.store.subscribe(['any'], () => this.#soon())]
+    const unsubscribers = [this.#log.subscribe(onLogChange), this.chat.store.subscribe(['any'], () => this.#schedule())]
     this.check()
     return () => {
-      for (const one of leave) one()
+      for (const unsubscribe of unsubscribers) unsubscribe()
     }
   }
 
   /** Compares once both are at the same head. */
   check(): void {
     this.#isDue = true
-    this.#soon()
+    this.#schedule()
   }
 
   /** Compares in a microtask, not inside a notification: it flushes the store. */
-  #soon(): void {
-    if (!this.#isDue || this.#isSoon || !this.#isLevel) return
-    this.#isSoon = true
+  #schedule(): void {
+    if (!this.#isDue || this.#isScheduled || !this.#isSameHead) return
+    this.#isScheduled = true
     queueMicrotask(() => {
-      this.#isSoon = false
-      if (this.#isDue && this.#isLevel) this.#compare()
+      this.#isScheduled = false
+      if (this.#isDue && this.#isSameHead) this.#compare()
     })
   }
 
-  get #isLevel(): boolean {
+  get #isSameHead(): boolean {
     const { base, state } = this.#log
     // A log that has just restarted has not notified yet.
     return state.head > (base?.head ?? 0) && this.chat.store.head === state.head
@@ -85,17 +85,18 @@ export class ChatVerification {
     this.#isDue = false
     store.flush()
     const { messages } = store
-    let now: readonly Discrepancy[]
+    let current: readonly Discrepancy[]
     try {
-      now = discrepanciesOf(messages, this.#log.viewAt(head).messages, !state.hasOlder)
+      current = discrepanciesOf(messages, this.#log.viewAt(head).messages, !state.hasOlder)
     } catch {
       // The entries before were trimmed. The log restarts soon.
       this.#isDue = true
       return
     }
-    const known = new Map(this.#state.found.map(one => [one.id, one]))
-    for (const one of now) if (known.get(one.id)?.kind !== 'lost') known.set(one.id, one)
-    this.#state = { upTo: head, count: messages.length, found: [...known.values()] }
+    const byId = new Map(this.#state.found.map(discrepancy => [discrepancy.id, discrepancy]))
+    for (const discrepancy of current)
+      if (byId.get(discrepancy.id)?.kind !== 'lost') byId.set(discrepancy.id, discrepancy)
+    this.#state = { upTo: head, count: messages.length, found: [...byId.values()] }
     for (const listener of this.#listeners) listener()
   }
 }

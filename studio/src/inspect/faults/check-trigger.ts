@@ -1,6 +1,6 @@
 import type { SessionLog } from '@millrace/client/log'
 
-const ENDS: ReadonlySet<string> = new Set(['run-finished', 'run-paused'])
+const END_TYPES: ReadonlySet<string> = new Set(['run-finished', 'run-paused'])
 
 /** Decides when to verify: after the end of a run and after a reconnect. Reads each entry once. */
 export class CheckTrigger {
@@ -23,7 +23,8 @@ export class CheckTrigger {
     const isLive = state.status === 'live'
     let isDue = isLive && !this.#wasLive
     this.#wasLive = isLive
-    for (; this.#checked < state.count; this.#checked++) isDue ||= ENDS.has(entries[this.#checked]?.chunk.type ?? '')
+    for (; this.#checked < state.count; this.#checked++)
+      isDue ||= END_TYPES.has(entries[this.#checked]?.chunk.type ?? '')
     return isDue
   }
 }

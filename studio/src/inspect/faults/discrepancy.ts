@@ -1,5 +1,5 @@
 import type { Message, Part } from '@millrace/protocol'
-import { equalJson } from './equal-json.ts'
+import { equalJson } from '../equal-json.ts'
 
 /** A message that the page shows differently from the log. */
 export interface Discrepancy {
@@ -13,25 +13,26 @@ export interface Discrepancy {
 }
 
 /** Minimum number of latest messages that a page loads. */
-const PAGE = 100
+const PAGE_SIZE = 100
 /** Maximum length of an excerpt. */
 const MAX_EXCERPT = 40
 
 /**
- * Compares shown messages with the log at the same head. Ignores messages that are still being sent. If the page has not loaded all messages (`isComplete` is false), older messages are compared only if they are shown.
+ * Compares the visible messages with the log at the same head. Ignores messages that are still being sent. If the page has not loaded all
+ * messages (`isComplete` is false), older messages are compared only if they are visible.
  */
 export function discrepanciesOf(
-  shown: readonly Message[],
+  visible: readonly Message[],
   logged: readonly Message[],
   isComplete: boolean,
 ): readonly Discrepancy[] {
-  const byId = new Map(shown.map(message => [message.id, message]))
+  const byId = new Map(visible.map(message => [message.id, message]))
   const from = isComplete ? 0 : rangeFrom(byId, logged)
   const found: Discrepancy[] = []
   logged.forEach((message, index) => {
-    const shownMessage = byId.get(message.id)
+    const visibleMessage = byId.get(message.id)
     byId.delete(message.id)
-    const kind = shownMessage ? kindOf(shownMessage, message) : index >= from ? 'lost' : undefined
+    const kind = visibleMessage ? kindOf(visibleMessage, message) : index >= from ? 'lost' : undefined
     if (kind) found.push({ id: message.id, at: message.at, kind, excerpt: excerptOf(message) })
   })
   for (const message of byId.values()) {
@@ -42,9 +43,9 @@ export function discrepanciesOf(
 }
 
 /** Index of the first logged message that the page must show. */
-function rangeFrom(shown: ReadonlyMap<string, Message>, logged: readonly Message[]): number {
-  let from = Math.max(0, logged.length - PAGE)
-  while (from < logged.length && !shown.has(logged[from]?.id ?? '')) from++
+function rangeFrom(visible: ReadonlyMap<string, Message>, logged: readonly Message[]): number {
+  let from = Math.max(0, logged.length - PAGE_SIZE)
+  while (from < logged.length && !visible.has(logged[from]?.id ?? '')) from++
   return from
 }
 
@@ -52,9 +53,9 @@ function rangeFrom(shown: ReadonlyMap<string, Message>, logged: readonly Message
 const isLocal = ({ at }: Message): boolean => at === Number.MAX_SAFE_INTEGER
 
 /** Compares role and parts. The status also depends on the page. */
-function kindOf(shown: Message, logged: Message): Discrepancy['kind'] | undefined {
-  if (shown.role === logged.role && equalJson(shown.parts, logged.parts)) return undefined
-  return isSubsequence(contentOf(shown), contentOf(logged)) ? 'lost' : 'differing'
+function kindOf(visible: Message, logged: Message): Discrepancy['kind'] | undefined {
+  if (visible.role === logged.role && equalJson(visible.parts, logged.parts)) return undefined
+  return isSubsequence(contentOf(visible), contentOf(logged)) ? 'lost' : 'differing'
 }
 
 const contentOf = ({ parts }: Message): string => parts.map(textOf).join('')

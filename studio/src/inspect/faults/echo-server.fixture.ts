@@ -39,9 +39,9 @@ export function echoServer() {
 }
 
 /** A connection that modifies entries before the follower gets them. */
-export const meddling = (
+export const tamperingConnection = (
   connection: ChatConnection,
-  meddle: (entries: readonly Entry[], all: Entry[]) => readonly Entry[],
+  tamper: (entries: readonly Entry[], all: Entry[]) => readonly Entry[],
 ): ChatConnection => {
   const all: Entry[] = []
   return {
@@ -53,7 +53,7 @@ export const meddling = (
         {
           ...follower,
           entries: (entries, through) => {
-            const changed = meddle(entries, all)
+            const changed = tamper(entries, all)
             all.push(...entries)
             return follower.entries(changed, through)
           },

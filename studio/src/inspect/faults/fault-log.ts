@@ -15,13 +15,13 @@ export interface SystemState {
 export interface Fault {
   readonly id: number
   readonly name: FaultName
-  /** Duration of a delay. */
+  /** Duration of a delay, in ms. */
   readonly ms?: number
   /** Time in ms, as `performance.now()`. */
   readonly time: number
   /** Head of this tab's log at that time. */
   readonly head: number
-  readonly state: 'under-way' | 'over' | 'rejected'
+  readonly state: 'open' | 'done' | 'rejected'
   /** The outcome, as text. */
   readonly outcome?: string
   /** Time until recovery, in ms. */
@@ -34,27 +34,27 @@ export interface Fault {
   readonly isLeaseHeld?: boolean
 }
 
-interface Circumstances {
-  /** Duration of a delay. */
+interface FaultDetails {
+  /** Duration of a delay, in ms. */
   readonly ms?: number | undefined
   /** Whether a run is being driven. */
   readonly isRunning?: boolean
 }
 
-interface Open {
+interface OpenFault {
   readonly before: SystemState
-  wasAway: boolean
+  wasOffline: boolean
 }
 
-/** Number of faults to keep. */
-const MAX = 100
-/** A tab that notices no drop within this time had no open stream. */
-const NOTICED_MS = 4000
+/** Maximum number of faults in the list. */
+const MAX_FAULTS = 100
+/** Time within which a tab with an open stream notices a drop, in ms. */
+const DROP_NOTICE_MS = 4000
 
 /** The injected faults in order, each with its outcome. */
 export class FaultLog {
   #faults: readonly Fault[] = []
-  readonly #open = new Map<number, Open>()
+  readonly #open = new Map<number, OpenFault>()
   #id = 0
 
   /** Oldest first. A new array after each change. */
@@ -63,15 +63,15 @@ export class FaultLog {
   }
 
   /** Adds a fault and returns its id. */
-  add(name: FaultName, before: SystemState, now: number, { ms, isRunning = false }: Circumstances = {}): number {
+  add(name: FaultName, before: SystemState, now: number, { ms, isRunning = false }: FaultDetails = {}): number {
     const id = ++this.#id
     const fault: Fault = {
-      ...{ id, name, time: now, head: before.head, state: 'under-way' },
+      ...{ id, name, time: now, head: before.head, state: 'open' },
       ...(ms !== undefined && { ms }),
       ...(name === 'kill-worker' && isRunning && { isLeaseHeld: true }),
     }
-    this.#faults = [...this.#faults.slice(1 - MAX), fault]
-    this.#open.set(id, { before, wasAway: false })
+    this.#faults = [...this.#faults.slice(1 - MAX_FAULTS), fault]
+    this.#open.set(id, { before, wasOffline: false })
     return id
   }
 
@@ -84,22 +84,22 @@ export class FaultLog {
   update(current: SystemState, now: number): boolean {
     const before = this.#faults
     for (const [id, open] of [...this.#open]) {
-      const fault = this.#faults.find(one => one.id === id)
+      const fault = this.#faults.find(fault => fault.id === id)
       if (fault === undefined) {
         this.#open.delete(id)
         continue
       }
-      if (!current.isLive) open.wasAway = true
+      if (!current.isLive) open.wasOffline = true
       const outcome = outcomeOf(fault, open, current, now)
       if (outcome === undefined) continue
       const tookMs = fault.name === 'delay' ? {} : { tookMs: now - fault.time }
-      this.#settle(id, { state: 'over', outcome, headAfter: current.head, ...tookMs })
+      this.#settle(id, { state: 'done', outcome, headAfter: current.head, ...tookMs })
     }
     return before !== this.#faults
   }
 
   /** Records a takeover for the last killed worker. */
-  tookOver(sequence: number): boolean {
+  recordTakeover(sequence: number): boolean {
     const fault = this.#faults.findLast(({ name }) => name === 'kill-worker')
     if (fault === undefined || fault.takenOverAt !== undefined || sequence <= fault.head) return false
     this.#change(fault.id, { takenOverAt: sequence, isLeaseHeld: false })
@@ -107,7 +107,7 @@ export class FaultLog {
   }
 
   /** Clears the held lease after the end of a run. */
-  ended(sequence: number): boolean {
+  recordRunEnd(sequence: number): boolean {
     const fault = this.#faults.findLast(({ isLeaseHeld }) => isLeaseHeld)
     if (fault === undefined || sequence <= fault.head) return false
     this.#change(fault.id, { isLeaseHeld: false })
@@ -125,12 +125,17 @@ export class FaultLog {
 }
 
 /** The outcome of a fault; undefined while it is open. */
-function outcomeOf(fault: Fault, { before, wasAway }: Open, now: SystemState, time: number): string | undefined {
-  const isBack = now.isLive && (wasAway || !before.isLive)
+function outcomeOf(
+  fault: Fault,
+  { before, wasOffline }: OpenFault,
+  now: SystemState,
+  time: number,
+): string | undefined {
+  const isBack = now.isLive && (wasOffline || !before.isLive)
   switch (fault.name) {
     case 'drop':
       if (isBack) return 'reconnected'
-      return !wasAway && time - fault.time > NOTICED_MS ? 'no open stream' : undefined
+      return !wasOffline && time - fault.time > DROP_NOTICE_MS ? 'no open stream' : undefined
     case 'delay':
       if (now.delayMs !== (fault.ms ?? 0)) return undefined
       return now.delayMs === 0 ? 'no delay' : 'every response is delayed'

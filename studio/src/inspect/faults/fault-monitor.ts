@@ -8,17 +8,17 @@ import { hostState, subscribeToHost } from './host.ts'
 import { logReader } from './read-log.ts'
 import { Verification } from './verification.ts'
 
-const log = new FaultLog()
+const faultLog = new FaultLog()
 const listeners = new Set<() => void>()
-/** Interval at which open faults are checked, for outcomes that cause no event. */
+/** Interval of checks of open faults, in ms, for outcomes that cause no event. */
 const POLL_MS = 500
 
-const changed = (): void => {
+const notify = (): void => {
   for (const listener of listeners) listener()
 }
 
 /** The faults of this page, oldest first. */
-export const faultsSoFar = (): readonly Fault[] => log.faults
+export const faultsSoFar = (): readonly Fault[] => faultLog.faults
 
 /** Calls `listener` after each change of the faults. */
 export function subscribeToFaults(listener: () => void): () => void {
@@ -38,27 +38,27 @@ const systemStateOf = (inspected: SessionLog): SystemState => {
 }
 
 /** Updates the faults from a log until the returned function is called. */
-export function watch(inspected: SessionLog): () => void {
+export function watchFaults(inspected: SessionLog): () => void {
   let checked = inspected.state.count
-  const look = () => {
-    let isChanged = log.update(systemStateOf(inspected), performance.now())
+  const update = () => {
+    let isChanged = faultLog.update(systemStateOf(inspected), performance.now())
     const { count } = inspected.state
     // A log that restarts has fewer entries.
     for (checked = Math.min(checked, count); checked < count; checked++) {
       const entry = inspected.entries[checked]
-      if (entry?.chunk.type === 'executor-superseded') isChanged = log.tookOver(entry.sequence) || isChanged
-      if (entry?.chunk.type === 'run-finished') isChanged = log.ended(entry.sequence) || isChanged
+      if (entry?.chunk.type === 'executor-superseded') isChanged = faultLog.recordTakeover(entry.sequence) || isChanged
+      if (entry?.chunk.type === 'run-finished') isChanged = faultLog.recordRunEnd(entry.sequence) || isChanged
     }
     if (!isChanged) return
-    changed()
+    notify()
     verificationOf(inspected).check()
     chatVerifications.get(inspected)?.check()
   }
-  const leave = [inspected.subscribe(look), subscribeToHost(look), connection.subscribe(look)]
-  const timer = setInterval(look, POLL_MS)
+  const unsubscribers = [inspected.subscribe(update), subscribeToHost(update), connection.subscribe(update)]
+  const timer = setInterval(update, POLL_MS)
   return () => {
     clearInterval(timer)
-    for (const one of leave) one()
+    for (const unsubscribe of unsubscribers) unsubscribe()
   }
 }
 
@@ -74,10 +74,10 @@ function isRunning(inspected: SessionLog): boolean {
 
 /** Injects a fault and records it. */
 export async function injectFault(name: FaultName, inspected: SessionLog, ms?: number): Promise<void> {
-  const id = log.add(name, systemStateOf(inspected), performance.now(), { ms, isRunning: isRunning(inspected) })
-  changed()
-  const isOfTab = name === 'drop' || name === 'delay'
-  const request = JSON.stringify({ fault: name, ...(isOfTab && { tab }), ...(ms !== undefined && { ms }) })
+  const id = faultLog.add(name, systemStateOf(inspected), performance.now(), { ms, isRunning: isRunning(inspected) })
+  notify()
+  const isForTab = name === 'drop' || name === 'delay'
+  const request = JSON.stringify({ fault: name, ...(isForTab && { tab }), ...(ms !== undefined && { ms }) })
   try {
     // Without the header of this tab: a drop must not cut this request.
     const reply = await fetch('/studio/faults', {
@@ -87,13 +87,13 @@ export async function injectFault(name: FaultName, inspected: SessionLog, ms?: n
     })
     if (reply.ok) return
     const body: { readonly error?: { readonly message?: string } } = await reply.json().catch(() => ({}))
-    log.reject(id, body.error?.message ?? `the server answered with status ${reply.status}`)
+    faultLog.reject(id, body.error?.message ?? `the server answered with status ${reply.status}`)
   } catch {
     // A killed server may not answer.
     if (name === 'restart-server') return
-    log.reject(id, 'cannot reach the server')
+    faultLog.reject(id, 'cannot reach the server')
   }
-  changed()
+  notify()
 }
 
 const read = logReader()
@@ -101,8 +101,8 @@ const verifications = new WeakMap<SessionLog, Verification>()
 
 /** The verification of a log, created on the first call. */
 export function verificationOf(inspected: SessionLog): Verification {
-  const known = verifications.get(inspected)
-  if (known) return known
+  const existing = verifications.get(inspected)
+  if (existing) return existing
   const verification = new Verification(inspected, read)
   verifications.set(inspected, verification)
   return verification
@@ -116,8 +116,8 @@ export function chatVerificationOf(
   chat: ObservedChat | undefined,
 ): ChatVerification | undefined {
   if (chat?.state.sessionId !== inspected.sessionId) return undefined
-  const known = chatVerifications.get(inspected)
-  if (known?.chat === chat) return known
+  const existing = chatVerifications.get(inspected)
+  if (existing?.chat === chat) return existing
   const verification = new ChatVerification(inspected, chat)
   chatVerifications.set(inspected, verification)
   return verification

@@ -1,19 +1,19 @@
 import type { SessionLog } from '@millrace/client/log'
 import { useEffect, useSyncExternalStore } from 'react'
 import { useChatOfPage } from '../callbacks/calls.ts'
-import { useInspected } from '../inspected.ts'
+import { useInspectedLog } from '../inspected-log.ts'
 import { useTravel } from '../travel/travel.ts'
 import { ArrivalsStrip } from './arrivals-strip.tsx'
 import { Chain } from './chain.tsx'
 import type { Fault } from './fault-log.ts'
-import { chatVerificationOf, faultsSoFar, subscribeToFaults, watch } from './fault-monitor.ts'
+import { chatVerificationOf, faultsSoFar, subscribeToFaults, watchFaults } from './fault-monitor.ts'
 import { faultName, faultOutcome } from './format-fault.ts'
 import { useHost } from './host.ts'
 import { useVerified, useVerifiedChat, Verdict } from './verdict.tsx'
 
 /** Injects faults and verifies that nothing is lost. */
 export function Faults() {
-  const log = useInspected()
+  const log = useInspectedLog()
   if (!log.isRecording) return <Live log={log} />
   return <p className="panel quiet">Faults are not available for a recording.</p>
 }
@@ -22,12 +22,12 @@ function Live({ log }: { readonly log: SessionLog }) {
   const state = useHost()
   const faults = useSyncExternalStore(subscribeToFaults, faultsSoFar, faultsSoFar)
   const verification = chatVerificationOf(log, useChatOfPage())
-  useEffect(() => watch(log), [log])
+  useEffect(() => watchFaults(log), [log])
   useEffect(() => verification?.start(), [verification])
   return (
     <div className="panel faults">
       <Verdict log={log} />
-      {state.status === 'absent' ? (
+      {state.status === 'unsupported' ? (
         <p className="notice">
           To inject faults, start the server with <code>millrace dev</code>. Lost and duplicate entries are counted here
           in any case.
@@ -36,7 +36,7 @@ function Live({ log }: { readonly log: SessionLog }) {
         <Chain log={log} state={state} />
       )}
       <ArrivalsStrip log={log} faults={faults} />
-      {state.status !== 'absent' && <FaultList log={log} faults={faults} />}
+      {state.status !== 'unsupported' && <FaultList log={log} faults={faults} />}
     </div>
   )
 }
@@ -46,14 +46,14 @@ function FaultList({ log, faults }: { readonly log: SessionLog; readonly faults:
   const chat = useVerifiedChat(log)
   // Verified in both the log of this tab and the chat beside it.
   const upTo = Math.min(verified.upTo, chat?.upTo ?? Infinity)
-  const isFine = verified.lost.length + verified.differing.length + (chat?.found.length ?? 0) === 0
+  const isIntact = verified.lost.length + verified.differing.length + (chat?.found.length ?? 0) === 0
   if (faults.length === 0) {
     return <p className="quiet">Ask for a long answer, then click one of the buttons above while it streams.</p>
   }
   return (
     <ol className="fault-list" aria-label="Faults" aria-live="polite">
       {faults.toReversed().map(fault => (
-        <FaultLine key={fault.id} fault={fault} isVerified={isFine && upTo >= (fault.headAfter ?? Infinity)} />
+        <FaultLine key={fault.id} fault={fault} isVerified={isIntact && upTo >= (fault.headAfter ?? Infinity)} />
       ))}
     </ol>
   )

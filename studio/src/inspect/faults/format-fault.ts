@@ -28,7 +28,7 @@ const OPEN_STATUS: { readonly [name in FaultName]: string } = {
 export function faultOutcome({ name, state, outcome = '', tookMs, isLeaseHeld = false }: Fault): string {
   if (state === 'rejected') return `rejected: ${outcome}`
   const lease = isLeaseHeld ? '; the run continues when the lease of the killed worker expires' : ''
-  if (state === 'under-way') return OPEN_STATUS[name] + lease
+  if (state === 'open') return OPEN_STATUS[name] + lease
   const hasTime = tookMs !== undefined && outcome !== 'no open stream'
   return (hasTime ? `recovered in ${formatMs(tookMs)}, ${outcome}` : outcome) + lease
 }
@@ -41,6 +41,6 @@ export function formatSequences(sequences: readonly number[], max = 12): string 
     if (last && last[1] + 1 === sequence) last[1] = sequence
     else ranges.push([sequence, sequence])
   }
-  const shown = ranges.slice(0, max).map(([from, to]) => (from === to ? `${from}` : `${from}–${to}`))
-  return shown.join(', ') + (ranges.length > max ? ` and ${ranges.length - max} more places` : '')
+  const texts = ranges.slice(0, max).map(([from, to]) => (from === to ? `${from}` : `${from}–${to}`))
+  return texts.join(', ') + (ranges.length > max ? ` and ${ranges.length - max} more` : '')
 }

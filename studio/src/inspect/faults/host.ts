@@ -9,9 +9,9 @@ export interface Host {
   readonly delays: { readonly [tab: string]: number }
 }
 
-/** `absent` if the server of this page cannot inject faults. */
+/** Connection to the host. `unsupported` if the server of this page cannot inject faults. */
 export interface HostState {
-  readonly status: 'asking' | 'there' | 'away' | 'absent'
+  readonly status: 'connecting' | 'connected' | 'unreachable' | 'unsupported'
   /** The last known status. */
   readonly host?: Host
 }
@@ -34,9 +34,9 @@ export function hostOf(text: string): Host | undefined {
   }
 }
 
-let state: HostState = { status: 'asking' }
+let state: HostState = { status: 'connecting' }
 let source: EventSource | undefined
-let again: ReturnType<typeof setTimeout> | undefined
+let retryTimer: ReturnType<typeof setTimeout> | undefined
 const listeners = new Set<() => void>()
 
 function set(next: HostState): void {
@@ -54,7 +54,7 @@ export function subscribeToHost(listener: () => void): () => void {
   return () => {
     listeners.delete(listener)
     if (listeners.size > 0) return
-    clearTimeout(again)
+    clearTimeout(retryTimer)
     source?.close()
     source = undefined
   }
@@ -68,13 +68,13 @@ function connect(): void {
   source = current
   current.onmessage = ({ data }) => {
     const host = hostOf(data)
-    if (host) set({ status: 'there', host })
+    if (host) set({ status: 'connected', host })
   }
   current.onerror = () => {
     // A server that answers without this route will never have it. A known host is restarting.
     const isRefused = current.readyState === EventSource.CLOSED && state.host === undefined
     current.close()
-    set({ ...state, status: isRefused ? 'absent' : 'away' })
-    if (!isRefused) again = setTimeout(connect, RETRY_MS)
+    set({ ...state, status: isRefused ? 'unsupported' : 'unreachable' })
+    if (!isRefused) retryTimer = setTimeout(connect, RETRY_MS)
   }
 }

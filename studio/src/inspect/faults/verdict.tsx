@@ -34,7 +34,7 @@ export function Verdict({ log }: { readonly log: SessionLog }) {
   const { head, repeated } = useLogState(log)
   const chat = useVerifiedChat(log)
   const [lostMessages, differingMessages] = (['lost', 'differing'] as const).map(
-    kind => chat?.found.filter(one => one.kind === kind) ?? [],
+    kind => chat?.found.filter(discrepancy => discrepancy.kind === kind) ?? [],
   ) as [Discrepancy[], Discrepancy[]]
   const isBad = lost.length + differing.length + repeated + (chat?.found.length ?? 0) > 0
   return (
@@ -90,7 +90,7 @@ export function Verdict({ log }: { readonly log: SessionLog }) {
 }
 
 /** Maximum number of messages to list. */
-const MAX = 5
+const MAX_MESSAGES = 5
 
 /** Messages of the chat that differ from the log. */
 function Discrepancies({ title, found }: { readonly title: string; readonly found: readonly Discrepancy[] }) {
@@ -99,7 +99,7 @@ function Discrepancies({ title, found }: { readonly title: string; readonly foun
   return (
     <p className="bad" role="alert">
       {title}:{' '}
-      {found.slice(0, MAX).map(({ id, at, excerpt }, i) => (
+      {found.slice(0, MAX_MESSAGES).map(({ id, at, excerpt }, i) => (
         <span key={id}>
           {i > 0 && ', '}
           {excerpt}, entry{' '}
@@ -108,7 +108,7 @@ function Discrepancies({ title, found }: { readonly title: string; readonly foun
           </button>
         </span>
       ))}
-      {found.length > MAX && ` and ${found.length - MAX} more`}
+      {found.length > MAX_MESSAGES && ` and ${found.length - MAX_MESSAGES} more`}
     </p>
   )
 }

@@ -2,8 +2,8 @@ import { SessionLog } from '@millrace/client/log'
 import type { Entry } from '@millrace/protocol'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { echoServer, meddling } from './echo-server.fixture.ts'
-import { equalJson } from './equal-json.ts'
+import { equalJson } from '../equal-json.ts'
+import { echoServer, tamperingConnection } from './echo-server.fixture.ts'
 import { Verification, type Verified } from './verification.ts'
 
 /** Waits until all entries up to the end of run number `ends` were compared. */
@@ -11,7 +11,7 @@ async function rested(verification: Verification, log: SessionLog, ends: number)
   const isDone = () =>
     log.entries.filter(({ chunk }) => chunk.type === 'run-finished').length === ends &&
     verification.state.upTo >= log.state.head &&
-    !verification.state.isUnderWay
+    !verification.state.isRunning
   await new Promise<void>(done => {
     const look = () => isDone() && done()
     onTestFinished(verification.subscribe(look))
@@ -42,7 +42,7 @@ test('finds nothing lost and reads each entry once', async () => {
 test('reports the sequences of missing and changed entries', async () => {
   const { connection, read, runAgent } = echoServer()
   await runAgent('Hello')
-  const bad = meddling(connection, entries => {
+  const bad = tamperingConnection(connection, entries => {
     const kept = entries.filter(({ chunk }) => chunk.type !== 'start')
     return kept.map(entry =>
       entry.chunk.type === 'finish' ? { ...entry, chunk: { ...entry.chunk, finishReason: 'other' } } : entry,
@@ -97,7 +97,7 @@ test('does not count entries that have not arrived yet as lost', async () => {
   const log = new SessionLog({ sessionId: 's', connection })
   const verification = new Verification(log, read)
   verification.check()
-  expect(verification.state).toMatchObject({ upTo: 0, lost: [], isUnderWay: false })
+  expect(verification.state).toMatchObject({ upTo: 0, lost: [], isRunning: false })
 })
 
 test('equalJson compares values as JSON', () => {
@@ -116,4 +116,5 @@ test('equalJson compares values as JSON', () => {
     }),
   )
   expect(equalJson({ a: 1, b: undefined }, { a: 1 })).toBe(true)
+  expect(equalJson({}, { constructor: 1 })).toBe(false)
 })

@@ -1,16 +1,16 @@
 import type { SessionLog } from '@millrace/client/log'
 import { type Entry, isData } from '@millrace/protocol'
+import { equalJson } from '../equal-json.ts'
 import { CheckTrigger } from './check-trigger.ts'
-import { equalJson } from './equal-json.ts'
 
 /** A page of the server's log: all entries up to a sequence. */
-export interface Piece {
+export interface LogPage {
   readonly entries: readonly Entry[]
   readonly sequence: number
 }
 
 /** Reads a log from the server, after a sequence, to its end. */
-export type ReadLog = (sessionId: string, after: number) => AsyncIterable<Piece>
+export type ReadLog = (sessionId: string, after: number) => AsyncIterable<LogPage>
 
 /** Result of comparing this tab with the log. */
 export interface Verified {
@@ -22,13 +22,13 @@ export interface Verified {
   readonly lost: readonly number[]
   /** Sequences of entries that differ from the log. */
   readonly differing: readonly number[]
-  readonly isUnderWay: boolean
+  readonly isRunning: boolean
   /** Error of the last attempt to read the log. */
   readonly error?: string | undefined
 }
 
 /** Maximum delay of a comparison while there is a listener, in ms. */
-const SOON_MS = 1000
+const MAX_DELAY_MS = 1000
 
 /**
  * Compares the entries of a log with those of the server, each once: after the end of a run, after a reconnect, and while there is a listener.
@@ -42,16 +42,16 @@ export class Verification {
   #state: Verified
   #base: SessionLog['base']
   #timer: ReturnType<typeof setTimeout> | undefined
-  #isAgain = false
+  #isRepeatDue = false
 
   constructor(log: SessionLog, read: ReadLog) {
     this.#log = log
     this.#read = read
     this.#trigger = new CheckTrigger(log)
     this.#base = log.base
-    this.#state = nothingAfter(log)
-    log.subscribe(() => this.#changed())
-    this.#changed()
+    this.#state = emptyResult(log)
+    log.subscribe(() => this.#onLogChange())
+    this.#onLogChange()
   }
 
   get state(): Verified {
@@ -61,7 +61,7 @@ export class Verification {
   /** Calls `listener` after each change. New entries are compared within a second while there is a listener. */
   subscribe(listener: () => void): () => void {
     this.#listeners.add(listener)
-    this.#soon()
+    this.#schedule()
     return () => this.#listeners.delete(listener)
   }
 
@@ -69,48 +69,48 @@ export class Verification {
   check(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    if (this.#state.isUnderWay) this.#isAgain = true
+    if (this.#state.isRunning) this.#isRepeatDue = true
     else void this.#check()
   }
 
-  #changed(): void {
+  #onLogChange(): void {
     const { base } = this.#log
     if (base !== this.#base) {
       // The log restarts after its trimmed part.
       this.#base = base
-      this.#set(nothingAfter(this.#log))
+      this.#set(emptyResult(this.#log))
     }
     if (this.#trigger.isDue()) this.check()
-    else this.#soon()
+    else this.#schedule()
   }
 
-  #soon(): void {
+  #schedule(): void {
     if (this.#listeners.size === 0 || this.#state.upTo >= this.#log.state.head) return
-    this.#timer ??= setTimeout(() => this.check(), SOON_MS)
+    this.#timer ??= setTimeout(() => this.check(), MAX_DELAY_MS)
   }
 
   async #check(): Promise<void> {
     if (this.#state.upTo >= this.#log.state.head) return
-    this.#set({ ...this.#state, isUnderWay: true })
+    this.#set({ ...this.#state, isRunning: true })
     const base = this.#base
     let error: string | undefined
     try {
-      for await (const piece of this.#read(this.#log.sessionId, this.#state.upTo)) {
+      for await (const page of this.#read(this.#log.sessionId, this.#state.upTo)) {
         if (base !== this.#base) break
-        this.#compare(piece)
-        if (piece.sequence >= this.#log.state.head) break
+        this.#compare(page)
+        if (page.sequence >= this.#log.state.head) break
       }
     } catch (thrown) {
       error = thrown instanceof Error ? thrown.message : String(thrown)
     }
-    this.#set({ ...this.#state, isUnderWay: false, error })
-    const isAgain = this.#isAgain && error === undefined
-    this.#isAgain = false
-    if (isAgain) this.check()
-    else this.#soon()
+    this.#set({ ...this.#state, isRunning: false, error })
+    const isRepeatDue = this.#isRepeatDue && error === undefined
+    this.#isRepeatDue = false
+    if (isRepeatDue) this.check()
+    else this.#schedule()
   }
 
-  #compare({ entries, sequence }: Piece): void {
+  #compare({ entries, sequence }: LogPage): void {
     const { head } = this.#log.state
     const { upTo } = this.#state
     let { count } = this.#state
@@ -120,9 +120,9 @@ export class Verification {
       if (entry.sequence > head) break
       if (entry.sequence <= upTo || isTransient(entry)) continue
       count++
-      const shownEntry = this.#log.entries[this.#log.indexAt(entry.sequence)]
-      if (shownEntry?.sequence !== entry.sequence) lost.push(entry.sequence)
-      else if (!equalJson(shownEntry, entry)) differing.push(entry.sequence)
+      const receivedEntry = this.#log.entries[this.#log.indexAt(entry.sequence)]
+      if (receivedEntry?.sequence !== entry.sequence) lost.push(entry.sequence)
+      else if (!equalJson(receivedEntry, entry)) differing.push(entry.sequence)
     }
     this.#set({
       ...this.#state,
@@ -139,12 +139,12 @@ export class Verification {
   }
 }
 
-const nothingAfter = ({ base }: SessionLog): Verified => ({
+const emptyResult = ({ base }: SessionLog): Verified => ({
   upTo: base?.head ?? 0,
   count: 0,
   lost: [],
   differing: [],
-  isUnderWay: false,
+  isRunning: false,
 })
 
 const isTransient = ({ chunk }: Entry): boolean => isData(chunk) && chunk.transient === true

@@ -1,7 +1,7 @@
 import { type Recording, RecordingDecoder } from '@millrace/client/log'
 import { ProtocolError } from '@millrace/protocol'
 
-/** Maximum file size in bytes. The whole file is kept in memory. */
+/** Maximum file size in bytes. The entire file is held in memory. */
 export const MAX_BYTES = 256 * 1024 * 1024
 
 /** A file could not be opened. Its message is shown to the user. */

@@ -1,28 +1,28 @@
 import { encodeRecording, type Recording } from '@millrace/client/log'
 
-/** Characters encoded before yielding to the event loop. */
-const PIECE = 2 * 1024 * 1024
+/** Number of characters to encode before yielding to the event loop. */
+const SLICE_LENGTH = 2 * 1024 * 1024
 
 /** Encodes a recording as a file, in chunks that keep the page responsive. `onProgress` gets the share from 0 to 1. */
 export async function recordingBlob(
   recording: Recording,
   onProgress: (share: number) => void = () => {},
 ): Promise<Blob> {
-  const pieces: Blob[] = []
+  const blobs: Blob[] = []
   let text = ''
   let lines = 0
-  const whole = { ...recording, entries: recording.entries.slice() }
-  for (const line of encodeRecording(whole)) {
+  const snapshot = { ...recording, entries: recording.entries.slice() }
+  for (const line of encodeRecording(snapshot)) {
     text += line
     lines++
-    if (text.length < PIECE) continue
+    if (text.length < SLICE_LENGTH) continue
     // Separate blobs: the browser may move them out of the memory of this page.
-    pieces.push(new Blob([text]))
+    blobs.push(new Blob([text]))
     text = ''
-    onProgress(lines / (whole.entries.length + 1))
+    onProgress(lines / (snapshot.entries.length + 1))
     await new Promise(turn => setTimeout(turn))
   }
-  return new Blob([...pieces, text], { type: 'application/x-ndjson' })
+  return new Blob([...blobs, text], { type: 'application/x-ndjson' })
 }
 
 /** A file name for a session that is valid on every system. */

@@ -1,14 +1,14 @@
 import { useLogState } from '@millrace/react/log'
 import { useState } from 'react'
 import { inspectorUrl } from '../../app/route.ts'
-import { useInspected } from '../inspected.ts'
+import { useInspectedLog } from '../inspected-log.ts'
 import { FileButton } from './file-button.tsx'
 import { fileNameOf, recordingBlob, save } from './recording-blob.ts'
 import { openRecording } from './recording-state.ts'
 import { useDrop } from './use-drop.ts'
 
 /** Opens a recording on its own page. */
-function openThere(file: File): void {
+function openOnRecordingPage(file: File): void {
   void openRecording(file)
   const address = inspectorUrl()
   if (location.pathname === address) return
@@ -18,18 +18,18 @@ function openThere(file: File): void {
 
 /** Exports the inspected session to a file, or imports one. */
 export function RecordingButtons() {
-  const isOver = useDrop('.inspect, .drawer', openThere)
+  const isOver = useDrop('.inspect, .drawer', openOnRecordingPage)
   return (
     <>
       <ExportButton />
-      <FileButton onFile={openThere}>Import</FileButton>
+      <FileButton onFile={openOnRecordingPage}>Import</FileButton>
       {isOver && <p className="drop-here">Drop to open the recording</p>}
     </>
   )
 }
 
 function ExportButton() {
-  const log = useInspected()
+  const log = useInspectedLog()
   const { count } = useLogState(log)
   const [progress, setProgress] = useState<number>()
   const isBusy = progress !== undefined

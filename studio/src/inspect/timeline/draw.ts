@@ -1,9 +1,9 @@
 // Computes the visible part of a timeline. The result is bounded by the number of pixels, not by the length of the log.
 
-import type { Gap } from './clock.ts'
-import type { Places, Row, Sign, Span, SpanState, Word } from './row.ts'
-import { signs, words } from './row.ts'
-import { firstFrom, firstWhere } from './sorted.ts'
+import { firstFrom, firstWhere } from './binary-search.ts'
+import type { DeltaKind, Positions, Row, Sign, Span, SpanState } from './row.ts'
+import { deltaKinds, signs } from './row.ts'
+import type { Gap } from './time-axis.ts'
 import type { TimelineModel } from './timeline-model.ts'
 
 /** The visible time range and its width in px. */
@@ -24,14 +24,14 @@ export interface Box {
   readonly count: number
 }
 
-/** A column of one pixel and its number of deltas. */
-export interface Column {
+/** A column of one pixel, and the number of deltas in it. */
+export interface DeltaColumn {
   readonly x: number
   readonly count: number
 }
 
 /** A drawn sign that represents `count` entries. */
-export interface Drawn {
+export interface DrawnSign {
   readonly sign: Sign
   readonly x: number
   readonly count: number
@@ -46,8 +46,8 @@ export interface DrawnRow {
   readonly calls: readonly Box[]
   readonly waits: readonly Box[]
   readonly discards: readonly Box[]
-  readonly words: { readonly [W in Word]: readonly Column[] }
-  readonly signs: readonly Drawn[]
+  readonly deltas: { readonly [W in DeltaKind]: readonly DeltaColumn[] }
+  readonly signs: readonly DrawnSign[]
 }
 
 export interface Drawing {
@@ -60,22 +60,22 @@ export interface Drawing {
 }
 
 /** Minimum width of a box in px. */
-const NARROWEST = 3
+const MIN_BOX_PX = 3
 /** Minimum distance between signs in px. */
-const APART = 9
+const MIN_SIGN_DISTANCE_PX = 9
 /** Minimum distance between axis labels in px. */
-const TIMES_APART = 90
+const MIN_TICK_DISTANCE_PX = 90
 
 /** Converts a time position to px. */
 export const xOf = ({ from, to, width }: VisibleRange, at: number): number => ((at - from) / (to - from)) * width
 
 /** Converts px to a time position. */
-export const placeAt = ({ from, to, width }: VisibleRange, x: number): number => from + (x / width) * (to - from)
+export const positionAt = ({ from, to, width }: VisibleRange, x: number): number => from + (x / width) * (to - from)
 
 /** Draws the visible part of a timeline. */
 export function draw(timeline: TimelineModel, range: VisibleRange): Drawing {
-  const { clock, runs, pauses, cuts, main } = timeline
-  const end = clock.now
+  const { axis, runs, pauses, cuts, main } = timeline
+  const end = axis.end
   const rows: DrawnRow[] = []
   const add = (row: Row) => {
     rows.push(drawRow(row, range, end))
@@ -86,14 +86,14 @@ export function draw(timeline: TimelineModel, range: VisibleRange): Drawing {
     runs: boxesOf(runs, range, end),
     pauses: boxesOf(pauses, range, end),
     cuts: boxesOf(cuts, range, end),
-    gaps: gapsOf(clock.gaps, range),
+    gaps: gapsOf(axis.gaps, range),
     rows,
     axis: axisOf(timeline, range),
   }
 }
 
 function drawRow(row: Row, range: VisibleRange, end: number): DrawnRow {
-  const columns = words.map(word => [word, columnsOf(row.words[word].at, range)])
+  const columns = deltaKinds.map(kind => [kind, columnsOf(row.deltas[kind].at, range)])
   return {
     row,
     label: labelOf(row, range),
@@ -101,8 +101,8 @@ function drawRow(row: Row, range: VisibleRange, end: number): DrawnRow {
     calls: boxesOf(row.calls, range, end),
     waits: boxesOf(row.waits, range, end),
     discards: boxesOf(row.discards, range, end),
-    words: Object.fromEntries(columns) as DrawnRow['words'],
-    signs: spread(signs.flatMap(sign => signsOf(sign, row.signs.get(sign), range))),
+    deltas: Object.fromEntries(columns) as DrawnRow['deltas'],
+    signs: separateSigns(signs.flatMap(sign => signsOf(sign, row.signs.get(sign), range))),
   }
 }
 
@@ -114,94 +114,94 @@ function labelOf({ depth, calls }: Row, { from, to }: VisibleRange): string {
   return last && (last.to ?? to) >= from ? last.label : ''
 }
 
-type Lasting = Pick<Span, 'from'> & Partial<Omit<Span, 'from'>>
+type SpanLike = Pick<Span, 'from'> & Partial<Omit<Span, 'from'>>
 
 /** Converts ordered spans that do not overlap to boxes. Merges boxes that are too narrow. */
-export function boxesOf(spans: readonly Lasting[], range: VisibleRange, end: number): Box[] {
+export function boxesOf(spans: readonly SpanLike[], range: VisibleRange, end: number): Box[] {
   const boxes: Box[] = []
-  const toOf = (i: number) => (spans[i] as Lasting).to ?? end
-  const fromOf = (i: number) => (spans[i] as Lasting).from
+  const toOf = (i: number) => (spans[i] as SpanLike).to ?? end
+  const fromOf = (i: number) => (spans[i] as SpanLike).from
   let i = firstWhere(spans.length, i => toOf(i) >= range.from)
   while (i < spans.length && fromOf(i) <= range.to) {
-    const { label = '', state = 'done', middle } = spans[i] as Lasting
+    const { label = '', state = 'done', middle } = spans[i] as SpanLike
     const x = Math.max(-1, xOf(range, fromOf(i)))
     const right = Math.min(range.width + 1, xOf(range, toOf(i)))
-    if (right - x >= NARROWEST) {
+    if (right - x >= MIN_BOX_PX) {
       const model = Math.max(0, Math.min(right, middle === undefined ? right : xOf(range, middle)) - x)
       boxes.push({ x, width: right - x, model, state, label, count: 1 })
       i++
       continue
     }
     // Merge spans that start within the next pixels, except a last one that is wide enough.
-    let next = firstWhere(spans.length, j => xOf(range, fromOf(j)) >= x + NARROWEST, i + 1)
-    if (next - 1 > i && xOf(range, toOf(next - 1)) - xOf(range, fromOf(next - 1)) >= NARROWEST) next--
+    let next = firstWhere(spans.length, j => xOf(range, fromOf(j)) >= x + MIN_BOX_PX, i + 1)
+    if (next - 1 > i && xOf(range, toOf(next - 1)) - xOf(range, fromOf(next - 1)) >= MIN_BOX_PX) next--
     const count = next - i
-    boxes.push({ x, width: NARROWEST, model: NARROWEST, state: count > 1 ? 'many' : state, label, count })
+    boxes.push({ x, width: MIN_BOX_PX, model: MIN_BOX_PX, state: count > 1 ? 'many' : state, label, count })
     i = next
   }
   return boxes
 }
 
 /** Counts positions per pixel, without empty pixels. */
-export function columnsOf(at: readonly number[], range: VisibleRange): Column[] {
-  const columns: Column[] = []
+export function columnsOf(at: readonly number[], range: VisibleRange): DeltaColumn[] {
+  const columns: DeltaColumn[] = []
   let i = firstFrom(at, range.from)
   while (i < at.length && (at[i] as number) <= range.to) {
     const x = Math.floor(xOf(range, at[i] as number))
-    const next = Math.max(i + 1, firstFrom(at, placeAt(range, x + 1), i + 1))
+    const next = Math.max(i + 1, firstFrom(at, positionAt(range, x + 1), i + 1))
     columns.push({ x, count: next - i })
     i = next
   }
   return columns
 }
 
-function signsOf(sign: Sign, places: Places | undefined, range: VisibleRange): Drawn[] {
-  if (places === undefined) return []
-  const { at, index } = places
-  const drawn: Drawn[] = []
-  const margin = placeAt(range, APART) - range.from
+function signsOf(sign: Sign, positions: Positions | undefined, range: VisibleRange): DrawnSign[] {
+  if (positions === undefined) return []
+  const { at, index } = positions
+  const drawnSigns: DrawnSign[] = []
+  const margin = positionAt(range, MIN_SIGN_DISTANCE_PX) - range.from
   let i = firstFrom(at, range.from - margin)
   while (i < at.length && (at[i] as number) <= range.to + margin) {
     const x = xOf(range, at[i] as number)
-    const next = Math.max(i + 1, firstFrom(at, placeAt(range, x + APART), i + 1))
-    drawn.push({ sign, x, count: next - i, index: index[i] as number })
+    const next = Math.max(i + 1, firstFrom(at, positionAt(range, x + MIN_SIGN_DISTANCE_PX), i + 1))
+    drawnSigns.push({ sign, x, count: next - i, index: index[i] as number })
     i = next
   }
-  return drawn
+  return drawnSigns
 }
 
 /** Moves overlapping signs side by side. Commits have a separate line. */
-function spread(drawn: readonly Drawn[]): Drawn[] {
+function separateSigns(drawnSigns: readonly DrawnSign[]): DrawnSign[] {
   let last = Number.NEGATIVE_INFINITY
-  return [...drawn]
+  return [...drawnSigns]
     .sort((a, b) => a.x - b.x || a.index - b.index)
     .map(one => {
       if (one.sign === 'commit') return one
-      last = Math.max(one.x, last + APART)
+      last = Math.max(one.x, last + MIN_SIGN_DISTANCE_PX)
       return { ...one, x: last }
     })
 }
 
 function gapsOf(gaps: readonly Gap[], range: VisibleRange): Drawing['gaps'] {
-  const drawn: { x: number; width: number; gap: Gap; count: number }[] = []
-  let i = firstWhere(gaps.length, i => (gaps[i] as Gap).at + (gaps[i] as Gap).drawn >= range.from)
+  const drawnGaps: { x: number; width: number; gap: Gap; count: number }[] = []
+  let i = firstWhere(gaps.length, i => (gaps[i] as Gap).at + (gaps[i] as Gap).drawnMs >= range.from)
   while (i < gaps.length && (gaps[i] as Gap).at <= range.to) {
     const gap = gaps[i] as Gap
     const x = xOf(range, gap.at)
-    const next = firstWhere(gaps.length, j => xOf(range, (gaps[j] as Gap).at) >= x + NARROWEST, i + 1)
-    drawn.push({ x, width: Math.max(1, xOf(range, gap.at + gap.drawn) - x), gap, count: next - i })
+    const next = firstWhere(gaps.length, j => xOf(range, (gaps[j] as Gap).at) >= x + MIN_BOX_PX, i + 1)
+    drawnGaps.push({ x, width: Math.max(1, xOf(range, gap.at + gap.drawnMs) - x), gap, count: next - i })
     i = next
   }
-  return drawn
+  return drawnGaps
 }
 
 /** Round times at readable distances. */
-function axisOf({ clock }: TimelineModel, range: VisibleRange): Drawing['axis'] {
-  const least = ((range.to - range.from) / range.width) * TIMES_APART
-  const step = STEPS.find(step => step >= least) ?? Math.ceil(least / HOUR) * HOUR
+function axisOf({ axis }: TimelineModel, range: VisibleRange): Drawing['axis'] {
+  const minStep = ((range.to - range.from) / range.width) * MIN_TICK_DISTANCE_PX
+  const step = STEPS.find(step => step >= minStep) ?? Math.ceil(minStep / HOUR) * HOUR
   const times: { x: number; elapsed: number }[] = []
   for (let at = Math.max(0, Math.ceil(range.from / step) * step); at <= range.to; at += step) {
-    times.push({ x: xOf(range, at), elapsed: clock.elapsedAt(at) })
+    times.push({ x: xOf(range, at), elapsed: axis.elapsedAt(at) })
   }
   return times
 }
@@ -233,7 +233,7 @@ const STEPS = [
 ]
 
 /** Log index of the entry of a row nearest to a position; undefined if none is within `near`. */
-export function nearest({ at, index }: Places, position: number, near: number): number | undefined {
+export function nearest({ at, index }: Positions, position: number, near: number): number | undefined {
   const after = firstFrom(at, position)
   let best: number | undefined
   for (const i of [after - 1, after]) {

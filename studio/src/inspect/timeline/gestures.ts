@@ -1,6 +1,6 @@
 import { type PointerEvent, type RefObject, useEffect, useRef } from 'react'
 
-interface Moves {
+interface GestureHandlers {
   /** Zooms by a factor around x. */
   readonly zoom: (factor: number, x: number) => void
   /** Scrolls by pixels. */
@@ -9,21 +9,21 @@ interface Moves {
 }
 
 /** Movement in px above which a press is a drag. */
-const DRAG = 4
+const DRAG_PX = 4
 /** Zoom factor per pixel of the wheel. */
 const PER_PIXEL = 1.0025
 /** Pixels per line of the wheel. */
-const LINE = 16
+const WHEEL_LINE_PX = 16
 
 /** Handles wheel, drag, pinch and press on an element. */
-export function useGestures(element: RefObject<HTMLElement | null>, moves: Moves) {
+export function useGestures(element: RefObject<HTMLElement | null>, moves: GestureHandlers) {
   const latest = useRef(moves)
   latest.current = moves
   useEffect(() => {
     const wheel = (event: WheelEvent) => {
       const { deltaX, deltaY, deltaMode, shiftKey, clientX } = event
       event.preventDefault()
-      const unit = deltaMode === 0 ? 1 : LINE
+      const unit = deltaMode === 0 ? 1 : WHEEL_LINE_PX
       const x = clientX - (element.current?.getBoundingClientRect().left ?? 0)
       if (shiftKey || Math.abs(deltaX) > Math.abs(deltaY)) latest.current.pan((deltaX || deltaY) * unit)
       else latest.current.zoom(PER_PIXEL ** (-deltaY * unit), x)
@@ -36,11 +36,11 @@ export function useGestures(element: RefObject<HTMLElement | null>, moves: Moves
 
   const fingers = useRef(new Map<number, number>())
   const drag = useRef<{ readonly x: number; isDrag: boolean } | undefined>(undefined)
-  const spread = () => {
+  const separateSigns = () => {
     const [a = 0, b = 0] = fingers.current.values()
     return { distance: Math.max(1, Math.abs(a - b)), middle: (a + b) / 2 }
   }
-  const placeOf = ({ clientX, clientY, currentTarget }: PointerEvent) => {
+  const pointOf = ({ clientX, clientY, currentTarget }: PointerEvent) => {
     const { left, top } = currentTarget.getBoundingClientRect()
     return { x: clientX - left, y: clientY - top }
   }
@@ -49,28 +49,28 @@ export function useGestures(element: RefObject<HTMLElement | null>, moves: Moves
     isDragging: () => drag.current?.isDrag === true,
     onPointerDown: (event: PointerEvent) => {
       if (event.button !== 0) return
-      const { x } = placeOf(event)
+      const { x } = pointOf(event)
       fingers.current.set(event.pointerId, x)
       drag.current = { x, isDrag: fingers.current.size > 1 }
     },
     onPointerMove: (event: PointerEvent) => {
       const before = fingers.current.get(event.pointerId)
       if (before === undefined || drag.current === undefined) return
-      const { x } = placeOf(event)
-      if (!drag.current.isDrag && Math.abs(x - drag.current.x) < DRAG) return
+      const { x } = pointOf(event)
+      if (!drag.current.isDrag && Math.abs(x - drag.current.x) < DRAG_PX) return
       if (!drag.current.isDrag) event.currentTarget.setPointerCapture(event.pointerId)
       drag.current.isDrag = true
-      const old = spread()
+      const old = separateSigns()
       fingers.current.set(event.pointerId, x)
       if (fingers.current.size === 1) return moves.pan(before - x)
-      const { distance, middle } = spread()
+      const { distance, middle } = separateSigns()
       moves.zoom(distance / old.distance, middle)
     },
     onPointerUp: (event: PointerEvent) => {
       const wasPress = drag.current?.isDrag === false && fingers.current.has(event.pointerId)
       fingers.current.delete(event.pointerId)
       if (fingers.current.size === 0) drag.current = undefined
-      const { x, y } = placeOf(event)
+      const { x, y } = pointOf(event)
       if (wasPress) moves.press(x, y)
     },
     onPointerCancel: (event: PointerEvent) => {

@@ -1,20 +1,20 @@
 import { memo } from 'react'
-import { spanOf } from '../entries/span.ts'
-import type { Box, Column, Drawing, Drawn, DrawnRow } from './draw.ts'
+import { formatDuration } from '../entries/format.ts'
+import type { Box, DeltaColumn, Drawing, DrawnRow, DrawnSign } from './draw.ts'
 import { Glyph } from './glyph.tsx'
-import { words } from './row.ts'
+import { deltaKinds } from './row.ts'
 
 /** Height of a row in px. */
-export const ROW = 30
+export const ROW_PX = 30
 /** Height of the axis in px. */
-const AXIS = 18
+const AXIS_PX = 18
 /** Minimum width of a box with a label, in px. */
-const LABELLED = 44
+const MIN_LABELLED_PX = 44
 /** Distances of a label from the start of its box, where a sign may be, and from the end, in px. */
-const LABEL_START = 7
-const LABEL_END = 4
+const LABEL_START_PX = 7
+const LABEL_END_PX = 4
 /** Average width of a letter, in px. */
-const LETTER = 5.8
+const LETTER_PX = 5.8
 
 interface LaneChartProps {
   readonly drawing: Drawing
@@ -24,10 +24,10 @@ interface LaneChartProps {
 /** The time axis. */
 export const Axis = memo(function Axis({ drawing, width }: LaneChartProps) {
   return (
-    <svg className="axis" width={width} height={AXIS} aria-hidden="true">
+    <svg className="axis" width={width} height={AXIS_PX} aria-hidden="true">
       {drawing.axis.map(({ x, elapsed }) => (
         <text key={x} x={x + 3} y={12}>
-          {spanOf(elapsed)}
+          {formatDuration(elapsed)}
         </text>
       ))}
     </svg>
@@ -37,7 +37,7 @@ export const Axis = memo(function Axis({ drawing, width }: LaneChartProps) {
 /** The visible part of a timeline as SVG. */
 export const LaneChart = memo(function LaneChart({ drawing, width }: LaneChartProps) {
   const { rows, runs, pauses, cuts, gaps, axis } = drawing
-  const height = rows.length * ROW
+  const height = rows.length * ROW_PX
   return (
     <svg className="lane-chart" width={width} height={height} aria-hidden="true">
       <defs>
@@ -55,31 +55,31 @@ export const LaneChart = memo(function LaneChart({ drawing, width }: LaneChartPr
       {gaps.map(({ x, width, gap, count }) => (
         <g key={x} className="gap">
           <rect x={x} width={width} height={height} />
-          {width > LABELLED && count === 1 && (
+          {width > MIN_LABELLED_PX && count === 1 && (
             <text x={x + width / 2} y={height - 5}>
-              {spanOf(gap.ms)}
+              {formatDuration(gap.ms)}
             </text>
           )}
         </g>
       ))}
       <path className="grid" d={axis.map(({ x }) => `M${Math.round(x) + 0.5} 0v${height}`).join('')} />
-      <path className="grid" d={rows.map((_, i) => `M0 ${(i + 1) * ROW - 0.5}h${width}`).join('')} />
+      <path className="grid" d={rows.map((_, i) => `M0 ${(i + 1) * ROW_PX - 0.5}h${width}`).join('')} />
       {rows.map((row, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: rows have no id
-        <g key={i} transform={`translate(0 ${i * ROW})`}>
+        <g key={i} transform={`translate(0 ${i * ROW_PX})`}>
           <Line row={row} />
         </g>
       ))}
-      <Boxes boxes={pauses} y={1} height={ROW - 3} className="waiting" isLabelled />
+      <Boxes boxes={pauses} y={1} height={ROW_PX - 3} className="waiting" isLabelled />
       {cuts.map(({ x, width }) => (
         <g key={x} className="cut">
           <rect className="veil" x={x} width={width} height={height} />
-          <path className="strike" d={rows.map((_, i) => `M${x} ${i * ROW + ROW / 2}h${width}`).join('')} />
+          <path className="strike" d={rows.map((_, i) => `M${x} ${i * ROW_PX + ROW_PX / 2}h${width}`).join('')} />
         </g>
       ))}
       {rows.map(({ signs }, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: rows have no id
-        <Signs key={i} signs={signs} y={i * ROW} />
+        <Signs key={i} signs={signs} y={i * ROW_PX} />
       ))}
     </svg>
   )
@@ -89,22 +89,30 @@ function Line({ row }: { readonly row: DrawnRow }) {
   const { steps, calls, waits, discards } = row
   return (
     <>
-      <Boxes boxes={calls} y={2} height={ROW - 5} className="call" isLabelled={steps.length === 0} />
+      <Boxes boxes={calls} y={2} height={ROW_PX - 5} className="call" isLabelled={steps.length === 0} />
       <Boxes boxes={steps} y={4} height={11} className="step" isLabelled />
-      {words.map(word => (
-        <path key={word} className={`words ${word}`} d={columns(row.words[word])} />
+      {deltaKinds.map(kind => (
+        <path key={kind} className={`deltas ${kind}`} d={columns(row.deltas[kind])} />
       ))}
       <Boxes boxes={waits} y={4} height={11} className="waiting" isLabelled />
       {discards.map(({ x, width }) => (
-        <rect key={x} x={x} width={width} y={2} height={ROW - 5} className="discarded" fill="url(#discarded-pattern)" />
+        <rect
+          key={x}
+          x={x}
+          width={width}
+          y={2}
+          height={ROW_PX - 5}
+          className="discarded"
+          fill="url(#discarded-pattern)"
+        />
       ))}
     </>
   )
 }
 
-function Signs({ signs, y }: { readonly signs: readonly Drawn[]; readonly y: number }) {
+function Signs({ signs, y }: { readonly signs: readonly DrawnSign[]; readonly y: number }) {
   return signs.map(({ sign, x, count }) => (
-    <g key={`${sign} ${x}`} transform={`translate(${x.toFixed(1)} ${y + (sign === 'commit' ? ROW - 5 : 10)})`}>
+    <g key={`${sign} ${x}`} transform={`translate(${x.toFixed(1)} ${y + (sign === 'commit' ? ROW_PX - 5 : 10)})`}>
       <Glyph sign={sign} />
       {count > 1 && sign !== 'commit' && (
         <text className="count" x={6} y={-2}>
@@ -144,7 +152,7 @@ function Boxes({ boxes, y, height, className, isLabelled = false }: BoxesProps) 
       {isLabelled &&
         boxes.map(
           box =>
-            box.width > LABELLED && (
+            box.width > MIN_LABELLED_PX && (
               <Label key={box.x} box={box} className={className} y={y + (height > 14 ? 12 : 8.5)} />
             ),
         )}
@@ -161,12 +169,12 @@ interface LabelProps {
 /** The label of a box. That of a step is inside its model call, or beside it in the lighter part for tools. */
 function Label({ box: { x, width, model, state, label }, className, y }: LabelProps) {
   const from = Math.max(0, x)
-  const end = x + width - LABEL_END
-  const modelEnd = className === 'step' ? Math.min(end, x + model - LABEL_END) : end
-  const length = label.length * LETTER
+  const end = x + width - LABEL_END_PX
+  const modelEnd = className === 'step' ? Math.min(end, x + model - LABEL_END_PX) : end
+  const length = label.length * LETTER_PX
   const isBeside =
-    className === 'step' && from + LABEL_START + length > modelEnd && end - modelEnd > length + LABEL_START
-  const start = isBeside ? modelEnd + LABEL_END : from + LABEL_START
+    className === 'step' && from + LABEL_START_PX + length > modelEnd && end - modelEnd > length + LABEL_START_PX
+  const start = isBeside ? modelEnd + LABEL_END_PX : from + LABEL_START_PX
   return (
     <text className={`label ${className}`} data-state={isBeside ? 'tools' : state} x={start} y={y}>
       {fitting(label, (isBeside ? end : modelEnd) - start)}
@@ -175,16 +183,16 @@ function Label({ box: { x, width, model, state, label }, className, y }: LabelPr
 }
 
 function fitting(label: string, width: number): string {
-  const max = Math.floor(width / LETTER)
+  const max = Math.floor(width / LETTER_PX)
   return label.length <= max ? label : max < 4 ? '' : `${label.slice(0, max - 1)}…`
 }
 
 /** Deltas as columns. The height grows with their number per pixel. */
-function columns(list: readonly Column[]): string {
+function columns(list: readonly DeltaColumn[]): string {
   return list
     .map(({ x, count }) => {
       const height = Math.min(9, 3 + 2 * Math.log2(count))
-      return `M${x} ${(ROW - 5 - height).toFixed(1)}h1v${height.toFixed(1)}h-1z`
+      return `M${x} ${(ROW_PX - 5 - height).toFixed(1)}h1v${height.toFixed(1)}h-1z`
     })
     .join('')
 }

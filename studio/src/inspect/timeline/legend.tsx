@@ -6,9 +6,9 @@ const FILLS = [
   ['step tools', 'Tools of the step'],
   ['call', 'Tool or sub-agent'],
   ['waiting', 'Waiting for you'],
-  ['words text', 'Text'],
-  ['words reasoning', 'Reasoning'],
-  ['words input', 'Tool input'],
+  ['deltas text', 'Text'],
+  ['deltas reasoning', 'Reasoning'],
+  ['deltas input', 'Tool input'],
 ] as const
 
 /** Explains the signs and colors of the timeline. */

@@ -3,8 +3,8 @@ export const signs = ['commit', 'prompt', 'answer', 'pause', 'stop', 'discard', 
 export type Sign = (typeof signs)[number]
 
 /** Kinds of deltas. */
-export const words = ['text', 'reasoning', 'input'] as const
-export type Word = (typeof words)[number]
+export const deltaKinds = ['text', 'reasoning', 'input'] as const
+export type DeltaKind = (typeof deltaKinds)[number]
 
 export type SpanState = 'open' | 'done' | 'failed' | 'discarded'
 
@@ -21,8 +21,8 @@ export interface Span {
   readonly index: number
 }
 
-/** Positions and log indexes of entries, in order. */
-export class Places {
+/** Positions on the time axis and log indexes of entries, in order. */
+export class Positions {
   readonly at: number[] = []
   readonly index: number[] = []
 
@@ -37,7 +37,7 @@ export class Row {
   readonly depth: number
   readonly below: Row[] = []
   /** All entries of the row. */
-  readonly entries = new Places()
+  readonly entries = new Positions()
   readonly steps: Span[] = []
   /** Tool calls and sub-agents. */
   readonly calls: Span[] = []
@@ -45,12 +45,12 @@ export class Row {
   readonly waits: Span[] = []
   /** Discarded drafts. */
   readonly discards: Span[] = []
-  readonly words: { readonly [W in Word]: Places } = {
-    text: new Places(),
-    reasoning: new Places(),
-    input: new Places(),
+  readonly deltas: { readonly [W in DeltaKind]: Positions } = {
+    text: new Positions(),
+    reasoning: new Positions(),
+    input: new Positions(),
   }
-  readonly signs = new Map<Sign, Places>()
+  readonly signs = new Map<Sign, Positions>()
   /** Whether the last lane of the row has ended. */
   isFree = false
 
@@ -58,18 +58,18 @@ export class Row {
     this.depth = depth
   }
 
-  sign(sign: Sign, at: number, index: number): void {
-    let places = this.signs.get(sign)
-    if (places === undefined) {
-      places = new Places()
-      this.signs.set(sign, places)
+  addSign(sign: Sign, at: number, index: number): void {
+    let positions = this.signs.get(sign)
+    if (positions === undefined) {
+      positions = new Positions()
+      this.signs.set(sign, positions)
     }
-    places.add(at, index)
+    positions.add(at, index)
   }
 }
 
 /** Ends an open span. */
-export function close(span: Span | undefined, to: number, state: SpanState): void {
+export function closeSpan(span: Span | undefined, to: number, state: SpanState): void {
   if (span === undefined || span.to !== undefined) return
   span.to = to
   span.state = state

@@ -73,7 +73,7 @@ describe('lanes', () => {
       { from: 10, middle: 30, to: 50, state: 'done' },
       { from: 60, state: 'open' },
     ])
-    expect(row.words.text.at).toEqual([20])
+    expect(row.deltas.text.at).toEqual([20])
   })
 
   test('marks a discarded draft from its first delta', () => {
@@ -99,14 +99,14 @@ describe('time', () => {
       .add(main, finished)
       .add(on('main', 's'), started, 3_600_000)
       .add(on('main', 's'), { type: 'start' }, 50_000).model
-    expect(model.clock.gaps.map(({ silence, ms }) => [silence, ms])).toEqual([
+    expect(model.axis.gaps.map(({ kind, ms }) => [kind, ms])).toEqual([
       ['paused', 60_000],
       ['idle', 3_600_000],
     ])
     expect(spans(model.pauses)).toEqual([[10, 1510, 'done']])
-    expect(model.clock.now).toBeLessThan(60_000)
-    expect(model.clock.elapsedAt(model.clock.now)).toBe(3_710_020)
-    expect(model.clock.elapsedAt(5)).toBe(5)
+    expect(model.axis.end).toBeLessThan(60_000)
+    expect(model.axis.elapsedAt(model.axis.end)).toBe(3_710_020)
+    expect(model.axis.elapsedAt(5)).toBe(5)
   })
 })
 
@@ -137,16 +137,16 @@ test('draws waits, answers, stops, takeovers and errors', () => {
   expect([...model.main.signs.keys()]).toEqual(['stop', 'takeover', 'error'])
 })
 
-test('does not depend on how the log is split', () => {
+test('draws the same however the log is split', () => {
   const log = logOf(5, 7)
   fc.assert(
     fc.property(fc.array(fc.nat(log.length)), counts => {
       const bit = new TimelineModel()
       for (const count of [...counts, log.length]) bit.take(log, Math.max(bit.count, count))
-      const whole = new TimelineModel()
-      whole.take(log, log.length)
-      const range = { from: 0, to: whole.clock.now, width: 800 }
-      expect(draw(bit, range)).toEqual(draw(whole, range))
+      const model = new TimelineModel()
+      model.take(log, log.length)
+      const range = { from: 0, to: model.axis.end, width: 800 }
+      expect(draw(bit, range)).toEqual(draw(model, range))
     }),
   )
 })
@@ -156,18 +156,18 @@ describe('drawing', () => {
   const model = new TimelineModel()
   model.take(log, log.length)
 
-  test('is bounded by the number of pixels for any visible range', () => {
+  test('draws at most as many shapes as pixels for any visible range', () => {
     const width = 1000
-    const places = fc.tuple(fc.nat(1000), fc.nat(1000)).filter(([a, b]) => a !== b)
+    const positions = fc.tuple(fc.nat(1000), fc.nat(1000)).filter(([a, b]) => a !== b)
     fc.assert(
-      fc.property(places, ([a, b]) => {
-        const at = (share: number) => (model.clock.now * share) / 1000
+      fc.property(positions, ([a, b]) => {
+        const at = (share: number) => (model.axis.end * share) / 1000
         const drawing = draw(model, { from: at(Math.min(a, b)), to: at(Math.max(a, b)), width })
         const [row] = drawing.rows
         expect(drawing.runs.length).toBeLessThanOrEqual(width / 3 + 2)
         expect(drawing.gaps.length).toBeLessThanOrEqual(width / 3 + 2)
         expect(row?.steps.length).toBeLessThanOrEqual(width / 3 + 2)
-        expect(row?.words.text.length).toBeLessThanOrEqual(width + 2)
+        expect(row?.deltas.text.length).toBeLessThanOrEqual(width + 2)
         expect(row?.signs.length).toBeLessThanOrEqual((2 * width) / 9 + 8)
         expect(drawing.axis.length).toBeLessThanOrEqual(width / 90 + 2)
       }),
@@ -175,10 +175,10 @@ describe('drawing', () => {
   })
 
   test('merges narrow spans and leaves none out', () => {
-    const range = { from: 0, to: model.clock.now, width: 700 }
+    const range = { from: 0, to: model.axis.end, width: 700 }
     const { runs, rows } = draw(model, range)
     expect(runs.reduce((sum, { count }) => sum + count, 0)).toBe(5000)
-    expect(rows[0]?.words.text.reduce((sum, { count }) => sum + count, 0)).toBe(5000 * 12)
+    expect(rows[0]?.deltas.text.reduce((sum, { count }) => sum + count, 0)).toBe(5000 * 12)
     expect(rows[0]?.signs.filter(({ sign }) => sign === 'commit').reduce((sum, { count }) => sum + count, 0)).toBe(5000)
   })
 
@@ -208,9 +208,9 @@ describe('drawing', () => {
   })
 
   test('finds the nearest entry within a distance', () => {
-    const places = { at: [0, 10, 20], index: [4, 5, 9] }
-    expect(nearest(places as never, 14, 5)).toBe(5)
-    expect(nearest(places as never, 16, 5)).toBe(9)
-    expect(nearest(places as never, 40, 5)).toBeUndefined()
+    const positions = { at: [0, 10, 20], index: [4, 5, 9] }
+    expect(nearest(positions as never, 14, 5)).toBe(5)
+    expect(nearest(positions as never, 16, 5)).toBe(9)
+    expect(nearest(positions as never, 40, 5)).toBeUndefined()
   })
 })

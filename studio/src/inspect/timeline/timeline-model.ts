@@ -7,9 +7,9 @@ import {
   type RunStatus,
   type WriterOrigin,
 } from '@millrace/protocol'
-import { Clock, type Silence } from './clock.ts'
-import { close, Row, type Sign, type Span, type SpanState, type Word } from './row.ts'
-import { firstFrom } from './sorted.ts'
+import { firstFrom } from './binary-search.ts'
+import { closeSpan, type DeltaKind, Row, type Sign, type Span, type SpanState } from './row.ts'
+import { type GapKind, TimeAxis } from './time-axis.ts'
 
 /** A lane while its run is open. */
 interface Lane {
@@ -34,7 +34,7 @@ export interface Cut {
   readonly to: number
 }
 
-const WORDS: { readonly [type: string]: Word } = {
+const DELTA_KINDS: { readonly [type: string]: DeltaKind } = {
   'text-delta': 'text',
   'reasoning-delta': 'reasoning',
   'tool-input-delta': 'input',
@@ -62,7 +62,7 @@ const MAX_ROWS = 200
 
 /** The timeline of a growing log. The cost per entry does not depend on the length of the log. */
 export class TimelineModel {
-  readonly clock = new Clock()
+  readonly axis = new TimeAxis()
   readonly main = new Row(0)
   readonly runs: Span[] = []
   /** Times at which a run was paused. */
@@ -90,26 +90,26 @@ export class TimelineModel {
   }
 
   #take(entry: Entry, index: number): void {
-    const at = this.clock.to(entry.timestamp, this.#silence())
+    const at = this.axis.advanceTo(entry.timestamp, this.#gapKind())
     this.at.push(at)
     this.#sequences.push(entry.sequence)
     const { chunk, origin } = entry
     const lane = isGuest(origin) ? this.#guestLane(chunk) : this.#lane(origin, at, index)
     const row = lane?.row ?? this.main
     row.entries.add(at, index)
-    const word = WORDS[chunk.type]
-    if (word) row.words[word].add(at, index)
+    const deltaKind = DELTA_KINDS[chunk.type]
+    if (deltaKind) row.deltas[deltaKind].add(at, index)
     const sign = SIGNS[chunk.type]
-    if (sign) row.sign(sign, at, index)
+    if (sign) row.addSign(sign, at, index)
     if (lane) {
       if (lane.draft === undefined && isDraftChunk(chunk)) lane.draft = { at, index }
-      if (!word) this.#write(lane, entry, at, index)
-    } else if (!word && isGuest(origin) && chunk.type === 'tool-output-available') {
-      row.sign('answer', at, index)
+      if (!deltaKind) this.#write(lane, entry, at, index)
+    } else if (!deltaKind && isGuest(origin) && chunk.type === 'tool-output-available') {
+      row.addSign('answer', at, index)
     }
   }
 
-  #silence(): Silence {
+  #gapKind(): GapKind {
     if (this.#open.size === 0) return 'idle'
     return this.#paused === this.#open.size ? 'paused' : 'working'
   }
@@ -136,19 +136,19 @@ export class TimelineModel {
   }
 
   #openLane(run: OpenRun, name: string): Lane {
-    const above = aboveOf(run, name)
-    const lane: Lane = { name, row: above ? this.#rowBelow(above.row) : this.main }
+    const parent = parentLane(run, name)
+    const lane: Lane = { name, row: parent ? this.#rowBelow(parent.row) : this.main }
     run.lanes.set(name, lane)
     return lane
   }
 
   /** The first free row below another, or a new one. */
-  #rowBelow(above: Row): Row {
-    let row = above.below.find(({ isFree }) => isFree)
-    if (row === undefined && this.rowCount === MAX_ROWS) return above.below.at(-1) ?? above
+  #rowBelow(parent: Row): Row {
+    let row = parent.below.find(({ isFree }) => isFree)
+    if (row === undefined && this.rowCount === MAX_ROWS) return parent.below.at(-1) ?? parent
     if (row === undefined) {
-      row = new Row(above.depth + 1)
-      above.below.push(row)
+      row = new Row(parent.depth + 1)
+      parent.below.push(row)
       this.rowCount++
     }
     row.isFree = false
@@ -158,7 +158,7 @@ export class TimelineModel {
   #write(lane: Lane, { chunk, origin }: Entry, at: number, index: number): void {
     switch (chunk.type) {
       case 'step-start':
-        close(lane.step, at, 'done')
+        closeSpan(lane.step, at, 'done')
         lane.step = { from: at, state: 'open', label: isGuest(origin) ? '' : stepLabel(origin, chunk.attempt), index }
         lane.row.steps.push(lane.step)
         break
@@ -180,13 +180,13 @@ export class TimelineModel {
         this.#wait(this.#calls.get(chunk.toolCallId) ?? lane, 'waiting for approval', at, index)
         break
       case 'tool-approval-response':
-        close((this.#calls.get(chunk.toolCallId) ?? lane).wait, at, 'done')
+        closeSpan((this.#calls.get(chunk.toolCallId) ?? lane).wait, at, 'done')
         break
       case 'interrupt':
         this.#wait(lane, 'waiting for an answer', at, index)
         break
       case 'tool-output-available':
-        if (isGuest(origin)) lane.row.sign('answer', at, index)
+        if (isGuest(origin)) lane.row.addSign('answer', at, index)
         if (!chunk.preliminary) this.#settle(chunk.toolCallId, at, 'done')
         break
       case 'tool-input-error':
@@ -223,7 +223,7 @@ export class TimelineModel {
       case 'run-resumed':
       case 'executor-superseded':
         this.#endPause(run, at, 'done')
-        for (const { wait } of run.lanes.values()) close(wait, at, 'done')
+        for (const { wait } of run.lanes.values()) closeSpan(wait, at, 'done')
         break
       case 'rewind':
         this.#cut(chunk.toSequence, at)
@@ -256,7 +256,7 @@ export class TimelineModel {
   }
 
   #wait(lane: Lane, label: string, at: number, index: number): void {
-    close(lane.wait, at, 'done')
+    closeSpan(lane.wait, at, 'done')
     lane.wait = { from: at, state: 'open', label, index }
     lane.row.waits.push(lane.wait)
   }
@@ -269,15 +269,15 @@ export class TimelineModel {
   }
 
   #endStep(lane: Lane, at: number, state: SpanState): void {
-    close(lane.step, at, state)
+    closeSpan(lane.step, at, state)
     lane.step = undefined
   }
 
   #endLane(lane: Lane, at: number, state: SpanState): void {
     lane.draft = undefined
     this.#endStep(lane, at, state)
-    close(lane.call, at, state)
-    close(lane.wait, at, state)
+    closeSpan(lane.call, at, state)
+    closeSpan(lane.wait, at, state)
     if (lane.row !== this.main) lane.row.isFree = true
   }
 
@@ -293,13 +293,13 @@ export class TimelineModel {
     for (const lane of run.lanes.values()) this.#endLane(lane, at, state)
     for (const [id, lane] of this.#calls) if (run.lanes.get(lane.name) === lane) this.#calls.delete(id)
     this.#endPause(run, at, state)
-    close(run.span, at, state)
+    closeSpan(run.span, at, state)
     this.#open.delete(runId)
   }
 
   #endPause(run: OpenRun, at: number, state: SpanState): void {
     if (run.pause === undefined) return
-    close(run.pause, at, state)
+    closeSpan(run.pause, at, state)
     run.pause = undefined
     this.#paused--
   }
@@ -317,10 +317,10 @@ export class TimelineModel {
 }
 
 /** The parent lane by name prefix; the main lane if none is known. */
-function aboveOf({ lanes }: OpenRun, name: string): Lane | undefined {
+function parentLane({ lanes }: OpenRun, name: string): Lane | undefined {
   for (let end = name.lastIndexOf('/'); end > 0; end = name.lastIndexOf('/', end - 1)) {
-    const above = lanes.get(name.slice(0, end))
-    if (above) return above
+    const parent = lanes.get(name.slice(0, end))
+    if (parent) return parent
   }
   const [first] = lanes.values()
   return first

@@ -1,20 +1,25 @@
 import type { Entry } from '@millrace/protocol'
-import { type KeyboardEvent, type PointerEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
+import { type KeyboardEvent, type PointerEvent, useEffect, useMemo, useState } from 'react'
 import { excerptOf } from '../entries/excerpt.ts'
-import { spanOf } from '../entries/span.ts'
-import { useInspected, useLogConsumer } from '../inspected.ts'
+import { formatDuration } from '../entries/format.ts'
+import { useInspectedLog, useLogConsumer } from '../inspected-log.ts'
 import { useTravel } from '../travel/travel.ts'
-import { draw, nearest, placeAt, xOf } from './draw.ts'
+import { useWidth } from '../use-width.ts'
+import { draw, nearest, positionAt, xOf } from './draw.ts'
 import { useGestures } from './gestures.ts'
-import { Axis, LaneChart, ROW } from './lane-chart.tsx'
+import { Axis, LaneChart, ROW_PX } from './lane-chart.tsx'
 import { Legend } from './legend.tsx'
 import { TimelineModel } from './timeline-model.ts'
 import { panned, revealed, type Viewport, visibleRange, zoomed } from './viewport.ts'
 
-/** Maximum distance of the pointer in px. */
-const NEAR = 8
+/** Maximum distance between the pointer and an entry, in px. */
+const NEAR_PX = 8
 
-interface Pointed {
+/** Width before the first measurement, and minimum width, in px. */
+const INITIAL_WIDTH_PX = 600
+const MIN_WIDTH_PX = 50
+
+interface HoveredEntry {
   readonly x: number
   readonly y: number
   /** Log index of the entry under the pointer. */
@@ -23,39 +28,39 @@ interface Pointed {
 
 /** The log as lanes over time, with zoom and pan. */
 export function Timeline() {
-  const log = useInspected()
+  const log = useInspectedLog()
   const { at, travel } = useTravel()
   const { consumer: model, count } = useLogConsumer(() => new TimelineModel())
-  const pane = useRef<HTMLDivElement>(null)
-  const width = useWidth(pane)
+  const [pane, measuredWidth] = useWidth<HTMLDivElement>(INITIAL_WIDTH_PX)
+  const width = Math.max(MIN_WIDTH_PX, measuredWidth)
   const [viewport, setViewport] = useState<Viewport>({})
-  const [pointed, point] = useState<Pointed>()
-  const end = model.clock.now
+  const [hovered, point] = useState<HoveredEntry>()
+  const end = model.axis.end
   const { from, to } = visibleRange(viewport, end)
   const range = useMemo(() => ({ from, to, width }), [from, to, width])
   // biome-ignore lint/correctness/useExhaustiveDependencies: the model grows in place, `count` is its version
   const drawing = useMemo(() => draw(model, range), [model, range, count])
-  const here = at === undefined ? undefined : model.at[log.indexAt(at)]
+  const selectedPosition = at === undefined ? undefined : model.at[log.indexAt(at)]
 
   useEffect(() => {
-    if (here !== undefined) setViewport(viewport => revealed(viewport, model.clock.now, here))
-  }, [here, model])
+    if (selectedPosition !== undefined) setViewport(viewport => revealed(viewport, model.axis.end, selectedPosition))
+  }, [selectedPosition, model])
 
   const indexAt = (x: number, y: number): number | undefined => {
-    const drawn = drawing.rows[Math.floor(y / ROW)]
+    const drawn = drawing.rows[Math.floor(y / ROW_PX)]
     if (drawn === undefined) return undefined
     // Signs have priority over other entries.
-    const signs = drawn.signs.filter(sign => sign.sign !== 'commit' && Math.abs(sign.x - x) < NEAR)
+    const signs = drawn.signs.filter(sign => sign.sign !== 'commit' && Math.abs(sign.x - x) < NEAR_PX)
     signs.sort((a, b) => Math.abs(a.x - x) - Math.abs(b.x - x))
-    const near = (range.to - range.from) * (NEAR / width)
-    return signs[0]?.index ?? nearest(drawn.row.entries, placeAt(range, x), near)
+    const near = (range.to - range.from) * (NEAR_PX / width)
+    return signs[0]?.index ?? nearest(drawn.row.entries, positionAt(range, x), near)
   }
   const goTo = (index: number | undefined) => {
     const entry = index === undefined ? undefined : log.entries[index]
     if (entry) travel(entry.sequence)
   }
   const gestures = useGestures(pane, {
-    zoom: (factor, x) => setViewport(viewport => zoomed(viewport, end, factor, placeAt(range, x))),
+    zoom: (factor, x) => setViewport(viewport => zoomed(viewport, end, factor, positionAt(range, x))),
     pan: pixels => setViewport(viewport => panned(viewport, end, pixels / width)),
     press: (x, y) => goTo(indexAt(x, y)),
   })
@@ -70,8 +75,8 @@ export function Timeline() {
     const step = event.key === 'ArrowLeft' ? -1 : event.key === 'ArrowRight' ? 1 : 0
     if (step && event.shiftKey) goTo(Math.max(0, (at === undefined ? count - 1 : log.indexAt(at)) + step))
     else if (step) setViewport(panned(viewport, end, step * 0.2))
-    else if (event.key === '+' || event.key === '=') setViewport(zoomed(viewport, end, 1.5, here))
-    else if (event.key === '-') setViewport(zoomed(viewport, end, 1 / 1.5, here))
+    else if (event.key === '+' || event.key === '=') setViewport(zoomed(viewport, end, 1.5, selectedPosition))
+    else if (event.key === '-') setViewport(zoomed(viewport, end, 1 / 1.5, selectedPosition))
     else if (event.key === '0') setViewport({})
     else if (event.key === 'Home') setViewport(panned(viewport, end, Number.NEGATIVE_INFINITY))
     else if (event.key === 'End') setViewport({ span: viewport.span })
@@ -79,27 +84,38 @@ export function Timeline() {
     event.preventDefault()
   }
   const [isFocused, setFocused] = useState(false)
-  const hereIndex = at === undefined ? -1 : log.indexAt(at)
+  const selectedIndex = at === undefined ? -1 : log.indexAt(at)
   const tip =
-    pointed ?? (isFocused && here !== undefined ? { x: xOf(range, here), y: ROW, index: hereIndex } : undefined)
+    hovered ??
+    (isFocused && selectedPosition !== undefined
+      ? { x: xOf(range, selectedPosition), y: ROW_PX, index: selectedIndex }
+      : undefined)
   const entry = tip && log.entries[tip.index]
   return (
     <section className="timeline" aria-label="Timeline">
       <div className="tools">
         <h2>Timeline</h2>
-        <Idle count={model.clock.gaps.length} saved={model.clock.saved} />
+        <GapSummary count={model.axis.gaps.length} omittedMs={model.axis.omittedMs} />
         <span className="space" />
         <Legend />
-        <button type="button" aria-label="Zoom out" onClick={() => setViewport(zoomed(viewport, end, 1 / 1.5, here))}>
+        <button
+          type="button"
+          aria-label="Zoom out"
+          onClick={() => setViewport(zoomed(viewport, end, 1 / 1.5, selectedPosition))}
+        >
           −
         </button>
-        <button type="button" aria-label="Zoom in" onClick={() => setViewport(zoomed(viewport, end, 1.5, here))}>
+        <button
+          type="button"
+          aria-label="Zoom in"
+          onClick={() => setViewport(zoomed(viewport, end, 1.5, selectedPosition))}
+        >
           +
         </button>
         <button
           type="button"
           aria-pressed={viewport.span === undefined}
-          title="Show the whole log"
+          title="Show the entire log"
           onClick={() => setViewport({})}
         >
           Fit
@@ -119,7 +135,7 @@ export function Timeline() {
         <ul className="names" aria-hidden="true">
           {drawing.rows.map(({ label, row }, i) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: rows have no id
-            <li key={i} style={{ height: ROW, paddingLeft: `${0.6 + row.depth * 0.7}rem` }}>
+            <li key={i} style={{ height: ROW_PX, paddingLeft: `${0.6 + row.depth * 0.7}rem` }}>
               {label}
             </li>
           ))}
@@ -139,10 +155,10 @@ export function Timeline() {
           onPointerLeave={() => point(undefined)}
         >
           <LaneChart drawing={drawing} width={width} />
-          {here !== undefined && here >= from && here <= to && (
-            <div className="here" style={{ transform: `translateX(${xOf(range, here)}px)` }} />
+          {selectedPosition !== undefined && selectedPosition >= from && selectedPosition <= to && (
+            <div className="here" style={{ transform: `translateX(${xOf(range, selectedPosition)}px)` }} />
           )}
-          {tip && entry && <Tip entry={entry} x={tip.x} y={tip.y} width={width} elapsed={model.clock.first} />}
+          {tip && entry && <Tip entry={entry} x={tip.x} y={tip.y} width={width} startedAt={model.axis.startedAt} />}
         </div>
       </div>
     </section>
@@ -150,11 +166,11 @@ export function Timeline() {
 }
 
 /** Says how much time the shortened gaps leave out. */
-function Idle({ count, saved }: { readonly count: number; readonly saved: number }) {
+function GapSummary({ count, omittedMs }: { readonly count: number; readonly omittedMs: number }) {
   if (count === 0) return null
   return (
     <p className="quiet">
-      {count} idle {count === 1 ? 'gap' : 'gaps'} shortened by {spanOf(saved)}
+      {count} idle {count === 1 ? 'gap' : 'gaps'} shortened by {formatDuration(omittedMs)}
     </p>
   )
 }
@@ -165,11 +181,11 @@ interface TipProps {
   readonly y: number
   readonly width: number
   /** Timestamp of the first entry. */
-  readonly elapsed: number
+  readonly startedAt: number
 }
 
 /** The tooltip of an entry. */
-function Tip({ entry, x, y, width, elapsed }: TipProps) {
+function Tip({ entry, x, y, width, startedAt }: TipProps) {
   const { sequence, timestamp, chunk, origin } = entry
   const isLeft = x > width / 2
   const style = { top: y + 14, ...(isLeft ? { right: width - x + 8 } : { left: x + 8 }) }
@@ -179,21 +195,9 @@ function Tip({ entry, x, y, width, elapsed }: TipProps) {
         <b>{chunk.type}</b> {sequence}
       </p>
       <p className="quiet">
-        {spanOf(timestamp - elapsed)} · {origin.guest ?? `${origin.agentType}, ${origin.lane}`}
+        {formatDuration(timestamp - startedAt)} · {origin.guest ?? `${origin.agentType}, ${origin.lane}`}
       </p>
       <p className="excerpt">{excerptOf(entry)}</p>
     </div>
   )
-}
-
-/** Width of an element in px. */
-function useWidth(element: { readonly current: HTMLElement | null }): number {
-  const [width, setWidth] = useState(600)
-  useLayoutEffect(() => {
-    if (element.current === null) return
-    const observer = new ResizeObserver(([entry]) => setWidth(Math.max(50, Math.floor(entry?.contentRect.width ?? 0))))
-    observer.observe(element.current)
-    return () => observer.disconnect()
-  }, [element])
-  return width
 }

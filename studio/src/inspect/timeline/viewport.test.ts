@@ -3,16 +3,16 @@ import { describe, expect, test } from 'vitest'
 import { panned, revealed, type Viewport, visibleRange, zoomed } from './viewport.ts'
 
 const END = 10_000
-const whole = visibleRange({}, END)
+const fullRange = visibleRange({}, END)
 
 describe('viewport', () => {
   test('shows everything at first and follows the end', () => {
-    expect(whole.from).toBe(0)
-    expect(whole.to).toBeGreaterThanOrEqual(END)
+    expect(fullRange.from).toBe(0)
+    expect(fullRange.to).toBeGreaterThanOrEqual(END)
     expect(visibleRange({}, 2 * END).to).toBeGreaterThanOrEqual(2 * END)
-    const close = zoomed({}, END, 4)
-    expect(close.from).toBeUndefined()
-    expect(visibleRange(close, 2 * END).to).toBeGreaterThanOrEqual(2 * END)
+    const closeSpan = zoomed({}, END, 4)
+    expect(closeSpan.from).toBeUndefined()
+    expect(visibleRange(closeSpan, 2 * END).to).toBeGreaterThanOrEqual(2 * END)
   })
 
   test('stays in place while the log grows', () => {
@@ -42,7 +42,7 @@ describe('viewport', () => {
           viewport = panned(viewport, END, step)
           const { from, to } = visibleRange(viewport, END)
           expect(from).toBeGreaterThanOrEqual(0)
-          expect(to).toBeLessThanOrEqual(whole.to + 0.01)
+          expect(to).toBeLessThanOrEqual(fullRange.to + 0.01)
           expect(to - from).toBeGreaterThan(4)
         }
       }),

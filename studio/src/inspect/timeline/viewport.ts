@@ -1,6 +1,6 @@
-/** The visible part of the time. */
+/** The visible part of the time axis. */
 export interface Viewport {
-  /** Visible duration in ms. @default the whole log */
+  /** Visible duration in ms. @default the entire log */
   readonly span?: number | undefined
   /** Start of the visible range. @default follows the end of the log */
   readonly from?: number | undefined
@@ -8,17 +8,17 @@ export interface Viewport {
 
 /** Minimum visible duration in ms. */
 const MIN_SPAN = 5
-/** Shorter logs are not stretched over the whole width. */
+/** Shorter logs are not stretched over the full width. */
 const MIN_LENGTH = 200
 /** Space after the end, as a share of the length. */
 const MARGIN = 0.02
 
 /** The visible range of a log that reaches to `end`. */
 export function visibleRange({ span, from }: Viewport, end: number): { readonly from: number; readonly to: number } {
-  const whole = Math.max(MIN_LENGTH, end * (1 + MARGIN))
-  const length = Math.min(whole, span ?? whole)
-  if (length === whole) return { from: 0, to: whole }
-  const latest = whole - length
+  const fullLength = Math.max(MIN_LENGTH, end * (1 + MARGIN))
+  const length = Math.min(fullLength, span ?? fullLength)
+  if (length === fullLength) return { from: 0, to: fullLength }
+  const latest = fullLength - length
   const start = Math.min(Math.max(0, from ?? latest), latest)
   return { from: start, to: start + length }
 }
@@ -27,9 +27,9 @@ export function visibleRange({ span, from }: Viewport, end: number): { readonly 
 export function zoomed(viewport: Viewport, end: number, factor: number, around?: number): Viewport {
   const range = visibleRange(viewport, end)
   const length = range.to - range.from
-  const whole = Math.max(MIN_LENGTH, end * (1 + MARGIN))
+  const fullLength = Math.max(MIN_LENGTH, end * (1 + MARGIN))
   const span = Math.max(MIN_SPAN, length / factor)
-  if (span >= whole) return {}
+  if (span >= fullLength) return {}
   const isFollowing = viewport.from === undefined
   if (around === undefined && isFollowing) return { span }
   const middle = around ?? range.from + length / 2

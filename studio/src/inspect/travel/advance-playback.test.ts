@@ -16,7 +16,7 @@ test('plays entries with their original timing, with waits of at most 1 s', () =
   expect(advancePlayback(entries, -1, 0)).toEqual({ index: 0, left: 0 })
 })
 
-test('does not depend on how the time is split into frames', () => {
+test('plays the same however the time is split into frames', () => {
   const steps = fc.array(fc.nat(2000), { maxLength: 30 })
   fc.assert(
     fc.property(steps, fc.array(fc.nat(500), { maxLength: 30 }), (waits, pieces) => {

@@ -1,18 +1,20 @@
 import { ChatProvider } from '@millrace/react'
 import { useLogState } from '@millrace/react/log'
 import { useCallback, useState, useSyncExternalStore } from 'react'
-import { connection } from '../../app/connection.ts'
+
 import { ReadOnlyProvider } from '../../app/read-only.ts'
 import { chatUrl } from '../../app/route.ts'
+import { forkSession } from '../../conversation/fork.tsx'
 import { Transcript } from '../../conversation/transcript.tsx'
+import { errorText } from '../../error-text.ts'
 import { useChatOfPage } from '../callbacks/calls.ts'
-import { useInspected } from '../inspected.ts'
+import { useInspectedLog } from '../inspected-log.ts'
 import { useReplay } from './replay.ts'
 import { useTravel } from './travel.ts'
 
 /** The conversation at the selected sequence, read-only. */
 export function PastConversation({ onNavigate }: { readonly onNavigate: (address: string) => void }) {
-  const log = useInspected()
+  const log = useInspectedLog()
   const { at, travel } = useTravel()
   const { head } = useLogState(log)
   const { chat, error } = useReplay()
@@ -30,7 +32,7 @@ export function PastConversation({ onNavigate }: { readonly onNavigate: (address
           {!log.isRecording && <Fork session={log.sessionId} at={at} onNavigate={onNavigate} />}
         </p>
       )}
-      {error !== undefined && <ViewUnavailable why={error} />}
+      {error !== undefined && <ViewUnavailable reason={error} />}
       <ReadOnlyProvider value={true}>
         <ChatProvider chat={chat}>
           <Transcript />
@@ -41,10 +43,10 @@ export function PastConversation({ onNavigate }: { readonly onNavigate: (address
 }
 
 /** Shown if entries that the view needs were trimmed. */
-export function ViewUnavailable({ why }: { readonly why: string }) {
+export function ViewUnavailable({ reason }: { readonly reason: string }) {
   return (
     <p className="banner bad" role="alert">
-      This point is not available: earlier entries were trimmed from the log ({why}).
+      This point is not available: earlier entries were trimmed from the log ({reason}).
     </p>
   )
 }
@@ -72,11 +74,9 @@ function Fork({
   const [failure, setFailure] = useState<string>()
   const fork = async () => {
     try {
-      const path = `/sessions/${encodeURIComponent(session)}/fork`
-      const { sessionId } = await connection.api.ask<{ readonly sessionId: string }>('POST', path, { at })
-      onNavigate(chatUrl(sessionId))
+      onNavigate(chatUrl(await forkSession(session, at)))
     } catch (error) {
-      setFailure(error instanceof Error ? error.message : String(error))
+      setFailure(errorText(error as Error & { code?: string }))
     }
   }
   return (

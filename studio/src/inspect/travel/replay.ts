@@ -1,7 +1,7 @@
 import type { Entry } from '@millrace/protocol'
 import { ReplayChat, type SessionLog, useLogState } from '@millrace/react/log'
 import { useEffect, useState } from 'react'
-import { useInspected } from '../inspected.ts'
+import { useInspectedLog } from '../inspected-log.ts'
 import { useTravel } from './travel.ts'
 
 /** Moves forward by at most this number of entries are applied one by one instead of loading a view. */
@@ -50,7 +50,7 @@ function replayOf(log: SessionLog): Replay {
 
 /** The conversation at the selected sequence, shared by all panels. */
 export function useReplay(): { readonly chat: ReplayChat; readonly error: string | undefined } {
-  const log = useInspected()
+  const log = useInspectedLog()
   const { at } = useTravel()
   const { head } = useLogState(log)
   const { entries } = log

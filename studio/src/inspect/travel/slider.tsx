@@ -1,6 +1,6 @@
 import { useLogState } from '@millrace/react/log'
 import { useEffect, useRef, useState } from 'react'
-import { useInspected } from '../inspected.ts'
+import { useInspectedLog } from '../inspected-log.ts'
 import { advancePlayback } from './advance-playback.ts'
 import { useTravel } from './travel.ts'
 
@@ -23,15 +23,15 @@ const Icon = ({ name }: { readonly name: keyof typeof ICONS }) => (
 
 /** Moves through the log. The right end is the live state. */
 export function Slider() {
-  const log = useInspected()
+  const log = useInspectedLog()
   const { at, travel } = useTravel()
   const { head, count } = useLogState(log)
   const first = log.base?.head ?? 0
   // The thumb follows the pointer at once, everything else once a frame.
-  const [held, hold] = useState<number>()
+  const [dragged, setDragged] = useState<number>()
   // biome-ignore lint/correctness/useExhaustiveDependencies: the position has caught up with the thumb
-  useEffect(() => hold(undefined), [at])
-  const shown = held ?? at ?? head
+  useEffect(() => setDragged(undefined), [at])
+  const position = dragged ?? at ?? head
   const index = at === undefined ? count - 1 : log.indexAt(at)
   const goTo = (index: number) => {
     const entry = log.entries[index]
@@ -39,17 +39,17 @@ export function Slider() {
     else travel(entry ? entry.sequence : first)
   }
   const slide = (to: number) => {
-    hold(to)
+    setDragged(to)
     travel(to >= head ? undefined : to)
   }
   const play = usePlaying()
   return (
     <fieldset className="travel">
       <legend className="hidden">Move through the log</legend>
-      <button type="button" aria-label="Go to start" disabled={shown <= first} onClick={() => travel(first)}>
+      <button type="button" aria-label="Go to start" disabled={position <= first} onClick={() => travel(first)}>
         <Icon name="first" />
       </button>
-      <button type="button" aria-label="Previous entry" disabled={shown <= first} onClick={() => goTo(index - 1)}>
+      <button type="button" aria-label="Previous entry" disabled={position <= first} onClick={() => goTo(index - 1)}>
         <Icon name="back" />
       </button>
       <button
@@ -73,10 +73,10 @@ export function Slider() {
         aria-valuetext={at === undefined ? `live, entry ${head}` : `entry ${at} of ${head}`}
         min={first}
         max={head}
-        value={shown}
+        value={position}
         onChange={({ target }) => slide(target.valueAsNumber)}
       />
-      <Place first={first} head={head} at={shown} isNow={at === undefined} onNavigate={travel} />
+      <PositionInput first={first} head={head} at={position} isLive={at === undefined} onNavigate={travel} />
       <label>
         <span className="hidden">Speed</span>
         <select value={play.speed} onChange={({ target }) => play.setSpeed(Number(target.value))}>
@@ -91,16 +91,16 @@ export function Slider() {
   )
 }
 
-interface PlaceProps {
+interface PositionInputProps {
   readonly first: number
   readonly head: number
   readonly at: number
-  readonly isNow: boolean
+  readonly isLive: boolean
   readonly onNavigate: (at?: number) => void
 }
 
 /** The selected sequence, as an input. */
-function Place({ first, head, at, isNow, onNavigate }: PlaceProps) {
+function PositionInput({ first, head, at, isLive, onNavigate }: PositionInputProps) {
   const [typed, setTyped] = useState<string>()
   const go = () => {
     const to = Math.round(Number(typed))
@@ -108,7 +108,7 @@ function Place({ first, head, at, isNow, onNavigate }: PlaceProps) {
     setTyped(undefined)
   }
   return (
-    <label className="place" data-now={isNow}>
+    <label className="position" data-live={isLive}>
       <span className="hidden">Sequence</span>
       <input
         inputMode="numeric"
@@ -121,14 +121,14 @@ function Place({ first, head, at, isNow, onNavigate }: PlaceProps) {
           else if (event.key === 'Escape') setTyped(undefined)
         }}
       />
-      <output>{isNow ? 'live' : `of ${head}`}</output>
+      <output>{isLive ? 'live' : `of ${head}`}</output>
     </label>
   )
 }
 
 /** Plays the log from the current position, or from the start if that is the end. Any other move stops it. */
 function usePlaying() {
-  const log = useInspected()
+  const log = useInspectedLog()
   const { at, travel } = useTravel()
   const [isOn, setOn] = useState(false)
   const [speed, setSpeed] = useState(1)
@@ -139,18 +139,18 @@ function usePlaying() {
     const first = log.base?.head ?? 0
     const start = latest.current.at ?? first
     // Recent positions: the state follows a frame or two later.
-    let lately: (number | undefined)[] = [latest.current.at, start]
+    let recentPositions: (number | undefined)[] = [latest.current.at, start]
     let [index, left, time] = [log.indexAt(start), 0, performance.now()]
     let frame = requestAnimationFrame(function step(now) {
       const { entries } = log
       const { at, travel, speed } = latest.current
-      if (!lately.includes(at)) return setOn(false)
+      if (!recentPositions.includes(at)) return setOn(false)
       const next = advancePlayback(entries, index, left + Math.max(0, now - time) * speed)
       time = now
       ;({ index, left } = next)
       const isOver = index >= entries.length - 1
       const to = isOver ? undefined : (entries[index]?.sequence ?? first)
-      lately = [...lately.slice(-3), to]
+      recentPositions = [...recentPositions.slice(-3), to]
       travel(to)
       if (isOver) setOn(false)
       else frame = requestAnimationFrame(step)

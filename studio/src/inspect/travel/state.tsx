@@ -1,8 +1,8 @@
 import type { Json, Run, Usage } from '@millrace/protocol'
 import { ChatProvider, useSelector } from '@millrace/react'
 import type { ReactNode } from 'react'
-import { JsonTree } from '../entries/json.tsx'
-import { spanOf } from '../entries/span.ts'
+import { formatDuration } from '../entries/format.ts'
+import { JsonTree } from '../entries/json-tree.tsx'
 import { ViewUnavailable } from './past-conversation.tsx'
 import { useReplay } from './replay.ts'
 
@@ -11,7 +11,7 @@ export function State() {
   const { chat, error } = useReplay()
   return (
     <section className="state" aria-label="State at this point">
-      {error !== undefined && <ViewUnavailable why={error} />}
+      {error !== undefined && <ViewUnavailable reason={error} />}
       <ChatProvider chat={chat}>
         <Shared />
         <Objects />
@@ -22,12 +22,12 @@ export function State() {
   )
 }
 
-interface PieceProps {
+interface SectionProps {
   readonly title: string
   readonly children: ReactNode
 }
 
-function Piece({ title, children }: PieceProps) {
+function Section({ title, children }: SectionProps) {
   return (
     <div className="piece">
       <h3>{title}</h3>
@@ -43,11 +43,11 @@ function Shared() {
   const output = useSelector(({ store }) => store.output)
   return (
     <>
-      <Piece title="Shared state">{state === undefined ? <Nothing /> : <JsonTree value={state} open={3} />}</Piece>
+      <Section title="Shared state">{state === undefined ? <Nothing /> : <JsonTree value={state} open={3} />}</Section>
       {output !== undefined && (
-        <Piece title="Output">
+        <Section title="Output">
           <JsonTree value={output} open={3} />
-        </Piece>
+        </Section>
       )}
     </>
   )
@@ -57,11 +57,11 @@ function Objects() {
   const ids = useSelector(({ store }) => store.structuredIds)
   if (ids.length === 0) return null
   return (
-    <Piece title="Structured objects">
+    <Section title="Structured objects">
       {ids.map(id => (
         <StructuredObject key={id} id={id} />
       ))}
-    </Piece>
+    </Section>
   )
 }
 
@@ -73,7 +73,7 @@ function StructuredObject({ id }: { readonly id: string }) {
 function Pendings() {
   const pendings = useSelector(({ store }) => store.pendings)
   return (
-    <Piece title="Pending">
+    <Section title="Pending">
       {pendings.length === 0 && <Nothing />}
       {pendings.map(pending => (
         <JsonTree
@@ -83,32 +83,32 @@ function Pendings() {
           open={1}
         />
       ))}
-    </Piece>
+    </Section>
   )
 }
 
 /** Maximum number of runs to show. */
-const MAX = 20
+const MAX_RUNS = 20
 
 function Runs() {
   const runs = useSelector(({ store }) => store.ledger.runs)
   const usage = useSelector(({ store }) => store.ledger.usage)
-  const shown = runs.slice(-MAX).reverse()
+  const latest = runs.slice(-MAX_RUNS).reverse()
   return (
     <>
-      <Piece title="Usage">
+      <Section title="Usage">
         <p>{usageOf(usage) || <span className="quiet">None yet.</span>}</p>
-      </Piece>
-      <Piece title={runs.length > MAX ? `Last ${MAX} of ${runs.length} runs` : 'Runs'}>
+      </Section>
+      <Section title={runs.length > MAX_RUNS ? `Last ${MAX_RUNS} of ${runs.length} runs` : 'Runs'}>
         {runs.length === 0 && <Nothing />}
         <ul className="runs">
-          {shown.map(run => (
+          {latest.map(run => (
             <li key={run.runId}>
               <RunLine run={run} />
             </li>
           ))}
         </ul>
-      </Piece>
+      </Section>
     </>
   )
 }
@@ -122,7 +122,7 @@ function RunLine({ run }: { readonly run: Run }) {
       </p>
       <p className="quiet">
         entry {at}
-        {finishedAt !== undefined && `, ${spanOf(finishedAt - startedAt)}`}
+        {finishedAt !== undefined && `, ${formatDuration(finishedAt - startedAt)}`}
         {usageOf(usage) && `, ${usageOf(usage)}`}
         {(error?.message ?? reason) && `, ${error?.message ?? reason}`}
       </p>

@@ -20,16 +20,16 @@ export function useTravel(): Travel {
 }
 
 /** State for a TravelProvider. Moves at most once a frame. */
-export function useTravelling(): Travel {
+export function useTravelState(): Travel {
   const [at, setAt] = useState<number>()
-  const wanted = useRef<number>(undefined)
+  const target = useRef<number>(undefined)
   const frame = useRef(0)
   useEffect(() => () => cancelAnimationFrame(frame.current), [])
   return useMemo(() => {
     const travel = (to?: number) => {
-      wanted.current = to
+      target.current = to
       cancelAnimationFrame(frame.current)
-      frame.current = requestAnimationFrame(() => setAt(wanted.current))
+      frame.current = requestAnimationFrame(() => setAt(target.current))
     }
     return { at, travel }
   }, [at])

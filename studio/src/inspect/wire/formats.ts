@@ -22,7 +22,7 @@ export const formats: readonly WireFormat[] = [
     name: 'AG-UI',
     load: async () => {
       const { AgUiEncoder, aguiMessagesOf } = await import('@millrace/dialects/ag-ui')
-      return run => wireEncoder(new AgUiEncoder({ ...named(run), before: beforeOf(run, aguiMessagesOf) }))
+      return run => wireEncoder(new AgUiEncoder({ ...idsOf(run), before: beforeOf(run, aguiMessagesOf) }))
     },
   },
   {
@@ -44,7 +44,7 @@ export const formats: readonly WireFormat[] = [
       ])
       const write = (event: unknown, eventId: string) => `id: ${eventId}\n${eventOf(event)}`
       return run =>
-        wireEncoder(new TanstackAgUiEncoder({ ...named(run), before: beforeOf(run, aguiMessagesOf) }), { write })
+        wireEncoder(new TanstackAgUiEncoder({ ...idsOf(run), before: beforeOf(run, aguiMessagesOf) }), { write })
     },
   },
   {
@@ -77,7 +77,7 @@ export const formats: readonly WireFormat[] = [
   },
 ]
 
-const named = ({ sessionId, runId }: WireRun) => ({ runId, echo: { threadId: sessionId, runId } })
+const idsOf = ({ sessionId, runId }: WireRun) => ({ runId, echo: { threadId: sessionId, runId } })
 
 /** The messages of a client before the run. They are sent again only after a rewind or discard. */
 const beforeOf = <Messages>(run: WireRun, messagesOf: (view: ReturnType<WireRun['before']>) => Messages) => ({

@@ -8,7 +8,7 @@ import type { WireEncoder, WireRun } from './wire-encoder.ts'
 /** Time budget before yielding to the event loop, in ms. */
 const BUDGET_MS = 8
 
-interface RunOf {
+interface RunPosition {
   readonly runId: string
   /** Sequence of its first entry. */
   readonly at: number
@@ -16,7 +16,7 @@ interface RunOf {
 }
 
 /** A run in a wire format. Renders again as more of it is encoded. */
-export function useWire(log: SessionLog, { runId, at, turn }: RunOf, formatId: string): Wire | undefined {
+export function useWire(log: SessionLog, { runId, at, turn }: RunPosition, formatId: string): Wire | undefined {
   const { count } = useLogState(log)
   const { entries } = log
   const createEncoder = useEncoder(formatId)
@@ -33,13 +33,13 @@ export function useWire(log: SessionLog, { runId, at, turn }: RunOf, formatId: s
   useEffect(() => {
     if (wire === undefined) return
     let timer: ReturnType<typeof setTimeout> | undefined
-    const go = () => {
+    const encodeSlice = () => {
       const until = performance.now() + BUDGET_MS
       const isDone = wire.take(entries, count, () => performance.now() < until)
       render()
-      if (!isDone) timer = setTimeout(go)
+      if (!isDone) timer = setTimeout(encodeSlice)
     }
-    go()
+    encodeSlice()
     return () => clearTimeout(timer)
   }, [wire, entries, count])
   return wire

@@ -33,7 +33,7 @@ export interface WireFormat {
 export const eventOf = (event: unknown): string => `data: ${JSON.stringify(event)}\n\n`
 
 interface WireEncoderOptions<Event> {
-  /** Formats an event. `place` is the sequence of its entry and the index among the entry's events. */
+  /** Formats an event. `eventId` is the sequence of its entry and its index among the entry's events. */
   readonly write?: (event: Event, eventId: string, entry: Entry | undefined) => string
   /** Events after the last one. */
   readonly closing?: readonly string[]
@@ -44,15 +44,15 @@ export function wireEncoder<Event>(encoder: Encoder<Event>, options: WireEncoder
   const { write = eventOf, closing = [] } = options
   let last: Entry | undefined
   let count = 0
-  const written = (events: readonly Event[]) =>
+  const format = (events: readonly Event[]) =>
     events.map(event => write(event, `${last?.sequence ?? 0}.${count++}`, last))
   return {
     encode: entry => {
       last = entry
       count = 0
-      return written(encoder.encode(entry))
+      return format(encoder.encode(entry))
     },
-    resume: () => written(encoder.resume()),
-    end: status => [...written(encoder.end(status)), ...closing],
+    resume: () => format(encoder.resume()),
+    end: status => [...format(encoder.end(status)), ...closing],
   }
 }

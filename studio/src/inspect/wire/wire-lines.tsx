@@ -4,7 +4,8 @@ import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import { CopyButton } from './copy-button.tsx'
 import { lineOf, type WireLine } from './wire.ts'
 
-const ROW = 26
+/** Height of a row in px. */
+const ROW_PX = 26
 
 interface WireLinesProps {
   /** The array grows in place. */
@@ -21,7 +22,12 @@ export function WireLines({ lines, count, log, at, onChoose }: WireLinesProps) {
   const box = useRef<HTMLDivElement>(null)
   const [chosen, choose] = useState<number>()
   const isAtEnd = useRef(false)
-  const virtual = useVirtualizer({ count, getScrollElement: () => box.current, estimateSize: () => ROW, overscan: 12 })
+  const virtual = useVirtualizer({
+    count,
+    getScrollElement: () => box.current,
+    estimateSize: () => ROW_PX,
+    overscan: 12,
+  })
   // Selects and reveals the event of the selected entry. Otherwise follows the end.
   useEffect(() => {
     if (at === undefined) return
@@ -65,14 +71,14 @@ export function WireLines({ lines, count, log, at, onChoose }: WireLinesProps) {
         aria-activedescendant={chosen === undefined ? undefined : `wire-${chosen}`}
         onKeyDown={press}
         onScroll={({ currentTarget: { scrollTop, clientHeight, scrollHeight } }) => {
-          isAtEnd.current = scrollTop + clientHeight > scrollHeight - ROW
+          isAtEnd.current = scrollTop + clientHeight > scrollHeight - ROW_PX
         }}
       >
         <div style={{ height: virtual.getTotalSize() }}>
           {virtual.getVirtualItems().map(({ index, start }) => {
-            const one = lines[index]
-            if (one === undefined) return null
-            const isFirst = lines[index - 1]?.sequence !== one.sequence
+            const row = lines[index]
+            if (row === undefined) return null
+            const isFirst = lines[index - 1]?.sequence !== row.sequence
             return (
               // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the list
               <div
@@ -82,13 +88,13 @@ export function WireLines({ lines, count, log, at, onChoose }: WireLinesProps) {
                 tabIndex={-1}
                 className="wire-line-row"
                 aria-selected={index === chosen}
-                data-at={one.sequence === at}
+                data-at={row.sequence === at}
                 style={{ transform: `translateY(${start}px)` }}
                 onClick={() => go(index)}
               >
-                <span className="sequence">{isFirst ? one.sequence : ''}</span>
-                <span className="type">{isFirst ? typeAt(log, one.sequence) : ''}</span>
-                <EventText line={one} />
+                <span className="sequence">{isFirst ? row.sequence : ''}</span>
+                <span className="type">{isFirst ? typeAt(log, row.sequence) : ''}</span>
+                <EventText line={row} />
               </div>
             )
           })}
@@ -121,7 +127,7 @@ const typeAt = (log: SessionLog, sequence: number): string => {
 }
 
 /** Maximum number of characters to show. */
-const MAX = 20_000
+const MAX_TEXT = 20_000
 
 /** Formats an event with indented JSON. */
 function prettyOf(text: string): string {
@@ -137,5 +143,7 @@ function prettyOf(text: string): string {
       }
     })
     .join('\n')
-  return pretty.length > MAX ? `${pretty.slice(0, MAX)}\n… ${(pretty.length - MAX).toLocaleString('en')} more` : pretty
+  return pretty.length > MAX_TEXT
+    ? `${pretty.slice(0, MAX_TEXT)}\n… ${(pretty.length - MAX_TEXT).toLocaleString('en')} more`
+    : pretty
 }

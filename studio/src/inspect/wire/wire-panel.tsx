@@ -1,7 +1,7 @@
 import { type ReactNode, useState } from 'react'
-import { useFigures } from '../charts/figures.ts'
+import { useRunMeters } from '../charts/run-meters.ts'
 import { RunSelect } from '../charts/run-select.tsx'
-import { useInspected } from '../inspected.ts'
+import { useInspectedLog } from '../inspected-log.ts'
 import { useTravel } from '../travel/travel.ts'
 import { CopyButton } from './copy-button.tsx'
 import { formats } from './formats.ts'
@@ -10,22 +10,22 @@ import { WireLines } from './wire-lines.tsx'
 
 /** A run in any wire format, beside its entries. */
 export function WirePanel() {
-  const log = useInspected()
-  const figures = useFigures(log)
+  const log = useInspectedLog()
+  const runMeters = useRunMeters(log)
   const [chosen, choose] = useState<string>()
-  const run = figures.runOf(chosen)
+  const run = runMeters.runOf(chosen)
   if (run === undefined) return <p className="panel quiet">No runs yet.</p>
   const { runId, at, number } = run
   return (
     <div className="panel wire">
-      <OfRun key={runId} runId={runId} at={at} turn={number}>
-        <RunSelect runs={figures.runs} run={run} onChoose={choose} />
-      </OfRun>
+      <RunEvents key={runId} runId={runId} at={at} turn={number}>
+        <RunSelect runs={runMeters.runs} run={run} onChoose={choose} />
+      </RunEvents>
     </div>
   )
 }
 
-interface OfRunProps {
+interface RunEventsProps {
   readonly runId: string
   readonly at: number
   readonly turn: number
@@ -33,12 +33,12 @@ interface OfRunProps {
   readonly children: ReactNode
 }
 
-function OfRun({ children, ...run }: OfRunProps) {
-  const log = useInspected()
+function RunEvents({ children, ...run }: RunEventsProps) {
+  const log = useInspectedLog()
   const { at, travel } = useTravel()
-  const [formatId, setFormat] = useState(kept)
+  const [formatId, setFormat] = useState(loadFormat)
   const wire = useWire(log, run, formatId)
-  const isWhole = wire !== undefined && wire.taken >= log.state.count
+  const isComplete = wire !== undefined && wire.processed >= log.state.count
   return (
     <>
       <div className="row">
@@ -49,7 +49,7 @@ function OfRun({ children, ...run }: OfRunProps) {
             value={formatId}
             onChange={({ target }) => {
               setFormat(target.value)
-              keep(target.value)
+              saveFormat(target.value)
             }}
           >
             {formats.map(({ id, name }) => (
@@ -62,12 +62,12 @@ function OfRun({ children, ...run }: OfRunProps) {
         <span className="quiet" role="status">
           {wire === undefined
             ? 'Loading…'
-            : `${wire.events.toLocaleString('en')} events, ${sizeOf(wire.bytes)}${isWhole ? '' : ', more to come'}`}
+            : `${wire.events.toLocaleString('en')} events, ${sizeOf(wire.bytes)}${isComplete ? '' : ', more to come'}`}
         </span>
         <span className="space" />
         <CopyButton
           name="Copy all"
-          isDisabled={!isWhole}
+          isDisabled={!isComplete}
           text={() => wire?.lines.map(({ text = '' }) => text).join('') ?? ''}
         />
       </div>
@@ -76,15 +76,15 @@ function OfRun({ children, ...run }: OfRunProps) {
   )
 }
 
-const KEY = 'wire-format'
+const STORAGE_KEY = 'wire-format'
 
 /** The last selected format. */
-function kept(): string {
-  const id = sessionStorage.getItem(KEY)
+function loadFormat(): string {
+  const id = sessionStorage.getItem(STORAGE_KEY)
   return formats.some(format => format.id === id) && id !== null ? id : 'sse'
 }
 
-const keep = (id: string): void => sessionStorage.setItem(KEY, id)
+const saveFormat = (id: string): void => sessionStorage.setItem(STORAGE_KEY, id)
 
 const sizeOf = (bytes: number): string =>
   bytes < 1000 ? `${bytes} bytes` : `${(bytes / 1000).toLocaleString('en', { maximumFractionDigits: 1 })} kB`

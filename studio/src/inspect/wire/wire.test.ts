@@ -130,7 +130,7 @@ describe.each([
     expect(decode(second).status).toBe('completed')
   })
 
-  test('does not depend on how the log is split', async () => {
+  test('encodes the same however the log is split', async () => {
     const whole = await wireOf(id, runs[1] ?? '')
     whole.take(entries, entries.length)
     await fc.assert(

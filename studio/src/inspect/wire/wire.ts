@@ -22,8 +22,8 @@ export class Wire {
   readonly #lines: WireLine[] = []
   /** The entries so far, replayed to the encoder of a resumed connection. */
   readonly #encoded: Entry[] = []
-  #now: WireEncoder
-  #taken: number
+  #encoder: WireEncoder
+  #processed: number
   #isClosed = false
   #events = 0
   #bytes = 0
@@ -32,8 +32,8 @@ export class Wire {
   constructor(runId: string, createEncoder: () => WireEncoder, from = 0) {
     this.#runId = runId
     this.#createEncoder = createEncoder
-    this.#now = createEncoder()
-    this.#taken = from
+    this.#encoder = createEncoder()
+    this.#processed = from
   }
 
   /** The array grows in place. */
@@ -50,15 +50,15 @@ export class Wire {
   }
 
   /** Number of processed entries of the log. */
-  get taken(): number {
-    return this.#taken
+  get processed(): number {
+    return this.#processed
   }
 
   /** Encodes new entries up to `count` while there is time. Returns whether all are encoded. */
   take(entries: readonly Entry[], count: number, hasTime: () => boolean = () => true): boolean {
-    for (; this.#taken < count; this.#taken++) {
-      if (this.#taken % STRIDE === 0 && !hasTime()) return false
-      const entry = entries[this.#taken]
+    for (; this.#processed < count; this.#processed++) {
+      if (this.#processed % STRIDE === 0 && !hasTime()) return false
+      const entry = entries[this.#processed]
       if (entry?.origin.runId === this.#runId) this.#encode(entry)
     }
     return true
@@ -67,23 +67,23 @@ export class Wire {
   #encode(entry: Entry): void {
     const { sequence } = entry
     if (this.#isClosed) this.#resume(sequence)
-    const events = this.#now.encode(entry)
+    const events = this.#encoder.encode(entry)
     this.#encoded.push(entry)
     if (events.length === 0) this.#lines.push({ sequence })
     this.#write(sequence, events)
     const status = endOf(entry)
     if (status === undefined) return
-    this.#write(sequence, this.#now.end(status))
+    this.#write(sequence, this.#encoder.end(status))
     this.#isClosed = true
   }
 
   /** Resumes on a new connection: replays earlier entries without output, then writes the resume events. */
   #resume(sequence: number): void {
-    this.#now = this.#createEncoder()
-    for (const entry of this.#encoded) this.#now.encode(entry)
+    this.#encoder = this.#createEncoder()
+    for (const entry of this.#encoded) this.#encoder.encode(entry)
     this.#isClosed = false
     this.#lines.push({ sequence, isConnection: true })
-    this.#write(sequence, this.#now.resume())
+    this.#write(sequence, this.#encoder.resume())
   }
 
   #write(sequence: number, texts: readonly string[]): void {

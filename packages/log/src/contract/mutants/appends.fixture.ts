@@ -4,7 +4,7 @@ import { appendFault, type Call, type Mutant, yields } from './mutant.fixture.ts
 const unconditional = (type: string): Mutant => ({
   fault: `a ${type} ignores the version`,
   caught: {
-    [`a ${type} on an old version is moved, for writers and guests`]: /expected "moved", saw "appended/,
+    [`a ${type} on an old version is moved, for writers and guests`]: /expected "moved", found "appended/,
   },
   within: ['tickets'],
   handle: appendFault(({ log: { version }, batch, ticket, go }) =>
@@ -22,7 +22,7 @@ export const appends: readonly Mutant[] = [
     fault: "a writer's append is not recognised when sent again",
     caught: {
       "a writer's last append sent again is a duplicate with its first sequences, before all later checks":
-        /expected "duplicate 4..5", saw/,
+        /expected "duplicate 4..5", found/,
       "a writer's append sent twice concurrently is appended once": /the two sends/,
       "a writer's append is recognised by its counter until the next one is appended": /expected "duplicate 1..2"/,
     },
@@ -35,7 +35,8 @@ export const appends: readonly Mutant[] = [
   {
     fault: 'a writer gets a duplicate for an older append',
     caught: {
-      "an append older than the writer's last is fenced, before all later checks": /expected "fenced", saw "duplicate/,
+      "an append older than the writer's last is fenced, before all later checks":
+        /expected "fenced", found "duplicate/,
       "a writer's append is recognised by its counter until the next one is appended": /an append before the last/,
     },
     within: ['outcomes', 'keys'],
@@ -48,10 +49,10 @@ export const appends: readonly Mutant[] = [
   {
     fault: "a guest's key is not recognised when sent again",
     caught: {
-      "a guest's key is checked before the version and the size": /expected "duplicate 2..3", saw/,
+      "a guest's key is checked before the version and the size": /expected "duplicate 2..3", found/,
       'one of several concurrent appends under one key is appended, and all return its sequences': /under one key/,
     },
-    within: ['outcomes', 'keys', 'trimming', 'forking', 'texts', 'removal', 'regress', 'restarts'],
+    within: ['outcomes', 'keys', 'trimming', 'forking', 'texts', 'removal', 'regression', 'restarts'],
     handle: appendFault(({ log, by, go }) => {
       if ('key' in by) log.keys.delete(by.key)
       return go()
@@ -60,8 +61,8 @@ export const appends: readonly Mutant[] = [
   {
     fault: "a guest's key is checked after the version",
     caught: {
-      "a guest's key is checked before the version and the size": /expected "duplicate 2..3", saw "moved"/,
-      'a duplicate does not move the ticket again': /a guest's again: expected "duplicate 1..1", saw "moved"/,
+      "a guest's key is checked before the version and the size": /expected "duplicate 2..3", found "moved"/,
+      'a duplicate does not move the ticket again': /a guest's again: expected "duplicate 1..1", found "moved"/,
     },
     within: ['outcomes', 'keys'],
     handle: appendFault(async call => {
@@ -73,7 +74,7 @@ export const appends: readonly Mutant[] = [
     fault: "a writer's counter is checked after the version",
     caught: {
       "a writer's last append sent again is a duplicate with its first sequences, before all later checks":
-        /expected "duplicate 4..5", saw "moved"/,
+        /expected "duplicate 4..5", found "moved"/,
     },
     within: ['outcomes', 'keys'],
     handle: appendFault(async call => {
@@ -94,10 +95,10 @@ export const appends: readonly Mutant[] = [
   {
     fault: 'a duplicate returns the current head',
     caught: {
-      "a writer's last append sent again is a duplicate with its first sequences, before all later checks": /saw/,
-      "a guest's key is checked before the version and the size": /expected "duplicate 2..3", saw "duplicate 5..5"/,
+      "a writer's last append sent again is a duplicate with its first sequences, before all later checks": /found/,
+      "a guest's key is checked before the version and the size": /expected "duplicate 2..3", found "duplicate 5..5"/,
     },
-    within: ['outcomes', 'keys', 'trimming', 'forking', 'texts', 'removal', 'regress', 'restarts'],
+    within: ['outcomes', 'keys', 'trimming', 'forking', 'texts', 'removal', 'regression', 'restarts'],
     handle: appendFault(async ({ log, go }) => {
       const result = await go()
       return result.outcome === 'duplicate' ? { ...result, first: log.head, last: log.head } : result
@@ -106,7 +107,7 @@ export const appends: readonly Mutant[] = [
   {
     fault: 'every append ignores its version',
     caught: {
-      'an append on any version but the current one is moved': /expected "moved", saw "appended/,
+      'an append on any version but the current one is moved': /expected "moved", found "appended/,
       'one of several concurrent appends on one version moves the ticket': /the appends on one version/,
       'one of several concurrent ends of a run is appended': /the ends/,
     },
@@ -123,7 +124,7 @@ export const appends: readonly Mutant[] = [
     fault: 'the version is checked before the last acknowledged entry',
     caught: {
       'a writer without its last acknowledged entry has regressed, before the version and the size':
-        /expected "regressed", saw "moved"/,
+        /expected "regressed", found "moved"/,
     },
     within: ['outcomes'],
     handle: appendFault(async call => {
@@ -135,8 +136,8 @@ export const appends: readonly Mutant[] = [
   {
     fault: 'the size is checked before the version',
     caught: {
-      "a writer's append on another version is moved, before the size": /expected "moved", saw "too-large"/,
-      "a guest's append on another version is moved, before the size": /expected "moved", saw "too-large"/,
+      "a writer's append on another version is moved, before the size": /expected "moved", found "too-large"/,
+      "a guest's append on another version is moved, before the size": /expected "moved", found "too-large"/,
     },
     within: ['outcomes'],
     handle: appendFault(({ batch, ticket, log, go }) => {

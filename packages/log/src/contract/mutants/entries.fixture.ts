@@ -100,7 +100,7 @@ export const entries: readonly Mutant[] = [
   {
     fault: 'a sequence is reused after a trim of everything',
     caught: { 'trim: sequences continue after a trim of everything': /expected/ },
-    within: ['trimming', 'regress'],
+    within: ['trimming', 'regression'],
     handle: memory => store => ({
       trim: async (id, floor, version) => {
         const trimmed = await store.trim(id, floor, version)
@@ -142,7 +142,7 @@ export const entries: readonly Mutant[] = [
   },
   {
     fault: 'the size is counted in characters instead of bytes',
-    caught: { 'bytes are counted, not characters': /expected "too-large", saw "appended/ },
+    caught: { 'bytes are counted, not characters': /expected "too-large", found "appended/ },
     within: ['texts'],
     handle: appendFault(async ({ log, batch, go }) => {
       const result = await go()
@@ -152,7 +152,7 @@ export const entries: readonly Mutant[] = [
       return small
     }),
   },
-  discard("a discard takes a neighbour's words back in the log", batches =>
+  discard("a discard removes a neighbour's draft from the log", batches =>
     batches.map((each, i) => (i === 0 ? { ...each, body: '[]' } : each)),
   ),
   discard("a discard deletes a guest's entry", batches => batches.filter(({ first }) => first !== 3)),

@@ -6,7 +6,7 @@ export const copies: readonly Mutant[] = [
   {
     fault: 'the newest snapshot is always returned',
     caught: { 'snapshots: returns the newest at or below a sequence, unchanged': /the snapshots at or below/ },
-    within: ['keeping', 'forking', 'calls'],
+    within: ['snapshotsAndBlobs', 'forking', 'invalidArguments'],
     handle: memory => store => ({
       getSnapshot: (id, atMost) =>
         store.getSnapshot(id, memory.logs.get(id)?.snapshots.length === 1 ? atMost : 2 ** 40),
@@ -15,7 +15,7 @@ export const copies: readonly Mutant[] = [
   {
     fault: 'a snapshot at the same sequence stays beside the new one',
     caught: { 'snapshots: one at the same sequence is replaced': /which still counts as the second/ },
-    within: ['keeping'],
+    within: ['snapshotsAndBlobs'],
     handle: memory => store => ({
       putSnapshot: async (id, snapshot, keep) => {
         const log = memory.logs.get(id)
@@ -28,7 +28,7 @@ export const copies: readonly Mutant[] = [
   {
     fault: "a snapshot's body is parsed and serialised again",
     caught: { 'snapshots: returns a large body of any text unchanged': /whether the body is the same/ },
-    within: ['keeping'],
+    within: ['snapshotsAndBlobs'],
     handle: () => store => ({
       putSnapshot: (id, snapshot, keep) => store.putSnapshot(id, { ...snapshot, body: anew(snapshot.body) }, keep),
     }),
@@ -36,7 +36,7 @@ export const copies: readonly Mutant[] = [
   {
     fault: 'a blob belongs to every log',
     caught: { 'blobs: belong to one log and are deleted only with it': /in a log that was not given it/ },
-    within: ['keeping', 'forking'],
+    within: ['snapshotsAndBlobs', 'forking'],
     handle: memory => store => ({
       getBlob: async (id, hash) => {
         const found = await store.getBlob(id, hash)
@@ -48,7 +48,7 @@ export const copies: readonly Mutant[] = [
   {
     fault: 'blobs outlive their log',
     caught: { 'remove: deletes everything of a log and returns whether it existed': /getBlob: expected undefined/ },
-    within: ['keeping', 'removal'],
+    within: ['snapshotsAndBlobs', 'removal'],
     handle: memory => {
       const left = new Map<string, ReadonlyMap<string, Uint8Array>>()
       return store => ({
@@ -79,7 +79,7 @@ export const copies: readonly Mutant[] = [
   {
     fault: 'a trim deletes the snapshots below its floor',
     caught: { 'trim: leaves snapshots and blobs': /a snapshot below the floor/ },
-    within: ['trimming', 'keeping'],
+    within: ['trimming', 'snapshotsAndBlobs'],
     handle: memory => store => ({
       trim: async (id, floor, version) => {
         const trimmed = await store.trim(id, floor, version)
@@ -93,9 +93,9 @@ export const copies: readonly Mutant[] = [
     fault: 'a fork above the head is made at the head',
     caught: {
       'fork: reports a missing source, an existing target and an invalid position, and makes nothing':
-        /a fork above the head: expected "out-of-range", saw "forked"/,
+        /a fork above the head: expected "out-of-range", found "forked"/,
     },
-    within: ['forking', 'calls'],
+    within: ['forking', 'invalidArguments'],
     handle: memory => store => ({
       fork: (source, at, target, fork) =>
         store.fork(source, Math.min(at, memory.logs.get(source)?.head ?? at), target, fork),
@@ -105,7 +105,7 @@ export const copies: readonly Mutant[] = [
     fault: 'a fork is under the lease of its source',
     caught: {
       'fork: is due by its own ticket, also while its source has a lease': /what is due/,
-      'fork: has no lease and no epoch, and its source keeps both': /claim: expected 'claimed', saw 'busy'/,
+      'fork: has no lease and no epoch, and its source keeps both': /claim: expected 'claimed', found 'busy'/,
     },
     within: ['forking'],
     handle: memory => store => ({
@@ -158,7 +158,7 @@ export const copies: readonly Mutant[] = [
     caught: {
       'list: the next page continues when the last log was removed or touched': /after a log that was removed/,
     },
-    within: ['listing', 'calls'],
+    within: ['listing', 'invalidArguments'],
     handle: () => store => ({
       list: async (principal, limit, after) => {
         const from = Number(after ?? 0) || 0

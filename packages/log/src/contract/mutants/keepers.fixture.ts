@@ -22,7 +22,7 @@ export const keepers: readonly Mutant[] = [
     caught: {
       'due: a deadline is due once the clock of the store has passed it': /deadlines that have/,
     },
-    within: ['due', 'calls'],
+    within: ['due', 'invalidArguments'],
     handle: appendFault(async ({ log, ticket, go }) => {
       const result = await go()
       if (ticket && log.dueAt !== null) log.dueAt = Math.min(log.dueAt, log.touchedAt)
@@ -44,7 +44,7 @@ export const keepers: readonly Mutant[] = [
   {
     fault: 'due forgets a log whose lease ran out',
     caught: { 'due: a live lease hides a log; an expired or released lease does not': /a log whose lease ran out/ },
-    within: ['due', 'calls'],
+    within: ['due', 'invalidArguments'],
     handle: memory => store => ({
       due: async (programs, limit) =>
         (await store.due(programs, MANY)).filter(id => memory.logs.get(id)?.lease === null).slice(0, limit),
@@ -69,7 +69,7 @@ export const keepers: readonly Mutant[] = [
   {
     fault: 'due stops at a log of another program',
     caught: { 'due: a ticket is due to its program alone, or to every driver': /what is due to 1 programs/ },
-    within: ['due', 'calls'],
+    within: ['due', 'invalidArguments'],
     handle: memory => store => ({
       due: async (programs, limit) => {
         const every = [...memory.logs.values()].map(({ ticket }) => ticket.due.program ?? '')
@@ -95,7 +95,7 @@ export const keepers: readonly Mutant[] = [
   {
     fault: 'due omits logs that are due to every driver',
     caught: { 'due: a ticket is due to its program alone, or to every driver': /what is due to/ },
-    within: ['due', 'calls'],
+    within: ['due', 'invalidArguments'],
     handle: memory => store => ({
       due: async (programs, limit) =>
         (await store.due(programs, MANY))
@@ -206,7 +206,7 @@ export const keepers: readonly Mutant[] = [
   {
     fault: 'a trim forgets the mark at the floor',
     caught: { 'a cursor below the floor is truncated, one at the floor is not': /a cursor at the floor|expected null/ },
-    within: ['trimming', 'reading', 'forking', 'regress'],
+    within: ['trimming', 'reading', 'forking', 'regression'],
     handle: memory => store => ({
       trim: async (id, floor, version) => {
         const trimmed = await store.trim(id, floor, version)
@@ -219,14 +219,14 @@ export const keepers: readonly Mutant[] = [
   {
     fault: 'a trim ignores the version',
     caught: {
-      'trim: with a version, drops entries only if the ticket still has that version': /expected false, saw true/,
+      'trim: with a version, drops entries only if the ticket still has that version': /expected false, found true/,
     },
     within: ['trimming'],
     handle: () => store => ({ trim: (id, floor) => store.trim(id, floor) }),
   },
   {
     fault: 'a trim leaves the version',
-    caught: { 'trim: a decision from before the trim is moved': /expected false, saw true/ },
+    caught: { 'trim: a decision from before the trim is moved': /expected false, found true/ },
     within: ['trimming', 'tickets'],
     handle: memory => store => ({
       trim: async (id, floor, ifVersion) => {
@@ -273,7 +273,7 @@ export const keepers: readonly Mutant[] = [
   {
     fault: 'remove ignores the version',
     caught: {
-      'remove: with a version, deletes the log only if the ticket still has that version': /expected false, saw true/,
+      'remove: with a version, deletes the log only if the ticket still has that version': /expected false, found true/,
     },
     within: ['removal', 'trimming'],
     handle: () => store => ({ remove: id => store.remove(id) }),
@@ -297,7 +297,7 @@ export const keepers: readonly Mutant[] = [
   {
     fault: 'snapshots are kept by insertion order',
     caught: { 'snapshots: keeps the given number of newest ones, by sequence': /the same after one that is older/ },
-    within: ['keeping', 'calls'],
+    within: ['snapshotsAndBlobs', 'invalidArguments'],
     handle: memory => store => ({
       putSnapshot: async (id, snapshot, keep) => {
         await store.putSnapshot(id, snapshot, MANY)
@@ -310,8 +310,8 @@ export const keepers: readonly Mutant[] = [
   },
   {
     fault: 'the snapshot at the floor is deleted with the old ones',
-    caught: { 'snapshots: always keeps the newest at or below the floor': /saw \[9,8\]/ },
-    within: ['keeping'],
+    caught: { 'snapshots: always keeps the newest at or below the floor': /found \[9,8\]/ },
+    within: ['snapshotsAndBlobs'],
     handle: memory => store => ({
       putSnapshot: async (id, snapshot, keep) => {
         await store.putSnapshot(id, snapshot, keep)
@@ -323,7 +323,7 @@ export const keepers: readonly Mutant[] = [
   {
     fault: 'blobs are kept as text',
     caught: { 'blobs: every handle returns the stored bytes': /the blob 'every'|the blob 'not-utf8'/ },
-    within: ['keeping', 'restarts'],
+    within: ['snapshotsAndBlobs', 'restarts'],
     handle: () => store => ({
       putBlob: (id, hash, data) => store.putBlob(id, hash, Buffer.from(Buffer.from(data).toString())),
     }),
@@ -331,7 +331,7 @@ export const keepers: readonly Mutant[] = [
   {
     fault: 'a lone surrogate is replaced by another character',
     caught: { 'rejects names with lone surrogates as invalid': /create, of "\\ud800": expected a rejection/ },
-    within: ['calls'],
+    within: ['invalidArguments'],
     handle: () => store => ({ create: (id, principal) => store.create(id.toWellFormed(), principal) }),
   },
   {
@@ -339,13 +339,13 @@ export const keepers: readonly Mutant[] = [
     caught: {
       'rejects invalid counts and sequences as invalid': /a limit of what is due of NaN: expected a rejection/,
     },
-    within: ['calls'],
+    within: ['invalidArguments'],
     handle: () => store => ({ due: (programs, limit) => store.due(programs, Number.isNaN(limit) ? MANY : limit) }),
   },
   {
     fault: 'a distant deadline means never',
     caught: { 'rejects inexact deadlines as invalid': /a due at Infinity: expected a rejection/ },
-    within: ['calls'],
+    within: ['invalidArguments'],
     handle: appendFault(({ ticket, go }) => {
       const at = ticket?.next.due.at
       if (!ticket || typeof at !== 'number' || !(at > Number.MAX_SAFE_INTEGER)) return go()
@@ -354,7 +354,7 @@ export const keepers: readonly Mutant[] = [
   },
   {
     fault: 'similar names collide',
-    caught: { 'a stream id is any text, and different ids never collide': /expected true, saw false/ },
+    caught: { 'a stream id is any text, and different ids never collide': /expected true, found false/ },
     within: ['texts'],
     handle: () => store => ({
       create: (id, principal) => store.create(id.normalize(), principal),

@@ -19,7 +19,7 @@ export const logs: readonly Mutant[] = [
   },
   {
     fault: 'create checks and creates without a lock',
-    caught: { 'one of several concurrent creates makes the log': /the creates that made the log: expected 1, saw 4/ },
+    caught: { 'one of several concurrent creates makes the log': /the creates that made the log: expected 1, found 4/ },
     within: ['order'],
     handle: memory => store => ({
       create: async (id, principal) => {
@@ -33,7 +33,7 @@ export const logs: readonly Mutant[] = [
   {
     fault: 'an append creates its log',
     caught: {
-      'only create and fork make a log; other calls report it as missing': /expected "moved", saw "app/,
+      'only create and fork make a log; other calls report it as missing': /expected "moved", found "app/,
     },
     within: ['order', 'removal'],
     handle: memory => store => ({
@@ -50,13 +50,13 @@ export const logs: readonly Mutant[] = [
       'reading',
       'watching',
       'tickets',
-      'regress',
+      'regression',
       'trimming',
       'forking',
       'removal',
       'texts',
       'restarts',
-      'calls',
+      'invalidArguments',
     ],
     handle: memory => store => ({
       read: async (id, after, limit) => {
@@ -102,7 +102,7 @@ export const logs: readonly Mutant[] = [
   {
     fault: 'a claim moves the ticket',
     caught: { 'a claim takes a free log for its ttlMs under a new epoch': /all but the lease/ },
-    within: ['leases', 'tickets', 'regress', 'reading', 'removal', 'texts'],
+    within: ['leases', 'tickets', 'regression', 'reading', 'removal', 'texts'],
     handle: memory => store => ({
       claim: async (id, owner, ttlMs, takeover) => {
         const claim = await store.claim(id, owner, ttlMs, takeover)
@@ -114,8 +114,8 @@ export const logs: readonly Mutant[] = [
   },
   {
     fault: 'counters continue in the next epoch',
-    caught: { 'counters of appends start again under every epoch': /expected "appended 2..2", saw "duplicate 1..1"/ },
-    within: ['leases', 'regress', 'removal'],
+    caught: { 'counters of appends start again under every epoch': /expected "appended 2..2", found "duplicate 1..1"/ },
+    within: ['leases', 'regression', 'removal'],
     handle: memory => store => ({
       claim: async (id, owner, ttlMs, takeover) => {
         const latest = memory.logs.get(id)?.latest
@@ -164,7 +164,7 @@ export const logs: readonly Mutant[] = [
   },
   {
     fault: 'a closed handle continues to work',
-    caught: { 'close: rejects every call of this handle; other handles continue': /saw the answer true/ },
+    caught: { 'close: rejects every call of this handle; other handles continue': /found the answer true/ },
     within: ['removal'],
     handle: () => () => ({ close: async () => {} }),
   },

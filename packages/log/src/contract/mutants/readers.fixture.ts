@@ -47,7 +47,7 @@ export const readers: readonly Mutant[] = [
       'cursors from before a regression are truncated': /expected \["incarnation"/,
       'remove: a log created again under the same id is a different log': /an old cursor/,
     },
-    within: ['reading', 'regress', 'removal', 'forking'],
+    within: ['reading', 'regression', 'removal', 'forking'],
     handle: memory => store => ({
       read: (id, after, limit) => {
         const incarnation = memory.logs.get(id)?.incarnation
@@ -58,9 +58,9 @@ export const readers: readonly Mutant[] = [
   {
     fault: 'the incarnation is not checked first',
     caught: {
-      'a cursor of another incarnation is truncated, before all other reasons': /saw \{"truncated":"(past|below)-/,
+      'a cursor of another incarnation is truncated, before all other reasons': /found \{"truncated":"(past|below)-/,
     },
-    within: ['reading', 'regress'],
+    within: ['reading', 'regression'],
     handle: () => store => ({
       read: async (id, after, limit) => {
         const page = await store.read(id, after, limit)
@@ -71,7 +71,7 @@ export const readers: readonly Mutant[] = [
   {
     fault: 'a truncated page holds batches',
     caught: { 'a cursor of another incarnation is truncated, before all other reasons': /"batches":\[\{/ },
-    within: ['reading', 'regress', 'removal'],
+    within: ['reading', 'regression', 'removal'],
     handle: () => store => ({
       read: async (id, after, limit) => {
         const page = await store.read(id, after, limit)
@@ -97,7 +97,7 @@ export const readers: readonly Mutant[] = [
     caught: {
       'a read stops after the batch that reaches the byte limit, and returns at least one batch': /of one byte/,
     },
-    within: ['reading', 'calls'],
+    within: ['reading', 'invalidArguments'],
     handle: () => store => ({ read: (id, after, limit) => store.read(id, after, { ...limit, bytes: 2 ** 30 }) }),
   },
   {

@@ -7,13 +7,13 @@ export const writers: readonly Mutant[] = [
     fault: 'no fence',
     caught: {
       'a writer of another epoch is fenced, before all other checks':
-        /expected "fenced", saw "(appended|regressed|moved|too-large)/,
+        /expected "fenced", found "(appended|regressed|moved|too-large)/,
       'a takeover claims a log under a live lease and fences the previous writer':
         /append of the old writer: expected "fenced"/,
       'release ends the lease and the epoch': /under a released epoch: expected "fenced"/,
       'a writer appends nothing after a takeover': /marks from the first append/,
     },
-    within: ['outcomes', 'leases', 'regress', 'forking', 'removal'],
+    within: ['outcomes', 'leases', 'regression', 'forking', 'removal'],
     handle: appendFault(({ log, by, go }) => {
       if (!('epoch' in by) || by.epoch === log.epoch) return go()
       const { epoch, latest } = log
@@ -27,18 +27,18 @@ export const writers: readonly Mutant[] = [
     fault: 'a writer continues although its last acknowledged entry is lost',
     caught: {
       'a writer without its last acknowledged entry has regressed, before the version and the size':
-        /expected "regressed", saw "(appended|moved|too-large)/,
-      'a log without the last acknowledged entry has regressed': /expected "regressed", saw "appended/,
+        /expected "regressed", found "(appended|moved|too-large)/,
+      'a log without the last acknowledged entry has regressed': /expected "regressed", found "appended/,
     },
-    within: ['outcomes', 'regress', 'watching', 'calls'],
+    within: ['outcomes', 'regression', 'watching', 'invalidArguments'],
     handle: appendFault(({ log: { head, mark, incarnation }, by, go }) =>
       go('epoch' in by ? { by: { ...by, lastAcked: { sequence: head, incarnation, epoch: mark } } } : {}),
     ),
   },
   {
     fault: 'a trimmed entry counts as lost',
-    caught: { 'a trimmed entry counts as present': /expected "appended 5..5", saw "regressed"/ },
-    within: ['regress'],
+    caught: { 'a trimmed entry counts as present': /expected "appended 5..5", found "regressed"/ },
+    within: ['regression'],
     handle: appendFault(({ log: { floor }, by, go }) => {
       const trimmed = 'epoch' in by && by.lastAcked.sequence < floor
       return go(trimmed ? { by: { ...by, lastAcked: { ...by.lastAcked, incarnation: 'lost' } } } : {})
@@ -50,7 +50,7 @@ export const writers: readonly Mutant[] = [
       'a log without the last acknowledged entry has regressed': /the incarnation is new/,
       'cursors from before a regression are truncated': /expected \["incarnation",\[\]\]/,
     },
-    within: ['outcomes', 'regress'],
+    within: ['outcomes', 'regression'],
     handle: appendFault(async ({ log, go }) => {
       const { incarnation } = log
       const result = await go()
@@ -64,7 +64,7 @@ export const writers: readonly Mutant[] = [
       'a new claim continues a regressed log after its last entry, with the same ticket':
         /renew of the epoch that regressed/,
     },
-    within: ['outcomes', 'regress'],
+    within: ['outcomes', 'regression'],
     handle: appendFault(async ({ log, go }) => {
       const { epoch, lease } = log
       const result = await go()
@@ -117,7 +117,7 @@ export const writers: readonly Mutant[] = [
   {
     fault: 'an expired lease is not renewed',
     caught: { 'renew sets the lease from now on, shorter or longer, expired or not': /renew of the epoch/ },
-    within: ['leases', 'due', 'calls'],
+    within: ['leases', 'due', 'invalidArguments'],
     handle: memory => store => ({
       renew: async (id, epoch, ttlMs) =>
         (memory.logs.get(id)?.lease?.until ?? 0) > memory.clock() ? store.renew(id, epoch, ttlMs) : undefined,

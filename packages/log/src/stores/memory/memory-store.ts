@@ -2,7 +2,7 @@
 // makes it atomic.
 
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
-import { checkAppend, checkFork, checkNames, checkTtl, checkWhole } from '../../store/checks.ts'
+import { checkAppend, checkFork, checkIntegers, checkNames, checkTtl, listTokenError } from '../../store/checks.ts'
 import { LogError } from '../../store/log-error.ts'
 import type {
   Accepted,
@@ -97,7 +97,7 @@ class MemoryStore implements LogStore {
 
   async read(streamId: string, after: Cursor | UnprovenCursor, limit: ReadLimit): Promise<Page | undefined> {
     checkNames({ streamId })
-    checkWhole({ sequence: after.sequence, ...limit })
+    checkIntegers({ sequence: after.sequence, ...limit })
     return this.#call(({ logs, clock }) => {
       const log = logs.get(streamId)
       if (log === undefined) return undefined
@@ -172,7 +172,7 @@ class MemoryStore implements LogStore {
 
   async due(programs: readonly string[], limit: number): Promise<readonly string[]> {
     for (const program of programs) checkNames({ program })
-    checkWhole({ limit })
+    checkIntegers({ limit })
     return this.#call(({ logs, clock }) => {
       const now = clock()
       const found: { streamId: string; wake: number }[] = []
@@ -188,7 +188,7 @@ class MemoryStore implements LogStore {
 
   async putSnapshot(streamId: string, snapshot: StoredSnapshot, keep: number): Promise<void> {
     checkNames({ streamId })
-    checkWhole({ sequence: snapshot.sequence, keep })
+    checkIntegers({ sequence: snapshot.sequence, keep })
     return this.#call(({ logs }) => {
       const log = logs.get(streamId)
       if (log === undefined) return
@@ -201,7 +201,7 @@ class MemoryStore implements LogStore {
 
   async getSnapshot(streamId: string, atMost: number): Promise<StoredSnapshot | undefined> {
     checkNames({ streamId })
-    checkWhole({ atMost })
+    checkIntegers({ atMost })
     return this.#call(({ logs }) => logs.get(streamId)?.snapshots.find(({ sequence }) => sequence <= atMost))
   }
 
@@ -217,7 +217,7 @@ class MemoryStore implements LogStore {
 
   async trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {
     checkNames({ streamId })
-    checkWhole({ floor })
+    checkIntegers({ floor })
     return this.#call(memory => {
       const log = memory.logs.get(streamId)
       if (log === undefined || (ifVersion !== undefined && ifVersion !== log.version)) return false
@@ -264,17 +264,17 @@ class MemoryStore implements LogStore {
 
   async list(principal: string | null, limit: number, after?: string): Promise<ListPage> {
     checkNames({ principal })
-    checkWhole({ limit })
+    checkIntegers({ limit })
     return this.#call(({ logs }) => {
       const from = after === undefined ? undefined : readToken(after)
       const ownLogs = [...logs].filter(([, log]) => log.principal === principal)
-      const lines = ownLogs.map(([streamId, { head, ticket, createdAt, touchedAt }]) => {
+      const listed = ownLogs.map(([streamId, { head, ticket, createdAt, touchedAt }]) => {
         return { streamId, head, ticket: ticket.state, createdAt, touchedAt }
       })
-      lines.sort((a, b) => b.touchedAt - a.touchedAt || (a.streamId < b.streamId ? -1 : 1))
-      const rest = lines.filter(line => {
-        if (from === undefined || line.touchedAt < from.touchedAt) return true
-        return line.touchedAt === from.touchedAt && line.streamId > from.streamId
+      listed.sort((a, b) => b.touchedAt - a.touchedAt || (a.streamId < b.streamId ? -1 : 1))
+      const rest = listed.filter(log => {
+        if (from === undefined || log.touchedAt < from.touchedAt) return true
+        return log.touchedAt === from.touchedAt && log.streamId > from.streamId
       })
       const streams = rest.slice(0, limit)
       const end = streams.at(-1)
@@ -333,8 +333,8 @@ function appendTo(
       return { outcome: 'regressed' }
     }
   } else {
-    const known = log.keys.get(by.key)
-    if (known) return { outcome: 'duplicate', first: known.first, last: known.last, clock }
+    const earlier = log.keys.get(by.key)
+    if (earlier) return { outcome: 'duplicate', first: earlier.first, last: earlier.last, clock }
   }
   if (ticket && ticket.ifVersion !== log.version) return { outcome: 'moved' }
   if (bytesOf(batch.body, maxBytes) > maxBytes) return { outcome: 'too-large' }
@@ -370,5 +370,5 @@ function readToken(token: string): { touchedAt: number; streamId: string } {
     const [touchedAt, streamId] = JSON.parse(token) as [unknown, unknown]
     if (typeof touchedAt === 'number' && typeof streamId === 'string') return { touchedAt, streamId }
   } catch {}
-  throw new LogError('invalid', 'list: expected the `next` of an earlier page')
+  throw listTokenError()
 }

@@ -88,7 +88,7 @@ describe('appends to many logs at once', () => {
     expect(await b).toMatchObject({ outcome: 'appended', first: 1, last: 2 })
   })
 
-  it('continue while one does not fit', async () => {
+  it('continue while one of them is too large', async () => {
     const [first, ...rest] = (await writersOf(['first', 'a', 'b', 'c'])) as [ContractWriter, ...ContractWriter[]]
     const free = await hold('first')
     const head = first.append(batch)

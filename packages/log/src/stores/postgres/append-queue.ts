@@ -7,7 +7,7 @@ const POOL_SHARE = 3
 const MAX_GROUP_APPENDS = 32
 const MAX_GROUP_CHARACTERS = 1024 * 1024
 /** How long an append in a group may wait for its log's lock, in ms. */
-const LOCK_MS = 100
+const LOCK_TIMEOUT_MS = 100
 
 interface QueuedAppend {
   readonly key: string
@@ -89,7 +89,7 @@ export class AppendQueue {
   }
 
   async #sendGroup(group: readonly QueuedAppend[]): Promise<readonly unknown[]> {
-    const text = `select set_config('lock_timeout', '${LOCK_MS}', true), ${this.#callsText(group.length)}`
+    const text = `select set_config('lock_timeout', '${LOCK_TIMEOUT_MS}', true), ${this.#callsText(group.length)}`
     const parameters = group.flatMap(({ values }) => values)
     const [[, ...results] = []] = await this.#database.run(text, parameters, true)
     return results

@@ -6,9 +6,9 @@ import { failureOf, isConflict, isMissing, isUnprepared } from './failure.ts'
 import { CLOSE_TIMEOUT_MS } from './listener.ts'
 import { isCurrent, migrate, type Run } from './migrations.ts'
 
-const MIGRATION_MS = 120_000
+const MIGRATION_TIMEOUT_MS = 120_000
 const MAX_TRIES = 6
-const RETRY_MS = 10
+const RETRY_DELAY_MS = 10
 
 type Rows = readonly (readonly unknown[])[]
 
@@ -64,9 +64,9 @@ export class Database {
     return this.#closed
   }
 
-  /** Runs one statement in its own transaction and returns its rows. `what` names the call in an error. */
-  query(operation: string, text: string, values: readonly unknown[] = [], often = false): Promise<Rows> {
-    return this.guard(operation, () => this.run(text, values, often))
+  /** Runs one statement in its own transaction and returns its rows. `operation` names the call in an error. */
+  query(operation: string, text: string, values: readonly unknown[] = [], isFrequent = false): Promise<Rows> {
+    return this.guard(operation, () => this.run(text, values, isFrequent))
   }
 
   /**
@@ -88,21 +88,21 @@ export class Database {
     return done
   }
 
-  /** Runs a statement within guarded work. With `often` it may be prepared. */
-  async run(text: string, values: readonly unknown[], often = false): Promise<Rows> {
+  /** Runs a statement within guarded work. With `isFrequent` it may be prepared. */
+  async run(text: string, values: readonly unknown[], isFrequent = false): Promise<Rows> {
     this.#ready ??= this.#prepare().catch(error => {
       this.#ready = undefined
       throw error
     })
     await this.#ready
     for (let tries = 1; ; tries++) {
-      const name = often && this.#canPrepare ? nameOf(text) : undefined
+      const name = isFrequent && this.#canPrepare ? nameOf(text) : undefined
       try {
         return await send(this.#pool, text, values, this.#timeoutMs, name)
       } catch (error) {
         if (tries === MAX_TRIES) throw error
         if (name !== undefined && isUnprepared(error)) this.#canPrepare = false
-        else if (isConflict(error)) await pause(Math.random() * RETRY_MS * 2 ** tries)
+        else if (isConflict(error)) await pause(Math.random() * RETRY_DELAY_MS * 2 ** tries)
         else throw error
       }
     }
@@ -113,19 +113,19 @@ export class Database {
     if (await isCurrent(alone, this.#schema)) return
     const client = await this.#pool.connect()
     client.on('error', ignore)
-    let failed: unknown
+    let failure: unknown
     try {
-      const run: Run = (text, values = []) => send(client, text, values, MIGRATION_MS)
+      const run: Run = (text, values = []) => send(client, text, values, MIGRATION_TIMEOUT_MS)
       await run('begin')
       await migrate(run, this.#schema)
       await run('commit')
     } catch (error) {
-      failed = error
+      failure = error
       throw error
     } finally {
       // Closing the connection ends its open transaction.
       client.off('error', ignore)
-      client.release(failed !== undefined)
+      client.release(failure !== undefined)
     }
   }
 

@@ -41,9 +41,9 @@ create function ${schema}.mark_at(p_id bigint, p_sequence bigint) returns text l
   select mark from ${schema}.batches where stream = p_id and last >= p_sequence order by last limit 1
 $$;
 
--- A body that is null was too large to be sent. Without an epoch it is a guest's append; without a version the ticket stays. What a running
--- writer does all the time, an append after the head that leaves the ticket alone, is one update that finds everything as it should be; whatever
--- it does not find is looked into, in order, under the lock. (That update may take its time from before a wait, but never goes back.)
+-- The body is null if it was too large to be sent. Without an epoch it is a guest's append. Without a version the ticket stays. The common append
+-- of a writer, after the head and without a change of the ticket, is one update that checks all conditions at once. If that update finds no row,
+-- each condition is checked in order under the lock. (The time of that update may be from before its wait for the lock, but never goes back.)
 create function ${schema}.append(
   p_stream text, p_body text, p_count bigint, p_synchronous text,
   p_epoch text, p_counter bigint, p_sequence bigint, p_incarnation text, p_acked text,
@@ -96,7 +96,7 @@ begin
     end if;
     if p_sequence <> s.head or p_acked <> s.mark or p_incarnation <> s.incarnation then
       reason := ${schema}.truncation(s.id, s.incarnation, s.head, s.mark, s.floor, s.floor_mark, p_sequence, p_incarnation, p_acked);
-      -- What was trimmed was held.
+      -- Trimmed entries count as held.
       if reason is not null and reason <> 'below-floor' then
         update ${schema}.streams set incarnation = ${schema}.fresh(), epoch = null, lease_owner = null, lease_until = null where id = s.id;
         outcome := 'regressed';
@@ -253,8 +253,8 @@ begin
 end
 $$;
 
--- One statement, so that all of it is read at one position and the source's writer need not wait for the copy. A batch that the cut goes
--- through is copied with its whole body: its sequences say what of it counts.
+-- One statement, so that all of it is read at one position and the source's writer need not wait for the copy. If the
+-- fork ends inside a batch, the complete body is copied, and its sequences say which entries count.
 create function ${schema}.fork(
   p_source text, p_at bigint, p_key text, p_name text, p_principal text, p_principal_name text, p_incarnation text,
   p_body text, p_count bigint, p_nonce text, p_ticket text, p_now boolean, p_due bigint, p_program text

@@ -6,8 +6,8 @@ import { quoteIdentifier } from './statements.ts'
 
 /** Delays between two tries to connect. */
 const BACKOFF: Backoff = { firstMs: 50, longestMs: 30_000 }
-const PING_MS = 30_000
-const PING_ANSWER_MS = 10_000
+const PING_INTERVAL_MS = 30_000
+const PING_TIMEOUT_MS = 10_000
 /** How long the server may take to close a connection, in ms. */
 export const CLOSE_TIMEOUT_MS = 1_000
 
@@ -61,7 +61,7 @@ export class Listener {
     const ended = AbortSignal.any([signal, broken.signal])
     const ping = setInterval(() => {
       client.query(withTimeout('select 1')).catch(() => broken.abort())
-    }, PING_MS).unref()
+    }, PING_INTERVAL_MS).unref()
     try {
       await Promise.race([client.connect(), aborted(ended)])
       if (ended.aborted) return false
@@ -77,7 +77,7 @@ export class Listener {
   }
 }
 
-const withTimeout = (text: string) => ({ text, query_timeout: PING_ANSWER_MS })
+const withTimeout = (text: string) => ({ text, query_timeout: PING_TIMEOUT_MS })
 
 async function aborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort')

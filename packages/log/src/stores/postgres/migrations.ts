@@ -54,10 +54,10 @@ async function versionOf(run: Run, schema: string): Promise<number> {
   const [[found] = []] = await run(`select coalesce(max(version), 0) from ${quoteIdentifier(schema)}.migrations`)
   const version = Number(found)
   if (version > MIGRATIONS.length) {
-    const known = MIGRATIONS.length
+    const current = MIGRATIONS.length
     throw new LogError(
       'invalid',
-      `schema "${schema}": expected version ${known} or older, found ${version}: upgrade @millrace/log, or use another schema`,
+      `schema "${schema}": expected version ${current} or older, found ${version}: upgrade @millrace/log, or use another schema`,
     )
   }
   return version

@@ -6,7 +6,7 @@ import { tokenOf } from './name.ts'
 const TOKENS_PER_PAYLOAD = 600
 // A message costs the server about as much as an append. With one per append, a busy writer would get half of the
 // server's throughput.
-const REST_MS = 10
+const PAUSE_MS = 10
 
 /**
  * Notifies other processes of changed logs. It sends after the commit and not within it, because a NOTIFY inside a
@@ -16,7 +16,7 @@ const REST_MS = 10
 export class Notifier {
   readonly #sender: string
   readonly #send: (payloads: readonly string[]) => Promise<unknown>
-  readonly #gathered = new Set<string>()
+  readonly #changed = new Set<string>()
   #sending: Promise<void> | undefined
 
   constructor(sender: string, send: (payloads: readonly string[]) => Promise<unknown>) {
@@ -25,8 +25,8 @@ export class Notifier {
   }
 
   notify(streamId: string): void {
-    this.#gathered.add(streamId)
-    this.#sending ??= this.#work()
+    this.#changed.add(streamId)
+    this.#sending ??= this.#sendAll()
   }
 
   /** Waits until all notifications are sent. */
@@ -34,13 +34,13 @@ export class Notifier {
     await this.#sending
   }
 
-  async #work(): Promise<void> {
-    while (this.#gathered.size > 0) {
-      const tokens = Array.from(this.#gathered, tokenOf)
-      this.#gathered.clear()
+  async #sendAll(): Promise<void> {
+    while (this.#changed.size > 0) {
+      const tokens = Array.from(this.#changed, tokenOf)
+      this.#changed.clear()
       // A lost message makes watchers late by a second at most: they poll.
       await this.#send(payloadsOf(this.#sender, tokens)).catch(() => {})
-      await pause(REST_MS)
+      await pause(PAUSE_MS)
     }
     this.#sending = undefined
   }

@@ -1,6 +1,6 @@
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
 import type pg from 'pg'
-import { checkAppend, checkFork, checkNames, checkTtl, checkWhole } from '../../store/checks.ts'
+import { checkAppend, checkFork, checkIntegers, checkNames, checkTtl, listTokenError } from '../../store/checks.ts'
 import { LogError } from '../../store/log-error.ts'
 import type {
   Accepted,
@@ -25,7 +25,6 @@ import { Database, type PostgresDriver } from './database.ts'
 import { Listener } from './listener.ts'
 import { decodeName, encodeName, keyOf, longNameOf } from './name.ts'
 import { channelOf, Notifier, readPayload } from './notifier.ts'
-import { pageOf } from './page.ts'
 import { quoteIdentifier, statementsOf } from './statements.ts'
 import { PostgresWatchers } from './watchers.ts'
 
@@ -37,7 +36,7 @@ const DEFAULT_SCHEMA = 'millrace'
 const DEFAULT_POOL_SIZE = 10
 const DEFAULT_TIMEOUT_MS = 30_000
 const MAX_TIMEOUT_MS = 2 ** 31 - 1
-const CONNECT_MS = 10_000
+const CONNECT_TIMEOUT_MS = 10_000
 const KEEP_ALIVE_MS = 10_000
 const MAX_SCHEMA_BYTES = 63
 
@@ -105,10 +104,13 @@ export type PostgresOptions = CommonOptions &
 export function createPostgresStore(driver: PostgresDriver, options: PostgresOptions): LogStore {
   const { schema = DEFAULT_SCHEMA, listen, synchronousCommit, timeoutMs = DEFAULT_TIMEOUT_MS } = options
   if (schema === '' || schema.includes('\0') || Buffer.byteLength(schema) > MAX_SCHEMA_BYTES) {
-    throw new LogError('invalid', `schema: expected a name of 1 to ${MAX_SCHEMA_BYTES} bytes`)
+    throw new LogError(
+      'invalid',
+      `schema: expected a name of 1 to ${MAX_SCHEMA_BYTES} bytes without NUL, found ${JSON.stringify(schema)}`,
+    )
   }
   if (!(timeoutMs >= 1 && timeoutMs <= MAX_TIMEOUT_MS)) {
-    throw new LogError('invalid', `timeoutMs: expected from 1 to ${MAX_TIMEOUT_MS} milliseconds`)
+    throw new LogError('invalid', `timeoutMs: expected 1 to ${MAX_TIMEOUT_MS} milliseconds, found ${timeoutMs}`)
   }
   const pool = 'pool' in options ? options.pool : undefined
   const config = 'pool' in options ? options.pool.options : configOf(driver, options.url, timeoutMs, options.poolSize)
@@ -124,25 +126,28 @@ export function createPostgresStore(driver: PostgresDriver, options: PostgresOpt
 
 function configOf(driver: PostgresDriver, url: string, timeoutMs: number, poolSize = DEFAULT_POOL_SIZE): pg.PoolConfig {
   if (!Number.isInteger(poolSize) || poolSize < 1) {
-    throw new LogError('invalid', 'poolSize: expected a whole number from 1')
+    throw new LogError('invalid', `poolSize: expected a whole number from 1, found ${poolSize}`)
   }
   const config: pg.PoolConfig = {
     connectionString: url,
     max: poolSize,
-    connectionTimeoutMillis: Math.min(CONNECT_MS, timeoutMs),
+    connectionTimeoutMillis: Math.min(CONNECT_TIMEOUT_MS, timeoutMs),
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     fallback_application_name: 'millrace',
     allowExitOnIdle: true,
   }
-  if (!/^postgres(ql)?:\/\//.test(url) || !parses(driver, config)) {
-    throw new LogError('invalid', 'url: expected postgres://user:password@host:port/database')
+  if (!/^postgres(ql)?:\/\//.test(url) || !isParsed(driver, config)) {
+    throw new LogError(
+      'invalid',
+      'url: expected postgres://user:password@host:port/database, found a text of another form',
+    )
   }
   return config
 }
 
 // The parser's message is not reported: it may contain the password.
-function parses({ Client }: PostgresDriver, config: pg.ClientConfig): boolean {
+function isParsed({ Client }: PostgresDriver, config: pg.ClientConfig): boolean {
   try {
     new Client(config)
     return true
@@ -187,7 +192,7 @@ class PostgresStore implements LogStore {
 
   async create(streamId: string, principal: string | null): Promise<boolean> {
     checkNames({ streamId, principal })
-    const values = [...names(streamId), ...names(principal), randomName()]
+    const values = [...nameColumns(streamId), ...nameColumns(principal), randomName()]
     const rows = await this.#database.query('create', this.#sql.create, values)
     return rows.length > 0
   }
@@ -199,8 +204,8 @@ class PostgresStore implements LogStore {
     ticket?: TicketMove,
   ): Promise<AppendResult> {
     checkAppend(streamId, batch, by, ticket)
-    const fits = batch.body.length * 3 <= MAX_BATCH_BYTES || Buffer.byteLength(batch.body) <= MAX_BATCH_BYTES
-    const body = fits ? batch.body : null
+    const isWithinLimit = batch.body.length * 3 <= MAX_BATCH_BYTES || Buffer.byteLength(batch.body) <= MAX_BATCH_BYTES
+    const body = isWithinLimit ? batch.body : null
     const result =
       'epoch' in by && ticket === undefined
         ? await this.#appends.append(keyOf(streamId), body, this.#writerValues(batch, by))
@@ -238,10 +243,10 @@ class PostgresStore implements LogStore {
 
   async read(streamId: string, after: Cursor | UnprovenCursor, limit: ReadLimit): Promise<Page | undefined> {
     checkNames({ streamId })
-    checkWhole({ sequence: after.sequence, ...limit })
+    checkIntegers({ sequence: after.sequence, ...limit })
     const { sequence, incarnation, epoch } = after
     const proof = [incarnation, epoch].map(name => (name === undefined ? null : encodeName(name)))
-    const values = [keyOf(streamId), sequence, ...proof, whole(limit.batches), whole(limit.bytes)]
+    const values = [keyOf(streamId), sequence, ...proof, bigintOf(limit.batches), bigintOf(limit.bytes)]
     return pageOf(await this.#database.query('read', this.#sql.read, values, true))
   }
 
@@ -260,7 +265,7 @@ class PostgresStore implements LogStore {
   async claim(streamId: string, owner: string, ttlMs: number, takeover: boolean): Promise<ClaimResult> {
     checkNames({ streamId, owner })
     checkTtl(ttlMs)
-    const values = [keyOf(streamId), encodeName(owner), whole(ttlMs), takeover, randomName()]
+    const values = [keyOf(streamId), encodeName(owner), bigintOf(ttlMs), takeover, randomName()]
     const [row = []] = await this.#database.query('claim', this.#sql.claim, values)
     const [outcome, epoch, holder, until, clock] = row
     if (outcome === 'absent') return { outcome }
@@ -273,7 +278,7 @@ class PostgresStore implements LogStore {
   async renew(streamId: string, epoch: string, ttlMs: number): Promise<{ until: number; clock: number } | undefined> {
     checkNames({ streamId })
     checkTtl(ttlMs)
-    const values = [keyOf(streamId), encodeName(epoch), whole(ttlMs)]
+    const values = [keyOf(streamId), encodeName(epoch), bigintOf(ttlMs)]
     const [[until, clock] = []] = await this.#database.query('renew', this.#sql.renew, values)
     return until === null ? undefined : { until: Number(until), clock: Number(clock) }
   }
@@ -287,24 +292,24 @@ class PostgresStore implements LogStore {
 
   async due(programs: readonly string[], limit: number): Promise<readonly string[]> {
     for (const program of programs) checkNames({ program })
-    checkWhole({ limit })
+    checkIntegers({ limit })
     const driven = Array.from(new Set(programs), keyOf)
-    const rows = await this.#database.query('due', this.#sql.due, [driven, whole(limit)])
+    const rows = await this.#database.query('due', this.#sql.due, [driven, bigintOf(limit)])
     return rows.map(([name]) => decodeName(String(name)))
   }
 
   async putSnapshot(streamId: string, snapshot: StoredSnapshot, keep: number): Promise<void> {
     checkNames({ streamId })
-    checkWhole({ sequence: snapshot.sequence, keep })
+    checkIntegers({ sequence: snapshot.sequence, keep })
     const { sequence, mark, version, body } = snapshot
-    const values = [keyOf(streamId), sequence, encodeName(mark), version, body, whole(keep)]
+    const values = [keyOf(streamId), sequence, encodeName(mark), version, body, bigintOf(keep)]
     await this.#database.query('putSnapshot', this.#sql.putSnapshot, values)
   }
 
   async getSnapshot(streamId: string, atMost: number): Promise<StoredSnapshot | undefined> {
     checkNames({ streamId })
-    checkWhole({ atMost })
-    const [row] = await this.#database.query('getSnapshot', this.#sql.getSnapshot, [keyOf(streamId), whole(atMost)])
+    checkIntegers({ atMost })
+    const [row] = await this.#database.query('getSnapshot', this.#sql.getSnapshot, [keyOf(streamId), bigintOf(atMost)])
     if (row === undefined) return undefined
     const [sequence, mark, version, body] = row
     return {
@@ -328,8 +333,8 @@ class PostgresStore implements LogStore {
 
   async trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {
     checkNames({ streamId })
-    checkWhole({ floor })
-    const values = [keyOf(streamId), whole(floor), ifVersion === undefined ? null : encodeName(ifVersion)]
+    checkIntegers({ floor })
+    const values = [keyOf(streamId), bigintOf(floor), ifVersion === undefined ? null : encodeName(ifVersion)]
     const [[outcome] = []] = await this.#database.query('trim', this.#sql.trim, values)
     if (outcome === 'rose') this.#changed(streamId)
     return outcome !== 'refused'
@@ -338,7 +343,7 @@ class PostgresStore implements LogStore {
   async fork(source: string, at: number, target: string, fork: Fork): Promise<ForkResult> {
     checkFork(source, at, target, fork)
     const { principal, ticket, closing } = fork
-    const values = [keyOf(source), at, ...names(target), ...names(principal), randomName()]
+    const values = [keyOf(source), at, ...nameColumns(target), ...nameColumns(principal), randomName()]
     values.push(
       ...(closing ? [closing.batch.body, closing.batch.count, encodeName(closing.nonce)] : [null, null, null]),
     )
@@ -349,24 +354,24 @@ class PostgresStore implements LogStore {
 
   async list(principal: string | null, limit: number, after?: string): Promise<ListPage> {
     checkNames({ principal })
-    checkWhole({ limit })
+    checkIntegers({ limit })
     const from = after === undefined ? LIST_START : LIST_TOKEN.exec(after)?.slice(1)
-    if (from === undefined) throw new LogError('invalid', 'list: expected the `next` of an earlier page')
-    const size = whole(limit)
-    const statement = principal === null ? this.#sql.listNobody : this.#sql.list
+    if (from === undefined) throw listTokenError()
+    const size = bigintOf(limit)
+    const statement = principal === null ? this.#sql.listUnowned : this.#sql.list
     // One more than requested, to detect a next page.
     const values = [principal === null ? null : keyOf(principal), size + 1, ...from]
     const rows = await this.#database.query('list', statement, values)
-    const shown = rows.slice(0, size)
-    const [touched, id] = shown.at(-1)?.slice(4) ?? []
-    const streams = shown.map(([name, head, ticket, createdAt, touchedAt]) => ({
+    const page = rows.slice(0, size)
+    const [touched, id] = page.at(-1)?.slice(4) ?? []
+    const streams = page.map(([name, head, ticket, createdAt, touchedAt]) => ({
       streamId: decodeName(String(name)),
       head: Number(head),
       ticket: String(ticket),
       createdAt: Number(createdAt),
       touchedAt: Number(touchedAt),
     }))
-    return { streams, next: shown.length > 0 && rows.length > size ? `${touched}-${id}` : null }
+    return { streams, next: page.length > 0 && rows.length > size ? `${touched}-${id}` : null }
   }
 
   async remove(streamId: string, ifVersion?: string): Promise<boolean> {
@@ -403,7 +408,7 @@ class PostgresStore implements LogStore {
 
   async #stampsOf(streamIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const byKey = new Map(streamIds.map(streamId => [keyOf(streamId), streamId]))
-    const rows = await this.#database.query('watch', this.#sql.look, [[...byKey.keys()]])
+    const rows = await this.#database.query('watch', this.#sql.stamps, [[...byKey.keys()]])
     return new Map(rows.map(([key, stamp]) => [byKey.get(String(key)) as string, String(stamp)]))
   }
 
@@ -421,7 +426,8 @@ class PostgresStore implements LogStore {
   }
 }
 
-function names(name: string | null): [string | null, string | null] {
+/** The columns of a name: its key, and the name itself if the key is a hash. */
+function nameColumns(name: string | null): [string | null, string | null] {
   return name === null ? [null, null] : [keyOf(name), longNameOf(name)]
 }
 
@@ -433,4 +439,41 @@ function ticketValues(ticket: TicketRecord | undefined): unknown[] {
 }
 
 /** A number as a bigint parameter: an integer from 0 to 2^53 - 1. */
-const whole = (value: number): number => Math.min(Math.max(Math.trunc(value), 0), Number.MAX_SAFE_INTEGER)
+const bigintOf = (value: number): number => Math.min(Math.max(Math.trunc(value), 0), Number.MAX_SAFE_INTEGER)
+
+interface PostgresHeadRow {
+  incarnation: string
+  head: number
+  mark: string
+  floor: number
+  version: string
+  ticket: string
+  principal: string | null
+  createdAt: number
+  touchedAt: number
+  owner: string | null
+  until: number
+  clock: number
+  truncated: Page['truncated']
+}
+
+/** The page in the rows of a read: the first row's body is the log itself, the others are its batches. */
+function pageOf(rows: readonly (readonly unknown[])[]): Page | undefined {
+  const [log, ...batches] = rows
+  if (log === undefined) return undefined
+  const { owner, until, ...head } = JSON.parse(String(log[4])) as PostgresHeadRow
+  return {
+    ...head,
+    mark: decodeName(head.mark),
+    version: decodeName(head.version),
+    principal: head.principal === null ? null : decodeName(head.principal),
+    lease: owner === null ? null : { owner: decodeName(owner), until },
+    batches: batches.map(([first, last, at, mark, body]) => ({
+      first: Number(first),
+      last: Number(last),
+      timestamp: Number(at),
+      mark: decodeName(String(mark)),
+      body: String(body),
+    })),
+  }
+}

@@ -13,8 +13,9 @@ export const statementsOf = (schema: string) => ({
   append: `select ${schema}.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
   read: `select * from ${schema}.read($1, $2, $3, $4, $5, $6)`,
   find: `select k.first, k.last from ${schema}.streams s join ${schema}.keys k on k.stream = s.id where s.key = $1 and k.key = $2`,
-  // Includes the start of the server: restored data may equal the last poll, while readers have seen more.
-  look: `select asked, concat_ws('.', extract(epoch from pg_postmaster_start_time()), id, incarnation, head, floor, epochs, epoch is null)
+  // Stamps that differ after every change of a log. They include the start of the server: restored data may equal that
+  // of the last poll, while readers have read more.
+  stamps: `select asked, concat_ws('.', extract(epoch from pg_postmaster_start_time()), id, incarnation, head, floor, epochs, epoch is null)
     from unnest($1::text[]) as asked left join ${schema}.streams on key = asked`,
   claim: `select * from ${schema}.claim($1, $2, $3, $4, $5)`,
   renew: `select * from ${schema}.renew($1, $2, $3)`,
@@ -41,7 +42,7 @@ export const statementsOf = (schema: string) => ({
   fork: `select ${schema}.fork($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
   list: `select coalesce(name, key), head, ticket, created_at, touched_at, id from ${schema}.streams
     where principal = $1 and (touched_at, id) < ($3, $4) order by touched_at desc, id desc limit $2`,
-  listNobody: `select coalesce(name, key), head, ticket, created_at, touched_at, id from ${schema}.streams
+  listUnowned: `select coalesce(name, key), head, ticket, created_at, touched_at, id from ${schema}.streams
     where principal is null and $1::text is null and (touched_at, id) < ($3, $4) order by touched_at desc, id desc limit $2`,
   remove: `select ${schema}.remove($1, $2)`,
   restored: `with renewed as (

@@ -14,9 +14,9 @@ create table ${schema}.streams (
   epochs bigint not null default 0,
   lease_until bigint,
   due_at bigint,
-  -- When a driver should look at the log: it is due, and no lease of somebody else lasts.
+  -- When a driver should look at the log: it is due, and no lease is valid.
   wake bigint generated always as (case when due_at is not null then greatest(due_at, lease_until) end) stored,
-  -- What every append changes.
+  -- The columns from here to mark change with every append.
   head bigint not null default 0,
   at bigint not null,
   counter bigint not null default 0,

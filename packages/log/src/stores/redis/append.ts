@@ -9,10 +9,10 @@ import { LUA } from './head.ts'
 import { checkNonce, encodeName, encodeOptional, type Keys, markOr, Script } from './keys.ts'
 
 const APPENDED = 'a'
-const OTHERWISE = 'o'
+const NOT_PLAIN = 'o'
 const FAILED = 'f'
-/** Number of digits of a time. */
-const DIGITS = 13
+/** Number of digits of a time in ms. */
+const TIME_DIGITS = 13
 
 /**
  * KEYS: the records, then the streams. Four arguments each: the expected start of the record, its new start, the last
@@ -26,7 +26,7 @@ local now = time[1] .. sub(time[2] + 1000000, 2, 4)
 local count = #KEYS / 2
 local records = call('MGET', unpack(KEYS, 1, count))
 local listeners = call('PUBSUB', 'NUMSUB', unpack(KEYS, 1, count))
-local told, writes, failure = {}, {}, ''
+local codes, writes, failure = {}, {}, ''
 local a, w = 1, 0
 for i = 1, count do
   local expected, record = ARGV[a], records[i]
@@ -35,70 +35,70 @@ for i = 1, count do
     if timestamp < now then timestamp = now end
     local added = redis.pcall('XADD', KEYS[count + i], ARGV[a + 2] .. '-' .. timestamp, 'b', ARGV[a + 3])
     if type(added) == 'table' then
-      told[i] = '${FAILED}'
+      codes[i] = '${FAILED}'
       if failure == '' then failure = added.err end
     else
       writes[w + 1] = KEYS[i]
       writes[w + 2] = ARGV[a + 1] .. timestamp
       w = w + 2
       if listeners[2 * i] ~= 0 then call('PUBLISH', KEYS[i], '') end
-      told[i] = '${APPENDED}'
+      codes[i] = '${APPENDED}'
     end
   else
-    told[i] = '${OTHERWISE}'
+    codes[i] = '${NOT_PLAIN}'
   end
   a = a + 4
 end
 if w > 0 then call('MSET', unpack(writes)) end
-return now .. table.concat(told) .. failure`)
+return now .. table.concat(codes) .. failure`)
 
 /**
  * Any append. KEYS: record, head, batches, keys, trimmed. Without a new incarnation it does not regress a log, but
- * returns `regresses`: a regression ends the lease, so the log must be marked first.
+ * returns `regresses`: a regression ends the lease, so the log must be marked dirty first (indexes.ts).
  */
 export const APPEND = new Script(`${LUA}
-local by, count, body, large, moves, version, state, due, program, fresh = unpack(ARGV, 1, 10)
+local by, count, body, is_large, moves, version, state, due, program, new_incarnation = unpack(ARGV, 1, 10)
 local record = redis.call('GET', KEYS[1])
 if not record then return {{by == 'writer' and 'fenced' or 'moved'}, {}} end
 local incarnation, epoch, head, mark, counter, span, timestamp = parse(record)
-local current, floor, floormark = unpack(redis.call('HMGET', KEYS[2], 'v', 'f', 'fm'))
-local function tell(...) return {{...}, facts(KEYS[2])} end
+local current, floor, floor_mark = unpack(redis.call('HMGET', KEYS[2], 'v', 'f', 'fm'))
+local function reply(...) return {{...}, index_fields(KEYS[2])} end
 
 if by == 'writer' then
-  local own, nth, sequence = ARGV[11], tonumber(ARGV[12]), tonumber(ARGV[13])
-  if epoch ~= own or nth < tonumber(counter) then return tell('fenced') end
-  if nth == tonumber(counter) then
-    local first, last = ends(span, head)
-    return tell('duplicate', first, last, now)
+  local own_epoch, own_counter, sequence = ARGV[11], tonumber(ARGV[12]), tonumber(ARGV[13])
+  if epoch ~= own_epoch or own_counter < tonumber(counter) then return reply('fenced') end
+  if own_counter == tonumber(counter) then
+    local first, last = bounds(span, head)
+    return reply('duplicate', first, last, now)
   end
-  local held = incarnation == ARGV[14] and sequence <= tonumber(head)
-  -- What was trimmed was held.
-  if held and sequence >= tonumber(floor) then
-    held = markat(KEYS[3], sequence, head, mark, floor, floormark) == ARGV[15]
+  local is_held = incarnation == ARGV[14] and sequence <= tonumber(head)
+  -- Trimmed entries count as held.
+  if is_held and sequence >= tonumber(floor) then
+    is_held = mark_at(KEYS[3], sequence, head, mark, floor, floor_mark) == ARGV[15]
   end
-  if not held then
-    if fresh == '' then return tell('regresses') end
-    write(KEYS[1], fresh, NOBODY, head, mark, '0', '0', timestamp)
+  if not is_held then
+    if new_incarnation == '' then return reply('regresses') end
+    write(KEYS[1], new_incarnation, NO_EPOCH, head, mark, '0', '0', timestamp)
     redis.call('HDEL', KEYS[2], 'o', 'u')
     redis.call('PUBLISH', KEYS[1], '')
-    return tell('regressed')
+    return reply('regressed')
   end
 else
-  local known = redis.call('HGET', KEYS[4], ARGV[11])
-  if known then
-    local first, last = string.match(known, '^(%d+) (%d+)')
-    return tell('duplicate', first, last, now)
+  local earlier = redis.call('HGET', KEYS[4], ARGV[11])
+  if earlier then
+    local first, last = string.match(earlier, '^(%d+) (%d+)')
+    return reply('duplicate', first, last, now)
   end
 end
-if moves == '1' and version ~= current then return tell('moved') end
-if large == '1' then return tell('too-large') end
+if moves == '1' and version ~= current then return reply('moved') end
+if is_large == '1' then return reply('too-large') end
 
 local first, last = number(head + 1), number(head + count)
 if timestamp < now then timestamp = now end
 if by == 'writer' then
   mark, counter, span = epoch, ARGV[12], count
 else
-  local from, to = ends(span, head)
+  local from, to = bounds(span, head)
   mark, span = ARGV[12], from .. '-' .. to
 end
 redis.call('XADD', KEYS[3], last .. '-' .. timestamp, 'b', mark .. ' ' .. count .. ' ' .. body)
@@ -113,7 +113,7 @@ if moves == '1' then
   redis.call('HSET', KEYS[2], 'v', cursor, 't', state, 'd', due, 'g', program, 'n', timestamp)
 end
 redis.call('PUBLISH', KEYS[1], '')
-return tell('appended', first, last, now)`)
+return reply('appended', first, last, now)`)
 
 /** The arguments of any append. */
 export function appendArguments(
@@ -127,7 +127,7 @@ export function appendArguments(
   const batchArgs = [`${batch.count}`, isLarge ? '' : batch.body, isLarge ? '1' : '0']
   const move = [ticket ? '1' : '0', ticket?.ifVersion ?? '', state, `${due.at ?? ''}`, encodeOptional(due.program)]
   if ('epoch' in by) {
-    const { sequence, incarnation: known, epoch } = by.lastAcked
+    const { sequence, incarnation: ackedIncarnation, epoch } = by.lastAcked
     return [
       'writer',
       ...batchArgs,
@@ -136,7 +136,7 @@ export function appendArguments(
       markOr(by.epoch),
       `${by.counter}`,
       `${sequence}`,
-      known,
+      ackedIncarnation,
       epoch,
     ]
   }
@@ -246,19 +246,20 @@ export class PlainAppends {
     }
     try {
       const reply = (await this.#connection.run(PLAIN, keys, args)) as string
-      const clock = Number(reply.slice(0, DIGITS))
-      const why = reply.slice(DIGITS + appends.length)
-      for (let i = 0; i < appends.length; i++) this.#settle(appends[i] as GatheredAppend, reply[DIGITS + i], clock, why)
+      const clock = Number(reply.slice(0, TIME_DIGITS))
+      const failure = reply.slice(TIME_DIGITS + appends.length)
+      for (let i = 0; i < appends.length; i++)
+        this.#settle(appends[i] as GatheredAppend, reply[TIME_DIGITS + i], clock, failure)
     } catch (error) {
       for (const { reject } of appends) reject(this.#host.failure(error))
     }
   }
 
-  #settle(append: GatheredAppend, code: string | undefined, clock: number, why: string): void {
+  #settle(append: GatheredAppend, code: string | undefined, clock: number, failure: string): void {
     const { streamId, batch, by, resolve, reject } = append
     const { sequence } = by.lastAcked
     if (code === APPENDED) resolve({ outcome: 'appended', first: sequence + 1, last: sequence + batch.count, clock })
-    else if (code === OTHERWISE) resolve(this.#host.appendChecked(streamId, batch, by))
-    else reject(this.#host.refusal(why))
+    else if (code === NOT_PLAIN) resolve(this.#host.appendChecked(streamId, batch, by))
+    else reject(this.#host.refusal(failure))
   }
 }

@@ -149,7 +149,7 @@ describe('error messages', () => {
     },
   )
 
-  test('say that no memory is left: writes fail, reads and removals continue', async () => {
+  test('say that the server is out of memory: writes fail, reads and removals continue', async () => {
     const store = open()
     const writer = await newWriter(store, 'log')
     await writer.append(batch('a'))

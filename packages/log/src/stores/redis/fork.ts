@@ -5,14 +5,14 @@ import type { Argument, Connection } from './connection.ts'
 import type { Indexes } from './indexes.ts'
 import { checkNonce, encodeOptional, type Keys, type LogKeys } from './keys.ts'
 import { readPage, readRecord } from './page.ts'
-import { ADOPT } from './scripts.ts'
+import { CREATE_FROM_COPY } from './scripts.ts'
 
 /** How much is copied at once: batches; keys; snapshots or blobs, which may be large. */
-const READ = { batches: 256, bytes: 1_048_576 }
+const PAGE = { batches: 256, bytes: 1_048_576 }
 const KEYS_AT_ONCE = 100
 const VALUES_AT_ONCE = 4
-/** After how long an abandoned copy expires, in ms. */
-const ABANDONED_MS = 600_000
+/** Time after which an abandoned copy expires, in ms. */
+const COPY_TTL_MS = 600_000
 /** How often a copy is restarted because the source was trimmed or replaced meanwhile. */
 const MAX_TRIES = 10
 
@@ -33,32 +33,32 @@ export async function fork(
   const from = keys.log(source)
   const to = keys.log(target)
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const origin = await originOf(connection, from)
-    if (origin === undefined) return 'absent'
+    const start = await sourceOf(connection, from)
+    if (start === undefined) return 'absent'
     if ((await connection.send(['EXISTS', to.record])) !== 0) return 'exists'
-    if (at > origin.head || at < origin.floor) return 'out-of-range'
+    if (at > start.head || at < start.floor) return 'out-of-range'
 
-    const apart = keys.log(target, randomName())
-    const copy = new Copy(connection, from, apart, at)
-    const last = await copy.batches(origin)
+    const temporary = keys.log(target, randomName())
+    const copy = new Copy(connection, from, temporary, at)
+    const last = await copy.batches(start)
     await Promise.all([copy.keys(), copy.snapshots(), copy.blobs()])
-    const now = await originOf(connection, from)
-    if (now?.incarnation !== origin.incarnation || now.floor !== origin.floor) {
-      await connection.send(['UNLINK', ...partsOf(apart)])
+    const end = await sourceOf(connection, from)
+    if (end?.incarnation !== start.incarnation || end.floor !== start.floor) {
+      await connection.send(['UNLINK', ...partsOf(temporary)])
       continue
     }
     const incarnation = randomName()
     const { state, due } = ticket
     const reply = await indexes.change(
       target,
-      ADOPT,
-      [...Object.values(to), ...partsOf(apart)],
+      CREATE_FROM_COPY,
+      [...Object.values(to), ...partsOf(temporary)],
       [
         incarnation,
         `${at}`,
         last.mark,
-        `${origin.floor}`,
-        origin.floorMark,
+        `${start.floor}`,
+        start.floorMark,
         last.timestamp,
         encodeOptional(principal),
         state,
@@ -77,14 +77,15 @@ export async function fork(
   )
 }
 
-interface Origin {
+/** The source of a fork. */
+interface ForkSource {
   readonly incarnation: string
   readonly head: number
   readonly floor: number
   readonly floorMark: string
 }
 
-async function originOf(connection: Connection, { record, head }: LogKeys): Promise<Origin | undefined> {
+async function sourceOf(connection: Connection, { record, head }: LogKeys): Promise<ForkSource | undefined> {
   const read = [connection.send(['GET', record]), connection.send(['HMGET', head, 'f', 'fm'])] as const
   const [current, [floor, floorMark]] = (await Promise.all(read)) as [string | null, (string | null)[]]
   if (current === null || floor == null || floorMark == null) return undefined
@@ -92,7 +93,7 @@ async function originOf(connection: Connection, { record, head }: LogKeys): Prom
   return { incarnation, head: at, floor: Number(floor), floorMark }
 }
 
-/** The keys of a log except record and head, in the order of `ADOPT`. */
+/** The keys of a log except record and head, in the order of `CREATE_FROM_COPY`. */
 function partsOf({ batches, keys, trimmed, snapshotIndex, snapshots, blobs }: LogKeys): string[] {
   return [batches, keys, trimmed, snapshotIndex, snapshots, blobs]
 }
@@ -112,14 +113,14 @@ class Copy {
   }
 
   /**
-   * Copies the batches up to the fork's sequence. The last body stays whole: readers take only `count` entries of it.
+   * Copies the batches up to the fork's sequence. The last body is not cut: readers take only `count` entries of it.
    * Returns mark and timestamp of the last entry.
    */
-  async batches({ floor, floorMark }: Origin): Promise<{ mark: string; timestamp: string }> {
+  async batches({ floor, floorMark }: ForkSource): Promise<{ mark: string; timestamp: string }> {
     let last = { mark: floorMark, timestamp: '0' }
     let sequence = floor
     while (sequence < this.#at) {
-      const page = await readPage(this.#connection, this.#from, { sequence }, READ)
+      const page = await readPage(this.#connection, this.#from, { sequence }, PAGE)
       // Trimmed or removed meanwhile: this copy will not be used.
       if (!page?.batches.length) break
       const adds: Argument[][] = []
@@ -190,6 +191,6 @@ class Copy {
 
   /** Writes with an expiry, so that an abandoned copy disappears. */
   async #send(key: string, commands: readonly Argument[][]): Promise<void> {
-    if (commands.length > 0) await this.#connection.transaction([...commands, ['PEXPIRE', key, `${ABANDONED_MS}`]])
+    if (commands.length > 0) await this.#connection.transaction([...commands, ['PEXPIRE', key, `${COPY_TTL_MS}`]])
   }
 }

@@ -26,19 +26,20 @@ local now = clock()
 
 /** Lua: reads and writes a record. */
 const RECORD = `
-local NOBODY = '!'
+local NO_EPOCH = '!'
 local function number(n) return string.format('%.0f', n) end
 local function parse(record) return string.match(record, '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$') end
 local function write(key, ...) redis.call('SET', key, table.concat({...}, ' ')) end
-local function ends(span, head)
+-- The first and last sequence of the epoch's latest append.
+local function bounds(span, head)
   local first, last = string.match(span, '^(%d+)-(%d+)$')
   return first or number(head - span + 1), last or head
 end
 `
 
-/** Lua: the facts that the indexes need of a log (indexes.ts); empty for a missing log. */
-const FACTS = `
-local function facts(key)
+/** Lua: the fields of a log that the indexes need (indexes.ts); empty for a missing log. */
+const INDEX_FIELDS_LUA = `
+local function index_fields(key)
   if redis.call('EXISTS', key) == 0 then return {} end
   return redis.call('HMGET', key, 'd', 'u', 'g', 'p', 'n')
 end
@@ -46,22 +47,22 @@ end
 
 /** Lua: the mark of the entry at a sequence between floor and head. */
 const MARK_AT = `
-local function markat(stream, sequence, head, mark, floor, floormark)
+local function mark_at(stream, sequence, head, mark, floor, floor_mark)
   if sequence == tonumber(head) then return mark end
-  if sequence == tonumber(floor) then return floormark end
+  if sequence == tonumber(floor) then return floor_mark end
   local found = redis.call('XRANGE', stream, number(sequence), '+', 'COUNT', 1)
   return found[1] and string.match(found[1][2][2], '^%S+')
 end
 `
 
 /** Helpers for every script. */
-export const LUA: string = NOW + RECORD + FACTS + MARK_AT
+export const LUA: string = NOW + RECORD + INDEX_FIELDS_LUA + MARK_AT
 
-/** The fields of `facts`. */
-export const FACT_FIELDS = ['d', 'u', 'g', 'p', 'n'] as const
+/** The names of these fields in the hash. */
+export const INDEX_FIELDS = ['d', 'u', 'g', 'p', 'n'] as const
 
-/** The facts that the indexes need of a log. */
-export interface Facts {
+/** The fields of a log that the indexes need. */
+export interface IndexFields {
   /** When it is due, in ms; undefined for never. */
   readonly due: number | undefined
   readonly program: string | null
@@ -69,8 +70,8 @@ export interface Facts {
   readonly touchedAt: number
 }
 
-/** Parses the facts of a log; undefined for a missing log. */
-export function readFacts(fields: readonly (string | null)[]): Facts | undefined {
+/** Parses the fields that the indexes need; undefined for a missing log. */
+export function readIndexFields(fields: readonly (string | null)[]): IndexFields | undefined {
   const [due, until, program, principal, touchedAt] = fields
   if (due == null || program == null || principal == null || touchedAt == null) return undefined
   return {

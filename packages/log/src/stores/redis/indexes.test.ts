@@ -35,7 +35,7 @@ async function moveTo(store: LogStore, streamId: string, state: string, due: typ
 }
 
 describe('after the death of a process', () => {
-  test('a marked and unchanged log is not a candidate for long', async () => {
+  test('a dirty log that did not change leaves the candidates after the next call', async () => {
     const { store, index, members } = open()
     await store.create('log', 'ann')
     for (const name of ['log', 'gone']) {
@@ -46,7 +46,7 @@ describe('after the death of a process', () => {
     expect([await members('marks'), await members('due:p'), await members('list:ann')]).toEqual([[], [], ['log']])
   })
 
-  test('every caller finds a log that changed and was not settled', async () => {
+  test('every caller finds a log that changed and whose index entries were not updated', async () => {
     const { store, prefix, index } = open()
     await store.create('log', 'ann')
     await moveTo(store, 'log', 's', DUE)
@@ -60,7 +60,7 @@ describe('after the death of a process', () => {
     expect(await other.due(['p'], 9)).toEqual(['log'])
   })
 
-  test('one call settles hundreds of marks', async () => {
+  test('one call updates the index entries of hundreds of dirty logs', async () => {
     const { store, index, members } = open()
     const names = Array.from({ length: 450 }, (_, i) => `log-${i}`)
     await Promise.all(names.map(name => store.create(name, 'ann')))
@@ -92,7 +92,7 @@ describe('after the death of a process', () => {
   })
 })
 
-test('a read from before a change does not settle the log', async () => {
+test('a read from before a change leaves the log dirty', async () => {
   const { store, prefix, index } = open()
   await store.create('log', null)
   const { version } = await headOf(store, 'log')
@@ -114,12 +114,12 @@ test('a read from before a change does not settle the log', async () => {
       return reply
     },
   }
-  await new Indexes(slow, new Keys(prefix), () => {}).settle()
+  await new Indexes(slow, new Keys(prefix), () => {}).updateDirty()
   expect(await store.due(['p'], 9)).toEqual(['log'])
 })
 
-describe('a log becomes due earlier after', () => {
-  test('a renewal that shortens the lease, and a takeover with a shorter one', async () => {
+describe('due with leases', () => {
+  test('a log becomes due earlier after a renewal that shortens the lease, and after a takeover with a shorter one', async () => {
     const { store } = open()
     await store.create('log', null)
     await moveTo(store, 'log', 's', DUE)

@@ -1,61 +1,61 @@
 // `list` and `due` use indexes outside the logs' slots: sorted sets of logs, per principal by touch time, per program
-// by due time. They are derived data. A third set, the marks, keeps them correct: every change that can make a log
-// due earlier, touches it or creates it marks it in the same transaction, before the log changes. A process that
-// finds a mark reads the log and settles it: it updates the indexes and removes the mark, if the mark is still the
-// one from before the read (each mark has a unique number). So a log is marked, or its index entries are right (in
-// `due`, possibly too early). A process that dies in between leaves a mark for the next `list` or `due`.
+// by due time. They are derived data. A third set, of dirty logs, keeps them correct: every change that can make a log
+// due earlier, touches it or creates it marks it dirty in the same transaction, before the log changes. A process that
+// finds a dirty log reads it, updates its index entries and removes the dirty mark, if the mark is still the one from
+// before the read (each mark has a unique number). So a log is dirty, or its index entries are right (in `due`,
+// possibly too early). A process that dies in between leaves a dirty log for the next `list` or `due`.
 //
-// These must mark: a change of the ticket (due, touched), `release` and `restored` (the lease ends now), a takeover,
-// a renewal that shortens the lease, an append that finds the log regressed (its lease ends), `create` and `fork`.
-// These need not, because they only make a log due later or never: a claim of a free log, a renewal that lengthens
-// the lease, `remove`. They leave a candidate that `due` or `list` reads, finds outdated, and settles again.
+// These must mark the log dirty: a change of the ticket (due, touched), `release` and `restored` (the lease ends now),
+// a takeover, a renewal that shortens the lease, an append that finds the log regressed (its lease ends), `create` and
+// `fork`. These need not, because they only make a log due later or never: a claim of a free log, a renewal that
+// lengthens the lease, `remove`. They leave an outdated index entry, which `due` or `list` finds and updates.
 //
-// The transaction (MULTI) spans two slots. In a cluster it would be two steps, and a mark would have to outlive the
-// longest time that a command may be in flight.
+// The transaction (MULTI) spans two slots. In a cluster it would be two steps, and a dirty mark would have to outlive
+// the longest time that a command may be in flight.
 
 import type { Connection, Reply } from './connection.ts'
 import { isUnknownScript } from './failure.ts'
-import { FACT_FIELDS, type Facts, readFacts } from './head.ts'
+import { INDEX_FIELDS, type IndexFields, readIndexFields } from './head.ts'
 import { ALLOW_OOM, decodeName, encodeName, encodeOptional, type Keys, Script } from './keys.ts'
 
-/** Marks logs. Returns each mark, and the log's index position. */
-const MARK = new Script(`${ALLOW_OOM}
-local told = {}
+/** Marks logs dirty. Returns the number of each mark, and the log's index position. */
+const MARK_DIRTY = new Script(`${ALLOW_OOM}
+local reply = {}
 for i, name in ipairs(ARGV) do
   local mark = redis.call('INCR', KEYS[2])
   redis.call('ZADD', KEYS[1], mark, name)
-  told[2 * i - 1] = mark
-  told[2 * i] = redis.call('HGET', KEYS[3], name) or ''
+  reply[2 * i - 1] = mark
+  reply[2 * i] = redis.call('HGET', KEYS[3], name) or ''
 end
-return told`)
+return reply`)
 
-/** Some of the marks up to a number, or up to now, with the index positions of their logs. */
-const MARKED = new Script(`
+/** Some of the dirty logs with marks up to a number, or up to now, with their index positions. */
+const FIND_DIRTY = new Script(`
 local bound = ARGV[1]
 if bound == '' then bound = redis.call('GET', KEYS[2]) or '0' end
 local found = redis.call('ZRANGE', KEYS[1], '-inf', bound, 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
-local told = {bound}
+local reply = {bound}
 for i = 1, #found, 2 do
-  told[#told + 1] = found[i]
-  told[#told + 1] = found[i + 1]
-  told[#told + 1] = redis.call('HGET', KEYS[3], found[i]) or ''
+  reply[#reply + 1] = found[i]
+  reply[#reply + 1] = found[i + 1]
+  reply[#reply + 1] = redis.call('HGET', KEYS[3], found[i]) or ''
 end
-return told`)
+return reply`)
 
 /**
- * Updates a log's index entries, unless it was marked again. KEYS: marks, where, due before and after, list before
- * and after.
+ * Updates a log's index entries and removes its dirty mark, unless it was marked again. KEYS: marks, where, due before
+ * and after, list before and after.
  */
-const SETTLE = new Script(`${ALLOW_OOM}
-local name, mark, place, due, touched = unpack(ARGV)
+const UPDATE = new Script(`${ALLOW_OOM}
+local name, mark, position, due, touched = unpack(ARGV)
 if tonumber(redis.call('ZSCORE', KEYS[1], name) or '0') ~= tonumber(mark) then return 0 end
 redis.call('ZREM', KEYS[1], name)
 if KEYS[3] ~= KEYS[4] or due == '' then redis.call('ZREM', KEYS[3], name) end
-if KEYS[5] ~= KEYS[6] or place == '' then redis.call('ZREM', KEYS[5], name) end
-if place == '' then
+if KEYS[5] ~= KEYS[6] or position == '' then redis.call('ZREM', KEYS[5], name) end
+if position == '' then
   redis.call('HDEL', KEYS[2], name)
 else
-  redis.call('HSET', KEYS[2], name, place)
+  redis.call('HSET', KEYS[2], name, position)
   redis.call('ZADD', KEYS[6], touched, name)
   if due ~= '' then redis.call('ZADD', KEYS[4], due, name) end
 end
@@ -65,17 +65,17 @@ return 1`)
 const CANDIDATES = new Script(`
 local time = redis.call('TIME')
 local now = time[1] .. string.sub(time[2] + 1000000, 2, 4)
-local told = {now}
+local reply = {now}
 for i, key in ipairs(KEYS) do
-  told[i + 1] = redis.call('ZRANGE', key, '-inf', now, 'BYSCORE', 'LIMIT', 0, ARGV[1], 'WITHSCORES')
+  reply[i + 1] = redis.call('ZRANGE', key, '-inf', now, 'BYSCORE', 'LIMIT', 0, ARGV[1], 'WITHSCORES')
 end
-return told`)
+return reply`)
 
 /** How many logs are handled at once. */
-const PAGE = 200
+const PAGE_SIZE = 200
 
-/** A marked log: its mark, and its index position. */
-interface MarkedLog {
+/** A dirty log: the number of its mark, and its index position. */
+interface DirtyLog {
   readonly streamId: string
   readonly mark: string
   /** `program principal`; empty for none. */
@@ -93,7 +93,8 @@ export class Indexes {
   readonly #connection: Pick<Connection, 'run' | 'send' | 'transaction'>
   readonly #keys: Keys
   readonly #background: (work: Promise<unknown>) => void
-  readonly #marks: readonly [string, string, string]
+  /** The keys of the marks, of their counter and of the index positions. */
+  readonly #dirtyKeys: readonly [marks: string, count: string, positions: string]
 
   /** Optional maintenance work is passed to `background`, and may fail. */
   constructor(
@@ -104,15 +105,16 @@ export class Indexes {
     this.#connection = connection
     this.#keys = keys
     this.#background = background
-    this.#marks = [keys.index('marks'), keys.index('count'), keys.index('where')]
+    this.#dirtyKeys = [keys.index('marks'), keys.index('count'), keys.index('where')]
   }
 
   /**
-   * Runs a script that changes a log, together with the mark. The script returns its result and then the log's facts.
+   * Runs a script that changes a log, and marks the log dirty in the same transaction. The script returns its result
+   * and then the log's index fields.
    */
   async change(streamId: string, script: Script, keys: readonly string[], args: readonly string[]): Promise<Reply[]> {
     // The mark script is sent as text: by hash, it could be unknown where the other script is known.
-    const mark = ['EVAL', MARK.text, '3', ...this.#marks, encodeName(streamId)]
+    const mark = ['EVAL', MARK_DIRTY.text, '3', ...this.#dirtyKeys, encodeName(streamId)]
     const rest = [`${keys.length}`, ...keys, ...args]
     const [marked, result] = await this.#connection
       .transaction([mark, ['EVALSHA', script.sha, ...rest]])
@@ -121,69 +123,75 @@ export class Indexes {
         return this.#connection.transaction([mark, ['EVAL', script.text, ...rest]])
       })
     const [number, position] = marked as [number, string]
-    const [reply, facts] = result as [Reply[], (string | null)[]]
-    this.#background(this.#settle({ streamId, mark: `${number}`, position }, readFacts(facts)))
+    const [reply, fields] = result as [Reply[], (string | null)[]]
+    this.#background(this.#update({ streamId, mark: `${number}`, position }, readIndexFields(fields)))
     return reply
   }
 
-  /** Settles logs whose index entries are outdated. */
+  /** Updates the index entries of logs, which may be outdated. */
   async refresh(streamIds: readonly string[]): Promise<void> {
-    const marks = this.#connection.run(MARK, this.#marks, streamIds.map(encodeName))
+    const marks = this.#connection.run(MARK_DIRTY, this.#dirtyKeys, streamIds.map(encodeName))
     const reply = (await marks) as (number | string)[]
-    await this.#settleAll(
+    await this.#updateAll(
       streamIds.map((streamId, i) => ({ streamId, mark: `${reply[2 * i]}`, position: `${reply[2 * i + 1]}` })),
     )
   }
 
-  /** Settles every log that is marked now. */
-  async settle(): Promise<void> {
+  /** Updates the index entries of every log that is dirty now. */
+  async updateDirty(): Promise<void> {
     for (let bound = ''; ; ) {
-      const [until, ...reply] = (await this.#connection.run(MARKED, this.#marks, [bound, `${PAGE}`])) as string[]
-      const marked: MarkedLog[] = []
+      const [until, ...reply] = (await this.#connection.run(FIND_DIRTY, this.#dirtyKeys, [
+        bound,
+        `${PAGE_SIZE}`,
+      ])) as string[]
+      const dirty: DirtyLog[] = []
       for (let i = 0; i < reply.length; i += 3) {
         const [name, mark, position] = reply.slice(i, i + 3) as [string, string, string]
-        marked.push({ streamId: decodeName(name), mark, position })
+        dirty.push({ streamId: decodeName(name), mark, position })
       }
-      await this.#settleAll(marked)
-      if (marked.length < PAGE) return
+      await this.#updateAll(dirty)
+      if (dirty.length < PAGE_SIZE) return
       bound = until as string
     }
   }
 
   /** Logs in the indexes of these programs and of every driver that are due, the longest due first, and the time. */
-  async candidates(programs: readonly string[], limit: number): Promise<{ now: number; lines: IndexEntry[] }> {
+  async candidates(programs: readonly string[], limit: number): Promise<{ now: number; candidates: IndexEntry[] }> {
     const keys = [...new Set([null, ...programs])].map(program => this.#dueKey(program))
-    const count = `${Math.max(limit, PAGE)}`
+    const count = `${Math.max(limit, PAGE_SIZE)}`
     const [now, ...found] = (await this.#connection.run(CANDIDATES, keys, [count])) as [string, ...string[][]]
-    const lines = found.flatMap(linesOf).sort((a, b) => a.score - b.score)
-    return { now: Number(now), lines }
+    const candidates = found.flatMap(indexEntriesOf).sort((a, b) => a.score - b.score)
+    return { now: Number(now), candidates }
   }
 
   /** Some logs of a principal from a time on, last touched first. The score is the negative time. */
   async listed(principal: string | null, from: number, offset: number, limit: number): Promise<IndexEntry[]> {
-    const range = [`${from}`, '+inf', 'BYSCORE', 'LIMIT', `${offset}`, `${Math.min(limit, PAGE)}`, 'WITHSCORES']
+    const range = [`${from}`, '+inf', 'BYSCORE', 'LIMIT', `${offset}`, `${Math.min(limit, PAGE_SIZE)}`, 'WITHSCORES']
     const found = (await this.#connection.send(['ZRANGE', this.#listKey(principal), ...range])) as [string, number][]
     return found.map(([name, score]) => ({ streamId: decodeName(name), score }))
   }
 
-  async #settleAll(marked: readonly MarkedLog[]): Promise<void> {
-    const heads = marked.map(({ streamId }) =>
-      this.#connection.send(['HMGET', this.#keys.head(streamId), ...FACT_FIELDS]),
+  async #updateAll(dirty: readonly DirtyLog[]): Promise<void> {
+    const heads = dirty.map(({ streamId }) =>
+      this.#connection.send(['HMGET', this.#keys.head(streamId), ...INDEX_FIELDS]),
     )
-    const facts = await Promise.all(heads)
-    await Promise.all(marked.map((one, i) => this.#settle(one, readFacts(facts[i] as (string | null)[]))))
+    const fields = await Promise.all(heads)
+    await Promise.all(dirty.map((log, i) => this.#update(log, readIndexFields(fields[i] as (string | null)[]))))
   }
 
-  async #settle({ streamId, mark, position }: MarkedLog, facts: Facts | undefined): Promise<void> {
+  async #update({ streamId, mark, position }: DirtyLog, fields: IndexFields | undefined): Promise<void> {
     const name = encodeName(streamId)
-    const next = facts ? `${encodeOptional(facts.program)} ${encodeOptional(facts.principal)}` : ''
-    const [[dueBefore, listBefore], [due, list]] = [this.#places(position || next), this.#places(next || position)]
-    const keys = [this.#marks[0], this.#marks[2], dueBefore, due, listBefore, list]
-    await this.#connection.run(SETTLE, keys, [name, mark, next, `${facts?.due ?? ''}`, `${-(facts?.touchedAt ?? 0)}`])
+    const next = fields ? `${encodeOptional(fields.program)} ${encodeOptional(fields.principal)}` : ''
+    const [[dueBefore, listBefore], [due, list]] = [
+      this.#indexKeys(position || next),
+      this.#indexKeys(next || position),
+    ]
+    const keys = [this.#dirtyKeys[0], this.#dirtyKeys[2], dueBefore, due, listBefore, list]
+    await this.#connection.run(UPDATE, keys, [name, mark, next, `${fields?.due ?? ''}`, `${-(fields?.touchedAt ?? 0)}`])
   }
 
   /** The keys of the indexes that contain a log. */
-  #places(position: string): [string, string] {
+  #indexKeys(position: string): [string, string] {
     const [program = '', principal = ''] = position.split(' ')
     return [this.#keys.index(`due:${program}`), this.#keys.index(`list:${principal}`)]
   }
@@ -197,10 +205,10 @@ export class Indexes {
   }
 }
 
-function linesOf(found: readonly string[]): IndexEntry[] {
-  const lines: IndexEntry[] = []
+function indexEntriesOf(found: readonly string[]): IndexEntry[] {
+  const entries: IndexEntry[] = []
   for (let i = 0; i < found.length; i += 2) {
-    lines.push({ streamId: decodeName(found[i] as string), score: Number(found[i + 1]) })
+    entries.push({ streamId: decodeName(found[i] as string), score: Number(found[i + 1]) })
   }
-  return lines
+  return entries
 }

@@ -14,7 +14,7 @@ const text = fc.oneof(
     .map(parts => parts.join('')),
 )
 
-test('a name is returned unchanged, of safe letters and never empty', () => {
+test('an encoded name has only safe characters, is never empty and decodes to the same name', () => {
   fc.assert(
     fc.property(text, name => {
       const written = encodeName(name)

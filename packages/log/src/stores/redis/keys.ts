@@ -34,7 +34,7 @@ export const decodeOptional = (field: string): string | null => (field === '' ? 
 /** Whether a cursor can contain it. */
 const isMark = (text: string): boolean => /^[\w-]+$/.test(text)
 
-/** A mark, or the empty string, which is no mark. */
+/** The text if it is a mark, otherwise the empty string, which matches no epoch. */
 export const markOr = (text: string): string => (isMark(text) ? text : '')
 
 /** @throws LogError `invalid` for a nonce that no cursor can contain. */
@@ -99,10 +99,10 @@ export class Keys {
     return this.#key(encodeName(streamId), SUFFIXES.head)
   }
 
-  /** The keys of a log, or temporary keys of a log that is being copied, under the name `apart`. */
-  log(streamId: string, apart?: string): LogKeys {
+  /** The keys of a log. With `copyName`, the temporary keys of a copy that becomes this log. */
+  log(streamId: string, copyName?: string): LogKeys {
     const tag = encodeName(streamId)
-    const key = (suffix: string) => this.#key(tag, apart === undefined ? suffix : `${suffix}:${apart}`)
+    const key = (suffix: string) => this.#key(tag, copyName === undefined ? suffix : `${suffix}:${copyName}`)
     const { record, head, batches, keys, trimmed, snapshotIndex, snapshots, blobs } = SUFFIXES
     return {
       record: key(record),

@@ -1,12 +1,12 @@
-import { LogError } from '../../store/log-error.ts'
+import { listTokenError } from '../../store/checks.ts'
 import type { Listed, ListPage } from '../../store/log-store.ts'
 import type { Connection } from './connection.ts'
-import { FACT_FIELDS, readFacts } from './head.ts'
+import { INDEX_FIELDS, readIndexFields } from './head.ts'
 import type { IndexEntry, Indexes } from './indexes.ts'
 import { decodeName, encodeName, encodeOptional, type Keys } from './keys.ts'
 import { readRecord } from './page.ts'
 
-/** Logs that are due, verified by reading them. Outdated candidates are settled. */
+/** Logs that are due, verified by reading them. Outdated index entries are updated. */
 export async function dueOf(
   connection: Connection,
   keys: Keys,
@@ -14,27 +14,27 @@ export async function dueOf(
   programs: readonly string[],
   limit: number,
 ): Promise<string[]> {
-  await indexes.settle()
-  const looked = new Set<string>()
+  await indexes.updateDirty()
+  const refreshed = new Set<string>()
   for (;;) {
-    const { now, lines } = await indexes.candidates(programs, limit)
-    const heads = lines.map(({ streamId }) => connection.send(['HMGET', keys.head(streamId), ...FACT_FIELDS]))
+    const { now, candidates } = await indexes.candidates(programs, limit)
+    const heads = candidates.map(({ streamId }) => connection.send(['HMGET', keys.head(streamId), ...INDEX_FIELDS]))
     const due: { streamId: string; since: number }[] = []
-    const others: string[] = []
+    const outdated: string[] = []
     for (const [i, fields] of (await Promise.all(heads)).entries()) {
-      const { streamId } = lines[i] as IndexEntry
-      const facts = readFacts(fields as (string | null)[])
-      const isFor = facts && (facts.program === null || programs.includes(facts.program))
-      if (isFor && facts.due !== undefined && facts.due <= now) due.push({ streamId, since: facts.due })
-      else if (!looked.has(streamId)) others.push(streamId)
+      const { streamId } = candidates[i] as IndexEntry
+      const log = readIndexFields(fields as (string | null)[])
+      const isFor = log && (log.program === null || programs.includes(log.program))
+      if (isFor && log.due !== undefined && log.due <= now) due.push({ streamId, since: log.due })
+      else if (!refreshed.has(streamId)) outdated.push(streamId)
     }
-    if (others.length === 0) {
+    if (outdated.length === 0) {
       due.sort((a, b) => a.since - b.since)
       return due.slice(0, limit).map(({ streamId }) => streamId)
     }
     // A log that changes all the time is refreshed once.
-    for (const streamId of others) looked.add(streamId)
-    await indexes.refresh(others)
+    for (const streamId of outdated) refreshed.add(streamId)
+    await indexes.refresh(outdated)
   }
 }
 
@@ -49,24 +49,24 @@ export async function listOf(
 ): Promise<ListPage> {
   const from = after === undefined ? undefined : readToken(after)
   if (limit < 1) return { streams: [], next: null }
-  await indexes.settle()
+  await indexes.updateDirty()
   const found = new Map<string, Listed>()
-  const others: string[] = []
+  const outdated: string[] = []
   let end: IndexEntry | undefined
   let next: string | null = null
   for (let offset = 0; next === null; ) {
-    const lines = await indexes.listed(principal, from?.score ?? Number.NEGATIVE_INFINITY, offset, limit + 1)
-    if (lines.length === 0) break
-    offset += lines.length
-    const rest = lines.filter(line => from === undefined || isAfter(line, from))
+    const entries = await indexes.listed(principal, from?.score ?? Number.NEGATIVE_INFINITY, offset, limit + 1)
+    if (entries.length === 0) break
+    offset += entries.length
+    const rest = entries.filter(entry => from === undefined || isAfter(entry, from))
     const listed = await Promise.all(rest.map(({ streamId }) => listedOf(connection, keys, principal, streamId)))
-    for (const [i, line] of rest.entries()) {
-      const one = listed[i]
-      if (one === undefined) {
-        others.push(line.streamId)
+    for (const [i, entry] of rest.entries()) {
+      const log = listed[i]
+      if (log === undefined) {
+        outdated.push(entry.streamId)
       } else if (found.size < limit) {
-        found.set(line.streamId, one)
-        end = line
+        found.set(entry.streamId, log)
+        end = entry
       } else {
         next = writeToken(end as IndexEntry)
         break
@@ -74,7 +74,7 @@ export async function listOf(
     }
   }
   // Not earlier: a removal from the index would shift the following entries.
-  if (others.length > 0) await indexes.refresh(others)
+  if (outdated.length > 0) await indexes.refresh(outdated)
   return { streams: [...found.values()], next }
 }
 
@@ -96,8 +96,8 @@ async function listedOf(
   return { streamId, head, ticket, createdAt: Number(createdAt), touchedAt: Number(touchedAt) }
 }
 
-const isAfter = (line: IndexEntry, from: IndexEntry): boolean =>
-  line.score > from.score || (line.score === from.score && encodeName(line.streamId) > encodeName(from.streamId))
+const isAfter = (entry: IndexEntry, from: IndexEntry): boolean =>
+  entry.score > from.score || (entry.score === from.score && encodeName(entry.streamId) > encodeName(from.streamId))
 
 const writeToken = ({ score, streamId }: IndexEntry): string => `${-score}.${encodeName(streamId)}`
 
@@ -105,7 +105,7 @@ function readToken(token: string): IndexEntry {
   const [, time, name = ''] = /^(\d{1,15})\.([\w.:@/%-]+)$/.exec(token) ?? []
   const streamId = decodeName(name)
   if (time === undefined || encodeName(streamId) !== name) {
-    throw new LogError('invalid', 'list: expected the `next` of an earlier page')
+    throw listTokenError()
   }
   return { streamId, score: -Number(time) }
 }

@@ -42,7 +42,7 @@ describe('keys', () => {
     expect([await one.store.restored(), await other.store.restored()]).toEqual([1, 1])
   })
 
-  test('remove leaves no key except the count of marks', async () => {
+  test('remove leaves no key except the counter of dirty marks', async () => {
     const { store, prefix } = open()
     for (const streamId of ['{a}b', 'a b\n', '\0', '語']) {
       const writer = await newWriter(store, streamId)
@@ -59,7 +59,7 @@ describe('keys', () => {
 })
 
 describe('scripts', () => {
-  test('are loaded again after the server forgot them, and run once', async () => {
+  test('loads scripts again after the server forgot them, and runs each once', async () => {
     const { store } = open()
     const writer = await newWriter(store, 'log')
     const { version } = await headOf(store, 'log')
@@ -85,7 +85,7 @@ describe('scripts', () => {
 })
 
 describe('appends to many logs at once', () => {
-  test('law 1: each has its own outcome, also when others fail', async () => {
+  test('law 1: each of many concurrent appends has its own outcome, also when others fail', async () => {
     const { store } = open()
     const writers = await Promise.all(Array.from({ length: 150 }, (_, i) => newWriter(store, `log-${i}`)))
     for (const writer of writers.slice(0, 50)) await store.release(`log-${writers.indexOf(writer)}`, writer.epoch)
@@ -197,7 +197,7 @@ describe('fork', () => {
 })
 
 describe('a lost tail', () => {
-  test('law 4: is reported to a writer with more acknowledged entries, and to readers', async () => {
+  test('law 4: reports a lost tail to a writer with more acknowledged entries, and to readers', async () => {
     const redisServer = await server()
     onTestFinished(() => redisServer.stop())
     const store = redisStore({ url: redisServer.url })
@@ -218,7 +218,7 @@ describe('a lost tail', () => {
     expect(await store.append('log', batch('next'), writer.by)).toEqual({ outcome: 'fenced' })
   })
 
-  test('law 4: is also reported after others have appended at those sequences', async () => {
+  test('law 4: reports a lost tail also after others have appended at those sequences', async () => {
     const redisServer = await server()
     onTestFinished(() => redisServer.stop())
     const store = redisStore({ url: redisServer.url })

@@ -1,5 +1,5 @@
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
-import { checkAppend, checkFork, checkNames, checkTtl, checkWhole } from '../../store/checks.ts'
+import { checkAppend, checkFork, checkIntegers, checkNames, checkTtl } from '../../store/checks.ts'
 import { LogError } from '../../store/log-error.ts'
 import type {
   AppendResult,
@@ -38,7 +38,7 @@ import { RedisWatchers } from './watchers.ts'
 
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 /** How many logs `restored` handles at once. */
-const RESTORE_COUNT = 100
+const RESTORE_PAGE_SIZE = 100
 
 /** Options of `redisStore`. */
 export interface RedisOptions {
@@ -156,7 +156,7 @@ class RedisStore implements LogStore {
 
   async read(streamId: string, after: Cursor | UnprovenCursor, limit: ReadLimit): Promise<Page | undefined> {
     checkNames({ streamId })
-    checkWhole({ sequence: after.sequence, ...limit })
+    checkIntegers({ sequence: after.sequence, ...limit })
     return this.#call(() => readPage(this.#connection, this.#keys.log(streamId), after, limit))
   }
 
@@ -210,13 +210,13 @@ class RedisStore implements LogStore {
 
   async due(programs: readonly string[], limit: number): Promise<readonly string[]> {
     for (const program of programs) checkNames({ program })
-    checkWhole({ limit })
+    checkIntegers({ limit })
     return this.#call(() => dueOf(this.#connection, this.#keys, this.#indexes, programs, limit))
   }
 
   async putSnapshot(streamId: string, snapshot: StoredSnapshot, keep: number): Promise<void> {
     checkNames({ streamId })
-    checkWhole({ sequence: snapshot.sequence, keep })
+    checkIntegers({ sequence: snapshot.sequence, keep })
     return this.#call(async () => {
       const { head, snapshotIndex, snapshots } = this.#keys.log(streamId)
       const { sequence, mark, version, body } = snapshot
@@ -227,7 +227,7 @@ class RedisStore implements LogStore {
 
   async getSnapshot(streamId: string, atMost: number): Promise<StoredSnapshot | undefined> {
     checkNames({ streamId })
-    checkWhole({ atMost })
+    checkIntegers({ atMost })
     return this.#call(async () => {
       const { snapshotIndex, snapshots } = this.#keys.log(streamId)
       const found = await this.#connection.run(scripts.GET_SNAPSHOT, [snapshotIndex, snapshots], [`${atMost}`])
@@ -258,7 +258,7 @@ class RedisStore implements LogStore {
 
   async trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {
     checkNames({ streamId })
-    checkWhole({ floor })
+    checkIntegers({ floor })
     return this.#call(async () => {
       const { record, head, batches, keys, trimmed } = this.#keys.log(streamId)
       const args = [`${floor}`, ...(ifVersion === undefined ? ['0', ''] : ['1', ifVersion])]
@@ -273,7 +273,7 @@ class RedisStore implements LogStore {
 
   async list(principal: string | null, limit: number, after?: string): Promise<ListPage> {
     checkNames({ principal })
-    checkWhole({ limit })
+    checkIntegers({ limit })
     return this.#call(() => listOf(this.#connection, this.#keys, this.#indexes, principal, limit, after))
   }
 
@@ -295,7 +295,7 @@ class RedisStore implements LogStore {
       let count = 0
       let cursor = '0'
       do {
-        const scan = ['SCAN', cursor, 'MATCH', this.#keys.pattern, 'COUNT', `${RESTORE_COUNT}`, 'TYPE', 'string']
+        const scan = ['SCAN', cursor, 'MATCH', this.#keys.pattern, 'COUNT', `${RESTORE_PAGE_SIZE}`, 'TYPE', 'string']
         const [next, records] = (await this.#connection.send(scan)) as [string, string[]]
         const changes = records.map((record, i) =>
           this.#change(this.#keys.streamOf(record), scripts.RESTORE, [incarnationPrefix, `${cursor}-${i}`]),
@@ -322,7 +322,7 @@ class RedisStore implements LogStore {
     return reply
   }
 
-  /** Runs a script that can change fields of the indexes. */
+  /** Runs a script that can change the log's index fields, and updates the indexes. */
   #change(streamId: string, script: Script, args: readonly string[]): Promise<Reply[]> {
     const { record, head } = this.#keys.log(streamId)
     return this.#indexes.change(streamId, script, [record, head], args)

@@ -33,8 +33,8 @@ export function append(
   const isWriter = 'epoch' in by
   if (log === undefined) return { outcome: isWriter ? 'fenced' : 'moved' }
   const clock = Math.max(now, log.timestamp)
-  const settled = isWriter ? settledWriter(file, log, by, clock) : settledGuest(file, log, by, clock)
-  if (settled !== undefined) return settled
+  const result = isWriter ? earlierWriterResult(file, log, by, clock) : earlierGuestResult(file, log, by, clock)
+  if (result !== undefined) return result
   if (ticket !== undefined && ticket.ifVersion !== log.version) return { outcome: 'moved' }
   if (batch.body === undefined) return { outcome: 'too-large' }
 
@@ -42,7 +42,7 @@ export function append(
   if (last > MAX_SEQUENCE) {
     throw new LogError(
       'unavailable',
-      `log ${streamId}: expected at most ${MAX_SEQUENCE} entries: continue in another log`,
+      `log ${streamId}: expected at most ${MAX_SEQUENCE} entries, found ${last}: continue in another log`,
     )
   }
   const mark = isWriter ? by.epoch : by.nonce
@@ -74,7 +74,8 @@ export function find(
   return row && { first: row[0], last: row[1] }
 }
 
-function settledWriter(file: LogFile, log: Head, by: WriterAppend, clock: number): AppendResult | undefined {
+/** The result of a writer's append that is fenced, repeated or regressed; undefined for a new one. */
+function earlierWriterResult(file: LogFile, log: Head, by: WriterAppend, clock: number): AppendResult | undefined {
   const { latest } = log
   if (by.epoch !== log.epoch || (latest && by.counter < latest.counter)) return { outcome: 'fenced' }
   if (latest?.counter === by.counter) return duplicate(latest, clock)
@@ -83,9 +84,10 @@ function settledWriter(file: LogFile, log: Head, by: WriterAppend, clock: number
   return { outcome: 'regressed' }
 }
 
-function settledGuest(file: LogFile, log: Head, by: GuestAppend, clock: number): AppendResult | undefined {
-  const known = file.row<[number, number]>(FIND_KEY, log.id, by.key)
-  return known && duplicate({ first: known[0], last: known[1] }, clock)
+/** The result of a guest's repeated append; undefined for a new one. */
+function earlierGuestResult(file: LogFile, log: Head, by: GuestAppend, clock: number): AppendResult | undefined {
+  const row = file.row<[number, number]>(FIND_KEY, log.id, by.key)
+  return row && duplicate({ first: row[0], last: row[1] }, clock)
 }
 
 const duplicate = ({ first, last }: { first: number; last: number }, clock: number): Accepted => ({

@@ -60,14 +60,14 @@ export function headOf(file: LogFile, streamId: string): Head | undefined {
 export function headFrom(row: readonly [...SqliteHeadRow, ...unknown[]]): Head {
   const [id, incarnation, floor, floorMark, version, created, epoch, counter, counterFirst, counterLast] = row
   const base = { id, incarnation, floor, floorMark, version, epoch }
-  const kept = counter === null ? undefined : { counter, first: counterFirst, last: counterLast }
+  const rowLatest = counter === null ? undefined : { counter, first: counterFirst, last: counterLast }
   const last = row[10]
   if (last === null) {
-    return { ...base, head: 0, mark: '0', timestamp: created, latest: kept, latestIsLast: false }
+    return { ...base, head: 0, mark: '0', timestamp: created, latest: rowLatest, latestIsLast: false }
   }
   const [first, timestamp, mark, batchCounter] = [row[11], row[12], row[13], row[14]]
   const latestIsLast = batchCounter !== null && mark === epoch
-  const latest = latestIsLast ? { counter: batchCounter, first, last } : kept
+  const latest = latestIsLast ? { counter: batchCounter, first, last } : rowLatest
   return { ...base, head: last, mark, timestamp, latest, latestIsLast }
 }
 

@@ -21,9 +21,9 @@ export function claim(
   type Row = [id: number, epochs: number, owner: string | null, until: number | null]
   const row = file.row<Row>('SELECT id, epochs, owner, until FROM streams WHERE name = ?', streamId)
   if (row === undefined) return { outcome: 'absent' }
-  const [id, epochs, holder, held] = row
-  if (holder !== null && held !== null && held > now && !takeover) {
-    return { outcome: 'busy', owner: holder, until: held, clock: now }
+  const [id, epochs, holder, leaseUntil] = row
+  if (holder !== null && leaseUntil !== null && leaseUntil > now && !takeover) {
+    return { outcome: 'busy', owner: holder, until: leaseUntil, clock: now }
   }
   const [epoch, until] = [`${epochs + 1}-${randomName()}`, now + ttlMs]
   file.run(CLAIM, epochs + 1, epoch, owner, until, id)

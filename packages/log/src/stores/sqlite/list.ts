@@ -1,4 +1,4 @@
-import { LogError } from '../../store/log-error.ts'
+import { listTokenError } from '../../store/checks.ts'
 import type { ListPage } from '../../store/log-store.ts'
 import type { LogFile } from './log-file.ts'
 
@@ -46,7 +46,7 @@ export function parseListToken(token: string): ListPosition {
   const position = { touchedAt: Number(digits), streamId: Buffer.from(name, 'base64url').toString() }
   // Accepts only the canonical form of a token.
   if (found !== undefined && listTokenOf(position) === token) return position
-  throw new LogError('invalid', 'list: expected `after` to be the `next` of an earlier page')
+  throw listTokenError()
 }
 
 function listTokenOf({ touchedAt, streamId }: ListPosition): string {

@@ -20,12 +20,12 @@ export class LogFile {
   readonly #db: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
 
-  /** Opens a file, and creates it if necessary. Waits `busyTimeout` ms while it is locked, here and later. */
-  constructor({ path, durability, maxPages }: FileOptions, busyTimeout: number) {
+  /** Opens a file, and creates it if necessary. Waits `busyTimeoutMs` ms while it is locked, here and later. */
+  constructor({ path, durability, maxPages }: FileOptions, busyTimeoutMs: number) {
     const db = openDatabase(path)
     this.#db = db
     try {
-      db.exec(`PRAGMA busy_timeout = ${busyTimeout}`)
+      db.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
       const schema = checkSchema(db)
       db.exec('PRAGMA page_size = 4096; PRAGMA journal_mode = WAL')
       // The worker runs checkpoints, so that no append pays for one. On macOS, `fullfsync` makes an fsync reach the

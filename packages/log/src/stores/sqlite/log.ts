@@ -15,19 +15,19 @@ const TRIM_BATCHES = 'DELETE FROM batches WHERE place BETWEEN ? << 32 AND (? << 
 const TRIM_KEYS = 'DELETE FROM keys WHERE stream = ? AND last <= ? AND keep = 0'
 
 const COPY_BATCHES = `
-WITH given (source, target, at) AS (VALUES (?, ?, ?))
+WITH params (source, target, at) AS (VALUES (?, ?, ?))
 INSERT INTO batches (place, first, timestamp, mark, body)
-SELECT (target << 32) | min(place & 0xffffffff, at), first, timestamp, mark, body FROM given, batches
+SELECT (target << 32) | min(place & 0xffffffff, at), first, timestamp, mark, body FROM params, batches
 WHERE first <= at AND place BETWEEN source << 32
   AND (SELECT min(place) FROM batches WHERE place BETWEEN (source << 32) | at AND (source << 32) | 0xffffffff)`
 const COPY_KEYS = `
-WITH given (source, target, at) AS (VALUES (?, ?, ?))
+WITH params (source, target, at) AS (VALUES (?, ?, ?))
 INSERT INTO keys (stream, key, first, last, keep)
-SELECT target, key, first, min(last, at), keep FROM given, keys WHERE stream = source AND first <= at`
+SELECT target, key, first, min(last, at), keep FROM params, keys WHERE stream = source AND first <= at`
 const COPY_SNAPSHOTS = `
-WITH given (source, target, at) AS (VALUES (?, ?, ?))
+WITH params (source, target, at) AS (VALUES (?, ?, ?))
 INSERT INTO snapshots (place, mark, version, body)
-SELECT (target << 32) | (place & 0xffffffff), mark, version, body FROM given, snapshots
+SELECT (target << 32) | (place & 0xffffffff), mark, version, body FROM params, snapshots
 WHERE place BETWEEN source << 32 AND (source << 32) | at`
 const COPY_BLOBS = 'INSERT INTO blobs (stream, hash, content) SELECT ?, hash, content FROM blobs WHERE stream = ?'
 

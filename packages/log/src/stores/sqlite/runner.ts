@@ -22,9 +22,9 @@ import { WorkerThread } from './worker-thread.ts'
  * Larger writes run in the worker, in bytes. At this size a write takes 0.2 ms, and 3 ms at p99 while the disk is
  * busy.
  */
-const INLINE_BYTES = 128 * 1024
+const MAX_INLINE_BYTES = 128 * 1024
 /** Limits of the unanswered calls (law 8): their number, and their size in bytes. */
-const MAX_WAITING = 20_000
+const MAX_WAITING_CALLS = 20_000
 const MAX_WAITING_BYTES = 128 * 1024 * 1024
 /**
  * The number of written pages after which a checkpoint runs. Lower with `full`, where commits are cheaper while the
@@ -89,7 +89,7 @@ export class Runner {
       if (!this.#runsInline(cost)) return this.#writeInWorker(call, cost)
       try {
         const result = this.#inline(call)
-        this.#wrote(cost)
+        this.#countPages(cost)
         return result
       } catch (error) {
         if (!isBusy(error)) throw error
@@ -128,7 +128,7 @@ export class Runner {
    */
   async #admit<T>(bytes: number, work: () => Promise<T>): Promise<T> {
     if (this.isClosed) throw new LogError('closed', 'the store was closed: open another handle')
-    if (this.#waiting >= MAX_WAITING || this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
+    if (this.#waiting >= MAX_WAITING_CALLS || this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
       const waiting = `${this.#waiting} calls with ${this.#waitingBytes} bytes wait for the file`
       throw new LogError('unavailable', `SQLite file ${this.#options.path}: ${waiting}: wait for their answers first`)
     }
@@ -149,7 +149,7 @@ export class Runner {
   }
 
   #runsInline({ streamId, bytes, isLong = false }: WriteCost): boolean {
-    if (this.#options.durability === 'full' || isLong || bytes > INLINE_BYTES) return false
+    if (this.#options.durability === 'full' || isLong || bytes > MAX_INLINE_BYTES) return false
     return !(this.#isBlocked || this.#inWorker.has(streamId))
   }
 
@@ -164,7 +164,7 @@ export class Runner {
     this.#inWorker.set(streamId, (this.#inWorker.get(streamId) ?? 0) + 1)
     try {
       const result = await this.#worker.call(call)
-      this.#wrote(cost)
+      this.#countPages(cost)
       return result
     } finally {
       const remaining = (this.#inWorker.get(streamId) ?? 1) - 1
@@ -182,7 +182,7 @@ export class Runner {
     return this.#file
   }
 
-  #wrote({ bytes, isLong = false }: WriteCost): void {
+  #countPages({ bytes, isLong = false }: WriteCost): void {
     this.#pages += isLong ? LONG_PAGES : 1 + bytes / PAGE_BYTES
     if (this.#pages < CHECKPOINT_PAGES[this.#options.durability] || this.#isCheckpointing || this.isClosed) return
     void this.#checkpoint()

@@ -32,7 +32,7 @@ CREATE TABLE streams (
   touched INTEGER NOT NULL,
   epochs INTEGER NOT NULL,
   epoch TEXT,
-  -- The latest append of the epoch, where the log's last batch does not tell it.
+  -- The latest append of the epoch, if it is not the log's last batch.
   counter INTEGER,
   counter_first INTEGER,
   counter_last INTEGER,
@@ -99,7 +99,10 @@ export function checkSchema(db: DatabaseSync): 'current' | 'empty' {
   }
   const { tables } = db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get() as { tables: number }
   if (id === 0 && version === 0 && tables === 0) return 'empty'
-  throw new LogError('unavailable', 'the file is the database of another application: use a separate file for the logs')
+  throw new LogError(
+    'unavailable',
+    'expected a file of logs or an empty file, found the database of another application: use a separate file for the logs',
+  )
 }
 
 /** Creates the tables once, also when several processes open an empty file. */

@@ -100,7 +100,7 @@ describe('due', () => {
 })
 
 describe('blobs', () => {
-  test('are shared by a log and its forks, and removed with the last of them', async () => {
+  test('blobs are shared by a log and its forks, and removed with the last of them', async () => {
     const store = open({ path: newPath(), maxPages: 400 })
     await store.create('source', null)
     await store.putBlob('source', 'hash', new Uint8Array(1_000_000).fill(7))

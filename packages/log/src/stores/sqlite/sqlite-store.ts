@@ -5,7 +5,7 @@
 
 import { resolve } from 'node:path'
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
-import { checkAppend, checkFork, checkNames, checkTtl, checkWhole } from '../../store/checks.ts'
+import { checkAppend, checkFork, checkIntegers, checkNames, checkTtl } from '../../store/checks.ts'
 import { LogError } from '../../store/log-error.ts'
 import type {
   AppendResult,
@@ -23,11 +23,10 @@ import type {
   WriterAppend,
 } from '../../store/log-store.ts'
 import { LIST_START, parseListToken } from './list.ts'
-import type { FileOptions } from './log-file.ts'
+import type { FileOptions, LogFile } from './log-file.ts'
 import { Runner } from './runner.ts'
 import { MAX_SEQUENCE } from './schema.ts'
 import { SqliteWatchers } from './watchers.ts'
-import { isLight } from './weight.ts'
 
 // A batch is written under the file's only write lock and read as a whole. Eight mebibytes block others for some tens
 // of milliseconds at most, and fit several times into a reader's page.
@@ -112,7 +111,7 @@ class SqliteStore implements LogStore {
 
   async read(streamId: string, after: Cursor | UnprovenCursor, limit: ReadLimit): Promise<Page | undefined> {
     checkNames({ streamId })
-    checkWhole({ sequence: after.sequence, ...limit })
+    checkIntegers({ sequence: after.sequence, ...limit })
     return this.#runner.read('read', streamId, after, limit)
   }
 
@@ -149,13 +148,13 @@ class SqliteStore implements LogStore {
 
   async due(programs: readonly string[], limit: number): Promise<readonly string[]> {
     for (const program of programs) checkNames({ program })
-    checkWhole({ limit })
+    checkIntegers({ limit })
     return this.#runner.read('due', programs, limit)
   }
 
   async putSnapshot(streamId: string, snapshot: StoredSnapshot, keep: number): Promise<void> {
     checkNames({ streamId })
-    checkWhole({ sequence: snapshot.sequence, keep })
+    checkIntegers({ sequence: snapshot.sequence, keep })
     checkSequence(snapshot.sequence)
     const cost = { streamId, bytes: Buffer.byteLength(snapshot.body) }
     await this.#runner.write('putSnapshot', cost, streamId, snapshot, keep)
@@ -163,7 +162,7 @@ class SqliteStore implements LogStore {
 
   async getSnapshot(streamId: string, atMost: number): Promise<StoredSnapshot | undefined> {
     checkNames({ streamId })
-    checkWhole({ atMost })
+    checkIntegers({ atMost })
     return this.#runner.read('getSnapshot', streamId, atMost)
   }
 
@@ -179,8 +178,8 @@ class SqliteStore implements LogStore {
 
   async trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {
     checkNames({ streamId })
-    checkWhole({ floor })
-    const cost = { streamId, bytes: 0, isLong: this.#isHeavy(streamId) }
+    checkIntegers({ floor })
+    const cost = { streamId, bytes: 0, isLong: this.#isLarge(streamId) }
     const outcome = await this.#runner.write('trim', cost, streamId, floor, ifVersion)
     if (outcome === 'rose') this.#watchers.changed(streamId)
     return outcome !== 'refused'
@@ -188,7 +187,7 @@ class SqliteStore implements LogStore {
 
   async fork(source: string, at: number, target: string, fork: Fork): Promise<ForkResult> {
     checkFork(source, at, target, fork)
-    const cost = { streamId: target, bytes: fork.closing?.batch.body.length ?? 0, isLong: this.#isHeavy(source) }
+    const cost = { streamId: target, bytes: fork.closing?.batch.body.length ?? 0, isLong: this.#isLarge(source) }
     const result = await this.#runner.write('fork', cost, source, at, target, fork)
     if (result === 'forked') this.#watchers.changed(target)
     return result
@@ -196,13 +195,13 @@ class SqliteStore implements LogStore {
 
   async list(principal: string | null, limit: number, after?: string): Promise<ListPage> {
     checkNames({ principal })
-    checkWhole({ limit })
+    checkIntegers({ limit })
     return this.#runner.read('list', principal, limit, after === undefined ? LIST_START : parseListToken(after))
   }
 
   async remove(streamId: string, ifVersion?: string): Promise<boolean> {
     checkNames({ streamId })
-    const cost = { streamId, bytes: 0, isLong: this.#isHeavy(streamId) }
+    const cost = { streamId, bytes: 0, isLong: this.#isLarge(streamId) }
     const removed = await this.#runner.write('remove', cost, streamId, ifVersion)
     if (removed) this.#watchers.changed(streamId)
     return removed
@@ -220,12 +219,31 @@ class SqliteStore implements LogStore {
     await closed
   }
 
-  #isHeavy(streamId: string): boolean {
-    return this.#runner.peek(file => isLight(file, streamId)) !== true
+  #isLarge(streamId: string): boolean {
+    return this.#runner.peek(file => isSmall(file, streamId)) !== true
   }
 }
 
 function checkSequence(sequence: number): void {
   if (sequence <= MAX_SEQUENCE) return
   throw new LogError('invalid', `sequence: expected a whole number up to ${MAX_SEQUENCE}, found ${sequence}`)
+}
+
+/** Size up to which a log is copied or removed within a millisecond or two, in bytes, with the cost of its rows. */
+const MAX_SMALL_LOG_BYTES = 256 * 1024
+
+// Each row has a cost besides its bytes. Reads no more rows than are enough to make a log large.
+const LOG_SIZE = `
+WITH s AS (SELECT id, id << 32 AS low, (id << 32) | 0xffffffff AS high FROM streams WHERE name = ?)
+SELECT sum(size) FROM (
+  SELECT * FROM (SELECT octet_length(body) + 1024 AS size FROM s, batches WHERE place BETWEEN low AND high LIMIT 257)
+  UNION ALL SELECT * FROM (SELECT 1024 FROM s, keys WHERE stream = id LIMIT 257)
+  UNION ALL SELECT * FROM (SELECT octet_length(body) + 16384 FROM s, snapshots WHERE place BETWEEN low AND high LIMIT 17)
+  UNION ALL SELECT * FROM (
+    SELECT octet_length(data) + 16384 FROM s JOIN blobs ON stream = s.id JOIN contents ON contents.id = content LIMIT 17)
+)`
+
+/** Whether a log is small enough to be copied, trimmed or removed synchronously. */
+function isSmall(file: LogFile, streamId: string): boolean {
+  return (file.row<[number | null]>(LOG_SIZE, streamId)?.[0] ?? 0) <= MAX_SMALL_LOG_BYTES
 }

@@ -3,8 +3,8 @@ import type { LogFile } from './log-file.ts'
 /** How often a watched file is checked for changes of other connections, in ms. */
 const POLL_MS = 25
 /** After a poll of many logs, the next poll waits this many times as long as the poll took, up to a limit in ms. */
-const REST_FACTOR = 4
-const MAX_REST_MS = 500
+const PAUSE_FACTOR = 4
+const MAX_PAUSE_MS = 500
 /** How many streams are checked in one turn of the event loop. */
 const STREAMS_PER_TURN = 256
 
@@ -15,7 +15,7 @@ FROM streams s WHERE s.name = ?`
 
 interface WatchedLog {
   readonly wakes: Set<{ readonly wake: () => void }>
-  /** The state last seen, except the head; undefined if unknown. */
+  /** The state last read, except the head; undefined if unknown. */
   state: string | undefined
   head: number
 }
@@ -30,7 +30,7 @@ export class SqliteWatchers {
   #timer: NodeJS.Timeout | undefined
   #version: number | undefined
   #isPolling = false
-  #restUntil = 0
+  #pausedUntil = 0
 
   constructor(peek: Peek) {
     this.#peek = peek
@@ -93,31 +93,31 @@ export class SqliteWatchers {
   }
 
   async #poll(): Promise<void> {
-    if (this.#isPolling || performance.now() < this.#restUntil) return
+    if (this.#isPolling || performance.now() < this.#pausedUntil) return
     const version = this.#peek(file => file.dataVersion())
     if (version === undefined || version === this.#version) return
     // Stored before the poll: a write during it gives another version, and so another poll.
     this.#version = version
     this.#isPolling = true
-    const began = performance.now()
-    let seen = 0
+    const startedAt = performance.now()
+    let checked = 0
     for (const [streamId, watched] of this.#streams) {
-      if (++seen % STREAMS_PER_TURN === 0) await new Promise(resolve => setImmediate(resolve))
+      if (++checked % STREAMS_PER_TURN === 0) await new Promise(resolve => setImmediate(resolve))
       if (this.#readState(streamId, watched)) wakeAll(watched)
     }
     this.#isPolling = false
     const end = performance.now()
-    this.#restUntil = end + Math.min(REST_FACTOR * (end - began), MAX_REST_MS)
+    this.#pausedUntil = end + Math.min(PAUSE_FACTOR * (end - startedAt), MAX_PAUSE_MS)
   }
 
   /** Reads a log's state. Returns whether it has changed since the last read. */
   #readState(streamId: string, watched: WatchedLog): boolean {
-    const seen = this.#peek(file => file.row<[string, number | null]>(STATE, streamId) ?? (['', 0] as const))
-    if (seen === undefined) {
+    const row = this.#peek(file => file.row<[string, number | null]>(STATE, streamId) ?? (['', 0] as const))
+    if (row === undefined) {
       this.#version = undefined
       return false
     }
-    const [state, head] = [seen[0], seen[1] ?? 0]
+    const [state, head] = [row[0], row[1] ?? 0]
     const isNew = watched.state !== state || watched.head !== head
     watched.state = state
     watched.head = head

@@ -8,7 +8,7 @@ import { isWrite, perform } from './operations.ts'
 import type { CallRequest, CheckpointRequest, WorkerAnswer, WorkerRequest } from './worker-thread.ts'
 
 /** How long a call waits for a lock of another process, in ms. */
-const BUSY_TIMEOUT = 5000
+const BUSY_TIMEOUT_MS = 5000
 /**
  * Pause between two tries to open a file that other processes are opening, in ms: SQLite does not always wait there.
  */
@@ -16,23 +16,23 @@ const OPEN_RETRY_MS = 10
 /** Maximum number of calls per transaction, so that other processes get the lock in between. */
 const MAX_CALLS_PER_TRANSACTION = 256
 /** How long a checkpoint waits for readers, in ms. */
-const CHECKPOINT_TIMEOUT = 20
+const CHECKPOINT_TIMEOUT_MS = 20
 
 const port = parentPort as NonNullable<typeof parentPort>
 const options = workerData as FileOptions
 let file: LogFile | undefined
 
 port.on('message', (first: WorkerRequest) => {
-  const requests = [first, ...received(MAX_CALLS_PER_TRANSACTION - 1)]
+  const requests = [first, ...queuedRequests(MAX_CALLS_PER_TRANSACTION - 1)]
   const calls = requests.filter(request => request.kind === 'call')
   if (calls.length > 0) port.postMessage(answersTo(calls))
   for (const request of requests) {
-    if (request.kind === 'checkpoint') port.postMessage([checkpointed(request)])
+    if (request.kind === 'checkpoint') port.postMessage([answerToCheckpoint(request)])
     else if (request.kind === 'close') end()
   }
 })
 
-function* received(max: number): Generator<WorkerRequest> {
+function* queuedRequests(max: number): Generator<WorkerRequest> {
   for (let n = 0; n < max; n++) {
     const next = receiveMessageOnPort(port)
     if (next === undefined) return
@@ -53,7 +53,7 @@ function answersTo(calls: readonly CallRequest[]): WorkerAnswer[] {
   }
 }
 
-function checkpointed({ id, isFull }: CheckpointRequest): WorkerAnswer {
+function answerToCheckpoint({ id, isFull }: CheckpointRequest): WorkerAnswer {
   try {
     checkpoint(isFull)
     return { id, result: undefined }
@@ -68,12 +68,12 @@ function end(): void {
 }
 
 function openFile(): LogFile {
-  const end = performance.now() + BUSY_TIMEOUT
+  const deadline = performance.now() + BUSY_TIMEOUT_MS
   while (file === undefined) {
     try {
-      file = new LogFile(options, BUSY_TIMEOUT)
+      file = new LogFile(options, BUSY_TIMEOUT_MS)
     } catch (error) {
-      if (!isBusy(error) || performance.now() > end) throw error
+      if (!isBusy(error) || performance.now() > deadline) throw error
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_RETRY_MS)
     }
   }
@@ -83,7 +83,7 @@ function openFile(): LogFile {
 function checkpoint(isFull: boolean): void {
   const open = openFile()
   // A long read of another process must not block writers.
-  open.row(`PRAGMA busy_timeout = ${CHECKPOINT_TIMEOUT}`)
+  open.row(`PRAGMA busy_timeout = ${CHECKPOINT_TIMEOUT_MS}`)
   open.row(`PRAGMA wal_checkpoint(${isFull ? 'FULL' : 'PASSIVE'})`)
-  open.row(`PRAGMA busy_timeout = ${BUSY_TIMEOUT}`)
+  open.row(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
 }

@@ -1,11 +1,10 @@
 import type { LogStore } from '../../store/log-store.ts'
-import type { ActorMode } from './actor-mode.fixture.ts'
-import type { Actor } from './schedule-actor.fixture.ts'
+import type { Actor, ActorMode } from './schedule-actor.fixture.ts'
 
 /** Maintains the logs: forks, snapshots, trims, removes, restores, and sometimes pauses or stops a run by hand. */
-export async function cleanupActor(actor: Actor, store: LogStore, manners: ActorMode): Promise<void> {
+export async function cleanupActor(actor: Actor, store: LogStore, mode: ActorMode): Promise<void> {
   const { random, world } = actor
-  while (!manners.isFinishing) {
+  while (!mode.isFinishing) {
     await actor.sleep(20, 250)
     const [streamId] = world.logs.size > 0 ? [random.pick([...world.logs.keys()])] : []
     if (streamId !== undefined) await actor.tries(() => maintain(actor, store, streamId), ['exists'])

@@ -1,22 +1,21 @@
 import { noticeAndDeadlineProgram } from '../../ticket/notice.ts'
 import { mustStop } from '../../ticket/ticket.ts'
-import type { ActorMode } from './actor-mode.fixture.ts'
 import { RunDriver } from './run-driver.fixture.ts'
 import { scriptOf } from './run-script.fixture.ts'
-import type { Actor } from './schedule-actor.fixture.ts'
+import type { Actor, ActorMode } from './schedule-actor.fixture.ts'
 
 export const PROGRAMS = ['agent:one@1', 'agent:two@1'] as const
 /** A program that is sometimes requested and that no driver has. */
 export const UNKNOWN_PROGRAM = 'agent:nobody@1'
 
 /** Claims due logs and drives each until it ends, pauses or is lost. */
-export async function driverActor(actor: Actor, seed: number, manners: ActorMode): Promise<never> {
+export async function driverActor(actor: Actor, seed: number, mode: ActorMode): Promise<never> {
   const { random, manager } = actor
   // Some drivers have only one of the programs.
   const knownPrograms = random.chance(0.7) ? PROGRAMS : PROGRAMS.slice(0, 1)
   for (;;) {
-    await actor.sleep(5, manners.isFinishing ? 300 : 120)
-    const programs = manners.isFinishing ? PROGRAMS : knownPrograms
+    await actor.sleep(5, mode.isFinishing ? 300 : 120)
+    const programs = mode.isFinishing ? PROGRAMS : knownPrograms
     actor.does('due')
     // A deadline may be behind a pending notification.
     const names = [
@@ -26,7 +25,7 @@ export async function driverActor(actor: Actor, seed: number, manners: ActorMode
     ]
     const due = (await actor.tries(() => manager.due(names))) ?? []
     // Sometimes takes over a log from a writer that may be alive.
-    const takeover = !manners.isFinishing && random.chance(0.06)
+    const takeover = !mode.isFinishing && random.chance(0.06)
     const streamId = takeover ? random.pick([...due, ...actor.streams]) : due[0] && random.pick(due)
     if (streamId !== undefined) await actor.tries(() => drive(actor, seed, streamId, programs, takeover))
   }

@@ -9,7 +9,7 @@ import { UNKNOWN_PROGRAM } from './driver-actor.fixture.ts'
 import { canonical, contentOf, contentOfView } from './log-model.fixture.ts'
 import type { LogRecord } from './log-record.fixture.ts'
 import { checkContent, type ReaderMemory } from './reader-actor.fixture.ts'
-import { same, shown, type World } from './schedule-world.fixture.ts'
+import { excerptOf, same, type World } from './schedule-world.fixture.ts'
 
 export async function finalChecks(world: World, store: LogStore, readers: readonly ReaderMemory[]): Promise<void> {
   const manager = new StreamManager({ store, blobBytes: 128 })
@@ -32,11 +32,15 @@ function checkNoWorkLeft(world: World, { streamId, ticket }: LogRecord): void {
   const { run, requests, pendings } = ticket
   const { at, program } = dueOf(ticket)
   const isBlocked = program === UNKNOWN_PROGRAM
-  world.check(at !== 'now' || isBlocked, 'quiet', () => `${streamId} is due for ever: ${shown(ticket)}`)
+  world.check(at !== 'now' || isBlocked, 'quiet', () => `${streamId} stays due: ${excerptOf(ticket)}`)
   const isWaiting = run?.paused && pendings.length > 0
-  world.check(run === null || isWaiting || isBlocked, 'quiet', () => `nobody finds ${streamId}: ${shown(ticket)}`)
+  world.check(
+    run === null || isWaiting || isBlocked,
+    'quiet',
+    () => `no driver continues the run of ${streamId}: ${excerptOf(ticket)}`,
+  )
   const waits = run === null && requests.length > 0
-  world.check(!waits || isBlocked, 'quiet', () => `nobody starts what waits in ${streamId}: ${shown(ticket)}`)
+  world.check(!waits || isBlocked, 'quiet', () => `no driver starts the requests of ${streamId}: ${excerptOf(ticket)}`)
 }
 
 /** The view of the manager, from snapshots or not, equals the fold of the whole log. */
@@ -48,13 +52,13 @@ async function checkViews(world: World, manager: StreamManager, log: LogRecord):
       storedView = (await manager.view(streamId, at)).view
     } catch (error) {
       // A rewind may lead to a sequence before the oldest snapshot of a trimmed log.
-      const isTold = error instanceof LogError && error.code === 'truncated' && at < head && floor > 0
-      world.check(isTold, 'law 12', () => `no view of ${streamId} at ${at}, floor ${floor}: ${error}`)
+      const isExpected = error instanceof LogError && error.code === 'truncated' && at < head && floor > 0
+      world.check(isExpected, 'law 12', () => `no view of ${streamId} at ${at}, floor ${floor}: ${error}`)
       continue
     }
-    const whole = foldLog(log.entries.slice(0, at)).view()
-    world.check(same(storedView, whole), 'law 12', () => {
-      return `the view of ${streamId} at ${at} differs from its fold: ${difference(storedView, whole)}`
+    const foldedView = foldLog(log.entries.slice(0, at)).view()
+    world.check(same(storedView, foldedView), 'law 12', () => {
+      return `the view of ${streamId} at ${at} differs from its fold: ${difference(storedView, foldedView)}`
     })
   }
 }
@@ -66,7 +70,7 @@ async function checkBlobs(world: World, manager: StreamManager, log: LogRecord):
     const { chunk } = await manager.resolve(log.streamId, entry as Entry)
     const { toolCallId, output } = chunk as { toolCallId?: string; output?: unknown }
     const isRight = typeof output === 'string' && output.startsWith(toolCallId as string)
-    world.check(isRight, 'law 6', () => `the blob of ${entry.sequence} in ${log.streamId} is ${shown(output)}`)
+    world.check(isRight, 'law 6', () => `the blob of ${entry.sequence} in ${log.streamId} is ${excerptOf(output)}`)
   }
 }
 
@@ -89,7 +93,7 @@ function checkEnds(world: World, log: LogRecord): void {
 
 /** A stop keeps the text that was shown. */
 function checkStopsKeepText(world: World, log: LogRecord): void {
-  for (const { runId, at } of log.laws.stopsThatLasted) {
+  for (const { runId, at } of log.laws.lastingStops) {
     const end = log.laws.finished.get(runId)
     if (end === undefined) continue
     const before = foldLog(log.entries.slice(0, at)).view()
@@ -100,7 +104,7 @@ function checkStopsKeepText(world: World, log: LogRecord): void {
         if (part.type !== 'text' && part.type !== 'reasoning') continue
         const { text = '' } = (kept.find(({ key }) => key === part.key) ?? {}) as { text?: string }
         world.check(text.startsWith(part.text), 'law 5', () => {
-          return `${shown(part)} was shown when ${runId} was stopped at ${at}, and went`
+          return `${excerptOf(part)} was shown when ${runId} was stopped at ${at}, and went`
         })
       }
     }
@@ -125,5 +129,5 @@ function difference(a: unknown, b: unknown, path = ''): string {
     const key = keys.find(key => canonical(a[key] ?? null) !== canonical(b[key] ?? null))
     if (key !== undefined) return difference(a[key], b[key], `${path}/${key}`)
   }
-  return `${path}: ${shown(a)}, expected ${shown(b)}`
+  return `${path}: ${excerptOf(a)}, expected ${excerptOf(b)}`
 }

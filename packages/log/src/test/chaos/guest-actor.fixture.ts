@@ -1,10 +1,9 @@
 import type { Chunk } from '@millrace/protocol'
 import type { TicketNotice } from '../../ticket/notice.ts'
 import type { Ticket, TicketPending } from '../../ticket/ticket.ts'
-import type { ActorMode } from './actor-mode.fixture.ts'
 import { PROGRAMS, UNKNOWN_PROGRAM } from './driver-actor.fixture.ts'
-import type { Actor } from './schedule-actor.fixture.ts'
-import { same, shown } from './schedule-world.fixture.ts'
+import type { Actor, ActorMode } from './schedule-actor.fixture.ts'
+import { excerptOf, same } from './schedule-world.fixture.ts'
 
 const HOUR = 3_600_000
 
@@ -19,29 +18,29 @@ export interface GuestMemory {
 export async function guestActor(
   actor: Actor,
   memory: GuestMemory,
-  manners: ActorMode,
+  mode: ActorMode,
   names: readonly string[],
 ): Promise<never> {
   const { random } = actor
   if (memory.last && random.chance(0.7)) await send(actor, memory, memory.last.streamId, memory.last.chunk)
   for (;;) {
-    await actor.sleep(5, manners.isFinishing ? 150 : 80)
+    await actor.sleep(5, mode.isFinishing ? 150 : 80)
     const streamId = random.chance(0.3) && actor.streams.length > 0 ? random.pick(actor.streams) : random.pick(names)
-    await actor.tries(() => act(actor, memory, manners, streamId))
+    await actor.tries(() => act(actor, memory, mode, streamId))
   }
 }
 
-async function act(actor: Actor, memory: GuestMemory, manners: ActorMode, streamId: string): Promise<void> {
+async function act(actor: Actor, memory: GuestMemory, mode: ActorMode, streamId: string): Promise<void> {
   const { random, manager, world } = actor
   const info = await manager.getInfo(streamId)
   if (info === null) {
-    if (manners.isFinishing || streamId.includes('fork')) return
+    if (mode.isFinishing || streamId.includes('fork')) return
     actor.does(`create ${streamId}`)
     await manager.createStream(streamId)
     return
   }
   const { ticket, clock, floor, head } = info
-  if (manners.isFinishing) {
+  if (mode.isFinishing) {
     const pending = random.pick(ticket.pendings)
     const waiting = ticket.requests.at(-1)
     if (pending) await send(actor, memory, streamId, answerChunk(actor, pending, true))
@@ -72,28 +71,32 @@ async function act(actor: Actor, memory: GuestMemory, manners: ActorMode, stream
 async function send(actor: Actor, memory: GuestMemory, streamId: string, chunk: Chunk): Promise<void> {
   const { manager, world } = actor
   memory.last = { streamId, chunk }
-  actor.does(`append ${shown(chunk)} to ${streamId}`)
+  actor.does(`append ${excerptOf(chunk)} to ${streamId}`)
   const outcome = await actor.tries(() => manager.append(streamId, memory.principal, chunk))
   if (outcome === undefined) return
-  world.scheduler.note(`${actor.process.name}: is told ${shown(outcome)}`)
+  world.scheduler.note(`${actor.process.name}: gets ${excerptOf(outcome)}`)
   world.scheduler.count(outcome.outcome)
   const log = world.logs.get(streamId)
   if (outcome.outcome === 'refused') {
-    const there = log?.entries.find(entry => {
-      return entry.sequence > log.floor && entry.origin.guest === memory.principal && same(entry.chunk, chunk)
+    const entry = log?.entries.find(({ sequence, origin, chunk: stored }) => {
+      return sequence > log.floor && origin.guest === memory.principal && same(stored, chunk)
     })
-    world.check(!there, 'law 5', () => `${shown(chunk)} is at ${there?.sequence}, and was told ${outcome.reason}`)
+    world.check(
+      !entry,
+      'law 5',
+      () => `${excerptOf(chunk)} is at ${entry?.sequence}, but was refused as ${outcome.reason}`,
+    )
     return
   }
   const { first, last } = outcome
-  const isThere = world.logsOf(streamId).some(({ batches }) =>
+  const isStored = world.logsOf(streamId).some(({ batches }) =>
     batches.some(batch => {
       const entry = batch.entries[0]
       const isOwn = entry?.origin.guest === memory.principal || chunk.type === 'run-requested'
       return batch.first === first && batch.last === last && isOwn && same(entry?.chunk, chunk)
     }),
   )
-  world.check(isThere, 'acknowledged', () => `${shown(chunk)} at ${first} of ${streamId}`)
+  world.check(isStored, 'acknowledged', () => `${excerptOf(chunk)} at ${first} of ${streamId}`)
 }
 
 function requestOf(actor: Actor, streamId: string, floor: number, head: number): Chunk {
@@ -174,6 +177,6 @@ const stopOf = ({ world }: Actor, runId: string): Chunk => {
 }
 
 function runToStop({ random }: Actor, { run, requests, last }: Ticket): string {
-  const known = [run?.runId, run?.runId, ...requests.map(({ runId }) => runId), last?.runId]
-  return random.pick(known.filter(runId => runId !== undefined)) ?? 'nothing'
+  const candidates = [run?.runId, run?.runId, ...requests.map(({ runId }) => runId), last?.runId]
+  return random.pick(candidates.filter(runId => runId !== undefined)) ?? 'nothing'
 }

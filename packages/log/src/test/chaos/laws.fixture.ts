@@ -4,7 +4,7 @@ import { type Chunk, type Entry, isDraftChunk, isGuest, type WriterOrigin } from
 import { advance, EMPTY_TICKET, mustStop, type Ticket } from '../../ticket/ticket.ts'
 import { openDrafts, retractedSequences } from './log-model.fixture.ts'
 import type { LogRecord } from './log-record.fixture.ts'
-import { same, shown } from './schedule-world.fixture.ts'
+import { excerptOf, same } from './schedule-world.fixture.ts'
 
 interface Request {
   readonly at: number
@@ -35,7 +35,7 @@ export class Laws {
   readonly #pendings = new Map<string, OpenPending>()
   readonly #settled = new Set<string>()
   /** Notifications that are not confirmed. */
-  readonly #owed: { readonly runId: string; readonly notifyBy: number }[] = []
+  readonly #notices: { readonly runId: string; readonly notifyBy: number }[] = []
   /** Lanes with text since their last commit, with their writer. */
   readonly #drafts = new Map<string, string>()
   #open: string | undefined
@@ -48,7 +48,7 @@ export class Laws {
   }
 
   /** Stops that are in effect: not undone by a rewind or a withdrawn request. */
-  get stopsThatLasted(): Stop[] {
+  get lastingStops(): Stop[] {
     return this.#stops.filter(stop => stop.for === undefined || this.#requests.get(stop.for)?.state !== 'removed')
   }
 
@@ -67,7 +67,8 @@ export class Laws {
   forked(): void {
     const { batches, ticket } = this.#log
     const rebuilt = batches.reduce((now, { entries }) => advance(now, entries), EMPTY_TICKET)
-    if (!same(rebuilt, ticket)) this.#violate('fork', `its ticket is ${shown(ticket)}, rebuilt ${shown(rebuilt)}`)
+    if (!same(rebuilt, ticket))
+      this.#violate('fork', `its ticket is ${excerptOf(ticket)}, rebuilt ${excerptOf(rebuilt)}`)
     if (this.#open !== undefined) this.#violate('fork', `run ${this.#open} is open in it`)
     const waiting = [...this.#requests].find(([, { state }]) => state === 'waiting')
     if (waiting) this.#violate('fork', `run ${waiting[0]} waits in it`)
@@ -78,7 +79,8 @@ export class Laws {
     if (by === 'writer') this.#takeover(entries, mark)
     for (const [index, entry] of entries.entries()) {
       const { chunk, origin } = entry
-      if (isGuest(origin) !== (by === 'guest')) this.#violate('law 5', `${chunk.type} of ${by} has another’s origin`)
+      if (isGuest(origin) !== (by === 'guest'))
+        this.#violate('law 5', `${chunk.type} of ${by} has the origin of the other kind`)
       if (chunk.type === 'rewind') this.#rewind(entries, index)
       this.#take(entry, ticket)
     }
@@ -95,16 +97,16 @@ export class Laws {
     this.#lastEpoch = mark
     const types = entries.map(({ chunk }) => chunk.type)
     if (isFirst && this.#open !== undefined && !this.#isPaused && !types.includes('executor-superseded')) {
-      this.#violate('law 4', `a takeover says ${types} and nothing of it`)
+      this.#violate('law 4', `a takeover begins with ${types}, without executor-superseded`)
     }
     for (const { origin, chunk, sequence } of entries) {
       const name = JSON.stringify(nameOf(origin as WriterOrigin))
       const isOther = this.#drafts.has(name) && this.#drafts.get(name) !== mark
-      const isWorded = isDraftChunk(chunk)
-      if (isOther && (isWorded || chunk.type === 'checkpoint-created')) {
-        this.#violate('law 4', `${chunk.type} at ${sequence} goes on with words that another epoch left on ${name}`)
+      const isDraft = isDraftChunk(chunk)
+      if (isOther && (isDraft || chunk.type === 'checkpoint-created')) {
+        this.#violate('law 4', `${chunk.type} at ${sequence} continues a draft that another epoch left on ${name}`)
       }
-      if (isWorded) this.#drafts.set(name, mark)
+      if (isDraft) this.#drafts.set(name, mark)
       else if (chunk.type === 'run-finished') this.#drafts.clear()
       else if (chunk.type === 'checkpoint-created' || chunk.type === 'step-discarded') this.#drafts.delete(name)
       else if (chunk.type === 'subagent-end') {
@@ -124,12 +126,13 @@ export class Laws {
     const { toSequence } = chunk
     if (toSequence < this.#log.floor) this.#violate('law 12', `a rewind to ${toSequence}, which was trimmed`)
     const cutAt = this.#requests.get(next?.origin.runId ?? '')?.cut
-    if (cutAt !== toSequence) this.#violate('law 3', `a rewind to ${toSequence}, asked for was ${cutAt}`)
-    if (!this.#isPlace(toSequence)) this.#violate('law 3', `a rewind to ${toSequence}, which is no place for one`)
+    if (cutAt !== toSequence) this.#violate('law 3', `a rewind to ${toSequence}, requested was ${cutAt}`)
+    if (!this.#isRewindPoint(toSequence))
+      this.#violate('law 3', `a rewind to ${toSequence}, which is not a rewind point`)
   }
 
   /** Whether the session can be cut there: before a turn, or at a checkpoint of the main lane while nothing is open. */
-  #isPlace(sequence: number): boolean {
+  #isRewindPoint(sequence: number): boolean {
     const { entries } = this.#log
     const isGone = entries.some(({ chunk, sequence: at }) => {
       return chunk.type === 'rewind' && chunk.toSequence < sequence && sequence < at
@@ -160,9 +163,9 @@ export class Laws {
         if (this.#open !== runId) this.#violate('law 7', `run ${runId} ends at ${sequence}, open is ${this.#open}`)
         if (this.finished.has(runId)) this.#violate('law 7', `run ${runId} ends again at ${sequence}`)
         if (chunk.status === 'completed' && mustStop(ticket))
-          this.#violate('law 5', `run ${runId} was to stop, and completed`)
+          this.#violate('law 5', `run ${runId} had to stop, but completed`)
         this.finished.set(runId, sequence)
-        this.#owe(runId, chunk.notifyBy)
+        this.#addNotice(runId, chunk.notifyBy)
         for (const key of this.#pendings.keys()) this.#settled.add(key)
         this.#pendings.clear()
         this.#open = undefined
@@ -177,11 +180,11 @@ export class Laws {
     if (this.#open !== runId) this.#violate('law 7', `${chunk.type} of ${runId} at ${sequence}, open is ${this.#open}`)
     if (chunk.type === 'run-paused') {
       this.#isPaused = true
-      this.#owe(runId, chunk.notifyBy)
+      this.#addNotice(runId, chunk.notifyBy)
     }
     if (chunk.type === 'run-resumed') this.#isPaused = false
     if (chunk.type === 'step-discarded' && mustStop(ticket)) {
-      this.#violate('law 5', `words that were shown go at ${sequence}, after a stop`)
+      this.#violate('law 5', `a draft that readers have seen is discarded at ${sequence}, after a stop`)
     }
     const opened = pendingOf(chunk)
     if (opened) {
@@ -216,7 +219,7 @@ export class Laws {
     switch (chunk.type) {
       case 'run-requested': {
         const { runId, cut, whenBusy } = chunk
-        if (this.#requests.has(runId)) this.#violate('law 5', `run ${runId} is asked for again at ${sequence}`)
+        if (this.#requests.has(runId)) this.#violate('law 5', `run ${runId} is requested again at ${sequence}`)
         const isUrgent = cut !== undefined || whenBusy === 'interrupt-previous'
         this.#requests.set(runId, { at: sequence, cut: cut?.toSequence, isUrgent, state: 'waiting' })
         if (this.#open !== undefined && isUrgent) {
@@ -229,28 +232,28 @@ export class Laws {
         return
       case 'tool-claimed':
         if (!this.#pendings.has(`client-tool:${chunk.toolCallId}`)) {
-          this.#violate('law 5', `a claim of ${chunk.toolCallId} at ${sequence}, which nobody waits for`)
+          this.#violate('law 5', `a claim of ${chunk.toolCallId} at ${sequence}, which is not pending`)
         }
         return
       case 'session-info':
         // It settles nothing: the ticket rebuilt from the entries decides whether it stays.
         return
     }
-    if (chunk.type === 'run-notified' ? this.#told(chunk) : this.#answer(chunk)) return
-    this.#violate('law 5', `${shown(chunk)} at ${sequence} settles nothing`)
+    if (chunk.type === 'run-notified' ? this.#confirmNotice(chunk) : this.#answer(chunk)) return
+    this.#violate('law 5', `${excerptOf(chunk)} at ${sequence} settles nothing`)
   }
 
-  #owe(runId: string, notifyBy: number | undefined): void {
+  #addNotice(runId: string, notifyBy: number | undefined): void {
     if (notifyBy === undefined) return
-    this.#owed.push({ runId, notifyBy })
-    if (this.#owed.length > 16) this.#owed.shift()
+    this.#notices.push({ runId, notifyBy })
+    if (this.#notices.length > 16) this.#notices.shift()
   }
 
   /** Confirms or claims a notification. Returns false if none is pending. */
-  #told({ runId, notifyBy, until }: Extract<Chunk, { type: 'run-notified' }>): boolean {
-    const at = this.#owed.findIndex(owed => owed.runId === runId && owed.notifyBy === notifyBy)
+  #confirmNotice({ runId, notifyBy, until }: Extract<Chunk, { type: 'run-notified' }>): boolean {
+    const at = this.#notices.findIndex(notice => notice.runId === runId && notice.notifyBy === notifyBy)
     if (at < 0) return false
-    this.#owed.splice(at, 1, ...(until === undefined ? [] : [{ runId, notifyBy: until }]))
+    this.#notices.splice(at, 1, ...(until === undefined ? [] : [{ runId, notifyBy: until }]))
     return true
   }
 
@@ -258,7 +261,7 @@ export class Laws {
     const request = this.#requests.get(runId)
     if (this.#open === runId) this.#stops.push({ runId, at: sequence })
     else if (request?.state === 'waiting') request.state = 'removed'
-    else this.#violate('law 5', `a stop of ${runId} at ${sequence}, which is neither open nor waits`)
+    else this.#violate('law 5', `a stop of ${runId} at ${sequence}, which is neither open nor requested`)
   }
 
   /** Settles the pending that a chunk answers. Returns false if there is none. */
@@ -305,7 +308,8 @@ export class Laws {
         return state === 'waiting' ? [at, ...(cut === undefined ? [] : [cut + 1])] : []
       }),
     ]
-    for (const at of needed) if (at <= floor) this.#violate('law 12', `a trim to ${floor} takes ${at}, which is needed`)
+    for (const at of needed)
+      if (at <= floor) this.#violate('law 12', `a trim to ${floor} drops ${at}, which is still needed`)
   }
 }
 

@@ -17,7 +17,7 @@ const laneOf = ({ runId, lane, agentId }: WriterOrigin): string => JSON.stringif
 /** Sequences that discards and rewinds retracted. */
 export function retractedSequences(entries: readonly Entry[]): Set<number> {
   const retracted = new Set<number>()
-  const drafts = new Map<string, { origin: WriterOrigin; words: number[] }>()
+  const drafts = new Map<string, { origin: WriterOrigin; sequences: number[] }>()
   const seal = (isSealed: (origin: WriterOrigin) => boolean) => {
     for (const [lane, { origin }] of drafts) if (isSealed(origin)) drafts.delete(lane)
   }
@@ -25,15 +25,15 @@ export function retractedSequences(entries: readonly Entry[]): Set<number> {
     if (isGuest(origin)) continue
     const lane = laneOf(origin)
     if (isDraftChunk(chunk)) {
-      const draft = drafts.get(lane) ?? { origin, words: [] }
+      const draft = drafts.get(lane) ?? { origin, sequences: [] }
       drafts.set(lane, draft)
-      draft.words.push(sequence)
+      draft.sequences.push(sequence)
     } else if (chunk.type === 'checkpoint-created') drafts.delete(lane)
     else if (chunk.type === 'subagent-end') {
       seal(({ runId, agentId }) => runId === origin.runId && agentId === chunk.agentId)
     } else if (chunk.type === 'run-finished') seal(({ runId }) => runId === origin.runId)
     else if (chunk.type === 'step-discarded') {
-      for (const word of drafts.get(lane)?.words ?? []) retracted.add(word)
+      for (const draftSequence of drafts.get(lane)?.sequences ?? []) retracted.add(draftSequence)
       drafts.delete(lane)
     } else if (chunk.type === 'rewind') {
       for (let cut = chunk.toSequence + 1; cut <= sequence; cut++) retracted.add(cut)

@@ -47,8 +47,8 @@ async function unconditional(
 const unconditionalBy = (type: string) => (store: LogStore) =>
   withCalls(store, {
     async append(streamId, batch, by, ticket) {
-      const says = 'epoch' in by && entriesOf(batch).some(({ chunk }) => chunk.type === type)
-      return store.append(streamId, batch, by, says ? await unconditional(store, streamId, batch, ticket) : ticket)
+      const hasType = 'epoch' in by && entriesOf(batch).some(({ chunk }) => chunk.type === type)
+      return store.append(streamId, batch, by, hasType ? await unconditional(store, streamId, batch, ticket) : ticket)
     },
   })
 
@@ -59,10 +59,10 @@ const withoutDiscards = (store: LogStore) =>
       const entries = entriesOf(batch)
       const [first] = entries
       if (first?.chunk.type !== 'executor-superseded' || !ticket) return store.append(streamId, batch, by, ticket)
-      const kept = entries.filter(({ chunk }) => chunk.type !== 'step-discarded')
+      const remaining = entries.filter(({ chunk }) => chunk.type !== 'step-discarded')
       const state = JSON.parse(ticket.next.state) as Ticket
-      const next = recordOf({ ...state, cuts: state.cuts - (entries.length - kept.length) })
-      return store.append(streamId, encodeBatch(kept), by, { ...ticket, next })
+      const next = recordOf({ ...state, cuts: state.cuts - (entries.length - remaining.length) })
+      return store.append(streamId, encodeBatch(remaining), by, { ...ticket, next })
     },
   })
 
@@ -100,7 +100,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a guest that does not look up its key',
     seed: 1,
-    found: /law 5: .* was told/,
+    found: /law 5: .* was refused as/,
     manager: store => withCalls(store, { find: async () => undefined }),
   },
   {

@@ -14,7 +14,7 @@ import type {
 import { versionOf } from '../../store/names.ts'
 import { advance, dueOf, EMPTY_TICKET, recordOf, type Ticket } from '../../ticket/ticket.ts'
 import { Laws } from './laws.fixture.ts'
-import { same, shown, type World } from './schedule-world.fixture.ts'
+import { excerptOf, same, type World } from './schedule-world.fixture.ts'
 
 export interface RecordedBatch extends StoredBatch {
   readonly entries: readonly Entry[]
@@ -31,7 +31,7 @@ export class LogRecord {
   /** All entries that this log ever had, including trimmed ones. */
   readonly entries: Entry[] = []
   /** The texts of the log, with their positions. */
-  readonly words = new Map<string, number>()
+  readonly tokens = new Map<string, number>()
   readonly keys = new Map<string, { first: number; last: number; keep: boolean }>()
   /** All incarnations of this log. */
   readonly incarnations: string[] = []
@@ -82,8 +82,8 @@ export class LogRecord {
       const isHeld = sequence <= this.head && (sequence < this.floor || epoch === this.markAt(sequence))
       if (incarnation !== this.incarnation || !isHeld) return ['regressed', 0, 0]
     } else {
-      const known = this.keys.get(by.key)
-      if (known) return ['duplicate', known.first, known.last]
+      const earlier = this.keys.get(by.key)
+      if (earlier) return ['duplicate', earlier.first, earlier.last]
     }
     if (move && move.ifVersion !== this.version) return ['moved', 0, 0]
     return ['appended', this.head + 1, this.head + batch.count]
@@ -98,7 +98,7 @@ export class LogRecord {
     const law = outcome === 'fenced' ? 'law 4' : outcome === 'appended' ? 'law 1' : 'law 5'
     world.check(same(actualResult, [outcome, first, last]), law, () => {
       const author = isWriter ? `writer ${by.epoch}#${by.counter}` : `guest ${by.key}`
-      return `append of ${author} to ${streamId}: expected ${outcome} ${first}-${last}, was answered ${shown(result)}`
+      return `append of ${author} to ${streamId}: expected ${outcome} ${first}-${last}, found ${excerptOf(result)}`
     })
     if (result.outcome === 'duplicate' && isWriter) {
       world.check(this.latest?.body === batch.body, 'law 5', () => `a repeat with another body in ${streamId}`)
@@ -118,12 +118,12 @@ export class LogRecord {
     const next = advance(ticket, entries)
     const moved = move ? move.next : undefined
     world.check(moved ? true : next === ticket, 'law 5', () => {
-      return `${entries.map(({ chunk }) => chunk.type)} changes what should happen next in ${streamId}, and did not move its ticket`
+      return `${entries.map(({ chunk }) => chunk.type)} changes the ticket of ${streamId}, but was appended without a ticket move`
     })
     if (moved) {
       const rebuilt = recordOf(next)
       world.check(same(rebuilt, moved), 'law 5', () => {
-        return `the ticket of ${streamId} does not follow from its entries: ${shown(moved)}, rebuilt ${shown(rebuilt)}`
+        return `the ticket of ${streamId} does not follow from its entries: ${excerptOf(moved)}, rebuilt ${excerptOf(rebuilt)}`
       })
     }
     this.laws.batch(entries, by, ticket, stored.mark)
@@ -135,9 +135,9 @@ export class LogRecord {
     this.batches.push(batch)
     this.entries.push(...batch.entries)
     for (const { chunk, sequence } of batch.entries) {
-      for (const word of JSON.stringify(chunk).match(/~\d+ /g) ?? []) {
-        this.world.check(!this.words.has(word), 'law 5', () => `${word} stands twice in ${this.streamId}`)
-        this.words.set(word, sequence)
+      for (const token of JSON.stringify(chunk).match(/~\d+ /g) ?? []) {
+        this.world.check(!this.tokens.has(token), 'law 5', () => `${token} is in the log twice: ${this.streamId}`)
+        this.tokens.set(token, sequence)
       }
     }
     this.head = batch.last
@@ -175,7 +175,7 @@ export class LogRecord {
     world.check(
       same(state, expectedFields),
       'law 1',
-      () => `the head of ${streamId}: expected ${shown(expectedFields)}, is ${shown(state)}`,
+      () => `the head of ${streamId}: expected ${excerptOf(expectedFields)}, is ${excerptOf(state)}`,
     )
     const isSame = page.ticket === '' ? this.ticket === EMPTY_TICKET : page.ticket === JSON.stringify(this.ticket)
     world.check(isSame, 'law 5', () => {
@@ -186,10 +186,10 @@ export class LogRecord {
 
   #compare(batches: readonly StoredBatch[]): void {
     const { world, streamId, floor } = this
-    const kept = this.batches.filter(({ last }) => last > floor)
+    const remaining = this.batches.filter(({ last }) => last > floor)
     let time = 0
-    for (let i = 0; i < Math.max(kept.length, batches.length); i++) {
-      const [expectedBatch, found] = [kept[i], batches[i]]
+    for (let i = 0; i < Math.max(remaining.length, batches.length); i++) {
+      const [expectedBatch, found] = [remaining[i], batches[i]]
       const isSame =
         expectedBatch &&
         found &&
@@ -198,7 +198,7 @@ export class LogRecord {
       world.check(
         isSame === true,
         'law 1',
-        () => `${streamId} holds ${shown(found)} in place of ${shown(expectedBatch)}`,
+        () => `${streamId} holds ${excerptOf(found)} in place of ${excerptOf(expectedBatch)}`,
       )
       const { timestamp } = found ?? { timestamp: 0 }
       world.check(timestamp >= time, 'law 1', () => `time goes back at ${found?.first} of ${streamId}`)

@@ -1,7 +1,6 @@
 // One schedule: actors work on a few logs under faults, then without faults until all is quiet, and then the checks run.
 
 import type { LogStore } from '../../store/log-store.ts'
-import type { ActorMode } from './actor-mode.fixture.ts'
 import { cleanupActor } from './cleanup-actor.fixture.ts'
 import { driverActor, PROGRAMS } from './driver-actor.fixture.ts'
 import { FAULTS, Faults } from './faults.fixture.ts'
@@ -11,7 +10,7 @@ import { guestActor } from './guest-actor.fixture.ts'
 import { Random } from './random.fixture.ts'
 import { type ReaderKind, ReaderMemory, readerActor } from './reader-actor.fixture.ts'
 import { RecordingStore } from './recording-store.fixture.ts'
-import { Actor } from './schedule-actor.fixture.ts'
+import { Actor, type ActorMode } from './schedule-actor.fixture.ts'
 import { type ScheduleStore, World } from './schedule-world.fixture.ts'
 import { Process, Scheduler } from './scheduler.fixture.ts'
 
@@ -54,7 +53,7 @@ class Schedule {
   readonly #world: World
   readonly #stores: readonly RecordingStore[]
   readonly #mutation: Mutation
-  readonly #manners: ActorMode = { isFinishing: false }
+  readonly #mode: ActorMode = { isFinishing: false }
   readonly #readers: ReaderMemory[] = []
   readonly #parts = new Map<Process, (process: Process) => void>()
   readonly #names: readonly string[]
@@ -81,7 +80,7 @@ class Schedule {
     const wanted = MIN_OPERATIONS + this.#random.below(60)
     while (world.operations < wanted && this.#isGoing() && (await scheduler.step()));
     scheduler.note('faults end')
-    this.#manners.isFinishing = true
+    this.#mode.isFinishing = true
     await scheduler.stopFaults(Faults.none)
     for (let quietRounds = 0; quietRounds < 3 && this.#isGoing(); ) {
       for (let i = 0; i < 25; i++) await scheduler.step()
@@ -110,17 +109,17 @@ class Schedule {
     const random = this.#random.fork('cast')
     const { world, seed, names } = { world: this.#world, seed: this.#seed, names: this.#names }
     for (let i = 0; i < random.between(2, 3); i++)
-      this.#enter(`driver${i}`, actor => driverActor(actor, seed, this.#manners))
+      this.#enter(`driver${i}`, actor => driverActor(actor, seed, this.#mode))
     for (let i = 0; i < 2; i++) {
       const memory = { principal: `user${i}` }
-      this.#enter(`guest${i}`, actor => guestActor(actor, memory, this.#manners, names))
+      this.#enter(`guest${i}`, actor => guestActor(actor, memory, this.#mode, names))
     }
     for (let i = 0; i < 4; i++) {
       const memory = new ReaderMemory(random.pick(READERS), names[0] as string)
       this.#readers.push(memory)
       this.#enter(`reader${i}`, actor => readerActor(actor, memory))
     }
-    this.#enter('keeper', (actor, store) => cleanupActor(actor, store, this.#manners))
+    this.#enter('keeper', (actor, store) => cleanupActor(actor, store, this.#mode))
     world.scheduler.note(`seed ${seed}`)
   }
 

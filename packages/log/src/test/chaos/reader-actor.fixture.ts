@@ -4,7 +4,7 @@ import { LogError, StreamTruncatedError, TruncatedError } from '../../store/log-
 import { canonical, contentOf, contentOfView, retractedSequences } from './log-model.fixture.ts'
 import type { LogRecord } from './log-record.fixture.ts'
 import type { Actor } from './schedule-actor.fixture.ts'
-import { same, shown, type World } from './schedule-world.fixture.ts'
+import { excerptOf, same, type World } from './schedule-world.fixture.ts'
 
 /** Reads everything; one run; surviving entries; everything with merged deltas; with errors on rewinds; or single entries to the end of a run. */
 export type ReaderKind = 'whole' | 'run' | 'surviving' | 'merged' | 'thrown' | 'entries'
@@ -143,7 +143,7 @@ function checkPiece(world: World, memory: ReaderMemory, batch: ReadBatch): void 
     world.check(
       same(actual, expected),
       'law 2',
-      () => `${where}: got ${shown(actual)}, the log holds ${shown(expected)}`,
+      () => `${where}: got ${excerptOf(actual)}, the log holds ${excerptOf(expected)}`,
     )
   }
   for (const entry of entries) {
@@ -153,7 +153,7 @@ function checkPiece(world: World, memory: ReaderMemory, batch: ReadBatch): void 
         entry,
         all.find(({ sequence }) => sequence === entry.sequence),
       )
-    world.check(isThere, 'law 2', () => `${where}: got ${shown(entry)}, which the log does not hold`)
+    world.check(isThere, 'law 2', () => `${where}: got ${excerptOf(entry)}, which the log does not hold`)
   }
   if (kind === 'surviving') checkLateReader(world, memory, log, entries)
   memory.cursor = cursor
@@ -178,13 +178,13 @@ function checkLateReader(
   const retracted = retractedSequences(past)
   for (const { sequence, chunk, origin } of entries) {
     // Requests stay visible, and so do the end and the error of a run with remaining entries.
-    const isAsked = origin.guest !== undefined && /^(run|stop)-requested/.test(chunk.type)
+    const isRequest = origin.guest !== undefined && /^(run|stop)-requested/.test(chunk.type)
     const startedAt = log.laws.started.get(origin.runId ?? '') ?? 0
-    const isKept = isAsked || (/^(run-finished|error)$/.test(chunk.type) && !retracted.has(startedAt))
+    const isExempt = isRequest || (/^(run-finished|error)$/.test(chunk.type) && !retracted.has(startedAt))
     const isCut = chunk.type === 'rewind' || chunk.type === 'step-discarded'
-    const isWrong = sequence <= attachedAt && retracted.has(sequence) && !isKept && !isCut
+    const isWrong = sequence <= attachedAt && retracted.has(sequence) && !isExempt && !isCut
     world.check(!isWrong, 'law 3', () => {
-      return `a reader that came to ${streamId} at ${attachedAt}, from ${from}, sees ${sequence}, which was taken back`
+      return `a reader that came to ${streamId} at ${attachedAt}, from ${from}, sees ${sequence}, which was retracted`
     })
   }
 }
@@ -202,7 +202,7 @@ function checkLostPosition(world: World, memory: ReaderMemory, error: LogError):
     world.check(
       kind === 'thrown' && isCut,
       'law 3',
-      () => `told of a cut at ${error.atSequence}, where ${shown(chunk)} is`,
+      () => `got a cut at ${error.atSequence}, where ${excerptOf(chunk)} is`,
     )
   } else if (error instanceof TruncatedError) {
     const place = cursor === undefined ? { sequence: memory.from } : decodeCursor(cursor)
@@ -212,7 +212,7 @@ function checkLostPosition(world: World, memory: ReaderMemory, error: LogError):
     world.check(
       isLost,
       'law 2',
-      () => `the place ${cursor ?? memory.from} of ${streamId} is there, and was ${error.reason}`,
+      () => `the place ${cursor ?? memory.from} of ${streamId} is in the log, but the reader got ${error.reason}`,
     )
   }
   memory.forget()
@@ -222,12 +222,12 @@ function checkLostPosition(world: World, memory: ReaderMemory, error: LogError):
 function checkEnd(world: World, memory: ReaderMemory): void {
   const { kind, runId, streamId, cursor } = memory
   const log = cursor === undefined ? world.logs.get(streamId) : logOf(world, streamId, cursor)
-  world.check(kind === 'run', 'law 2', () => `a ${kind} reader of ${streamId} ended, and was to follow`)
+  world.check(kind === 'run', 'law 2', () => `a ${kind} reader of ${streamId} ended, but follows`)
   if (kind !== 'run' || runId === undefined || log === undefined) return
   const end = log.laws.finished.get(runId)
-  world.check(end !== undefined, 'law 7', () => `a reader of ${runId} was told an end that it did not have`)
+  world.check(end !== undefined, 'law 7', () => `a reader of ${runId} ended, but the run has not`)
   const isAll = end === undefined || cursor === undefined || memory.sequence >= end
-  world.check(isAll, 'law 2', () => `a reader of ${runId} was told the end at ${memory.sequence}, which is at ${end}`)
+  world.check(isAll, 'law 2', () => `a reader of ${runId} ended at ${memory.sequence}, but the run ends at ${end}`)
 }
 
 /** The content from a reader's entries equals the content of the log up to its position. */
@@ -237,13 +237,13 @@ export function checkContent(world: World, memory: ReaderMemory, entries: readon
   const seenView = foldLog(seen).view()
   const naive = contentOf(entries)
   world.check(canonical(contentOfView(seenView)) === canonical(naive), 'law 2', () => {
-    return `a ${kind} reader of ${streamId} shows ${shown(contentOfView(seenView))}, the log ${shown(naive)}`
+    return `a ${kind} reader of ${streamId} shows ${excerptOf(contentOfView(seenView))}, the log ${excerptOf(naive)}`
   })
   const statuses = (view: View) => Object.fromEntries(view.messages.map(({ id, status }) => [id, status]))
   const [shows, is] = [statuses(seenView), statuses(foldLog(entries).view())]
   world.check(
     same(shows, is),
     'law 2',
-    () => `a ${kind} reader of ${streamId} shows ${shown(shows)}, it is ${shown(is)}`,
+    () => `a ${kind} reader of ${streamId} shows ${excerptOf(shows)}, it is ${excerptOf(is)}`,
   )
 }

@@ -152,7 +152,7 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
     }
     for (const streamId of expected) {
       const isThere = found.includes(streamId) || found.length >= limit
-      this.#world.check(isThere, 'due', () => `nobody finds ${streamId}, whose ticket is due`)
+      this.#world.check(isThere, 'due', () => `due does not return ${streamId}, whose ticket is due`)
     }
     return found
   }

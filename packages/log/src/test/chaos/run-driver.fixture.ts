@@ -27,8 +27,8 @@ export class RunDriver {
   readonly #states = new Map<string, string>()
   readonly #approvals = new Map<string, boolean>()
   readonly #positions = new Map<string, number>()
-  /** The texts of each lane since its last commit or discard. */
-  readonly #said = new Map<string, string[]>()
+  /** The tokens that each lane wrote since its last commit or discard. */
+  readonly #uncommitted = new Map<string, string[]>()
   /** The lanes that wait in this round. */
   readonly #waiting = new Set<string>()
   #isStale = false
@@ -49,7 +49,7 @@ export class RunDriver {
     })
     try {
       const root = { lane: this.#writer.main, steps: this.#script }
-      if (!mustStop(ticket)) await this.#look()
+      if (!mustStop(ticket)) await this.#readState()
       for (;;) {
         if (mustStop(this.#writer.ticket)) return await this.#end(false)
         this.#waiting.clear()
@@ -60,7 +60,7 @@ export class RunDriver {
           if (random.chance(0.4)) await this.#actor.sleep(5, 80)
           else if (await this.#pause()) return
         }
-        await this.#look()
+        await this.#readState()
       }
     } finally {
       unwatch()
@@ -68,7 +68,7 @@ export class RunDriver {
   }
 
   /** Reads the state of the run. */
-  async #look(): Promise<void> {
+  async #readState(): Promise<void> {
     const { manager } = this.#actor
     this.#isStale = false
     await this.#writer.refresh()
@@ -82,8 +82,8 @@ export class RunDriver {
     }
     for (const { interruptId, status } of view.interrupts) this.#states.set(interruptId, status)
     for (const [path, position] of Object.entries((view.state ?? {}) as Record<string, number>)) {
-      const known = this.#positions.get(path) ?? 0
-      this.#positions.set(path, Math.max(position, known))
+      const current = this.#positions.get(path) ?? 0
+      this.#positions.set(path, Math.max(position, current))
     }
   }
 
@@ -102,8 +102,8 @@ export class RunDriver {
     for (;;) {
       const position = this.#positions.get(this.#pathOf(line)) ?? 0
       const calls = line.steps[position - 1]?.calls ?? []
-      const standings = await Promise.all(calls.map(call => this.#call(line, call)))
-      for (const lineState of ['over', 'blocked'] as const) if (standings.includes(lineState)) return lineState
+      const states = await Promise.all(calls.map(call => this.#call(line, call)))
+      for (const lineState of ['over', 'blocked'] as const) if (states.includes(lineState)) return lineState
       const step = line.steps[position]
       if (step === undefined) return 'done'
       if (!(await this.#step(line, step, position))) return 'over'
@@ -119,7 +119,7 @@ export class RunDriver {
     const { random } = this.#actor
     for (let attempt = 1; ; attempt++) {
       if ((await this.#isOver()) || !(await this.#discard(line.lane, attempt))) return false
-      await this.#say(line, step, position, attempt)
+      await this.#writeStep(line, step, position, attempt)
       if (await this.#isOver()) return false
       if (attempt > 2 || !random.chance(0.25)) break
     }
@@ -129,7 +129,7 @@ export class RunDriver {
       line.lane,
       () => [
         ...step.calls.flatMap(call => callChunks(call, line.lane.origin, this.#deadline(call.deadline))),
-        { type: 'step-finish', usage: { outputTokens: step.words } },
+        { type: 'step-finish', usage: { outputTokens: step.deltas } },
         { type: 'state-patch', patches },
         { chunk: { type: 'hook-completed', hookId: `${path}.${position}`, hook: 'useStep' }, internal: true },
       ],
@@ -148,15 +148,15 @@ export class RunDriver {
   /** Discards the text of a lane before a retry. Returns false if a stop keeps it. */
   async #discard(lane: Lane, attempt: number): Promise<boolean> {
     const { lane: name } = lane.origin
-    if (!this.#said.has(name)) return true
+    if (!this.#uncommitted.has(name)) return true
     this.#actor.does(`discard ${name}`)
     const isDone = await lane.discard({ reason: 'tried again', attempt })
     if (!isDone && mustStop(this.#writer.ticket)) return false
-    this.#said.delete(name)
+    this.#uncommitted.delete(name)
     return true
   }
 
-  async #say({ lane }: AgentLine, step: ScriptStep, position: number, attempt: number): Promise<void> {
+  async #writeStep({ lane }: AgentLine, step: ScriptStep, position: number, attempt: number): Promise<void> {
     const { world } = this.#actor
     const chunks = stepTextChunks(step, lane.origin, position, attempt, () => `${world.name('~')} `)
     for (const chunk of chunks) await this.#write(lane, chunk, position + 1)
@@ -165,15 +165,15 @@ export class RunDriver {
   async #write(lane: Lane, chunk: Chunk, step: number): Promise<void> {
     const { random } = this.#actor
     const { streamId, epoch } = this.#writer
-    const [word = ''] = /~\d+ /.exec(JSON.stringify(chunk)) ?? []
-    this.#actor.does(`write ${chunk.type} ${word}on ${lane.origin.lane}`)
+    const [token = ''] = /~\d+ /.exec(JSON.stringify(chunk)) ?? []
+    this.#actor.does(`write ${chunk.type} ${token}on ${lane.origin.lane}`)
     const write = lane.write(chunk, { step })
     const { lane: name } = lane.origin
-    this.#said.set(name, [...(this.#said.get(name) ?? []), word])
+    this.#uncommitted.set(name, [...(this.#uncommitted.get(name) ?? []), token])
     if (random.chance(0.3)) await write
     if (random.chance(0.15)) {
       const written = await write.appended
-      if (written.outcome !== 'dropped') this.#actor.acknowledged(streamId, epoch, written, word)
+      if (written.outcome !== 'dropped') this.#actor.acknowledged(streamId, epoch, written, token)
     }
     if (random.chance(0.15)) await this.#actor.sleep(1, 40)
   }
@@ -197,8 +197,8 @@ export class RunDriver {
         const { streamId, epoch } = this.#writer
         const chunks = batch.map(item => ('type' in item ? item : item.chunk))
         this.#actor.acknowledged(streamId, epoch, done, chunks)
-        this.#actor.committed(streamId, epoch, done.last, this.#said.get(lane.origin.lane) ?? [])
-        this.#said.delete(lane.origin.lane)
+        this.#actor.committed(streamId, epoch, done.last, this.#uncommitted.get(lane.origin.lane) ?? [])
+        this.#uncommitted.delete(lane.origin.lane)
         return true
       }
       if (await this.#isOver()) return false
@@ -228,7 +228,7 @@ export class RunDriver {
         if (agentState !== 'done') return agentState
       } else {
         // Answered: the log has the answer.
-        await this.#look()
+        await this.#readState()
       }
     }
   }
@@ -305,13 +305,13 @@ export class RunDriver {
     const { id, kind } = call
     const waits = kind !== 'server' && kind !== 'agent' && this.#pendingsOf(this.#writer.ticket, call).length > 0
     let isDone = false
-    const went = await this.#commit(lane, () => {
+    const mayContinue = await this.#commit(lane, () => {
       if (waits && this.#pendingsOf(this.#writer.ticket, call).length === 0) return undefined
       isDone = true
       return batch
     })
-    if (went && isDone) this.#states.set(id, state)
-    return went
+    if (mayContinue && isDone) this.#states.set(id, state)
+    return mayContinue
   }
 
   /** Ends the run: as completed, unless it must stop. */

@@ -17,7 +17,8 @@ export interface ScriptCall {
 }
 
 export interface ScriptStep {
-  readonly words: number
+  /** Number of text deltas. */
+  readonly deltas: number
   readonly hasReasoning: boolean
   readonly extra: 'none' | 'data' | 'transient' | 'structured' | 'metadata'
   readonly calls: readonly ScriptCall[]
@@ -30,7 +31,7 @@ export function scriptOf(seed: number, runId: string): readonly ScriptStep[] {
 
 function stepsOf(random: Random, name: string, depth: number): ScriptStep[] {
   return Array.from({ length: random.between(1, depth === 0 ? 3 : 2) }, (_, step) => ({
-    words: random.between(1, 4),
+    deltas: random.between(1, 4),
     hasReasoning: random.chance(0.3),
     extra: random.pick(['none', 'none', 'data', 'transient', 'structured', 'metadata']),
     calls: Array.from({ length: random.pick([0, 1, 1, 2, 3]) }, (_, i) => {

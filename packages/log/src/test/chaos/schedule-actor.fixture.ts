@@ -4,7 +4,7 @@ import { LogError, type LogErrorCode } from '../../store/log-error.ts'
 import type { Accepted, LogStore } from '../../store/log-store.ts'
 import { wait } from '../../store/timers.ts'
 import type { Random } from './random.fixture.ts'
-import { same, shown, type World } from './schedule-world.fixture.ts'
+import { excerptOf, same, type World } from './schedule-world.fixture.ts'
 import type { Process } from './scheduler.fixture.ts'
 
 /** Errors that a call may fail with while other actors work on the same logs and the store is sometimes unavailable. */
@@ -19,6 +19,11 @@ const EXPECTED_ERRORS: ReadonlySet<LogErrorCode> = new Set([
   'refused',
   'truncated',
 ])
+
+/** Behaviour of the actors: with faults they do anything, at the end they only complete open work. */
+export interface ActorMode {
+  isFinishing: boolean
+}
 
 /** Common state of all actors in a schedule. */
 export class Actor {
@@ -77,19 +82,19 @@ export class Actor {
   /** Checks that an acknowledged append is in the log at its sequences: chunks in order, or a text. */
   acknowledged(streamId: string, mark: string, { first, last }: Accepted, content: readonly Chunk[] | string): void {
     const logs = this.world.logsOf(streamId).filter(log => log.markAt(first) === mark)
-    const held = logs.map(log => log.entries.slice(first - 1, last))
-    const isThere = held.some(entries => {
+    const found = logs.map(log => log.entries.slice(first - 1, last))
+    const isStored = found.some(entries => {
       return typeof content === 'string' ? JSON.stringify(entries).includes(content) : holds(entries, content)
     })
-    this.world.check(isThere, 'acknowledged', () => {
-      return `${shown(content)} at ${first} to ${last} of ${streamId}, which holds ${shown(held)}`
+    this.world.check(isStored, 'acknowledged', () => {
+      return `${excerptOf(content)} at ${first} to ${last} of ${streamId}, which holds ${excerptOf(found)}`
     })
   }
 
   /** Checks that all entries of a commit are in the log. */
-  committed(streamId: string, mark: string, last: number, words: readonly string[]): void {
+  committed(streamId: string, mark: string, last: number, tokens: readonly string[]): void {
     const log = this.world.logsOf(streamId).find(log => log.markAt(last) === mark)
-    const lost = words.filter(word => word !== '' && !((log?.words.get(word) ?? last + 1) <= last))
+    const lost = tokens.filter(token => token !== '' && !((log?.tokens.get(token) ?? last + 1) <= last))
     this.world.check(lost.length === 0, 'acknowledged', () => `a commit at ${last} of ${streamId} without ${lost}`)
   }
 }

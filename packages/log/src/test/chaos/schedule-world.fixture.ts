@@ -46,8 +46,8 @@ export class World {
     this.violations.push(line)
   }
 
-  check(holds: boolean, law: string, describe: () => string): void {
-    if (!holds) this.violate(law, describe())
+  check(isTrue: boolean, law: string, describe: () => string): void {
+    if (!isTrue) this.violate(law, describe())
   }
 
   /** A name that is unique in this schedule. */
@@ -93,7 +93,7 @@ export class World {
 export const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
 
 /** A value for a message: short, with a hash if it is cut. */
-export function shown(value: unknown): string {
+export function excerptOf(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value)
   if (text.length <= 400) return text
   return `${text.slice(0, 360)}… (${text.length} characters, ${createHash('sha256').update(text).digest('hex').slice(0, 8)})`

@@ -58,7 +58,7 @@ export class Scheduler {
   /** Called before each step, after time has passed. */
   onTime: () => void = () => {}
   #calls: Call[] = []
-  #alarms: ScheduledTimer[] = []
+  #timers: ScheduledTimer[] = []
   #late: LateRequest[] = []
 
   constructor(random: Random, faults: Faults) {
@@ -85,10 +85,10 @@ export class Scheduler {
 
   /** Fires once, unless cancelled or its process died. */
   after(process: Process, ms: number, ring: () => void): () => void {
-    const alarm = { process, at: this.now + Math.max(0, ms), ring }
-    if (process.isAlive) this.#alarms.push(alarm)
+    const timer = { process, at: this.now + Math.max(0, ms), ring }
+    if (process.isAlive) this.#timers.push(timer)
     return () => {
-      this.#alarms = this.#alarms.filter(other => other !== alarm)
+      this.#timers = this.#timers.filter(other => other !== timer)
     }
   }
 
@@ -113,7 +113,7 @@ export class Scheduler {
   retire(process: Process): void {
     process.isAlive = false
     this.#calls = this.#calls.filter(call => call.process !== process)
-    this.#alarms = this.#alarms.filter(alarm => alarm.process !== process)
+    this.#timers = this.#timers.filter(timer => timer.process !== process)
   }
 
   /** Ends all faults: delayed calls continue and requests in flight arrive. */
@@ -147,23 +147,23 @@ export class Scheduler {
     const isFree = ({ frozenUntil }: Process) => frozenUntil <= steps
     const calls = this.#calls.filter(({ process, notBefore }) => notBefore <= steps && isFree(process))
     const late = this.#late.filter(({ notBefore }) => notBefore <= steps)
-    const alarms = this.#alarms.filter(({ process }) => isFree(process))
-    if (calls.length === 0 && late.length === 0 && alarms.length > 0) {
-      const next = alarms.reduce((soonest, { at }) => Math.min(soonest, at), Number.POSITIVE_INFINITY)
+    const timers = this.#timers.filter(({ process }) => isFree(process))
+    if (calls.length === 0 && late.length === 0 && timers.length > 0) {
+      const next = timers.reduce((soonest, { at }) => Math.min(soonest, at), Number.POSITIVE_INFINITY)
       this.now = Math.max(this.now, Math.min(next, this.now + MAX_WAIT_MS))
     }
-    const due = alarms.filter(({ at }) => at <= this.now)
-    if (this.#calls.length + this.#late.length + this.#alarms.length === 0) return undefined
+    const due = timers.filter(({ at }) => at <= this.now)
+    if (this.#calls.length + this.#late.length + this.#timers.length === 0) return undefined
     return [
       ...calls.map(call => () => this.#serve(call)),
       ...late.map(late => () => this.#arrive(late)),
-      ...due.map(alarm => () => this.#ring(alarm)),
+      ...due.map(timer => () => this.#ring(timer)),
     ]
   }
 
-  async #ring(alarm: ScheduledTimer): Promise<void> {
-    this.#alarms = this.#alarms.filter(other => other !== alarm)
-    alarm.ring()
+  async #ring(timer: ScheduledTimer): Promise<void> {
+    this.#timers = this.#timers.filter(other => other !== timer)
+    timer.ring()
   }
 
   async #arrive(late: LateRequest): Promise<void> {
@@ -190,7 +190,7 @@ export class Scheduler {
         return this.#fail(call, 'request lost')
       case 'delivered-late':
         this.#deliverLate(call)
-        return this.#fail(call, 'given up on, still under way')
+        return this.#fail(call, 'timed out, still in flight')
       case 'connection-cut':
         for (const other of this.#calls.filter(other => other.process === process)) {
           if (this.random.chance(0.5)) this.#deliverLate(other)

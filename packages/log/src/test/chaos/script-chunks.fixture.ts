@@ -7,26 +7,26 @@ const executorOf = ({ kind }: ScriptCall): 'client' | 'server' => (kind.endsWith
 
 /** The texts of one attempt at a step. Each text is unique. */
 export function stepTextChunks(
-  { hasReasoning, words, extra, calls }: ScriptStep,
+  { hasReasoning, deltas, extra, calls }: ScriptStep,
   { runId, lane }: WriterOrigin,
   position: number,
   attempt: number,
-  word: () => string,
+  newToken: () => string,
 ): Chunk[] {
   const id = `${lane}.${position}`
   const chunks: Chunk[] = [{ type: 'step-start', attempt }]
-  if (hasReasoning) chunks.push({ type: 'reasoning-delta', id, delta: word() }, { type: 'reasoning-end', id })
+  if (hasReasoning) chunks.push({ type: 'reasoning-delta', id, delta: newToken() }, { type: 'reasoning-end', id })
   chunks.push({ type: 'text-start', id })
-  for (let i = 0; i < words; i++) chunks.push({ type: 'text-delta', id, delta: word() })
+  for (let i = 0; i < deltas; i++) chunks.push({ type: 'text-delta', id, delta: newToken() })
   if (extra === 'data') {
-    chunks.push({ type: 'data-note', id: 'note', data: word() }, { type: 'data-mark', data: position })
+    chunks.push({ type: 'data-note', id: 'note', data: newToken() }, { type: 'data-mark', data: position })
   }
-  if (extra === 'transient') chunks.push({ type: 'data-flash', data: word(), transient: true })
+  if (extra === 'transient') chunks.push({ type: 'data-flash', data: newToken(), transient: true })
   if (extra === 'metadata') chunks.push({ type: 'message-metadata', metadata: { attempt } })
   if (extra === 'structured') {
     const common = { type: 'structured-data', streamId: `${runId}:${lane}`, dataType: 'list' } as const
-    chunks.push({ ...common, kind: 'append', path: 'items', items: [word()] })
-    chunks.push({ ...common, kind: 'text-delta', path: 'text', delta: word() })
+    chunks.push({ ...common, kind: 'append', path: 'items', items: [newToken()] })
+    chunks.push({ ...common, kind: 'text-delta', path: 'text', delta: newToken() })
   }
   for (const call of calls) {
     const { id: toolCallId, kind: toolName } = call

@@ -1,4 +1,4 @@
-// Writes a run step by step: streamed text, lanes, discards, commits of several facts and questions to guests, until the test
+// Writes a run step by step: streamed text, lanes, discards, commits of several outputs and questions to guests, until the test
 // ends it. A takeover continues after the last complete step.
 
 import { setTimeout as pause } from 'node:timers/promises'
@@ -163,23 +163,23 @@ class Driver {
     const random = new Random(plan.seed).fork(`${runId}/${step}`)
     const { main } = this.#writer
     if (random.chance(0.25)) {
-      await this.#words(main, `${tag}-${step}-first`, random.between(1, 3))
+      await this.#writeText(main, `${tag}-${step}-first`, random.between(1, 3))
       await main.discard({ reason: 'said better' })
     }
-    await this.#words(main, `${tag}-${step}`, random.between(1, 4))
+    await this.#writeText(main, `${tag}-${step}`, random.between(1, 4))
     if (random.chance(0.4)) {
       const side = this.#writer.lane({ lane: `side-${step}` })
-      await this.#words(side, `${tag}-${step}-side`, random.between(1, 2))
+      await this.#writeText(side, `${tag}-${step}-side`, random.between(1, 2))
       // Text that is not committed here stays an open draft until the run ends or is taken over.
-      if (random.chance(0.7)) await this.#commit(side, this.#facts(random, `side-${step}`))
+      if (random.chance(0.7)) await this.#commit(side, this.#outputs(random, `side-${step}`))
     }
     const question = random.chance(plan.asks) ? this.#question(random, `${runId}-${step}`) : []
     const state: Chunk = { type: 'state-snapshot', state: { runId, step, token: this.#mill.token('main') } }
-    await this.#commit(main, [state, ...this.#facts(random, 'main'), ...question], { closesStep: true })
+    await this.#commit(main, [state, ...this.#outputs(random, 'main'), ...question], { closesStep: true })
     return question.length > 0
   }
 
-  async #words(lane: Lane, id: string, count: number): Promise<void> {
+  async #writeText(lane: Lane, id: string, count: number): Promise<void> {
     const { streamId } = this.#run
     for (let i = 0; i < count; i++) {
       const token = this.#mill.token(lane.origin.lane)
@@ -196,8 +196,8 @@ class Driver {
     }
   }
 
-  /** Some facts. A large one, stored as a blob, names its token without brackets. */
-  #facts(random: Random, line: string): Chunk[] {
+  /** Some outputs. A large one, stored as a blob, names its token without brackets. */
+  #outputs(random: Random, line: string): Chunk[] {
     return Array.from({ length: random.between(1, 3) }, (): Chunk => {
       const token = this.#mill.token(line)
       const text = `${token.slice(1, -1)} ${'x'.repeat(random.chance(0.1) ? 5000 : this.#mill.plan.bulk)}`

@@ -44,12 +44,12 @@ async function story() {
   const answering = answerQuestions(manager, 'ann', run.streamId, ending.signal, recorder('ann'))
   const lost = driveRun(mills[0], run, false).catch(() => {})
   await acked('p1', 30)
-  const words = await new StreamManager({ store }).createWriter(run.streamId, {
+  const draftWriter = await new StreamManager({ store }).createWriter(run.streamId, {
     ...run,
     agentType: 'mill',
     takeover: true,
   })
-  await words.write({ type: 'text-delta', id: 'open', delta: 'a draft' }).appended
+  await draftWriter.write({ type: 'text-delta', id: 'open', delta: 'a draft' }).appended
   await lost
   const ended = driveRun(mills[1], run, true)
   await acked('p2', 3)
@@ -107,7 +107,7 @@ describe('reports a violation inside a log', () => {
       batches => Object.assign(batches[4] as object, { timestamp: 1 }),
     ],
     [
-      'words in another order',
+      'deltas in another order',
       /law 1: \[p1\.main/,
       batches => {
         const [one, two] = recordRead(batches)

@@ -17,7 +17,7 @@ export interface RunPlan {
   readonly asks: number
   /** Whether the writer releases the log while it waits for the answer. */
   readonly leaves: boolean
-  /** The length of a fact, in characters. */
+  /** The length of an output, in characters. */
   readonly bulk: number
 }
 

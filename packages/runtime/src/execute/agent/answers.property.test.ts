@@ -11,7 +11,7 @@ import { type Agent, agent } from '../../define/agent.ts'
 import { type SubAgent, subAgent } from '../../define/sub-agent.ts'
 import { tool } from '../../define/tool.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { chunksOf } from './play.fixture.ts'
+import { chunksOf } from './run-to-end.fixture.ts'
 
 type Kind = 'free' | 'asked' | 'client' | 'askedClient' | 'allowed' | 'forbidden'
 type Call = { readonly kind: Kind } | { readonly kind: 'child' | 'askedChild'; readonly program: Program }

@@ -2,16 +2,16 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent } from '../../define/agent.ts'
 import { tool } from '../../define/tool.ts'
-import { textOf, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
+import { textOf, VirtualCluster } from '../../drive/virtual-cluster.fixture.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { callsOf, play, recordingModel } from './play.fixture.ts'
+import { callsOf, recordingModel, runToEnd } from './run-to-end.fixture.ts'
 
 const again = tool({ name: 'again', inputSchema: z.object({}), execute: () => 'more' })
 const endless = () => recordingModel(({ answers }) => ({ calls: [{ name: 'again', input: {}, id: `c${answers}` }] }))
 
 test('fails a run after its maximum number of steps and keeps its content', async () => {
   const { model, modelCalls } = endless()
-  const { result } = await play(agent({ name: 'endless', model, tools: [again], maxSteps: 3 }))
+  const { result } = await runToEnd(agent({ name: 'endless', model, tools: [again], maxSteps: 3 }))
   expect(modelCalls).toHaveLength(3)
   expect(result).toMatchObject({
     status: 'failed',
@@ -23,7 +23,7 @@ test('fails a run after its maximum number of steps and keeps its content', asyn
 
 test('completes a run that is done in its last step', async () => {
   const { model } = recordingModel([{ calls: [{ name: 'again', input: {} }] }, { text: 'Done.' }])
-  const { result } = await play(agent({ name: 'just', model, tools: [again], maxSteps: 2 }))
+  const { result } = await runToEnd(agent({ name: 'just', model, tools: [again], maxSteps: 2 }))
   expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
 })
 
@@ -42,7 +42,7 @@ test('limits the tokens of a run, including discarded attempts', async () => {
     }
     return { parts: [error, finish] as never }
   })
-  const { result } = await play(agent({ name: 'dear', model, tools: [again], budget: { tokens: 100 } }))
+  const { result } = await runToEnd(agent({ name: 'dear', model, tools: [again], budget: { tokens: 100 } }))
   expect(result).toMatchObject({
     status: 'failed',
     error: { code: 'budget_tokens' },
@@ -58,9 +58,9 @@ const tokens = (input: number, output: number) => ({
 })
 
 test('aborts the model call when the time of a run is over, and keeps the shown text', async () => {
-  const stage = new VirtualCluster()
+  const cluster = new VirtualCluster()
   const signals: (AbortSignal | undefined)[] = []
-  const { runtime } = stage.process(timers => [
+  const { runtime } = cluster.process(timers => [
     agent({
       name: 'slow',
       model: scriptedModel(
@@ -74,8 +74,8 @@ test('aborts the model call when the time of a run is over, and keeps the shown 
     }),
   ])
   await runtime.start({ agent: 'slow', session: 's', runId: 'r', input: 'Go.' })
-  expect(await stage.ended('s', 'r')).toBe('failed')
-  const view = await stage.view('s')
+  expect(await cluster.waitForEnd('s', 'r')).toBe('failed')
+  const view = await cluster.view('s')
   expect(view.runs[0]).toMatchObject({
     error: { code: 'budget_time', category: 'budget', message: 'the run has taken longer than 3500 ms' },
   })
@@ -87,11 +87,11 @@ test('aborts the model call when the time of a run is over, and keeps the shown 
 test.each(['a model', 'a tool', 'instructions', 'tools', 'trimHistory', 'stopWhen'])(
   'a run that exceeds its time limit ends although %s does not end',
   async limit => {
-    const stage = new VirtualCluster()
+    const cluster = new VirtualCluster()
     const never = new Promise<never>(() => {})
     const stuck = tool({ name: 'again', inputSchema: z.object({}), execute: () => (limit === 'a tool' ? never : 1) })
     const model = scriptedModel(() => (limit === 'a model' ? never : { calls: [{ name: 'again', input: {} }] }))
-    const { runtime } = stage.process(() => [
+    const { runtime } = cluster.process(() => [
       agent({
         name: 'stuck',
         model,
@@ -104,8 +104,8 @@ test.each(['a model', 'a tool', 'instructions', 'tools', 'trimHistory', 'stopWhe
       }),
     ])
     await runtime.start({ agent: 'stuck', session: 's', runId: 'r', input: 'Go.' })
-    expect(await stage.ended('s', 'r')).toBe('failed')
-    const view = await stage.view('s')
+    expect(await cluster.waitForEnd('s', 'r')).toBe('failed')
+    const view = await cluster.view('s')
     expect(view.runs[0]).toMatchObject({ error: { code: 'budget_time' } })
     if (limit === 'a tool') {
       expect(callsOf(view.messages.at(-1))).toMatchObject([{ state: 'output-error', code: 'interrupted' }])

@@ -10,7 +10,7 @@ import { compute } from '../../define/agent.ts'
 import type { Callable } from '../../define/tool.ts'
 import { classifyProviderError } from '../../error/classify-provider-error.ts'
 import type { MillraceError } from '../../error/error.ts'
-import { logErrorCode } from '../../error/log-error.ts'
+import { logErrorCode } from '../../error/log-error-code.ts'
 import { retryDelayMs } from '../../model/backoff.ts'
 import { jsonFormatOf, learnFromWarnings, schemaInstructions } from '../../model/json-format.ts'
 import { asV4, type Model, modelName } from '../../model/model.ts'
@@ -66,7 +66,7 @@ export async function callModel(
         for (const extra of output?.before(chunk) ?? []) write(extra)
         return write(chunk)
       },
-      fits: facts => lane.fits(facts),
+      fits: chunks => lane.fits(chunks),
       sink: output,
     })
     let isStarted = false
@@ -82,28 +82,27 @@ export async function callModel(
       }
       await call
         .within(() => readAnswer(work, model, options, answer, call, startStep))
-        .finally(() => format?.note(answer))
-      const { facts, calls, requestedCalls, text } = answer
+        .finally(() => format?.learn(answer))
+      const { committedChunks, calls, requestedCalls, text } = answer
       const isOutput = output !== undefined && calls === 0
       const document = isOutput ? await output.endWithDocument(chunk => lane.write(chunk)) : undefined
       if (!isOutput) for (const extra of output?.endWithCalls() ?? []) await write(extra)
       // The output of a sub-agent goes to its parent.
-      const outputFact: Chunk[] = document === undefined || work.parent ? [] : [{ type: 'output', output: document }]
+      const outputChunk: Chunk[] = document === undefined || work.parent ? [] : [{ type: 'output', output: document }]
       const finishReason = answer.finishReason ?? 'other'
       call.end()
       const { usage, warnings, providerMetadata, raw } = answer
-      const about = { usage, warnings, providerMetadata, raw, discarded }
       return {
-        facts: [...facts, ...outputFact, finishOf(answer, lane)],
+        committedChunks: [...committedChunks, ...outputChunk, finishOf(answer, lane)],
         calls,
-        requestedCalls: requestedCalls,
+        requestedCalls,
         callIds: answer.callIds,
         finishReason,
         lane,
         output: document,
         text,
         line: output === undefined ? lastLineOf(answer.lastText) : undefined,
-        response: about,
+        response: { usage, warnings, providerMetadata, raw, discarded },
       }
     } catch (error) {
       signal.throwIfAborted()
@@ -174,7 +173,7 @@ async function readAnswer(
     signal.removeEventListener('abort', cancel)
   }
   if (answer.failure !== undefined) throw answer.failure
-  if (!answer.isWhole) throw streamCutError()
+  if (!answer.isComplete) throw streamCutError()
 }
 
 function optionsOf(
@@ -186,7 +185,7 @@ function optionsOf(
   responseFormat: LanguageModelV4CallOptions['responseFormat'],
 ): LanguageModelV4CallOptions {
   const { providerOptions, ...settings } = agent.settings
-  const known = [...tools.values()].map(tool => {
+  const declaredTools = [...tools.values()].map(tool => {
     if (tool.executor === 'provider') return { type: 'provider', id: tool.id, name: tool.name, args: { ...tool.args } }
     const { name, jsonSchema: inputSchema, description } = tool
     const { strict, providerOptions } = tool.executor === 'agent' ? {} : tool
@@ -209,33 +208,33 @@ function optionsOf(
       ...providerOptions,
       millrace: { key: keyOf(session.id, runId, agentId, `${prefix}${step}`), attempt },
     },
-    ...(known.length > 0 && { tools: known }),
+    ...(declaredTools.length > 0 && { tools: declaredTools }),
     ...(responseFormat && { responseFormat }),
   } as LanguageModelV4CallOptions
 }
 
 /** How to request the output from the model, if there is one: by response format, or else by the prompt. */
-function formatOf({ agent, responseFormat: wanted }: AgentExecution, definedModel: Model) {
+function formatOf({ agent, responseFormat: customFormat }: AgentExecution, definedModel: Model) {
   const { name, jsonSchema } = agent
-  if (!jsonSchema) return wanted && { responseFormat: wanted, instructions: undefined, note: () => {} }
+  if (!jsonSchema) return customFormat && { responseFormat: customFormat, instructions: undefined, learn: () => {} }
   const format = jsonFormatOf(definedModel, { schema: jsonSchema, name })
-  const responseFormat = wanted ?? format.responseFormat
+  const responseFormat = customFormat ?? format.responseFormat
   const hasSchema = responseFormat?.type === 'json' && responseFormat.schema !== undefined
   return {
     responseFormat,
     // A custom format may not contain the schema.
     instructions: hasSchema ? format.instructions : schemaInstructions(jsonSchema),
-    note: ({ warnings, isWhole }: ModelAnswer) =>
-      void learnFromWarnings(definedModel, warnings, responseFormat ? { responseFormat } : {}, isWhole),
+    learn: ({ warnings, isComplete }: ModelAnswer) =>
+      void learnFromWarnings(definedModel, warnings, responseFormat ? { responseFormat } : {}, isComplete),
   }
 }
 
 function finishOf({ usage, finishReason, warnings, providerMetadata }: ModelAnswer, { isInternal }: Lane): Chunk {
-  const about = { type: 'step-finish', ...(usage && { usage }), ...(finishReason && { finishReason }) } as const
+  const publicFields = { type: 'step-finish', ...(usage && { usage }), ...(finishReason && { finishReason }) } as const
   // Readers see the usage of an internal lane, but the provider's metadata may contain its text.
-  if (isInternal) return about
+  if (isInternal) return publicFields
   return {
-    ...about,
+    ...publicFields,
     ...(warnings.length > 0 && { warnings: warnings as unknown as Json[] }),
     ...(providerMetadata && { providerMetadata }),
   }

@@ -18,7 +18,7 @@ import { codeOf, testRuntime } from '../../api/test-runtime.fixture.ts'
 import type { Agent } from '../../define/agent.ts'
 import { subAgent } from '../../define/sub-agent.ts'
 import { tool } from '../../define/tool.ts'
-import { chunksOf } from './play.fixture.ts'
+import { chunksOf } from './run-to-end.fixture.ts'
 
 const endsOf = async (runtime: Parameters<typeof validLog>[0]) =>
   Object.fromEntries(

@@ -7,7 +7,7 @@ import { agent } from '../../define/agent.ts'
 import { tool } from '../../define/tool.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
 import { outputStreamId } from '../../session/session.ts'
-import { callsOf, chunksOf, commitOf, play, recordingModel } from './play.fixture.ts'
+import { callsOf, chunksOf, commitOf, recordingModel, runToEnd } from './run-to-end.fixture.ts'
 
 const recipe = z.object({
   title: z.string(),
@@ -40,7 +40,7 @@ test('streams the output as structured data at dotted paths, and commits it with
   const { model, modelCalls } = recordingModel([{ text }])
   const cook = agent({ name: 'cook', model, outputSchema: recipe })
   // One append per word, so that each state is visible.
-  const { result, log, view } = await play(cook, { log: { coalesceMs: 0 } }, { runId: 'r' })
+  const { result, log, view } = await runToEnd(cook, { log: { coalesceMs: 0 } }, { runId: 'r' })
   expect(result).toMatchObject({ status: 'completed', output: soup, text: '' })
   expect(view.output).toEqual(soup)
   const updates = chunksOf(log, 'structured-data')
@@ -67,7 +67,7 @@ test('streams the output as structured data at dotted paths, and commits it with
 
 test('stores the parsed output as JSON', async () => {
   const output = z.object({ at: z.string().transform(at => new Date(at)), n: z.number().default(1) })
-  const { result } = await play(
+  const { result } = await runToEnd(
     agent({ name: 'a', model: scriptedModel([{ text: '{"at":"2026-01-01"}' }]), outputSchema: output }),
   )
   expect(result.output).toEqual({ at: '2026-01-01T00:00:00.000Z', n: 1 })
@@ -78,7 +78,9 @@ test.each([
   ['arktype', type({ n: 'number' }), undefined],
 ])('an output of %s', async (_, output, jsonSchema) => {
   const model = scriptedModel([{ text: '{"n":1}' }])
-  const { result } = await play(agent({ name: 'a', model, outputSchema: output, ...(jsonSchema && { jsonSchema }) }))
+  const { result } = await runToEnd(
+    agent({ name: 'a', model, outputSchema: output, ...(jsonSchema && { jsonSchema }) }),
+  )
   expect(result.output).toEqual({ n: 1 })
 })
 
@@ -88,7 +90,9 @@ test.each([
   ['words after it', `${text}\n\nI hope it is good.`],
   ['words and a fence', `Here you are:\n\`\`\`\n${text}\n\`\`\`\nEnjoy {it}!`],
 ])('an output with %s around it is the output', async (_, answer) => {
-  const { result } = await play(agent({ name: 'a', model: scriptedModel([{ text: answer }]), outputSchema: recipe }))
+  const { result } = await runToEnd(
+    agent({ name: 'a', model: scriptedModel([{ text: answer }]), outputSchema: recipe }),
+  )
   expect(result).toMatchObject({ status: 'completed', output: soup })
 })
 
@@ -99,7 +103,7 @@ test('streams the items of a list one by one', async () => {
     { name: 'three', tags: [] },
   ]
   const model = scriptedModel([{ text: JSON.stringify(list, null, 1) }])
-  const { result, log } = await play(
+  const { result, log } = await runToEnd(
     agent({ name: 'a', model, outputSchema: output }),
     { log: { coalesceMs: 0 } },
     { runId: 'r' },
@@ -116,7 +120,7 @@ test('sends an output of a union, or a deeply nested one, whole', async () => {
   const value = { a: { b: { c: { d: { e: 'x y' } } } } }
   for (const schema of [output, deep]) {
     const model = scriptedModel([{ text: JSON.stringify(value) }])
-    const { result } = await play(agent({ name: 'a', model, outputSchema: schema }))
+    const { result } = await runToEnd(agent({ name: 'a', model, outputSchema: schema }))
     expect(result.output).toEqual(value)
   }
 })
@@ -125,7 +129,7 @@ test('discards an invalid answer and asks again with the problem', async () => {
   const bad = JSON.stringify({ ...soup, level: 'odd' })
   const answers = [{ text: bad, usage: { output: 7 } }, { text: 'I will not.' }, { text }]
   const { model, modelCalls } = recordingModel(() => answers[modelCalls.length - 1] ?? {})
-  const { result, log } = await play(
+  const { result, log } = await runToEnd(
     agent({ name: 'a', model, outputSchema: recipe, maxRetries: 2 }),
     {},
     { runId: 'r' },
@@ -152,7 +156,7 @@ test('discards an invalid answer and asks again with the problem', async () => {
 
 test('fails the run if no answer is valid, and shows the problem only to the model and the logger', async () => {
   const { model, modelCalls } = recordingModel(() => ({ text: '{"title": 1}' }))
-  const { result, view, logged } = await play(agent({ name: 'a', model, outputSchema: recipe, maxRetries: 1 }))
+  const { result, view, logged } = await runToEnd(agent({ name: 'a', model, outputSchema: recipe, maxRetries: 1 }))
   expect(modelCalls).toHaveLength(2)
   expect(logged[0]).toMatchObject({
     message: 'a model call failed',
@@ -165,14 +169,14 @@ test('fails the run if no answer is valid, and shows the problem only to the mod
 
 test('rejects a truncated answer', async () => {
   const { model } = recordingModel([{ text: text.slice(0, -5), finishReason: 'length' }, { text }])
-  const { result } = await play(agent({ name: 'a', model, outputSchema: recipe }))
+  const { result } = await runToEnd(agent({ name: 'a', model, outputSchema: recipe }))
   expect(result).toMatchObject({ status: 'completed', output: soup })
 })
 
 test('fails the run at once if the schema returns a value that is not JSON', async () => {
   const { model, modelCalls } = recordingModel(() => ({ text: '{"n":"1"}' }))
   const output = z.object({ n: z.string().transform(BigInt) })
-  const { result } = await play(agent({ name: 'a', model, outputSchema: output as never }))
+  const { result } = await runToEnd(agent({ name: 'a', model, outputSchema: output as never }))
   expect(result).toMatchObject({ status: 'failed', error: { code: 'output_invalid' } })
   expect(modelCalls).toHaveLength(1)
 })
@@ -186,7 +190,7 @@ test.each<[string, z.ZodType, (text: string) => Json]>([
     { text: JSON.stringify(value('x'.repeat(6000))) },
     { text: JSON.stringify(value('short')) },
   ])
-  const { result, log } = await play(agent({ name: 'a', model, outputSchema: output }), {
+  const { result, log } = await runToEnd(agent({ name: 'a', model, outputSchema: output }), {
     log: { maxEntryBytes: 4096 },
   })
   expect(result).toMatchObject({ status: 'completed', output: value('short') })
@@ -203,7 +207,7 @@ test('shows text next to calls as text, and the answer after them as output', as
     { text: 'And again.', calls: call('b') },
     { text },
   ])
-  const { result } = await play(agent({ name: 'a', model, outputSchema: recipe, tools: [look] }))
+  const { result } = await runToEnd(agent({ name: 'a', model, outputSchema: recipe, tools: [look] }))
   expect(result).toMatchObject({ status: 'completed', output: soup, text: 'Let me look.And again.' })
   expect(result.message?.parts.map(({ type: kind }) => kind)).toEqual([
     'step-start',
@@ -238,7 +242,7 @@ test('withdraws JSON next to calls and shows it as text', async () => {
   const early = JSON.stringify({ ...soup, steps: ['early'] })
   const { model } = recordingModel([{ text: early, calls: call('a') }, { text }])
   const cook = agent({ name: 'a', model, outputSchema: recipe, tools: [look] })
-  const { result, log } = await play(cook, { log: { coalesceMs: 0 } }, { runId: 'r' })
+  const { result, log } = await runToEnd(cook, { log: { coalesceMs: 0 } }, { runId: 'r' })
   expect(result).toMatchObject({ status: 'completed', output: soup, text: early })
   expect(chunksOf(log, 'structured-data-invalidated')).toEqual([
     { type: 'structured-data-invalidated', streamId: 'output:r', reason: 'tool-calls' },
@@ -261,7 +265,7 @@ test('shows text after a call as text', async () => {
     },
     { text },
   ])
-  const { result } = await play(agent({ name: 'a', model, outputSchema: recipe, tools: [look] }))
+  const { result } = await runToEnd(agent({ name: 'a', model, outputSchema: recipe, tools: [look] }))
   expect(result).toMatchObject({ status: 'completed', output: soup, text: 'I have looked.' })
   expect(callsOf(result.message)).toHaveLength(1)
 })
@@ -269,7 +273,7 @@ test('shows text after a call as text', async () => {
 test("sends the output as the model's answer in the next turn", async () => {
   const { model, modelCalls } = recordingModel(() => ({ text }))
   const cook = agent({ name: 'cook', model, outputSchema: recipe })
-  const { runtime } = await play(cook)
+  const { runtime } = await runToEnd(cook)
   const second = await (await runtime.start({ agent: cook, session: 's', input: 'Again.' })).result()
   expect(second.output).toEqual(soup)
   expect(modelCalls[1]?.prompt.map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
@@ -279,7 +283,7 @@ test("sends the output as the model's answer in the next turn", async () => {
 test('has no output in a run without one after a run with one', async () => {
   const cook = agent({ name: 'cook', model: scriptedModel(() => ({ text })), outputSchema: recipe })
   const talk = agent({ name: 'talk', model: scriptedModel(() => ({ text: 'Hello.' })) })
-  const { runtime } = await play(cook, { agents: [cook, talk] })
+  const { runtime } = await runToEnd(cook, { agents: [cook, talk] })
   const result = await (await runtime.start({ agent: talk, session: 's', input: 'Hi.' })).result()
   expect(result).toMatchObject({ status: 'completed', text: 'Hello.', output: undefined })
 })

@@ -3,10 +3,10 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { type AgentContext, agent } from '../../define/agent.ts'
 import { type AnyTool, type ToolContext, tool } from '../../define/tool.ts'
-import { VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
+import { VirtualCluster } from '../../drive/virtual-cluster.fixture.ts'
 import { ProviderError } from '../../error/error.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { callsOf, chunksOf, play, recordingModel, resultsIn } from './play.fixture.ts'
+import { callsOf, chunksOf, recordingModel, resultsIn, runToEnd } from './run-to-end.fixture.ts'
 
 const input = z.object({})
 const named = (name: string) => tool({ name, inputSchema: input, description: `The ${name}.`, execute: () => name })
@@ -36,7 +36,7 @@ test('computes model, instructions and tools in each step', async () => {
     },
     tools: ({ state }) => (state?.count ? [named('other')] : [count]),
   })
-  const { result } = await play(computed, {}, { runId: 'r', context: { user: 'ann' }, data: 'hi' })
+  const { result } = await runToEnd(computed, {}, { runId: 'r', context: { user: 'ann' }, data: 'hi' })
   expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
   const modelCalls = [...one.modelCalls, ...two.modelCalls]
   expect(modelCalls.map(system)).toEqual([
@@ -63,7 +63,7 @@ test("passes a copy of the state to an agent's functions", async () => {
       return undefined
     },
   })
-  const { result, view } = await play(writer)
+  const { result, view } = await runToEnd(writer)
   expect(callsOf(result.message)).toMatchObject([{ output: { list: [] } }])
   expect(view.state).toEqual({ list: [] })
 })
@@ -77,7 +77,7 @@ test('sends names, descriptions and JSON Schemas of tools to the model', async (
     inputSchema: z.object({ n: z.number() }),
     execute: () => 1,
   })
-  await play(agent({ name: 'a', model, tools: [named('plain'), strict] }))
+  await runToEnd(agent({ name: 'a', model, tools: [named('plain'), strict] }))
   expect(modelCalls[0]?.tools).toEqual([
     { type: 'function', name: 'plain', description: 'The plain.', inputSchema: { type: 'object', properties: {} } },
     {
@@ -97,7 +97,7 @@ test('executes calls with the tools of their own step', async () => {
     { text: 'Done.' },
   ])
   const changing = agent({ name: 'changing', model, tools: ({ step }) => [named(step === 1 ? 'early' : 'late')] })
-  const { result } = await play(changing)
+  const { result } = await runToEnd(changing)
   expect(modelCalls.map(toolNames)).toEqual([['early'], ['late'], ['late']])
   // The model may call a tool that it knows from an earlier step, and gets an error.
   expect(callsOf(result.message)).toMatchObject([
@@ -108,7 +108,7 @@ test('executes calls with the tools of their own step', async () => {
 
 /** Makes a call in a process that crashes, and continues in another with these tools. */
 async function takenOver(tools: readonly AnyTool[]) {
-  const stage = new VirtualCluster()
+  const cluster = new VirtualCluster()
   const keys: string[] = []
   const { model } = recordingModel([{ calls: [{ name: 'pay', input: {}, id: 'a' }] }, { text: 'Done.' }])
   const pay = tool({
@@ -119,14 +119,14 @@ async function takenOver(tools: readonly AnyTool[]) {
       return new Promise(() => {})
     },
   })
-  const owner = stage.process(() => [agent({ name: 'payer', model, tools: [pay] })])
+  const owner = cluster.process(() => [agent({ name: 'payer', model, tools: [pay] })])
   await owner.runtime.start({ agent: 'payer', session: 's', runId: 'r', input: 'Go.' })
-  await stage.seen('s', ({ chunk }) => chunk.type === 'checkpoint-created')
-  await stage.clock.advance(1)
+  await cluster.waitForEntry('s', ({ chunk }) => chunk.type === 'checkpoint-created')
+  await cluster.clock.advance(1)
   owner.kill()
-  stage.process(() => [agent({ name: 'payer', model, tools })])
-  expect(await stage.ended('s', 'r')).toBe('completed')
-  const view = await stage.view('s')
+  cluster.process(() => [agent({ name: 'payer', model, tools })])
+  expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
+  const view = await cluster.view('s')
   return { keys, calls: callsOf(view.messages.at(-1)) }
 }
 
@@ -158,12 +158,12 @@ test.each<[string, unknown, string]>([
   ['no tools at all', undefined, 'agent broken: tools: expected an array, found undefined'],
 ])('an agent that computes %s fails with the reason', async (_, tools, message) => {
   const { model } = recordingModel([{ text: 'Done.' }])
-  const { result } = await play(agent({ name: 'broken', model, tools: () => tools as [] }))
+  const { result } = await runToEnd(agent({ name: 'broken', model, tools: () => tools as [] }))
   expect(result).toMatchObject({ status: 'failed', error: { code: 'validation_failed', message } })
 })
 
 test('fails with a reason if the model function returns no model', async () => {
-  const { result } = await play(agent({ name: 'broken', model: () => undefined as never }))
+  const { result } = await runToEnd(agent({ name: 'broken', model: () => undefined as never }))
   expect(result).toMatchObject({ status: 'failed', error: { code: 'validation_failed' } })
   expect(result.error?.message).toMatch(/^agent broken: model: expected a model .*found undefined$/)
 })
@@ -178,7 +178,7 @@ test("hides errors of an agent's functions and fails the run", async () => {
       throw secret
     },
   })
-  const { result, log, logged } = await play(throwing)
+  const { result, log, logged } = await runToEnd(throwing)
   expect(result).toMatchObject({ status: 'failed', error: { code: 'agent_failed', message: 'the agent failed' } })
   expect(JSON.stringify(log)).not.toContain('hunter2')
   expect(logged).toMatchObject([{ level: 'error', cause: secret }])
@@ -203,7 +203,7 @@ test('stopWhen completes the run after a step', async () => {
       return toolNames.includes('last')
     },
   })
-  const { result, log } = await play(stopping)
+  const { result, log } = await runToEnd(stopping)
   expect(result).toMatchObject({ status: 'completed', text: '0. 1. 2. ', output: undefined })
   expect(seen).toEqual([
     [1, ['more', 'unknown'], 2],
@@ -257,7 +257,7 @@ test('passes copies to user code: changes affect neither the session nor the mod
       },
     })
     const start = { runId: 'r', messageId: 'm', data: { list: [1] } }
-    const { result, view } = await play(taker, {}, start)
+    const { result, view } = await runToEnd(taker, {}, start)
     expect(result.status).toBe('completed')
     return { received, parts: view.messages.map(({ parts }) => parts) }
   }
@@ -272,7 +272,7 @@ test('sends only the messages of trimHistory to the model, and logs all', async 
     instructions: 'Be brief.',
     trimHistory: async (messages, { step }) => (step === 1 ? messages.slice(-3) : messages),
   })
-  const { runtime } = await play(brief, {}, { input: 'one' })
+  const { runtime } = await runToEnd(brief, {}, { input: 'one' })
   for (const word of ['two', 'three']) {
     await (await runtime.start({ agent: brief, session: 's', input: word })).result()
   }
@@ -287,7 +287,7 @@ test('continues with the next step if no call could run', async () => {
     { calls: [{ name: 'unknown', input: {}, id: 'a' }] },
     { text: 'Done.' },
   ])
-  const { result, log } = await play(agent({ name: 'a', model, tools: [named('known')] }))
+  const { result, log } = await runToEnd(agent({ name: 'a', model, tools: [named('known')] }))
   expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
   expect(resultsIn(modelCalls[1] as never)).toEqual({
     a: { type: 'error-text', value: 'there is no tool unknown, expected one of known' },

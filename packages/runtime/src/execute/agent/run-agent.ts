@@ -6,7 +6,7 @@ import { callablesOf } from '../../define/agent.ts'
 import type { Callable } from '../../define/tool.ts'
 import { BudgetError } from '../../error/error.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
-import { type AgentPosition, finishingCalls } from '../agent-position.ts'
+import { type AgentPosition, currentPosition, finishingCalls } from '../agent-position.ts'
 import type { ExecutionResult } from '../executor.ts'
 import {
   type AgentExecution,
@@ -18,14 +18,13 @@ import {
 import { modelCallCommit } from '../tool/approval-requests.ts'
 import { appendUnlessStopped } from '../tool/call-commit.ts'
 import { callModel } from './call-model.ts'
-import { currentPosition } from './current-position.ts'
 import { runCalls } from './run-calls.ts'
 
 type Tools = ReadonlyMap<string, Callable>
 
 /**
- * Runs an agent until it is done or cannot continue here. The facts of its last step are returned, to be committed with
- * the end.
+ * Runs an agent until it is done or cannot continue here. Returns the committed chunks of its last step, to be committed
+ * with the end.
  *
  * @throws if it fails.
  */
@@ -58,15 +57,15 @@ export async function runAgent(work: AgentExecution): Promise<ExecutionResult> {
     const modelCall = await callModel(work, step, await toolsAt(step))
     if (modelCall === undefined) return { outcome: 'handed-over' }
     const extraItems = work.onModelCall?.(modelCall)
-    const { facts, calls, requestedCalls, finishReason, lane, output, text, line } = modelCall
+    const { committedChunks, calls, requestedCalls, finishReason, lane, output, text, line } = modelCall
     if (calls === 0) {
       work.checkpointId = checkpointId(lane.origin, step, true)
-      const lastFacts = [...facts, checkpointOf(lane, true)].map(chunk => ({ chunk, lane }))
+      const finalItems = [...committedChunks, checkpointOf(lane, true)].map(chunk => ({ chunk, lane }))
       const optional = { ...(output !== undefined && { output }), ...(line !== undefined && { line }) }
-      return { outcome: 'done', facts: lastFacts, finishReason, steps: step, text, ...optional }
+      return { outcome: 'done', finalItems, finishReason, steps: step, text, ...optional }
     }
     // Calls run only after they were committed.
-    const build = await modelCallCommit(work, lane, facts, requestedCalls, extraItems)
+    const build = await modelCallCommit(work, lane, committedChunks, requestedCalls, extraItems)
     work.signal.throwIfAborted()
     if (typeof build === 'function') await appendUnlessStopped(work, build)
     else await lane.commit(build)
@@ -95,12 +94,12 @@ async function endOf(
   if (finishing === undefined && !(await isStopped(work, position))) return undefined
   const agentMessage = work.message()
   const message = agentMessage && (await work.session.withLargeValues(agentMessage))
-  const last = message?.parts.slice(message.parts.findLastIndex(({ type }) => type === 'step-start') + 1) ?? []
-  const output = last.find(
+  const lastStep = message?.parts.slice(message.parts.findLastIndex(({ type }) => type === 'step-start') + 1) ?? []
+  const output = lastStep.find(
     (part): part is ToolPart => 'toolCallId' in part && part.toolCallId === finishing?.toolCallId,
   )?.output
-  const text = last.map(part => (part.type === 'text' && 'text' in part ? part.text : '')).join('')
-  const fields = { facts: [], finishReason: 'tool-calls', steps, text } as const
+  const text = lastStep.map(part => (part.type === 'text' && 'text' in part ? part.text : '')).join('')
+  const fields = { finalItems: [], finishReason: 'tool-calls', steps, text } as const
   return { outcome: 'done', ...fields, ...(output !== undefined && { output }) }
 }
 

@@ -3,12 +3,12 @@
 import type { ToolPart } from '@millrace/protocol'
 import { MAX_TIMER_MS } from '../../async/max-timer-ms.ts'
 import type { Callable } from '../../define/tool.ts'
+import { currentPosition } from '../agent-position.ts'
 import type { Halt } from '../executor.ts'
 import type { AgentExecution } from '../program-execution.ts'
 import type { ToolCallSettings } from '../tool/call-commit.ts'
 import { callNeedOf } from '../tool/call-need.ts'
 import { denyCall, executeCall, expireCall } from '../tool/execute-call.ts'
-import { currentPosition } from './current-position.ts'
 
 /**
  * Executes the open calls of a step until all have an outcome. Returns why some have none, if nothing more can be done
@@ -42,9 +42,9 @@ export async function runCalls(
   }
   for (;;) {
     work.signal.throwIfAborted()
-    const known = [...ended]
+    const endedBeforeRead = [...ended]
     const { open } = await currentPosition(work)
-    for (const toolCallId of known) {
+    for (const toolCallId of endedBeforeRead) {
       ended.delete(toolCallId)
       active.delete(toolCallId)
     }

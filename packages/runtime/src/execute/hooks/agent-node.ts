@@ -78,10 +78,10 @@ async function startTimeLimit(call: HookCall, { name, budget: { timeMs } }: Agen
   if (timeMs === Number.POSITIVE_INFINITY) return undefined
   const remainingMs = timeMs - (await session.hookActiveTime(runId, call.lane.origin, clock()))
   if (remainingMs > MAX_TIMER_MS) return undefined
-  const overtime = () => new BudgetError('budget_time', `agent ${name} has taken longer than ${timeMs} ms`)
-  if (remainingMs <= 0) throw overtime()
+  const timeBudgetError = () => new BudgetError('budget_time', `agent ${name} has taken longer than ${timeMs} ms`)
+  if (remainingMs <= 0) throw timeBudgetError()
   const controller = new AbortController()
-  const cancel = timers.after(remainingMs, () => controller.abort(overtime()), true)
+  const cancel = timers.after(remainingMs, () => controller.abort(timeBudgetError()), true)
   // Also while the node waits and its calls do not end here.
   call.signal.addEventListener('abort', cancel, { once: true })
   return controller.signal

@@ -29,37 +29,37 @@ type KindOf<T> = unknown extends T
 export function mayHaveField(root: unknown, path: string): boolean {
   return find(root, path.split('.'), 0)
 
-  function find(schema: unknown, keys: readonly string[], turns: number): boolean {
+  function find(schema: unknown, keys: readonly string[], references: number): boolean {
     const [key, ...rest] = keys
     if (key === undefined || !isObject(schema)) return schema !== false
     const { $ref, type, properties, items, additionalProperties } = schema
     if ($ref !== undefined) {
       const target = targetOf($ref)
-      return target === undefined || turns > MAX_REFERENCES || find(target, keys, turns + 1)
+      return target === undefined || references > MAX_REFERENCES || find(target, keys, references + 1)
     }
-    const choices = [schema['anyOf'], schema['oneOf'], schema['allOf']].flatMap(some =>
-      Array.isArray(some) ? some : [],
+    const choices = [schema['anyOf'], schema['oneOf'], schema['allOf']].flatMap(schemas =>
+      Array.isArray(schemas) ? schemas : [],
     )
-    if (choices.length > 0) return choices.some(one => find(one, keys, turns))
+    if (choices.length > 0) return choices.some(choice => find(choice, keys, references))
     const types: readonly unknown[] = Array.isArray(type) ? type : [type]
     if (types.includes(undefined)) return true
     const isItem = types.includes('array') && (key === '*' || /^\d+$/.test(key))
-    if (isItem && (Array.isArray(items) || find(items, rest, turns))) return true
+    if (isItem && (Array.isArray(items) || find(items, rest, references))) return true
     if (!types.includes('object')) return false
     const named = isObject(properties) ? properties : {}
     const children = key === '*' ? Object.values(named) : Object.hasOwn(named, key) ? [named[key]] : []
-    if (children.some(one => find(one, rest, turns))) return true
+    if (children.some(child => find(child, rest, references))) return true
     if (schema['patternProperties'] !== undefined) return true
     // With named properties, unmentioned ones are not expected.
     if (additionalProperties === undefined) return !isObject(properties)
-    return (children.length === 0 || key === '*') && find(additionalProperties, rest, turns)
+    return (children.length === 0 || key === '*') && find(additionalProperties, rest, references)
   }
 
   function targetOf(ref: unknown): unknown {
     if (ref === '#') return root
-    const [, holder = '', name = ''] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(String(ref)) ?? []
-    const held = isObject(root) ? root[holder] : undefined
-    return isObject(held) ? held[name] : undefined
+    const [, keyword = '', name = ''] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(String(ref)) ?? []
+    const definitions = isObject(root) ? root[keyword] : undefined
+    return isObject(definitions) ? definitions[name] : undefined
   }
 }
 

@@ -7,7 +7,7 @@ import { gate } from '../../api/test-runtime.fixture.ts'
 import { tool } from '../../define/tool.ts'
 import { settled } from '../../drive/clock.fixture.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { Play, sequence, single, textInterrupt } from '../workflow/play.fixture.ts'
+import { sequence, single, textInterrupt, WorkflowTestRun } from '../workflow/workflow-test-run.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useReason } from './use-reason.ts'
 import { useRuntimeContext } from './use-runtime-context.ts'
@@ -61,8 +61,8 @@ describe.each(HOOKS)('%s', (name, hook) => {
         },
       },
     })
-    const play = await Play.of(testWorkflow)
-    await play.result()
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    await testRun.result()
     expect(seen).toHaveLength(3)
     for (const message of seen) expect(message).toMatch(new RegExp(`^${name}: expected to be called while a node runs`))
   })
@@ -88,11 +88,11 @@ describe.each(HOOKS)('%s', (name, hook) => {
         return { data: await left.promise }
       },
     })
-    const play = await Play.of(testWorkflow)
-    const { status, output } = await play.result()
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    const { status, output } = await testRun.result()
     expect([status, output]).toEqual(['completed', expect.stringMatching(/no answer came|ha[ds] ended/)])
-    expect((await play.view()).structured).toEqual([])
-    await play.log()
+    expect((await testRun.view()).structured).toEqual([])
+    await testRun.log()
   })
 })
 
@@ -101,8 +101,8 @@ describe('parallel hooks', () => {
     const testWorkflow = single(async () => {
       await Promise.all([useInterrupt(textInterrupt('One?')), useInterrupt(textInterrupt('Two?'))])
     })
-    const play = await Play.of(testWorkflow)
-    const { status, error } = await play.result()
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    const { status, error } = await testRun.result()
     expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
     expect(error?.message).toContain('give both an id')
   })
@@ -114,7 +114,7 @@ describe('parallel hooks', () => {
     const testWorkflow = single(async () => {
       await Promise.all([useInterrupt(textInterrupt('One?', first)), useInterrupt(textInterrupt('Two?', second))])
     })
-    expect(await (await Play.of(testWorkflow)).result()).toMatchObject({
+    expect(await (await WorkflowTestRun.start(testWorkflow)).result()).toMatchObject({
       status: 'failed',
       error: { code: 'validation_failed' },
     })
@@ -127,12 +127,12 @@ describe('parallel hooks', () => {
       const two = await useInterrupt(textInterrupt('Two?', { id: 'x' }))
       return { data: [one, step, two] }
     })
-    const play = await Play.of(testWorkflow)
-    await play.result()
-    await play.answer('1.node.1/@.1', '1')
-    await play.result()
-    await play.answer('1.node.1/useInterrupt:x.1', '2')
-    expect(await play.result()).toMatchObject({ output: ['1', 'step', '2'] })
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    await testRun.result()
+    await testRun.answer('1.node.1/@.1', '1')
+    await testRun.result()
+    await testRun.answer('1.node.1/useInterrupt:x.1', '2')
+    expect(await testRun.result()).toMatchObject({ output: ['1', 'step', '2'] })
   })
 
   test('fails a node that ends before a hook', async () => {
@@ -144,11 +144,11 @@ describe('parallel hooks', () => {
       void useInterrupt(textInterrupt('One?'))
     })
     for (const testWorkflow of [step, question]) {
-      const play = await Play.of(testWorkflow)
-      const { status, error } = await play.result()
+      const testRun = await WorkflowTestRun.start(testWorkflow)
+      const { status, error } = await testRun.result()
       expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
       expect(error?.message).toContain('await every hook')
-      await play.log()
+      await testRun.log()
     }
     done.open()
   })
@@ -160,10 +160,10 @@ describe('parallel hooks', () => {
       await useStep('turn', () => new Promise(resolve => setImmediate(resolve)))
       return { data: [before, useWorkflowState<string>('k')[0] ?? '', runId] }
     })
-    const play = await Play.of(testWorkflow)
+    const testRun = await WorkflowTestRun.start(testWorkflow)
     const names = ['a', 'b', 'c', 'd']
     const runs = await Promise.all(
-      names.map(name => play.runtime.start({ workflow: testWorkflow, input: 'x', session: name, runId: name })),
+      names.map(name => testRun.runtime.start({ workflow: testWorkflow, input: 'x', session: name, runId: name })),
     )
     const outputs = await Promise.all(runs.map(async run => (await run.result()).output))
     expect(outputs).toEqual(names.map(name => ['none', name, name]))

@@ -4,7 +4,7 @@ import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../../define/tool.ts'
-import { recordingModel } from '../agent/play.fixture.ts'
+import { recordingModel } from '../agent/run-to-end.fixture.ts'
 import { answerInterrupt, runNode, textIn } from './reason.fixture.ts'
 import { useReason } from './use-reason.ts'
 

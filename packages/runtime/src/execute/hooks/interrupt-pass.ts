@@ -1,5 +1,5 @@
-// A model that may ask a person. Its first answer is a document with the request and with the answer it would give
-// without asking.
+// The two passes of a model that may ask a person. The answer of the first pass is a document: the request to the person,
+// and the draft, which is the answer without asking.
 
 import type { Json, JsonObject, Message, Part } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
@@ -98,11 +98,11 @@ async function check(
   const drafted = output ? await validate(output, draft) : textOf(draftText)
   // An invalid draft matters only if it is the answer.
   if ('problem' in drafted && !isAsked) return { problem: drafted.problem }
-  const known = 'problem' in drafted ? {} : { [output ? 'output' : 'draftText']: drafted.value as Json }
+  const validDraft = 'problem' in drafted ? {} : { [output ? 'output' : 'draftText']: drafted.value as Json }
   return {
     value: {
       ...(isOptional && { decision: decision as string }),
-      ...known,
+      ...validDraft,
       ...(isAsked && { interruptRequest: request.value as Json }),
     },
   }
@@ -155,7 +155,7 @@ export function secondPassMessages(
       content: `The person was asked: ${requestJson}\nThe person answered: ${answered}\nNow give the final answer, which takes this into account.`,
     },
   ]) as readonly [Message, Message]
-  const before = steps.flatMap(({ toolCallIds }): readonly Part[] => {
+  const callParts = steps.flatMap(({ toolCallIds }): readonly Part[] => {
     const passCalls = calls.filter(({ toolCallId }) => toolCallIds.includes(toolCallId))
     if (passCalls.length === 0) return []
     // Some providers require the reasoning before a call.
@@ -170,7 +170,7 @@ export function secondPassMessages(
   const lastStepParts = partsOfSteps.at(-1)?.some(part => 'toolCallId' in part)
     ? []
     : (partsOfSteps.at(-1)?.filter(({ type }) => type === 'file') ?? [])
-  return [{ ...draft, parts: [...before, STEP, ...lastStepParts, ...draft.parts] }, instruction]
+  return [{ ...draft, parts: [...callParts, STEP, ...lastStepParts, ...draft.parts] }, instruction]
 }
 
 /** The start of a step. */

@@ -6,8 +6,8 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { testRuntime, until } from '../../api/test-runtime.fixture.ts'
 import type { Workflow } from '../../define/workflow.ts'
-import { chunksOf } from '../agent/play.fixture.ts'
-import { Play, single, textInterrupt } from '../workflow/play.fixture.ts'
+import { chunksOf } from '../agent/run-to-end.fixture.ts'
+import { single, textInterrupt, WorkflowTestRun } from '../workflow/workflow-test-run.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useStep } from './use-step.ts'
 
@@ -26,11 +26,11 @@ const asks = (options: object, isThenWaiting = false): Workflow =>
 async function changed(before: object, after: object, isAnswered: boolean, response: unknown = 'yes') {
   const store = memoryStore()
   const testWorkflow = asks(before, isAnswered)
-  const play = await Play.of(testWorkflow, { open: () => store })
-  await play.result()
-  if (isAnswered) await play.answer(Q, response as never)
-  await play.result()
-  await play.runtime.close()
+  const testRun = await WorkflowTestRun.start(testWorkflow, { open: () => store })
+  await testRun.result()
+  if (isAnswered) await testRun.answer(Q, response as never)
+  await testRun.result()
+  await testRun.runtime.close()
   const next = testRuntime({ store, workflows: [asks(after, isAnswered)] })
   const id = `r::${isAnswered ? '1.node.1/useInterrupt:then.1' : Q}`
   await next.answer('s', { kind: 'interrupt', id, response: (isAnswered ? 'so' : response) as never })
@@ -67,9 +67,9 @@ describe.each([
 
 test('does not continue with the response to another question, even if the error is caught', async () => {
   const store = memoryStore()
-  const play = await Play.of(asks(keep), { open: () => store })
-  await play.result()
-  await play.runtime.close()
+  const testRun = await WorkflowTestRun.start(asks(keep), { open: () => store })
+  await testRun.result()
+  await testRun.runtime.close()
   const caught = single(async () => ({
     data: await useInterrupt({ id: 'q', ...erase } as never).catch(() => 'caught'),
   }))
@@ -87,17 +87,17 @@ test('drops a different request of an earlier attempt and asks its own', async (
       const asking = useInterrupt(textInterrupt(nth === 1 ? 'Before?' : 'After?', { id: 'q' }))
       const failing = useStep('fail', async () => {
         if (nth > 1) return
-        await until(play.run, 'interrupt')
+        await until(testRun.run, 'interrupt')
         throw new Error('the first try')
       })
       return { data: (await Promise.all([asking, failing]))[0] }
     },
   })
-  const play = await Play.of(testWorkflow)
-  expect(await play.questionIds()).toEqual([`${Q}.2`])
-  await play.answer(`${Q}.2`, 'yes')
-  expect(await play.result()).toMatchObject({ status: 'completed', output: 'yes' })
-  const { interrupts } = await play.view()
+  const testRun = await WorkflowTestRun.start(testWorkflow)
+  expect(await testRun.questionIds()).toEqual([`${Q}.2`])
+  await testRun.answer(`${Q}.2`, 'yes')
+  expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'yes' })
+  const { interrupts } = await testRun.view()
   expect(interrupts.map(({ input, response }) => [input.question, response])).toEqual([
     ['Before?', null],
     ['After?', 'yes'],
@@ -108,21 +108,23 @@ describe('null responses', () => {
   const nullable = { request: { kind: 'form' }, responseSchema: z.object({ a: z.string() }).nullable() }
 
   test('are accepted if the form allows null, live and on replay', async () => {
-    const play = await Play.of(asks({ ...nullable, timeoutMs: 60_000 }, true))
-    expect(await play.questionIds()).toEqual([Q])
-    await play.answer(Q, null)
-    expect(await play.questionIds()).toEqual(['1.node.1/useInterrupt:then.1'])
-    await play.restart()
-    await play.answer('1.node.1/useInterrupt:then.1', 'so')
-    expect(await play.result()).toMatchObject({ status: 'completed', output: null })
-    expect(chunksOf(await play.log(), 'interrupt')).toHaveLength(2)
+    const testRun = await WorkflowTestRun.start(asks({ ...nullable, timeoutMs: 60_000 }, true))
+    expect(await testRun.questionIds()).toEqual([Q])
+    await testRun.answer(Q, null)
+    expect(await testRun.questionIds()).toEqual(['1.node.1/useInterrupt:then.1'])
+    await testRun.restart()
+    await testRun.answer('1.node.1/useInterrupt:then.1', 'so')
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: null })
+    expect(chunksOf(await testRun.log(), 'interrupt')).toHaveLength(2)
   })
 
   test('are rejected if the form does not allow null', async () => {
-    const play = await Play.of(asks({ request: { kind: 'form' }, responseSchema: z.object({ a: z.string() }) }))
-    await play.result()
-    expect(await play.answerError(Q, null)).toBe('answer_invalid')
-    expect(await play.questionIds()).toEqual([Q])
+    const testRun = await WorkflowTestRun.start(
+      asks({ request: { kind: 'form' }, responseSchema: z.object({ a: z.string() }) }),
+    )
+    await testRun.result()
+    expect(await testRun.answerError(Q, null)).toBe('answer_invalid')
+    expect(await testRun.questionIds()).toEqual([Q])
   })
 })
 
@@ -136,8 +138,8 @@ describe('limits', () => {
       await useInterrupt(textInterrupt('Well?', { id })).catch((error: Error) => void caught.push(error.message))
     }
     const testWorkflow = single(async () => void (await Promise.all(all(MAX_PENDINGS + 1).map(asking))))
-    const play = await Play.of(testWorkflow)
-    expect(await play.questionIds()).toHaveLength(MAX_PENDINGS)
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    expect(await testRun.questionIds()).toHaveLength(MAX_PENDINGS)
     expect(caught).toEqual(['useInterrupt: a run may wait for 256 answers at most: ask fewer at a time'])
   })
 
@@ -146,8 +148,12 @@ describe('limits', () => {
     const testWorkflow = single(
       async () => void (await Promise.all(asking.map(id => useInterrupt(textInterrupt('Well?', { id }))))),
     )
-    const play = await Play.of(testWorkflow)
-    expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'interrupt_too_many' }, pendings: [] })
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    expect(await testRun.result()).toMatchObject({
+      status: 'failed',
+      error: { code: 'interrupt_too_many' },
+      pendings: [],
+    })
   })
 
   test('reports a request that is too large', async () => {
@@ -155,8 +161,8 @@ describe('limits', () => {
       const long = await useInterrupt(textInterrupt('x'.repeat(2_000_000))).catch(error => error)
       return { data: [codeIn(long), (long as Error).message] }
     })
-    const play = await Play.of(testWorkflow)
-    expect((await play.result()).output).toEqual([
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    expect((await testRun.result()).output).toEqual([
       'hook_result_too_large',
       'useInterrupt: the question exceeds the size limit of the log: ask less, or show a link',
     ])

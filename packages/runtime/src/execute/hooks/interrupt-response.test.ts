@@ -4,10 +4,17 @@ import { describe, expect, test } from 'vitest'
 import type { Runtime } from '../../api/runtime.ts'
 import { codeOf, gate, until } from '../../api/test-runtime.fixture.ts'
 import type { Workflow } from '../../define/workflow.ts'
-import { isEndOf, LEASE_MS, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
+import { isEndOf, LEASE_MS, VirtualCluster } from '../../drive/virtual-cluster.fixture.ts'
 import { MillraceError } from '../../error/error.ts'
-import { chunksOf, reportsOf } from '../agent/play.fixture.ts'
-import { Play, STORES, sequence, single, textInterrupt, wired } from '../workflow/play.fixture.ts'
+import { chunksOf, reportsOf } from '../agent/run-to-end.fixture.ts'
+import {
+  STORES,
+  sequence,
+  single,
+  textInterrupt,
+  WorkflowTestRun,
+  wired,
+} from '../workflow/workflow-test-run.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useStep } from './use-step.ts'
 import { useStructuredData } from './use-structured-data.ts'
@@ -19,9 +26,9 @@ const asks = (more: object = {}) =>
 describe.each(STORES)('answers, %s', (_, opening) => {
   test('requires the session and its owner', async () => {
     const testWorkflow = asks()
-    const play = await Play.of(testWorkflow, { open: await opening(), start: { principal: 'ada' } })
-    await play.result()
-    const { runtime } = play
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening(), start: { principal: 'ada' } })
+    await testRun.result()
+    const { runtime } = testRun
     const annsRun = await runtime.start({
       workflow: testWorkflow,
       input: 'x',
@@ -34,9 +41,9 @@ describe.each(STORES)('answers, %s', (_, opening) => {
     expect(await codeOf(runtime.answer('mine', answer, { principal: 'eve' }))).toBe('answer_unknown')
     expect(await codeOf(runtime.answer('s', answer, { principal: 'eve' }))).toBe('answer_forbidden')
     expect(await codeOf(runtime.answer('nowhere', answer))).toBe('session_unknown')
-    expect(await play.questionIds()).toEqual([Q])
+    expect(await testRun.questionIds()).toEqual([Q])
     await runtime.answer('s', answer, { principal: 'ada' })
-    expect(await play.result()).toMatchObject({ status: 'completed', output: 'forged' })
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'forged' })
   })
 
   test('accepts one of two concurrent responses and rejects the other', async () => {
@@ -46,44 +53,48 @@ describe.each(STORES)('answers, %s', (_, opening) => {
       const answer = await useInterrupt(textInterrupt('Well?', { id: 'q' }))
       return { data: await useStep('pay', () => `${++done} ${answer}`) }
     })
-    const play = await Play.of(testWorkflow, { open })
-    await play.result()
-    const other = await Play.of(testWorkflow, { open, start: { session: 'other' } })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open })
+    await testRun.result()
+    const other = await WorkflowTestRun.start(testWorkflow, { open, start: { session: 'other' } })
     const codes = await Promise.all([
-      codeOf(play.answer(Q, 'mine')),
-      codeOf(play.answer(Q, 'yours', other.runtime)),
-      codeOf(play.answer(Q, 'theirs')),
+      codeOf(testRun.answer(Q, 'mine')),
+      codeOf(testRun.answer(Q, 'yours', other.runtime)),
+      codeOf(testRun.answer(Q, 'theirs')),
     ])
     expect([...codes].sort()).toEqual(['answer_already_settled', 'answer_already_settled', 'none'])
-    const { status, output } = await play.result()
+    const { status, output } = await testRun.result()
     expect([status, output]).toEqual(['completed', `1 ${['mine', 'yours', 'theirs'][codes.indexOf('none')]}`])
-    const log = await play.log()
+    const log = await testRun.log()
     expect(chunksOf(log, 'interrupt-response')).toHaveLength(1)
     expect(chunksOf(log, 'run-finished')).toHaveLength(1)
   })
 
   test('rejects a response without a matching interrupt and starts no run', async () => {
-    const play = await Play.of(asks(), { open: await opening() })
-    await play.result()
+    const testRun = await WorkflowTestRun.start(asks(), { open: await opening() })
+    await testRun.result()
     for (const id of ['1.node.1/useInterrupt:q.2', '1.node.2/useInterrupt:q.1', '1.node.1/@.1', '']) {
-      expect(await play.answerError(id, 'x')).toBe('answer_unknown')
+      expect(await testRun.answerError(id, 'x')).toBe('answer_unknown')
     }
-    await play.answer(Q, 'x')
-    await play.result()
-    const before = await play.log()
-    expect(await play.answerError(Q, 'y')).toBe('answer_already_settled')
-    expect(await play.answerError('1.node.1/useInterrupt:q.7', 'y')).toBe('answer_unknown')
-    expect(await play.log()).toEqual(before)
-    expect((await play.view()).runs).toHaveLength(1)
+    await testRun.answer(Q, 'x')
+    await testRun.result()
+    const before = await testRun.log()
+    expect(await testRun.answerError(Q, 'y')).toBe('answer_already_settled')
+    expect(await testRun.answerError('1.node.1/useInterrupt:q.7', 'y')).toBe('answer_unknown')
+    expect(await testRun.log()).toEqual(before)
+    expect((await testRun.view()).runs).toHaveLength(1)
   })
 
   test('rejects an approval or a client result for an interrupt', async () => {
-    const play = await Play.of(asks(), { open: await opening() })
-    await play.result()
+    const testRun = await WorkflowTestRun.start(asks(), { open: await opening() })
+    await testRun.result()
     const id = `r::${Q}`
-    expect(await codeOf(play.runtime.answer('s', { kind: 'approval', id, approved: true }))).toBe('answer_wrong_kind')
-    expect(await codeOf(play.runtime.answer('s', { kind: 'tool-result', id, output: 'x' }))).toBe('answer_wrong_kind')
-    expect(await play.questionIds()).toEqual([Q])
+    expect(await codeOf(testRun.runtime.answer('s', { kind: 'approval', id, approved: true }))).toBe(
+      'answer_wrong_kind',
+    )
+    expect(await codeOf(testRun.runtime.answer('s', { kind: 'tool-result', id, output: 'x' }))).toBe(
+      'answer_wrong_kind',
+    )
+    expect(await testRun.questionIds()).toEqual([Q])
   })
 
   test.each(['interrupt', 'abort'] as const)('stops a waiting run: %s', async mode => {
@@ -92,14 +103,14 @@ describe.each(STORES)('answers, %s', (_, opening) => {
       node: async () => ({ data: await useInterrupt(textInterrupt('Well?', { id: 'q' })) }),
       after: () => void ran++,
     })
-    const play = await Play.of(testWorkflow, { open: await opening() })
-    await play.result()
-    expect(await play.run.stop({ mode })).toBe(true)
-    expect(await play.result()).toMatchObject({ status: mode === 'abort' ? 'aborted' : 'interrupted', pendings: [] })
-    expect(await play.answerError(Q, 'late')).toBe('answer_already_settled')
-    expect((await play.view()).interrupts).toMatchObject([{ status: 'void' }])
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
+    await testRun.result()
+    expect(await testRun.run.stop({ mode })).toBe(true)
+    expect(await testRun.result()).toMatchObject({ status: mode === 'abort' ? 'aborted' : 'interrupted', pendings: [] })
+    expect(await testRun.answerError(Q, 'late')).toBe('answer_already_settled')
+    expect((await testRun.view()).interrupts).toMatchObject([{ status: 'void' }])
     expect(ran).toBe(0)
-    await play.log()
+    await testRun.log()
   })
 
   test('stops a run with a running node: shown content stays, and nothing follows', async () => {
@@ -117,43 +128,43 @@ describe.each(STORES)('answers, %s', (_, opening) => {
       },
       after: () => void events.push('after'),
     })
-    const play = await Play.of(testWorkflow, { open: await opening() })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
     await working.opened
-    await play.run.stop({ mode: 'abort' })
-    expect(await play.result()).toMatchObject({ status: 'aborted' })
-    expect((await play.view()).structured).toMatchObject([{ streamId: 'progress', data: { done: 1 } }])
+    await testRun.run.stop({ mode: 'abort' })
+    expect(await testRun.result()).toMatchObject({ status: 'aborted' })
+    expect((await testRun.view()).structured).toMatchObject([{ streamId: 'progress', data: { done: 1 } }])
     expect(events).not.toContain('after')
-    const log = await play.log()
+    const log = await testRun.log()
     expect(log.findIndex(isEndOf('r'))).toBe(log.length - 1)
   })
 })
 
 describe('timeouts', () => {
   /** A cluster with a started workflow, in virtual time. */
-  async function play(testWorkflow: Workflow) {
-    const stage = new VirtualCluster()
-    const begin = () => stage.process(() => [], { workflows: [testWorkflow], engine: { pollMs: 50 } })
+  async function testRun(testWorkflow: Workflow) {
+    const cluster = new VirtualCluster()
+    const begin = () => cluster.process(() => [], { workflows: [testWorkflow], engine: { pollMs: 50 } })
     const process = begin()
     await process.runtime.start({ workflow: testWorkflow, input: 'Go.', session: 's', runId: 'r' })
     const log = async () => {
-      const entries = await stage.entries('s')
+      const entries = await cluster.entries('s')
       expect(reportsOf(entries)).toEqual([])
       return entries
     }
     const answer = (runtime: Runtime, id: string, response: string) =>
-      stage.clock.until(codeOf(runtime.answer('s', { kind: 'interrupt', id: `r::${id}`, response })))
+      cluster.clock.until(codeOf(runtime.answer('s', { kind: 'interrupt', id: `r::${id}`, response })))
     const output = async () => chunksOf(await log(), 'output').at(-1)?.output
-    return { stage, begin, process, log, answer, output }
+    return { cluster, begin, process, log, answer, output }
   }
 
   test('accepts a response in time and publishes the deadline', async () => {
-    const { stage, process, answer, output, log } = await play(asks({ timeoutMs: 5000 }))
-    const interruptEntry = await stage.seen('s', ({ chunk }) => chunk.type === 'interrupt')
+    const { cluster, process, answer, output, log } = await testRun(asks({ timeoutMs: 5000 }))
+    const interruptEntry = await cluster.waitForEntry('s', ({ chunk }) => chunk.type === 'interrupt')
     expect(interruptEntry.chunk).toMatchObject({ deadline: interruptEntry.timestamp + 5000 })
-    await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
-    await stage.clock.advance(4000)
+    await cluster.waitForEntry('s', ({ chunk }) => chunk.type === 'run-paused')
+    await cluster.clock.advance(4000)
     expect(await answer(process.runtime, Q, 'yes')).toBe('none')
-    expect(await stage.ended('s', 'r')).toBe('completed')
+    expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
     expect(await output()).toBe('yes')
     await log()
   })
@@ -166,13 +177,13 @@ describe('timeouts', () => {
         return { data: MillraceError.isInstance(error) ? error.code : 'other' }
       }
     })
-    const { stage, process, answer, output } = await play(testWorkflow)
-    await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
-    await stage.clock.advance(5001)
+    const { cluster, process, answer, output } = await testRun(testWorkflow)
+    await cluster.waitForEntry('s', ({ chunk }) => chunk.type === 'run-paused')
+    await cluster.clock.advance(5001)
     expect(['answer_late', 'answer_already_settled']).toContain(await answer(process.runtime, Q, 'yes'))
-    expect(await stage.ended('s', 'r')).toBe('completed')
+    expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
     expect(await output()).toBe('interrupt_timeout')
-    expect((await stage.view('s')).interrupts).toMatchObject([{ status: 'answered', response: null }])
+    expect((await cluster.view('s')).interrupts).toMatchObject([{ status: 'answered', response: null }])
   })
 
   test('keeps a timeout in the next process', async () => {
@@ -190,13 +201,13 @@ describe('timeouts', () => {
       }
       return { data: answer }
     })
-    const { stage, begin, process, output } = await play(testWorkflow)
-    await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
-    await stage.clock.until(cut.opened)
+    const { cluster, begin, process, output } = await testRun(testWorkflow)
+    await cluster.waitForEntry('s', ({ chunk }) => chunk.type === 'run-paused')
+    await cluster.clock.until(cut.opened)
     process.kill()
     begin()
-    await stage.clock.advance(LEASE_MS * 2)
-    expect(await stage.ended('s', 'r')).toBe('completed')
+    await cluster.clock.advance(LEASE_MS * 2)
+    expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
     expect(held).toEqual(['failed interrupt_timeout', 'failed interrupt_timeout'])
     expect(await output()).toBe('failed interrupt_timeout')
   })
@@ -205,14 +216,14 @@ describe('timeouts', () => {
     const testWorkflow = single(async () => ({
       data: await useInterrupt(textInterrupt('Well?', { id: 'q', timeoutMs: 5000 })).catch(error => error.code),
     }))
-    const { stage, begin, process, answer, output } = await play(testWorkflow)
-    await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
+    const { cluster, begin, process, answer, output } = await testRun(testWorkflow)
+    await cluster.waitForEntry('s', ({ chunk }) => chunk.type === 'run-paused')
     process.kill()
-    await stage.clock.advance(5001)
-    const guest = stage.process(() => [], { engine: false })
+    await cluster.clock.advance(5001)
+    const guest = cluster.process(() => [], { engine: false })
     expect(await answer(guest.runtime, Q, 'yes')).toBe('answer_late')
     begin()
-    expect(await stage.ended('s', 'r')).toBe('completed')
+    expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
     expect(await output()).toBe('interrupt_timeout')
   })
 
@@ -222,11 +233,14 @@ describe('timeouts', () => {
       const long = useInterrupt(textInterrupt('Long?', { id: 'long' }))
       return { data: await Promise.all([short, long]) }
     })
-    const { stage, process, answer, output } = await play(testWorkflow)
+    const { cluster, process, answer, output } = await testRun(testWorkflow)
     const short = '1.node.1/useInterrupt:short.1'
-    await stage.seen('s', ({ chunk }) => chunk.type === 'interrupt-response' && chunk.interruptId === `r::${short}`)
+    await cluster.waitForEntry(
+      's',
+      ({ chunk }) => chunk.type === 'interrupt-response' && chunk.interruptId === `r::${short}`,
+    )
     expect(await answer(process.runtime, '1.node.1/useInterrupt:long.1', 'yes')).toBe('none')
-    expect(await stage.ended('s', 'r')).toBe('completed')
+    expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
     expect(await output()).toEqual(['interrupt_timeout', 'yes'])
   })
 
@@ -235,23 +249,26 @@ describe('timeouts', () => {
       run: async () => ({ data: await useInterrupt(textInterrupt('Well?', { id: 'q', timeoutMs: 5000 })) }),
       retry: { attempts: 2 },
     })
-    const { stage, process, answer, output, log } = await play(testWorkflow)
-    const again = await stage.seen('s', ({ chunk }) => chunk.type === 'interrupt' && chunk.interruptId !== `r::${Q}`)
+    const { cluster, process, answer, output, log } = await testRun(testWorkflow)
+    const again = await cluster.waitForEntry(
+      's',
+      ({ chunk }) => chunk.type === 'interrupt' && chunk.interruptId !== `r::${Q}`,
+    )
     expect(again.chunk).toMatchObject({ interruptId: `r::${Q}.2` })
     expect(await answer(process.runtime, `${Q}.2`, 'yes')).toBe('none')
-    expect(await stage.ended('s', 'r')).toBe('completed')
+    expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
     expect(await output()).toBe('yes')
     expect(chunksOf(await log(), 'interrupt')).toHaveLength(2)
   })
 
   test('waits without limit if there is no timeout', async () => {
-    const { stage, begin, process, answer, output } = await play(asks({ timeoutMs: Number.POSITIVE_INFINITY }))
-    await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
+    const { cluster, begin, process, answer, output } = await testRun(asks({ timeoutMs: Number.POSITIVE_INFINITY }))
+    await cluster.waitForEntry('s', ({ chunk }) => chunk.type === 'run-paused')
     process.kill()
-    await stage.clock.advance(7 * 24 * 3600 * 1000)
+    await cluster.clock.advance(7 * 24 * 3600 * 1000)
     const { runtime } = begin()
     expect(await answer(runtime, Q, 'at last')).toBe('none')
-    expect(await stage.ended('s', 'r')).toBe('completed')
+    expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
     expect(await output()).toBe('at last')
   })
 })
@@ -275,17 +292,17 @@ test('settles the interrupts of a failed node', async () => {
       ['instead', 'end'],
     ],
   )
-  const play = await Play.of(testWorkflow)
-  expect(await play.questionIds()).toEqual(['1.instead.1/useInterrupt:i.1'])
-  expect(await play.answerError(Q, 'x')).toBe('answer_already_settled')
-  await play.answer('1.instead.1/useInterrupt:i.1', 'fine')
-  expect(await play.result()).toMatchObject({ status: 'completed', output: 'fine' })
-  await play.log()
+  const testRun = await WorkflowTestRun.start(testWorkflow)
+  expect(await testRun.questionIds()).toEqual(['1.instead.1/useInterrupt:i.1'])
+  expect(await testRun.answerError(Q, 'x')).toBe('answer_already_settled')
+  await testRun.answer('1.instead.1/useInterrupt:i.1', 'fine')
+  expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'fine' })
+  await testRun.log()
 })
 
 test('writes the interrupt before the pause', async () => {
-  const play = await Play.of(asks())
-  const { chunk } = await until(play.run, 'interrupt')
+  const testRun = await WorkflowTestRun.start(asks())
+  const { chunk } = await until(testRun.run, 'interrupt')
   expect(chunk).toMatchObject({ interruptId: `r::${Q}`, input: { kind: 'text', question: 'Well?' } })
-  expect(await play.result()).toMatchObject({ status: 'paused', pendings: [{ kind: 'interrupt', id: `r::${Q}` }] })
+  expect(await testRun.result()).toMatchObject({ status: 'paused', pendings: [{ kind: 'interrupt', id: `r::${Q}` }] })
 })

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { gate } from '../../api/test-runtime.fixture.ts'
-import { Play, single, textInterrupt } from '../workflow/play.fixture.ts'
+import { single, textInterrupt, WorkflowTestRun } from '../workflow/workflow-test-run.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useNodeState, useWorkflowState } from './use-state.ts'
 import { useStep } from './use-step.ts'
@@ -23,16 +23,16 @@ async function twoFlows(flow: (name: string) => Promise<unknown>) {
     }
     return { data: await Promise.all([run('a'), run('b')]) }
   })
-  const play = await Play.of(testWorkflow)
-  await play.result()
-  await play.restart()
-  await play.answer('1.node.1/useInterrupt:qa.1', 'yes')
-  await play.answer('1.node.1/useInterrupt:qb.1', 'yes')
-  return { play, result: await play.result() }
+  const testRun = await WorkflowTestRun.start(testWorkflow)
+  await testRun.result()
+  await testRun.restart()
+  await testRun.answer('1.node.1/useInterrupt:qa.1', 'yes')
+  await testRun.answer('1.node.1/useInterrupt:qb.1', 'yes')
+  return { testRun, result: await testRun.result() }
 }
 
 test('applies each update of parallel code once, in any order', async () => {
-  const { play, result } = await twoFlows(async name => {
+  const { testRun, result } = await twoFlows(async name => {
     const [, set] = useWorkflowState<string[]>('list', [])
     set(list => [...(list ?? []), name])
     useStructuredData({ streamId: 'rows', kind: 'append', path: 'rows', items: [name] })
@@ -40,7 +40,7 @@ test('applies each update of parallel code once, in any order', async () => {
     return useWorkflowState<string[]>('list', [])[0].length
   })
   expect(result).toMatchObject({ status: 'completed', output: [2, 1] })
-  expect((await play.view()).structured).toMatchObject([{ data: { rows: ['b', 'a'] } }])
+  expect((await testRun.view()).structured).toMatchObject([{ data: { rows: ['b', 'a'] } }])
 })
 
 test('replays the values that each branch of code had read', async () => {
@@ -61,7 +61,7 @@ test('rejects parallel hooks that are identified by order alone', async () => {
     }
     return { data: await Promise.all([flow('a'), flow('b')]) }
   })
-  const { error } = await (await Play.of(testWorkflow)).result()
+  const { error } = await (await WorkflowTestRun.start(testWorkflow)).result()
   expect(error).toMatchObject({ code: 'validation_failed' })
   expect(error?.message).toContain('call it before them')
 })
@@ -70,7 +70,7 @@ test('rejects the same id for two hooks at a time', async () => {
   const testWorkflow = single(async () => {
     await Promise.all([useStep('same', () => 1), useStep('same', () => 2)])
   })
-  const { error } = await (await Play.of(testWorkflow)).result()
+  const { error } = await (await WorkflowTestRun.start(testWorkflow)).result()
   expect(error).toMatchObject({ code: 'validation_failed' })
   expect(error?.message).toContain('another hook with the id same is running')
 })
@@ -88,11 +88,11 @@ test('accepts computation between parallel hooks', async () => {
     await useInterrupt(textInterrupt('Well?'))
     return { data }
   })
-  const play = await Play.of(testWorkflow)
-  await play.result()
-  await play.restart()
-  await play.answer('1.node.1/@.1', 'yes')
-  expect(await play.result()).toMatchObject({ status: 'completed', output: ['a', 'b'] })
+  const testRun = await WorkflowTestRun.start(testWorkflow)
+  await testRun.result()
+  await testRun.restart()
+  await testRun.answer('1.node.1/@.1', 'yes')
+  expect(await testRun.result()).toMatchObject({ status: 'completed', output: ['a', 'b'] })
 })
 
 test('rejects state updates inside a step', async () => {
@@ -100,7 +100,7 @@ test('rejects state updates inside a step', async () => {
     const [, set] = useWorkflowState<string[]>('cart', [])
     await useStep('add', () => set(['tea']))
   })
-  const { error } = await (await Play.of(testWorkflow)).result()
+  const { error } = await (await WorkflowTestRun.start(testWorkflow)).result()
   expect(error).toMatchObject({ code: 'validation_failed' })
   expect(error?.message).toContain("set it in the node's own code")
 })
@@ -123,9 +123,9 @@ test('a retry sets the result of its own attempt and adds nothing twice', async 
     },
     retry: { attempts: 2, backoff: { firstMs: 1 } },
   })
-  const play = await Play.of(testWorkflow)
-  expect(await play.result()).toMatchObject({ status: 'completed', output: ['ok', 1] })
-  expect((await play.view()).structured).toMatchObject([{ data: { status: 'ok', rows: ['row'] } }])
+  const testRun = await WorkflowTestRun.start(testWorkflow)
+  expect(await testRun.result()).toMatchObject({ status: 'completed', output: ['ok', 1] })
+  expect((await testRun.view()).structured).toMatchObject([{ data: { status: 'ok', rows: ['row'] } }])
 })
 
 test('gives every commit of a node its own id', async () => {
@@ -133,9 +133,9 @@ test('gives every commit of a node its own id', async () => {
     for (const name of ['a', 'b', 'a']) await useStep(name, () => 1)
     await useInterrupt(textInterrupt('Well?'))
   })
-  const play = await Play.of(testWorkflow)
-  await play.result()
-  const ids = (await play.log()).flatMap(({ chunk }) =>
+  const testRun = await WorkflowTestRun.start(testWorkflow)
+  await testRun.result()
+  const ids = (await testRun.log()).flatMap(({ chunk }) =>
     chunk.type === 'checkpoint-created' ? [chunk.checkpointId] : [],
   )
   expect(ids.length).toBeGreaterThan(4)
@@ -148,7 +148,7 @@ test('logs the failure of a hook that is not awaited, without crashing', async (
     await useStep('heard', () => 1)
     await useInterrupt(textInterrupt('Well?', { id: 'q' }))
   })
-  const play = await Play.of(testWorkflow)
-  expect((await play.result()).status).toBe('paused')
-  expect(play.logged.map(({ message }) => message)).toContain('a hook failed')
+  const testRun = await WorkflowTestRun.start(testWorkflow)
+  expect((await testRun.result()).status).toBe('paused')
+  expect(testRun.logged.map(({ message }) => message)).toContain('a hook failed')
 })

@@ -69,7 +69,7 @@ const messageFields = (id: string, role: Role): Omit<Message, 'parts'> => ({
 function messageOf(item: Json, where: string): Message {
   const message = objectAt(item, where)
   const { role, content } = message
-  if (!isRole(role)) throw inputError(`${where}.role`, 'system, user or assistant', describeWord(role))
+  if (!isRole(role)) throw inputError(`${where}.role`, 'system, user or assistant', describeValue(role))
   if ('parts' in message) {
     const parts = listAt(message['parts'], `${where}.parts`)
     return {
@@ -92,7 +92,7 @@ function partOf(item: Json, where: string, isTextOnly = false): Part {
   const { type } = part
   if (type === 'text') return textOf(textAt(part, 'text', where), where)
   if (type !== 'file' || isTextOnly)
-    throw inputError(`${where}.type`, isTextOnly ? 'text' : 'text or file', describeWord(type))
+    throw inputError(`${where}.type`, isTextOnly ? 'text' : 'text or file', describeValue(type))
   const { filename } = part
   const url = textAt(part, 'url', where)
   if (!isReadable(url)) throw inputError(`${where}.url`, 'an absolute or a data: URL', 'another text')
@@ -142,8 +142,8 @@ function textAt(part: JsonObject, field: string, where: string): string {
 }
 
 /** An unknown value for an error message, truncated. */
-const describeWord = (word: Json | undefined): string =>
-  typeof word === 'string' ? JSON.stringify(word.slice(0, 40)) : describeType(word)
+const describeValue = (value: Json | undefined): string =>
+  typeof value === 'string' ? JSON.stringify(value.slice(0, 40)) : describeType(value)
 
 const inputError = (where: string, expected: string, found: string): ValidationError =>
   new ValidationError(`useReason: ${where}: expected ${expected}, found ${found}`)

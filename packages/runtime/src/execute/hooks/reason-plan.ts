@@ -97,19 +97,19 @@ type Expectation = readonly [is: (value: never) => boolean, expected: string]
 const TEXT: Expectation = [value => typeof value === 'string', 'text']
 const FLAG: Expectation = [value => typeof value === 'boolean', 'true or false']
 const OBJECT: Expectation = [value => typeof value === 'object' && !Array.isArray(value), 'an object']
-const wholeFrom = (least: number): Expectation => [
-  value => Number.isSafeInteger(value) && value >= least,
-  `a whole number of at least ${least}`,
+const integerFrom = (min: number): Expectation => [
+  value => Number.isSafeInteger(value) && value >= min,
+  `a whole number of at least ${min}`,
 ]
-const oneOf = (...words: readonly string[]): Expectation => [value => words.includes(value), words.join(' or ')]
+const oneOf = (...values: readonly string[]): Expectation => [value => values.includes(value), values.join(' or ')]
 
 /** Types of options by path. Options with their own checks are not listed. */
 const EXPECTED: { readonly [path: string]: Expectation } = {
   system: TEXT,
   temperature: [value => Number.isFinite(value), 'a number'],
-  maxOutputTokens: wholeFrom(1),
+  maxOutputTokens: integerFrom(1),
   stopSequences: [
-    (value: unknown) => Array.isArray(value) && value.every(one => typeof one === 'string'),
+    (value: unknown) => Array.isArray(value) && value.every(item => typeof item === 'string'),
     'an array of texts',
   ],
   providerOptions: OBJECT,
@@ -132,17 +132,17 @@ const EXPECTED: { readonly [path: string]: Expectation } = {
   tools: [value => Array.isArray(value), 'an array'],
   subAgents: [value => Array.isArray(value), 'an array'],
   toolExecution: OBJECT,
-  'toolExecution.maxSteps': wholeFrom(1),
+  'toolExecution.maxSteps': integerFrom(1),
   'toolExecution.approval': [
     value => typeof value === 'boolean' || typeof value === 'object',
     'true, false, or an object of them by the names of tools',
   ],
-  'toolExecution.parallelCalls': wholeFrom(1),
-  maxRetries: wholeFrom(0),
+  'toolExecution.parallelCalls': integerFrom(1),
+  maxRetries: integerFrom(0),
 }
 
 /** Options with their own checks. */
-const OTHERS = [
+const OPTIONS_WITH_OWN_CHECKS = [
   'id',
   'model',
   'input',
@@ -155,23 +155,23 @@ const OTHERS = [
   'reasoning.includeThoughts',
 ]
 
-const KNOWN: ReadonlySet<string> = new Set([...Object.keys(EXPECTED), ...OTHERS])
+const ALL_OPTIONS: ReadonlySet<string> = new Set([...Object.keys(EXPECTED), ...OPTIONS_WITH_OWN_CHECKS])
 
 /** @throws {ValidationError} if an option is unknown, such as a misspelled one. */
 function checkNames(options: AnyReasonOptions): void {
   const { reasoning, structured, interrupt, toolExecution } = options
-  const below = Object.entries({ reasoning, structured, interrupt, toolExecution }).flatMap(([name, value]) =>
+  const nestedPaths = Object.entries({ reasoning, structured, interrupt, toolExecution }).flatMap(([name, value]) =>
     Object.keys(value ?? {}).map(key => `${name}.${key}`),
   )
-  const unknown = [...Object.keys(options), ...below].find(path => !KNOWN.has(path))
+  const unknown = [...Object.keys(options), ...nestedPaths].find(path => !ALL_OPTIONS.has(path))
   if (unknown !== undefined) throw new ValidationError(`useReason: ${unknown.slice(0, 60)}: unknown option`)
 }
 
 function check(options: AnyReasonOptions): void {
   for (const [path, [is, expected]] of Object.entries(EXPECTED)) {
     const [first = '', second] = path.split('.')
-    const above = (options as unknown as { readonly [name: string]: object | undefined })[first]
-    const value = second === undefined ? above : (above as { readonly [name: string]: unknown } | undefined)?.[second]
+    const option = (options as unknown as { readonly [name: string]: object | undefined })[first]
+    const value = second === undefined ? option : (option as { readonly [name: string]: unknown } | undefined)?.[second]
     if (value === undefined || (value !== null && is(value as never))) continue
     const found = typeof value === 'number' || typeof value === 'string' ? JSON.stringify(value) : describeType(value)
     throw new ValidationError(`useReason: ${path}: expected ${expected}, found ${found.slice(0, 60)}`)
@@ -207,9 +207,9 @@ function outputOf({ outputSchema, jsonSchema }: AnyReasonOptions): ReasonPlan['o
     if (jsonSchema === undefined) return undefined
     throw new ValidationError('useReason: jsonSchema: requires outputSchema')
   }
-  const known = jsonSchemaOf(outputSchema, 'useReason: outputSchema', jsonSchema)
-  const { type = 'object' } = known
-  if (type === 'object' || type === 'array') return { schema: outputSchema, jsonSchema: known }
+  const outputJsonSchema = jsonSchemaOf(outputSchema, 'useReason: outputSchema', jsonSchema)
+  const { type = 'object' } = outputJsonSchema
+  if (type === 'object' || type === 'array') return { schema: outputSchema, jsonSchema: outputJsonSchema }
   throw new ValidationError(
     `useReason: outputSchema: expected a schema of an object or an array, found one of ${JSON.stringify(type)}: wrap it in an object`,
   )
@@ -219,45 +219,47 @@ function outputOf({ outputSchema, jsonSchema }: AnyReasonOptions): ReasonPlan['o
 function callablesOf(options: AnyReasonOptions, emit: boolean): Pick<Agent, 'tools' | 'subAgents'> {
   const approval = options.toolExecution?.approval
   const names = new Set<string>()
-  const known = callableListOf(options).map((callable): Callable => {
+  const callables = callableListOf(options).map((callable): Callable => {
     const { name, executor } = callable
     if (names.has(name)) throw new ValidationError(`useReason: tools: duplicate name ${name}`)
     names.add(name)
     // Its output would be the answer without validation and without the interrupt.
     if (executor === 'server' && callable.finish && (options.outputSchema || options.interrupt)) {
-      const instead = options.interrupt ? 'interrupt' : 'outputSchema'
+      const option = options.interrupt ? 'interrupt' : 'outputSchema'
       throw new ValidationError(
-        `useReason: tools: ${name} has finish: true, which is not allowed with ${instead}: remove finish`,
+        `useReason: tools: ${name} has finish: true, which is not allowed with ${option}: remove finish`,
       )
     }
-    const asks = typeof approval === 'object' ? approval[name] : approval
-    if (asks && executor === 'provider') {
+    const needsApproval = typeof approval === 'object' ? approval[name] : approval
+    if (needsApproval && executor === 'provider') {
       throw new ValidationError(
         `useReason: toolExecution.approval: the provider executes tool ${name} without approval: list the other tools by name`,
       )
     }
     const plannedCallable =
-      asks === undefined || executor === 'provider' ? callable : ({ ...callable, approval: asks } as Callable)
+      needsApproval === undefined || executor === 'provider'
+        ? callable
+        : ({ ...callable, approval: needsApproval } as Callable)
     // Sub-agents may need answers, too.
-    const isAsked =
+    const mayNeedAnswer =
       executor === 'client' ||
       executor === 'agent' ||
       (plannedCallable.executor === 'server' && plannedCallable.approval)
-    if (isAsked && !emit) {
+    if (mayNeedAnswer && !emit) {
       throw new ValidationError(
         `useReason: emit: false would hide the requests of tool ${name}, which needs an answer: remove emit`,
       )
     }
     return plannedCallable
   })
-  const other = typeof approval === 'object' ? Object.keys(approval).find(name => !names.has(name)) : undefined
+  const unknownName = typeof approval === 'object' ? Object.keys(approval).find(name => !names.has(name)) : undefined
   // A misspelled name would run without approval.
-  if (other !== undefined) {
-    throw new ValidationError(`useReason: toolExecution.approval: unknown tool ${other}`)
+  if (unknownName !== undefined) {
+    throw new ValidationError(`useReason: toolExecution.approval: unknown tool ${unknownName}`)
   }
   return {
-    tools: known.filter(one => one.executor !== 'agent'),
-    subAgents: known.filter(one => one.executor === 'agent'),
+    tools: callables.filter(callable => callable.executor !== 'agent'),
+    subAgents: callables.filter(callable => callable.executor === 'agent'),
   }
 }
 
@@ -266,5 +268,5 @@ function callableListOf({ tools = [], subAgents = [] }: AnyReasonOptions): reado
     if (tool?.executor !== undefined) continue
     throw new ValidationError(`useReason: tools.${index}: expected the result of tool() or providerTool()`)
   }
-  return [...tools, ...subAgents.map((one, index) => subAgentOf(`useReason: subAgents.${index}`, one))]
+  return [...tools, ...subAgents.map((subAgent, index) => subAgentOf(`useReason: subAgents.${index}`, subAgent))]
 }

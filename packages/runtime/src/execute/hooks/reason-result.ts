@@ -26,7 +26,7 @@ export function resultOf(plan: ReasonPlan, passes: readonly Pass[]): ReasonResul
     raw: Object.assign({}, ...steps.map(({ raw }) => raw)) as JsonObject,
     usage: totalOf(steps.map(({ usage }) => usage)),
     finishReason: last.finishReason,
-    providerMetadata: merged(steps.map(({ providerMetadata }) => providerMetadata)),
+    providerMetadata: mergeMetadata(steps.map(({ providerMetadata }) => providerMetadata)),
     warnings: distinct([...plan.warnings, ...stepWarnings]),
     interruptResponse: undefined,
     toolCalls: calls.map(callOf),
@@ -45,13 +45,13 @@ export function totalOf(usages: readonly (Usage | undefined)[]): Usage {
 }
 
 /** Merges metadata by provider. Later values win. */
-function merged(all: readonly (JsonObject | undefined)[]): JsonObject {
-  const metadata: JsonObject = {}
-  for (const [provider, value] of all.flatMap(one => Object.entries(one ?? {}))) {
-    const before = metadata[provider]
-    metadata[provider] = isObject(before) && isObject(value) ? { ...before, ...value } : value
+function mergeMetadata(metadata: readonly (JsonObject | undefined)[]): JsonObject {
+  const merged: JsonObject = {}
+  for (const [provider, value] of metadata.flatMap(stepMetadata => Object.entries(stepMetadata ?? {}))) {
+    const previous = merged[provider]
+    merged[provider] = isObject(previous) && isObject(value) ? { ...previous, ...value } : value
   }
-  return metadata
+  return merged
 }
 
 function distinct(warnings: readonly SharedV4Warning[]): readonly SharedV4Warning[] {

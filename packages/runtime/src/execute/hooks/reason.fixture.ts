@@ -9,7 +9,7 @@ import type { RuntimeOptions } from '../../api/runtime-options.ts'
 import { logOf, testRuntime } from '../../api/test-runtime.fixture.ts'
 import type { NodeContext } from '../../define/node.ts'
 import { type Workflow, workflow } from '../../define/workflow.ts'
-import { type LoggedMessage, recordingLogger, reportsOf } from '../agent/play.fixture.ts'
+import { type LoggedMessage, recordingLogger, reportsOf } from '../agent/run-to-end.fixture.ts'
 
 export const SESSION = 's'
 export const RUN = 'r'

@@ -63,7 +63,7 @@ export async function reason(call: HookCall, settings: ReasonSettings): Promise<
   const { execution, lane, hookId } = call
   const { work: workflowExecution } = execution
   const { session, writer } = workflowExecution
-  const { agent, isShown, isReasoningShown: areThoughtsShown = true, isTextShown = true, pass, abortSignal } = settings
+  const { agent, isShown, isReasoningShown = true, isTextShown = true, pass, abortSignal } = settings
   const prefix = prefixOf(call, pass)
   const hooks = execution.replay.resultsUnder(`${hookId}/${pass}.`)
   const steps = hooks.map(({ value }) => value as unknown as ReasonStep)
@@ -74,7 +74,7 @@ export async function reason(call: HookCall, settings: ReasonSettings): Promise<
     prefix,
     toolCallIds: () => steps.flatMap(({ toolCallIds }) => toolCallIds),
     isShown,
-    isAllShown: isShown && areThoughtsShown && !isTextHidden,
+    isAllShown: isShown && isReasoningShown && !isTextHidden,
   })
   const historyOfHook = async (): Promise<Message[]> => {
     const currentMessage = message()
@@ -99,7 +99,7 @@ export async function reason(call: HookCall, settings: ReasonSettings): Promise<
     output: step => settings.output && new OutputStream({ ...settings.output, sideTextId: `${prefix}${step}.aside` }),
     // Hidden parts are still sent to the model.
     isHidden: ({ type }) =>
-      (!areThoughtsShown && type.startsWith('reasoning-')) || (isTextHidden && type.startsWith('text-')),
+      (!isReasoningShown && type.startsWith('reasoning-')) || (isTextHidden && type.startsWith('text-')),
     onModelCall(modelCall) {
       last = modelCall
       execution.usage.add(hookId, modelCall.response.usage)
@@ -129,18 +129,19 @@ export async function reason(call: HookCall, settings: ReasonSettings): Promise<
     }
     if (last && last.calls === 0) steps.push(stepOf(last))
     const calls = ((await historyOfHook())[0]?.parts ?? []).filter((part): part is ToolPart => 'toolCallId' in part)
-    const { facts, text, output, finishReason } = ended
+    const { finalItems, text, output, finishReason } = ended
     if (isShown && isTextShown && settings.output === undefined) execution.addText(text)
-    return { steps, calls, text, output, finishReason, entries: facts.map(hidden) }
+    return { steps, calls, text, output, finishReason, entries: finalItems.map(toHookLane) }
   }
 
-  function hidden(one: BatchItem): BatchItem {
-    return isShown ? one : { ...one, lane: work.lane(0) }
+  /** Moves an item of a hidden answer to the internal lane. */
+  function toHookLane(item: BatchItem): BatchItem {
+    return isShown ? item : { ...item, lane: work.lane(0) }
   }
 }
 
-function stepOf({ text, finishReason, callIds, response: metadata }: CompletedModelCall): ReasonStep {
-  const { usage, warnings, providerMetadata, raw, discarded } = metadata
+function stepOf({ text, finishReason, callIds, response }: CompletedModelCall): ReasonStep {
+  const { usage, warnings, providerMetadata, raw, discarded } = response
   return {
     text,
     toolCallIds: callIds,

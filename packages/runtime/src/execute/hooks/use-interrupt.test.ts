@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { chunksOf } from '../agent/play.fixture.ts'
-import { Play, STORES, single, textInterrupt, wired } from '../workflow/play.fixture.ts'
+import { chunksOf } from '../agent/run-to-end.fixture.ts'
+import { STORES, single, textInterrupt, WorkflowTestRun, wired } from '../workflow/workflow-test-run.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useNodeState } from './use-state.ts'
 import { useStep } from './use-step.ts'
@@ -22,16 +22,16 @@ describe.each(STORES)('several interrupts of a node, %s', (_, opening) => {
       for (let n = 1; n <= 5; n++) answers.push(await useInterrupt(textInterrupt(`Number ${n}?`)))
       return { data: answers }
     })
-    const play = await Play.of(testWorkflow, { open: await opening() })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
     for (let n = 1; n <= 5; n++) {
-      expect(await play.questionIds()).toEqual([hookIdOf(n)])
-      if (n === 2 || n === 4) await play.restart()
-      await play.answer(hookIdOf(n), `answer ${n}`)
+      expect(await testRun.questionIds()).toEqual([hookIdOf(n)])
+      if (n === 2 || n === 4) await testRun.restart()
+      await testRun.answer(hookIdOf(n), `answer ${n}`)
     }
     const answers = [1, 2, 3, 4, 5].map(n => `answer ${n}`)
-    expect(await play.result()).toMatchObject({ status: 'completed', output: answers })
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: answers })
     expect(starts).toBe(6)
-    const log = await play.log()
+    const log = await testRun.log()
     expect(chunksOf(log, 'interrupt')).toHaveLength(5)
     expect(chunksOf(log, 'run-finished')).toHaveLength(1)
   })
@@ -44,13 +44,13 @@ describe.each(STORES)('several interrupts of a node, %s', (_, opening) => {
       }
       return { data: answers }
     })
-    const play = await Play.of(testWorkflow, { open: await opening() })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
     for (const [index, answer] of ['one', 'two', 'done'].entries()) {
-      expect(await play.questionIds()).toEqual([id('more', index + 1)])
-      await play.answer(id('more', index + 1), answer)
+      expect(await testRun.questionIds()).toEqual([id('more', index + 1)])
+      await testRun.answer(id('more', index + 1), answer)
     }
-    expect(await play.result()).toMatchObject({ output: ['one', 'two', 'done'] })
-    const questions = chunksOf(await play.log(), 'interrupt').map(({ input }) => input.question)
+    expect(await testRun.result()).toMatchObject({ output: ['one', 'two', 'done'] })
+    const questions = chunksOf(await testRun.log(), 'interrupt').map(({ input }) => input.question)
     expect(questions).toEqual(['After nothing?', 'After one?', 'After one,two?'])
   })
 
@@ -70,13 +70,13 @@ describe.each(STORES)('several interrupts of a node, %s', (_, opening) => {
         ['node', 'end', { when: 'stop' }],
       ],
     )
-    const play = await Play.of(testWorkflow, { open: await opening() })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
     for (const [index, answer] of ['go', 'go', 'stop'].entries()) {
-      expect(await play.questionIds()).toEqual([`1.node.${index + 1}/useInterrupt:turn.1`])
-      await play.answer(`1.node.${index + 1}/useInterrupt:turn.1`, answer)
+      expect(await testRun.questionIds()).toEqual([`1.node.${index + 1}/useInterrupt:turn.1`])
+      await testRun.answer(`1.node.${index + 1}/useInterrupt:turn.1`, answer)
     }
-    expect(await play.result()).toMatchObject({ status: 'completed', output: 'stop' })
-    const questions = chunksOf(await play.log(), 'interrupt').map(({ input }) => input.question)
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'stop' })
+    const questions = chunksOf(await testRun.log(), 'interrupt').map(({ input }) => input.question)
     expect(questions).toEqual(['Turn 1?', 'Turn 2?', 'Turn 3?'])
   })
 
@@ -92,16 +92,16 @@ describe.each(STORES)('several interrupts of a node, %s', (_, opening) => {
       })
       return { data: await Promise.all(all) }
     })
-    const play = await Play.of(testWorkflow, { open: await opening() })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
     let open = ['a', 'b', 'c']
     for (const name of order) {
-      expect(await play.questionIds()).toEqual(open.map(other => id(other)))
-      if (open.length === 2) await play.restart()
-      await play.answer(id(name), name.toUpperCase())
+      expect(await testRun.questionIds()).toEqual(open.map(other => id(other)))
+      if (open.length === 2) await testRun.restart()
+      await testRun.answer(id(name), name.toUpperCase())
       open = open.filter(other => other !== name)
     }
-    expect(await play.result()).toMatchObject({ status: 'completed', output: ['a=A', 'b=B', 'c=C'] })
-    expect(chunksOf(await play.log(), 'interrupt')).toHaveLength(3)
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: ['a=A', 'b=B', 'c=C'] })
+    expect(chunksOf(await testRun.log(), 'interrupt')).toHaveLength(3)
   })
 
   test('keeps concurrent responses to parallel interrupts', async () => {
@@ -109,11 +109,11 @@ describe.each(STORES)('several interrupts of a node, %s', (_, opening) => {
     const testWorkflow = single(async () => ({
       data: await Promise.all(names.map(name => useInterrupt(textInterrupt(`${name}?`, { id: name })))),
     }))
-    const play = await Play.of(testWorkflow, { open: await opening() })
-    await play.result()
-    await Promise.all(names.map(name => play.answer(id(name), name)))
-    let result = await play.result()
-    while (result.status === 'paused') result = await play.result()
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
+    await testRun.result()
+    await Promise.all(names.map(name => testRun.answer(id(name), name)))
+    let result = await testRun.result()
+    while (result.status === 'paused') result = await testRun.result()
     expect(result).toMatchObject({ status: 'completed', output: names })
   })
 })
@@ -121,54 +121,54 @@ describe.each(STORES)('several interrupts of a node, %s', (_, opening) => {
 describe('kinds', () => {
   const ask = async (request: object, more: object = {}) => {
     const testWorkflow = single(async () => ({ data: await useInterrupt({ request, id: 'q', ...more } as never) }))
-    const play = await Play.of(testWorkflow)
-    await play.result()
-    return play
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    await testRun.result()
+    return testRun
   }
 
   test('text accepts any string and nothing else', async () => {
-    const play = await ask({ kind: 'text' })
+    const testRun = await ask({ kind: 'text' })
     for (const response of [5, null, ['x'], { text: 'x' }]) {
-      expect(await play.answerError(id('q'), response)).toBe('answer_invalid')
+      expect(await testRun.answerError(id('q'), response)).toBe('answer_invalid')
     }
-    await play.answer(id('q'), '')
-    expect(await play.result()).toMatchObject({ status: 'completed', output: '' })
+    await testRun.answer(id('q'), '')
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: '' })
   })
 
   test('choice accepts the id of an option', async () => {
-    const play = await ask({ kind: 'choice', question: 'Which?', options })
+    const testRun = await ask({ kind: 'choice', question: 'Which?', options })
     for (const response of ['c', 'A', '', ['a'], { id: 'a' }, null]) {
-      expect(await play.answerError(id('q'), response)).toBe('answer_invalid')
+      expect(await testRun.answerError(id('q'), response)).toBe('answer_invalid')
     }
-    await play.answer(id('q'), 'b')
-    expect(await play.result()).toMatchObject({ output: 'b' })
+    await testRun.answer(id('q'), 'b')
+    expect(await testRun.result()).toMatchObject({ output: 'b' })
   })
 
   test('multi-choice accepts distinct ids of options', async () => {
-    const play = await ask({ kind: 'multi-choice', question: 'Which?', options })
+    const testRun = await ask({ kind: 'multi-choice', question: 'Which?', options })
     for (const response of ['a', ['c'], ['a', 'a'], [['a']]]) {
-      expect(await play.answerError(id('q'), response)).toBe('answer_invalid')
+      expect(await testRun.answerError(id('q'), response)).toBe('answer_invalid')
     }
-    await play.answer(id('q'), ['b', 'a'])
-    expect(await play.result()).toMatchObject({ output: ['b', 'a'] })
+    await testRun.answer(id('q'), ['b', 'a'])
+    expect(await testRun.result()).toMatchObject({ output: ['b', 'a'] })
   })
 
   test('form accepts an object that fits its schema, and publishes the fields', async () => {
     const responseSchema = z.object({ name: z.string().transform(name => name.trim()), age: z.number().int() })
-    const play = await ask({ kind: 'form', question: 'Who?' }, { responseSchema })
-    const { interrupts } = await play.view()
+    const testRun = await ask({ kind: 'form', question: 'Who?' }, { responseSchema })
+    const { interrupts } = await testRun.view()
     expect(interrupts[0]?.input).toMatchObject({ kind: 'form', schema: { properties: { name: { type: 'string' } } } })
     for (const response of [null, 'Ann', { name: 'Ann' }, { name: 'Ann', age: '7' }]) {
-      expect(await play.answerError(id('q'), response)).toBe('answer_invalid')
+      expect(await testRun.answerError(id('q'), response)).toBe('answer_invalid')
     }
-    await play.answer(id('q'), { name: ' Ann ', age: 7 })
-    expect(await play.result()).toMatchObject({ output: { name: 'Ann', age: 7 } })
+    await testRun.answer(id('q'), { name: ' Ann ', age: 7 })
+    expect(await testRun.result()).toMatchObject({ output: { name: 'Ann', age: 7 } })
   })
 
   test('form accepts a schema in its request', async () => {
-    const play = await ask({ kind: 'form', schema: { type: 'object' } })
-    await play.answer(id('q'), { any: 1 })
-    expect(await play.result()).toMatchObject({ output: { any: 1 } })
+    const testRun = await ask({ kind: 'form', schema: { type: 'object' } })
+    await testRun.answer(id('q'), { any: 1 })
+    expect(await testRun.result()).toMatchObject({ output: { any: 1 } })
   })
 
   test('asks again with the problem after an invalid response, in any process', async () => {
@@ -177,16 +177,16 @@ describe('kinds', () => {
         textInterrupt('Code?', { id: 'q', responseSchema: z.string().min(4), meta: { hint: 'four' } }),
       ),
     }))
-    const play = await Play.of(testWorkflow)
-    await play.result()
-    await play.answer(id('q'), 'ab')
-    expect(await play.questionIds()).toEqual([`${id('q')}.2`])
-    await play.restart()
-    await play.answer(`${id('q')}.2`, 'abc')
-    expect(await play.questionIds()).toEqual([`${id('q')}.3`])
-    await play.answer(`${id('q')}.3`, 'abcd')
-    expect(await play.result()).toMatchObject({ status: 'completed', output: 'abcd' })
-    const interrupts = chunksOf(await play.log(), 'interrupt')
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    await testRun.result()
+    await testRun.answer(id('q'), 'ab')
+    expect(await testRun.questionIds()).toEqual([`${id('q')}.2`])
+    await testRun.restart()
+    await testRun.answer(`${id('q')}.2`, 'abc')
+    expect(await testRun.questionIds()).toEqual([`${id('q')}.3`])
+    await testRun.answer(`${id('q')}.3`, 'abcd')
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'abcd' })
+    const interrupts = chunksOf(await testRun.log(), 'interrupt')
     expect(interrupts).toHaveLength(3)
     expect(interrupts.map(({ meta }) => Object.keys(meta ?? {}))).toEqual([
       ['hint'],
@@ -202,15 +202,15 @@ describe('kinds', () => {
       options: [{ id: 'a', label: 'A', value: 'sk-hidden', description: 'd' }],
       secret: 'sk-hidden',
     }
-    const play = await ask(request, { schemaId: 'which', schemaVersion: '2', meta: { color: 'red' } })
-    const [chunk] = chunksOf(await play.log(), 'interrupt')
+    const testRun = await ask(request, { schemaId: 'which', schemaVersion: '2', meta: { color: 'red' } })
+    const [chunk] = chunksOf(await testRun.log(), 'interrupt')
     expect(chunk).toMatchObject({
       schemaId: 'which',
       schemaVersion: '2',
       meta: { color: 'red' },
       input: { kind: 'choice', question: 'Which?', options: [{ id: 'a', label: 'A', description: 'd' }] },
     })
-    expect(JSON.stringify(await play.log())).not.toContain('sk-hidden')
+    expect(JSON.stringify(await testRun.log())).not.toContain('sk-hidden')
   })
 
   test('validates a request that is built at run time', async () => {
@@ -218,8 +218,8 @@ describe('kinds', () => {
       kind: z.literal('text'),
       question: z.string().transform(text => text.trim()),
     })
-    const play = await ask({ kind: 'text', question: '  Who? ' }, { requestSchema })
-    expect(chunksOf(await play.log(), 'interrupt')).toMatchObject([{ input: { question: 'Who?' } }])
+    const testRun = await ask({ kind: 'text', question: '  Who? ' }, { requestSchema })
+    expect(chunksOf(await testRun.log(), 'interrupt')).toMatchObject([{ input: { question: 'Who?' } }])
     const wrong = await ask({ kind: 'text', question: 5 }, { requestSchema })
     expect(await wrong.result()).toMatchObject({ status: 'failed', error: { code: 'validation_failed' } })
     expect(chunksOf(await wrong.log(), 'interrupt')).toEqual([])
@@ -243,11 +243,11 @@ describe('kinds', () => {
     ['an id that is none', { kind: 'text' }, { id: '' }, 'id'],
     ['a responseSchema that is none', { kind: 'text' }, { responseSchema: {} }, 'responseSchema'],
   ])('%s fails in the node, by its place', async (_, request, more, found) => {
-    const play = await ask(request, more)
-    const { status, error } = await play.result()
+    const testRun = await ask(request, more)
+    const { status, error } = await testRun.result()
     expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
     expect(error?.message).toContain('useInterrupt')
     expect(error?.message).toContain(found)
-    expect(chunksOf(await play.log(), 'interrupt')).toEqual([])
+    expect(chunksOf(await testRun.log(), 'interrupt')).toEqual([])
   })
 })

@@ -5,7 +5,7 @@ import { MAX_PENDINGS, pendingKey } from '@millrace/log/internal'
 import type { InterruptChunk, Json } from '@millrace/protocol'
 import { describeType } from '../../error/check-object.ts'
 import { MillraceError, ValidationError } from '../../error/error.ts'
-import { logErrorCode } from '../../error/log-error.ts'
+import { logErrorCode } from '../../error/log-error-code.ts'
 import { checkFormSchema } from '../../schema/form-response.ts'
 import type { Jsonified } from '../../schema/json.ts'
 import {
@@ -210,8 +210,9 @@ function checkUnchanged(execution: NodeExecution, interruptId: string, question:
 }
 
 function isDifferent({ work }: NodeExecution, interruptId: string, question: object): boolean {
-  const known = work.session.interrupt(interruptId)
-  return known !== undefined && !isSame(known.input as unknown as Json, JSON.parse(JSON.stringify(question)) as Json)
+  const interrupt = work.session.interrupt(interruptId)
+  if (interrupt === undefined) return false
+  return !isSame(interrupt.input as unknown as Json, JSON.parse(JSON.stringify(question)) as Json)
 }
 
 /** @throws {ValidationError} if an optional field is invalid. */
@@ -298,9 +299,9 @@ function optionsOf(options: unknown): Json {
 type InterruptFields = Pick<InterruptOptions<InterruptRequest>, 'schemaId' | 'schemaVersion' | 'meta' | 'timeoutMs'>
 
 /** Whether a request fits the size limit of the log. */
-export function isAskable(call: HookCall, question: object, about: InterruptFields): boolean {
+export function isAskable(call: HookCall, question: object, fields: InterruptFields): boolean {
   const { lane, execution } = call
-  return lane.fits([interruptOf(nextId(call), question, about, undefined, execution.work.clock()), checkpointOf(lane)])
+  return lane.fits([interruptOf(nextId(call), question, fields, undefined, execution.work.clock()), checkpointOf(lane)])
 }
 
 function interruptOf(
@@ -310,14 +311,14 @@ function interruptOf(
   problem: string | undefined,
   now: number,
 ): InterruptChunk {
-  const about = { ...meta, ...(problem !== undefined && { problem }) }
+  const allMeta = { ...meta, ...(problem !== undefined && { problem }) }
   return {
     type: 'interrupt',
     interruptId,
     input: question,
     ...(schemaId !== undefined && { schemaId }),
     ...(schemaVersion !== undefined && { schemaVersion }),
-    ...(Object.keys(about).length > 0 && { meta: about }),
+    ...(Object.keys(allMeta).length > 0 && { meta: allMeta }),
     ...(timeoutMs !== undefined && Number.isFinite(timeoutMs) && { deadline: Math.ceil(now + timeoutMs) }),
   } as InterruptChunk
 }
@@ -347,11 +348,11 @@ async function waitForAnswer(call: HookCall, interruptId: string): Promise<Json>
   const { work } = call.execution
   const session = await work.session.current()
   for (;;) {
-    const known = session.interrupt(interruptId)
-    if (known === undefined) throw new MillraceError('internal_error', `the log holds no question ${interruptId}`)
-    if (known.status === 'answered' && !isDropped(call.execution, interruptId)) return known.response ?? null
-    const { deadline = Number.POSITIVE_INFINITY } = known
-    if (known.status === 'answered' || (deadline <= work.clock() && (await expire(call, interruptId)))) {
+    const interrupt = session.interrupt(interruptId)
+    if (interrupt === undefined) throw new MillraceError('internal_error', `the log has no interrupt ${interruptId}`)
+    if (interrupt.status === 'answered' && !isDropped(call.execution, interruptId)) return interrupt.response ?? null
+    const { deadline = Number.POSITIVE_INFINITY } = interrupt
+    if (interrupt.status === 'answered' || (deadline <= work.clock() && (await expire(call, interruptId)))) {
       throw new MillraceError('interrupt_timeout', `${interruptId} was not answered in time`)
     }
     await call.park([`interrupt:${interruptId}`], deadline)

@@ -7,7 +7,7 @@ import type { Answer } from '../../api/answer.ts'
 import { tool } from '../../define/tool.ts'
 import { type ScriptedAnswer, scriptedModel } from '../../model/scripted-model.ts'
 import { crashAtEveryAppend } from '../workflow/crash-everywhere.fixture.ts'
-import { wired } from '../workflow/play.fixture.ts'
+import { wired } from '../workflow/workflow-test-run.fixture.ts'
 import { useReason } from './use-reason.ts'
 
 const note = z.object({ by: z.string(), lines: z.array(z.string()) })

@@ -5,8 +5,8 @@ import { z } from 'zod'
 import { gate } from '../../api/test-runtime.fixture.ts'
 import { tool } from '../../define/tool.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { reportsOf } from '../agent/play.fixture.ts'
-import { Play, publicOf, sequence, single, textInterrupt } from '../workflow/play.fixture.ts'
+import { reportsOf } from '../agent/run-to-end.fixture.ts'
+import { publicOf, sequence, single, textInterrupt, WorkflowTestRun } from '../workflow/workflow-test-run.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useReason } from './use-reason.ts'
 
@@ -45,15 +45,15 @@ test('after an abort: settles requests, stops sub-agents and withdraws what was 
     const code = await useReason(options).catch((error: { code: string }) => error.code)
     return { data: `${code} ${await useInterrupt(textInterrupt('What now?'))}` }
   })
-  const play = await Play.of(testWorkflow, { workflows: [asker] })
+  const testRun = await WorkflowTestRun.start(testWorkflow, { workflows: [asker] })
   const awaited = new Set(['tool-approval-request', 'interrupt', 'data-progress'])
-  for await (const { chunk } of play.run.stream()) {
+  for await (const { chunk } of testRun.run.stream()) {
     awaited.delete(chunk.type)
     if (awaited.size === 0) break
   }
   controller.abort()
-  expect(await play.questionIds()).toEqual(['1.node.1/@.2'])
-  const { pendings, agents, messages, drafts } = await play.view()
+  expect(await testRun.questionIds()).toEqual(['1.node.1/@.2'])
+  const { pendings, agents, messages, drafts } = await testRun.view()
   expect(pendings).toMatchObject([{ kind: 'interrupt', interrupt: { input: { question: 'What now?' } } }])
   expect(agents).toMatchObject([{ status: 'interrupted' }])
   expect(drafts).toEqual([])
@@ -62,10 +62,10 @@ test('after an abort: settles requests, stops sub-agents and withdraws what was 
     calls.map(({ id }) => ({ toolCallId: id, state: 'output-error', code: 'interrupted' })),
   )
   expect(parts.filter(({ type }) => type === 'data-progress')).toEqual([])
-  await play.restart()
-  await play.answer('1.node.1/@.2', 'on')
-  expect(await play.result()).toMatchObject({ status: 'completed', output: 'hook_aborted on' })
-  await play.log()
+  await testRun.restart()
+  await testRun.answer('1.node.1/@.2', 'on')
+  expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'hook_aborted on' })
+  await testRun.log()
 })
 
 test('does not abort a waiting call: the response counts', async () => {
@@ -77,11 +77,11 @@ test('does not abort a waiting call: the response counts', async () => {
     const { text } = await useReason({ model, input: 'x', tools: [danger], abortSignal: controller.signal })
     return { data: text }
   })
-  const play = await Play.of(testWorkflow)
-  expect((await play.result()).status).toBe('paused')
+  const testRun = await WorkflowTestRun.start(testWorkflow)
+  expect((await testRun.result()).status).toBe('paused')
   controllers[0]?.abort()
-  await play.runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: true })
-  expect(await play.result()).toMatchObject({ status: 'completed', output: 'after' })
+  await testRun.runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: true })
+  expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'after' })
   expect(controllers).toHaveLength(2)
 })
 
@@ -102,9 +102,9 @@ test('law 10: an aborted internal call writes no public end', async () => {
     const options = { model, input: 'x', emit: false, tools: [hidden], abortSignal: controller.signal }
     return { data: await useReason(options).catch((error: { code: string }) => error.code) }
   })
-  const play = await Play.of(testWorkflow)
-  expect(await play.result()).toMatchObject({ status: 'completed', output: 'hook_aborted' })
-  const log = await play.log()
+  const testRun = await WorkflowTestRun.start(testWorkflow)
+  expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'hook_aborted' })
+  const log = await testRun.log()
   expect(log.map(({ chunk }) => chunk.type)).toContain('tool-output-error')
   expect(reportsOf(publicOf(log))).toEqual([])
   expect(publicOf(log).map(({ chunk }) => chunk.type)).not.toContain('tool-output-error')

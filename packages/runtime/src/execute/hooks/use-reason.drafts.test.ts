@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { type Gate, gate } from '../../api/test-runtime.fixture.ts'
 import type { NodeDefinition } from '../../define/node.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { Play, single, wired } from '../workflow/play.fixture.ts'
+import { single, WorkflowTestRun, wired } from '../workflow/workflow-test-run.fixture.ts'
 import { structuredIn } from './reason.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useReason } from './use-reason.ts'
@@ -36,16 +36,16 @@ const failing = ({ opened }: Gate) =>
   })
 
 /** Starts a workflow and opens a gate when the draft is in the log. */
-async function played(node: NodeDefinition, questionAsked: Gate): Promise<Play> {
-  const play = await Play.of(single(node))
-  for await (const { chunk } of play.run.stream()) {
+async function played(node: NodeDefinition, questionAsked: Gate): Promise<WorkflowTestRun> {
+  const testRun = await WorkflowTestRun.start(single(node))
+  for await (const { chunk } of testRun.run.stream()) {
     if (chunk.type === 'interrupt') questionAsked.open()
   }
-  return play
+  return testRun
 }
 
 /** The reasons of invalidations. */
-const reasonsIn = (log: Awaited<ReturnType<Play['log']>>) =>
+const reasonsIn = (log: Awaited<ReturnType<WorkflowTestRun['log']>>) =>
   structuredIn(log).flatMap(chunk => (chunk.type === 'structured-data-invalidated' ? [chunk.reason] : []))
 
 test.each([
@@ -57,10 +57,10 @@ test.each([
     await Promise.all([asking(), failing(questionAsked)])
     return {}
   }
-  const play = await played({ run, onError } as NodeDefinition, questionAsked)
-  expect(await play.result()).toMatchObject({ status })
-  expect((await play.view()).structured).toEqual([])
-  expect(reasonsIn(await play.log())).toEqual([why])
+  const testRun = await played({ run, onError } as NodeDefinition, questionAsked)
+  expect(await testRun.result()).toMatchObject({ status })
+  expect((await testRun.view()).structured).toEqual([])
+  expect(reasonsIn(await testRun.log())).toEqual([why])
 })
 
 test('invalidates a draft at the end of a retried node that took another path', async () => {
@@ -70,10 +70,10 @@ test('invalidates a draft at the end of a retried node that took another path', 
     if (++tries === 1) await Promise.all([asking(), failing(questionAsked)])
     return { data: 'other', ui: { message: 'Said.' } }
   }
-  const play = await played({ run, retry: { attempts: 2 } } as NodeDefinition, questionAsked)
-  expect(await play.result()).toMatchObject({ status: 'completed', output: 'other' })
-  expect((await play.view()).structured).toEqual([])
-  expect(reasonsIn(await play.log())).toEqual(['unfinished'])
+  const testRun = await played({ run, retry: { attempts: 2 } } as NodeDefinition, questionAsked)
+  expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'other' })
+  expect((await testRun.view()).structured).toEqual([])
+  expect(reasonsIn(await testRun.log())).toEqual(['unfinished'])
 })
 
 test('keeps a draft that a retried node continues', async () => {
@@ -83,10 +83,10 @@ test('keeps a draft that a retried node continues', async () => {
     await Promise.all([asking(), ...(++tries === 1 ? [failing(questionAsked)] : [])])
     return {}
   }
-  const play = await played({ run, retry: { attempts: 2 } } as NodeDefinition, questionAsked)
-  expect(await play.result()).toMatchObject({ status: 'paused' })
-  expect((await play.view()).structured).toMatchObject([{ status: 'streaming', data: { a: 'draft' } }])
-  expect([tries, reasonsIn(await play.log())]).toEqual([2, []])
+  const testRun = await played({ run, retry: { attempts: 2 } } as NodeDefinition, questionAsked)
+  expect(await testRun.result()).toMatchObject({ status: 'paused' })
+  expect((await testRun.view()).structured).toMatchObject([{ status: 'streaming', data: { a: 'draft' } }])
+  expect([tries, reasonsIn(await testRun.log())]).toEqual([2, []])
 })
 
 test('invalidates an object of another branch when the run fails', async () => {
@@ -115,23 +115,23 @@ test('invalidates an object of another branch when the run fails', async () => {
       ['both', 'end'],
     ],
   )
-  const play = await Play.of(testWorkflow)
-  for await (const { chunk } of play.run.stream()) if (chunk.type === 'structured-data') shown.open()
-  expect(await play.result()).toMatchObject({ status: 'failed' })
-  expect((await play.view()).structured).toEqual([])
-  expect(reasonsIn(await play.log())).toEqual(['workflow_node_failed'])
+  const testRun = await WorkflowTestRun.start(testWorkflow)
+  for await (const { chunk } of testRun.run.stream()) if (chunk.type === 'structured-data') shown.open()
+  expect(await testRun.result()).toMatchObject({ status: 'failed' })
+  expect((await testRun.view()).structured).toEqual([])
+  expect(reasonsIn(await testRun.log())).toEqual(['workflow_node_failed'])
 })
 
 test('keeps shown objects when the run is stopped', async () => {
-  const play = await Play.of(
+  const testRun = await WorkflowTestRun.start(
     single(async () => {
       await asking()
       await useInterrupt({ request: { kind: 'text' } })
       return {}
     }),
   )
-  await play.result()
-  await play.run.stop()
-  expect(await play.result()).toMatchObject({ status: 'interrupted' })
-  expect((await play.view()).structured).toMatchObject([{ status: 'streaming', data: { a: 'draft' } }])
+  await testRun.result()
+  await testRun.run.stop()
+  expect(await testRun.result()).toMatchObject({ status: 'interrupted' })
+  expect((await testRun.view()).structured).toMatchObject([{ status: 'streaming', data: { a: 'draft' } }])
 })

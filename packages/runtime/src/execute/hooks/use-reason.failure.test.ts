@@ -5,8 +5,8 @@ import { z } from 'zod'
 import { gate } from '../../api/test-runtime.fixture.ts'
 import { tool } from '../../define/tool.ts'
 import { type ScriptedAnswer, scriptedModel } from '../../model/scripted-model.ts'
-import { recordingModel } from '../agent/play.fixture.ts'
-import { Play, single } from '../workflow/play.fixture.ts'
+import { recordingModel } from '../agent/run-to-end.fixture.ts'
+import { single, WorkflowTestRun } from '../workflow/workflow-test-run.fixture.ts'
 import { publicOf, runNode, textIn } from './reason.fixture.ts'
 import { useReason } from './use-reason.ts'
 
@@ -69,12 +69,12 @@ test('neither asks nor calls the model again when a node is retried after an int
       return { data: { ...output, said: interruptResponse ?? null } }
     },
   })
-  const play = await Play.of(testWorkflow)
-  const { pendings } = await play.result()
-  await play.runtime.answer('s', { kind: 'interrupt', id: pendings[0]?.id ?? '', response: 'dry' })
-  expect(await play.result()).toMatchObject({ status: 'completed', output: { subject: 'Final', said: 'dry' } })
+  const testRun = await WorkflowTestRun.start(testWorkflow)
+  const { pendings } = await testRun.result()
+  await testRun.runtime.answer('s', { kind: 'interrupt', id: pendings[0]?.id ?? '', response: 'dry' })
+  expect(await testRun.result()).toMatchObject({ status: 'completed', output: { subject: 'Final', said: 'dry' } })
   expect([tries, modelCalls.length]).toEqual([2, 2])
-  await play.log()
+  await testRun.log()
 })
 
 test('repeats only the failed call when a node is retried', async () => {
@@ -112,13 +112,13 @@ test('repeats only the failed call when a node is retried', async () => {
       return { data: output }
     },
   })
-  const play = await Play.of(testWorkflow)
-  const { pendings } = await play.result()
-  await play.runtime.answer('s', { kind: 'interrupt', id: pendings[0]?.id ?? '', response: 'dry' })
-  expect(await play.result()).toMatchObject({ status: 'completed', output: { subject: 'Final' } })
+  const testRun = await WorkflowTestRun.start(testWorkflow)
+  const { pendings } = await testRun.result()
+  await testRun.runtime.answer('s', { kind: 'interrupt', id: pendings[0]?.id ?? '', response: 'dry' })
+  expect(await testRun.result()).toMatchObject({ status: 'completed', output: { subject: 'Final' } })
   expect([ran, modelCalls.length]).toEqual([['c1'], 5])
-  expect((await play.view()).structured).toMatchObject([{ status: 'done', data: { subject: 'Final' } }])
-  await play.log()
+  expect((await testRun.view()).structured).toMatchObject([{ status: 'done', data: { subject: 'Final' } }])
+  await testRun.log()
 })
 
 test('discards text and reasoning of a failed attempt', async () => {
@@ -187,10 +187,10 @@ test('applies responseFormat to the answer, not to the first pass', async () => 
     })
     return { data: output }
   })
-  const play = await Play.of(testWorkflow)
-  const { pendings } = await play.result()
-  await play.runtime.answer('s', { kind: 'interrupt', id: pendings[0]?.id ?? '', response: 'dry' })
-  await play.result()
+  const testRun = await WorkflowTestRun.start(testWorkflow)
+  const { pendings } = await testRun.result()
+  await testRun.runtime.answer('s', { kind: 'interrupt', id: pendings[0]?.id ?? '', response: 'dry' })
+  await testRun.result()
   expect(modelCalls.map(({ responseFormat }) => responseFormat)).toMatchObject([
     { schema: { required: ['output', 'interruptRequest'] } },
     { name: 'mine' },

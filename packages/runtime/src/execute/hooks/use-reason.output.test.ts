@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Model } from '../../model/model.ts'
 import { type ScriptedAnswer, scriptedModel } from '../../model/scripted-model.ts'
-import { recordingModel } from '../agent/play.fixture.ts'
+import { recordingModel } from '../agent/run-to-end.fixture.ts'
 import { runNode, structuredIn, textIn } from './reason.fixture.ts'
 import { useReason } from './use-reason.ts'
 

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../../define/tool.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { recordingModel } from '../agent/play.fixture.ts'
+import { recordingModel } from '../agent/run-to-end.fixture.ts'
 import { answerInterrupt, runNode, structuredIn } from './reason.fixture.ts'
 import { useReason } from './use-reason.ts'
 

@@ -3,8 +3,8 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Schema } from '../../schema/schema.ts'
-import { recordingModel } from '../agent/play.fixture.ts'
-import { Play, publicOf, sequence, single } from '../workflow/play.fixture.ts'
+import { recordingModel } from '../agent/run-to-end.fixture.ts'
+import { publicOf, sequence, single, WorkflowTestRun } from '../workflow/workflow-test-run.fixture.ts'
 import { useReason } from './use-reason.ts'
 
 /** A schema whose messages quote their input. */
@@ -32,12 +32,12 @@ test.each(SCHEMAS)('law 10: quotes an invalid answer to its model, not to reader
       outputSchema: schema,
       jsonSchema: { type: 'object' },
     } as const
-    const play = await Play.of(single(async () => ({ data: (await useReason(options)).text })))
-    const { status, error } = await play.result()
+    const testRun = await WorkflowTestRun.start(single(async () => ({ data: (await useReason(options)).text })))
+    const { status, error } = await testRun.result()
     expect({ status, ...error }).toMatchObject({ status: 'failed', code: 'output_invalid', retryable: true })
-    expect(JSON.stringify([error, publicOf(await play.log()), await play.view()])).not.toContain('SECRET')
+    expect(JSON.stringify([error, publicOf(await testRun.log()), await testRun.view()])).not.toContain('SECRET')
     expect(JSON.stringify(modelCalls[1]?.prompt.at(-1))).toContain('SECRET')
-    expect(play.logged.map(({ cause }) => String((cause as Error).message)).join()).toContain('SECRET')
+    expect(testRun.logged.map(({ cause }) => String((cause as Error).message)).join()).toContain('SECRET')
   }
 })
 
@@ -47,8 +47,8 @@ test('law 10: does not quote the data of a transition that does not fit', async 
     { id: 'next', version: '1', inputSchema: quoting, jsonSchema: { type: 'object' } },
   )
   const testWorkflow = single(() => ({ data: 'SECRET', transitionTo: 'next' }))
-  const play = await Play.of(testWorkflow, { workflows: [next] })
-  const { error } = await play.result()
+  const testRun = await WorkflowTestRun.start(testWorkflow, { workflows: [next] })
+  const { error } = await testRun.result()
   expect(error).toMatchObject({ code: 'workflow_input_invalid', message: expect.stringContaining('workflow next') })
-  expect(JSON.stringify([error, publicOf(await play.log())])).not.toContain('SECRET')
+  expect(JSON.stringify([error, publicOf(await testRun.log())])).not.toContain('SECRET')
 })

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { gate, testRuntime } from '../../api/test-runtime.fixture.ts'
 import { providerTool, tool } from '../../define/tool.ts'
 import { type ScriptedAnswer, scriptedModel } from '../../model/scripted-model.ts'
-import { recordingModel, reportsOf, resultsIn } from '../agent/play.fixture.ts'
+import { recordingModel, reportsOf, resultsIn } from '../agent/run-to-end.fixture.ts'
 import {
   answerInterrupt,
   callsIn,

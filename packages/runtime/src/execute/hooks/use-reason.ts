@@ -4,7 +4,7 @@ import { type BatchItem, LogError } from '@millrace/log'
 import type { Json, JsonObject } from '@millrace/protocol'
 import type { AnyTool } from '../../define/tool.ts'
 import { MillraceError } from '../../error/error.ts'
-import { logErrorCode } from '../../error/log-error.ts'
+import { logErrorCode } from '../../error/log-error-code.ts'
 import type { Schema } from '../../schema/schema.ts'
 import type { OutputSettings, StructuredIdentity } from '../output-stream.ts'
 import { cleanUpHook } from '../replay/cleanup.ts'
@@ -69,23 +69,13 @@ async function runPass(call: HookCall, plan: ReasonPlan): Promise<ReasonWork> {
 }
 
 function settingsOf(call: HookCall, plan: ReasonPlan, pass: number): ReasonSettings {
-  const {
-    id,
-    agent,
-    messages,
-    isShown,
-    isReasoningShown: areThoughtsShown,
-    output,
-    interrupt,
-    responseFormat,
-    abortSignal,
-  } = plan
+  const { id, agent, messages, isShown, isReasoningShown, output, interrupt, responseFormat, abortSignal } = plan
   return {
     agent,
     hook: id === undefined ? 'useReason' : `useReason ${id}`,
     messages,
     isShown,
-    isReasoningShown: areThoughtsShown,
+    isReasoningShown,
     isTextShown: interrupt === undefined,
     pass,
     abortSignal,
@@ -98,7 +88,7 @@ function settingsOf(call: HookCall, plan: ReasonPlan, pass: number): ReasonSetti
 function shownObject(call: HookCall, { structured, id }: ReasonPlan): Pick<OutputSettings, 'fields' | 'identity'> {
   if (structured === undefined) return { fields: {} }
   const { dataType = 'generic', schemaId, schemaVersion, fields = {}, stream = true } = structured
-  const shown: StructuredIdentity = {
+  const identity: StructuredIdentity = {
     streamId: streamIdOf(call),
     dataType,
     ...(schemaId !== undefined && { schemaId }),
@@ -106,7 +96,7 @@ function shownObject(call: HookCall, { structured, id }: ReasonPlan): Pick<Outpu
     ...(id !== undefined && { id }),
     node: call.execution.at.node,
   }
-  return { identity: shown, fields: stream ? fields : {} }
+  return { identity, fields: stream ? fields : {} }
 }
 
 const streamIdOf = ({ hookId, execution }: HookCall): string => hookStreamId(execution.work.runId, hookId)
@@ -191,10 +181,10 @@ function firstPass(
 /** Discards the draft of a failed call. Returns the error to log. */
 async function cleanUpFailure(call: HookCall, { abortSignal }: ReasonPlan, error: unknown): Promise<unknown> {
   const { execution, lane } = call
-  const { work: flow } = execution
+  const { work } = execution
   // Errors of the log do not concern the call, unless it was too large.
   const isLogError = error instanceof LogError && logErrorCode(error) !== 'too-large'
-  if (isLogError || call.signal.aborted || flow.signal.aborted) return error
+  if (isLogError || call.signal.aborted || work.signal.aborted) return error
   const isAborted = abortSignal?.aborted === true && error === abortSignal.reason
   const failure = isAborted
     ? new MillraceError('hook_aborted', 'useReason was aborted by its abortSignal', { cause: error })
@@ -202,7 +192,7 @@ async function cleanUpFailure(call: HookCall, { abortSignal }: ReasonPlan, error
   const { code } = MillraceError.isInstance(failure) ? failure : { code: 'hook_failed' }
   await execution.usage.discard(call.hookId, lane, { reason: code, attempt: execution.replay.failures + 1 })
   await cleanUpHook(call, code)
-  await flow.session.current()
+  await work.session.current()
   if (isShown(call)) {
     const invalidated = { type: 'structured-data-invalidated', streamId: streamIdOf(call), reason: code } as const
     await lane.commit([invalidated, checkpointOf(lane)])

@@ -8,8 +8,8 @@ import type { NodeContext } from '../../define/node.ts'
 import { tool } from '../../define/tool.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
 import type { Schema } from '../../schema/schema.ts'
-import { recordingModel } from '../agent/play.fixture.ts'
-import { Play, single } from '../workflow/play.fixture.ts'
+import { recordingModel } from '../agent/run-to-end.fixture.ts'
+import { single, WorkflowTestRun } from '../workflow/workflow-test-run.fixture.ts'
 import { useReason } from './use-reason.ts'
 import { useStep } from './use-step.ts'
 
@@ -91,22 +91,22 @@ test('law 3: does not reuse a first pass whose commit failed: the person answers
       return { data: [result.interruptResponse as string, inputsOf(result.usage)] }
     },
   })
-  const play = await Play.of(testWorkflow, { open: () => store })
-  const paused = await play.result()
+  const testRun = await WorkflowTestRun.start(testWorkflow, { open: () => store })
+  const paused = await testRun.result()
   expect([tries, paused.status, modelCalls.length]).toEqual([2, 'paused', 2])
   expect(paused.pendings).toMatchObject([{ interrupt: { input: { question: 'Question 2' } } }])
-  const hooks = (await play.log()).flatMap(({ chunk }) => (chunk.type === 'hook-completed' ? [chunk.hookId] : []))
+  const hooks = (await testRun.log()).flatMap(({ chunk }) => (chunk.type === 'hook-completed' ? [chunk.hookId] : []))
   expect(hooks).toContain('1.node.1/useReason:ask.1/first')
-  await play.restart()
-  await play.answer('1.node.1/useReason:ask.1', 'yes')
-  const { output, usage: used } = await play.result()
+  await testRun.restart()
+  await testRun.answer('1.node.1/useReason:ask.1', 'yes')
+  const { output, usage: used } = await testRun.result()
   expect(output).toEqual(['yes', 20])
   expect(modelCalls).toHaveLength(3)
   expect(JSON.stringify(modelCalls[2]?.prompt)).toMatch(/The person was asked: .*Question 2.*answered: yes/)
   expect(inputsOf(used)).toBe(30)
-  const discarded = (await play.view()).runs[0]?.discarded
+  const discarded = (await testRun.view()).runs[0]?.discarded
   expect(inputsOf(discarded)).toBe(10)
-  await play.log()
+  await testRun.log()
 })
 
 test('does not count a model call whose commit failed as a step', async () => {
@@ -136,11 +136,11 @@ test('does not count a model call whose commit failed as a step', async () => {
       return { data: [steps.length, inputsOf(used)] }
     },
   })
-  const play = await Play.of(testWorkflow)
-  const { output, usage: used } = await play.result()
+  const testRun = await WorkflowTestRun.start(testWorkflow)
+  const { output, usage: used } = await testRun.result()
   expect([tries, output]).toEqual([2, [2, 20]])
   expect(inputsOf(used)).toBe(30)
-  const discarded = (await play.view()).runs[0]?.discarded
+  const discarded = (await testRun.view()).runs[0]?.discarded
   expect(inputsOf(discarded)).toBe(10)
-  await play.log()
+  await testRun.log()
 })

@@ -5,8 +5,16 @@ import { describe, expect, test } from 'vitest'
 import { codeOf } from '../../api/test-runtime.fixture.ts'
 import type { NodeContext } from '../../define/node.ts'
 import type { Logger } from '../../telemetry/logger.ts'
-import { reportsOf } from '../agent/play.fixture.ts'
-import { Play, publicOf, STORES, sequence, single, textInterrupt, wired } from '../workflow/play.fixture.ts'
+import { reportsOf } from '../agent/run-to-end.fixture.ts'
+import {
+  publicOf,
+  STORES,
+  sequence,
+  single,
+  textInterrupt,
+  WorkflowTestRun,
+  wired,
+} from '../workflow/workflow-test-run.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useRuntimeContext } from './use-runtime-context.ts'
 import { useNodeState, useWorkflowState } from './use-state.ts'
@@ -15,11 +23,11 @@ import { useStep } from './use-step.ts'
 const MARK = 'sk-marker-5f2e'
 
 /** Everything that a client can read of a run. */
-async function readable(play: Play): Promise<unknown[]> {
+async function readable(testRun: WorkflowTestRun): Promise<unknown[]> {
   const stream: Entry[] = []
-  for await (const entry of play.run.stream()) stream.push(entry)
-  const fork = await play.runtime.fork('s')
-  return [stream, await play.result(), await play.view(), (await play.runtime.view(fork)).view]
+  for await (const entry of testRun.run.stream()) stream.push(entry)
+  const fork = await testRun.runtime.fork('s')
+  return [stream, await testRun.result(), await testRun.view(), (await testRun.runtime.view(fork)).view]
 }
 
 describe.each(STORES)('%s', (_, opening) => {
@@ -67,20 +75,24 @@ describe.each(STORES)('%s', (_, opening) => {
     }
     const logger: Logger = { warn: take, error: take }
     const context = { key: MARK }
-    const play = await Play.of(testWorkflow, { open: await opening(), start: { context }, options: { logger } })
-    expect(await play.questionIds()).toEqual(['1.first.1/useInterrupt:q.1'])
-    const read: unknown[] = [await readable(play)]
-    await play.restart()
-    await play.answer('1.first.1/useInterrupt:q.1', 'yes')
-    expect(await play.questionIds()).toEqual(['1.a.1/useInterrupt:q.1'])
-    read.push(await readable(play))
-    await play.answer('1.a.1/useInterrupt:q.1', 'yes')
-    expect(await play.result()).toMatchObject({ status: 'completed', output: 'Done.', text: 'All done.' })
-    read.push(await readable(play), texts)
+    const testRun = await WorkflowTestRun.start(testWorkflow, {
+      open: await opening(),
+      start: { context },
+      options: { logger },
+    })
+    expect(await testRun.questionIds()).toEqual(['1.first.1/useInterrupt:q.1'])
+    const read: unknown[] = [await readable(testRun)]
+    await testRun.restart()
+    await testRun.answer('1.first.1/useInterrupt:q.1', 'yes')
+    expect(await testRun.questionIds()).toEqual(['1.a.1/useInterrupt:q.1'])
+    read.push(await readable(testRun))
+    await testRun.answer('1.a.1/useInterrupt:q.1', 'yes')
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'Done.', text: 'All done.' })
+    read.push(await readable(testRun), texts)
     // The node started twice before its end. The resumed run kept its own context.
     expect(seen).toEqual(Array(3).fill(context))
     expect(JSON.stringify(read)).not.toContain(MARK)
-    const log = await play.log()
+    const log = await testRun.log()
     expect(JSON.stringify(publicOf(log))).not.toContain(MARK)
     const kinds = log.flatMap(({ chunk, internal }) =>
       internal && JSON.stringify(chunk).includes(MARK) ? [chunk.type] : [],
@@ -93,17 +105,20 @@ describe.each(STORES)('%s', (_, opening) => {
       await useInterrupt(textInterrupt('One?', { id: 'q' }))
       return { data: [useRuntimeContext(), data ?? null] }
     }, {})
-    const play = await Play.of(testWorkflow, { open: await opening(), start: { context: { role: 'user' } } })
-    await play.result()
+    const testRun = await WorkflowTestRun.start(testWorkflow, {
+      open: await opening(),
+      start: { context: { role: 'user' } },
+    })
+    await testRun.result()
     const forged = {
       kind: 'interrupt',
       id: 'r::1.node.1/useInterrupt:q.1',
       response: 'yes',
       context: { role: 'admin' },
     } as const
-    await play.runtime.answer('s', forged)
-    expect(await play.result()).toMatchObject({ status: 'completed', output: [{ role: 'user' }, null] })
-    expect(JSON.stringify(await play.log())).not.toContain('admin')
+    await testRun.runtime.answer('s', forged)
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: [{ role: 'user' }, null] })
+    expect(JSON.stringify(await testRun.log())).not.toContain('admin')
   })
 })
 
@@ -115,13 +130,13 @@ test('adds the fields of resolveContext at each drive, and logs none', async () 
     seen.push(useRuntimeContext())
     await useInterrupt(textInterrupt('One?', { id: 'q' }))
   })
-  const play = await Play.of(testWorkflow, { options, start: { context: { tenant: 7 } } })
-  await play.result()
-  await play.restart()
-  await play.answer('1.node.1/useInterrupt:q.1', 'yes')
-  await play.result()
+  const testRun = await WorkflowTestRun.start(testWorkflow, { options, start: { context: { tenant: 7 } } })
+  await testRun.result()
+  await testRun.restart()
+  await testRun.answer('1.node.1/useInterrupt:q.1', 'yes')
+  await testRun.result()
   expect(seen).toEqual([1, 2].map(drive => ({ tenant: 7, secret: MARK, drive })))
-  expect(JSON.stringify(await play.log())).not.toContain(MARK)
+  expect(JSON.stringify(await testRun.log())).not.toContain(MARK)
 })
 
 test('returns a copy of the context', async () => {
@@ -131,8 +146,8 @@ test('returns a copy of the context', async () => {
     },
     second: () => ({ data: useRuntimeContext<{ list: string[] }>().list }),
   })
-  const play = await Play.of(testWorkflow, { start: { context: { list: ['given'] } } })
-  expect(await play.result()).toMatchObject({ output: ['given'] })
+  const testRun = await WorkflowTestRun.start(testWorkflow, { start: { context: { list: ['given'] } } })
+  expect(await testRun.result()).toMatchObject({ output: ['given'] })
 })
 
 describe('error messages stay internal', () => {
@@ -154,14 +169,14 @@ describe('error messages stay internal', () => {
       },
     ],
   ])('%s', async (_, code) => {
-    const play = await Play.of(single(async () => void (await code())))
-    if ((await play.result()).status === 'paused') await play.answer('1.node.1/useInterrupt:q.1', 'yes')
-    const { status, error } = await play.result()
+    const testRun = await WorkflowTestRun.start(single(async () => void (await code())))
+    if ((await testRun.result()).status === 'paused') await testRun.answer('1.node.1/useInterrupt:q.1', 'yes')
+    const { status, error } = await testRun.result()
     expect([status, error?.code, error?.message]).toEqual(['failed', 'workflow_node_failed', 'node node failed'])
-    const log = await play.log()
-    expect(JSON.stringify([await readable(play), publicOf(log)])).not.toContain(MARK)
+    const log = await testRun.log()
+    expect(JSON.stringify([await readable(testRun), publicOf(log)])).not.toContain(MARK)
     // The logger gets the error.
-    expect(play.logged.map(({ cause }) => String(cause)).join()).toContain(MARK)
+    expect(testRun.logged.map(({ cause }) => String(cause)).join()).toContain(MARK)
   })
 
   test('of a node with an error route: neither the next node nor readers get it', async () => {
@@ -176,10 +191,10 @@ describe('error messages stay internal', () => {
         ['instead', 'end'],
       ],
     )
-    const play = await Play.of(testWorkflow)
+    const testRun = await WorkflowTestRun.start(testWorkflow)
     const output = { node: 'first', code: 'workflow_node_failed', message: 'node first failed', input: 'Go.' }
-    expect(await play.result()).toMatchObject({ status: 'completed', output })
-    const log = await play.log()
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output })
+    const log = await testRun.log()
     expect(JSON.stringify(log)).not.toContain(MARK)
     expect(reportsOf(log)).toEqual([])
   })
@@ -189,11 +204,11 @@ describe('error messages stay internal', () => {
       useWorkflowState('k', MARK)[1](MARK)
       await useInterrupt(textInterrupt('One?', { id: 'q' }))
     })
-    const play = await Play.of(testWorkflow, { start: { context: { key: MARK } } })
-    await play.result()
+    const testRun = await WorkflowTestRun.start(testWorkflow, { start: { context: { key: MARK } } })
+    await testRun.result()
     const refusals = await Promise.all(
       ['1.node.1/useInterrupt:q.1', '1.node.1/useWorkflowState:k.1', 'state/workflow%3Ak'].map(id =>
-        play.answer(id, 5).catch(error => `${error.code} ${error.message}`),
+        testRun.answer(id, 5).catch(error => `${error.code} ${error.message}`),
       ),
     )
     expect(refusals.map(text => String(text).split(' ', 1)[0])).toEqual([
@@ -202,6 +217,6 @@ describe('error messages stay internal', () => {
       'answer_unknown',
     ])
     expect(refusals.join()).not.toContain(MARK)
-    expect(await codeOf(play.answer('1.node.1/useInterrupt:q.1', 'fine'))).toBe('none')
+    expect(await codeOf(testRun.answer('1.node.1/useInterrupt:q.1', 'fine'))).toBe('none')
   })
 })

@@ -2,16 +2,26 @@ import type { Json } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import type { NodeContext, NodeDefinition } from '../../define/node.ts'
 import { MAX_STATE_VALUE } from '../replay/state.ts'
-import { Play, STORES, sequence, single, textInterrupt, wired } from '../workflow/play.fixture.ts'
+import {
+  STORES,
+  sequence,
+  single,
+  textInterrupt,
+  WorkflowTestRun,
+  wired,
+} from '../workflow/workflow-test-run.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useNodeState, useWorkflowState } from './use-state.ts'
 import { useStep } from './use-step.ts'
 
 /** Runs to the end and returns the output. */
-async function outputOf(testWorkflow: ReturnType<typeof single>, options: Parameters<typeof Play.of>[1] = {}) {
-  const play = await Play.of(testWorkflow, options)
-  const { status, output, error } = await play.result()
-  await play.log()
+async function outputOf(
+  testWorkflow: ReturnType<typeof single>,
+  options: Parameters<typeof WorkflowTestRun.start>[1] = {},
+) {
+  const testRun = await WorkflowTestRun.start(testWorkflow, options)
+  const { status, output, error } = await testRun.result()
+  await testRun.log()
   return error ? error.code : status === 'completed' ? output : status
 }
 
@@ -180,9 +190,9 @@ describe('workflow state', () => {
       setOwn(nodeCount + 1)
       return { data: [count, nodeCount] }
     })
-    const play = await Play.of(testWorkflow)
-    expect((await play.result()).output).toEqual([0, 0])
-    const second = await play.runtime.start({ workflow: testWorkflow, input: 'Again.', session: 's' })
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    expect((await testRun.result()).output).toEqual([0, 0])
+    const second = await testRun.runtime.start({ workflow: testWorkflow, input: 'Again.', session: 's' })
     expect((await second.result()).output).toEqual([0, 0])
   })
 })
@@ -207,20 +217,20 @@ describe.each(STORES)('state across pauses, %s', (_, opening) => {
       },
       last: ({ input }: NodeContext<number[]>) => ({ data: [...input, useWorkflowState<number>('n')[0] ?? 0] }),
     })
-    const play = await Play.of(testWorkflow, { open: await opening() })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
     for (const n of [1, 2]) {
-      await play.result()
-      await play.restart()
-      await play.answer(`1.node.1/@.${n}`, 'yes')
+      await testRun.result()
+      await testRun.restart()
+      await testRun.answer(`1.node.1/@.${n}`, 'yes')
     }
-    expect(await play.result()).toMatchObject({ status: 'completed', output: [1, 2, 2, 20, 20] })
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: [1, 2, 2, 20, 20] })
     // Three starts of the node: the state had changed meanwhile, the replayed reads had not.
     expect(seen).toEqual([
       [1, 10],
       [1, 10],
       [1, 10],
     ])
-    await play.log()
+    await testRun.log()
   })
 
   test('does not confuse a changed copy with the value that was read', async () => {
@@ -232,10 +242,10 @@ describe.each(STORES)('state across pauses, %s', (_, opening) => {
       await useInterrupt(textInterrupt('One?'))
       return { data: [list, nodeList] }
     })
-    const play = await Play.of(testWorkflow, { open: await opening() })
-    await play.result()
-    await play.answer('1.node.1/@.1', 'yes')
-    expect(await play.result()).toMatchObject({ output: [['mine'], []] })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
+    await testRun.result()
+    await testRun.answer('1.node.1/@.1', 'yes')
+    expect(await testRun.result()).toMatchObject({ output: [['mine'], []] })
   })
 
   test('applies each update once on replay', async () => {
@@ -250,13 +260,13 @@ describe.each(STORES)('state across pauses, %s', (_, opening) => {
       },
       last: reads('n'),
     })
-    const play = await Play.of(testWorkflow, { open: await opening() })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
     for (const n of [1, 2, 3]) {
-      await play.result()
-      if (n === 2) await play.restart()
-      await play.answer(`1.node.1/@.${n}`, 'yes')
+      await testRun.result()
+      if (n === 2) await testRun.restart()
+      await testRun.answer(`1.node.1/@.${n}`, 'yes')
     }
-    expect(await play.result()).toMatchObject({ output: { value: 4 } })
+    expect(await testRun.result()).toMatchObject({ output: { value: 4 } })
   })
 })
 

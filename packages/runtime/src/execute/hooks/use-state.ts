@@ -23,7 +23,7 @@ export function useNodeState<T>(initial?: T): [value: T | undefined, set: SetSta
 }
 
 /**
- * State of the whole run, by key. Other nodes and following workflows share it.
+ * State of the run, by key. Other nodes and following workflows share it.
  * @throws {ValidationError} if the key is not 1 to 64 characters, or the initial value is not JSON.
  * @throws {MillraceError} `workflow_state_too_large` or `workflow_changed`.
  */
@@ -45,8 +45,8 @@ function stateHook<T>(
 ): [T | undefined, SetState<T>] {
   const first = checkStateValue(key, initial)
   const value = execution.callSync(hook, id, () => {
-    const known = execution.readState(key)
-    return known === undefined ? first : known
+    const current = execution.readState(key)
+    return current === undefined ? first : current
   })
   return [
     value as T | undefined,

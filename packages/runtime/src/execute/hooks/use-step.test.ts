@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { gate } from '../../api/test-runtime.fixture.ts'
-import { LEASE_MS, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
-import { Play, STORES, single, textInterrupt, wired } from '../workflow/play.fixture.ts'
+import { LEASE_MS, VirtualCluster } from '../../drive/virtual-cluster.fixture.ts'
+import { STORES, single, textInterrupt, WorkflowTestRun, wired } from '../workflow/workflow-test-run.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useStep } from './use-step.ts'
 
@@ -19,14 +19,14 @@ describe.each(STORES)('steps, %s', (_, opening) => {
       await useInterrupt(textInterrupt('Two?'))
       return { data: [at, none === undefined, again === undefined] }
     })
-    const play = await Play.of(testWorkflow, { open: await opening() })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
     for (const n of [1, 2]) {
-      await play.result()
-      await play.restart()
-      await play.answer(`1.node.1/@.${n}`, 'yes')
+      await testRun.result()
+      await testRun.restart()
+      await testRun.answer(`1.node.1/@.${n}`, 'yes')
     }
     const output = [{ at: '1970-01-01T00:00:00.000Z', list: [1] }, true, true]
-    expect(await play.result()).toMatchObject({ status: 'completed', output })
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output })
     expect(done).toEqual(['date', 'nothing', 'second'])
   })
 
@@ -38,10 +38,10 @@ describe.each(STORES)('steps, %s', (_, opening) => {
       seen.push(list)
       await useInterrupt(textInterrupt('One?'))
     })
-    const play = await Play.of(testWorkflow, { open: await opening() })
-    await play.result()
-    await play.answer('1.node.1/@.1', 'yes')
-    await play.result()
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
+    await testRun.result()
+    await testRun.answer('1.node.1/@.1', 'yes')
+    await testRun.result()
     expect(seen).toEqual([
       [1, 2],
       [1, 2],
@@ -58,11 +58,11 @@ describe.each(STORES)('steps, %s', (_, opening) => {
       await useInterrupt(textInterrupt('One?'))
       return { data: line }
     })
-    const play = await Play.of(testWorkflow, { open: await opening() })
-    await play.result()
-    await play.restart()
-    await play.answer('1.node.1/@.1', 'yes')
-    expect(await play.result()).toMatchObject({ output: 'no luck' })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
+    await testRun.result()
+    await testRun.restart()
+    await testRun.answer('1.node.1/@.1', 'yes')
+    expect(await testRun.result()).toMatchObject({ output: 'no luck' })
     expect(ran).toBe(1)
   })
 
@@ -78,8 +78,8 @@ describe.each(STORES)('steps, %s', (_, opening) => {
         })
       },
     })
-    const play = await Play.of(testWorkflow, { open: await opening() })
-    expect(await play.result()).toMatchObject({ status: 'completed' })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
+    expect(await testRun.result()).toMatchObject({ status: 'completed' })
     expect(keys).toHaveLength(4)
     expect(new Set(keys.slice(1)).size).toBe(1)
     expect(keys[0]).not.toContain(keys[1])
@@ -104,9 +104,9 @@ test('gives each execution, use and key its own idempotency key', async () => {
       ['node', 'end', { when: 'done' }],
     ],
   )
-  const play = await Play.of(testWorkflow)
-  await play.result()
-  const second = await play.runtime.start({ workflow: testWorkflow, input: 'x', session: 's', runId: 'r2' })
+  const testRun = await WorkflowTestRun.start(testWorkflow)
+  await testRun.result()
+  const second = await testRun.runtime.start({ workflow: testWorkflow, input: 'x', session: 's', runId: 'r2' })
   await second.result()
   expect(keys).toHaveLength(12)
   expect(new Set(keys).size).toBe(12)
@@ -123,15 +123,15 @@ test('repeats an interrupted step with the same key', async () => {
       await new Promise(() => {})
     })
   })
-  const stage = new VirtualCluster()
-  const begin = () => stage.process(() => [], { workflows: [testWorkflow], engine: { pollMs: 50 } })
+  const cluster = new VirtualCluster()
+  const begin = () => cluster.process(() => [], { workflows: [testWorkflow], engine: { pollMs: 50 } })
   const process = begin()
   await process.runtime.start({ workflow: testWorkflow, input: 'Go.', session: 's', runId: 'r' })
-  await stage.clock.until(begun.opened)
+  await cluster.clock.until(begun.opened)
   process.kill()
   begin()
-  await stage.clock.advance(LEASE_MS * 2)
-  expect(await stage.ended('s', 'r')).toBe('completed')
+  await cluster.clock.advance(LEASE_MS * 2)
+  expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
   expect(keys).toHaveLength(2)
   expect(new Set(keys).size).toBe(1)
 })
@@ -143,8 +143,8 @@ test.each<[string, () => Promise<unknown>, string]>([
   ['a key that is no text', () => useStep(undefined as never, () => 1), 'key'],
   ['code that is none', () => useStep('a', undefined as never), 'function'],
 ])('%s fails in the node', async (_, code, found) => {
-  const play = await Play.of(single(async () => void (await code())))
-  const { status, error } = await play.result()
+  const testRun = await WorkflowTestRun.start(single(async () => void (await code())))
+  const { status, error } = await testRun.result()
   expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
   expect(error?.message).toContain(found)
 })

@@ -2,8 +2,15 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { gate } from '../../api/test-runtime.fixture.ts'
 import type { NodeContext } from '../../define/node.ts'
-import { chunksOf } from '../agent/play.fixture.ts'
-import { Play, STORES, sequence, single, textInterrupt, wired } from '../workflow/play.fixture.ts'
+import { chunksOf } from '../agent/run-to-end.fixture.ts'
+import {
+  STORES,
+  sequence,
+  single,
+  textInterrupt,
+  WorkflowTestRun,
+  wired,
+} from '../workflow/workflow-test-run.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useStep } from './use-step.ts'
 import { useStructuredData } from './use-structured-data.ts'
@@ -21,12 +28,12 @@ describe('updates', () => {
       await useStep('shown', () => 1)
       await useStructuredData({ ...about, kind: 'final', data: { subject: 'Hi', isSent: true } })
     })
-    const play = await Play.of(testWorkflow)
-    expect(await play.result()).toMatchObject({ status: 'completed' })
-    const chunks = chunksOf(await play.log(), 'structured-data')
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    expect(await testRun.result()).toMatchObject({ status: 'completed' })
+    const chunks = chunksOf(await testRun.log(), 'structured-data')
     expect(chunks.map(({ kind }) => kind).at(-1)).toBe('final')
     expect(new Set(chunks.map(({ streamId, node }) => `${streamId} ${node}`))).toEqual(new Set(['email node']))
-    const [object] = (await play.view()).structured
+    const [object] = (await testRun.view()).structured
     expect(object).toMatchObject({
       streamId: 'email',
       dataType: 'email',
@@ -44,9 +51,9 @@ describe('updates', () => {
       await useStructuredData({ streamId: 'o', kind: 'append', path: 'a.b', items: [2, 3] })
       await useStructuredData({ streamId: 'o', kind: 'text-delta', path: 'a.c', delta: 'x' })
     })
-    const play = await Play.of(testWorkflow)
-    await play.result()
-    expect((await play.view()).structured).toMatchObject([
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    await testRun.result()
+    expect((await testRun.view()).structured).toMatchObject([
       { streamId: 'o', dataType: 'generic', status: 'streaming', data: { a: { b: [1, 2, 3], c: 'x' } } },
     ])
   })
@@ -56,9 +63,9 @@ describe('updates', () => {
       useStructuredData({ data: { n: 1 } })
       useStructuredData({ data: { n: 2 } })
     })
-    const play = await Play.of(testWorkflow)
-    await play.result()
-    const { structured } = await play.view()
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    await testRun.result()
+    const { structured } = await testRun.view()
     expect(structured).toMatchObject([
       { status: 'done', data: { n: 1 } },
       { status: 'done', data: { n: 2 } },
@@ -73,9 +80,9 @@ describe('updates', () => {
       await useStructuredData({ streamId: 'o', kind: 'append', path: 'l', items: [' y ', 'z '], itemSchema: text })
       await useStructuredData({ data: { k: ' v ' }, dataSchema: z.object({ k: text }) })
     })
-    const play = await Play.of(testWorkflow)
-    await play.result()
-    expect((await play.view()).structured.map(({ data }) => data)).toEqual([{ a: 'x', l: ['y', 'z'] }, { k: 'v' }])
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    await testRun.result()
+    expect((await testRun.view()).structured.map(({ data }) => data)).toEqual([{ a: 'x', l: ['y', 'z'] }, { k: 'v' }])
   })
 
   const one = { streamId: 'o', kind: 'set', path: 'a', value: 1 }
@@ -119,13 +126,13 @@ describe('updates', () => {
         reached++
       }
     })
-    const play = await Play.of(testWorkflow)
-    const { status, error } = await play.result()
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    const { status, error } = await testRun.result()
     expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
     expect(error?.message).toContain('useStructuredData')
     expect(error?.message).toContain(found)
     expect(reached).toBe(updates.length - 1)
-    await play.log()
+    await testRun.log()
   })
 
   test('lets a node continue after an invalid update', async () => {
@@ -134,9 +141,9 @@ describe('updates', () => {
       expect(() => useStructuredData({ streamId: 'o', kind: 'append', path: 'a', items: [1] })).toThrow('a')
       await useStructuredData({ streamId: 'o', kind: 'set', path: 'b', value: 2 })
     })
-    const play = await Play.of(testWorkflow)
-    expect(await play.result()).toMatchObject({ status: 'completed' })
-    expect((await play.view()).structured).toMatchObject([{ data: { a: 1, b: 2 } }])
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    expect(await testRun.result()).toMatchObject({ status: 'completed' })
+    expect((await testRun.view()).structured).toMatchObject([{ data: { a: 1, b: 2 } }])
   })
 
   test('supports keys that objects inherit', async () => {
@@ -145,9 +152,9 @@ describe('updates', () => {
       await useStructuredData({ streamId: 'o', kind: 'append', path: 'toString', items: [1] })
       await useStructuredData({ streamId: 'o', kind: 'text-delta', path: 'constructor.name', delta: 'x' })
     })
-    const play = await Play.of(testWorkflow)
-    expect(await play.result()).toMatchObject({ status: 'completed' })
-    const [object] = (await play.view()).structured
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    expect(await testRun.result()).toMatchObject({ status: 'completed' })
+    const [object] = (await testRun.view()).structured
     expect(JSON.stringify(object?.data)).toBe('{"__proto__":{"x":1},"toString":[1],"constructor":{"name":"x"}}')
     expect(({} as { x?: unknown }).x).toBeUndefined()
   })
@@ -158,10 +165,10 @@ describe('updates', () => {
       second: () => void useStructuredData({ streamId: 'o', kind: 'text-delta', path: 't', delta: 'b' }),
       third: () => void useStructuredData({ streamId: 'o', data: { t: 'ab' } }),
     })
-    const play = await Play.of(testWorkflow)
-    expect(await play.result()).toMatchObject({ status: 'completed' })
-    expect((await play.view()).structured).toMatchObject([{ status: 'done', data: { t: 'ab' } }])
-    await play.log()
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    expect(await testRun.result()).toMatchObject({ status: 'completed' })
+    expect((await testRun.view()).structured).toMatchObject([{ status: 'done', data: { t: 'ab' } }])
+    await testRun.log()
   })
 })
 
@@ -177,15 +184,20 @@ describe.each(STORES)('replay, %s', (_, opening) => {
       await useStructuredData({ streamId: 'o', kind: 'text-delta', path: 't', delta: 'c' })
       await useStructuredData({ data: 'after' })
     })
-    const play = await Play.of(testWorkflow, { open: await opening() })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
     for (const n of [1, 2]) {
-      await play.result()
-      await play.restart()
-      await play.answer(`1.node.1/@.${n}`, 'yes')
+      await testRun.result()
+      await testRun.restart()
+      await testRun.answer(`1.node.1/@.${n}`, 'yes')
     }
-    expect(await play.result()).toMatchObject({ status: 'completed' })
-    expect(chunksOf(await play.log(), 'structured-data')).toHaveLength(6)
-    expect((await play.view()).structured.map(({ data }) => data)).toEqual(['before', { t: 'abc' }, 'between', 'after'])
+    expect(await testRun.result()).toMatchObject({ status: 'completed' })
+    expect(chunksOf(await testRun.log(), 'structured-data')).toHaveLength(6)
+    expect((await testRun.view()).structured.map(({ data }) => data)).toEqual([
+      'before',
+      { t: 'abc' },
+      'between',
+      'after',
+    ])
   })
 
   test('rejects the same invalid update again on replay', async () => {
@@ -207,13 +219,13 @@ describe.each(STORES)('replay, %s', (_, opening) => {
       lines.push(tried(add))
       return { data: lines }
     })
-    const play = await Play.of(testWorkflow, { open: await opening() })
-    await play.result()
-    await play.answer('1.node.1/@.1', 'yes')
-    expect(await play.result()).toMatchObject({ output: ['fits', 'refused', 'fits', 'fits', 'fits'] })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
+    await testRun.result()
+    await testRun.answer('1.node.1/@.1', 'yes')
+    expect(await testRun.result()).toMatchObject({ output: ['fits', 'refused', 'fits', 'fits', 'fits'] })
     expect(seen).toEqual(Array(2).fill('fits,refused,fits,fits'))
-    expect((await play.view()).structured).toMatchObject([{ data: { a: [1, 1] } }])
-    expect(chunksOf(await play.log(), 'structured-data')).toHaveLength(4)
+    expect((await testRun.view()).structured).toMatchObject([{ data: { a: [1, 1] } }])
+    expect(chunksOf(await testRun.log(), 'structured-data')).toHaveLength(4)
   })
 
   test('withdraws the updates of a failed attempt, and shows those of the next', async () => {
@@ -228,11 +240,11 @@ describe.each(STORES)('replay, %s', (_, opening) => {
         if (tries < 3) throw new Error('not yet')
       },
     })
-    const play = await Play.of(testWorkflow, { open: await opening() })
-    expect(await play.result()).toMatchObject({ status: 'completed' })
-    const shown = Object.fromEntries((await play.view()).structured.map(({ streamId, data }) => [streamId, data]))
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
+    expect(await testRun.result()).toMatchObject({ status: 'completed' })
+    const shown = Object.fromEntries((await testRun.view()).structured.map(({ streamId, data }) => [streamId, data]))
     expect(shown).toEqual({ kept: { l: ['kept', 'more'] }, o: { try: 3 } })
-    await play.log()
+    await testRun.log()
   })
 
   test('also if the session was read meanwhile', async () => {
@@ -265,13 +277,13 @@ describe.each(STORES)('replay, %s', (_, opening) => {
         ['join', 'end'],
       ],
     )
-    const play = await Play.of(testWorkflow, { open: await opening() })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
     await shown.opened
-    for await (const { chunk } of play.run.stream()) if (chunk.type === 'interrupt') break
-    await play.answer('1.b.1/useInterrupt:q.1', 'yes')
-    expect(await play.result()).toMatchObject({ status: 'completed' })
-    expect((await play.view()).structured).toMatchObject([{ data: { try: 2 } }])
-    await play.log()
+    for await (const { chunk } of testRun.run.stream()) if (chunk.type === 'interrupt') break
+    await testRun.answer('1.b.1/useInterrupt:q.1', 'yes')
+    expect(await testRun.result()).toMatchObject({ status: 'completed' })
+    expect((await testRun.view()).structured).toMatchObject([{ data: { try: 2 } }])
+    await testRun.log()
   })
 })
 
@@ -286,10 +298,10 @@ test.each<[string, () => void]>([
   ],
 ])('updates that are %s fail in their node', async (_, code) => {
   const testWorkflow = single({ run: code, onError: { continue: 'refused' } })
-  const play = await Play.of(testWorkflow)
-  expect(await play.result()).toMatchObject({ status: 'completed', output: 'refused' })
-  expect((await play.view()).structured).toEqual([])
-  await play.log()
+  const testRun = await WorkflowTestRun.start(testWorkflow)
+  expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'refused' })
+  expect((await testRun.view()).structured).toEqual([])
+  await testRun.log()
 })
 
 test('rejects concurrent updates of one object by two branches', async () => {
@@ -324,8 +336,8 @@ test('rejects concurrent updates of one object by two branches', async () => {
       ['join', 'end'],
     ],
   )
-  const play = await Play.of(testWorkflow)
-  expect(await play.result()).toMatchObject({ status: 'completed', output: 'refused' })
-  expect((await play.view()).structured).toMatchObject([{ data: { a: 1 } }])
-  await play.log()
+  const testRun = await WorkflowTestRun.start(testWorkflow)
+  expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'refused' })
+  expect((await testRun.view()).structured).toMatchObject([{ data: { a: 1 } }])
+  await testRun.log()
 })

@@ -38,7 +38,7 @@ export function useStructuredData<S extends Schema>(update: StructuredUpdate<S>)
 }
 
 /**
- * Writes an update. `what` names the caller in error messages.
+ * Writes an update. `label` names the caller in error messages.
  * @throws {ValidationError} if it does not fit.
  */
 export function emitStructured(execution: NodeExecution, update: StructuredUpdate, label: string): PromiseLike<void> {

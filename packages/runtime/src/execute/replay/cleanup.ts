@@ -110,8 +110,8 @@ export function unfinishedObjectEntries(session: Session, writer: Writer, reason
   const owners = new Map<string, Lane>()
   for (const { lane, agentId, undo } of view.drafts.filter(draft => draft.runId === runId)) {
     const type = view.agents.find(agent => agent.agentId === agentId)?.agentType ?? agentType
-    for (const one of undo) {
-      if ('streamId' in one) owners.set(one.streamId, writer.lane({ lane, agentId, agentType: type }))
+    for (const change of undo) {
+      if ('streamId' in change) owners.set(change.streamId, writer.lane({ lane, agentId, agentType: type }))
     }
   }
   const committed = unfinishedFirstPasses(session, runId).map(hookId => hookStreamId(runId, hookId))

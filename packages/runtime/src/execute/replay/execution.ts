@@ -113,7 +113,7 @@ export class NodeExecution {
   readonly #lanes = new Map<string, Lane>()
   /** Pending work that writes on lanes of hooks. It stops when the signal aborts. */
   readonly #writes = new Set<Promise<unknown>>()
-  /** Texts that readers have seen. */
+  /** Texts that were written to readers. */
   readonly #texts = new Set<string>()
   #slots = 0
   /** The first failure of work that the node does not await. */
@@ -264,8 +264,8 @@ export class NodeExecution {
   setState(key: string, update: WorkflowStateUpdate): void {
     this.#checkOpen()
     if (storage.getStore() !== this) {
-      const why = 'a replay does not repeat what a tool or a step does'
-      throw new ValidationError(`state of node ${this.at.node}: set it in the node's own code: ${why}`)
+      const reason = 'a replay does not repeat what a tool or a step does'
+      throw new ValidationError(`state of node ${this.at.node}: set it in the node's own code: ${reason}`)
     }
     this.#uncommitted.setState(key, update)
   }
@@ -293,7 +293,7 @@ export class NodeExecution {
     return this.#slots++
   }
 
-  /** Whether readers have seen a text of this execution. */
+  /** Whether this execution has written a text to readers. */
   hasText(text: string): boolean {
     return this.#texts.has(text.trim())
   }
@@ -339,8 +339,10 @@ export class NodeExecution {
         const checkpoint = { chunk: checkpointOf(this.lane, false, commitSuffix(record)), lane: this.lane }
         const { outcome } = await this.lane.commit([...entries, ...prepared.entries, checkpoint])
         if (outcome === 'moved') continue
-        const others = entries.flatMap(({ chunk }) => (chunk.type === 'hook-completed' ? [parseHookRecord(chunk)] : []))
-        for (const one of [...others, ...prepared.records]) this.replay.add(one)
+        const hookRecords = entries.flatMap(({ chunk }) =>
+          chunk.type === 'hook-completed' ? [parseHookRecord(chunk)] : [],
+        )
+        for (const added of [...hookRecords, ...prepared.records]) this.replay.add(added)
         // A commit without entries of the hook is made while the hook runs, and does not contain its usage.
         if (entries.length > 0) this.usage.markCommitted(record.hookId)
         return prepared.onCommitted()
@@ -410,7 +412,7 @@ export class NodeExecution {
     return never()
   }
 
-  /** Marks a result if other hooks are or were active: their order may differ on replay. `own` is 1 if the hook itself is active. */
+  /** Marks a result if other hooks are or were active: their order may differ on replay. `ownCount` is 1 if the hook itself is active. */
   #concurrencyMark(ownCount = 1): Pick<HookResult, 'beside'> {
     return this.#scheduler.size > ownCount || this.#scheduler.wereConcurrent ? { beside: true } : {}
   }

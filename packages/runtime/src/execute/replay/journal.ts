@@ -31,7 +31,7 @@ export interface HookResult {
   /** The place in the order in which the execution's hooks are answered. */
   readonly place?: number
   /** Committed emissions of the execution, by subject: the subjects that changed since the previous commit. */
-  readonly shown?: { readonly [about: string]: number }
+  readonly shown?: { readonly [subject: string]: number }
 }
 
 export interface HookRecord {
@@ -149,9 +149,7 @@ export class Journal {
 
   /** The records of an execution, by hook id. The execution adds to this map what it commits. */
   recordsOf(execution: string): Map<string, HookRecord> {
-    const known = this.#records.get(execution)
-    if (known) return known
-    const records = new Map<string, HookRecord>()
+    const records = this.#records.get(execution) ?? new Map<string, HookRecord>()
     this.#records.set(execution, records)
     return records
   }

@@ -7,7 +7,7 @@ import { MillraceError } from '../../error/error.ts'
 
 /** An execution of a node that has not ended. */
 export interface OpenExecution {
-  /** `<leg>.<node>.<visit>`: the same in every process and on every attempt. */
+  /** `<leg>.<node>.<visit>`: the same in every process and on every attempt. A leg is one workflow of the run. */
   readonly execution: string
   readonly node: string
   readonly step: number
@@ -63,7 +63,7 @@ export function initialPosition(
 ): WorkflowPosition {
   const { leg = 0, steps = 0, keys } = before ?? {}
   const { first, digest: edges } = graph
-  const none: WorkflowPosition = {
+  const notEntered: WorkflowPosition = {
     program,
     leg: leg + 1,
     steps,
@@ -73,7 +73,7 @@ export function initialPosition(
     edges,
     ...(keys !== undefined && { keys }),
   }
-  return positionAtNode(none, [], first, input)
+  return positionAtNode(notEntered, [], first, input)
 }
 
 const NO_EXECUTION: OpenExecution = { execution: '', node: '', step: 0 }
@@ -162,14 +162,14 @@ function enterFork(
   { fork, join }: Extract<Step, { fork: unknown }>,
   data?: Json,
 ) {
-  let now = position
+  let current = position
   const branches: Record<string, OpenBranch> = {}
   for (const head of fork) {
-    const { position: counted, at } = countVisit(now, head, data)
-    now = counted
+    const { position: counted, at } = countVisit(current, head, data)
+    current = counted
     branches[head] = at
   }
-  return { ...now, line: replaceBranch(now.line, path, { fork: `fork.${now.steps}`, join, branches }) }
+  return { ...current, line: replaceBranch(current.line, path, { fork: `fork.${current.steps}`, join, branches }) }
 }
 
 /** Marks a branch as finished. If it was the last of its fork, the enclosing branch enters the join. */

@@ -8,7 +8,7 @@ import { scriptedModel } from '../../model/scripted-model.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useStep } from '../hooks/use-step.ts'
-import { Play, single, textInterrupt } from '../workflow/play.fixture.ts'
+import { single, textInterrupt, WorkflowTestRun } from '../workflow/workflow-test-run.fixture.ts'
 import { restoreHookError, serializeHookError } from './replay.ts'
 
 class OwnError extends MillraceError {}
@@ -68,11 +68,11 @@ for (const [name, failing] of Object.entries(FAILING)) {
       if (name !== 'MillraceError') await useStep(name, () => 1)
       return { data: await useInterrupt(textInterrupt('Q?')) }
     })
-    const play = await Play.of(testWorkflow)
-    const [id = ''] = await play.questionIds()
-    await play.restart()
-    await play.answer(id, 'yes')
-    expect(await play.result()).toMatchObject({ status: 'completed', output: 'yes' })
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    const [id = ''] = await testRun.questionIds()
+    await testRun.restart()
+    await testRun.answer(id, 'yes')
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'yes' })
     const [live, restored] = caught as [MillraceError, MillraceError]
     expect(restored.cause).toBeUndefined()
     expect(restored.constructor).toBe(live.constructor)

@@ -5,13 +5,13 @@ import { multiplied } from '../../../../../scripts/faults/campaign.ts'
 import type { NodeContext } from '../../define/node.ts'
 import type { Workflow } from '../../define/workflow.ts'
 import type { ProcessTimers } from '../../drive/clock.fixture.ts'
-import { VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
-import { reportsOf } from '../agent/play.fixture.ts'
+import { VirtualCluster } from '../../drive/virtual-cluster.fixture.ts'
+import { reportsOf } from '../agent/run-to-end.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
 import { useStructuredData } from '../hooks/use-structured-data.ts'
-import { sequence, textInterrupt } from '../workflow/play.fixture.ts'
+import { sequence, textInterrupt } from '../workflow/workflow-test-run.fixture.ts'
 
 const SESSION = 's'
 const RUN = 'r'
@@ -122,18 +122,18 @@ type How = 'killed' | 'stopped'
 
 /** Plays a program that is interrupted after its nth append and again after some more, with immediate answers. */
 async function play(nodes: readonly (readonly Doing[])[], n: number, more: number, how: How): Promise<Played> {
-  const stage = new VirtualCluster()
+  const cluster = new VirtualCluster()
   const effects: string[] = []
   const left = [n, more]
   let isCut = false
   let runId = RUN
   const deaths: { readonly kept: readonly string[]; readonly done: number }[] = []
-  const died = async () => deaths.push({ done: effects.length, kept: (await stage.entries(SESSION)).flatMap(doneIn) })
+  const died = async () => deaths.push({ done: effects.length, kept: (await cluster.entries(SESSION)).flatMap(doneIn) })
   const process = () => {
     const nth = 2 - left.length
     const to = left.shift()
-    const life = { timers: stage.clock.timers(), nth, effects }
-    const driverProcess = stage.process(() => [], { workflows: [workflowOf(nodes, life)] })
+    const life = { timers: cluster.clock.timers(), nth, effects }
+    const driverProcess = cluster.process(() => [], { workflows: [workflowOf(nodes, life)] })
     let appends = 0
     driverProcess.connection.after = async ({ method }) => {
       if (method !== 'append' || ++appends !== to) return
@@ -144,20 +144,20 @@ async function play(nodes: readonly (readonly Doing[])[], n: number, more: numbe
       process()
     }
   }
-  const apiProcess = stage.process(() => [], { engine: false })
+  const apiProcess = cluster.process(() => [], { engine: false })
   await apiProcess.runtime.start({ session: SESSION, runId: RUN, workflow: 'workflow:own@1', input: 'Go.' })
   process()
   for (let after = 0; ; ) {
     const isNext = ({ sequence, chunk }: Entry) =>
       sequence > after && (chunk.type === 'interrupt' || chunk.type === 'run-finished')
-    const next = await stage.seen(SESSION, isNext)
+    const next = await cluster.waitForEntry(SESSION, isNext)
     after = next.sequence
     if (next.chunk.type === 'run-finished') {
       if (next.chunk.status !== 'interrupted') break
       await died()
       const last = runId
       runId = `${RUN}${deaths.length}`
-      await stage.clock.until(apiProcess.runtime.resume(SESSION, last, { runId }))
+      await cluster.clock.until(apiProcess.runtime.resume(SESSION, last, { runId }))
       continue
     }
     if (next.chunk.type !== 'interrupt') continue
@@ -165,11 +165,11 @@ async function play(nodes: readonly (readonly Doing[])[], n: number, more: numbe
     const response = id.slice(id.indexOf('::'))
     // A run that was stopped meanwhile asks again.
     const answer = apiProcess.runtime.answer(SESSION, { kind: 'interrupt', id, response })
-    await stage.clock.until(how === 'stopped' ? answer.catch(() => {}) : answer)
+    await cluster.clock.until(how === 'stopped' ? answer.catch(() => {}) : answer)
   }
-  expect(reportsOf(await stage.entries(SESSION))).toEqual([])
+  expect(reportsOf(await cluster.entries(SESSION))).toEqual([])
   const repeated = deaths.flatMap(({ kept, done }) => effects.slice(done).filter(key => kept.includes(key)))
-  return { shape: shapeOf(await stage.view(SESSION)), effects, isCut, repeated }
+  return { shape: shapeOf(await cluster.view(SESSION)), effects, isCut, repeated }
 }
 
 /** The key of a step that an entry completes. */

@@ -4,7 +4,7 @@ import { LogError } from '@millrace/log'
 import { excerpt } from '@millrace/protocol/internal'
 import { BudgetError, MillraceError, ProviderError, RunError, ToolError, ValidationError } from '../../error/error.ts'
 import type { ErrorCode } from '../../error/error-codes.ts'
-import { logErrorCode } from '../../error/log-error.ts'
+import { logErrorCode } from '../../error/log-error-code.ts'
 import { shortKeyOf } from '../../session/key.ts'
 import type { HookRecord, HookResult } from './journal.ts'
 import type { OpenExecution } from './position.ts'
@@ -176,12 +176,12 @@ const CLASSES = { ProviderError, ToolError, BudgetError, RunError, ValidationErr
 export function serializeHookError(failure: MillraceError, failures: number): RecordedError {
   const { code, message, retryable } = failure
   const { statusCode, retryAfterMs } = failure instanceof ProviderError ? failure : {}
-  const known = Object.entries(CLASSES).find(([, one]) => failure instanceof one)
+  const [className] = Object.entries(CLASSES).find(([, errorClass]) => failure instanceof errorClass) ?? []
   return {
     code,
     message: excerpt(message),
     failures,
-    ...(known && { class: known[0] }),
+    ...(className !== undefined && { class: className }),
     ...(retryable === true && { retryable }),
     ...(statusCode !== undefined && { statusCode }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
@@ -189,11 +189,11 @@ export function serializeHookError(failure: MillraceError, failures: number): Re
 }
 
 /** Restores a recorded error, so that code which branches on it does the same on replay. Only the first throw has a cause. */
-export function restoreHookError({ message, class: known, ...about }: RecordedError, cause?: unknown): MillraceError {
-  const code = about.code as ErrorCode
-  const { retryable = false, statusCode, retryAfterMs } = about
+export function restoreHookError(recorded: RecordedError, cause?: unknown): MillraceError {
+  const { message, class: className, retryable = false, statusCode, retryAfterMs } = recorded
+  const code = recorded.code as ErrorCode
   const options = { retryable, cause }
-  switch (known) {
+  switch (className) {
     case 'ProviderError':
       return new ProviderError(code, message, { ...options, statusCode, retryAfterMs })
     case 'ToolError':

@@ -5,14 +5,14 @@ import type { Runtime } from '../../api/runtime.ts'
 import { codeOf } from '../../api/test-runtime.fixture.ts'
 import type { NodeContext, NodeDefinition } from '../../define/node.ts'
 import { tool } from '../../define/tool.ts'
-import { isEndOf, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
-import { recordingModel, reportsOf, resultsIn } from '../agent/play.fixture.ts'
+import { isEndOf, VirtualCluster } from '../../drive/virtual-cluster.fixture.ts'
+import { recordingModel, reportsOf, resultsIn } from '../agent/run-to-end.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
 import { useStructuredData } from '../hooks/use-structured-data.ts'
-import { Play, sequence, single, textInterrupt, wired } from '../workflow/play.fixture.ts'
+import { sequence, single, textInterrupt, WorkflowTestRun, wired } from '../workflow/workflow-test-run.fixture.ts'
 
 const SESSION = 's'
 
@@ -53,18 +53,18 @@ describe('a run that resumes an interrupted run', () => {
         return { data: { input, text, name, when, key, state, own: count }, ui: { message: 'There' } }
       },
     })
-    const play = await Play.of(testWorkflow)
-    await answer(play.runtime, 'r', 'Ann')
-    expect(await play.questionIds()).toEqual(['1.second.1/useInterrupt:when.1'])
-    await play.runtime.stop(SESSION, 'r')
-    expect((await play.result()).status).toBe('interrupted')
-    const old = (await play.log()).length
-    const run = await play.runtime.resume(SESSION, 'r', { runId: 'r2' })
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    await answer(testRun.runtime, 'r', 'Ann')
+    expect(await testRun.questionIds()).toEqual(['1.second.1/useInterrupt:when.1'])
+    await testRun.runtime.stop(SESSION, 'r')
+    expect((await testRun.result()).status).toBe('interrupted')
+    const old = (await testRun.log()).length
+    const run = await testRun.runtime.resume(SESSION, 'r', { runId: 'r2' })
     const paused = await run.result()
     expect(paused.pendings.map(({ id }) => id)).toEqual(['r2::1.second.1/useInterrupt:when.1'])
-    await play.restart()
-    await answer(play.runtime, 'r2', 'Now')
-    const { status, output, text } = await play.runtime.run(SESSION, 'r2').result()
+    await testRun.restart()
+    await answer(testRun.runtime, 'r2', 'Now')
+    const { status, output, text } = await testRun.runtime.run(SESSION, 'r2').result()
     expect({ status, output, text }).toEqual({
       status: 'completed',
       text: 'There',
@@ -80,12 +80,12 @@ describe('a run that resumes an interrupted run', () => {
     })
     expect(received).toHaveLength(1)
     expect(done.filter(line => line === 'first')).toHaveLength(1)
-    const log = await play.log()
+    const log = await testRun.log()
     const fresh = log.slice(old)
     expect(fresh.some(({ chunk }) => chunk.type === 'rewind')).toBe(false)
     const shown = fresh.filter(({ chunk }) => chunk.type === 'structured-data')
     expect(shown.map(({ chunk }) => chunk)).toMatchObject([{ kind: 'append', items: [2] }])
-    const { view } = await play.runtime.view(SESSION)
+    const { view } = await testRun.runtime.view(SESSION)
     expect(view.structured.map(({ data }) => data)).toEqual([{ input: 'Go.!' }, { items: [1, 2] }])
     // It records its own position, so that the other run need not be read.
     const sent = ofRun(fresh, 'r2').filter(({ chunk }) => chunk.type === 'status' || chunk.type === 'session')
@@ -109,11 +109,11 @@ describe('a run that resumes an interrupted run', () => {
       const { text, usage, toolResults, steps } = await useReason({ model, input: 'Go', tools: [look, pay] })
       return { data: { text, usage, toolResults, steps: steps.length } as unknown as Json }
     })
-    const play = await Play.of(testWorkflow)
-    expect((await play.result()).pendings).toMatchObject([{ kind: 'approval' }])
-    await play.runtime.stop(SESSION, 'r')
-    await play.result()
-    const run = await play.runtime.resume(SESSION, 'r', { runId: 'r2' })
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    expect((await testRun.result()).pendings).toMatchObject([{ kind: 'approval' }])
+    await testRun.runtime.stop(SESSION, 'r')
+    await testRun.result()
+    const run = await testRun.runtime.resume(SESSION, 'r', { runId: 'r2' })
     const { output, status } = await run.result()
     expect(status).toBe('completed')
     expect(received).toHaveLength(3)
@@ -124,7 +124,7 @@ describe('a run that resumes an interrupted run', () => {
       toolResults: [{ output: 1 }, { error: expect.any(String) }],
     })
     expect(ran).toEqual([1])
-    await play.log()
+    await testRun.log()
   })
 
   test('skips finished branches and continues the others', async () => {
@@ -145,15 +145,15 @@ describe('a run that resumes an interrupted run', () => {
         ['d', 'end'],
       ],
     )
-    const play = await Play.of(testWorkflow)
-    expect(await play.questionIds()).toEqual(['1.c.1/useInterrupt:c.1'])
-    await play.runtime.stop(SESSION, 'r')
-    await play.result()
-    await play.runtime.resume(SESSION, 'r', { runId: 'r2' })
-    await answer(play.runtime, 'r2', 'C')
-    expect((await play.runtime.run(SESSION, 'r2').result()).output).toEqual({ b: 'b', c: 'C' })
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    expect(await testRun.questionIds()).toEqual(['1.c.1/useInterrupt:c.1'])
+    await testRun.runtime.stop(SESSION, 'r')
+    await testRun.result()
+    await testRun.runtime.resume(SESSION, 'r', { runId: 'r2' })
+    await answer(testRun.runtime, 'r2', 'C')
+    expect((await testRun.runtime.run(SESSION, 'r2').result()).output).toEqual({ b: 'b', c: 'C' })
     expect(done.sort()).toEqual(['b', 'c'])
-    await play.log()
+    await testRun.log()
   })
 
   test('gets the input of the first run; a message sent with the resumption belongs to the conversation', async () => {
@@ -163,13 +163,13 @@ describe('a run that resumes an interrupted run', () => {
       received.push([input, texts.map(part => ('text' in part ? part.text : ''))])
       return { data: await useInterrupt(textInterrupt('Well?')) }
     })
-    const play = await Play.of(testWorkflow)
-    await play.result()
-    await play.runtime.stop(SESSION, 'r')
-    await play.result()
-    await play.runtime.resume(SESSION, 'r', { runId: 'r2', mode: 'with-message', input: 'Faster!' })
-    await answer(play.runtime, 'r2', 'yes')
-    expect((await play.runtime.run(SESSION, 'r2').result()).output).toBe('yes')
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    await testRun.result()
+    await testRun.runtime.stop(SESSION, 'r')
+    await testRun.result()
+    await testRun.runtime.resume(SESSION, 'r', { runId: 'r2', mode: 'with-message', input: 'Faster!' })
+    await answer(testRun.runtime, 'r2', 'yes')
+    expect((await testRun.runtime.run(SESSION, 'r2').result()).output).toBe('yes')
     expect(received.at(-1)).toEqual(['Go.', ['Go.', 'Faster!']])
   })
 
@@ -180,18 +180,18 @@ describe('a run that resumes an interrupted run', () => {
       await useReason({ model: recordingModel([{ text: 'Hello.' }]).model, input: 'Go.' })
       return { data: await useInterrupt(textInterrupt('Well?', { id: `after ${messages.length}` })) }
     })
-    const play = await Play.of(testWorkflow)
+    const testRun = await WorkflowTestRun.start(testWorkflow)
     for (const [from, runId] of [
       ['r', 'r2'],
       ['r2', 'r3'],
     ] as const) {
-      await play.runtime.run(SESSION, from).result()
-      await play.runtime.stop(SESSION, from)
-      await play.runtime.run(SESSION, from).result()
-      await play.runtime.resume(SESSION, from, { runId })
+      await testRun.runtime.run(SESSION, from).result()
+      await testRun.runtime.stop(SESSION, from)
+      await testRun.runtime.run(SESSION, from).result()
+      await testRun.runtime.resume(SESSION, from, { runId })
     }
-    await answer(play.runtime, 'r3', 'yes')
-    expect(await play.runtime.run(SESSION, 'r3').result()).toMatchObject({ status: 'completed', output: 'yes' })
+    await answer(testRun.runtime, 'r3', 'yes')
+    expect(await testRun.runtime.run(SESSION, 'r3').result()).toMatchObject({ status: 'completed', output: 'yes' })
     for (const sent of received) expect(sent).toEqual([['user', 'Go.']])
   })
 
@@ -207,17 +207,17 @@ describe('a run that resumes an interrupted run', () => {
         })
       },
     })
-    const play = await Play.of(testWorkflow)
-    expect((await play.result()).status).toBe('failed')
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    expect((await testRun.result()).status).toBe('failed')
     isBroken = false
-    const [first = '', ...others] = checkpointsOf(await play.log(), 'r')
+    const [first = '', ...others] = checkpointsOf(await testRun.log(), 'r')
     const again = { mode: 'from-checkpoint', checkpointId: others.at(-1) ?? '' } as const
-    await (await play.runtime.resume(SESSION, 'r', { runId: 'r2', ...again })).result()
+    await (await testRun.runtime.resume(SESSION, 'r', { runId: 'r2', ...again })).result()
     expect(keys.map(key => key.split('/')[1])).toEqual(['r', 'r', 'r'])
     const back = { mode: 'from-checkpoint', checkpointId: first } as const
-    await (await play.runtime.resume(SESSION, 'r', { runId: 'r3', ...back })).result()
+    await (await testRun.runtime.resume(SESSION, 'r', { runId: 'r3', ...back })).result()
     expect(keys.map(key => key.split('/')[1])).toEqual(['r', 'r', 'r', 'r3', 'r3'])
-    await play.log()
+    await testRun.log()
   })
 })
 
@@ -242,27 +242,27 @@ describe('a run that resumes from a checkpoint', () => {
 
   test('of a completed run executes the nodes after it', async () => {
     done.length = 0
-    const play = await Play.of(testWorkflow)
-    expect((await play.result()).output).toBe('Go.abc')
-    const afterA = checkpointsOf(await play.log(), 'r').find(id => id.endsWith('/1'))
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    expect((await testRun.result()).output).toBe('Go.abc')
+    const afterA = checkpointsOf(await testRun.log(), 'r').find(id => id.endsWith('/1'))
     const options = { mode: 'from-checkpoint', checkpointId: afterA ?? '', runId: 'r2' } as const
-    const run = await play.runtime.resume(SESSION, 'r', options)
+    const run = await testRun.runtime.resume(SESSION, 'r', options)
     const { output, text, status } = await run.result()
     expect({ output, text, status }).toEqual({ output: 'Go.abc', text: 'b. c. ', status: 'completed' })
     expect(done).toEqual(['a', 'b', 'c', 'b', 'c'])
-    await play.log()
+    await testRun.log()
   })
 
   test('at the end of a run executes nothing', async () => {
     done.length = 0
-    const play = await Play.of(testWorkflow)
-    await play.result()
-    const log = await play.log()
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    await testRun.result()
+    const log = await testRun.log()
     const checkpointId = checkpointsOf(log, 'r').at(-1) ?? ''
-    const run = await play.runtime.resume(SESSION, 'r', { mode: 'from-checkpoint', checkpointId, runId: 'r2' })
+    const run = await testRun.runtime.resume(SESSION, 'r', { mode: 'from-checkpoint', checkpointId, runId: 'r2' })
     expect(await run.result()).toMatchObject({ output: 'Go.abc', status: 'completed', text: '' })
     expect(done).toEqual(['a', 'b', 'c'])
-    const texts = (await play.log()).slice(log.length).filter(({ chunk }) => chunk.type === 'text-delta')
+    const texts = (await testRun.log()).slice(log.length).filter(({ chunk }) => chunk.type === 'text-delta')
     expect(texts).toEqual([])
   })
 })
@@ -277,18 +277,18 @@ describe('a retried turn starts from the beginning', () => {
       await useStep('once', () => void seen.push('step'))
       return { data: await useInterrupt(textInterrupt('Well?')) }
     })
-    const play = await Play.of(testWorkflow, { start: { messageId: 'm' } })
-    await play.result()
-    await play.runtime.stop(SESSION, 'r')
-    await play.result()
-    const { runtime } = play
+    const testRun = await WorkflowTestRun.start(testWorkflow, { start: { messageId: 'm' } })
+    await testRun.result()
+    await testRun.runtime.stop(SESSION, 'r')
+    await testRun.result()
+    const { runtime } = testRun
     if (how === 'retry') await runtime.retry(SESSION, 'r', { runId: 'r2' })
     else await runtime.edit(SESSION, 'm', 'New.', { runId: 'r2' })
     await answer(runtime, 'r2', 'yes')
     expect((await runtime.run(SESSION, 'r2').result()).output).toBe('yes')
     const input = how === 'retry' ? 'Go.' : 'New.'
     expect(seen).toEqual([['Go.', 0], 'step', [input, 0], 'step', [input, 0]])
-    await play.log()
+    await testRun.log()
   })
 })
 
@@ -297,7 +297,7 @@ const LARGE = 'x'.repeat(60_000)
 
 /** A run with many records to resume from, in a cluster whose processes can be killed. */
 async function much(count: number) {
-  const stage = new VirtualCluster()
+  const cluster = new VirtualCluster()
   const effects: string[] = []
   const testWorkflow = single(async () => {
     const [count0, set] = useWorkflowState('count', 0)
@@ -309,32 +309,32 @@ async function much(count: number) {
     }
     return { data: [sizes.length, count0, await useInterrupt(textInterrupt('Well?', { id: 'well' }))] }
   })
-  const process = () => stage.process(() => [], { workflows: [testWorkflow], log: { maxEntryBytes: 100_000 } })
-  const apiProcess = stage.process(() => [], { engine: false })
+  const process = () => cluster.process(() => [], { workflows: [testWorkflow], log: { maxEntryBytes: 100_000 } })
+  const apiProcess = cluster.process(() => [], { engine: false })
   await apiProcess.runtime.start({ session: SESSION, runId: 'r', workflow: testWorkflow.program, input: 'Go.' })
   const first = process()
-  await stage.seen(SESSION, ({ chunk }) => chunk.type === 'run-paused')
+  await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === 'run-paused')
   await apiProcess.runtime.stop(SESSION, 'r')
-  await stage.ended(SESSION, 'r')
-  await stage.clock.until(first.runtime.close())
-  return { stage, process, apiProcess, effects }
+  await cluster.waitForEnd(SESSION, 'r')
+  await cluster.clock.until(first.runtime.close())
+  return { cluster, process, apiProcess, effects }
 }
 
 /** Answers the interrupts of a run and returns its result. */
-async function finished({ stage, apiProcess }: Awaited<ReturnType<typeof much>>, runId: string) {
-  await stage.seen(SESSION, ({ chunk, origin }) => chunk.type === 'run-paused' && origin.runId === runId)
+async function finished({ cluster, apiProcess }: Awaited<ReturnType<typeof much>>, runId: string) {
+  await cluster.waitForEntry(SESSION, ({ chunk, origin }) => chunk.type === 'run-paused' && origin.runId === runId)
   const id = `${runId}::1.node.1/useInterrupt:well.1`
-  await stage.clock.until(apiProcess.runtime.answer(SESSION, { kind: 'interrupt', id, response: 'yes' }))
-  await stage.seen(SESSION, isEndOf(runId))
-  const log = await stage.entries(SESSION)
+  await cluster.clock.until(apiProcess.runtime.answer(SESSION, { kind: 'interrupt', id, response: 'yes' }))
+  await cluster.waitForEntry(SESSION, isEndOf(runId))
+  const log = await cluster.entries(SESSION)
   expect(reportsOf(log)).toEqual([])
-  return { view: await stage.view(SESSION), log }
+  return { view: await cluster.view(SESSION), log }
 }
 
 test('copies a large resume point in several commits and recovers from a crash between them', async () => {
   const COUNT = 150
   const scene = await much(COUNT)
-  const { stage, process, apiProcess, effects } = scene
+  const { cluster, process, apiProcess, effects } = scene
   await apiProcess.runtime.resume(SESSION, 'r', { runId: 'r2' })
   for (let kills = 0; kills < 3; kills++) {
     const dying = process()
@@ -345,7 +345,7 @@ test('copies a large resume point in several commits and recovers from a crash b
       dying.kill()
       resolve()
     }
-    await stage.clock.until(promise)
+    await cluster.clock.until(promise)
   }
   process()
   const { view, log } = await finished(scene, 'r2')
@@ -358,19 +358,19 @@ test('copies a large resume point in several commits and recovers from a crash b
 
 test('resumes a run that stopped before it had copied its resume point', async () => {
   const scene = await much(150)
-  const { stage, process, apiProcess, effects } = scene
+  const { cluster, process, apiProcess, effects } = scene
   await apiProcess.runtime.resume(SESSION, 'r', { runId: 'r2' })
   const dying = process()
   const isHalf = ({ chunk, origin }: Entry) => chunk.type === 'checkpoint-created' && origin.runId === 'r2'
   dying.connection.after = async ({ method }) => {
-    if (method === 'append' && (await stage.entries(SESSION)).some(isHalf)) dying.kill()
+    if (method === 'append' && (await cluster.entries(SESSION)).some(isHalf)) dying.kill()
   }
-  await stage.seen(SESSION, isHalf)
+  await cluster.waitForEntry(SESSION, isHalf)
   await apiProcess.runtime.stop(SESSION, 'r2')
   process()
-  expect(await stage.ended(SESSION, 'r2')).toBe('interrupted')
+  expect(await cluster.waitForEnd(SESSION, 'r2')).toBe('interrupted')
   expect(
-    (await stage.entries(SESSION)).some(({ chunk, origin }) => chunk.type === 'status' && origin.runId === 'r2'),
+    (await cluster.entries(SESSION)).some(({ chunk, origin }) => chunk.type === 'status' && origin.runId === 'r2'),
   ).toBe(false)
   await apiProcess.runtime.resume(SESSION, 'r2', { runId: 'r3' })
   const { view } = await finished(scene, 'r3')
@@ -379,12 +379,14 @@ test('resumes a run that stopped before it had copied its resume point', async (
 })
 
 test('rejects the resumption of a trimmed run', async () => {
-  const play = await Play.of(single(async () => ({ data: await useInterrupt(textInterrupt('Well?')) })))
-  await play.result()
-  await play.runtime.stop(SESSION, 'r')
-  await play.result()
-  const { manager } = play.runtime
+  const testRun = await WorkflowTestRun.start(
+    single(async () => ({ data: await useInterrupt(textInterrupt('Well?')) })),
+  )
+  await testRun.result()
+  await testRun.runtime.stop(SESSION, 'r')
+  await testRun.result()
+  const { manager } = testRun.runtime
   await manager.snapshot(SESSION)
   await manager.trimStream(SESSION, { maxEntries: 1 })
-  expect(await codeOf(play.runtime.resume(SESSION, 'r'))).toBe('run_not_resumable')
+  expect(await codeOf(testRun.runtime.resume(SESSION, 'r'))).toBe('run_not_resumable')
 })

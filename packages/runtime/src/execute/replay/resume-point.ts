@@ -57,13 +57,14 @@ export function resumeBatches(
   last: readonly BatchItem[],
 ): readonly (readonly BatchItem[])[] {
   const entries = records.map(record => hookRecordEntry(record, lane))
-  return lane.fits([...entries, ...last]) ? [[...entries, ...last]] : [...halves(entries, lane), last]
+  return lane.fits([...entries, ...last]) ? [[...entries, ...last]] : [...fittingBatches(entries, lane), last]
 }
 
-function halves(entries: readonly BatchItem[], lane: Lane): readonly (readonly BatchItem[])[] {
+/** Halves the entries until each batch fits. */
+function fittingBatches(entries: readonly BatchItem[], lane: Lane): readonly (readonly BatchItem[])[] {
   if (entries.length < 2 || lane.fits(entries)) return [entries]
   const middle = entries.length >> 1
-  return [...halves(entries.slice(0, middle), lane), ...halves(entries.slice(middle), lane)]
+  return [...fittingBatches(entries.slice(0, middle), lane), ...fittingBatches(entries.slice(middle), lane)]
 }
 
 const isRecord = ({ chunk }: Entry): boolean => chunk.type === 'hook-completed'
@@ -138,10 +139,10 @@ function uncommittedEmissions(
     // The end of the run keeps its drafts, but no record counts them.
     if (chunk.type === 'run-finished') continue
     drafts.apply(entry)
-    if (chunk.type === 'structured-data' && !isGuest(origin)) drafts.get(origin)?.kept.push(chunk)
+    if (chunk.type === 'structured-data' && !isGuest(origin)) drafts.get(origin)?.data.push(chunk)
   }
   return openExecutions(line).flatMap(({ execution, step }) => {
-    const updates = drafts.drafts.flatMap(({ lane, kept }) => (lane.step === step ? kept : []))
+    const updates = drafts.drafts.flatMap(({ lane, data }) => (lane.step === step ? data : []))
     const withDeltas = new Set(updates.flatMap(({ kind, streamId }) => (kind === 'text-delta' ? [streamId] : [])))
     const counts: Record<string, number> = {}
     for (const { streamId } of updates) {

@@ -106,10 +106,10 @@ export class HookScheduler {
   }
 
   /** Resolves when the hook at this place may answer its caller. */
-  waitForTurn(turn: number): Promise<void> {
+  waitForTurn(place: number): Promise<void> {
     return new Promise(answer => {
-      this.#ready.set(turn, answer)
-      this.#reserved.delete(turn)
+      this.#ready.set(place, answer)
+      this.#reserved.delete(place)
       this.#scheduleAnswer()
     })
   }
@@ -127,7 +127,7 @@ export class HookScheduler {
     setImmediate(() => {
       this.#isAnswerScheduled = false
       const first = Math.min(...this.#ready.keys())
-      for (const turn of this.#reserved) if (turn < first) return
+      for (const place of this.#reserved) if (place < first) return
       const answer = this.#ready.get(first)
       this.#ready.delete(first)
       answer?.()
@@ -138,8 +138,6 @@ export class HookScheduler {
 
 /** The id of a hook without its use count. */
 const withoutUse = (hookId: string): string => hookId.slice(0, hookId.lastIndexOf('.'))
-
-/** The longest delay of a timer. */
 
 /** Resolves when another writer changes the ticket, or at a time of the store's clock. Cancels its timer when the signal aborts. */
 export async function waitForTicketChange(

@@ -4,8 +4,9 @@ import type { Json } from '@millrace/protocol'
 import { MillraceError, ValidationError } from '../../error/error.ts'
 import { toJsonText } from '../../schema/json.ts'
 
-/** The maximum size of one state value, and of all values of a run together, in bytes of JSON. */
+/** The maximum size of one state value, in bytes of JSON. */
 export const MAX_STATE_VALUE = 64 * 1024
+/** The maximum size of all state values of a run, in bytes of JSON. */
 export const MAX_STATE = 1024 * 1024
 
 /** A new value, undefined to remove the value, or a function of the old value. */

@@ -109,7 +109,7 @@ export class UncommittedChanges {
     const values = state.after(changes)
     const uncounted = new Set(this.#uncounted)
     const counts = Object.fromEntries([...uncounted].map(subject => [subject, this.#counts.get(subject) as number]))
-    // One record carries the counts of the whole commit.
+    // One record carries the counts of the entire commit.
     const shown = { ...previousShown, ...counts }
     const emissions = this.#total
     const countingRecord = {
@@ -120,7 +120,7 @@ export class UncommittedChanges {
     const records = [...ownRecords, countingRecord]
     return {
       records,
-      entries: [...records.map(one => hookRecordEntry(one, lane)), ...this.#stateEntries(values)],
+      entries: [...records.map(entryRecord => hookRecordEntry(entryRecord, lane)), ...this.#stateEntries(values)],
       onCommitted: () => {
         for (const [key, value] of values) state.set(key, value)
         this.#records = this.#records.slice(ownRecords.length)
@@ -196,22 +196,22 @@ export class StructuredStreams {
       return lane.write(chunk)
     } catch (error) {
       this.forget(chunk.streamId)
-      const why = error instanceof LogError ? REFUSALS[error.code] : undefined
-      throw why === undefined ? error : new ValidationError(`${label}: ${why}`, { cause: error })
+      const refusal = error instanceof LogError ? REFUSALS[error.code] : undefined
+      throw refusal === undefined ? error : new ValidationError(`${label}: ${refusal}`, { cause: error })
     }
   }
 
   #apply(chunk: StructuredDataChunk, label: string): void {
     const { streamId } = chunk
-    const known = this.#objects.get(streamId)
-    const object = known ?? StructuredAccumulator.restore({ state: this.#session.structured(streamId) })
+    const cached = this.#objects.get(streamId)
+    const object = cached ?? StructuredAccumulator.restore({ state: this.#session.structured(streamId) })
     try {
       object.write(chunk)
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error
       throw new ValidationError(`${label}: ${error.message}`, { cause: error })
     }
-    if (known === undefined) this.#objects.set(streamId, object)
+    if (cached === undefined) this.#objects.set(streamId, object)
   }
 
   /** Drops the cached object. The next update reads it from the log. */
@@ -222,7 +222,7 @@ export class StructuredStreams {
 
 /** Token usage of completed model answers that no commit contains yet. It counts even if the answer is discarded. */
 export class UncommittedUsage {
-  /** By hook. */
+  /** By hook id. */
   readonly #usages = new Map<string, Usage>()
 
   /** Adds the usage of a completed answer. */

@@ -49,14 +49,14 @@ export const TOO_LARGE: RefusedCall = {
 export async function modelCallCommit(
   work: AgentExecution,
   lane: Lane,
-  facts: readonly Chunk[],
+  committedChunks: readonly Chunk[],
   calls: readonly RequestedCall<Callable>[],
   extraItems: readonly BatchItem[] = [],
 ): Promise<readonly BatchItem[] | ((ticket: Ticket) => readonly BatchItem[])> {
   const reviewed = await Promise.all(calls.map(call => reviewCall(work, lane.origin.step, call)))
   const now = work.clock()
   const compose = (refused: ReadonlyMap<string, RefusedCall>) =>
-    composeBatch(work, lane, facts, reviewed, refused, now, extraItems)
+    composeBatch(work, lane, committedChunks, reviewed, refused, now, extraItems)
   if (reviewed.every(call => pendingsOf(call).max === 0)) return compose(new Map())
   // The ticket may change several times, so batches and sizes are cached.
   const builds = new Map<number, readonly BatchItem[]>()
@@ -71,20 +71,20 @@ export async function modelCallCommit(
     }
     const all = compose(refused)
     if (lane.fits(all)) return all
-    const wanted = reviewed.filter(call => pendingsOf(call).max > 0 && !refused.has(call.toolCallId))
-    for (const call of wanted) if (!weights.has(call)) weights.set(call, weightOf(work, lane, call))
-    const weighed = wanted.map(call => ({ toolCallId: call.toolCallId, weight: weights.get(call) as number }))
-    const without = (selected: readonly WeighedCall[]) => {
+    const waiting = reviewed.filter(call => pendingsOf(call).max > 0 && !refused.has(call.toolCallId))
+    for (const call of waiting) if (!weights.has(call)) weights.set(call, weightOf(work, lane, call))
+    const weighed = waiting.map(call => ({ toolCallId: call.toolCallId, weight: weights.get(call) as number }))
+    const composeOnly = (selected: readonly WeighedCall[]) => {
       const ids = new Set(selected.map(({ toolCallId }) => toolCallId))
-      const remaining = wanted.flatMap(({ toolCallId }) =>
+      const tooLarge = waiting.flatMap(({ toolCallId }) =>
         ids.has(toolCallId) ? [] : [[toolCallId, TOO_LARGE] as const],
       )
-      return compose(new Map([...refused, ...remaining]))
+      return compose(new Map([...refused, ...tooLarge]))
     }
-    return without(
+    return composeOnly(
       fitCalls(
         weighed.filter(({ weight }) => Number.isFinite(weight)),
-        selected => lane.fits(without(selected)),
+        selected => lane.fits(composeOnly(selected)),
       ),
     )
   }
@@ -97,10 +97,10 @@ export async function modelCallCommit(
 
 /** Approximate size of a call in the batch, in bytes; infinite if it does not fit even alone. */
 function weightOf(work: AgentExecution, lane: Lane, call: ReviewedCall): number {
-  const isShown = call.verdict !== false
-  if (isShown && !lane.fits([requestOf(work, call)])) return Number.POSITIVE_INFINITY
+  const hasRequest = call.verdict !== false
+  if (hasRequest && !lane.fits([requestOf(work, call)])) return Number.POSITIVE_INFINITY
   const bytes = Buffer.byteLength(JSON.stringify(call.input))
-  return bytes * (Number(isShown) + Number(call.tool.executor === 'client'))
+  return bytes * (Number(hasRequest) + Number(call.tool.executor === 'client'))
 }
 
 /** Whether a call without an approval request has not been reviewed by this process. */
@@ -136,9 +136,9 @@ export async function lateApprovalRequest(
 const allowedByRule = new WeakMap<Writer, Set<string>>()
 
 function allowedCallsOf({ writer }: AgentExecution): Set<string> {
-  const known = allowedByRule.get(writer) ?? new Set()
-  allowedByRule.set(writer, known)
-  return known
+  const allowedCalls = allowedByRule.get(writer) ?? new Set()
+  allowedByRule.set(writer, allowedCalls)
+  return allowedCalls
 }
 
 async function reviewCall(work: AgentExecution, step: number, call: RequestedCall<Callable>): Promise<ReviewedCall> {
@@ -171,33 +171,33 @@ function pendingsOf({ tool, verdict }: ReviewedCall): { readonly max: number; re
 function composeBatch(
   work: AgentExecution,
   lane: Lane,
-  facts: readonly Chunk[],
+  committedChunks: readonly Chunk[],
   reviewed: readonly ReviewedCall[],
   refused: ReadonlyMap<string, RefusedCall>,
   now: number,
   extraItems: readonly BatchItem[],
 ): readonly BatchItem[] {
   const calls = new Map(reviewed.map(call => [call.toolCallId, call]))
-  const batch: BatchItem[] = facts.map(chunk => {
+  const batch: BatchItem[] = committedChunks.map(chunk => {
     const call = chunk.type === 'tool-input-available' ? calls.get(chunk.toolCallId) : undefined
     if (call === undefined || chunk.type !== 'tool-input-available') return { chunk, lane }
-    const why = refused.get(call.toolCallId)
-    if (why === undefined) return { chunk: { ...chunk, ...clientDeadline(call, now) }, lane }
+    const refusal = refused.get(call.toolCallId)
+    if (refusal === undefined) return { chunk: { ...chunk, ...clientDeadline(call, now) }, lane }
     const { toolCallId, toolName } = chunk
-    return { chunk: { type: 'tool-input-error', toolCallId, toolName, errorText: why.errorText }, lane }
+    return { chunk: { type: 'tool-input-error', toolCallId, toolName, errorText: refusal.errorText }, lane }
   })
   const requests: BatchItem[] = []
   for (const call of reviewed) {
     const { toolCallId, tool, verdict } = call
-    const why = refused.get(toolCallId)
-    if (why && tool.executor !== 'client') {
-      batch.push({ chunk: { type: 'tool-output-error', toolCallId, ...why, executor: 'server' }, lane })
+    const refusal = refused.get(toolCallId)
+    if (refusal && tool.executor !== 'client') {
+      batch.push({ chunk: { type: 'tool-output-error', toolCallId, ...refusal, executor: 'server' }, lane })
     }
-    if (why || verdict === false) continue
+    if (refusal || verdict === false) continue
     requests.push(...approvalRequest(work, lane.origin.step, call))
   }
-  const isOpen = reviewed.length > refused.size
-  return [...batch, ...extraItems, { chunk: checkpointOf(lane, !isOpen), lane }, ...requests]
+  const hasOpenCalls = reviewed.length > refused.size
+  return [...batch, ...extraItems, { chunk: checkpointOf(lane, !hasOpenCalls), lane }, ...requests]
 }
 
 /**

@@ -7,7 +7,7 @@ import { agent } from '../../define/agent.ts'
 import type { Approval, ApprovalContext } from '../../define/approval.ts'
 import { subAgent } from '../../define/sub-agent.ts'
 import { type AnyTool, tool } from '../../define/tool.ts'
-import { caller, chunksOf, commitOf, resultsIn } from '../agent/play.fixture.ts'
+import { caller, chunksOf, commitOf, resultsIn } from '../agent/run-to-end.fixture.ts'
 
 const three = (name: string) => [1, 2, 3].map(n => call(name, `c${n}`, { n }))
 

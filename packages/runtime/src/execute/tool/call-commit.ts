@@ -18,7 +18,7 @@ export interface ToolCallSettings {
   readonly tools: ReadonlyMap<string, Callable>
 }
 
-/** The ends of sub-agents that run for a call under another tool definition than the current one (`own`). */
+/** The ends of sub-agents that run for a call, unless `currentAgentId` does: their tool definition was replaced since. */
 export function replacedSubAgentEnds({ work, call }: ToolCallSettings, currentAgentId?: string): BatchItem[] {
   const { session, writer, runId, agentId } = work
   const { toolCallId } = call

@@ -4,7 +4,7 @@ import { gate } from '../../api/test-runtime.fixture.ts'
 import { agent } from '../../define/agent.ts'
 import { type ToolContext, tool } from '../../define/tool.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { caller, callsOf, chunksOf, play, resultsIn } from '../agent/play.fixture.ts'
+import { caller, callsOf, chunksOf, resultsIn, runToEnd } from '../agent/run-to-end.fixture.ts'
 
 const none = z.object({})
 
@@ -20,7 +20,7 @@ test('passes the parsed input and the context to a call', async () => {
     },
   })
   const { agent: looker, modelCalls } = caller([look], [{ name: 'look', input: { n: '21' }, id: 'c1' }])
-  const { result, view } = await play(looker, {}, { runId: 'r', context: { user: 'ann' } })
+  const { result, view } = await runToEnd(looker, {}, { runId: 'r', context: { user: 'ann' } })
   const ids = { sessionId: 's', runId: 'r', agentId: 'r', agentType: 'caller', step: 1, toolCallId: 'c1' }
   expect(seen).toEqual([
     { n: 21, often: 2 },
@@ -87,7 +87,7 @@ test('ignores data, state updates and yielded values after the end of a call', a
     { calls: [{ name: 'check', input: {} }] },
     { text: 'Done.' },
   ])
-  const { result, view, log, logged } = await play(agent({ name: 'a', model, tools: [early, slow, check] }))
+  const { result, view, log, logged } = await runToEnd(agent({ name: 'a', model, tools: [early, slow, check] }))
   expect(result.status).toBe('completed')
   expect(returned).toEqual(['slow'])
   expect(view.state).toBeUndefined()
@@ -108,7 +108,7 @@ test('scopes the ids of emitted data to the call, and keeps transient data out o
       return null
     },
   })
-  const { result, log } = await play(
+  const { result, log } = await runToEnd(
     caller(
       [shows],
       [
@@ -146,7 +146,7 @@ test('gives each call unique ids and keys', async () => {
       { name: 'shows', id: 'a/b', input: { id: 'x' } },
     ],
   )
-  const { result } = await play(shower, {}, { session: 's/1', runId: 'r' })
+  const { result } = await runToEnd(shower, {}, { session: 's/1', runId: 'r' })
   const data = result.message?.parts.filter(({ type }) => type === 'data-bar')
   expect(data).toMatchObject([
     { id: 'a/b%2Fx', data: 'b/x' },
@@ -169,7 +169,7 @@ test.each([
     inputSchema: none,
     execute: (_input, { emit }) => void emit(name, 1n as never),
   })
-  const { result } = await play(caller([shows], [{ name: 'shows' }]).agent)
+  const { result } = await runToEnd(caller([shows], [{ name: 'shows' }]).agent)
   expect(result.status).toBe('completed')
   expect(callsOf(result.message)).toMatchObject([{ state: 'output-error' }])
 })
@@ -181,7 +181,7 @@ test('rejects emitted data with the name of provider content', async () => {
     execute: (_input, { emit }) => void emit('provider-content', { kind: 'maker.thing' }),
   })
   const { agent: forger, modelCalls } = caller([forges], [{ name: 'forges' }])
-  const { result } = await play(forger)
+  const { result } = await runToEnd(forger)
   expect(result.status).toBe('completed')
   expect(callsOf(result.message)).toMatchObject([
     { state: 'output-error', errorText: expect.stringMatching(/^emit: provider-content is .* choose another name$/) },

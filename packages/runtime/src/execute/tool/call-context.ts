@@ -1,13 +1,14 @@
 // The context of a tool call.
 
 import { type Lane, LogError } from '@millrace/log'
+import type { Json } from '@millrace/protocol'
 import type { ToolContext } from '../../define/tool.ts'
 import { ToolError } from '../../error/error.ts'
 import { PROVIDER_CONTENT } from '../../model/model-answer.ts'
+import { toJson } from '../../schema/json.ts'
 import { keyOf } from '../../session/key.ts'
 import { StateUpdates } from '../../session/state-updates.ts'
 import type { AgentExecution } from '../program-execution.ts'
-import { toolJson } from './tool-json.ts'
 
 export interface CallContext {
   readonly context: ToolContext
@@ -80,6 +81,15 @@ export function callContext({ work, step, toolCallId, lane, abortSignal }: CallS
       },
     },
   }
+}
+
+/** Converts a value of a tool to JSON; undefined becomes null. @throws {ToolError} if it is not JSON. */
+export function toolJson(value: unknown, label: string): Json {
+  if (value === undefined) return null
+  return toJson(value, cause => {
+    const found = cause === undefined ? `, but a ${typeof value}` : ''
+    return new ToolError(`${label} is not JSON${found}`, { code: 'tool_output_invalid', cause })
+  })
 }
 
 /** Writes a chunk of a call. If the log rejects it, the call fails and not the run. */

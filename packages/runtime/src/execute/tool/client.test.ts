@@ -20,7 +20,7 @@ import { tool } from '../../define/tool.ts'
 import { ProviderError } from '../../error/error.ts'
 import { CLIENT_TOOL_ERROR_CODES } from '../../error/error-codes.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { caller, chunksOf, resultsIn } from '../agent/play.fixture.ts'
+import { caller, chunksOf, resultsIn } from '../agent/run-to-end.fixture.ts'
 
 const locate = tool({ name: 'locate', title: 'Where am I?', inputSchema: z.object({ n: z.number() }), client: true })
 

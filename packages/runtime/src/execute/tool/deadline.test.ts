@@ -8,31 +8,33 @@ import { codeOf } from '../../api/test-runtime.fixture.ts'
 import { type Agent, agent } from '../../define/agent.ts'
 import { tool } from '../../define/tool.ts'
 import { settled } from '../../drive/clock.fixture.ts'
-import { callsOf, expectOneEnd, type Process, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
+import { callsOf, expectOneEnd, type Process, VirtualCluster } from '../../drive/virtual-cluster.fixture.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { caller, reportsOf, resultsIn } from '../agent/play.fixture.ts'
+import { caller, reportsOf, resultsIn } from '../agent/run-to-end.fixture.ts'
 
 /** A paused run in virtual time. */
-async function paused(testAgent: Agent): Promise<{ stage: VirtualCluster; process: Process; at: number }> {
-  const stage = new VirtualCluster()
-  const process = stage.process(() => [testAgent])
+async function paused(testAgent: Agent): Promise<{ cluster: VirtualCluster; process: Process; at: number }> {
+  const cluster = new VirtualCluster()
+  const process = cluster.process(() => [testAgent])
   await process.runtime.start({ session: 's', runId: 'r', agent: testAgent, input: 'Go.' })
-  const { timestamp } = await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
+  const { timestamp } = await cluster.waitForEntry('s', ({ chunk }) => chunk.type === 'run-paused')
   await settled()
-  return { stage, process, at: timestamp }
+  return { cluster, process, at: timestamp }
 }
 
 const chunksIn = async <T extends Chunk['type']>(
-  stage: VirtualCluster,
+  cluster: VirtualCluster,
   type: T,
 ): Promise<Extract<Chunk, { type: T }>[]> =>
-  (await stage.entries('s')).flatMap(({ chunk }) => (chunk.type === type ? [chunk as Extract<Chunk, { type: T }>] : []))
+  (await cluster.entries('s')).flatMap(({ chunk }) =>
+    chunk.type === type ? [chunk as Extract<Chunk, { type: T }>] : [],
+  )
 
 /** Expects that the run completed and its log is valid. */
-async function completed(stage: VirtualCluster): Promise<void> {
-  expect(await stage.ended('s', 'r')).toBe('completed')
-  await expectOneEnd(stage, 's', 'r')
-  const log = await stage.entries('s')
+async function completed(cluster: VirtualCluster): Promise<void> {
+  expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
+  await expectOneEnd(cluster, 's', 'r')
+  const log = await cluster.entries('s')
   expect(reportsOf(log)).toEqual([])
   expect(closedIn(log)).toEqual(['r/main/1', 'r/main/2'])
 }
@@ -41,14 +43,14 @@ describe('an approval', () => {
   test('without an answer in time is denied automatically, with a reason for the model', async () => {
     const { ran, tool: pay } = counted('pay', { timeoutMs: 60_000 })
     const { agent: testAgent, modelCalls } = caller([pay], [call('pay', 'c1', { n: 1 })])
-    const { stage, at } = await paused(testAgent)
-    const [request] = await chunksIn(stage, 'tool-approval-request')
+    const { cluster, at } = await paused(testAgent)
+    const [request] = await chunksIn(cluster, 'tool-approval-request')
     expect(request?.deadline).toBe(at + 60_000)
-    await stage.clock.advance(59_000)
-    expect(await chunksIn(stage, 'tool-approval-response')).toEqual([])
-    await completed(stage)
+    await cluster.clock.advance(59_000)
+    expect(await chunksIn(cluster, 'tool-approval-response')).toEqual([])
+    await completed(cluster)
     const reason = 'the request was not answered in time'
-    expect(await chunksIn(stage, 'tool-approval-response')).toEqual([
+    expect(await chunksIn(cluster, 'tool-approval-response')).toEqual([
       {
         type: 'tool-approval-response',
         toolCallId: 'c1',
@@ -58,7 +60,7 @@ describe('an approval', () => {
         reason,
       },
     ])
-    expect(await chunksIn(stage, 'tool-output-denied')).toEqual([
+    expect(await chunksIn(cluster, 'tool-output-denied')).toEqual([
       { type: 'tool-output-denied', toolCallId: 'c1', reason },
     ])
     expect(resultsIn(modelCalls[1] as never)).toEqual({ c1: { type: 'execution-denied', reason } })
@@ -67,15 +69,15 @@ describe('an approval', () => {
 
   test('is late from its deadline, even if it is not settled yet', async () => {
     const { ran, tool: pay } = counted('pay', { timeoutMs: 60_000 })
-    const { stage, process } = await paused(caller([pay], [call('pay', 'c1', { n: 1 })]).agent)
+    const { cluster, process } = await paused(caller([pay], [call('pay', 'c1', { n: 1 })]).agent)
     // No driver runs: the deadline in the log counts.
     process.kill()
-    const server = stage.process(() => [], { engine: false })
-    await stage.clock.advance(60_000)
+    const server = cluster.process(() => [], { engine: false })
+    await cluster.clock.advance(60_000)
     const answer = server.runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: true })
     expect(await codeOf(answer)).toBe('answer_late')
-    stage.process(() => [caller([pay], [call('pay', 'c1', { n: 1 })]).agent])
-    await completed(stage)
+    cluster.process(() => [caller([pay], [call('pay', 'c1', { n: 1 })]).agent])
+    await completed(cluster)
     expect(ran).toEqual([])
     const again = server.runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: true })
     expect(await codeOf(again)).toBe('answer_already_settled')
@@ -86,22 +88,22 @@ describe('an approval', () => {
     const long = counted('long', { timeoutMs: 100_000 })
     const never = counted('never', true)
     const calls = ['short', 'long', 'never'].map((name, n) => call(name, `c${n}`, { n }))
-    const { stage, process } = await paused(caller([short.tool, long.tool, never.tool], calls).agent)
-    await stage.clock.advance(2000)
-    expect((await stage.view('s')).pendings.map(({ id }) => id)).toEqual(['r::c1', 'r::c2'])
+    const { cluster, process } = await paused(caller([short.tool, long.tool, never.tool], calls).agent)
+    await cluster.clock.advance(2000)
+    expect((await cluster.view('s')).pendings.map(({ id }) => id)).toEqual(['r::c1', 'r::c2'])
     await process.runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: true })
     // An answer in time is not reverted by the deadline.
-    await stage.clock.advance(200_000)
+    await cluster.clock.advance(200_000)
     expect(long.ran).toEqual([1])
-    expect((await stage.view('s')).pendings.map(({ id }) => id)).toEqual(['r::c2'])
+    expect((await cluster.view('s')).pendings.map(({ id }) => id)).toEqual(['r::c2'])
     await process.runtime.answer('s', { kind: 'approval', id: 'r::c2', approved: true })
-    await completed(stage)
+    await completed(cluster)
     expect([short.ran, long.ran, never.ran]).toEqual([[], [1], [2]])
   })
 
   test('expires while another call of the step runs, and then rejects answers', async () => {
     const short = counted('short', { timeoutMs: 1000 })
-    const stage = new VirtualCluster()
+    const cluster = new VirtualCluster()
     let done = () => {}
     const slow = tool({
       name: 'slow',
@@ -109,15 +111,15 @@ describe('an approval', () => {
       execute: () => new Promise<string>(resolve => (done = () => resolve('slowly'))),
     })
     const testAgent = caller([short.tool, slow], [call('short', 'c1', { n: 1 }), call('slow', 'c2')]).agent
-    const { runtime } = stage.process(() => [testAgent])
+    const { runtime } = cluster.process(() => [testAgent])
     await runtime.start({ session: 's', runId: 'r', agent: testAgent, input: 'Go.' })
-    await stage.seen('s', ({ chunk }) => chunk.type === 'tool-output-denied')
-    expect(await chunksIn(stage, 'run-paused')).toEqual([])
+    await cluster.waitForEntry('s', ({ chunk }) => chunk.type === 'tool-output-denied')
+    expect(await chunksIn(cluster, 'run-paused')).toEqual([])
     expect(await codeOf(runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: true }))).toBe(
       'answer_already_settled',
     )
     done()
-    await completed(stage)
+    await completed(cluster)
     expect(short.ran).toEqual([])
   })
 
@@ -127,10 +129,10 @@ describe('an approval', () => {
     const scriptedAgent = scripted('parent', [{ calls: [call('child', 'cc', { prompt: 'pay' })] }, { text: 'Done.' }], {
       subAgents: [child.agent],
     })
-    const { stage } = await paused(scriptedAgent.agent)
-    expect(await stage.ended('s', 'r')).toBe('completed')
-    await expectOneEnd(stage, 's', 'r')
-    expect(callsOf(await stage.view('s'), 'r').map(({ toolCallId, state }) => [toolCallId, state])).toEqual([
+    const { cluster } = await paused(scriptedAgent.agent)
+    expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
+    await expectOneEnd(cluster, 's', 'r')
+    expect(callsOf(await cluster.view('s'), 'r').map(({ toolCallId, state }) => [toolCallId, state])).toEqual([
       ['cc', 'output-available'],
       ['c1', 'output-denied'],
     ])
@@ -148,12 +150,12 @@ describe('a client result', () => {
 
   test('without a result in time, settles the call with an error code for the model', async () => {
     const { agent: testAgent, modelCalls } = locating(5000)
-    const { stage, at } = await paused(testAgent)
-    const [callChunk] = await chunksIn(stage, 'tool-input-available')
+    const { cluster, at } = await paused(testAgent)
+    const [callChunk] = await chunksIn(cluster, 'tool-input-available')
     expect(callChunk).toMatchObject({ executor: 'client', deadline: at + 5000 })
-    await completed(stage)
+    await completed(cluster)
     const errorText = 'no client sent a result in time'
-    expect(callsOf(await stage.view('s'), 'r')).toMatchObject([
+    expect(callsOf(await cluster.view('s'), 'r')).toMatchObject([
       { state: 'output-error', errorText, code: 'client_tool_timeout', executor: 'client' },
     ])
     expect(resultsIn(modelCalls[1] as never)).toEqual({ c1: { type: 'error-text', value: errorText } })
@@ -161,58 +163,58 @@ describe('a client result', () => {
 
   test('is accepted after the deadline until the call is settled', async () => {
     const { agent: testAgent, modelCalls } = locating(5000)
-    const { stage, process } = await paused(testAgent)
+    const { cluster, process } = await paused(testAgent)
     process.kill()
-    const server = stage.process(() => [], { engine: false })
-    await stage.clock.advance(50_000)
+    const server = cluster.process(() => [], { engine: false })
+    await cluster.clock.advance(50_000)
     // The work is done, but no client may claim the call any more.
     expect(await codeOf(server.runtime.claim('s', 'c1', { forMs: 1000 }))).toBe('answer_late')
     await server.runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' })
-    stage.process(() => [testAgent])
-    await completed(stage)
+    cluster.process(() => [testAgent])
+    await completed(cluster)
     expect(resultsIn(modelCalls[1] as never)).toEqual({ c1: { type: 'text', value: 'Bern' } })
-    expect(await chunksIn(stage, 'tool-output-error')).toEqual([])
+    expect(await chunksIn(cluster, 'tool-output-error')).toEqual([])
   })
 
   test('is rejected once the deadline is settled', async () => {
-    const { stage, process } = await paused(locating(5000).agent)
-    await completed(stage)
+    const { cluster, process } = await paused(locating(5000).agent)
+    await completed(cluster)
     const late = process.runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' })
     expect(await codeOf(late)).toBe('answer_already_settled')
   })
 
   test('has its timeout after that of its approval', async () => {
-    const { stage, process, at } = await paused(locating(5000, { timeoutMs: 60_000 }).agent)
-    expect((await chunksIn(stage, 'tool-input-available'))[0]?.deadline).toBe(at + 65_000)
-    await stage.clock.advance(50_000)
+    const { cluster, process, at } = await paused(locating(5000, { timeoutMs: 60_000 }).agent)
+    expect((await chunksIn(cluster, 'tool-input-available'))[0]?.deadline).toBe(at + 65_000)
+    await cluster.clock.advance(50_000)
     await process.runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: true })
-    await stage.clock.advance(10_000)
+    await cluster.clock.advance(10_000)
     await process.runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' })
-    await completed(stage)
-    expect(await chunksIn(stage, 'tool-output-error')).toEqual([])
+    await completed(cluster)
+    expect(await chunksIn(cluster, 'tool-output-error')).toEqual([])
   })
 
   test('an expired claim can be taken over, a valid one cannot', async () => {
-    const { stage, process } = await paused(locating(600_000).agent)
+    const { cluster, process } = await paused(locating(600_000).agent)
     const { runtime } = process
     const claim = (by: string) => runtime.claim('s', 'c1', { forMs: 10_000, by })
     await claim('tab 1')
-    await stage.clock.advance(9_999)
+    await cluster.clock.advance(9_999)
     expect(await codeOf(claim('tab 2'))).toBe('answer_claimed')
-    await stage.clock.advance(1)
+    await cluster.clock.advance(1)
     const { until } = await claim('tab 2')
-    expect(until).toBe(stage.clock.now() + 10_000)
+    expect(until).toBe(cluster.clock.now() + 10_000)
     expect(await codeOf(claim('tab 1'))).toBe('answer_claimed')
     // The slow client has done the work anyway.
     await runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' }, { guest: 'tab 1' })
-    await completed(stage)
+    await completed(cluster)
   })
 })
 
 test('counts the time of a run while it works, not while it waits', async () => {
   const { tool: pay } = counted('pay', true)
-  const stage = new VirtualCluster()
-  const timers = stage.clock.timers()
+  const cluster = new VirtualCluster()
+  const timers = cluster.clock.timers()
   const testAgent = agent({
     name: 'own',
     tools: [pay],
@@ -225,16 +227,16 @@ test('counts the time of a run while it works, not while it waits', async () => 
       { paceMs: 1500, timers },
     ),
   })
-  const { runtime } = stage.process(() => [testAgent])
+  const { runtime } = cluster.process(() => [testAgent])
   const run = await runtime.start({ session: 's', runId: 'r', agent: testAgent, input: 'Go.' })
   for (const id of ['c0', 'c1']) {
-    expect((await stage.clock.until(run.result())).pendings.map(other => other.id)).toEqual([`r::${id}`])
-    await stage.clock.advance(3_600_000)
+    expect((await cluster.clock.until(run.result())).pendings.map(other => other.id)).toEqual([`r::${id}`])
+    await cluster.clock.advance(3_600_000)
     await runtime.answer('s', { kind: 'approval', id: `r::${id}`, approved: true })
   }
   // Three steps of a few seconds each exceed the limit together; hours of waiting do not count.
-  const result = await stage.clock.until(run.result())
+  const result = await cluster.clock.until(run.result())
   expect(result).toMatchObject({ status: 'failed', error: { code: 'budget_time' } })
   expect(result.text).toContain('one twoone two')
-  await expectOneEnd(stage, 's', 'r')
+  await expectOneEnd(cluster, 's', 'r')
 })

@@ -17,10 +17,10 @@ import {
 import { codeOf, gate, until } from '../../api/test-runtime.fixture.ts'
 import { type Agent, agent } from '../../define/agent.ts'
 import { tool } from '../../define/tool.ts'
-import { expectOneEnd, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
+import { expectOneEnd, VirtualCluster } from '../../drive/virtual-cluster.fixture.ts'
 import { ProviderError } from '../../error/error.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { chunksOf, reportsOf } from '../agent/play.fixture.ts'
+import { chunksOf, reportsOf } from '../agent/run-to-end.fixture.ts'
 
 const overloaded = () => new ProviderError('provider_overloaded', 'too much', { retryable: true })
 
@@ -232,7 +232,7 @@ describe('limits', () => {
   })
 
   test('a child that exceeds its time fails with its sub-agents, and the run continues', async () => {
-    const world = new VirtualCluster()
+    const cluster = new VirtualCluster()
     const { tool: pay } = counted('pay', true)
     const hangs = tool({ name: 'hangs', inputSchema: z.object({}), execute: () => new Promise<never>(() => {}) })
     const grandchild = scripted('grandchild', [{ calls: [call('pay', 'g1', { n: 1 })] }, { text: 'ok' }], {
@@ -248,12 +248,12 @@ describe('limits', () => {
       },
     )
     const { agent: testAgent, prompts } = parentOf([child.agent])
-    const { runtime } = world.process(() => [testAgent])
+    const { runtime } = cluster.process(() => [testAgent])
     await runtime.start({ session: 's', runId: 'r', agent: testAgent, input: 'Go.' })
-    await world.seen('s', ({ chunk }) => chunk.type === 'tool-approval-request')
-    expect(await world.ended('s', 'r')).toBe('completed')
-    await expectOneEnd(world, 's', 'r')
-    const log = await world.entries('s')
+    await cluster.waitForEntry('s', ({ chunk }) => chunk.type === 'tool-approval-request')
+    expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
+    await expectOneEnd(cluster, 's', 'r')
+    const log = await cluster.entries('s')
     expect(reportsOf(log)).toEqual([])
     const ends = chunksOf(log, 'subagent-end').map(({ agentId, status }) => [agentId, status])
     expect(ends).toEqual([
@@ -267,19 +267,19 @@ describe('limits', () => {
   })
 
   test('the time of a child excludes waiting for answers', async () => {
-    const world = new VirtualCluster()
+    const cluster = new VirtualCluster()
     const { tool: pay } = counted('pay', true)
     const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'paid' }], {
       tools: [pay],
       budget: { timeMs: 5000 },
     })
     const { agent: testAgent, prompts } = parentOf([child.agent])
-    const { runtime } = world.process(() => [testAgent])
+    const { runtime } = cluster.process(() => [testAgent])
     await runtime.start({ session: 's', runId: 'r', agent: testAgent, input: 'Go.' })
-    await world.seen('s', ({ chunk }) => chunk.type === 'run-paused')
-    await world.clock.advance(3_600_000)
+    await cluster.waitForEntry('s', ({ chunk }) => chunk.type === 'run-paused')
+    await cluster.clock.advance(3_600_000)
     await runtime.answer('s', { kind: 'approval', id: 'r::k1', approved: true })
-    expect(await world.ended('s', 'r')).toBe('completed')
+    expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
     expect(prompts[1]).toContain('paid')
   })
 })

@@ -56,7 +56,7 @@ export async function delegate(
     cancelTime = await startTimeLimit(work, sub.program, agentId, controller)
     const child = await unlessAborted(startChild(settings, sub, controller.signal, telemetry), controller.signal)
     const ended = await unlessAborted(
-      telemetry.within(() => child.work()),
+      telemetry.within(() => child.run()),
       controller.signal,
     )
     if (ended.outcome !== 'done') {
@@ -90,7 +90,7 @@ export async function delegate(
 /** A started sub-agent: its lane, and a function that runs it from its current position. */
 interface Child {
   lane(step: number): Lane
-  work(): Promise<ExecutionResult>
+  run(): Promise<ExecutionResult>
 }
 
 /** Starts a sub-agent, or continues a started one. */
@@ -110,7 +110,7 @@ async function startChild(
   await session.current()
   const { handover, context, data, timers, backoff, logger, ticketChanged, clock, commitLock, executor, workflowOf } =
     work
-  const working: ProgramExecution = {
+  const execution: ProgramExecution = {
     program,
     session,
     writer,
@@ -141,16 +141,16 @@ async function startChild(
       }),
   }
   if (program.kind === 'workflow')
-    return { lane: working.lane, work: () => executor.runWorkflow(working, program, input) }
+    return { lane: execution.lane, run: () => executor.runWorkflow(execution, program, input) }
   const task = taskMessage(agentId, input as string, session.head)
-  const execution: AgentExecution = {
-    ...working,
+  const agentExecution: AgentExecution = {
+    ...execution,
     agent: program,
     history: async () => [task, ...(await session.agentHistory(runId, agentId))],
     message: () => session.message(runId, agentId),
     output: agentOutput(program, runId, agentId),
   }
-  return { lane: execution.lane, work: () => executor.runAgent(execution) }
+  return { lane: execution.lane, run: () => executor.runAgent(agentExecution) }
 }
 
 /** The input of the sub-agent. */
@@ -214,9 +214,9 @@ async function startTimeLimit(
   const remainingMs =
     timeMs === Number.POSITIVE_INFINITY ? timeMs : timeMs - (await session.activeTime(runId, agentId, clock()))
   if (remainingMs > MAX_TIMER_MS) return () => {}
-  const overtime = () => new BudgetError('budget_time', `${kind} ${name} has taken longer than ${timeMs} ms`)
-  if (remainingMs <= 0) throw overtime()
-  return timers.after(remainingMs, () => controller.abort(overtime()), true)
+  const timeBudgetError = () => new BudgetError('budget_time', `${kind} ${name} has taken longer than ${timeMs} ms`)
+  if (remainingMs <= 0) throw timeBudgetError()
+  return timers.after(remainingMs, () => controller.abort(timeBudgetError()), true)
 }
 
 async function commitResult(
@@ -233,11 +233,18 @@ async function commitResult(
   const last: BatchItem = { chunk: { type: 'finish', finishReason: ended.finishReason }, lane: child.lane(ended.steps) }
   const sub = tools.get(call.toolName) as SubAgent
   try {
-    await commitEnd(settings, sub, [...ended.facts, last], output, { chunk }, spans)
+    await commitEnd(settings, sub, [...ended.finalItems, last], output, { chunk }, spans)
   } catch (error) {
     const refusal = outcomeRefusal(error)
     if (refusal === undefined) throw error
-    await commitEnd(settings, sub, [...ended.facts, last], refusal, failedOutcome(settings.work, call, refusal), spans)
+    await commitEnd(
+      settings,
+      sub,
+      [...ended.finalItems, last],
+      refusal,
+      failedOutcome(settings.work, call, refusal),
+      spans,
+    )
   }
 }
 
@@ -272,13 +279,13 @@ async function commitEnd(
     // A sub-agent that never started has no end.
     const ends: BatchItem[] = session.hasAgent(runId, agentId) ? [{ chunk, lane }] : []
     // A completed sub-agent has waited for all of its own.
-    const below = failure ? subAgentEnds(session, writer, 'interrupted', agent => agent.parentId === agentId) : []
+    const childEnds = failure ? subAgentEnds(session, writer, 'interrupted', agent => agent.parentId === agentId) : []
     // The hook results of the workflow are not needed any more.
     const records = sub.program.kind === 'workflow' ? recordEnds(session, { runId, agentId }, lane) : []
     await appendUnlessStopped(work, () => [
       ...before,
       ...records,
-      ...outcomeBatch(settings, outcome, [], [...below, ...ends]),
+      ...outcomeBatch(settings, outcome, [], [...childEnds, ...ends]),
     ])
   })
   spans.agent.end(failure ? 'failed' : 'completed', failure)

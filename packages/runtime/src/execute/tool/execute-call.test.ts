@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { gate } from '../../api/test-runtime.fixture.ts'
 import { tool } from '../../define/tool.ts'
 import { ToolError } from '../../error/error.ts'
-import { caller, callsOf, commitOf, play, resultsIn } from '../agent/play.fixture.ts'
+import { caller, callsOf, commitOf, resultsIn, runToEnd } from '../agent/run-to-end.fixture.ts'
 
 const none = z.object({})
 
@@ -12,7 +12,7 @@ test('records the executor of every call, also of one that failed before it star
   const fine = tool({ name: 'fine', inputSchema: none, execute: () => 1 })
   const picky = tool({ name: 'picky', inputSchema: z.object({ n: z.number() }), execute: () => 1 })
   const calls = [{ name: 'fine' }, { name: 'picky', input: { n: 'x' } }, { name: 'unknown' }]
-  const { result } = await play(caller([fine, picky], calls).agent)
+  const { result } = await runToEnd(caller([fine, picky], calls).agent)
   expect(callsOf(result.message).map(({ executor, state }) => [executor, state])).toEqual([
     ['server', 'output-available'],
     ['server', 'output-error'],
@@ -48,7 +48,7 @@ test('law 6: reports an output that is too large to the model, and the run conti
     tools,
     names.map(name => ({ name, id: name })),
   )
-  const { result } = await play(sayer, small)
+  const { result } = await runToEnd(sayer, small)
   expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
   const code = 'tool_output_too_large'
   expect(callsOf(result.message)).toMatchObject([
@@ -79,7 +79,7 @@ test('law 6: truncates an error text to what the smallest entry holds', async ()
     loud('wide', '\u0001'.repeat(100_000)),
     loud('half', '😀'.repeat(9999)),
   ]
-  const { result } = await play(
+  const { result } = await runToEnd(
     caller(
       tools,
       tools.map(({ name }) => ({ name })),
@@ -108,7 +108,7 @@ test('runs at most parallelCalls calls at a time', async () => {
     },
   })
   const calls = Array.from({ length: 10 }, (_, i) => ({ name: 'busy', id: `c${i}` }))
-  const { result } = await play(caller([busy], calls, { parallelCalls: 3 }).agent)
+  const { result } = await runToEnd(caller([busy], calls, { parallelCalls: 3 }).agent)
   expect(result.status).toBe('completed')
   expect(max).toBe(3)
 })
@@ -123,7 +123,7 @@ test('commits each outcome separately, and the last one closes the step', async 
     },
   })
   const calls = [1, 2, 3].map(n => ({ name: 'order', input: { n }, id: `${n}` }))
-  const { log, view } = await play(caller([order], calls).agent)
+  const { log, view } = await runToEnd(caller([order], calls).agent)
   const done = view.state as number[]
   expect(done.toSorted()).toEqual([1, 2, 3])
   for (const { id } of calls) {

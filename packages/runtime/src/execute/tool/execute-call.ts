@@ -27,9 +27,9 @@ export async function executeCall(settings: ToolCallSettings): Promise<Halt | un
   const tool = tools.get(call.toolName)
   if (tool && tool.executor !== 'provider' && call.approval === undefined) {
     const { toolCallId, input = null } = call
-    const late = { toolCallId, tool, input }
-    const asking = isUnreviewed(work, late) ? await lateApprovalRequest(work, step, late) : undefined
-    if (asking) return requestApproval(settings, asking)
+    const requested = { toolCallId, tool, input }
+    const request = isUnreviewed(work, requested) ? await lateApprovalRequest(work, step, requested) : undefined
+    if (request) return requestApproval(settings, request)
   }
   // Side effects start only while the lease is valid for sure.
   await writer.sure()
@@ -54,16 +54,16 @@ export async function executeCall(settings: ToolCallSettings): Promise<Halt | un
 }
 
 /** Requests approval of a call that is already in the log, or commits the decision of its rule. */
-async function requestApproval(settings: ToolCallSettings, asking: readonly BatchItem[]): Promise<undefined> {
+async function requestApproval(settings: ToolCallSettings, request: readonly BatchItem[]): Promise<undefined> {
   const { work, step, call } = settings
   const { toolCallId } = call
-  const refused = callLane(work, step, toolCallId).fits(asking) ? TOO_MANY_PENDINGS : TOO_LARGE
+  const refusal = callLane(work, step, toolCallId).fits(request) ? TOO_MANY_PENDINGS : TOO_LARGE
   await work.commitLock.run(async () => {
     await appendUnlessStopped(work, ({ pendings }) => {
-      if (refused === TOO_MANY_PENDINGS && pendings.length < MAX_PENDINGS) return asking
+      if (refusal === TOO_MANY_PENDINGS && pendings.length < MAX_PENDINGS) return request
       return outcomeBatch(
         settings,
-        { chunk: { type: 'tool-output-error', toolCallId, ...refused, executor: 'server' } },
+        { chunk: { type: 'tool-output-error', toolCallId, ...refusal, executor: 'server' } },
         [],
       )
     })
@@ -123,16 +123,16 @@ async function commit(settings: ToolCallSettings, lane: Lane, outcome: Outcome):
   const { work, call } = settings
   const { agent } = work
   work.signal.throwIfAborted()
-  const refuse = async (error: unknown) => {
-    const refused = failedOutcome(work, call, error)
-    await commitBatch(work, lane, outcomeBatch(settings, refused, []))
-    return refused.chunk
+  const commitError = async (error: unknown) => {
+    const failed = failedOutcome(work, call, error)
+    await commitBatch(work, lane, outcomeBatch(settings, failed, []))
+    return failed.chunk
   }
   let patches: readonly Operation[]
   try {
     patches = (await outcome.updates?.patches(agent.stateSchema)) ?? []
   } catch (error) {
-    return refuse(error)
+    return commitError(error)
   }
   try {
     await commitBatch(work, lane, outcomeBatch(settings, outcome, patches))
@@ -140,6 +140,6 @@ async function commit(settings: ToolCallSettings, lane: Lane, outcome: Outcome):
   } catch (error) {
     const refusal = outcomeRefusal(error)
     if (refusal === undefined) throw error
-    return refuse(refusal)
+    return commitError(refusal)
   }
 }

@@ -5,14 +5,14 @@ import { gate, testRuntime, until } from '../../api/test-runtime.fixture.ts'
 import { agent } from '../../define/agent.ts'
 import { tool } from '../../define/tool.ts'
 import { ToolError } from '../../error/error.ts'
-import { caller, callsOf, chunksOf, play, recordingModel } from '../agent/play.fixture.ts'
+import { caller, callsOf, chunksOf, recordingModel, runToEnd } from '../agent/run-to-end.fixture.ts'
 
 const input = z.object({ n: z.number() })
 const finish = tool({ name: 'finish', inputSchema: input, finish: true, execute: ({ n }) => ({ answer: n }) })
 
 test('a finishing tool ends the run with its output', async () => {
   const { agent: ending, modelCalls } = caller([finish], [{ name: 'finish', input: { n: 42 } }])
-  const { result, log } = await play(ending)
+  const { result, log } = await runToEnd(ending)
   expect(result).toMatchObject({ status: 'completed', output: { answer: 42 }, text: '' })
   expect(modelCalls).toHaveLength(1)
   expect(chunksOf(log, 'finish')).toEqual([{ type: 'finish', finishReason: 'tool-calls' }])
@@ -37,7 +37,7 @@ test.each([
     },
   })
   const calls = ['first', 'last'].map(which => ({ name: 'end', input: { which }, id: which }))
-  const { result, log } = await play(caller([end], calls).agent, { store }, { runId: 'r' })
+  const { result, log } = await runToEnd(caller([end], calls).agent, { store }, { runId: 'r' })
   expect(result).toMatchObject({ status: 'completed', output: 'first' })
   expect(chunksOf(log, 'output').map(({ output }) => output)).toEqual(outputs)
 })
@@ -66,7 +66,7 @@ test('calls next to a finishing one run to their end before the run ends', async
     { name: 'first', input: { n: 1 } },
   ]
   const { agent: ending, modelCalls } = caller([otherTool, first], calls)
-  const { result } = await play(ending)
+  const { result } = await runToEnd(ending)
   expect(result).toMatchObject({ status: 'completed', output: 'finished' })
   expect(callsOf(result.message).map(({ output }) => output)).toEqual(['too', 'finished'])
   expect(modelCalls).toHaveLength(1)
@@ -88,7 +88,7 @@ test('a failed finishing tool does not end the run', async () => {
     { calls: [{ name: 'once', input: { n: 'x' }, id: 'b' }] },
     { calls: [{ name: 'once', input: { n: 2 }, id: 'c' }] },
   ])
-  const { result, log } = await play(agent({ name: 'again', model, tools: [once] }))
+  const { result, log } = await runToEnd(agent({ name: 'again', model, tools: [once] }))
   expect(result).toMatchObject({ status: 'completed', output: 'now' })
   expect(chunksOf(log, 'output')).toHaveLength(1)
   expect(modelCalls).toHaveLength(3)
@@ -97,7 +97,7 @@ test('a failed finishing tool does not end the run', async () => {
 test('a finishing tool of one step only ends the run', async () => {
   const { model, modelCalls } = recordingModel([{ calls: [{ name: 'finish', input: { n: 1 } }] }, { text: 'More.' }])
   const brief = agent({ name: 'brief', model, tools: ({ step }) => (step === 1 ? [finish] : []) })
-  const { result } = await play(brief)
+  const { result } = await runToEnd(brief)
   expect(result).toMatchObject({ status: 'completed', output: { answer: 1 } })
   expect(modelCalls).toHaveLength(1)
 })
@@ -108,7 +108,7 @@ test('law 6: reports an output of a finishing tool that is too large to the mode
     { calls: [{ name: 'large', input: { n: 6000 }, id: 'a' }] },
     { calls: [{ name: 'large', input: { n: 10 }, id: 'b' }] },
   ])
-  const { result } = await play(agent({ name: 'a', model, tools: [large] }), {
+  const { result } = await runToEnd(agent({ name: 'a', model, tools: [large] }), {
     log: { maxEntryBytes: 4096, blobBytes: 2048 },
   })
   expect(callsOf(result.message)).toMatchObject([{ code: 'tool_output_too_large' }, { output: 'x'.repeat(10) }])

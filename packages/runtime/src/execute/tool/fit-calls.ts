@@ -12,7 +12,7 @@ const PRECISION = 64
 /** The calls that fit together, in order. If one does not fit, smaller ones after it may. */
 export function fitCalls(
   calls: readonly WeighedCall[],
-  hasRoom: (selected: readonly WeighedCall[]) => boolean,
+  fits: (selected: readonly WeighedCall[]) => boolean,
 ): readonly WeighedCall[] {
   const total = calls.reduce((sum, { weight }) => sum + weight, 0)
   let selected: readonly WeighedCall[] = []
@@ -21,13 +21,13 @@ export function fitCalls(
     const tried = selectUpTo(calls, bound)
     if (isSame(tried, selected)) return true
     if (isSame(tried, rejected)) return false
-    const has = hasRoom(tried)
-    if (has) selected = tried
+    const isFitting = fits(tried)
+    if (isFitting) selected = tried
     else rejected = tried
-    return has
+    return isFitting
   }
   let low = 0
-  let high = calls.reduce((least, { weight }) => Math.min(least, weight), total)
+  let high = calls.reduce((min, { weight }) => Math.min(min, weight), total)
   // Starts small: a test costs as much as it selects, and there may be far more calls than fit.
   while (fitsWithin(high)) {
     if (high >= total) return selected

@@ -7,7 +7,7 @@ import { approve, call, callsIn, closedIn, scripted, startRun, validLog } from '
 import { gate, testRuntime } from '../../api/test-runtime.fixture.ts'
 import type { Approval, ApprovalContext } from '../../define/approval.ts'
 import { tool } from '../../define/tool.ts'
-import { recordingLogger } from '../agent/play.fixture.ts'
+import { recordingLogger } from '../agent/run-to-end.fixture.ts'
 
 const three = (name: string) => [1, 2, 3].map(n => call(name, `c${n}`, { n }))
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../../define/tool.ts'
 import { ToolError } from '../../error/error.ts'
-import { caller, callsOf, chunksOf, play, resultsIn } from '../agent/play.fixture.ts'
+import { caller, callsOf, chunksOf, resultsIn, runToEnd } from '../agent/run-to-end.fixture.ts'
 
 const none = z.object({})
 
@@ -15,7 +15,7 @@ test('reports an invalid input to the model without running the code', async () 
     execute: () => ++count,
   })
   const { agent: asker, modelCalls } = caller([picky], [{ name: 'picky', input: { n: 'x' }, id: 'c1' }])
-  const { result, log } = await play(asker)
+  const { result, log } = await runToEnd(asker)
   expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
   expect(count).toBe(0)
   expect(chunksOf(log, 'tool-input-error')).toMatchObject([
@@ -36,7 +36,7 @@ test('treats yielded values as progress and the returned value as output', async
       return 'three'
     },
   })
-  const { log, result } = await play(caller([steps], [{ name: 'steps' }]).agent)
+  const { log, result } = await runToEnd(caller([steps], [{ name: 'steps' }]).agent)
   expect(chunksOf(log, 'tool-output-available').map(({ output, preliminary }) => [output, preliminary])).toEqual([
     ['one', true],
     [{ two: 2 }, true],
@@ -74,7 +74,7 @@ test.each<[string, () => unknown, Json]>([
     3,
   ],
 ])('the output of a generator is %s', async (_, execute, output) => {
-  const { result } = await play(
+  const { result } = await runToEnd(
     caller([tool({ name: 'g', inputSchema: none, execute: execute as () => unknown })], [{ name: 'g' }]).agent,
   )
   expect(callsOf(result.message)).toMatchObject([{ state: 'output-available', output }])
@@ -131,7 +131,7 @@ test.each<[string, (onLeft: () => void) => AsyncGenerator | Generator]>([
     inputSchema: none,
     execute: () => execute(() => count++) as AsyncGenerator<unknown, null>,
   })
-  const { result } = await play(caller([odd], [{ name: 'odd' }]).agent)
+  const { result } = await runToEnd(caller([odd], [{ name: 'odd' }]).agent)
   expect(count).toBe(1)
   expect(callsOf(result.message)).toMatchObject([
     { code: 'tool_output_invalid', errorText: 'the progress of odd is not JSON' },
@@ -150,7 +150,7 @@ test('fails a call after its timeout, aborts its signal and does not wait for it
     },
   })
   const { agent: waiting, modelCalls } = caller([forever], [{ name: 'forever', id: 'c1' }])
-  const { result, log } = await play(waiting)
+  const { result, log } = await runToEnd(waiting)
   expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
   expect(aborted).toEqual(['tool_timeout'])
   const errorText = 'forever took longer than 5 ms'
@@ -167,7 +167,7 @@ test('accepts Infinity as no timeout', async () => {
     timeoutMs: Number.POSITIVE_INFINITY,
     execute: async () => 'calm',
   })
-  const { result } = await play(caller([calm], [{ name: 'calm' }]).agent)
+  const { result } = await runToEnd(caller([calm], [{ name: 'calm' }]).agent)
   expect(callsOf(result.message)).toMatchObject([{ output: 'calm' }])
 })
 
@@ -192,7 +192,7 @@ test('shows messages of ToolError and only logs those of other errors', async ()
     }),
   ]
   const { agent: failing, modelCalls } = caller(tools, [{ name: 'shown' }, { name: 'hidden' }, { name: 'odd' }])
-  const { result, log, logged } = await play(failing)
+  const { result, log, logged } = await runToEnd(failing)
   expect(result.status).toBe('completed')
   const code = 'tool_execution_failed'
   expect(callsOf(result.message)).toMatchObject([
@@ -228,7 +228,7 @@ test.each<[string, unknown]>([
     warn() {},
     error: (_message: string, fields: object) => void ('cause' in fields && refuse()),
   }
-  const { result } = await play(caller([odd], [{ name: 'odd' }]).agent, { logger: cannotTell })
+  const { result } = await runToEnd(caller([odd], [{ name: 'odd' }]).agent, { logger: cannotTell })
   expect(result.status).toBe('completed')
   expect(callsOf(result.message)).toMatchObject([
     { state: 'output-error', code: 'tool_execution_failed', errorText: 'odd failed' },
@@ -239,7 +239,7 @@ test('validates the output against its schema and stores the parsed value', asyn
   const output = z.object({ n: z.string().transform(Number) })
   const good = tool({ name: 'good', inputSchema: none, outputSchema: output, execute: () => ({ n: '42' }) })
   const bad = tool({ name: 'bad', inputSchema: none, outputSchema: output, execute: () => ({ n: 42 }) as never })
-  const { result } = await play(caller([good, bad], [{ name: 'good' }, { name: 'bad' }]).agent)
+  const { result } = await runToEnd(caller([good, bad], [{ name: 'good' }, { name: 'bad' }]).agent)
   expect(callsOf(result.message)).toMatchObject([
     { state: 'output-available', output: { n: 42 } },
     { state: 'output-error', errorText: expect.stringMatching(/^the result of bad does not fit its schema: n: /) },
@@ -261,7 +261,7 @@ test.each<[string, unknown, Json | undefined]>([
   ['a symbol', Symbol('s'), undefined],
 ])('an output that is %s is JSON or an error, never the end of the run', async (_, returned, output) => {
   const odd = tool({ name: 'odd', inputSchema: none, execute: async () => ({ value: returned }).value })
-  const { result } = await play(caller([odd], [{ name: 'odd' }]).agent)
+  const { result } = await runToEnd(caller([odd], [{ name: 'odd' }]).agent)
   expect(result.status).toBe('completed')
   const [call] = callsOf(result.message)
   if (output !== undefined) expect(call).toMatchObject({ state: 'output-available', output })

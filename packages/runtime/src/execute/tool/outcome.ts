@@ -11,8 +11,7 @@ import { deepCopy } from '../../schema/deep-copy.ts'
 import { validate } from '../../schema/schema.ts'
 import type { StateUpdates } from '../../session/state-updates.ts'
 import type { AgentExecution } from '../program-execution.ts'
-import { type CallContext, callContext, writeOrFail } from './call-context.ts'
-import { toolJson } from './tool-json.ts'
+import { type CallContext, callContext, toolJson, writeOrFail } from './call-context.ts'
 
 /** The outcome of a call before it is committed. */
 export interface Outcome {
@@ -46,9 +45,9 @@ export async function outcomeOf(
   const controller = new AbortController()
   const abort = () => controller.abort(signal.reason)
   signal.addEventListener('abort', abort, { once: true })
-  const late = () =>
+  const onTimeout = () =>
     controller.abort(new ToolError(`${toolName} took longer than ${timeoutMs} ms`, { code: 'tool_timeout' }))
-  const cancel = Number.isFinite(timeoutMs) ? timers.after(timeoutMs, late) : undefined
+  const cancel = Number.isFinite(timeoutMs) ? timers.after(timeoutMs, onTimeout) : undefined
   const context = callContext({ work, step, toolCallId, lane, abortSignal: controller.signal })
   try {
     const output = await unlessAborted(run(tool, call, context, lane, timers), controller.signal)
@@ -103,19 +102,19 @@ function readError(error: unknown): ErrorFields | undefined {
 function truncateErrorText(text: string): string {
   const start = text.slice(0, MAX_ERROR_LENGTH)
   const isWide = Buffer.byteLength(JSON.stringify(start)) > MAX_ERROR_BYTES
-  const kept = isWide ? start.slice(0, MAX_ERROR_LENGTH / 2) : start
-  return kept === text ? text : `${kept.toWellFormed()}…`
+  const prefix = isWide ? start.slice(0, MAX_ERROR_LENGTH / 2) : start
+  return prefix === text ? text : `${prefix.toWellFormed()}…`
 }
 
 async function run(tool: Tool, call: ToolPart, context: CallContext, lane: Lane, timers: Timers): Promise<Json> {
-  const { name, inputSchema: input, outputSchema: output } = tool
+  const { name, inputSchema, outputSchema } = tool
   // Schemas may return their argument and code may change it, so they get a copy.
-  const parsed = await validate(input, deepCopy(call.input))
+  const parsed = await validate(inputSchema, deepCopy(call.input))
   if ('problem' in parsed) throw new ToolError(`the input does not fit: ${parsed.problem}`, { cause: parsed.cause })
   const value = await finalOutputOf(tool.execute(parsed.value, context.context), call, context, lane, timers)
   const label = `the result of ${name}`
-  if (output === undefined) return toolJson(value, label)
-  const checked = await validate(output, value)
+  if (outputSchema === undefined) return toolJson(value, label)
+  const checked = await validate(outputSchema, value)
   if (!('problem' in checked)) return toolJson(checked.value, label)
   throw new ToolError(`${label} does not fit its schema: ${checked.problem}`, {
     code: 'tool_output_invalid',

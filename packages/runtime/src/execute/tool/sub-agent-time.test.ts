@@ -7,8 +7,8 @@ import { gate } from '../../api/test-runtime.fixture.ts'
 import { agent } from '../../define/agent.ts'
 import { subAgent } from '../../define/sub-agent.ts'
 import { tool } from '../../define/tool.ts'
-import { expectOneEnd, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
-import { chunksOf, reportsOf } from '../agent/play.fixture.ts'
+import { expectOneEnd, VirtualCluster } from '../../drive/virtual-cluster.fixture.ts'
+import { chunksOf, reportsOf } from '../agent/run-to-end.fixture.ts'
 
 const input = z.object({})
 const budget = { time: 5000 }
@@ -30,13 +30,13 @@ function held(name: string) {
   return { tool: testTool, began, open }
 }
 
-const reasons = async (world: VirtualCluster) =>
-  chunksOf(await world.entries('s'), 'subagent-end').map(({ reason }) => reason)
+const reasons = async (cluster: VirtualCluster) =>
+  chunksOf(await cluster.entries('s'), 'subagent-end').map(({ reason }) => reason)
 
 test.each([1, 2])(
   'does not count the time that a child waits for a person while a sibling works, %i levels below',
   async levels => {
-    const world = new VirtualCluster()
+    const cluster = new VirtualCluster()
     const { ran, tool: pay } = counted('pay', true)
     const slow = held('slow')
     let child = scripted('payer', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'paid' }], {
@@ -55,22 +55,25 @@ test.each([1, 2])(
       subAgents: [child.agent],
       tools: [slow.tool],
     })
-    const { runtime } = world.process(() => [scriptedAgent.agent])
+    const { runtime } = cluster.process(() => [scriptedAgent.agent])
     await runtime.start({ session: 's', runId: 'r', agent: scriptedAgent.agent, input: 'Go.' })
-    await world.seen('s', ({ chunk }) => chunk.type === 'tool-approval-request')
-    await world.clock.advance(hour / 2)
+    await cluster.waitForEntry('s', ({ chunk }) => chunk.type === 'tool-approval-request')
+    await cluster.clock.advance(hour / 2)
     await runtime.answer('s', { kind: 'approval', id: 'r::k1', approved: true })
-    await world.seen('s', ({ chunk }) => chunk.type === 'subagent-end' && chunk.agentType === child.agent.name)
+    await cluster.waitForEntry(
+      's',
+      ({ chunk }) => chunk.type === 'subagent-end' && chunk.agentType === child.agent.name,
+    )
     slow.open()
-    expect(await world.ended('s', 'r')).toBe('completed')
+    expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
     expect(ran).toEqual([1])
     expect(scriptedAgent.prompts[1]).toContain('paid')
-    expect(chunksOf(await world.entries('s'), 'run-paused')).toEqual([])
+    expect(chunksOf(await cluster.entries('s'), 'run-paused')).toEqual([])
   },
 )
 
 test('counts the time in which a child works while another of its calls waits, with any driver', async () => {
-  const world = new VirtualCluster()
+  const cluster = new VirtualCluster()
   const { tool: pay } = counted('pay', true)
   const slow = held('slow')
   const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 }), call('slow', 'k2')] }], {
@@ -80,49 +83,49 @@ test('counts the time in which a child works while another of its calls waits, w
   const scriptedAgent = scripted('parent', [{ calls: [subAgentCall('child', 'c0')] }, { text: 'Done.' }], {
     subAgents: [child.agent],
   })
-  const first = world.process(() => [scriptedAgent.agent])
+  const first = cluster.process(() => [scriptedAgent.agent])
   await first.runtime.start({ session: 's', runId: 'r', agent: scriptedAgent.agent, input: 'Go.' })
-  const { timestamp } = await world.seen('s', ({ chunk }) => chunk.type === 'tool-approval-request')
-  await world.clock.advance(3000)
+  const { timestamp } = await cluster.waitForEntry('s', ({ chunk }) => chunk.type === 'tool-approval-request')
+  await cluster.clock.advance(3000)
   first.kill()
-  world.process(() => [scriptedAgent.agent])
-  const { timestamp: ended } = await world.seen('s', ({ chunk }) => chunk.type === 'subagent-end')
+  cluster.process(() => [scriptedAgent.agent])
+  const { timestamp: ended } = await cluster.waitForEntry('s', ({ chunk }) => chunk.type === 'subagent-end')
   expect(ended - timestamp).toBeGreaterThanOrEqual(5000)
   expect(ended - timestamp).toBeLessThan(5200)
-  expect(await reasons(world)).toEqual(['agent child has taken longer than 5000 ms'])
-  expect(await world.ended('s', 'r')).toBe('completed')
+  expect(await reasons(cluster)).toEqual(['agent child has taken longer than 5000 ms'])
+  expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
 })
 
 test('starts nothing for a child whose time is over', async () => {
-  const world = new VirtualCluster()
+  const cluster = new VirtualCluster()
   const slow = held('slow')
   const child = scripted('child', [{ calls: [call('slow', 'k1')] }], { tools: [slow.tool], budget: { timeMs: 400 } })
   const scriptedAgent = scripted('parent', [{ calls: [subAgentCall('child', 'c0')] }, { text: 'Done.' }], {
     subAgents: [child.agent],
   })
-  const first = world.process(() => [scriptedAgent.agent])
+  const first = cluster.process(() => [scriptedAgent.agent])
   await first.runtime.start({ session: 's', runId: 'r', agent: scriptedAgent.agent, input: 'Go.' })
-  await world.seen('s', ({ chunk }) => chunk.type === 'tool-input-available' && chunk.toolCallId === 'k1')
+  await cluster.waitForEntry('s', ({ chunk }) => chunk.type === 'tool-input-available' && chunk.toolCallId === 'k1')
   first.kill()
-  world.process(() => [scriptedAgent.agent])
-  expect(await world.ended('s', 'r')).toBe('completed')
+  cluster.process(() => [scriptedAgent.agent])
+  expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
   expect(slow.began).toEqual(['k1'])
-  expect(await reasons(world)).toEqual(['agent child has taken longer than 400 ms'])
-  await expectOneEnd(world, 's', 'r')
+  expect(await reasons(cluster)).toEqual(['agent child has taken longer than 400 ms'])
+  await expectOneEnd(cluster, 's', 'r')
 })
 
 test("a prompt that never resolves fails with the child's time limit, and the run continues", async () => {
-  const world = new VirtualCluster()
+  const cluster = new VirtualCluster()
   const child = scripted('child', [{ text: 'ok' }], { budget })
   const subAgentTool = subAgent(child.agent, { prompt: () => new Promise(() => {}) as never })
   const scriptedAgent = scripted('parent', [{ calls: [subAgentCall('child', 'c0')] }, { text: 'Done.' }], {
     subAgents: [subAgentTool],
   })
-  const { runtime } = world.process(() => [scriptedAgent.agent])
+  const { runtime } = cluster.process(() => [scriptedAgent.agent])
   await runtime.start({ session: 's', runId: 'r', agent: scriptedAgent.agent, input: 'Go.' })
-  expect(await world.ended('s', 'r')).toBe('completed')
+  expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
   expect(scriptedAgent.prompts[1]).toContain('agent child has taken longer than 5000 ms')
-  const log = await world.entries('s')
+  const log = await cluster.entries('s')
   expect(reportsOf(log)).toEqual([])
   expect(chunksOf(log, 'subagent-start')).toEqual([])
   expect(child.prompts).toEqual([])

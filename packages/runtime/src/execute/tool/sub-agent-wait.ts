@@ -7,7 +7,6 @@ import type { Session } from '../../session/session.ts'
 import { positionOf } from '../agent-position.ts'
 import type { Halt } from '../executor.ts'
 import type { AgentExecution } from '../program-execution.ts'
-
 import { callNeedOf } from './call-need.ts'
 
 type WaitingHalt = Extract<Halt, { outcome: 'waiting' }>
@@ -19,8 +18,8 @@ const workflowWaits = new WeakMap<Session, Map<string, WaitingHalt>>()
 
 /** Remembers what the workflow of a call waits for. */
 export function noteWorkflowWait(session: Session, agentId: string, halt: WaitingHalt): void {
-  const known = workflowWaits.get(session) ?? new Map<string, WaitingHalt>()
-  workflowWaits.set(session, known.set(agentId, halt))
+  const waits = workflowWaits.get(session) ?? new Map<string, WaitingHalt>()
+  workflowWaits.set(session, waits.set(agentId, halt))
 }
 
 /** The id of the sub-agent of a call. */
@@ -55,10 +54,10 @@ export function subAgentWait(
       continue
     }
     const subAgent = need.for === 'run' ? program.subAgents.find(({ name }) => name === call.toolName) : undefined
-    const below = subAgent && subAgentWait(work, subAgent, call.toolCallId)
-    if (below === undefined) return undefined
-    on.push(...below.on)
-    until = Math.min(until, below.until)
+    const nestedWait = subAgent && subAgentWait(work, subAgent, call.toolCallId)
+    if (nestedWait === undefined) return undefined
+    on.push(...nestedWait.on)
+    until = Math.min(until, nestedWait.until)
   }
   return { outcome: 'waiting', on, until }
 }

@@ -16,7 +16,7 @@ import {
 import { agent } from '../../define/agent.ts'
 import { type ToolContext, tool } from '../../define/tool.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { chunksOf } from '../agent/play.fixture.ts'
+import { chunksOf } from '../agent/run-to-end.fixture.ts'
 
 describe('a sub-agent shares with its parent', () => {
   test("the session's state, with patches in order", async () => {

@@ -17,7 +17,7 @@ import {
 import { agent } from '../../define/agent.ts'
 import { subAgent } from '../../define/sub-agent.ts'
 import { tool } from '../../define/tool.ts'
-import { chunksOf, recordingModel } from '../agent/play.fixture.ts'
+import { chunksOf, recordingModel } from '../agent/run-to-end.fixture.ts'
 
 describe('a sub-agent', () => {
   test('is a tool of its parent with a name, a description and a schema', async () => {

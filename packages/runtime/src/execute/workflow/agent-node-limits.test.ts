@@ -8,7 +8,7 @@ import type { NodeContext } from '../../define/node.ts'
 import { tool } from '../../define/tool.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
 import { useReason } from '../hooks/use-reason.ts'
-import { Play, sequence } from './play.fixture.ts'
+import { sequence, WorkflowTestRun } from './workflow-test-run.fixture.ts'
 
 describe('the limits of an agent as a node', () => {
   const used = (input: number, output: number) => ({ usage: { input, output } })
@@ -25,30 +25,32 @@ describe('the limits of an agent as a node', () => {
       { tools: [count], budget: { tokens: 30 } },
     ).agent
     const rich = scriptedModel([{ text: 'x', ...used(500, 500) }])
-    const play = await Play.of(
+    const testRun = await WorkflowTestRun.start(
       sequence({
         before: async () => ({ data: (await useReason({ model: rich, input: 'x' })).text }),
         own: { agent: testAgent, onError: { route: 'after' } },
         after: ({ input }: NodeContext<unknown>) => ({ data: input as never }),
       }),
     )
-    const result = await play.result()
+    const result = await testRun.result()
     expect(result.output).toMatchObject({
       code: 'budget_tokens',
       message: 'agent own has used 30 tokens, the limit is 30: raise budget.tokens',
     })
-    const { runs } = await play.view()
+    const { runs } = await testRun.view()
     expect(runs[0]?.usage).toMatchObject({ inputTokens: 520, outputTokens: 510 })
   })
 
   test("tokens: each execution of the node has its own limit, and the run's limit includes all", async () => {
     const { agent: testAgent } = scripted('own', [{ text: 'x', ...used(10, 10) }], { budget: { tokens: 15 } })
     const thrice = sequence({ one: testAgent, two: testAgent, three: testAgent })
-    expect(await (await Play.of(thrice)).result()).toMatchObject({ status: 'completed' })
+    expect(await (await WorkflowTestRun.start(thrice)).result()).toMatchObject({ status: 'completed' })
     const bounded = sequence({ one: testAgent, two: testAgent, three: testAgent }, { budget: { tokens: 35 } })
-    const play = await Play.of(bounded)
-    expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'budget_tokens' } })
-    expect((await play.view()).runs[0]?.reason).toBe('the run has used 40 tokens, the limit is 35: raise budget.tokens')
+    const testRun = await WorkflowTestRun.start(bounded)
+    expect(await testRun.result()).toMatchObject({ status: 'failed', error: { code: 'budget_tokens' } })
+    expect((await testRun.view()).runs[0]?.reason).toBe(
+      'the run has used 40 tokens, the limit is 35: raise budget.tokens',
+    )
   })
 
   test('steps: counts only its own model calls', async () => {
@@ -64,9 +66,11 @@ describe('the limits of an agent as a node', () => {
         maxSteps: 2,
       },
     )
-    const play = await Play.of(sequence({ before, own: testAgent }))
-    expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'budget_steps' } })
-    expect((await play.view()).runs[0]?.reason).toBe('agent own has taken 2 steps, the limit is 2: raise budget.steps')
+    const testRun = await WorkflowTestRun.start(sequence({ before, own: testAgent }))
+    expect(await testRun.result()).toMatchObject({ status: 'failed', error: { code: 'budget_steps' } })
+    expect((await testRun.view()).runs[0]?.reason).toBe(
+      'agent own has taken 2 steps, the limit is 2: raise budget.steps',
+    )
   })
 
   test('time: aborts the agent, and the node fails by its own policy', async () => {
@@ -76,14 +80,14 @@ describe('the limits of an agent as a node', () => {
       tools: [wait],
       budget: { timeMs: 30 },
     })
-    const play = await Play.of(
+    const testRun = await WorkflowTestRun.start(
       sequence({
         own: { agent: testAgent, onError: { route: 'after' } },
         after: ({ input }: NodeContext<{ code: string }>) => ({ data: input.code }),
       }),
     )
-    expect(await play.result()).toMatchObject({ status: 'completed', output: 'budget_time' })
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'budget_time' })
     held.open()
-    await play.log()
+    await testRun.log()
   })
 })

@@ -9,7 +9,7 @@ import { scriptedModel } from '../../model/scripted-model.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useStep } from '../hooks/use-step.ts'
-import { Play, sequence, single, textInterrupt } from './play.fixture.ts'
+import { sequence, single, textInterrupt, WorkflowTestRun } from './workflow-test-run.fixture.ts'
 
 describe('sub-agents of an agent as a node', () => {
   test('end on a stop, on their own lanes', async () => {
@@ -25,11 +25,11 @@ describe('sub-agents of an agent as a node', () => {
     const { agent: testAgent } = scripted('own', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'ok' }], {
       subAgents: [child],
     })
-    const play = await Play.of(single(testAgent))
-    expect(await play.result()).toMatchObject({ status: 'paused' })
-    await play.run.stop()
-    expect(await play.runtime.run('s', 'r').result()).toMatchObject({ status: 'interrupted' })
-    const borders = writerEntries(await play.log()).filter(({ chunk }) => chunk.type.startsWith('subagent-'))
+    const testRun = await WorkflowTestRun.start(single(testAgent))
+    expect(await testRun.result()).toMatchObject({ status: 'paused' })
+    await testRun.run.stop()
+    expect(await testRun.runtime.run('s', 'r').result()).toMatchObject({ status: 'interrupted' })
+    const borders = writerEntries(await testRun.log()).filter(({ chunk }) => chunk.type.startsWith('subagent-'))
     expect(borders.map(({ chunk, origin }) => [chunk.type, origin.agentId, origin.lane])).toEqual([
       ['subagent-start', 'r', 'main/agent:own.1/c1'],
       ['subagent-start', 'child:c1', 'main/agent:own.1/c1/k1'],
@@ -49,7 +49,7 @@ describe('sub-agents of an agent as a node', () => {
       { text: 'ok' },
     ])
     const questionAsked = gate()
-    const play = await Play.of(
+    const testRun = await WorkflowTestRun.start(
       sequence({
         own: {
           run: () =>
@@ -66,22 +66,22 @@ describe('sub-agents of an agent as a node', () => {
       }),
     )
     const seen = new Set<string>()
-    for await (const { chunk } of play.run.stream()) {
+    for await (const { chunk } of testRun.run.stream()) {
       if (chunk.type === 'tool-approval-request') seen.add(chunk.toolCallId)
       if (chunk.type === 'interrupt') seen.add(chunk.interruptId)
       if (seen.size === 3) break
     }
     questionAsked.open()
-    expect(await play.questionIds()).toEqual(['1.last.1/@.1'])
-    const { agents } = await play.view()
+    expect(await testRun.questionIds()).toEqual(['1.last.1/@.1'])
+    const { agents } = await testRun.view()
     expect(agents.map(({ agentId, status }) => [agentId, status])).toEqual([
       ['child:c1', 'interrupted'],
       ['asks:c2', 'interrupted'],
     ])
-    await play.answer('1.last.1/@.1', 'so')
-    expect(await play.result()).toMatchObject({ status: 'completed', output: ['without', 'so'] })
+    await testRun.answer('1.last.1/@.1', 'so')
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: ['without', 'so'] })
     expect(ran).toEqual([])
-    await play.log()
+    await testRun.log()
   })
 
   test('continue when the node is retried, and write nothing twice', async () => {
@@ -90,7 +90,7 @@ describe('sub-agents of an agent as a node', () => {
     const model = scriptedModel([{ calls: [subAgentCall('patient', 'c1')] }, { text: 'ok' }])
     const speaks = gate()
     let fails = 0
-    const play = await Play.of(
+    const testRun = await WorkflowTestRun.start(
       single({
         run: () =>
           Promise.all([
@@ -104,15 +104,15 @@ describe('sub-agents of an agent as a node', () => {
         retry: { attempts: 2, backoff: { firstMs: 1 } },
       }),
     )
-    for await (const { chunk } of play.run.stream()) if (chunk.type === 'text-delta') break
+    for await (const { chunk } of testRun.run.stream()) if (chunk.type === 'text-delta') break
     speaks.open()
-    for await (const { chunk } of play.run.stream()) if (chunk.type === 'step-discarded') break
+    for await (const { chunk } of testRun.run.stream()) if (chunk.type === 'step-discarded') break
     words.open()
-    expect(await play.result()).toMatchObject({ status: 'completed', output: 'ok' })
-    const { messages, agents } = await play.view()
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'ok' })
+    const { messages, agents } = await testRun.view()
     const childMessage = messages.find(({ agentId }) => agentId === 'patient:c1')
     expect(childMessage?.parts.map(part => ('text' in part ? part.text : part.type))).toEqual(['step-start', 'one two'])
     expect(agents).toMatchObject([{ agentId: 'patient:c1', status: 'completed', result: 'one two' }])
-    await play.log()
+    await testRun.log()
   })
 })

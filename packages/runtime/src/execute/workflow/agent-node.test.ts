@@ -7,12 +7,12 @@ import { type Agent, agent } from '../../define/agent.ts'
 import type { NodeContext } from '../../define/node.ts'
 import { tool } from '../../define/tool.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { chunksOf, recordingModel, resultsIn } from '../agent/play.fixture.ts'
+import { chunksOf, recordingModel, resultsIn } from '../agent/run-to-end.fixture.ts'
 import { crashAtEveryAppend } from './crash-everywhere.fixture.ts'
-import { Play, publicOf, sequence, single } from './play.fixture.ts'
+import { publicOf, sequence, single, WorkflowTestRun } from './workflow-test-run.fixture.ts'
 
-const texts = async (play: Play): Promise<string[]> => {
-  const { messages } = await play.view()
+const texts = async (testRun: WorkflowTestRun): Promise<string[]> => {
+  const { messages } = await testRun.view()
   return messages.flatMap(({ role, parts }) =>
     role === 'user' ? [] : [parts.map(part => (part.type === 'text' && 'text' in part ? part.text : '')).join('')],
   )
@@ -21,18 +21,18 @@ const texts = async (play: Play): Promise<string[]> => {
 describe('an agent as a node', () => {
   test("gets the input of the node, returns its last text as data and writes to the workflow's message", async () => {
     const { agent: writer, prompts } = scripted('writer', [{ text: 'A poem.' }])
-    const play = await Play.of(
+    const testRun = await WorkflowTestRun.start(
       sequence({
         plan: () => ({ data: { topic: 'mills' } }),
         write: { agent: writer, prompt: ({ topic }: { topic: string }) => `Write of ${topic}.` },
         read: ({ input }: NodeContext<string>) => ({ data: `Read: ${input}` }),
       }),
     )
-    expect(await play.result()).toMatchObject({ status: 'completed', output: 'Read: A poem.' })
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'Read: A poem.' })
     expect(prompts).toHaveLength(1)
     expect(JSON.parse(prompts[0] ?? '')).toMatchObject([{ role: 'user', content: [{ text: 'Write of mills.' }] }])
-    expect(await texts(play)).toEqual(['A poem.'])
-    const words = writerEntries(await play.log()).filter(({ chunk }) => chunk.type === 'text-delta')
+    expect(await texts(testRun)).toEqual(['A poem.'])
+    const words = writerEntries(await testRun.log()).filter(({ chunk }) => chunk.type === 'text-delta')
     expect(words.map(({ origin }) => [origin.agentId, origin.lane, origin.node, origin.step])).toEqual([
       ['r', 'main/agent:writer.1', 'write', 2],
     ])
@@ -45,8 +45,8 @@ describe('an agent as a node', () => {
       { calls: [call('count', 'k2', { n: 2 }), call('none', 'k3')] },
       { text: 'Two.' },
     ])
-    const play = await Play.of(single(agent({ name: 'counter', model, tools: [count] }) as Agent))
-    expect(await play.result()).toMatchObject({ status: 'completed', output: 'Two.' })
+    const testRun = await WorkflowTestRun.start(single(agent({ name: 'counter', model, tools: [count] }) as Agent))
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'Two.' })
     expect(ran).toEqual([2])
     expect(Object.keys(resultsIn(modelCalls[1] as never))).toEqual(['k1'])
     expect(resultsIn(modelCalls[2] as never)).toMatchObject({
@@ -54,7 +54,7 @@ describe('an agent as a node', () => {
       k2: { value: 'count 2' },
       k3: { type: 'error-text' },
     })
-    await play.log()
+    await testRun.log()
   })
 
   test("returns its output as the data of the node, streamed, and as the run's output only at the end", async () => {
@@ -65,28 +65,28 @@ describe('an agent as a node', () => {
     const { tool: count } = counted('count')
     const output = z.object({ title: z.string(), tags: z.array(z.string()) })
     const editor = agent({ name: 'editor', model, outputSchema: output, tools: [count] }) as Agent
-    const play = await Play.of(
+    const testRun = await WorkflowTestRun.start(
       sequence({ edit: editor, last: ({ input }: NodeContext<{ title: string }>) => ({ data: input.title }) }),
     )
-    expect(await play.result()).toMatchObject({ status: 'completed', output: 'Mills' })
-    const log = publicOf(await play.log())
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'Mills' })
+    const log = publicOf(await testRun.log())
     expect(chunksOf(log, 'output')).toEqual([{ type: 'output', output: 'Mills' }])
-    const { structured } = await play.view()
+    const { structured } = await testRun.view()
     expect(structured).toMatchObject([
       { streamId: 'r:1.edit.1:agent:editor.1', dataType: 'editor', status: 'done', data: { title: 'Mills' } },
     ])
     expect(chunksOf(log, 'structured-data').length).toBeGreaterThan(1)
-    expect(await texts(play)).toEqual(['Let me see.'])
+    expect(await texts(testRun)).toEqual(['Let me see.'])
   })
 
   test('ends with a finishing tool, whose output is the data, also null, without ending the run', async () => {
     const finish = tool({ name: 'finish', inputSchema: z.object({}), finish: true, execute: () => null })
     const testAgent = scripted('own', [{ text: 'So', calls: [call('finish', 'k1')] }], { tools: [finish] }).agent
-    const play = await Play.of(
+    const testRun = await WorkflowTestRun.start(
       sequence({ own: testAgent, last: ({ input }: NodeContext<unknown>) => ({ data: { input } as never }) }),
     )
-    expect(await play.result()).toMatchObject({ status: 'completed', output: { input: null } })
-    expect(chunksOf(await play.log(), 'output')).toEqual([{ type: 'output', output: { input: null } }])
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: { input: null } })
+    expect(chunksOf(await testRun.log(), 'output')).toEqual([{ type: 'output', output: { input: null } }])
   })
 
   test('sets its initial state if the session has none, and its tools change it', async () => {
@@ -104,10 +104,10 @@ describe('an agent as a node', () => {
         stateSchema: z.object({ total: z.number() }),
         initialState: { total: 5 },
       }).agent
-    const play = await Play.of(sequence({ first: adder('one', 'k1'), last: adder('two', 'k2') }))
-    expect(await play.result()).toMatchObject({ status: 'completed' })
-    expect((await play.view()).state).toEqual({ total: 9 })
-    expect(chunksOf(await play.log(), 'state-snapshot')).toHaveLength(1)
+    const testRun = await WorkflowTestRun.start(sequence({ first: adder('one', 'k1'), last: adder('two', 'k2') }))
+    expect(await testRun.result()).toMatchObject({ status: 'completed' })
+    expect((await testRun.view()).state).toEqual({ total: 9 })
+    expect(chunksOf(await testRun.log(), 'state-snapshot')).toHaveLength(1)
   })
 
   test('calls stopWhen and trimHistory with its own message and history', async () => {
@@ -140,8 +140,8 @@ describe('an agent as a node', () => {
         },
       },
     )
-    const play = await Play.of(sequence({ before, own: testAgent }))
-    expect(await play.result()).toMatchObject({ status: 'completed', output: 'Two' })
+    const testRun = await WorkflowTestRun.start(sequence({ before, own: testAgent }))
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'Two' })
     expect(seen).toEqual([['user'], [1, ['count'], 3], ['user', 'assistant'], [2, ['count'], 6]])
   })
 
@@ -152,10 +152,12 @@ describe('an agent as a node', () => {
       return calls < 4 ? { error: 'overloaded' as never, text: '' } : { text: 'At last.' }
     })
     const testAgent = agent({ name: 'own', model, maxRetries: 1 }) as Agent
-    const play = await Play.of(single({ agent: testAgent, retry: { attempts: 2, backoff: { firstMs: 1 } } }))
-    const result = await play.result()
+    const testRun = await WorkflowTestRun.start(
+      single({ agent: testAgent, retry: { attempts: 2, backoff: { firstMs: 1 } } }),
+    )
+    const result = await testRun.result()
     expect([calls, result.status]).toEqual([4, 'completed'])
-    await play.log()
+    await testRun.log()
   })
 
   test('pauses the run for an approval, and continues after a denial', async () => {
@@ -167,18 +169,18 @@ describe('an agent as a node', () => {
         tools: [careful],
       },
     ).agent
-    const play = await Play.of(
+    const testRun = await WorkflowTestRun.start(
       sequence({ own: testAgent, last: ({ input }: NodeContext<string>) => ({ data: `${input}!` }) }),
     )
-    expect(await play.result()).toMatchObject({ status: 'paused' })
-    await play.restart()
-    await approve(play.runtime, 'k1')
-    await approve(play.runtime, 'k2', false)
-    expect(await play.result()).toMatchObject({ status: 'completed', output: 'ok!' })
+    expect(await testRun.result()).toMatchObject({ status: 'paused' })
+    await testRun.restart()
+    await approve(testRun.runtime, 'k1')
+    await approve(testRun.runtime, 'k2', false)
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'ok!' })
     expect(ran).toEqual([1])
-    const { k2 } = await callsIn(play.runtime)
+    const { k2 } = await callsIn(testRun.runtime)
     expect(k2?.state).toBe('output-denied')
-    await play.log()
+    await testRun.log()
   })
 })
 

@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { gate } from '../../api/test-runtime.fixture.ts'
 import { agent } from '../../define/agent.ts'
 import type { NodeContext, NodeDefinition } from '../../define/node.ts'
-import { LEASE_MS, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
+import { LEASE_MS, VirtualCluster } from '../../drive/virtual-cluster.fixture.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { chunksOf } from '../agent/play.fixture.ts'
+import { chunksOf } from '../agent/run-to-end.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useStep } from '../hooks/use-step.ts'
 import { useStructuredData } from '../hooks/use-structured-data.ts'
-import { Play, STORES, sequence, single, textInterrupt, wired } from './play.fixture.ts'
+import { STORES, sequence, single, textInterrupt, WorkflowTestRun, wired } from './workflow-test-run.fixture.ts'
 
 /** Code that fails several times, with a count of its executions. */
 function failing(times: number, error: (n: number) => unknown = n => new Error(`${n}`)) {
@@ -24,10 +24,10 @@ function failing(times: number, error: (n: number) => unknown = n => new Error(`
 describe('retry', () => {
   test.each([1, 2, 5])('runs a node %i times with that number of attempts', async attempts => {
     const enough = failing(attempts - 1)
-    const play = await Play.of(single({ run: enough.run, retry: { attempts } }))
-    expect(await play.result()).toMatchObject({ status: 'completed', output: `after ${attempts}` })
+    const testRun = await WorkflowTestRun.start(single({ run: enough.run, retry: { attempts } }))
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: `after ${attempts}` })
     const tooFew = failing(attempts)
-    const other = await Play.of(single({ run: tooFew.run, retry: { attempts } }))
+    const other = await WorkflowTestRun.start(single({ run: tooFew.run, retry: { attempts } }))
     expect(await other.result()).toMatchObject({ status: 'failed', error: { code: 'workflow_node_failed' } })
     expect([enough.ran, tooFew.ran]).toEqual([attempts, attempts])
     await other.log()
@@ -35,8 +35,8 @@ describe('retry', () => {
 
   test('runs a node once by default', async () => {
     const once = failing(1)
-    const play = await Play.of(single(once.run))
-    expect(await play.result()).toMatchObject({ status: 'failed' })
+    const testRun = await WorkflowTestRun.start(single(once.run))
+    expect(await testRun.result()).toMatchObject({ status: 'failed' })
     expect(once.ran).toBe(1)
   })
 
@@ -47,33 +47,33 @@ describe('retry', () => {
       questions.push(error instanceof RangeError && error.message)
       return questions.length < 3
     }
-    const play = await Play.of(single({ run: code.run, retry: { attempts: 9, when } }))
-    expect(await play.result()).toMatchObject({ status: 'failed' })
+    const testRun = await WorkflowTestRun.start(single({ run: code.run, retry: { attempts: 9, when } }))
+    expect(await testRun.result()).toMatchObject({ status: 'failed' })
     expect([code.ran, questions]).toEqual([3, ['1', '2', '3']])
     const broken = () => {
       throw new Error('the rule')
     }
-    const other = await Play.of(single({ run: failing(9).run, retry: { attempts: 9, when: broken } }))
+    const other = await WorkflowTestRun.start(single({ run: failing(9).run, retry: { attempts: 9, when: broken } }))
     expect(await other.result()).toMatchObject({ status: 'failed', error: { code: 'workflow_node_failed' } })
     expect(other.logged.map(({ cause }) => String(cause)).join()).toContain('the rule')
   })
 
   test('increases the delay up to the longest', async () => {
-    const stage = new VirtualCluster()
+    const cluster = new VirtualCluster()
     const at: number[] = []
     const run = () => {
-      at.push(stage.clock.now())
+      at.push(cluster.clock.now())
       throw new Error('no')
     }
     const testWorkflow = single({ run, retry: { attempts: 5, backoff: { firstMs: 100, longestMs: 300 } } })
-    const { runtime } = stage.process(() => [], { workflows: [testWorkflow], engine: { pollMs: 50 } })
+    const { runtime } = cluster.process(() => [], { workflows: [testWorkflow], engine: { pollMs: 50 } })
     await runtime.start({ workflow: testWorkflow, input: 'Go.', session: 's', runId: 'r' })
-    expect(await stage.ended('s', 'r')).toBe('failed')
+    expect(await cluster.waitForEnd('s', 'r')).toBe('failed')
     expect(at.slice(1).map((time, index) => time - (at[index] as number))).toEqual([100, 200, 300, 300])
   })
 
   test('counts failures in the log, also across processes', async () => {
-    const stage = new VirtualCluster()
+    const cluster = new VirtualCluster()
     let ran = 0
     const cut = gate()
     const testWorkflow = single({
@@ -86,32 +86,35 @@ describe('retry', () => {
         throw new Error('no')
       },
     })
-    const begin = () => stage.process(() => [], { workflows: [testWorkflow], engine: { pollMs: 50 } })
+    const begin = () => cluster.process(() => [], { workflows: [testWorkflow], engine: { pollMs: 50 } })
     const process = begin()
     await process.runtime.start({ workflow: testWorkflow, input: 'Go.', session: 's', runId: 'r' })
-    await stage.clock.until(cut.opened)
+    await cluster.clock.until(cut.opened)
     process.kill()
     begin()
-    await stage.clock.advance(LEASE_MS * 2)
-    expect(await stage.ended('s', 'r')).toBe('failed')
+    await cluster.clock.advance(LEASE_MS * 2)
+    expect(await cluster.waitForEnd('s', 'r')).toBe('failed')
     // The second attempt was interrupted, not failed: it was repeated, and the third was the last.
     expect(ran).toBe(4)
   })
 
   test('does not wait for a retry on shutdown, and another process makes it', async () => {
-    const stage = new VirtualCluster()
+    const cluster = new VirtualCluster()
     const code = failing(1)
     const testWorkflow = single({ run: code.run, retry: { attempts: 2, backoff: { firstMs: 9000 } } })
-    const begin = () => stage.process(() => [], { workflows: [testWorkflow], engine: { pollMs: 50 } })
+    const begin = () => cluster.process(() => [], { workflows: [testWorkflow], engine: { pollMs: 50 } })
     const { runtime } = begin()
     await runtime.start({ workflow: testWorkflow, input: 'Go.', session: 's', runId: 'r' })
-    await stage.seen('s', ({ chunk }) => chunk.type === 'hook-completed' && JSON.stringify(chunk).includes('failures'))
-    const before = stage.clock.now()
-    await stage.clock.until(runtime.close())
-    expect(stage.clock.now() - before).toBeLessThan(1000)
+    await cluster.waitForEntry(
+      's',
+      ({ chunk }) => chunk.type === 'hook-completed' && JSON.stringify(chunk).includes('failures'),
+    )
+    const before = cluster.clock.now()
+    await cluster.clock.until(runtime.close())
+    expect(cluster.clock.now() - before).toBeLessThan(1000)
     expect(code.ran).toBe(1)
     begin()
-    expect(await stage.ended('s', 'r')).toBe('completed')
+    expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
     expect(code.ran).toBe(2)
   })
 
@@ -125,10 +128,10 @@ describe('retry', () => {
         return code.run()
       },
     })
-    const play = await Play.of(testWorkflow)
-    expect(await play.result()).toMatchObject({ status: 'completed', text: 'Once.' })
-    expect((await play.view()).structured).toMatchObject([{ data: 2 }])
-    expect(chunksOf(await play.log(), 'step-discarded')).toHaveLength(2)
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    expect(await testRun.result()).toMatchObject({ status: 'completed', text: 'Once.' })
+    expect((await testRun.view()).structured).toMatchObject([{ data: 2 }])
+    expect(chunksOf(await testRun.log(), 'step-discarded')).toHaveLength(2)
   })
 
   describe.each(STORES)('%s', (_, opening) => {
@@ -145,17 +148,17 @@ describe('retry', () => {
           return { data: [one, two] }
         },
       })
-      const play = await Play.of(testWorkflow, { open: await opening() })
-      expect(await play.questionIds()).toEqual(['1.node.1/@.1'])
+      const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
+      expect(await testRun.questionIds()).toEqual(['1.node.1/@.1'])
       expect(starts).toBe(1)
-      await play.answer('1.node.1/@.1', 'a')
-      await play.result()
-      await play.restart()
-      await play.answer('1.node.1/@.2', 'b')
-      expect(await play.result()).toMatchObject({ status: 'completed', output: ['a', 'b'] })
+      await testRun.answer('1.node.1/@.1', 'a')
+      await testRun.result()
+      await testRun.restart()
+      await testRun.answer('1.node.1/@.2', 'b')
+      expect(await testRun.result()).toMatchObject({ status: 'completed', output: ['a', 'b'] })
       // One start for each pause, one after the last answer, one after the failure.
       expect(starts).toBe(4)
-      expect(chunksOf(await play.log(), 'interrupt')).toHaveLength(2)
+      expect(chunksOf(await testRun.log(), 'interrupt')).toHaveLength(2)
     })
 
     test('a retry waits for the interrupt of the failed attempt', async () => {
@@ -169,11 +172,11 @@ describe('retry', () => {
           return { data: await answer }
         },
       })
-      const play = await Play.of(testWorkflow, { open: await opening() })
-      expect(await play.questionIds()).toEqual(['1.node.1/useInterrupt:q.1'])
-      await play.answer('1.node.1/useInterrupt:q.1', 'a')
-      expect(await play.result()).toMatchObject({ status: 'completed', output: 'a' })
-      expect(chunksOf(await play.log(), 'interrupt')).toHaveLength(1)
+      const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
+      expect(await testRun.questionIds()).toEqual(['1.node.1/useInterrupt:q.1'])
+      await testRun.answer('1.node.1/useInterrupt:q.1', 'a')
+      expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'a' })
+      expect(chunksOf(await testRun.log(), 'interrupt')).toHaveLength(1)
     })
   })
 })
@@ -182,10 +185,10 @@ describe('error policies', () => {
   test('stop: fails the run', async () => {
     let after = 0
     const testWorkflow = sequence({ first: { run: failing(1).run, onError: 'stop' }, second: () => void after++ })
-    const play = await Play.of(testWorkflow)
-    expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'workflow_node_failed' } })
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    expect(await testRun.result()).toMatchObject({ status: 'failed', error: { code: 'workflow_node_failed' } })
     expect(after).toBe(0)
-    await play.log()
+    await testRun.log()
   })
 
   test('continue: passes the data of the policy to the next node', async () => {
@@ -193,7 +196,10 @@ describe('error policies', () => {
       first: { run: failing(1).run, onError: { continue: { items: [] } } },
       second: ({ input }: NodeContext) => ({ data: input }),
     })
-    expect(await (await Play.of(testWorkflow)).result()).toMatchObject({ status: 'completed', output: { items: [] } })
+    expect(await (await WorkflowTestRun.start(testWorkflow)).result()).toMatchObject({
+      status: 'completed',
+      output: { items: [] },
+    })
   })
 
   test('route: passes the error and the input to another node', async () => {
@@ -211,7 +217,7 @@ describe('error policies', () => {
       ],
     )
     const output = { node: 'first', code: 'workflow_node_failed', message: 'node first failed', input: 'Go.' }
-    expect(await (await Play.of(testWorkflow)).result()).toMatchObject({ status: 'completed', output })
+    expect(await (await WorkflowTestRun.start(testWorkflow)).result()).toMatchObject({ status: 'completed', output })
   })
 
   test.each<[string, NodeDefinition]>([
@@ -225,6 +231,9 @@ describe('error policies', () => {
   ])('attempts apply to every failure of a node: %s', async (_, run) => {
     const node = (typeof run === 'function' ? { run } : { agent: run }) as object
     const testWorkflow = sequence({ first: { ...node, onError: { continue: 'instead' } } as NodeDefinition })
-    expect(await (await Play.of(testWorkflow)).result()).toMatchObject({ status: 'completed', output: 'instead' })
+    expect(await (await WorkflowTestRun.start(testWorkflow)).result()).toMatchObject({
+      status: 'completed',
+      output: 'instead',
+    })
   })
 })

@@ -176,8 +176,8 @@ const isPublicError = (error: unknown): error is MillraceError =>
 function shouldRetry({ work, at }: NodeExecution, { when }: NonNullable<Node['retry']>, error: unknown): boolean {
   try {
     // `when` gets the error that the code threw in a hook.
-    const isHooks = MillraceError.isInstance(error) && error.code === 'hook_failed' && error.cause !== undefined
-    return withoutHooks(() => when(isHooks ? error.cause : error))
+    const isHookError = MillraceError.isInstance(error) && error.code === 'hook_failed' && error.cause !== undefined
+    return withoutHooks(() => when(isHookError ? error.cause : error))
   } catch (cause) {
     work.logger.warn('retry.when of a node failed', { runId: work.runId, node: at.node, cause })
     return false
@@ -226,8 +226,8 @@ async function handleFailure(
     case 'route': {
       const { code, message } = failure
       const { input = null } = at
-      const logged: NodeFailure = { node: node.id, code, message, input }
-      return { outcome: 'routed', to: onError.to, failure: logged as unknown as Json }
+      const nodeFailure: NodeFailure = { node: node.id, code, message, input }
+      return { outcome: 'routed', to: onError.to, failure: nodeFailure as unknown as Json }
     }
   }
 }

@@ -7,8 +7,8 @@ import type { Answer } from '../../api/answer.ts'
 import type { StartOptions, StartWorkflowOptions } from '../../api/runtime.ts'
 import type { Agent } from '../../define/agent.ts'
 import type { Workflow } from '../../define/workflow.ts'
-import { isEndOf, type Process, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
-import { reportsOf } from '../agent/play.fixture.ts'
+import { isEndOf, type Process, VirtualCluster } from '../../drive/virtual-cluster.fixture.ts'
+import { reportsOf } from '../agent/run-to-end.fixture.ts'
 
 const SESSION = 's'
 const RUN = 'r'
@@ -39,10 +39,10 @@ export async function crashAtEveryAppend(cuts: CrashSetup): Promise<{ shape: Run
 }
 
 async function playWithCrash({ programs, start, answer = approved }: CrashSetup, n: number) {
-  const stage = new VirtualCluster()
+  const cluster = new VirtualCluster()
   const { agents = [], workflows = [] } = programs()
-  const process = (): Process => stage.process(() => agents, { workflows })
-  const apiProcess = stage.process(() => [], { engine: false })
+  const process = (): Process => cluster.process(() => agents, { workflows })
+  const apiProcess = cluster.process(() => [], { engine: false })
   await apiProcess.runtime.start({
     session: SESSION,
     runId: RUN,
@@ -58,17 +58,17 @@ async function playWithCrash({ programs, start, answer = approved }: CrashSetup,
     process()
   }
   for (let after = 0; ; ) {
-    const next = await stage.seen(
+    const next = await cluster.waitForEntry(
       SESSION,
       entry => entry.sequence > after && (entry.chunk.type === 'run-paused' || isEndOf(RUN)(entry)),
     )
     after = next.sequence
     if (next.chunk.type === 'run-finished') break
-    const { pendings } = await stage.view(SESSION)
-    for (const pending of pendings) await stage.clock.until(apiProcess.runtime.answer(SESSION, answer(pending)))
+    const { pendings } = await cluster.view(SESSION)
+    for (const pending of pendings) await cluster.clock.until(apiProcess.runtime.answer(SESSION, answer(pending)))
   }
-  expect([n, reportsOf(await stage.entries(SESSION))]).toEqual([n, []])
-  return { shape: shapeOf(await stage.view(SESSION)), isKilled: appends >= n }
+  expect([n, reportsOf(await cluster.entries(SESSION))]).toEqual([n, []])
+  return { shape: shapeOf(await cluster.view(SESSION)), isKilled: appends >= n }
 }
 
 export interface RunShape {

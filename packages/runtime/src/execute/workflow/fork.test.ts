@@ -3,12 +3,12 @@
 import { describe, expect, test } from 'vitest'
 import { gate } from '../../api/test-runtime.fixture.ts'
 import type { NodeContext, NodeDefinition, NodeFunction } from '../../define/node.ts'
-import { chunksOf } from '../agent/play.fixture.ts'
+import { chunksOf } from '../agent/run-to-end.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
 import { useStructuredData } from '../hooks/use-structured-data.ts'
-import { Play, STORES, textInterrupt, wired } from './play.fixture.ts'
+import { STORES, textInterrupt, WorkflowTestRun, wired } from './workflow-test-run.fixture.ts'
 
 const pass: NodeFunction = () => {}
 const gathers: NodeFunction = ({ input }: NodeContext) => ({ data: input })
@@ -37,10 +37,10 @@ describe('data', () => {
       b: () => ({ data: { n: 2 } }),
       c: pass,
     })
-    const play = await Play.of(testWorkflow)
+    const testRun = await WorkflowTestRun.start(testWorkflow)
     const output = { a: 'a of Go.', b: { n: 2 }, c: 'Go.' }
-    expect(await play.result()).toMatchObject({ status: 'completed', output })
-    await play.log()
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output })
+    await testRun.log()
   })
 
   test('runs branches in parallel', async () => {
@@ -55,7 +55,7 @@ describe('data', () => {
         second.open()
       },
     })
-    expect(await (await Play.of(testWorkflow)).result()).toMatchObject({ status: 'completed' })
+    expect(await (await WorkflowTestRun.start(testWorkflow)).result()).toMatchObject({ status: 'completed' })
   })
 
   test('runs branches with several nodes, conditions and loops', async () => {
@@ -82,7 +82,7 @@ describe('data', () => {
         ['join', 'end'],
       ],
     )
-    expect(await (await Play.of(testWorkflow)).result()).toMatchObject({ output: { a: 4, b: 'short' } })
+    expect(await (await WorkflowTestRun.start(testWorkflow)).result()).toMatchObject({ output: { a: 4, b: 'short' } })
   })
 
   test('supports nested forks', async () => {
@@ -107,9 +107,9 @@ describe('data', () => {
         ['join', 'end'],
       ],
     )
-    const play = await Play.of(testWorkflow)
-    expect(await play.result()).toMatchObject({ output: { a: { a1: 'a1', a2: 'a2' }, b: 'b' } })
-    await play.log()
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    expect(await testRun.result()).toMatchObject({ output: { a: { a1: 'a1', a2: 'a2' }, b: 'b' } })
+    await testRun.log()
   })
 
   test('restarts a fork that the run enters again', async () => {
@@ -133,9 +133,9 @@ describe('data', () => {
         ['join', 'end', { when: 'done' }],
       ],
     )
-    const play = await Play.of(testWorkflow)
-    expect(await play.result()).toMatchObject({ status: 'completed', output: { a: 3, b: 'b' } })
-    const lanes = new Set((await play.log()).flatMap(({ origin }) => ('lane' in origin ? [origin.lane] : [])))
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: { a: 3, b: 'b' } })
+    const lanes = new Set((await testRun.log()).flatMap(({ origin }) => ('lane' in origin ? [origin.lane] : [])))
     // Two branches, three times: one lane each.
     expect([...lanes].filter(lane => lane?.includes('fork.'))).toHaveLength(6)
   })
@@ -163,15 +163,15 @@ describe.each(STORES)('failures, %s', (_, opening) => {
         return { data: `b with ${answer}` }
       },
     })
-    const play = await Play.of(testWorkflow, { open: await opening() })
-    expect(await play.questionIds()).toEqual(['1.b.1/useInterrupt:q.1'])
-    await play.restart()
-    await play.answer('1.b.1/useInterrupt:q.1', 'yes')
-    expect(await play.result()).toMatchObject({ status: 'completed', output: { a: 'a after 3', b: 'b with yes' } })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
+    expect(await testRun.questionIds()).toEqual(['1.b.1/useInterrupt:q.1'])
+    await testRun.restart()
+    await testRun.answer('1.b.1/useInterrupt:q.1', 'yes')
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: { a: 'a after 3', b: 'b with yes' } })
     expect(done).toEqual(['a', 'b'])
-    const shown = Object.fromEntries((await play.view()).structured.map(({ streamId, data }) => [streamId, data]))
+    const shown = Object.fromEntries((await testRun.view()).structured.map(({ streamId, data }) => [streamId, data]))
     expect(shown).toEqual({ a: 3, b: { l: [1, 2] } })
-    await play.log()
+    await testRun.log()
   })
 
   test('fails the run if one branch finally fails, even if others wait', async () => {
@@ -192,12 +192,12 @@ describe.each(STORES)('failures, %s', (_, opening) => {
       },
       () => void after++,
     )
-    const play = await Play.of(testWorkflow, { open: await opening() })
-    expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'workflow_node_failed' } })
-    expect(await play.answerError('1.b.1/useInterrupt:q.1', 'yes')).toBe('answer_already_settled')
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
+    expect(await testRun.result()).toMatchObject({ status: 'failed', error: { code: 'workflow_node_failed' } })
+    expect(await testRun.answerError('1.b.1/useInterrupt:q.1', 'yes')).toBe('answer_already_settled')
     expect(after).toBe(0)
-    expect((await play.view()).pendings).toEqual([])
-    await play.log()
+    expect((await testRun.view()).pendings).toEqual([])
+    await testRun.log()
   })
 
   test('continues or routes a failed branch within the branch', async () => {
@@ -221,8 +221,8 @@ describe.each(STORES)('failures, %s', (_, opening) => {
         ['join', 'end'],
       ],
     )
-    const play = await Play.of(testWorkflow, { open: await opening() })
-    expect(await play.result()).toMatchObject({ output: { a: 'instead', b: 'mended b' } })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
+    expect(await testRun.result()).toMatchObject({ output: { a: 'instead', b: 'mended b' } })
   })
 })
 
@@ -238,20 +238,20 @@ describe.each(STORES)('waiting, %s', (_, opening) => {
         return { data: `${one} ${two}` }
       }
     const testWorkflow = forked({ a: asks('a'), b: asks('b'), c: () => ({ data: 'c' }) })
-    const play = await Play.of(testWorkflow, { open: await opening() })
-    expect(await play.questionIds()).toEqual(['1.a.1/useInterrupt:q.1', '1.b.1/useInterrupt:q.1'])
-    await play.answer('1.b.1/useInterrupt:q.1', 'B1')
-    expect(await play.questionIds()).toEqual(['1.a.1/useInterrupt:q.1', '1.b.1/useInterrupt:q.2'])
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
+    expect(await testRun.questionIds()).toEqual(['1.a.1/useInterrupt:q.1', '1.b.1/useInterrupt:q.1'])
+    await testRun.answer('1.b.1/useInterrupt:q.1', 'B1')
+    expect(await testRun.questionIds()).toEqual(['1.a.1/useInterrupt:q.1', '1.b.1/useInterrupt:q.2'])
     expect(seen).toEqual(['b B1'])
-    await play.restart()
-    await play.answer('1.b.1/useInterrupt:q.2', 'B2')
-    expect(await play.questionIds()).toEqual(['1.a.1/useInterrupt:q.1'])
-    await play.answer('1.a.1/useInterrupt:q.1', 'A1')
-    expect(await play.questionIds()).toEqual(['1.a.1/useInterrupt:q.2'])
-    await play.answer('1.a.1/useInterrupt:q.2', 'A2')
-    expect(await play.result()).toMatchObject({ status: 'completed', output: { a: 'A1 A2', b: 'B1 B2', c: 'c' } })
+    await testRun.restart()
+    await testRun.answer('1.b.1/useInterrupt:q.2', 'B2')
+    expect(await testRun.questionIds()).toEqual(['1.a.1/useInterrupt:q.1'])
+    await testRun.answer('1.a.1/useInterrupt:q.1', 'A1')
+    expect(await testRun.questionIds()).toEqual(['1.a.1/useInterrupt:q.2'])
+    await testRun.answer('1.a.1/useInterrupt:q.2', 'A2')
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: { a: 'A1 A2', b: 'B1 B2', c: 'c' } })
     expect(seen).toEqual(['b B1', 'a A1'])
-    expect(chunksOf(await play.log(), 'interrupt')).toHaveLength(4)
+    expect(chunksOf(await testRun.log(), 'interrupt')).toHaveLength(4)
   })
 
   test('continues a branch while another runs', async () => {
@@ -271,12 +271,12 @@ describe.each(STORES)('waiting, %s', (_, opening) => {
         return { data: answer }
       },
     })
-    const play = await Play.of(testWorkflow, { open: await opening() })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
     await working.opened
-    for await (const { chunk } of play.run.stream()) if (chunk.type === 'interrupt') break
-    await play.answer('1.b.1/useInterrupt:q.1', 'yes')
-    expect(await play.result()).toMatchObject({ status: 'completed', output: { a: 'a', b: 'yes' } })
-    expect(chunksOf(await play.log(), 'run-paused')).toEqual([])
+    for await (const { chunk } of testRun.run.stream()) if (chunk.type === 'interrupt') break
+    await testRun.answer('1.b.1/useInterrupt:q.1', 'yes')
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: { a: 'a', b: 'yes' } })
+    expect(chunksOf(await testRun.log(), 'run-paused')).toEqual([])
   })
 
   test('answers nested waiting branches in different processes', async () => {
@@ -296,16 +296,16 @@ describe.each(STORES)('waiting, %s', (_, opening) => {
         ['join', 'end'],
       ],
     )
-    const play = await Play.of(testWorkflow, { open: await opening() })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
     let left = ['a1', 'a2', 'b']
     for (const name of ['a2', 'b', 'a1']) {
-      expect(await play.questionIds()).toEqual(left.map(other => `1.${other}.1/useInterrupt:q.1`))
-      await play.restart()
-      await play.answer(`1.${name}.1/useInterrupt:q.1`, name.toUpperCase())
+      expect(await testRun.questionIds()).toEqual(left.map(other => `1.${other}.1/useInterrupt:q.1`))
+      await testRun.restart()
+      await testRun.answer(`1.${name}.1/useInterrupt:q.1`, name.toUpperCase())
       left = left.filter(other => other !== name)
     }
-    expect(await play.result()).toMatchObject({ output: { a: { a1: 'A1', a2: 'A2' }, b: 'B' } })
-    await play.log()
+    expect(await testRun.result()).toMatchObject({ output: { a: { a1: 'A1', a2: 'A2' }, b: 'B' } })
+    await testRun.log()
   })
 
   test('shows committed state of other branches, and replays earlier reads', async () => {
@@ -326,17 +326,17 @@ describe.each(STORES)('waiting, %s', (_, opening) => {
         useWorkflowState('n', 0)[1](8)
       },
     })
-    const play = await Play.of(testWorkflow, { open: await opening() })
-    await play.result()
-    await play.answer('1.b.1/useInterrupt:q.1', 'yes')
-    await play.result()
-    await play.answer('1.a.1/useInterrupt:q.1', 'yes')
-    await play.result()
-    await play.answer('1.b.1/useInterrupt:q.2', 'yes')
-    await play.result()
-    await play.restart()
-    await play.answer('1.a.1/useInterrupt:q.2', 'yes')
-    expect(await play.result()).toMatchObject({ status: 'completed' })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
+    await testRun.result()
+    await testRun.answer('1.b.1/useInterrupt:q.1', 'yes')
+    await testRun.result()
+    await testRun.answer('1.a.1/useInterrupt:q.1', 'yes')
+    await testRun.result()
+    await testRun.answer('1.b.1/useInterrupt:q.2', 'yes')
+    await testRun.result()
+    await testRun.restart()
+    await testRun.answer('1.a.1/useInterrupt:q.2', 'yes')
+    expect(await testRun.result()).toMatchObject({ status: 'completed' })
     expect(seen.length).toBeGreaterThanOrEqual(3)
     expect(new Set(seen.map(pair => JSON.stringify(pair)))).toEqual(new Set(['[0,7]']))
   })
@@ -353,12 +353,12 @@ describe.each(STORES)('waiting, %s', (_, opening) => {
       },
       b: async () => void (await useInterrupt(textInterrupt('In b?', { id: 'q' }))),
     })
-    const play = await Play.of(testWorkflow, { open: await opening() })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
     await working.opened
-    await play.run.stop({ mode: 'abort' })
-    expect(await play.result()).toMatchObject({ status: 'aborted' })
+    await testRun.run.stop({ mode: 'abort' })
+    expect(await testRun.result()).toMatchObject({ status: 'aborted' })
     await over.opened
-    expect((await play.view()).pendings).toEqual([])
-    await play.log()
+    expect((await testRun.view()).pendings).toEqual([])
+    await testRun.log()
   })
 })

@@ -9,10 +9,10 @@ import { useReason } from '../hooks/use-reason.ts'
 import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
 import { useStructuredData } from '../hooks/use-structured-data.ts'
-import { Play, STORES, sequence, single, textInterrupt, wired } from './play.fixture.ts'
+import { STORES, sequence, single, textInterrupt, WorkflowTestRun, wired } from './workflow-test-run.fixture.ts'
 
 /** The hook records in the log that a replay would use. */
-const hooksIn = async ({ runtime }: Play, session = 's') =>
+const hooksIn = async ({ runtime }: WorkflowTestRun, session = 's') =>
   (await runtime.manager.view(session)).view.internal?.hooks ?? []
 
 describe.each(STORES)('records, %s', (_, opening) => {
@@ -26,14 +26,14 @@ describe.each(STORES)('records, %s', (_, opening) => {
         await useInterrupt(textInterrupt('Well?', { id: 'q' }))
       },
     })
-    const play = await Play.of(testWorkflow, { open: await opening() })
-    await play.result()
-    const ids = (await hooksIn(play)).map(({ hookId }) => hookId)
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
+    await testRun.result()
+    const ids = (await hooksIn(testRun)).map(({ hookId }) => hookId)
     expect(ids).toContain('1.second.1/useStep:one.1')
     expect(ids.filter(id => id.startsWith('1.first.1/'))).toEqual([])
-    await play.answer('1.second.1/useInterrupt:q.1', 'yes')
-    expect(await play.result()).toMatchObject({ status: 'completed' })
-    expect(await hooksIn(play)).toEqual([])
+    await testRun.answer('1.second.1/useInterrupt:q.1', 'yes')
+    expect(await testRun.result()).toMatchObject({ status: 'completed' })
+    expect(await hooksIn(testRun)).toEqual([])
   })
 
   test.each(['interrupt', 'abort'] as const)('keeps no records of a stopped run: %s', async mode => {
@@ -41,11 +41,11 @@ describe.each(STORES)('records, %s', (_, opening) => {
       await useStep('one', () => 1)
       await useInterrupt(textInterrupt('Well?', { id: 'q' }))
     })
-    const play = await Play.of(testWorkflow, { open: await opening() })
-    await play.result()
-    await play.run.stop({ mode })
-    expect((await play.result()).status).toBe(mode === 'abort' ? 'aborted' : 'interrupted')
-    expect(await hooksIn(play)).toEqual([])
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening() })
+    await testRun.result()
+    await testRun.run.stop({ mode })
+    expect((await testRun.result()).status).toBe(mode === 'abort' ? 'aborted' : 'interrupted')
+    expect(await hooksIn(testRun)).toEqual([])
   })
 })
 
@@ -72,9 +72,9 @@ test('keeps no more records in a long run than in a short one', async () => {
       { maxSteps: 1000 },
     )
   for (const times of [2, 100]) {
-    const play = await Play.of(looping(times))
-    await play.result()
-    counts.push((await hooksIn(play)).length)
+    const testRun = await WorkflowTestRun.start(looping(times))
+    await testRun.result()
+    counts.push((await hooksIn(testRun)).length)
   }
   expect(counts[0]).toBeGreaterThan(0)
   expect(counts[1]).toBeLessThanOrEqual((counts[0] as number) + 1)
@@ -88,15 +88,15 @@ describe('the conversation', () => {
         ({ role, parts }) => `${role}: ${parts.map(part => ('text' in part ? part.text : '')).join('')}`,
       ),
     }))
-    const play = await Play.of(testWorkflow, { start: { input: 'one' } })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { start: { input: 'one' } })
     const expectedTexts = ['user: one']
-    expect((await play.result()).output).toEqual(expectedTexts)
+    expect((await testRun.result()).output).toEqual(expectedTexts)
     for (const input of ['two', 'three']) {
       expectedTexts.push(`assistant: You said ${expectedTexts.at(-1)?.slice('user: '.length)}`, `user: ${input}`)
-      const run = await play.runtime.start({ workflow: testWorkflow, input, session: 's' })
+      const run = await testRun.runtime.start({ workflow: testWorkflow, input, session: 's' })
       expect((await run.result()).output).toEqual(expectedTexts)
     }
-    const { messages } = await play.view()
+    const { messages } = await testRun.view()
     expect(messages).toHaveLength(6)
   })
 
@@ -106,12 +106,12 @@ describe('the conversation', () => {
       seen.push(messages.length)
       for (const n of [1, 2]) await useInterrupt(textInterrupt(`${n}?`))
     })
-    const play = await Play.of(testWorkflow)
+    const testRun = await WorkflowTestRun.start(testWorkflow)
     for (const n of [1, 2]) {
-      await play.result()
-      await play.answer(`1.node.1/@.${n}`, 'yes')
+      await testRun.result()
+      await testRun.answer(`1.node.1/@.${n}`, 'yes')
     }
-    await play.result()
+    await testRun.result()
     expect(seen).toEqual([1, 1, 1])
   })
 
@@ -126,10 +126,10 @@ describe('the conversation', () => {
         await useInterrupt(textInterrupt('Well?', { id: 'q' }))
       },
     })
-    const play = await Play.of(testWorkflow)
-    await play.result()
-    await play.answer('1.second.1/useInterrupt:q.1', 'yes')
-    const { usage } = await play.result()
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    await testRun.result()
+    await testRun.answer('1.second.1/useInterrupt:q.1', 'yes')
+    const { usage } = await testRun.result()
     expect(seen).toHaveLength(2)
     expect(seen[1]).toEqual(seen[0])
     expect(seen[0]).toMatchObject({ inputTokens: 3, outputTokens: 2 })
@@ -144,7 +144,7 @@ describe('sessions', () => {
       set(n + 1)
       return { data: n }
     })
-    const { runtime } = await Play.of(testWorkflow)
+    const { runtime } = await WorkflowTestRun.start(testWorkflow)
     const runs = await Promise.all(['a', 'b', 'c'].map(input => runtime.start({ workflow: testWorkflow, input })))
     expect(new Set(runs.map(({ sessionId }) => sessionId)).size).toBe(3)
     expect(await Promise.all(runs.map(async run => (await run.result()).output))).toEqual([0, 0, 0])
@@ -158,19 +158,19 @@ describe('sessions', () => {
       },
       second: async () => void (await useInterrupt(textInterrupt('Well?', { id: 'q' }))),
     })
-    const play = await Play.of(testWorkflow)
-    await play.result()
-    const fork = await play.runtime.fork('s', { session: 'f' })
-    const { view } = await play.runtime.view(fork)
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    await testRun.result()
+    const fork = await testRun.runtime.fork('s', { session: 'f' })
+    const { view } = await testRun.runtime.view(fork)
     expect(view.structured).toMatchObject([{ streamId: 'o', data: { a: 1 } }])
     expect(view.messages.flatMap(({ parts }) => parts.map(part => ('text' in part ? part.text : '')))).toContain(
       'First.',
     )
     expect(view.pendings).toEqual([])
-    expect(await play.questionIds()).toEqual(['1.second.1/useInterrupt:q.1'])
-    await play.answer('1.second.1/useInterrupt:q.1', 'yes')
-    expect(await play.result()).toMatchObject({ status: 'completed' })
-    expect((await logOf(play.runtime, 'f')).some(({ chunk }) => chunk.type === 'interrupt-response')).toBe(false)
+    expect(await testRun.questionIds()).toEqual(['1.second.1/useInterrupt:q.1'])
+    await testRun.answer('1.second.1/useInterrupt:q.1', 'yes')
+    expect(await testRun.result()).toMatchObject({ status: 'completed' })
+    expect((await logOf(testRun.runtime, 'f')).some(({ chunk }) => chunk.type === 'interrupt-response')).toBe(false)
   })
 
   test('a retried turn leaves nothing of the first behind', async () => {
@@ -183,11 +183,11 @@ describe('sessions', () => {
         return { data: n, ui: { message: `Run ${runs}.` } }
       },
     })
-    const play = await Play.of(testWorkflow)
-    await play.result()
-    const again = await play.runtime.retry('s')
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    await testRun.result()
+    const again = await testRun.runtime.retry('s')
     expect(await again.result()).toMatchObject({ status: 'completed', output: 0, text: 'Run 2.' })
-    const { structured, messages } = await play.view()
+    const { structured, messages } = await testRun.view()
     expect(structured).toMatchObject([{ data: { l: [2] } }])
     expect(messages).toHaveLength(2)
   })
@@ -201,15 +201,15 @@ describe('sessions', () => {
       await useInterrupt(textInterrupt('Well?', { id: 'q' }))
       return { ui: { message: 'Done.' } }
     })
-    const play = await Play.of(testWorkflow)
-    const { cursor } = await until(play.run, 'structured-data')
-    await play.result()
-    await play.answer('1.node.1/useInterrupt:q.1', 'yes')
-    await play.result()
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    const { cursor } = await until(testRun.run, 'structured-data')
+    await testRun.result()
+    await testRun.answer('1.node.1/useInterrupt:q.1', 'yes')
+    await testRun.result()
     const all: number[] = []
     const rest: number[] = []
-    for await (const { sequence } of play.run.stream()) all.push(sequence)
-    for await (const { sequence } of play.run.stream({ after: cursor })) rest.push(sequence)
+    for await (const { sequence } of testRun.run.stream()) all.push(sequence)
+    for await (const { sequence } of testRun.run.stream({ after: cursor })) rest.push(sequence)
     expect(new Set(all).size).toBe(all.length)
     expect(all.slice(-rest.length)).toEqual(rest)
     expect(all.length - rest.length).toBeGreaterThan(0)

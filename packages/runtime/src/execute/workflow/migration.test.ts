@@ -4,48 +4,48 @@ import { z } from 'zod'
 import type { NodeContext, NodeDefinition } from '../../define/node.ts'
 import { tool } from '../../define/tool.ts'
 import type { Migration, MigrationPoint, Workflow } from '../../define/workflow.ts'
-import { type Process, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
-import { recordingModel, reportsOf } from '../agent/play.fixture.ts'
+import { type Process, VirtualCluster } from '../../drive/virtual-cluster.fixture.ts'
+import { recordingModel, reportsOf } from '../agent/run-to-end.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
-import { textInterrupt, wired } from './play.fixture.ts'
+import { textInterrupt, wired } from './workflow-test-run.fixture.ts'
 
 const SESSION = 's'
 const RUN = 'r'
 
 /** A waiting run that a process of version 1 left. */
 class Old {
-  readonly stage = new VirtualCluster()
-  readonly apiProcess = this.stage.process(() => [], { engine: false, blockedAfterMs: 2000 })
+  readonly cluster = new VirtualCluster()
+  readonly apiProcess = this.cluster.process(() => [], { engine: false, blockedAfterMs: 2000 })
 
   async wait(testWorkflow: Workflow): Promise<void> {
     const first = this.process(testWorkflow)
     await this.apiProcess.runtime.start({ session: SESSION, runId: RUN, workflow: testWorkflow.program, input: 'Go.' })
     await this.seen('run-paused')
-    await this.stage.clock.until(first.runtime.close())
+    await this.cluster.clock.until(first.runtime.close())
   }
 
   process(...workflows: Workflow[]): Process {
-    return this.stage.process(() => [], { workflows })
+    return this.cluster.process(() => [], { workflows })
   }
 
   answer(id: string, response = 'yes'): Promise<unknown> {
     const answer = { kind: 'interrupt', id: `${RUN}::${id}`, response } as const
-    return this.stage.clock.until(this.apiProcess.runtime.answer(SESSION, answer))
+    return this.cluster.clock.until(this.apiProcess.runtime.answer(SESSION, answer))
   }
 
   seen(type: string, after = 0): Promise<Entry> {
-    return this.stage.seen(SESSION, ({ chunk, sequence }) => chunk.type === type && sequence > after)
+    return this.cluster.waitForEntry(SESSION, ({ chunk, sequence }) => chunk.type === type && sequence > after)
   }
 
   /** The result of the run. Fails if the log violates the protocol. */
   async ended(): Promise<{ view: View; log: readonly Entry[] }> {
-    await this.stage.ended(SESSION, RUN)
-    const log = await this.stage.entries(SESSION)
+    await this.cluster.waitForEnd(SESSION, RUN)
+    const log = await this.cluster.entries(SESSION)
     expect(reportsOf(log)).toEqual([])
-    return { view: await this.stage.view(SESSION), log }
+    return { view: await this.cluster.view(SESSION), log }
   }
 }
 
@@ -122,7 +122,7 @@ describe('a run of another version', () => {
           },
         },
       )
-      const before = (await old.stage.entries(SESSION)).length
+      const before = (await old.cluster.entries(SESSION)).length
       await old.answer('1.a.1/useInterrupt:one.1')
       const process = old.process(next)
       let appends = 0
@@ -133,10 +133,10 @@ describe('a run of another version', () => {
         old.process(next)
       }
       await old.seen('run-paused', before)
-      const paused = await old.stage.view(SESSION)
+      const paused = await old.cluster.view(SESSION)
       expect(paused.pendings.map(({ id }) => id)).toEqual(['r::1.confirm.1/useInterrupt:sure.1'])
       // Its ticket stays the same: workers of either version may drive it.
-      expect((await old.stage.manager.getInfo(SESSION))?.ticket.run?.program).toBe('workflow:own@1')
+      expect((await old.cluster.manager.getInfo(SESSION))?.ticket.run?.program).toBe('workflow:own@1')
       await old.answer('1.confirm.1/useInterrupt:sure.1')
       const { view, log } = await old.ended()
       expect(view.output).toEqual({ was: 'Go.', seen: 'a', sure: 'yes' })
@@ -287,7 +287,7 @@ describe('a run of another version', () => {
     const first = old.process(go, other)
     await old.apiProcess.runtime.start({ session: SESSION, runId: RUN, workflow: go.program, input: 'Go.' })
     await old.seen('run-paused')
-    await old.stage.clock.until(first.runtime.close())
+    await old.cluster.clock.until(first.runtime.close())
     const migrate = { 1: ({ input }: MigrationPoint) => ({ node: 'r', input }) }
     const r: NodeDefinition = ({ input }: NodeContext<string>) => ({ data: `new ${input}` })
     const nodes = { q: question('q'), r }
@@ -351,7 +351,7 @@ describe('a run of another version', () => {
     const deployed = old.process(wired({ a: question('a'), b: () => ({ data: 'new' }) }, ROW, V2))
     expect(await old.apiProcess.runtime.status(SESSION)).toEqual({ status: 'paused' })
     await old.answer('1.a.1/useInterrupt:a.1')
-    await old.stage.clock.advance(5000)
+    await old.cluster.clock.advance(5000)
     const status = await old.apiProcess.runtime.status(SESSION)
     expect(status).toMatchObject({ status: 'blocked', program: 'workflow:own@1' })
     expect(status).toMatchObject({ reason: expect.stringContaining('workflow:own@1') })
@@ -365,7 +365,7 @@ describe('a run of another version', () => {
     await old.wait(wired({ a: question('a'), b: () => ({}) }, ROW))
     old.process(wired({ a: question('a'), b: () => ({}) }, ROW, V2))
     expect(await old.apiProcess.runtime.stop(SESSION, RUN)).toBe(true)
-    expect(await old.stage.ended(SESSION, RUN)).toBe('interrupted')
+    expect(await old.cluster.waitForEnd(SESSION, RUN)).toBe('interrupted')
     expect((await old.ended()).view.pendings).toEqual([])
   })
 
@@ -381,15 +381,15 @@ describe('a run of another version', () => {
     await old.answer('1.a.1/useInterrupt:a.1')
     const { sequence } = await old.seen('interrupt-response')
     await old.seen('run-paused', sequence)
-    await old.stage.clock.until(migrating.runtime.close())
+    await old.cluster.clock.until(migrating.runtime.close())
     const former = old.process(testWorkflow)
     await old.answer('1.c.1/useInterrupt:c.1')
-    await old.stage.clock.advance(5000)
-    const { head } = (await old.stage.manager.getInfo(SESSION)) ?? {}
-    expect((await old.stage.view(SESSION)).runs).toMatchObject([{ status: 'paused' }])
+    await old.cluster.clock.advance(5000)
+    const { head } = (await old.cluster.manager.getInfo(SESSION)) ?? {}
+    expect((await old.cluster.view(SESSION)).runs).toMatchObject([{ status: 'paused' }])
     expect([...new Set(former.logged.map(({ message }) => message))]).toEqual(['failed to drive a session'])
-    await old.stage.clock.advance(60_000)
-    expect((await old.stage.manager.getInfo(SESSION))?.head).toBe(head)
+    await old.cluster.clock.advance(60_000)
+    expect((await old.cluster.manager.getInfo(SESSION))?.head).toBe(head)
     old.process(next)
     expect((await old.ended()).view.output).toBe('yes')
   })

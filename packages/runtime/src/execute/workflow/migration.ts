@@ -24,14 +24,17 @@ import { subAgentEnds } from '../run-end.ts'
 /** The version in a program name. */
 const versionOf = (program: string): string => program.slice(program.lastIndexOf('@') + 1)
 
-/** The workflow of a program name, or one that migrates its runs. @throws {MillraceError} if this process has none. */
+/**
+ * The workflow of a program name, or one that migrates its runs. `currentWorkflow` is preferred to the registered one.
+ * @throws {MillraceError} if this process has none.
+ */
 export function workflowOfProgram(
   program: string,
-  testWorkflow: Workflow,
+  currentWorkflow: Workflow,
   workflowOf: (id: string) => Workflow | undefined,
 ): Workflow {
   const id = program.slice(program.indexOf(':') + 1, program.lastIndexOf('@'))
-  const found = id === testWorkflow.name ? testWorkflow : workflowOf(id)
+  const found = id === currentWorkflow.name ? currentWorkflow : workflowOf(id)
   if (found && (found.program === program || found.migrations.has(versionOf(program)))) return found
   throw new MillraceError('program_unknown', `the run is in ${program}, which this process does not have`)
 }
@@ -61,9 +64,9 @@ export function migratePosition(workflow: Workflow, position: WorkflowPosition, 
   const replaced: OpenExecution[] = []
   const branches = branchesOf(nodes, graph.edges)
   const isIn = (node: string, path: BranchPath) => branches.get(node)?.join('/') === path.join('/')
-  let now: WorkflowPosition = { ...position, program, edges: graph.digest }
+  let current: WorkflowPosition = { ...position, program, edges: graph.digest }
   const visit = (path: BranchPath): void => {
-    const line = branchAt(now, path)
+    const line = branchAt(current, path)
     if (line === undefined) return
     if (isFork(line)) {
       if (!nodes.has(line.join)) {
@@ -90,8 +93,8 @@ export function migratePosition(workflow: Workflow, position: WorkflowPosition, 
       const problem = to ? `it returned the node ${node}` : `it keeps the run in node ${node}`
       throw changedError(label, `${problem}, which does not exist`)
     }
-    const above = branchAt(now, path.slice(0, -1))
-    const isJoin = to !== undefined && path.length > 0 && above && isFork(above) && above.join === node
+    const enclosing = branchAt(current, path.slice(0, -1))
+    const isJoin = to !== undefined && path.length > 0 && enclosing && isFork(enclosing) && enclosing.join === node
     if (!isJoin && !isIn(node, path)) {
       const problem = to ? `it returned the node ${node} for node ${line.node}` : `it keeps the run in node ${node}`
       const head = path.at(-1)
@@ -101,10 +104,10 @@ export function migratePosition(workflow: Workflow, position: WorkflowPosition, 
     }
     if (to === undefined) return
     replaced.push(line)
-    now = positionAfterStep(now, path, { to: node, edge: '' }, to.input)
+    current = positionAfterStep(current, path, { to: node, edge: '' }, to.input)
   }
   visit([])
-  return { position: now, replaced }
+  return { position: current, replaced }
 }
 
 function callMigration(
@@ -152,15 +155,15 @@ export function settlementOf(
   const responses = pendings
     .filter(pending => questions.has(pendingKey(pending)))
     .map(({ id }): BatchItem => ({ chunk: { type: 'interrupt-response', interruptId: id, response: null }, lane }))
-  const shown = session.message(runId, agentId)
-  const hidden = session.internalMessage(runId, agentId)
-  const outcomes = [shown, hidden].flatMap(message =>
+  const publicMessage = session.message(runId, agentId)
+  const internalMessage = session.internalMessage(runId, agentId)
+  const outcomes = [publicMessage, internalMessage].flatMap(message =>
     (message?.parts ?? [])
       .filter((part): part is ToolPart => 'toolCallId' in part && calls.has(part.toolCallId) && isOpen(part))
       .map(({ toolCallId }): BatchItem => {
         const errorText = 'The workflow was migrated after this call was made.'
         const chunk = { type: 'tool-output-error', toolCallId, errorText, code: 'interrupted' } as const
-        return { chunk, lane, internal: message === hidden }
+        return { chunk, lane, internal: message === internalMessage }
       }),
   )
   const children = subAgentEnds(session, writer, 'interrupted', ({ toolCallId }) => calls.has(toolCallId))

@@ -6,7 +6,7 @@ import { scriptedModel } from '../../model/scripted-model.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useWorkflowState } from '../hooks/use-state.ts'
-import { Play, publicOf, sequence, single, textInterrupt, wired } from './play.fixture.ts'
+import { publicOf, sequence, single, textInterrupt, WorkflowTestRun, wired } from './workflow-test-run.fixture.ts'
 
 describe('the result of a node', () => {
   test.each<[string, unknown, string]>([
@@ -22,12 +22,12 @@ describe('the result of a node', () => {
     ['structured data without data', { ui: { structured: { title: 'x' } } }, 'ui.structured'],
     ['structured data that is not an object', { ui: { structured: 'x' } }, 'ui.structured'],
   ])('rejects %s and names it', async (_, returned, found) => {
-    const play = await Play.of(single(() => returned as never))
-    const { status, error } = await play.result()
+    const testRun = await WorkflowTestRun.start(single(() => returned as never))
+    const { status, error } = await testRun.result()
     expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
     expect(error?.message).toContain('node node returned')
     expect(error?.message).toContain(found)
-    await play.log()
+    await testRun.log()
   })
 
   test.each<[string, unknown, string]>([
@@ -35,12 +35,12 @@ describe('the result of a node', () => {
     ['a field of another system', { data: 1, intent: 'x' }, 'intent'],
     ['an unknown field of ui', { ui: { text: 'hello' } }, 'text'],
   ])('law 10: rejects %s; only the logger gets its name', async (_, returned, field) => {
-    const play = await Play.of(single(() => returned as never))
-    const { status, error } = await play.result()
+    const testRun = await WorkflowTestRun.start(single(() => returned as never))
+    const { status, error } = await testRun.result()
     expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
     expect(error?.message).toContain('node node returned')
     expect(error?.message).not.toContain(field)
-    expect(play.logged.map(({ cause }) => String(cause)).join()).toContain(`there is no field ${field}`)
+    expect(testRun.logged.map(({ cause }) => String(cause)).join()).toContain(`there is no field ${field}`)
   })
 
   test.each([[undefined], [null], [{}], [{ ui: {} }], [{ data: undefined }]])(
@@ -50,7 +50,7 @@ describe('the result of a node', () => {
         first: () => returned as never,
         second: ({ input }: NodeContext) => ({ data: { input } }),
       })
-      expect(await (await Play.of(testWorkflow)).result()).toMatchObject({
+      expect(await (await WorkflowTestRun.start(testWorkflow)).result()).toMatchObject({
         status: 'completed',
         output: { input: 'Go.' },
       })
@@ -68,12 +68,12 @@ describe('the result of a node', () => {
       },
     })
     const output = { at: '1970-01-01T00:00:00.000Z', list: [1, 2] }
-    expect((await (await Play.of(testWorkflow)).result()).output).toEqual(output)
+    expect((await (await WorkflowTestRun.start(testWorkflow)).result()).output).toEqual(output)
   })
 
   test('fails the node if the output exceeds the limit of the log', async () => {
-    const play = await Play.of(single(() => ({ data: 'x'.repeat(2_000_000) })))
-    const { status, error } = await play.result()
+    const testRun = await WorkflowTestRun.start(single(() => ({ data: 'x'.repeat(2_000_000) })))
+    const { status, error } = await testRun.result()
     expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
     expect(error?.message).toContain('node node')
     // Between nodes it may be large.
@@ -81,7 +81,7 @@ describe('the result of a node', () => {
       first: () => ({ data: 'x'.repeat(2_000_000) }),
       second: ({ input }: NodeContext<string>) => ({ data: input.length }),
     })
-    expect(await (await Play.of(testWorkflow)).result()).toMatchObject({ output: 2_000_000 })
+    expect(await (await WorkflowTestRun.start(testWorkflow)).result()).toMatchObject({ output: 2_000_000 })
   })
 })
 
@@ -98,12 +98,12 @@ describe('an end that cannot be committed fails its node', () => {
       return { data: huge, ui: { message: 'There.' } }
     }
     const node = { run, retry: { attempts: 3 }, onError: { continue: 'small' } }
-    const play = await Play.of(last ? single(node) : sequence({ node, next }))
-    expect(await play.result()).toMatchObject({ status: 'completed', output: 'small', text: '' })
+    const testRun = await WorkflowTestRun.start(last ? single(node) : sequence({ node, next }))
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'small', text: '' })
     expect(ran).toBe(1)
-    await play.log()
+    await testRun.log()
     const stopped = { run, retry: { attempts: 3 } }
-    const other = await Play.of(last ? single(stopped) : sequence({ node: stopped, next }))
+    const other = await WorkflowTestRun.start(last ? single(stopped) : sequence({ node: stopped, next }))
     const code = last ? 'validation_failed' : 'hook_result_too_large'
     expect(await other.result()).toMatchObject({ status: 'failed', error: { code } })
   })
@@ -127,7 +127,7 @@ describe('an end that cannot be committed fails its node', () => {
       ['c', 'd'],
       ['d', 'end'],
     ])
-    const { output } = await (await Play.of(testWorkflow)).result()
+    const { output } = await (await WorkflowTestRun.start(testWorkflow)).result()
     expect(Object.values(output as object).sort()).toEqual([expect.stringMatching(/^[bc]$/), 'failed'])
   })
 })
@@ -137,9 +137,9 @@ test('law 10: a last node without data gives no output, even if it had input', a
     first: () => ({ data: { card: '4242' } }),
     last: () => ({ ui: { message: 'Paid.' } }),
   })
-  const play = await Play.of(testWorkflow)
-  expect(await play.result()).toMatchObject({ status: 'completed', output: undefined, text: 'Paid.' })
-  expect(JSON.stringify(publicOf(await play.log()))).not.toContain('4242')
+  const testRun = await WorkflowTestRun.start(testWorkflow)
+  expect(await testRun.result()).toMatchObject({ status: 'completed', output: undefined, text: 'Paid.' })
+  expect(JSON.stringify(publicOf(await testRun.log()))).not.toContain('4242')
 })
 
 describe('ui', () => {
@@ -152,17 +152,17 @@ describe('ui', () => {
       second: () => ({ ui: { message: '  \n' } }),
       third: () => ({ ui: { message: 'Third.', structured: { data: { n: 3 }, dataType: 'count', streamId: 'c' } } }),
     })
-    const play = await Play.of(testWorkflow)
-    await play.result()
-    await play.answer('1.first.1/@.1', 'yes')
-    const { message, text } = await play.result()
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    await testRun.result()
+    await testRun.answer('1.first.1/@.1', 'yes')
+    const { message, text } = await testRun.result()
     expect(text).toBe('First.Third.')
     expect(message?.parts.filter(({ type }) => type === 'text')).toHaveLength(2)
-    expect((await play.view()).structured).toMatchObject([
+    expect((await testRun.view()).structured).toMatchObject([
       { streamId: 'c', dataType: 'count', status: 'done', data: { n: 3 } },
     ])
-    expect(play.logged).toEqual([])
-    await play.log()
+    expect(testRun.logged).toEqual([])
+    await testRun.log()
   })
 
   test('warns if ui.message repeats streamed text', async () => {
@@ -172,13 +172,13 @@ describe('ui', () => {
         return { ui: { message: isSame ? text : `${text} More.` } }
       },
     })
-    const warned = await Play.of(single(node(true)))
+    const warned = await WorkflowTestRun.start(single(node(true)))
     expect(await warned.result()).toMatchObject({ status: 'completed', text: 'Hello.Hello.' })
     expect(warned.logged.map(({ message }) => message)).toEqual([expect.stringContaining('shown twice')])
     for (const other of [node(false), node(true, false)]) {
-      const play = await Play.of(single(other))
-      await play.result()
-      expect(play.logged).toEqual([])
+      const testRun = await WorkflowTestRun.start(single(other))
+      await testRun.result()
+      expect(testRun.logged).toEqual([])
     }
   })
 
@@ -188,8 +188,8 @@ describe('ui', () => {
       const { output } = await useReason({ model, input: 'Go.', outputSchema: z.object({ n: z.number() }) })
       return { data: output, ui: { message: `It is ${output.n}.` } }
     })
-    const play = await Play.of(testWorkflow)
-    expect(await play.result()).toMatchObject({ status: 'completed', text: 'It is 1.', output: { n: 1 } })
-    expect(play.logged).toEqual([])
+    const testRun = await WorkflowTestRun.start(testWorkflow)
+    expect(await testRun.result()).toMatchObject({ status: 'completed', text: 'It is 1.', output: { n: 1 } })
+    expect(testRun.logged).toEqual([])
   })
 })

@@ -51,10 +51,10 @@ export class QuiescenceDetector {
       if (this.#isClosed || changes !== this.#changes) return
       const parked = [...this.#open].filter(({ isParked }) => isParked)
       if (this.#active === 0 || parked.length + this.#handedOver < this.#active) return
-      const all = parked.flatMap(execution => execution.parked)
-      const waits = all.filter(one => one !== 'handed-over')
-      if (this.#handedOver > 0 || waits.length < all.length) return this.#halt({ outcome: 'handed-over' }, changes)
-      const until = Math.min(...waits.map(one => one.until))
+      const hooks = parked.flatMap(execution => execution.parked)
+      const waits = hooks.filter(hook => hook !== 'handed-over')
+      if (this.#handedOver > 0 || waits.length < hooks.length) return this.#halt({ outcome: 'handed-over' }, changes)
+      const until = Math.min(...waits.map(wait => wait.until))
       this.#halt({ outcome: 'waiting', on: waits.flatMap(({ on }) => on), until }, changes)
     })
   }

@@ -4,10 +4,10 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { codeOf } from '../../api/test-runtime.fixture.ts'
 import type { NodeContext, NodeFunction } from '../../define/node.ts'
-import { chunksOf } from '../agent/play.fixture.ts'
+import { chunksOf } from '../agent/run-to-end.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
-import { Play, STORES, sequence, single, textInterrupt, wired } from './play.fixture.ts'
+import { STORES, sequence, single, textInterrupt, WorkflowTestRun, wired } from './workflow-test-run.fixture.ts'
 
 const pass: NodeFunction = () => {}
 const tells =
@@ -42,16 +42,19 @@ describe('conditions', () => {
     ['__proto__', 'other'],
     [undefined, 'other'],
   ])('%s leads to %s', async (condition, output) => {
-    expect(await (await Play.of(branching(condition))).result()).toMatchObject({ status: 'completed', output })
+    expect(await (await WorkflowTestRun.start(branching(condition))).result()).toMatchObject({
+      status: 'completed',
+      output,
+    })
   })
 
   test.each([['maybe'], ['constructor'], [undefined]])('fails if no edge matches the condition %s', async condition => {
-    const play = await Play.of(branching(condition, false))
-    const { status, error } = await play.result()
+    const testRun = await WorkflowTestRun.start(branching(condition, false))
+    const { status, error } = await testRun.result()
     expect([status, error?.code]).toEqual(['failed', 'workflow_no_way'])
     expect(error?.message).toContain('decide')
     expect(error?.message).toContain(condition ?? 'no condition')
-    await play.log()
+    await testRun.log()
   })
 
   test('uses only the condition of the current node', async () => {
@@ -71,7 +74,7 @@ describe('conditions', () => {
         ['plain', 'end'],
       ],
     )
-    expect(await (await Play.of(testWorkflow)).result()).toMatchObject({ output: 'plain' })
+    expect(await (await WorkflowTestRun.start(testWorkflow)).result()).toMatchObject({ output: 'plain' })
   })
 })
 
@@ -94,15 +97,20 @@ describe('loops', () => {
     )
 
   test('takes an edge at most max times', async () => {
-    expect(await (await Play.of(looping(4, 3))).result()).toMatchObject({ status: 'completed', output: 4 })
-    const { status, error } = await (await Play.of(looping(5, 3))).result()
+    expect(await (await WorkflowTestRun.start(looping(4, 3))).result()).toMatchObject({
+      status: 'completed',
+      output: 4,
+    })
+    const { status, error } = await (await WorkflowTestRun.start(looping(5, 3))).result()
     expect([status, error?.code]).toEqual(['failed', 'workflow_loop'])
     expect(error?.message).toContain('work')
   })
 
   test('executes at most maxSteps nodes', async () => {
-    expect(await (await Play.of(looping(10, undefined, { maxSteps: 10 }))).result()).toMatchObject({ output: 10 })
-    const over = await Play.of(looping(11, undefined, { maxSteps: 10 }))
+    expect(await (await WorkflowTestRun.start(looping(10, undefined, { maxSteps: 10 }))).result()).toMatchObject({
+      output: 10,
+    })
+    const over = await WorkflowTestRun.start(looping(11, undefined, { maxSteps: 10 }))
     expect(await over.result()).toMatchObject({ status: 'failed', error: { code: 'budget_steps' } })
     await over.log()
   })
@@ -110,9 +118,9 @@ describe('loops', () => {
   test('counts steps across transitions', async () => {
     const ping = single(() => ({ transitionTo: 'pong' }), { id: 'ping', maxSteps: 20 })
     const pong = single(() => ({ transitionTo: 'ping' }), { id: 'pong', maxSteps: 20 })
-    const play = await Play.of(ping, { workflows: [pong] })
-    expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'budget_steps' } })
-    expect(chunksOf(await play.log(), 'transition')).toHaveLength(20)
+    const testRun = await WorkflowTestRun.start(ping, { workflows: [pong] })
+    expect(await testRun.result()).toMatchObject({ status: 'failed', error: { code: 'budget_steps' } })
+    expect(chunksOf(await testRun.log(), 'transition')).toHaveLength(20)
   })
 
   test('keeps the limit across pauses and processes', async () => {
@@ -126,13 +134,13 @@ describe('loops', () => {
         ['work', 'end', { when: 'done' }],
       ],
     )
-    const play = await Play.of(testWorkflow)
+    const testRun = await WorkflowTestRun.start(testWorkflow)
     for (const n of [1, 2, 3]) {
-      expect(await play.questionIds()).toEqual([`1.work.${n}/useInterrupt:q.1`])
-      await play.restart()
-      await play.answer(`1.work.${n}/useInterrupt:q.1`, 'more')
+      expect(await testRun.questionIds()).toEqual([`1.work.${n}/useInterrupt:q.1`])
+      await testRun.restart()
+      await testRun.answer(`1.work.${n}/useInterrupt:q.1`, 'more')
     }
-    expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'workflow_loop' } })
+    expect(await testRun.result()).toMatchObject({ status: 'failed', error: { code: 'workflow_loop' } })
   })
 })
 
@@ -148,13 +156,13 @@ describe.each(STORES)('transitions, %s', (_, opening) => {
       first: () => ({ data: { n: 1 }, transitionTo: 'next' }),
       second: () => void after++,
     })
-    const play = await Play.of(testWorkflow, { open: await opening(), workflows: [next] })
-    expect(await play.result()).toMatchObject({
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening(), workflows: [next] })
+    expect(await testRun.result()).toMatchObject({
       status: 'completed',
       output: { input: { n: 1, note: 'none' }, step: 2 },
     })
     expect(after).toBe(0)
-    const log = await play.log()
+    const log = await testRun.log()
     // The payload is private. Readers see only the target.
     expect(chunksOf(log, 'transition')).toEqual([{ type: 'transition', transitionTo: 'next' }])
     expect(chunksOf(log, 'run-finished')).toHaveLength(1)
@@ -162,11 +170,11 @@ describe.each(STORES)('transitions, %s', (_, opening) => {
 
   test.each([[{ n: 'one' }], [{}], ['text'], [null]])('rejects a payload that does not fit: %o', async data => {
     const testWorkflow = single(() => ({ data, transitionTo: 'next' }))
-    const play = await Play.of(testWorkflow, { open: await opening(), workflows: [next] })
-    const { status, error } = await play.result()
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening(), workflows: [next] })
+    const { status, error } = await testRun.result()
     expect([status, error?.code]).toEqual(['failed', 'workflow_input_invalid'])
     expect(error?.message).toContain('next')
-    await play.log()
+    await testRun.log()
   })
 
   test('works after a pause, in another process', async () => {
@@ -174,11 +182,11 @@ describe.each(STORES)('transitions, %s', (_, opening) => {
       const answer = await useInterrupt(textInterrupt('How many?', { id: 'q' }))
       return { data: { n: Number(answer) }, transitionTo: 'next' }
     })
-    const play = await Play.of(testWorkflow, { open: await opening(), workflows: [next] })
-    await play.result()
-    await play.restart()
-    await play.answer('1.node.1/useInterrupt:q.1', '7')
-    expect(await play.result()).toMatchObject({ status: 'completed', output: { input: { n: 7 } } })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening(), workflows: [next] })
+    await testRun.result()
+    await testRun.restart()
+    await testRun.answer('1.node.1/useInterrupt:q.1', '7')
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: { input: { n: 7 } } })
   })
 
   test('supports a pause in the second workflow with names of its own', async () => {
@@ -195,26 +203,26 @@ describe.each(STORES)('transitions, %s', (_, opening) => {
       useWorkflowState<string>('k')[1]('kept')
       return { data: await useInterrupt(textInterrupt('First?', { id: 'q' })), transitionTo: 'asking' }
     })
-    const play = await Play.of(testWorkflow, { open: await opening(), workflows: [asking] })
-    await play.result()
-    await play.answer('1.node.1/useInterrupt:q.1', 'one')
-    expect(await play.questionIds()).toEqual(['2.node.1/useInterrupt:q.1'])
-    await play.restart()
-    await play.answer('2.node.1/useInterrupt:q.1', 'two')
-    expect(await play.result()).toMatchObject({ status: 'completed', output: 'one two kept' })
-    await play.log()
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening(), workflows: [asking] })
+    await testRun.result()
+    await testRun.answer('1.node.1/useInterrupt:q.1', 'one')
+    expect(await testRun.questionIds()).toEqual(['2.node.1/useInterrupt:q.1'])
+    await testRun.restart()
+    await testRun.answer('2.node.1/useInterrupt:q.1', 'two')
+    expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'one two kept' })
+    await testRun.log()
   })
 
   test('rejects an unknown workflow', async () => {
     let ran = 0
     const other = single(() => void ran++, { id: 'general-chat' })
     const testWorkflow = single(() => ({ transitionTo: 'nowhere' }))
-    const play = await Play.of(testWorkflow, { open: await opening(), workflows: [other] })
-    const { status, error } = await play.result()
+    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening(), workflows: [other] })
+    const { status, error } = await testRun.result()
     expect([status, error?.code, ran]).toEqual(['failed', 'workflow_no_way', 0])
     expect(error?.message).toContain('nowhere')
     for (const workflow of ['nowhere', '']) {
-      expect(await codeOf(play.runtime.start({ workflow, input: 'x', session: 'x' }))).toBe('program_unknown')
+      expect(await codeOf(testRun.runtime.start({ workflow, input: 'x', session: 'x' }))).toBe('program_unknown')
     }
     expect(ran).toBe(0)
   })
@@ -229,36 +237,36 @@ test('rejects a transition in a branch', async () => {
     ['b', 'join'],
     ['join', 'end'],
   ])
-  const play = await Play.of(testWorkflow, { workflows: [next] })
-  const { status, error } = await play.result()
+  const testRun = await WorkflowTestRun.start(testWorkflow, { workflows: [next] })
+  const { status, error } = await testRun.result()
   expect([status, error?.code]).toEqual(['failed', 'workflow_no_way'])
   expect(error?.message).toContain('join first')
-  expect(chunksOf(await play.log(), 'transition')).toEqual([])
+  expect(chunksOf(await testRun.log(), 'transition')).toEqual([])
 })
 
 describe('the input of a workflow', () => {
   test('is the text of the request, or its data with an inputSchema', async () => {
     const text = single(({ input }: NodeContext) => ({ data: { input } }))
-    expect((await (await Play.of(text)).result()).output).toEqual({ input: 'Go.' })
+    expect((await (await WorkflowTestRun.start(text)).result()).output).toEqual({ input: 'Go.' })
     const typed = single(({ input }: NodeContext) => ({ data: { input } }), {
       inputSchema: z.object({ n: z.number().default(1), at: z.string().transform(at => new Date(at)) }),
     })
-    const play = await Play.of(typed, { start: { data: { at: '1970-01-01' } } })
-    expect((await play.result()).output).toEqual({ input: { n: 1, at: '1970-01-01T00:00:00.000Z' } })
+    const testRun = await WorkflowTestRun.start(typed, { start: { data: { at: '1970-01-01' } } })
+    expect((await testRun.result()).output).toEqual({ input: { n: 1, at: '1970-01-01T00:00:00.000Z' } })
   })
 
   test('data next to text is available to nodes, but is not their input', async () => {
     const testWorkflow = single(({ input, data }: NodeContext) => ({ data: { input, data } }))
-    const play = await Play.of(testWorkflow, { start: { data: { n: 1 } } })
-    expect((await play.result()).output).toEqual({ input: 'Go.', data: { n: 1 } })
+    const testRun = await WorkflowTestRun.start(testWorkflow, { start: { data: { n: 1 } } })
+    expect((await testRun.result()).output).toEqual({ input: 'Go.', data: { n: 1 } })
   })
 
   test('is rejected before any node runs if it does not fit', async () => {
     let ran = 0
     const typed = single(() => void ran++, { inputSchema: z.object({ n: z.number() }) })
     for (const start of [{ data: { n: 'x' } }, {}]) {
-      const play = await Play.of(typed, { start })
-      expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'workflow_input_invalid' } })
+      const testRun = await WorkflowTestRun.start(typed, { start })
+      expect(await testRun.result()).toMatchObject({ status: 'failed', error: { code: 'workflow_input_invalid' } })
     }
     expect(ran).toBe(0)
   })
@@ -270,9 +278,9 @@ test('writes session, status and transition at the right time', async () => {
     first: { run: pass, title: 'Getting ready' },
     second: () => ({ data: 'x', transitionTo: 'next' }),
   })
-  const play = await Play.of(testWorkflow, { workflows: [next] })
-  await play.result()
-  const texts = (await play.log()).flatMap(({ chunk, origin }) => {
+  const testRun = await WorkflowTestRun.start(testWorkflow, { workflows: [next] })
+  await testRun.result()
+  const texts = (await testRun.log()).flatMap(({ chunk, origin }) => {
     const node = 'node' in origin ? origin.node : undefined
     if (chunk.type === 'session') return [`session ${chunk.sessionId}`]
     if (chunk.type === 'status') return [`status ${node}: ${chunk.message}`]

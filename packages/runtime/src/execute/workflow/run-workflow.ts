@@ -5,7 +5,7 @@ import type { Chunk, Json } from '@millrace/protocol'
 import type { Node } from '../../define/node.ts'
 import type { Workflow } from '../../define/workflow.ts'
 import { BudgetError, MillraceError, ValidationError } from '../../error/error.ts'
-import { logErrorCode } from '../../error/log-error.ts'
+import { logErrorCode } from '../../error/log-error-code.ts'
 import { validate } from '../../schema/schema.ts'
 import type { ExecutionResult } from '../executor.ts'
 import type { ProgramExecution } from '../program-execution.ts'
@@ -143,8 +143,8 @@ class WorkflowRun {
   /** The first entries of a run. */
   #startEntries(lane: Lane): readonly BatchItem[] {
     const { parent, session } = this.#work
-    const about: BatchItem[] = parent ? [] : [{ chunk: { type: 'session', sessionId: session.id }, lane }]
-    return [...about, ...this.#positionEntries(lane)]
+    const sessionEntries: BatchItem[] = parent ? [] : [{ chunk: { type: 'session', sessionId: session.id }, lane }]
+    return [...sessionEntries, ...this.#positionEntries(lane)]
   }
 
   /** Runs a branch until it ends the workflow, which is returned, or reaches its join. */
@@ -245,8 +245,8 @@ class WorkflowRun {
       )
     }
     if (!('to' in step) || step.to !== 'end') {
-      const on = step as Exclude<typeof step, { to: 'end' }>
-      await this.#moveTo(execution, position => positionAfterStep({ ...position, edges }, path, on, data))
+      const nextStep = step as Exclude<typeof step, { to: 'end' }>
+      await this.#moveTo(execution, position => positionAfterStep({ ...position, edges }, path, nextStep, data))
       return undefined
     }
     // The input of the last node must not become the output.
@@ -260,18 +260,18 @@ class WorkflowRun {
     throw new MillraceError('workflow_changed', `workflow ${this.#workflow.name} does not have the node ${id} any more`)
   }
 
-  /** The end of the workflow, with the facts to commit. */
+  /** The end of the workflow, with the items to commit. */
   async #finish(at: OpenExecution, lane: Lane, data: Json | undefined): Promise<ExecutionResult> {
     const { parent } = this.#work
     const checkpoint = checkpointOf(lane, true)
     const hookId = `${this.#scope}${at.execution}`
-    const facts: BatchItem[] = [
+    const finalItems: BatchItem[] = [
       ...(data !== undefined && !parent ? [{ chunk: { type: 'output', output: data } as const, lane }] : []),
       // For a run that resumes from here: nothing is left to do.
       hookRecordEntry({ hookId, hook: 'node', result: { ...(data !== undefined && { value: data }) } }, lane),
       { chunk: checkpoint, lane },
     ]
-    if (!lane.fits(facts)) {
+    if (!lane.fits(finalItems)) {
       const problem = `node ${at.node} returned data that exceeds the size limit of an output: return less, or a reference`
       throw new NodeEndError(problem, { cause: new ValidationError(problem) })
     }
@@ -281,7 +281,7 @@ class WorkflowRun {
     const text = typeof output === 'string' ? output : ''
     return {
       outcome: 'done',
-      facts,
+      finalItems,
       finishReason: 'stop',
       steps: at.step,
       text,
@@ -338,11 +338,11 @@ class WorkflowRun {
       const after = change(this.#position)
       const isOver = !openExecutions(after.line).some(({ execution }) => execution === at.execution)
       const prepared = prepareEnd(execution)
-      const closing = isOver ? [this.#endRecord(at, lane)] : []
+      const endRecords = isOver ? [this.#endRecord(at, lane)] : []
       const entries = [
         ...extraEntries,
         ...prepared.entries,
-        ...closing,
+        ...endRecords,
         ...this.#positionEntries(lane, after, before),
         { chunk: checkpointOf(lane, isOver), lane },
       ]
@@ -367,9 +367,9 @@ class WorkflowRun {
 
   /** The entries about a new position: a status for each node that is entered, and the record. */
   #positionEntries(lane: Lane, after = this.#position, before?: WorkflowPosition): BatchItem[] {
-    const known = new Set(before ? openExecutions(before.line).map(({ execution }) => execution) : [])
+    const previous = new Set(before ? openExecutions(before.line).map(({ execution }) => execution) : [])
     const workflow = this.#workflowOfProgram(after.program)
-    const entered = openExecutions(after.line).filter(({ execution }) => !known.has(execution))
+    const entered = openExecutions(after.line).filter(({ execution }) => !previous.has(execution))
     const statuses = entered.map(({ node, step }): BatchItem => {
       const message = workflow.nodes.get(node)?.title ?? node
       return { chunk: { type: 'status', message }, lane, node, step }

@@ -9,8 +9,8 @@ import { useReason } from '../hooks/use-reason.ts'
 import { useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
 import { crashAtEveryAppend } from './crash-everywhere.fixture.ts'
-import { sequence, single, textInterrupt, wired } from './play.fixture.ts'
 import { caller } from './tool.fixture.ts'
+import { sequence, single, textInterrupt, wired } from './workflow-test-run.fixture.ts'
 
 describe('a workflow as a tool, with a crash after every append', () => {
   test('nested twice, with an interrupt, an approval, steps and text: gives the same result', async () => {

@@ -7,12 +7,12 @@ import { call, callsIn, scripted, startRun, subAgentCall, validLog } from '../..
 import { gate, testRuntime } from '../../api/test-runtime.fixture.ts'
 import type { NodeContext } from '../../define/node.ts'
 import { tool } from '../../define/tool.ts'
-import { chunksOf } from '../agent/play.fixture.ts'
+import { chunksOf } from '../agent/run-to-end.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
-import { sequence, single, textInterrupt, wired } from './play.fixture.ts'
 import { caller } from './tool.fixture.ts'
+import { sequence, single, textInterrupt, wired } from './workflow-test-run.fixture.ts'
 
 describe('a workflow as a tool', () => {
   test('supports long and unusual call ids', async () => {

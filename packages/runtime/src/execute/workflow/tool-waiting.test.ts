@@ -15,12 +15,12 @@ import {
 import { gate, until } from '../../api/test-runtime.fixture.ts'
 import type { NodeContext } from '../../define/node.ts'
 import { subAgent } from '../../define/sub-agent.ts'
-import { chunksOf, recordingModel } from '../agent/play.fixture.ts'
+import { chunksOf, recordingModel } from '../agent/run-to-end.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useStep } from '../hooks/use-step.ts'
-import { sequence, single, textInterrupt } from './play.fixture.ts'
 import { caller, echoWorkflow } from './tool.fixture.ts'
+import { sequence, single, textInterrupt } from './workflow-test-run.fixture.ts'
 
 describe('a workflow as a tool', () => {
   test('pauses the whole run for an interrupt, and another process continues', async () => {

@@ -8,11 +8,11 @@ import type { NodeContext } from '../../define/node.ts'
 import { subAgent } from '../../define/sub-agent.ts'
 import { type Workflow, workflow } from '../../define/workflow.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { chunksOf, recordingModel } from '../agent/play.fixture.ts'
+import { chunksOf, recordingModel } from '../agent/run-to-end.fixture.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
-import { Play, sequence, single } from './play.fixture.ts'
 import { caller, echoWorkflow } from './tool.fixture.ts'
+import { sequence, single, WorkflowTestRun } from './workflow-test-run.fixture.ts'
 
 const trip = workflow({
   id: 'trip',
@@ -139,7 +139,7 @@ describe('a workflow as a tool', () => {
       { calls: [subAgentCall('counter', 'k1'), subAgentCall('counter', 'k2')] as never },
       { text: 'Done.' },
     ])
-    const play = await Play.of(
+    const testRun = await WorkflowTestRun.start(
       sequence({
         first: async () => {
           const [, setCount] = useWorkflowState('count', 0)
@@ -153,7 +153,7 @@ describe('a workflow as a tool', () => {
         },
       }),
     )
-    expect(await play.result()).toMatchObject({
+    expect(await testRun.result()).toMatchObject({
       status: 'completed',
       output: {
         count: 7,
@@ -163,7 +163,7 @@ describe('a workflow as a tool', () => {
         ],
       },
     })
-    await play.log()
+    await testRun.log()
   })
 
   test('reports a failure as the outcome of the call, and the agent continues', async () => {

@@ -20,9 +20,9 @@ export interface SubmittingProcess {
 export interface AnsweringClientsOptions {
   readonly pickProcess: () => SubmittingProcess
   /** When to answer: as soon as it is asked; one at each pause; or on request, and all at a pause. */
-  readonly when?: 'asked' | 'paused' | 'told'
+  readonly when?: 'asked' | 'paused' | 'on-fault'
   /** Whether it makes mistakes. */
-  readonly errs?: boolean
+  readonly makesMistakes?: boolean
   /** Duration of a client's claim, in ms. The call takes longer. */
   readonly claimMs?: number
   readonly sleep?: (ms: number) => Promise<void>
@@ -71,29 +71,29 @@ export class AnsweringClients implements Answerer {
   readonly #options: Required<AnsweringClientsOptions>
   /** Unanswered pendings in the order of their requests. */
   readonly #open = new Map<string, () => Promise<void>>()
-  readonly #busy = new Set<Promise<void>>()
+  readonly #inFlight = new Set<Promise<void>>()
   #isStopping = false
 
   constructor(options: AnsweringClientsOptions) {
     const sleep = (ms: number) => new Promise<void>(done => setTimeout(done, ms))
-    this.#options = { when: 'asked', errs: true, claimMs: CLAIM_MS, sleep, ...options }
+    this.#options = { when: 'asked', makesMistakes: true, claimMs: CLAIM_MS, sleep, ...options }
   }
 
   /** Whether it has nothing to submit. */
   get isIdle(): boolean {
-    return this.#busy.size === 0
+    return this.#inFlight.size === 0
   }
 
   /** Waits until everything is submitted. */
   async idle(): Promise<void> {
-    while (this.#busy.size > 0) await Promise.all(this.#busy)
+    while (this.#inFlight.size > 0) await Promise.all(this.#inFlight)
   }
 
   /** Answers all pendings, or the first one. */
   answer(count: number = Number.POSITIVE_INFINITY): void {
-    for (const [key, give] of [...this.#open].slice(0, count)) {
+    for (const [key, submit] of [...this.#open].slice(0, count)) {
       this.#open.delete(key)
-      this.#begin(give())
+      this.#track(submit())
     }
   }
 
@@ -103,15 +103,15 @@ export class AnsweringClients implements Answerer {
       case 'tool-approval-request': {
         const { toolCallId, isAutomatic, deadline } = chunk
         if (isAutomatic) return
-        if (deadline === undefined) this.#ask(`approval ${toolCallId}`, () => this.#approve(toolCallId))
-        else this.#begin(this.#comeLate(toolCallId, deadline, timestamp))
+        if (deadline === undefined) this.#addPending(`approval ${toolCallId}`, () => this.#approve(toolCallId))
+        else this.#track(this.#approveLate(toolCallId, deadline, timestamp))
         return
       }
       case 'tool-approval-response':
-        if (chunk.approved) this.#askClient(chunk.toolCallId)
+        if (chunk.approved) this.#addClientCall(chunk.toolCallId)
         return
       case 'tool-input-available':
-        if (chunk.executor === 'client' && !(chunk.toolCallId in APPROVALS)) this.#askClient(chunk.toolCallId)
+        if (chunk.executor === 'client' && !(chunk.toolCallId in APPROVALS)) this.#addClientCall(chunk.toolCallId)
         return
       case 'stop-requested':
         this.#isStopping = true
@@ -122,98 +122,98 @@ export class AnsweringClients implements Answerer {
     }
   }
 
-  #askClient(toolCallId: string): void {
-    if (toolCallId in RESULTS) this.#ask(`result ${toolCallId}`, () => this.#run(toolCallId))
+  #addClientCall(toolCallId: string): void {
+    if (toolCallId in RESULTS) this.#addPending(`result ${toolCallId}`, () => this.#run(toolCallId))
   }
 
-  #ask(key: string, give: () => Promise<void>): void {
-    this.#open.set(key, give)
+  #addPending(key: string, submit: () => Promise<void>): void {
+    this.#open.set(key, submit)
     if (this.#options.when === 'asked') this.answer()
   }
 
-  #begin(giving: Promise<void>): void {
-    const done = giving
+  #track(submission: Promise<void>): void {
+    const done = submission
       .catch(error => void this.problems.push(`the clients failed: ${error?.stack ?? error}`))
-      .then(() => void this.#busy.delete(done))
-    this.#busy.add(done)
+      .then(() => void this.#inFlight.delete(done))
+    this.#inFlight.add(done)
   }
 
   /** Answers an approval as defined. */
   async #approve(toolCallId: string): Promise<void> {
     const { approved, input } = APPROVALS[toolCallId] as (typeof APPROVALS)[string]
     const id = approvalIdOf(APPROVALS_RUN, toolCallId)
-    const right: Answer = { kind: 'approval', id, approved, input, reason: `said of ${toolCallId}` }
-    if (this.#options.errs) {
+    const correct: Answer = { kind: 'approval', id, approved, input, reason: `said of ${toolCallId}` }
+    if (this.#options.makesMistakes) {
       const output: Json = { seen: 'nothing' }
       if (toolCallId in RESULTS) {
-        await this.#refused('answer_unapproved', { kind: 'tool-result', id: toolCallId, output })
+        await this.#expectRefusal('answer_unapproved', { kind: 'tool-result', id: toolCallId, output })
         await this.#claim('answer_unapproved', toolCallId, ROGUE)
-      } else await this.#refused('answer_wrong_kind', { kind: 'tool-result', id: toolCallId, output })
-      await this.#refused('answer_wrong_kind', { kind: 'interrupt', id, response: 'yes' })
-      await this.#refused('answer_invalid', { ...right, approved: true, input: { ...input, amount: 1 } })
-      await this.#refused('answer_unknown', { ...right, approved: true, id: `${id}.` })
-      await this.#refused('answer_unknown', { ...right, approved: true }, OTHER_SESSION)
-      await this.#refused('answer_forbidden', { ...right, approved: true }, SESSION, 'somebody else')
+      } else await this.#expectRefusal('answer_wrong_kind', { kind: 'tool-result', id: toolCallId, output })
+      await this.#expectRefusal('answer_wrong_kind', { kind: 'interrupt', id, response: 'yes' })
+      await this.#expectRefusal('answer_invalid', { ...correct, approved: true, input: { ...input, amount: 1 } })
+      await this.#expectRefusal('answer_unknown', { ...correct, approved: true, id: `${id}.` })
+      await this.#expectRefusal('answer_unknown', { ...correct, approved: true }, OTHER_SESSION)
+      await this.#expectRefusal('answer_forbidden', { ...correct, approved: true }, SESSION, 'another owner')
     }
-    await this.#settle(right, { ...right, approved: !approved })
+    await this.#settle(correct, { ...correct, approved: !approved })
   }
 
   /** Executes a client call in one tab, or in two tabs one after the other. */
   async #run(toolCallId: string): Promise<void> {
     const { output } = RESULTS[toolCallId] as (typeof RESULTS)[string]
-    const right: Answer = { kind: 'tool-result', id: toolCallId, output }
-    if (this.#options.errs) {
-      await this.#refused('answer_wrong_kind', { kind: 'approval', id: toolCallId, approved: true })
-      await this.#refused('answer_invalid', { ...right, output: { seen: 7 } })
-      await this.#refused('answer_unknown', { ...right, id: `${toolCallId}.` })
-      await this.#refused('answer_unknown', right, OTHER_SESSION)
-      await this.#refused('answer_forbidden', right, SESSION, 'somebody else')
+    const correct: Answer = { kind: 'tool-result', id: toolCallId, output }
+    if (this.#options.makesMistakes) {
+      await this.#expectRefusal('answer_wrong_kind', { kind: 'approval', id: toolCallId, approved: true })
+      await this.#expectRefusal('answer_invalid', { ...correct, output: { seen: 7 } })
+      await this.#expectRefusal('answer_unknown', { ...correct, id: `${toolCallId}.` })
+      await this.#expectRefusal('answer_unknown', correct, OTHER_SESSION)
+      await this.#expectRefusal('answer_forbidden', correct, SESSION, 'another owner')
       // A claim may expire before it is in the log.
-      const taken = [undefined, 'answer_late'] as const
-      await this.#claim(taken, toolCallId, TAB)
+      const claimable = [undefined, 'answer_late'] as const
+      await this.#claim(claimable, toolCallId, TAB)
       // The other tab waits and claims the call after the claim expires. The first tab's result still counts.
-      await this.#claim(['answer_claimed', ...taken], toolCallId, OTHER_TAB)
+      await this.#claim(['answer_claimed', ...claimable], toolCallId, OTHER_TAB)
       await this.#options.sleep(this.#options.claimMs)
-      await this.#claim(taken, toolCallId, OTHER_TAB)
+      await this.#claim(claimable, toolCallId, OTHER_TAB)
     }
-    await this.#settle(right, { kind: 'tool-result', id: toolCallId, error: 'it did not work' })
-    if (this.#options.errs) await this.#claim('answer_already_settled', toolCallId, ROGUE)
+    await this.#settle(correct, { kind: 'tool-result', id: toolCallId, error: 'it did not work' })
+    if (this.#options.makesMistakes) await this.#claim('answer_already_settled', toolCallId, ROGUE)
   }
 
   /** Submits a late approval. */
-  async #comeLate(toolCallId: string, deadline: number, askedAt: number): Promise<void> {
+  async #approveLate(toolCallId: string, deadline: number, askedAt: number): Promise<void> {
     await this.#options.sleep(Math.max(0, deadline - askedAt))
     for (;;) {
-      const { clock = 0 } = (await this.#with(({ manager }) => manager.getInfo(SESSION))) ?? {}
+      const { clock = 0 } = (await this.#inAnyProcess(({ manager }) => manager.getInfo(SESSION))) ?? {}
       if (clock >= deadline) break
       await this.#options.sleep(deadline - clock)
     }
     const id = approvalIdOf(APPROVALS_RUN, toolCallId)
-    await this.#refused(['answer_late', 'answer_already_settled'], { kind: 'approval', id, approved: true })
+    await this.#expectRefusal(['answer_late', 'answer_already_settled'], { kind: 'approval', id, approved: true })
   }
 
   /** Submits an answer twice at once and then again: that is one answer. A different answer is rejected. */
-  async #settle(right: Answer, other: Answer): Promise<void> {
-    const give = () => this.#give(PERSON, undefined, right)
-    const sequences = await Promise.all(this.#options.errs ? [give(), give()] : [give()])
-    if (!this.#options.errs) return
-    sequences.push(await give())
+  async #settle(correct: Answer, other: Answer): Promise<void> {
+    const submit = () => this.#submit(PERSON, undefined, correct)
+    const sequences = await Promise.all(this.#options.makesMistakes ? [submit(), submit()] : [submit()])
+    if (!this.#options.makesMistakes) return
+    sequences.push(await submit())
     if (new Set(sequences).size > 1)
-      this.problems.push(`${right.id} was answered once, and is in the log at ${sequences.join()}`)
-    await this.#refused('answer_already_settled', right)
-    await this.#refused('answer_already_settled', other)
+      this.problems.push(`${correct.id} was answered once, and is in the log at ${sequences.join()}`)
+    await this.#expectRefusal('answer_already_settled', correct)
+    await this.#expectRefusal('answer_already_settled', other)
   }
 
-  async #refused(
+  async #expectRefusal(
     code: ErrorCode | readonly ErrorCode[],
     answer: Answer,
     sessionId: string = SESSION,
     principal: string = PRINCIPAL,
   ): Promise<void> {
-    await this.#give(ROGUE, code, answer, sessionId, principal)
+    await this.#submit(ROGUE, code, answer, sessionId, principal)
   }
 
-  #give(
+  #submit(
     guest: string,
     code: ExpectedCode,
     answer: Answer,
@@ -221,26 +221,26 @@ export class AnsweringClients implements Answerer {
     principal: string = PRINCIPAL,
   ): Promise<number | undefined> {
     const description = `${JSON.stringify(answer)} to ${sessionId} for ${principal}`
-    return this.#say(description, guest, code, async runtime => {
+    return this.#attempt(description, guest, code, async runtime => {
       return (await runtime.answer(sessionId, answer, { guest, principal })).sequence
     })
   }
 
   async #claim(code: ExpectedCode, toolCallId: string, by: string): Promise<void> {
-    await this.#say(`claim of ${toolCallId} by ${by}`, by === ROGUE ? ROGUE : PERSON, code, async runtime => {
+    await this.#attempt(`claim of ${toolCallId} by ${by}`, by === ROGUE ? ROGUE : PERSON, code, async runtime => {
       const guest = by === ROGUE ? ROGUE : PERSON
       await runtime.claim(SESSION, toolCallId, { forMs: this.#options.claimMs, by, guest, principal: PRINCIPAL })
       return undefined
     })
   }
 
-  async #say(
+  async #attempt(
     description: string,
     guest: string,
     expected: ExpectedCode,
     act: (runtime: Runtime) => Promise<number | undefined>,
   ): Promise<number | undefined> {
-    const result = await this.#with(async runtime => {
+    const result = await this.#inAnyProcess(async runtime => {
       try {
         return { sequence: await act(runtime), code: undefined }
       } catch (error) {
@@ -249,17 +249,19 @@ export class AnsweringClients implements Answerer {
       }
     })
     this.submitted.push({ description, guest, ...result })
-    const wanted: readonly (ErrorCode | undefined)[] = Array.isArray(expected) ? expected : [expected]
+    const expectedCodes: readonly (ErrorCode | undefined)[] = Array.isArray(expected) ? expected : [expected]
     // After a stop it is unknown what a run waits for.
     const isEnded = this.#isStopping && result.code?.startsWith('answer_')
-    if (!wanted.includes(result.code) && !isEnded) {
-      this.problems.push(`${description} by ${guest}: ${result.code ?? 'taken'}, expected ${wanted.join(' or ')}`)
+    if (!expectedCodes.includes(result.code) && !isEnded) {
+      this.problems.push(
+        `${description} by ${guest}: ${result.code ?? 'accepted'}, expected ${expectedCodes.join(' or ')}`,
+      )
     }
     return result.sequence
   }
 
   /** Runs an action in any available process, and repeats it until the result is known. */
-  async #with<T>(act: (runtime: Runtime) => Promise<T>): Promise<T> {
+  async #inAnyProcess<T>(act: (runtime: Runtime) => Promise<T>): Promise<T> {
     for (;;) {
       const { runtime, exited } = this.#options.pickProcess()
       const done = act(runtime).then(

@@ -12,64 +12,64 @@ export interface ApprovalsMutant extends Mutant {
   readonly need?: (need: CallNeed, call: ToolPart) => CallNeed
   /** The call that is executed. */
   readonly call?: (call: ToolPart) => ToolPart
-  /** Whether a run pauses despite answers. */
-  readonly pauses?: boolean
-  /** Whether a sub-agent is known to have started. */
-  readonly forgets?: boolean
+  /** Whether a run pauses after an answer. */
+  readonly alwaysPauses?: boolean
+  /** Whether it forgets that a sub-agent has started. */
+  readonly forgetsSubAgents?: boolean
   /** Whether answers are accepted without checks. */
-  readonly takes?: 'any kind' | 'any input'
+  readonly accepts?: 'any kind' | 'any input'
 }
 
 const RUN: CallNeed = { for: 'run' }
 
 export const APPROVALS_MUTANTS: readonly ApprovalsMutant[] = [
   {
-    name: 'a call that runs before anybody has approved it',
-    found: /runs rope: (no client had approved it|the log has no approval)/,
+    name: 'a call that runs before its approval',
+    violation: /runs rope: (no client had approved it|the log has no approval)/,
     need: (need, { executor }) => (need.for === 'answer' && executor !== 'client' ? RUN : need),
   },
   {
-    name: 'a call that runs though it was denied',
-    found: /runs (stone|wheel): expected a denial/,
+    name: 'a denied call that runs',
+    violation: /runs (stone|wheel): expected a denial/,
     need: need => (need.for === 'denial' ? RUN : need),
   },
   {
-    name: 'a call that runs with another input than was approved',
-    found: /runs rope: with .*, shown was/,
+    name: 'a call that runs with another input than the approved one',
+    violation: /runs rope: with .*, shown was/,
     call: call => (call.toolCallId === 'rope' ? { ...call, input: { what: 'rope', amount: 201 } } : call),
   },
   {
-    name: 'a call that is asked for by one batch, and its approval by the next, and a heir who asks nobody',
+    name: 'a call and its approval request in separate batches, and a successor that does not request it',
     plan: 19,
-    found: /no client had approved it|the log has no approval|expected a denial/,
+    violation: /no client had approved it|the log has no approval|expected a denial/,
     by: 'death-after',
     call: call => (call.approval ? call : { ...call, approval: { id: '', approved: true } }),
     writer: writer => {
       const decide = writer.decide.bind(writer)
       writer.decide = async build => {
-        let asking: BatchItem[] = []
+        let requests: BatchItem[] = []
         const done = await decide(ticket => {
           const batch = build(ticket) as readonly BatchItem[] | undefined
           const at = batch?.findIndex(item => batchItemChunk(item).type === 'tool-approval-request') ?? -1
           if (!batch || at <= 0) return batch
-          asking = batch.slice(at)
+          requests = batch.slice(at)
           return batch.slice(0, at)
         })
-        if (done && asking.length > 0) await decide(() => asking)
+        if (done && requests.length > 0) await decide(() => requests)
         return done
       }
     },
   },
   {
-    name: 'calls that run again though the log has their outcome',
-    found: /starts tool .* (the log had the outcome|it had committed the outcome)/,
+    name: 'calls with an outcome that run again',
+    violation: /starts tool .* (the log had the outcome|it had committed the outcome)/,
     position: position => (position.open.length > 0 ? { ...position, open: position.calls } : position),
     need: (need, { state }) => (state.startsWith('output') ? RUN : need),
   },
   {
-    name: 'an answer that is taken and not kept',
-    found: /does not come to its end|is missing/,
-    world: {
+    name: 'an accepted answer that is not stored',
+    violation: /do not end|is missing/,
+    inject: {
       store: store =>
         new Proxy(store, {
           get(target, name) {
@@ -84,9 +84,9 @@ export const APPROVALS_MUTANTS: readonly ApprovalsMutant[] = [
     },
   },
   {
-    name: 'a client’s result that settles its call twice',
-    found: /dropped|has an outcome at/,
-    world: {
+    name: 'a client result that settles its call twice',
+    violation: /dropped|has an outcome at/,
+    inject: {
       store: rewriting(entries =>
         entries.flatMap(entry => {
           const { chunk } = entry
@@ -97,25 +97,25 @@ export const APPROVALS_MUTANTS: readonly ApprovalsMutant[] = [
     },
   },
   {
-    name: 'a run that pauses though it was answered',
+    name: 'a run that pauses after its pendings were answered',
     plan: 59,
-    found: /the run pauses, but .* can continue/,
+    violation: /the run pauses, but .* can continue/,
     by: 'answer',
-    pauses: true,
+    alwaysPauses: true,
   },
   {
-    name: 'a sub-agent that begins again when somebody else goes on',
-    found: /began before|dropped/,
-    forgets: true,
+    name: 'a sub-agent that the next driver starts again',
+    violation: /was started before|dropped/,
+    forgetsSubAgents: true,
   },
   {
-    name: 'an answer that is taken for what it is not',
-    found: /expected answer_wrong_kind/,
-    takes: 'any kind',
+    name: 'an answer of the wrong kind that is accepted',
+    violation: /expected answer_wrong_kind/,
+    accepts: 'any kind',
   },
   {
-    name: 'an approval of what was never shown',
-    found: /taken, expected answer_invalid/,
-    takes: 'any input',
+    name: 'an approval of another input that is accepted',
+    violation: /accepted, expected answer_invalid/,
+    accepts: 'any input',
   },
 ]

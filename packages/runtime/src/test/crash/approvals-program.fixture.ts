@@ -63,13 +63,13 @@ interface Purse {
 
 /** The agents of one process. */
 export function approvalsAgents(options: ApprovalsOptions): readonly Agent[] {
-  const { note, timers = systemTimers, paceMs = 0, deadlineMs = DEADLINE_MS } = options
+  const { writeLine, timers = systemTimers, paceMs = 0, deadlineMs = DEADLINE_MS } = options
   const pause = (): Promise<void> => (paceMs > 0 ? new Promise(done => timers.after(paceMs, done)) : Promise.resolve())
   const model = (script: (prompt: ScriptedPrompt) => ScriptedAnswer) =>
-    recordedModel(scriptedModel(script, { paceMs, timers }), note)
-  const spend = spendTool(note, pause)
+    recordedModel(scriptedModel(script, { paceMs, timers }), writeLine)
+  const spend = spendTool(writeLine, pause)
   const look = tool({ name: 'look', inputSchema: z.object({ what: z.string() }), outputSchema: SEEN, client: true })
-  const tools = [soundTool(note, pause), spend]
+  const tools = [soundTool(writeLine, pause), spend]
   const lad = agent({ name: 'lad', model: model(sound), tools })
   const dredger = agent({ name: 'dredger', model: model(dredge), tools, subAgents: [lad] })
   const mason = agent({ name: 'mason', model: model(mend), tools: [...tools, look], parallelCalls: 2 })
@@ -92,7 +92,7 @@ export function approvalsAgents(options: ApprovalsOptions): readonly Agent[] {
           client: true,
           approval: true,
         }),
-        treatTool(note, deadlineMs),
+        treatTool(writeLine, deadlineMs),
       ],
       subAgents: [
         dredger,
@@ -223,7 +223,7 @@ function mend({ answers }: ScriptedPrompt): ScriptedAnswer {
 const inputOf = (toolCallId: string): JsonObject => (APPROVALS[toolCallId] ?? RESULTS[toolCallId])?.input ?? {}
 
 /** Allows small amounts, asks for larger ones, and decides itself in between and beyond. */
-function spendTool(note: WriteLine, pause: () => Promise<void>): AnyTool {
+function spendTool(writeLine: WriteLine, pause: () => Promise<void>): AnyTool {
   return tool({
     name: 'spend',
     description: 'Buys something',
@@ -235,28 +235,28 @@ function spendTool(note: WriteLine, pause: () => Promise<void>): AnyTool {
     },
     async execute({ what, amount }, context) {
       const call = callOf(context.idempotencyKey, { what, amount })
-      note({ ...call, phase: 'start' })
+      writeLine({ ...call, phase: 'start' })
       await pause()
       context.updateState(state => {
         const { spent = 0, ...rest } = (state ?? {}) as Purse
         return { ...rest, spent: spent + amount }
       })
-      note({ ...call, phase: 'end' })
+      writeLine({ ...call, phase: 'end' })
       return `bought ${what}`
     },
   })
 }
 
 /** Waits for an answer with a short timeout. */
-function treatTool(note: WriteLine, timeoutMs: number): AnyTool {
+function treatTool(writeLine: WriteLine, timeoutMs: number): AnyTool {
   return tool({
     name: 'treat',
     inputSchema: z.object({ what: z.string(), amount: z.number() }),
     approval: { timeoutMs },
     execute(input, context) {
       const call = callOf(context.idempotencyKey, input)
-      note({ ...call, phase: 'start' })
-      note({ ...call, phase: 'end' })
+      writeLine({ ...call, phase: 'start' })
+      writeLine({ ...call, phase: 'end' })
       return 'cheers'
     },
   })

@@ -6,9 +6,9 @@ import { keyOf } from '../../session/key.ts'
 import { APPROVALS_MUTANTS } from './approvals-mutants.fixture.ts'
 import { APPROVALS_RUN } from './approvals-program.fixture.ts'
 import { type AnsweringPlan, atEach, FAST, type Fault, type Plan, PROMPT, UNDISTURBED } from './fault-plan.fixture.ts'
-import { pass, undisturbed } from './play-plans.fixture.ts'
+import { playPlans, undisturbed } from './play-plans.fixture.ts'
 import { verdict } from './run-verdict.fixture.ts'
-import { type Report, schedule } from './simulated-schedule.fixture.ts'
+import { playSchedule, type Report } from './simulated-schedule.fixture.ts'
 import { SESSION } from './tools-program.fixture.ts'
 
 /** One in this many points is played, each kind from another point. `npm run chaos` plays every point. */
@@ -17,41 +17,45 @@ const PAUSED_STEP = 26
 
 const ASKED: Plan = { ...FAST, clients: PROMPT }
 const PAUSED: Plan = { ...FAST, clients: { ...PROMPT, when: 'paused' } }
-const TOLD: Plan = { ...FAST, clients: { ...PROMPT, when: 'told' } }
+const ON_FAULT: Plan = { ...FAST, clients: { ...PROMPT, when: 'on-fault' } }
 
-const again = () => 'npm run chaos -- 50 packages/runtime/src/test/crash/approvals.deaths'
+const replayCommand = () => 'npm run chaos -- 50 packages/runtime/src/test/crash/approvals.deaths'
 
 test.each([
   ['before a call, with answers as soon as they are asked for', ASKED, ['death-before'], STEP, 0],
   ['after a call, with answers as soon as they are asked for', ASKED, ['death-after'], STEP, 4],
-  ['after a call, just after everything was answered', TOLD, ['answer', 'death-after'], STEP, 6],
+  ['after a call, just after everything was answered', ON_FAULT, ['answer', 'death-after'], STEP, 6],
   ['after a call, with one answer at each pause', PAUSED, ['death-after'], PAUSED_STEP, 3],
 ] as const)('the run continues when its driver dies %s', (_, plan, faults, step, offset) =>
   playAtPoints(plan, faults, step, offset),
 )
 
 test('the run continues when everything is answered at once, at any point', () =>
-  playAtPoints(TOLD, ['answer'], STEP, 2))
+  playAtPoints(ON_FAULT, ['answer'], STEP, 2))
 
 test('law 5: a stop at any point ends the run', () => playAtPoints(ASKED, ['stop'], STEP, 8))
 
-/** Plays a plan with these faults at one point in `step`, from the point `offset` on, and where a mutant is known to show. */
+/** Plays a plan with these faults at one point in `step`, from the point `offset` on, and where a mutant is mutantPoints to show. */
 async function playAtPoints(plan: Plan, faults: readonly Fault[], step: number, offset: number): Promise<void> {
-  const { happened, points } = await undisturbed(plan)
+  const { record, points } = await undisturbed(plan)
   expect(points).toBeGreaterThan(140)
-  const found = APPROVALS_MUTANTS.filter(({ by }) => by !== undefined && faults.length === 1 && faults[0] === by)
-  const known = new Set(found.flatMap(mutant => mutant.plan ?? []))
-  await pass(everyNth(atEach(points, plan, ...faults), step, offset, known), { undisturbed: happened }, again)
+  const mutants = APPROVALS_MUTANTS.filter(({ by }) => by !== undefined && faults.length === 1 && faults[0] === by)
+  const mutantPoints = new Set(mutants.flatMap(mutant => mutant.plan ?? []))
+  await playPlans(
+    everyNth(atEach(points, plan, ...faults), step, offset, mutantPoints),
+    { undisturbed: record },
+    replayCommand,
+  )
 }
 
 describe('an approval that arrives while a sibling is taken over', () => {
   // Tools that take virtual time.
-  const slow: Plan = { ...UNDISTURBED, clients: { ...PROMPT, when: 'told' } }
+  const slow: Plan = { ...UNDISTURBED, clients: { ...PROMPT, when: 'on-fault' } }
   let report: Report
   let points: readonly number[]
   beforeAll(async () => {
-    report = await schedule(slow, { isTraced: true })
-    points = whileAtWork(report.trace, 'wall')
+    report = await playSchedule(slow, { isTraced: true })
+    points = pointsDuringCall(report.trace, 'wall')
   })
 
   test.each([['death-before'], ['death-after']] as const)(
@@ -62,22 +66,22 @@ describe('an approval that arrives while a sibling is taken over', () => {
       for (const point of points) {
         // The answers arrive as the process dies, so that it does not read them.
         const plan: Plan = { ...slow, seed: point, faults: [[point, fault]] }
-        const { violations, happened } = await schedule(plan, { undisturbed: report.happened })
+        const { violations, record } = await playSchedule(plan, { undisturbed: report.record })
         expect(violations, `${fault} at ${point}`).toEqual([])
-        const { entries, lines } = happened
+        const { entries, lines } = record
         const starts = (toolCallId: string) =>
           lines.filter(
             line => 'phase' in line && line.phase === 'start' && line.key === keyOf(SESSION, APPROVALS_RUN, toolCallId),
           ).length
         expect(starts('rope')).toBe(1)
         expect(starts('stone')).toBe(0)
-        const approved = placeOf(
+        const approved = sequenceOf(
           entries,
           ({ chunk }) => chunk.type === 'tool-approval-response' && chunk.toolCallId === 'rope',
         )
-        const taken = placeOf(entries, ({ chunk }) => chunk.type === 'executor-superseded')
+        const takenOver = sequenceOf(entries, ({ chunk }) => chunk.type === 'executor-superseded')
         // Interrupted calls run again. Calls approved meanwhile run for the first time.
-        if (approved < taken && starts('wall') === 2) crossed++
+        if (approved < takenOver && starts('wall') === 2) crossed++
       }
       expect(crossed).toBeGreaterThan(3)
     },
@@ -85,7 +89,7 @@ describe('an approval that arrives while a sibling is taken over', () => {
 })
 
 /** The points at which a tool call is in flight. */
-function whileAtWork(trace: readonly string[], toolCallId: string): readonly number[] {
+function pointsDuringCall(trace: readonly string[], toolCallId: string): readonly number[] {
   const pointOf = (phase: string) => {
     const line = trace.find(line => line.endsWith(`${keyOf(SESSION, APPROVALS_RUN, toolCallId)} ${phase}`))
     return Number(line?.split(' ', 1)[0])
@@ -94,18 +98,18 @@ function whileAtWork(trace: readonly string[], toolCallId: string): readonly num
   return Array.from({ length: to - from + 1 }, (_, index) => from + index)
 }
 
-const placeOf = (entries: readonly Entry[], isIt: (entry: Entry) => boolean): number =>
-  entries.find(isIt)?.sequence ?? Number.POSITIVE_INFINITY
+const sequenceOf = (entries: readonly Entry[], matches: (entry: Entry) => boolean): number =>
+  entries.find(matches)?.sequence ?? Number.POSITIVE_INFINITY
 
 test('the result and the prompts do not depend on when and by which process it was answered', async () => {
-  const { happened } = await undisturbed(ASKED)
+  const { record } = await undisturbed(ASKED)
   const codes = new Set<string | undefined>()
   for (const paceMs of [FAST.paceMs, UNDISTURBED.paceMs]) {
     for (const clients of ANSWERING_PLANS) {
-      const other = await schedule({ ...UNDISTURBED, paceMs, clients })
+      const other = await playSchedule({ ...UNDISTURBED, paceMs, clients })
       expect(other.violations, JSON.stringify(clients)).toEqual([])
-      for (const { code } of other.happened.submitted ?? []) codes.add(code)
-      expect(verdict(other.happened, { undisturbed: happened, isExact: true }), JSON.stringify(clients)).toEqual([])
+      for (const { code } of other.record.submitted ?? []) codes.add(code)
+      expect(verdict(other.record, { undisturbed: record, isExact: true }), JSON.stringify(clients)).toEqual([])
     }
   }
   // All these mistakes were made.
@@ -123,6 +127,6 @@ const MISTAKES: readonly ErrorCode[] = [
   'answer_wrong_kind',
 ]
 
-const ANSWERING_PLANS: readonly AnsweringPlan[] = (['asked', 'paused', 'told'] as const).flatMap(when =>
-  (['desk', 'front'] as const).map(via => ({ when, via, errs: true })),
+const ANSWERING_PLANS: readonly AnsweringPlan[] = (['asked', 'paused', 'on-fault'] as const).flatMap(when =>
+  (['reliable', 'faulty'] as const).map(via => ({ when, via, makesMistakes: true })),
 )

@@ -2,15 +2,15 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { firstSeed, isCampaign, multiplied, scheduleCount } from '../../../../../scripts/faults/campaign.ts'
 import { approvalsPlanOf, FAST, type Fault, type Plan, PROMPT } from './fault-plan.fixture.ts'
-import { pass, undisturbed } from './play-plans.fixture.ts'
+import { playPlans, undisturbed } from './play-plans.fixture.ts'
 import type { RunRecord } from './run-verdict.fixture.ts'
-import { schedule } from './simulated-schedule.fixture.ts'
+import { playSchedule } from './simulated-schedule.fixture.ts'
 
 const COUNT = scheduleCount(32)
 const PAIRS = multiplied(20)
 const FIRST = firstSeed()
 
-const again = ({ seed }: { readonly seed: number }): string =>
+const replayCommand = ({ seed }: { readonly seed: number }): string =>
   `npm run chaos -- --runs 1 --seed ${seed} packages/runtime/src/test/crash/approvals.schedules`
 
 const deaths = fc.constantFrom<Fault>('death-before', 'death-after', 'death-late')
@@ -21,8 +21,8 @@ const pairs: fc.Arbitrary<Plan> = fc
     answers: fc.array(fc.integer({ min: 1, max: 200 }), { maxLength: 3 }),
     first: fc.tuple(fc.integer({ min: 1, max: 180 }), deaths),
     second: fc.tuple(fc.integer({ min: 1, max: 120 }), deaths),
-    when: fc.constantFrom('asked' as const, 'told' as const),
-    via: fc.constantFrom('desk' as const, 'front' as const),
+    when: fc.constantFrom('asked' as const, 'on-fault' as const),
+    via: fc.constantFrom('reliable' as const, 'faulty' as const),
   })
   .map(({ answers, first, second, when, via }) => {
     const faults: (readonly [number, Fault])[] = answers.map(point => [point, 'answer'] as const)
@@ -31,15 +31,15 @@ const pairs: fc.Arbitrary<Plan> = fc
   })
 
 describe('a run with pendings and drivers that crash, freeze, lose replies and take over', () => {
-  let happened: RunRecord
+  let record: RunRecord
   beforeAll(async () => {
-    happened = (await undisturbed({ ...FAST, clients: PROMPT })).happened
+    record = (await undisturbed({ ...FAST, clients: PROMPT })).record
   })
 
   test('a seed plays the same schedule each time, to the millisecond', async () => {
     for (let seed = FIRST; seed < FIRST + 2; seed++) {
-      const [once, again] = [await schedule(approvalsPlanOf(seed)), await schedule(approvalsPlanOf(seed))]
-      expect(again.happened.entries).toEqual(once.happened.entries)
+      const [once, again] = [await playSchedule(approvalsPlanOf(seed)), await playSchedule(approvalsPlanOf(seed))]
+      expect(again.record.entries).toEqual(once.record.entries)
       expect(again.points).toBe(once.points)
     }
   })
@@ -48,7 +48,7 @@ describe('a run with pendings and drivers that crash, freeze, lose replies and t
     test(`ends as without faults after two deaths anywhere, ${PAIRS} schedules`, () =>
       fc.assert(
         fc.asyncProperty(pairs, async plan => {
-          const { violations } = await schedule(plan, { undisturbed: happened })
+          const { violations } = await playSchedule(plan, { undisturbed: record })
           expect(violations).toEqual([])
         }),
         { numRuns: PAIRS, seed: FIRST },
@@ -56,6 +56,6 @@ describe('a run with pendings and drivers that crash, freeze, lose replies and t
 
   test(`ends as without faults, ${COUNT} schedules from seed ${FIRST}`, () => {
     const plans = Array.from({ length: COUNT }, (_, index) => approvalsPlanOf(FIRST + index))
-    return pass(plans, { undisturbed: happened }, again)
+    return playPlans(plans, { undisturbed: record }, replayCommand)
   })
 })

@@ -7,20 +7,20 @@ import { Ledger, recordAppends } from './ledger.fixture.ts'
 import { ReaderChecks } from './reader-checks.fixture.ts'
 import { SESSION } from './tools-program.fixture.ts'
 
-test.each([['asked'], ['paused'], ['told']] as const)(
+test.each([['asked'], ['paused'], ['on-fault']] as const)(
   'runs the program without crashes in real time, with answers when %s',
   async when => {
     const ledger = new Ledger()
-    const note = ledger.of('alone')
+    const writeLine = ledger.of('alone')
     const runtime = createRuntime({
-      store: recordAppends(memoryStore(), note),
-      agents: approvalsAgents({ note, paceMs: 1, deadlineMs: 20 }),
+      store: recordAppends(memoryStore(), writeLine),
+      agents: approvalsAgents({ writeLine, paceMs: 1, deadlineMs: 20 }),
       backoff: { firstMs: 1 },
       engine: { pollMs: 10 },
       logger: { warn() {}, error() {} },
     })
     const clients = new AnsweringClients({ pickProcess: () => ({ runtime }), when })
-    const story = new ReaderChecks()
+    const readerChecks = new ReaderChecks()
     await requestApprovalsRun(runtime)
     for await (const entry of await runtime.manager.createResumableReader(SESSION, {
       after: 0,
@@ -28,13 +28,13 @@ test.each([['asked'], ['paused'], ['told']] as const)(
       whole: true,
       internal: true,
     })) {
-      story.onEntry(entry)
+      readerChecks.onEntry(entry)
       clients.onEntry(entry)
       if (entry.chunk.type === 'run-finished') break
     }
     await clients.idle()
     await runtime.close()
     expect(clients.problems).toEqual([])
-    expect([...story.ended.values()]).toEqual(['completed'])
+    expect([...readerChecks.ended.values()]).toEqual(['completed'])
   },
 )

@@ -20,10 +20,10 @@ export interface Commits {
 
 /** The state of a lane while reading. */
 interface LaneState {
-  words: number
+  draftChunks: number
   /** Whether it has only requests, or also work. */
   isStart: boolean
-  readonly questions: string[]
+  readonly calls: string[]
 }
 
 /** Reads a log to its end. */
@@ -40,10 +40,10 @@ export function commitsOf(entries: readonly Entry[]): Commits {
   const checkpoints = new Set<string>()
   const stops = new Set<string>()
   const lanes = new Map<string, LaneState>()
-  const settle = (key: string, sequence: number, isMade: boolean) => {
+  const settle = (key: string, sequence: number, isExecuted: boolean) => {
     if (outcomes.has(key)) problems.push(`entry ${sequence}: ${key} has an outcome at ${outcomes.get(key)}`)
     else outcomes.set(key, sequence)
-    if (isMade && !delegated.has(key)) calledIds.add(key)
+    if (isExecuted && !delegated.has(key)) calledIds.add(key)
   }
   for (const { sequence, origin, chunk } of entries) {
     const addProblem = (problem: string) => problems.push(`entry ${sequence}, ${chunk.type}: ${problem}`)
@@ -57,7 +57,7 @@ export function commitsOf(entries: readonly Entry[]): Commits {
     const { runId, agentId } = origin
     const lane = laneOf(lanes, origin)
     if (ends.has(runId)) addProblem(`run ${runId} has ended at ${ends.get(runId)}`)
-    if (isDraftChunk(chunk)) lane.words++
+    if (isDraftChunk(chunk)) lane.draftChunks++
     switch (chunk.type) {
       case 'run-started':
         if (starts.has(runId)) addProblem(`run ${runId} started at ${starts.get(runId)}`)
@@ -70,7 +70,7 @@ export function commitsOf(entries: readonly Entry[]): Commits {
         addProblem('it was not requested')
         break
       case 'tool-input-available':
-        lane.questions.push(keyOf(SESSION, runId, chunk.toolCallId))
+        lane.calls.push(keyOf(SESSION, runId, chunk.toolCallId))
         break
       case 'tool-output-available':
         if (!chunk.preliminary) settle(keyOf(SESSION, runId, chunk.toolCallId), sequence, true)
@@ -82,7 +82,7 @@ export function commitsOf(entries: readonly Entry[]): Commits {
         settle(keyOf(SESSION, runId, chunk.toolCallId), sequence, false)
         break
       case 'subagent-start':
-        if (agents.has(chunk.agentId)) addProblem(`${chunk.agentId} began before`)
+        if (agents.has(chunk.agentId)) addProblem(`${chunk.agentId} was started before`)
         agents.set(chunk.agentId, chunk.lane ?? '')
         delegated.add(keyOf(SESSION, runId, chunk.toolCallId))
         lane.isStart = true
@@ -91,8 +91,8 @@ export function commitsOf(entries: readonly Entry[]): Commits {
         lane.isStart = true
         break
       case 'step-discarded':
-        if (lane.words === 0) addProblem(`lane ${origin.lane} has no words to take back`)
-        if (stops.has(runId)) addProblem('it takes back what was shown when the run was asked to stop')
+        if (lane.draftChunks === 0) addProblem(`lane ${origin.lane} has no draft to discard`)
+        if (stops.has(runId)) addProblem('it discards content after a stop was requested')
         lanes.delete(nameOf(origin))
         break
       case 'checkpoint-created': {
@@ -100,7 +100,7 @@ export function commitsOf(entries: readonly Entry[]): Commits {
         const checkpointKey = `${agentId} ${chunk.checkpointId}`
         if (checkpoints.has(checkpointKey)) addProblem(`${chunk.checkpointId} was committed before`)
         if (!lane.isStart) checkpoints.add(checkpointKey)
-        for (const id of lane.questions) requests.set(id, { at: sequence, runId })
+        for (const id of lane.calls) requests.set(id, { at: sequence, runId })
         const { stepCount = 0 } = chunk
         const key = keyOf(SESSION, runId, agentId, stepCount)
         // The first commit of a step is that of its model call. A later one closes it.
@@ -120,7 +120,7 @@ const nameOf = ({ runId, lane }: WriterOrigin): string => `${runId} ${lane}`
 
 function laneOf(lanes: Map<string, LaneState>, origin: WriterOrigin): LaneState {
   const name = nameOf(origin)
-  const lane = lanes.get(name) ?? { words: 0, isStart: false, questions: [] }
+  const lane = lanes.get(name) ?? { draftChunks: 0, isStart: false, calls: [] }
   lanes.set(name, lane)
   return lane
 }

@@ -1,20 +1,20 @@
 import { describe, expect, test } from 'vitest'
 import { everyNth } from '../../every-nth.fixture.ts'
 import { atEach, FAST, type Fault, type Plan, UNDISTURBED } from './fault-plan.fixture.ts'
-import { pass, undisturbed } from './play-plans.fixture.ts'
+import { playPlans, undisturbed } from './play-plans.fixture.ts'
 import { verdict } from './run-verdict.fixture.ts'
 
 /** One in this many points is played. `npm run chaos` plays every one. */
 const SLOW_STEP = 14
 const FAULT_STEP = 8
 
-const again = () => 'npm run chaos -- 50 packages/runtime/src/test/crash/deaths'
+const replayCommand = () => 'npm run chaos -- 50 packages/runtime/src/test/crash/deaths'
 
 /** Plays a plan with these faults at one point in `step`, from the point `offset` on. */
 async function playAtPoints(plan: Plan, faults: readonly Fault[], step = 1, offset = 0): Promise<void> {
-  const { happened, points } = await undisturbed(plan)
+  const { record, points } = await undisturbed(plan)
   expect(points).toBeGreaterThan(80)
-  await pass(everyNth(atEach(points, plan, ...faults), step, offset), { undisturbed: happened }, again)
+  await playPlans(everyNth(atEach(points, plan, ...faults), step, offset), { undisturbed: record }, replayCommand)
 }
 
 test.each([['death-before'], ['death-after']] as const)(
@@ -31,7 +31,7 @@ test.each([
 
 test('the result and the prompts do not depend on the speed of the model', async () => {
   const [fast, slow] = await Promise.all([undisturbed(FAST), undisturbed(UNDISTURBED)])
-  expect(verdict(fast.happened, { undisturbed: slow.happened, isExact: true })).toEqual([])
+  expect(verdict(fast.record, { undisturbed: slow.record, isExact: true })).toEqual([])
 })
 
 const KINDS: readonly (readonly [title: string, faults: readonly Fault[]])[] = [

@@ -33,11 +33,11 @@ export type Fault =
 /** How people and clients answer. */
 export interface AnsweringPlan {
   /** As soon as they are asked; one at each pause; or on a fault or a death, and otherwise at a pause. */
-  readonly when: 'asked' | 'paused' | 'told'
+  readonly when: 'asked' | 'paused' | 'on-fault'
   /** Whether they make mistakes. */
-  readonly errs: boolean
-  /** By a process without faults, or by one with faults. */
-  readonly via: 'desk' | 'front'
+  readonly makesMistakes: boolean
+  /** The process that submits the answers: one without faults, or one with faults. */
+  readonly via: 'reliable' | 'faulty'
 }
 
 export interface Plan {
@@ -52,7 +52,7 @@ export interface Plan {
   readonly clients?: AnsweringPlan
 }
 
-/** No faults, with a model that writes one word per append. */
+/** No faults, with a model that writes one token per append. */
 export const UNDISTURBED: Plan = { seed: 0, faults: [], paceMs: 20, isShuffled: false }
 /** No faults, with a model that writes everything at once. */
 export const FAST: Plan = { ...UNDISTURBED, paceMs: 0 }
@@ -85,7 +85,7 @@ export function planOf(seed: number): Plan {
   const at = () => random.between(1, paceMs === 20 ? POINTS.slow : POINTS.fast)
   const faults = Array.from({ length: random.between(1, 4) }, () => [at(), random.pick(FAULTS)] as const)
   if (random.below(STOPS) === 0) faults.push([at(), 'stop'])
-  return { seed, faults: faults.sort(([one], [other]) => one - other), paceMs, isShuffled: true }
+  return { seed, faults: faults.sort(([a], [b]) => a - b), paceMs, isShuffled: true }
 }
 
 /** Two crashes: of a process and of its successor. */
@@ -97,7 +97,7 @@ export function deathsOf(seed: number): Plan {
 }
 
 /** Answers immediately and without mistakes. */
-export const PROMPT: AnsweringPlan = { when: 'asked', errs: false, via: 'desk' }
+export const PROMPT: AnsweringPlan = { when: 'asked', makesMistakes: false, via: 'reliable' }
 
 /** Approximate number of points of a run with pendings. */
 const APPROVALS_POINTS = { slow: 300, fast: 180 }
@@ -107,17 +107,17 @@ export function approvalsPlanOf(seed: number): Plan {
   const random = new Random(-seed)
   const { faults: _, ...plan } = planOf(seed)
   const clients: AnsweringPlan = {
-    when: random.pick(['asked', 'paused', 'told'] as const),
-    errs: random.below(2) === 0,
-    via: random.pick(['desk', 'front'] as const),
+    when: random.pick(['asked', 'paused', 'on-fault'] as const),
+    makesMistakes: random.below(2) === 0,
+    via: random.pick(['reliable', 'faulty'] as const),
   }
   // The answering process has points of its own, and more with mistakes.
-  const times = clients.via === 'desk' ? 1 : clients.errs ? 3 : 1.3
+  const times = clients.via === 'reliable' ? 1 : clients.makesMistakes ? 3 : 1.3
   const max = Math.ceil((plan.paceMs === 20 ? APPROVALS_POINTS.slow : APPROVALS_POINTS.fast) * times)
   const faults = Array.from({ length: random.between(1, 4) }, () => faultOf(random, max))
   if (random.below(STOPS) === 0) faults.push([random.between(1, max), 'stop'])
-  if (clients.when === 'told') faults.push([random.between(1, max), 'answer'])
-  return { ...plan, faults: faults.sort(([one], [other]) => one - other), clients }
+  if (clients.when === 'on-fault') faults.push([random.between(1, max), 'answer'])
+  return { ...plan, faults: faults.sort(([a], [b]) => a - b), clients }
 }
 
 const faultOf = (random: Random, max: number): readonly [number, Fault] => [random.between(1, max), random.pick(FAULTS)]
@@ -128,6 +128,6 @@ export function flowPlanOf(seed: number, points: number): Plan {
   const random = new Random(seed)
   const pointIn = (point: number) => 1 + (point % points)
   const faults = plan.faults.map(([point, fault]) => [pointIn(point), fault] as const)
-  if (clients?.when === 'told') faults.push([random.between(1, points), 'answer'])
-  return { ...plan, faults: faults.sort(([one], [other]) => one - other), clients: { ...PROMPT, ...clients } }
+  if (clients?.when === 'on-fault') faults.push([random.between(1, points), 'answer'])
+  return { ...plan, faults: faults.sort(([a], [b]) => a - b), clients: { ...PROMPT, ...clients } }
 }

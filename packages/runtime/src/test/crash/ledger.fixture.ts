@@ -44,7 +44,7 @@ export class Ledger {
 }
 
 /** A store that records the claims and acknowledged appends of a writer. */
-export function recordAppends(store: LogStore, note: WriteLine): LogStore {
+export function recordAppends(store: LogStore, writeLine: WriteLine): LogStore {
   return new Proxy(store, {
     get(target, name) {
       if (name === 'claim') return claim
@@ -56,13 +56,13 @@ export function recordAppends(store: LogStore, note: WriteLine): LogStore {
 
   async function claim(...call: Parameters<LogStore['claim']>): ReturnType<LogStore['claim']> {
     const result = await store.claim(...call)
-    if (result.outcome === 'claimed') note({ kind: 'claimed', epoch: result.epoch })
+    if (result.outcome === 'claimed') writeLine({ kind: 'claimed', epoch: result.epoch })
     return result
   }
 
   async function append(...call: Parameters<LogStore['append']>): ReturnType<LogStore['append']> {
     const result = await store.append(...call)
-    if ('epoch' in call[2] && 'first' in result) note({ kind: 'acked', first: result.first, last: result.last })
+    if ('epoch' in call[2] && 'first' in result) writeLine({ kind: 'acked', first: result.first, last: result.last })
     return result
   }
 }
@@ -71,7 +71,7 @@ export function recordAppends(store: LogStore, note: WriteLine): LogStore {
  * A store that records guests' approvals: after the append if all processes are simulated in this one, or else before
  * it, so that no call runs before its approval is recorded.
  */
-export function recordApprovals(store: LogStore, note: WriteLine, when: 'before' | 'after'): LogStore {
+export function recordApprovals(store: LogStore, writeLine: WriteLine, when: 'before' | 'after'): LogStore {
   return new Proxy(store, {
     get(target, name) {
       if (name === 'append') return append
@@ -82,9 +82,9 @@ export function recordApprovals(store: LogStore, note: WriteLine, when: 'before'
 
   async function append(...call: Parameters<LogStore['append']>): ReturnType<LogStore['append']> {
     const consents = 'epoch' in call[2] ? [] : consentsOf(call[1].body)
-    if (when === 'before') for (const line of consents) note(line)
+    if (when === 'before') for (const line of consents) writeLine(line)
     const result = await store.append(...call)
-    if (when === 'after' && result.outcome === 'appended') for (const line of consents) note(line)
+    if (when === 'after' && result.outcome === 'appended') for (const line of consents) writeLine(line)
     return result
   }
 }

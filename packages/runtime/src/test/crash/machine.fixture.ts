@@ -12,7 +12,7 @@ export class Process {
   frozenUntil = 0
   cutOffUntil = 0
   /** Wake-ups that arrived while it was frozen. */
-  readonly missed = new Set<() => void>()
+  readonly missedWakes = new Set<() => void>()
 
   constructor(name: string) {
     this.name = name
@@ -30,13 +30,13 @@ interface ScheduledTimer {
   /** Undefined for an event of the environment. */
   readonly process: Process | undefined
   readonly at: number
-  readonly ring: () => void
+  readonly fire: () => void
 }
 
-const settled = () => new Promise<void>(done => setImmediate(done))
+const eventLoopTurn = () => new Promise<void>(done => setImmediate(done))
 
 /** Handles faults that do not concern a single call. */
-export interface Events {
+export interface FaultHandler {
   /** The fault at this point, if any. */
   faultAt(point: number): Fault | undefined
   /** A fault that does not concern the call: a rival, a hand-over or a stop. */
@@ -50,24 +50,24 @@ export class Machine {
   /** Number of points so far. */
   points = 0
   steps = 0
-  /** Receives a trace of the events. */
+  /** The events so far, if they are traced. */
   readonly trace: string[] | undefined
   readonly #random: Random | undefined
-  readonly #events: Events
+  readonly #faultHandler: FaultHandler
   readonly #leaseMs: number
   #calls: Call[] = []
-  #alarms: ScheduledTimer[] = []
+  #timers: ScheduledTimer[] = []
 
   /** Without a random generator, ready events happen in the order of their requests. */
-  constructor(events: Events, leaseMs: number, random?: Random, isTraced = false) {
-    this.#events = events
+  constructor(faultHandler: FaultHandler, leaseMs: number, random?: Random, isTraced = false) {
+    this.#faultHandler = faultHandler
     this.#leaseMs = leaseMs
     this.#random = random
     if (isTraced) this.trace = []
   }
 
-  note(process: Process | undefined, line: string): void {
-    this.trace?.push(`${this.points} @${this.now} ${process?.name ?? 'the world'}: ${line}`)
+  addTrace(process: Process | undefined, line: string): void {
+    this.trace?.push(`${this.points} @${this.now} ${process?.name ?? 'environment'}: ${line}`)
   }
 
   /** The store as seen by a process. */
@@ -87,45 +87,45 @@ export class Machine {
 
   /** The timers of a process. */
   timersOf(process: Process): Timers {
-    return { now: () => this.now, after: (ms, ring) => this.after(ms, ring, process) }
+    return { now: () => this.now, after: (ms, fire) => this.after(ms, fire, process) }
   }
 
-  after(ms: number, ring: () => void, process?: Process): () => void {
-    const alarm = { process, at: this.now + Math.max(0, ms), ring }
-    if (process?.isAlive !== false) this.#alarms.push(alarm)
-    return () => this.#drop(alarm)
+  after(ms: number, fire: () => void, process?: Process): () => void {
+    const timer = { process, at: this.now + Math.max(0, ms), fire }
+    if (process?.isAlive !== false) this.#timers.push(timer)
+    return () => this.#drop(timer)
   }
 
   /** A synchronous event of a process. The process may die or freeze at it. */
   point(process: Process, label: string): void {
     this.points++
-    this.note(process, label)
-    const fault = this.#events.faultAt(this.points)
+    this.addTrace(process, label)
+    const fault = this.#faultHandler.faultAt(this.points)
     if (fault === undefined) return
-    this.note(process, `${fault} at point ${this.points}`)
+    this.addTrace(process, `${fault} at point ${this.points}`)
     if (fault.startsWith('death')) this.kill(process)
     else if (fault.startsWith('freeze')) this.#freeze(process)
     else if (fault === 'cut-off') this.#cutOff(process)
-    else this.#events.onFault(fault, process)
+    else this.#faultHandler.onFault(fault, process)
   }
 
   kill(process: Process): void {
     this.retire(process)
-    this.#events.onGone(process)
+    this.#faultHandler.onGone(process)
   }
 
   /** Removes a process: it has no effects any more. */
   retire(process: Process): void {
     process.isAlive = false
     this.#calls = this.#calls.filter(call => call.process !== process)
-    this.#alarms = this.#alarms.filter(alarm => alarm.process !== process)
+    this.#timers = this.#timers.filter(timer => timer.process !== process)
   }
 
   /** Runs until a condition holds. Returns false if it never does. */
-  async until(isSo: () => boolean, maxSteps: number): Promise<boolean> {
+  async until(condition: () => boolean, maxSteps: number): Promise<boolean> {
     for (let step = 0; step < maxSteps; step++) {
-      await settled()
-      if (isSo()) return true
+      await eventLoopTurn()
+      if (condition()) return true
       this.steps++
       const next = this.#next()
       if (next === undefined) return false
@@ -143,7 +143,7 @@ export class Machine {
   #wake(process: Process, wake: () => void): void {
     if (!process.isAlive) return
     if (process.frozenUntil <= this.now) wake()
-    else process.missed.add(wake)
+    else process.missedWakes.add(wake)
   }
 
   /** Runs the next event. Time passes when every process waits. */
@@ -151,35 +151,37 @@ export class Machine {
     const isFree = (process: Process | undefined) => process === undefined || process.frozenUntil <= this.now
     const calls = this.#calls.filter(({ process }) => isFree(process))
     if (calls.length === 0) {
-      let soonest = Number.POSITIVE_INFINITY
-      for (const { process, at } of this.#alarms) soonest = Math.min(soonest, Math.max(at, process?.frozenUntil ?? 0))
-      for (const { process } of this.#calls) soonest = Math.min(soonest, process.frozenUntil)
-      if (soonest === Number.POSITIVE_INFINITY) return undefined
-      this.now = Math.max(this.now, soonest)
+      let earliest = Number.POSITIVE_INFINITY
+      for (const { process, at } of this.#timers) earliest = Math.min(earliest, Math.max(at, process?.frozenUntil ?? 0))
+      for (const { process } of this.#calls) earliest = Math.min(earliest, process.frozenUntil)
+      if (earliest === Number.POSITIVE_INFINITY) return undefined
+      this.now = Math.max(this.now, earliest)
     }
-    const alarms = this.#alarms.filter(({ process, at }) => at <= this.now && isFree(process))
+    const timers = this.#timers.filter(({ process, at }) => at <= this.now && isFree(process))
     const first = calls.length > 0 ? calls[0] : undefined
     if (this.#random === undefined) {
       if (first) return () => this.#serve(first)
-      return this.#ringer(alarms.reduce((one, other) => (other.at < one.at ? other : one), alarms[0] as ScheduledTimer))
+      return this.#fireTimer(
+        timers.reduce((first, next) => (next.at < first.at ? next : first), timers[0] as ScheduledTimer),
+      )
     }
-    const index = this.#random.below(calls.length + alarms.length)
+    const index = this.#random.below(calls.length + timers.length)
     const call = calls[index]
-    return call ? () => this.#serve(call) : this.#ringer(alarms[index - calls.length])
+    return call ? () => this.#serve(call) : this.#fireTimer(timers[index - calls.length])
   }
 
-  #ringer(alarm: ScheduledTimer | undefined): () => void {
+  #fireTimer(timer: ScheduledTimer | undefined): () => void {
     // Without other events, a frozen process continues.
-    if (alarm === undefined) return () => {}
+    if (timer === undefined) return () => {}
     return () => {
-      this.#drop(alarm)
-      alarm.ring()
+      this.#drop(timer)
+      timer.fire()
     }
   }
 
-  #drop(alarm: ScheduledTimer): void {
-    const at = this.#alarms.indexOf(alarm)
-    if (at >= 0) this.#alarms.splice(at, 1)
+  #drop(timer: ScheduledTimer): void {
+    const at = this.#timers.indexOf(timer)
+    if (at >= 0) this.#timers.splice(at, 1)
   }
 
   /** Applies a fault to a call and executes it. */
@@ -189,14 +191,14 @@ export class Machine {
     this.now += this.#random?.below(4) ?? 1
     this.points++
     const isCutOff = process.cutOffUntil > this.now
-    const fault = isCutOff ? undefined : this.#events.faultAt(this.points)
-    this.note(process, isCutOff ? `${label}: cut off` : fault ? `${label}: ${fault}` : label)
+    const fault = isCutOff ? undefined : this.#faultHandler.faultAt(this.points)
+    this.addTrace(process, isCutOff ? `${label}: cut off` : fault ? `${label}: ${fault}` : label)
     if (isCutOff) this.#unavailable(call)
-    else if (fault) this.#suffer(fault, call)
+    else if (fault) this.#applyFault(fault, call)
     else answer.resolve(this.#run(call))
   }
 
-  #suffer(fault: Fault, call: Call): void {
+  #applyFault(fault: Fault, call: Call): void {
     const { process, answer } = call
     // The effect in the store.
     if (fault === 'freeze-before') this.#calls.push(call)
@@ -227,7 +229,7 @@ export class Machine {
         this.#unavailable(call)
         break
       default:
-        this.#events.onFault(fault, process)
+        this.#faultHandler.onFault(fault, process)
         answer.resolve(this.#run(call))
     }
   }
@@ -236,8 +238,8 @@ export class Machine {
     const done = run()
     if (this.trace) {
       done.then(
-        result => this.note(process, `${label.split(' ')[0]} answers ${JSON.stringify(result)?.slice(0, 100)}`),
-        error => this.note(process, `${label.split(' ')[0]} fails: ${error}`),
+        result => this.addTrace(process, `${label.split(' ')[0]} answers ${JSON.stringify(result)?.slice(0, 100)}`),
+        error => this.addTrace(process, `${label.split(' ')[0]} fails: ${error}`),
       )
     }
     return done
@@ -247,25 +249,25 @@ export class Machine {
     const { process, label } = call
     const ms = this.#random?.between(1, 2 * this.#leaseMs) ?? this.#leaseMs
     this.after(ms, () => {
-      this.note(process, `late: ${label}`)
+      this.addTrace(process, `late: ${label}`)
       this.#run(call).catch(() => {})
     })
   }
 
   #unavailable({ answer }: Call): void {
-    answer.reject(new LogError('unavailable', 'no answer'))
+    answer.reject(new LogError('unavailable', 'the store did not answer'))
   }
 
   #freeze(process: Process): void {
-    const { missed } = process
-    this.#events.onGone(process)
+    const { missedWakes } = process
+    this.#faultHandler.onGone(process)
     process.frozenUntil = this.now + this.#leaseMs + (this.#random?.below(2 * this.#leaseMs) ?? 1)
     this.after(
       process.frozenUntil - this.now,
       () => {
-        this.note(process, 'goes on')
-        for (const wake of missed) wake()
-        missed.clear()
+        this.addTrace(process, 'continues')
+        for (const wake of missedWakes) wake()
+        missedWakes.clear()
       },
       process,
     )

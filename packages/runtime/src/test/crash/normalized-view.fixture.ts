@@ -49,7 +49,7 @@ function steps(parts: readonly Part[]): Part[][] {
   return all
 }
 
-interface Passing {
+interface TransientFields {
   readonly attempt?: number
   readonly claim?: unknown
   readonly deadline?: number
@@ -59,7 +59,7 @@ interface Passing {
 /** A part without a name is identified by its content. */
 export function partOf(part: Part): Record<string, unknown> & { lane: string } {
   const { at, key, ...rest } = part
-  const { attempt, claim, deadline, approval, ...other } = rest as typeof rest & Passing
+  const { attempt, claim, deadline, approval, ...other } = rest as typeof rest & TransientFields
   const normalizedPart = approval
     ? { ...other, approval: { ...approval, deadline: approval.deadline && 'set' } }
     : other
@@ -89,10 +89,10 @@ function runOf({ at, startedAt, finishedAt, takeovers, usage, discarded, ...run 
 
 /** Usage of committed attempts. */
 function usageDifference(usage: Usage, discarded: Usage): Record<string, number> {
-  const kept: Record<string, number> = {}
+  const committed: Record<string, number> = {}
   for (const [name, used] of Object.entries(usage)) {
-    const left = (used as number) - ((discarded as Record<string, number | undefined>)[name] ?? 0)
-    if (left !== 0) kept[name] = left
+    const remaining = (used as number) - ((discarded as Record<string, number | undefined>)[name] ?? 0)
+    if (remaining !== 0) committed[name] = remaining
   }
-  return kept
+  return committed
 }

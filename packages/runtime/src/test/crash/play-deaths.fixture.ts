@@ -37,57 +37,57 @@ const QUICK_APPROVALS_PROGRAM: Program = {
 export async function playDeaths(
   store: LogStore,
   deaths: readonly Death[],
-  manner: Pick<AnsweringClientsOptions, 'when' | 'errs'>,
+  answering: Pick<AnsweringClientsOptions, 'when' | 'makesMistakes'>,
   undisturbed?: RunRecord,
   program: Program = QUICK_APPROVALS_PROGRAM,
 ): Promise<PlayedRun> {
   const ledger = new Ledger()
   const base = recordApprovals(store, ledger.of('the log'), 'before')
-  const { judge = verdict, clients: make = options => new AnsweringClients(options), runs } = program
-  const agents = program.agents({ note: () => {} })
+  const { judge = verdict, clients: createClients = options => new AnsweringClients(options), runs } = program
+  const agents = program.agents({ writeLine: () => {} })
   const apiRuntime = createRuntime({ store: base, agents, engine: false, logger: SILENT })
   const { manager } = apiRuntime
   for (const session of [SESSION, OTHER_SESSION]) await manager.deleteStream(session)
-  const clients = make({ ...manner, pickProcess: () => ({ runtime: apiRuntime }), claimMs: CLAIM_MS })
-  const story = new ReaderChecks()
-  const lives: DyingProcess[] = []
+  const clients = createClients({ ...answering, pickProcess: () => ({ runtime: apiRuntime }), claimMs: CLAIM_MS })
+  const readerChecks = new ReaderChecks()
+  const processes: DyingProcess[] = []
   const next = () => {
-    const life = new DyingProcess(`p${lives.length + 1}`, base, ledger, program, deaths[lives.length])
-    lives.push(life)
-    life.exited.then(() => {
+    const process = new DyingProcess(`p${processes.length + 1}`, base, ledger, program, deaths[processes.length])
+    processes.push(process)
+    process.exited.then(() => {
       next()
-      if (manner.when === 'told') clients.answer()
+      if (answering.when === 'on-fault') clients.answer()
     })
   }
   await program.ask(apiRuntime)
   next()
   const reading = { after: 0, follow: true, whole: true, internal: true }
   for await (const entry of await manager.createResumableReader(SESSION, reading)) {
-    story.onEntry(entry)
+    readerChecks.onEntry(entry)
     clients.onEntry(entry)
     if (entry.chunk.type === 'run-finished') break
   }
   await clients.idle()
-  const [status] = runs.map(runId => story.ended.get(runId))
+  const [status] = runs.map(runId => readerChecks.ended.get(runId))
   const { view } = await manager.view(SESSION)
   const entries = await manager.entries(SESSION, 0, view.head)
-  for (const life of lives) await life.leave()
+  for (const process of processes) await process.leave()
   await apiRuntime.close()
-  const happened = { entries, view, lines: ledger.lines, submitted: clients.submitted }
+  const record = { entries, view, lines: ledger.lines, submitted: clients.submitted }
   return {
     violations: [
       ...clients.problems,
       ...(status === 'completed' ? [] : [`the run is ${status}`]),
-      ...judge(happened, undisturbed && { undisturbed }),
+      ...judge(record, undisturbed && { undisturbed }),
     ],
-    appends: lives.reduce((all, { appends }) => all + appends, 0),
+    appends: processes.reduce((total, { appends }) => total + appends, 0),
   }
 }
 
 /** A process, as a store sees it. */
 class DyingProcess {
   appends = 0
-  readonly #gone = Promise.withResolvers<void>()
+  readonly #exited = Promise.withResolvers<void>()
   readonly #store: LogStore
   readonly #death: Death | undefined
   readonly #runtime: Runtime
@@ -98,20 +98,20 @@ class DyingProcess {
   constructor(name: string, store: LogStore, ledger: Ledger, program: Program, death: Death | undefined) {
     this.#store = store
     this.#death = death
-    const write = ledger.of(name)
-    const note: WriteLine = line => {
+    const addLine = ledger.of(name)
+    const writeLine: WriteLine = line => {
       if (!this.#isAlive) return
       if (line.kind === 'claimed') this.#epoch = line.epoch
-      write(line)
+      addLine(line)
     }
     const timers: Timers = {
       now: () => systemTimers.now(),
-      after: (ms, ring, ...rest) => systemTimers.after(ms, () => this.#isAlive && ring(), ...rest),
+      after: (ms, fire, ...rest) => systemTimers.after(ms, () => this.#isAlive && fire(), ...rest),
     }
     this.#runtime = createRuntime({
-      store: recordAppends(this.#mortal(), note),
-      agents: program.agents({ note, timers }),
-      workflows: program.workflows?.({ note, timers }) ?? [],
+      store: recordAppends(this.#dyingStore(), writeLine),
+      agents: program.agents({ writeLine, timers }),
+      workflows: program.workflows?.({ writeLine, timers }) ?? [],
       engine: { pollMs: POLL_MS },
       log: { owner: name },
       backoff: { firstMs: 1, longestMs: 5 },
@@ -123,14 +123,14 @@ class DyingProcess {
 
   /** Resolves when it has died and its lease has expired. */
   get exited(): Promise<void> {
-    return this.#gone.promise
+    return this.#exited.promise
   }
 
   async leave(): Promise<void> {
     if (this.#isAlive) await this.#runtime.close()
   }
 
-  #mortal(): LogStore {
+  #dyingStore(): LogStore {
     return new Proxy(this.#store, {
       get: (target, name: keyof LogStore) => {
         const value = target[name] as unknown
@@ -162,7 +162,7 @@ class DyingProcess {
     this.#isAlive = false
     for (const stop of this.#watches) stop()
     if (this.#epoch !== undefined) await this.#store.release(SESSION, this.#epoch)
-    this.#gone.resolve()
+    this.#exited.resolve()
     return never()
   }
 }

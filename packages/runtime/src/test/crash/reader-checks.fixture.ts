@@ -27,12 +27,12 @@ const RANK: Record<ToolState, number> = {
 
 export interface ReaderChecksOptions {
   /** The complete text of a part, if known. The shown text must be a prefix of it. */
-  readonly whole?: (messageId: string, key: string) => string | undefined
+  readonly completeText?: (messageId: string, key: string) => string | undefined
 }
 
 /** Follows a session entry by entry. @throws if the entries are not consistent. */
 export class ReaderChecks {
-  readonly #whole: NonNullable<ReaderChecksOptions['whole']>
+  readonly #completeText: NonNullable<ReaderChecksOptions['completeText']>
   readonly #fold: Fold
   readonly #seen = new Map<string, ReadonlyMap<string, Part>>()
   readonly #objects = new Map<string, StructuredObject>()
@@ -42,8 +42,8 @@ export class ReaderChecks {
   #head = 0
   #count = 0
 
-  constructor({ whole = () => undefined }: ReaderChecksOptions = {}) {
-    this.#whole = whole
+  constructor({ completeText = () => undefined }: ReaderChecksOptions = {}) {
+    this.#completeText = completeText
     this.#fold = new Fold({
       onReport: ({ code, entry }) => fail(entry, `the fold dropped it as ${code}`),
     })
@@ -75,9 +75,9 @@ export class ReaderChecks {
     if (sequence <= this.#head) fail(entry, `it follows ${this.#head}`)
     this.#head = sequence
     this.#count++
-    if (chunk.type === 'rewind') fail(entry, 'nothing asked for a rewind')
+    if (chunk.type === 'rewind') fail(entry, 'no rewind was requested')
     if (!isGuest(origin)) this.#checkRun(entry, origin.runId)
-    if (this.#fold.apply([entry])) fail(entry, 'the fold asks for the past')
+    if (this.#fold.apply([entry])) fail(entry, 'the fold needs earlier entries')
     const isDiscard = chunk.type === 'step-discarded'
     const { messages, order, structured } = this.#fold.takeChanges()
     for (const id of order ? new Set([...messages.keys(), ...this.#seen.keys()]) : messages.keys()) {
@@ -119,9 +119,9 @@ export class ReaderChecks {
     for (const [key, part] of parts) {
       if (isDiscard && !before?.has(key)) fail(entry, `a discard brought part ${key}`)
       const text = textOf(part)
-      const whole = text === undefined ? undefined : this.#whole(id, key)
-      if (text !== undefined && whole?.startsWith(text) === false) {
-        fail(entry, `part ${key} shows ${JSON.stringify(text)}, which is no beginning of ${JSON.stringify(whole)}`)
+      const complete = text === undefined ? undefined : this.#completeText(id, key)
+      if (text !== undefined && complete?.startsWith(text) === false) {
+        fail(entry, `part ${key} shows ${JSON.stringify(text)}, which is not a prefix of ${JSON.stringify(complete)}`)
       }
     }
     const isOver = message.runId === undefined || this.#ended.has(message.runId)
@@ -134,16 +134,16 @@ export class ReaderChecks {
     this.#seen.set(id, parts)
   }
 
-  #checkObject(entry: Entry, streamId: string, isTakenBack: boolean): void {
+  #checkObject(entry: Entry, streamId: string, isDiscarded: boolean): void {
     const before = this.#objects.get(streamId)
     const now = this.#fold.structured(streamId)
-    if (before && !isTakenBack) {
-      if (now === undefined) fail(entry, `the object ${streamId} is gone, and nobody took it back`)
+    if (before && !isDiscarded) {
+      if (now === undefined) fail(entry, `the object ${streamId} is gone without a discard`)
       if (before.status === 'done' && JSON.stringify(before.data) !== JSON.stringify(now.data)) {
         fail(entry, `the object ${streamId} changed though it was done`)
       }
       if (!isGrown(before.data, now.data)) {
-        fail(entry, `the object ${streamId} does not go on from ${JSON.stringify(before.data)}`)
+        fail(entry, `the object ${streamId} does not continue ${JSON.stringify(before.data)}`)
       }
     }
     if (now) this.#objects.set(streamId, now)
@@ -173,7 +173,7 @@ function checkChange(entry: Entry, before: Part, now: Part | undefined): void {
   const was = textOf(before)
   if (was === undefined) return
   if ((before as TextPart).state === 'done') fail(entry, `part ${key} changed though it was done`)
-  if (!textOf(now)?.startsWith(was)) fail(entry, `part ${key} does not go on from ${JSON.stringify(was)}`)
+  if (!textOf(now)?.startsWith(was)) fail(entry, `part ${key} does not continue ${JSON.stringify(was)}`)
 }
 
 function checkCall(entry: Entry, before: ToolPart, now: ToolPart): void {
@@ -185,6 +185,6 @@ function checkCall(entry: Entry, before: ToolPart, now: ToolPart): void {
   }
 }
 
-function fail({ sequence, chunk }: Entry, why: string): never {
-  throw new Error(`entry ${sequence}, ${JSON.stringify(chunk)}: ${why}`)
+function fail({ sequence, chunk }: Entry, problem: string): never {
+  throw new Error(`entry ${sequence}, ${JSON.stringify(chunk)}: ${problem}`)
 }

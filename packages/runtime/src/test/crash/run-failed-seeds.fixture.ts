@@ -1,5 +1,5 @@
-/** Seeds that are always run, each with what it once found. */
-export const FAILED_SEEDS: readonly (readonly [seed: number, found: string])[] = [
-  [147, 'an attempt that failed before its first words had gone out, and whose usage did not count as discarded'],
-  [208, 'a takeover between the end of a failed attempt and its discard, which left out what that had used'],
+/** Seeds that are always run, each with the bug that it found. */
+export const FAILED_SEEDS: readonly (readonly [seed: number, bug: string])[] = [
+  [147, 'did not count the usage of an attempt that failed before its first draft chunk was appended'],
+  [208, 'lost the usage of a failed attempt in a takeover before its discard'],
 ]

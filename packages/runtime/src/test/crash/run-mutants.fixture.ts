@@ -1,4 +1,4 @@
-// Drivers and stores with one planted bug each: the schedules must find every one of them.
+// Mutants: drivers and stores with one planted bug each. The schedules must detect every one.
 
 import type { BatchItem, Lane, LogStore, Writer } from '@millrace/log'
 import type { BatchLike } from '@millrace/log/internal'
@@ -8,19 +8,19 @@ import type { ScheduleOptions } from './simulated-schedule.fixture.ts'
 
 export interface Mutant {
   readonly name: string
-  /** The check that must detect it. */
-  readonly found: RegExp
-  /** Index of the plan that finds it, which is played first. The others follow if it does not any more. */
+  /** The violation by which the checks must detect it. */
+  readonly violation: RegExp
+  /** Index of the plan that finds it, which is played first. If it no longer finds it, the others follow. */
   readonly plan?: number
-  readonly world?: ScheduleOptions['mutant']
+  readonly inject?: ScheduleOptions['mutant']
   /** Breaks a new writer. */
   readonly writer?: (writer: Writer) => void
   readonly position?: (position: AgentPosition) => AgentPosition
 }
 
 /** All plans, the one that is known to find a mutant first. */
-export function* knownFirst<Plan>(plans: readonly Plan[], known: number | undefined): Generator<Plan> {
-  if (known !== undefined && known < plans.length) yield plans[known] as Plan
+export function* knownFirst<Plan>(plans: readonly Plan[], knownIndex: number | undefined): Generator<Plan> {
+  if (knownIndex !== undefined && knownIndex < plans.length) yield plans[knownIndex] as Plan
   yield* plans
 }
 
@@ -30,10 +30,10 @@ export const batchItemChunk = (item: Chunk | BatchItem): Chunk => ('chunk' in it
 const typesOf = (batch: BatchLike): string[] => batch.map(item => batchItemChunk(item).type)
 
 /** Breaks every lane of a writer. */
-export function lanes(writer: Writer, change: (lane: Lane) => void): void {
-  const make = writer.lane.bind(writer)
+export function breakLanes(writer: Writer, change: (lane: Lane) => void): void {
+  const createLane = writer.lane.bind(writer)
   writer.lane = (...call) => {
-    const lane = make(...call)
+    const lane = createLane(...call)
     change(lane)
     return lane
   }
@@ -59,26 +59,26 @@ export const rewriting =
 
 export const MUTANTS: readonly Mutant[] = [
   {
-    name: 'a driver that starts calls though its lease may have run out',
+    name: 'a driver that starts calls after its lease may have expired',
     plan: 22,
-    found: /has the log|was known to be in the log/,
+    violation: /has the log|was known to be in the log/,
     writer: writer => {
       writer.sure = async () => {}
     },
   },
   {
-    name: 'a driver that does not take a failed attempt back',
-    found: /view|dropped|part/,
+    name: 'a driver that does not discard a failed attempt',
+    violation: /view|dropped|part/,
     writer: writer =>
-      lanes(writer, lane => {
+      breakLanes(writer, lane => {
         lane.discard = async () => false
       }),
   },
   {
-    name: 'a takeover that does not take back what the dead had said',
+    name: 'a takeover that does not discard the draft of a dead driver',
     plan: 3,
-    found: /view|dropped|part/,
-    world: {
+    violation: /view|dropped|part/,
+    inject: {
       store: rewriting(entries =>
         entries.map(entry =>
           entry.chunk.type === 'step-discarded' && entry.chunk.reason === 'superseded'
@@ -89,10 +89,10 @@ export const MUTANTS: readonly Mutant[] = [
     },
   },
   {
-    name: 'a takeover that takes back what was shown when its run was stopped',
+    name: 'a takeover that discards the draft of a stopped run',
     plan: 4,
-    found: /asked to stop|was stopped/,
-    world: {
+    violation: /a stop was requested|was stopped/,
+    inject: {
       store: rewriting(entries => {
         const types = entries.map(({ chunk }) => chunk.type)
         if (types[0] !== 'executor-superseded' || !types.includes('run-finished')) return entries
@@ -103,38 +103,38 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a position that skips an open call',
-    found: /view/,
+    violation: /view/,
     position: position => ({ ...position, open: position.open.slice(1) }),
   },
   {
-    name: 'a position that runs all calls of a step again, those with an outcome too',
-    found: /starts tool .* (the log had the outcome|it had committed the outcome)/,
+    name: 'a position that repeats calls with an outcome',
+    violation: /starts tool .* (the log had the outcome|it had committed the outcome)/,
     position: position => (position.open.length > 0 ? { ...position, open: position.calls } : position),
   },
   {
-    name: 'a call that carries another key when another process makes it again',
+    name: 'a call that has another key when another process repeats it',
     plan: 1,
-    found: /which nobody calls without a death/,
-    world: {
-      note: (note, process) => line =>
-        note('key' in line && process !== 'p1' ? { ...line, key: `${line.key}.${process}` } : line),
+    violation: /which is not called without crashes/,
+    inject: {
+      writeLine: (writeLine, process) => line =>
+        writeLine('key' in line && process !== 'p1' ? { ...line, key: `${line.key}.${process}` } : line),
     },
   },
   {
-    name: 'a call that is made again with another input',
+    name: 'a call that is repeated with another input',
     plan: 1,
-    found: /is called with another input/,
-    world: {
-      note: (note, process) => line =>
-        note('key' in line && process !== 'p1' ? { ...line, input: `${line.input} ` } : line),
+    violation: /is called with another input/,
+    inject: {
+      writeLine: (writeLine, process) => line =>
+        writeLine('key' in line && process !== 'p1' ? { ...line, input: `${line.input} ` } : line),
     },
   },
   {
-    name: 'an outcome and its state in two commits',
+    name: 'an outcome and its state in separate commits',
     plan: 18,
-    found: /view\.state/,
+    violation: /view\.state/,
     writer: writer =>
-      lanes(writer, lane => {
+      breakLanes(writer, lane => {
         const commit = lane.commit.bind(lane)
         lane.commit = async (batch, options) => {
           const at = typesOf(batch).indexOf('state-patch')
@@ -146,22 +146,22 @@ export const MUTANTS: readonly Mutant[] = [
       }),
   },
   {
-    name: 'a last answer and the end of its run in two batches',
+    name: 'the last answer and the end of its run in separate batches',
     plan: 22,
-    found: /starts model|which nobody calls without a death|view/,
+    violation: /starts model|which is not called without crashes|view/,
     writer: writer => {
       const decide = writer.decide.bind(writer)
       writer.decide = async build => {
         let isFirst = true
-        const half = (from: 'answer' | 'end') => (ticket: Parameters<typeof build>[0]) => {
+        const partOf = (part: 'answer' | 'end') => (ticket: Parameters<typeof build>[0]) => {
           const batch = build(ticket)
           const at = batch ? typesOf(batch).indexOf('finish') : -1
           if (!batch || at < 1) return isFirst ? undefined : batch
-          return from === 'answer' ? batch.slice(0, at) : batch.slice(at)
+          return part === 'answer' ? batch.slice(0, at) : batch.slice(at)
         }
-        await decide(half('answer'))
+        await decide(partOf('answer'))
         isFirst = false
-        return decide(half('end'))
+        return decide(partOf('end'))
       }
     },
   },

@@ -29,8 +29,8 @@ export interface VerdictOptions {
 }
 
 /** All problems; empty if everything is correct. */
-export function verdict(happened: RunRecord, { undisturbed, isExact = false }: VerdictOptions = {}): string[] {
-  const { entries, view, lines } = happened
+export function verdict(record: RunRecord, { undisturbed, isExact = false }: VerdictOptions = {}): string[] {
+  const { entries, view, lines } = record
   const commits = commitsOf(entries)
   const stopped = stoppedOf(entries)
   return [
@@ -39,8 +39,8 @@ export function verdict(happened: RunRecord, { undisturbed, isExact = false }: V
     ...inputProblems(lines, undisturbed && stopped.size === 0 ? undisturbed.lines : []),
     ...endProblems(commits.calledIds, lines),
     ...pauseProblems(entries),
-    ...(happened.submitted ? consentProblems(happened) : []),
-    ...(happened.submitted ? answerProblems(entries, happened.submitted, stopped.size > 0) : []),
+    ...(record.submitted ? consentProblems(record) : []),
+    ...(record.submitted ? answerProblems(entries, record.submitted, stopped.size > 0) : []),
     ...[...stopped].flatMap(([runId, at]) => stopProblems(entries, view, runId, at)),
     ...(undisturbed
       ? viewProblems(normalizedView(view), normalizedView(undisturbed.view), new Set(stopped.keys()))
@@ -55,8 +55,8 @@ interface LeasePeriod {
   readonly count: number
   /** Its first append: it has read everything before. */
   first: number | undefined
-  /** The last entry that it knows of by its own appends. */
-  known: number
+  /** The last entry of its own appends. */
+  lastAppended: number
   readonly starts: Set<string>
 }
 
@@ -88,41 +88,42 @@ function startsIn({ outcomes, requests, ends }: Commits): CallStarts {
 /** Checks that no call was executed after its outcome, without a request, or twice by one process. */
 export function startProblems(starts: CallStarts, lines: readonly Line[], isExact: boolean): string[] {
   const problems: string[] = []
-  const eras = new Map<string, LeasePeriod>()
+  const leases = new Map<string, LeasePeriod>()
   let latest: LeasePeriod | undefined
-  let known = 0
+  let lastAcked = 0
   for (const line of lines) {
     const { process } = line
-    const era = eras.get(process)
+    const lease = leases.get(process)
     if (line.kind === 'claimed') {
-      const epochRecord = {
+      const newLease = {
         process,
         count: parseInt(line.epoch, 10),
         first: undefined,
-        known: 0,
+        lastAppended: 0,
         starts: new Set<string>(),
       }
-      eras.set(process, epochRecord)
-      if (epochRecord.count > (latest?.count ?? 0)) latest = epochRecord
+      leases.set(process, newLease)
+      if (newLease.count > (latest?.count ?? 0)) latest = newLease
     } else if (line.kind === 'acked') {
-      if (!era) continue
-      era.first ??= line.first
-      era.known = line.last
-      known = Math.max(known, line.last)
+      if (!lease) continue
+      lease.first ??= line.first
+      lease.lastAppended = line.last
+      lastAcked = Math.max(lastAcked, line.last)
     } else if ('phase' in line && line.phase === 'start') {
       const addProblem = (problem: string) => problems.push(`${process} starts ${nameOf(line)}: ${problem}`)
-      if (era?.first === undefined) {
-        addProblem('it has not begun')
+      if (lease?.first === undefined) {
+        addProblem('it has appended nothing')
         continue
       }
       const sealed = starts.sealedAt(line)
-      if (sealed < era.first) addProblem(`the log had the outcome at ${sealed}, before it took over at ${era.first}`)
-      else if (sealed <= era.known) addProblem(`it had committed the outcome at ${sealed} itself`)
-      else if (isExact && sealed <= known) addProblem(`the outcome at ${sealed} was known to be in the log`)
-      if (isExact && era !== latest) addProblem(`${latest?.process} has the log`)
-      if (!((starts.askedAt(line) ?? Infinity) <= era.known)) addProblem('it was not requested')
-      if (era.starts.has(nameOf(line)) && !starts.mayRepeat?.(line)) addProblem('it did so before')
-      era.starts.add(nameOf(line))
+      if (sealed < lease.first)
+        addProblem(`the log had the outcome at ${sealed}, before it took over at ${lease.first}`)
+      else if (sealed <= lease.lastAppended) addProblem(`it had committed the outcome at ${sealed} itself`)
+      else if (isExact && sealed <= lastAcked) addProblem(`the outcome at ${sealed} was known to be in the log`)
+      if (isExact && lease !== latest) addProblem(`${latest?.process} has the log`)
+      if (!((starts.askedAt(line) ?? Infinity) <= lease.lastAppended)) addProblem('it was not requested')
+      if (lease.starts.has(nameOf(line)) && !starts.mayRepeat?.(line)) addProblem('it did so before')
+      lease.starts.add(nameOf(line))
     }
   }
   return problems
@@ -137,7 +138,7 @@ export function inputProblems(lines: readonly Line[], reference: readonly Line[]
     const name = nameOf(line)
     const before = inputs.get(name)
     if (before === undefined && reference.length > 0 && !reference.includes(line)) {
-      problems.push(`${name} is called, which nobody calls without a death`)
+      problems.push(`${name} is called, which is not called without crashes`)
     }
     if (before !== undefined && before !== line.input) {
       problems.push(`${name} is called with another input: ${difference(line.input, before)}`)
@@ -147,14 +148,14 @@ export function inputProblems(lines: readonly Line[], reference: readonly Line[]
   return problems
 }
 
-const SHOWN = 80
+const EXCERPT_LENGTH = 80
 
 /** The first difference of two texts. */
 function difference(found: string, expected: string): string {
   let at = 0
   while (found[at] === expected[at]) at++
-  const from = Math.max(0, at - SHOWN / 2)
-  return `…${found.slice(from, at + SHOWN)}… for …${expected.slice(from, at + SHOWN)}…`
+  const from = Math.max(0, at - EXCERPT_LENGTH / 2)
+  return `…${found.slice(from, at + EXCERPT_LENGTH)}… for …${expected.slice(from, at + EXCERPT_LENGTH)}…`
 }
 
 /** Checks that calls with an outcome were executed to their end. */
@@ -174,18 +175,18 @@ export function stoppedOf(entries: readonly Entry[]): ReadonlyMap<string, number
 
 /** Checks that the content before a stop stays, and that the run did not continue. */
 export function stopProblems(entries: readonly Entry[], view: View, runId: string, at: number): string[] {
-  const then = foldLog(entries.filter(({ sequence }) => sequence <= at)).view()
+  const atStop = foldLog(entries.filter(({ sequence }) => sequence <= at)).view()
   const problems: string[] = []
-  const started = then.runs.find(run => run.runId === runId)
+  const started = atStop.runs.find(run => run.runId === runId)
   const status = view.runs.find(run => run.runId === runId)?.status
-  if (started === undefined) return status === undefined ? [] : [`run ${runId} started after it was taken back`]
-  if (status !== 'interrupted') problems.push(`run ${runId} was asked to stop and is ${status}`)
-  const shown = new Map(view.messages.map(message => [message.id, message]))
-  for (const { id, parts } of then.messages.filter(message => message.runId === runId)) {
+  if (started === undefined) return status === undefined ? [] : [`run ${runId} started after its request was cancelled`]
+  if (status !== 'interrupted') problems.push(`run ${runId} was stopped, but its status is ${status}`)
+  const messages = new Map(view.messages.map(message => [message.id, message]))
+  for (const { id, parts } of atStop.messages.filter(message => message.runId === runId)) {
     for (const part of parts) {
-      const kept = shown.get(id)?.parts.find(({ key }) => key === part.key)
-      if (!kept || !(textOf(kept) ?? '').startsWith(textOf(part) ?? '')) {
-        problems.push(`run ${runId} was stopped, and ${JSON.stringify(part)} became ${JSON.stringify(kept)}`)
+      const remaining = messages.get(id)?.parts.find(({ key }) => key === part.key)
+      if (!remaining || !(textOf(remaining) ?? '').startsWith(textOf(part) ?? '')) {
+        problems.push(`run ${runId} was stopped, and ${JSON.stringify(part)} became ${JSON.stringify(remaining)}`)
       }
     }
   }
@@ -193,8 +194,8 @@ export function stopProblems(entries: readonly Entry[], view: View, runId: strin
     const isOpen = 'toolCallId' in part ? !part.state.startsWith('output') : 'state' in part && part.state !== 'done'
     if (isOpen) problems.push(`run ${runId} was stopped, and ${JSON.stringify(part)} is still open`)
   }
-  const atWork = view.agents.filter(agent => agent.runId === runId && agent.status === undefined)
-  if (atWork.length > 0) problems.push(`run ${runId} was stopped, and ${JSON.stringify(atWork)} are still at work`)
+  const openAgents = view.agents.filter(agent => agent.runId === runId && agent.status === undefined)
+  if (openAgents.length > 0) problems.push(`run ${runId} was stopped, and ${JSON.stringify(openAgents)} still run`)
   return problems
 }
 

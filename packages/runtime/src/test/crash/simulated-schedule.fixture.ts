@@ -9,7 +9,7 @@ import { type Answerer, AnsweringClients, type SubmittingProcess } from './answe
 import { APPROVALS_PROGRAM } from './approvals-program.fixture.ts'
 import type { Fault, Plan } from './fault-plan.fixture.ts'
 import { Ledger, recordAppends, recordApprovals, type WriteLine } from './ledger.fixture.ts'
-import { type Events, Machine, Process } from './machine.fixture.ts'
+import { type FaultHandler, Machine, Process } from './machine.fixture.ts'
 import { ReaderChecks, textOf } from './reader-checks.fixture.ts'
 import { type RunRecord, verdict } from './run-verdict.fixture.ts'
 import { type Program, SESSION, TOOLS_PROGRAM } from './tools-program.fixture.ts'
@@ -20,7 +20,7 @@ const MAX_STEPS = 20_000
 
 export interface Report {
   readonly violations: readonly string[]
-  readonly happened: RunRecord
+  readonly record: RunRecord
   readonly points: number
   readonly steps: number
   readonly trace: readonly string[]
@@ -36,13 +36,13 @@ export interface ScheduleOptions {
   readonly program?: Program
   /** Plants a bug to test the checks. */
   readonly mutant?: {
-    readonly note?: (note: WriteLine, process: string) => WriteLine
+    readonly writeLine?: (writeLine: WriteLine, process: string) => WriteLine
     readonly store?: (store: LogStore) => LogStore
   }
 }
 
 /** Plays a plan to its end. */
-export async function schedule(plan: Plan, options: ScheduleOptions = {}): Promise<Report> {
+export async function playSchedule(plan: Plan, options: ScheduleOptions = {}): Promise<Report> {
   return new Schedule(plan, options).run()
 }
 
@@ -55,24 +55,24 @@ interface RequestProcess {
 
 const SILENT = { warn() {}, error() {} }
 
-class Schedule implements Events {
+class Schedule implements FaultHandler {
   readonly #plan: Plan
   readonly #options: ScheduleOptions
   readonly #random: Random
   readonly #machine: Machine
   readonly #memory: Memory
   readonly #ledger = new Ledger()
-  readonly #story: ReaderChecks
+  readonly #readerChecks: ReaderChecks
   readonly #violations: string[] = []
   readonly #faults: (readonly [point: number, fault: Fault])[]
   readonly #runtimes = new Map<Process, Runtime>()
-  readonly #takenBack = new Set<string>()
-  readonly #desk: Runtime
+  readonly #withdrawn = new Set<string>()
+  readonly #requester: Runtime
   readonly #program: Program
   readonly #clients: Answerer | undefined
-  /** The process that submits answers, if it is not the front desk. */
-  #front: RequestProcess | undefined
-  #count = 0
+  /** The process that submits answers, if it is not the requester. */
+  #answeringProcess: RequestProcess | undefined
+  #processCount = 0
 
   constructor(plan: Plan, options: ScheduleOptions) {
     this.#plan = plan
@@ -81,10 +81,10 @@ class Schedule implements Events {
     this.#faults = [...plan.faults]
     this.#machine = new Machine(this, LEASE_MS, plan.isShuffled ? this.#random : undefined, options.isTraced)
     this.#memory = new Memory({ clock: () => this.#machine.now })
-    this.#story = new ReaderChecks(options.undisturbed && { whole: wholeOf(options.undisturbed) })
+    this.#readerChecks = new ReaderChecks(options.undisturbed && { completeText: completeTexts(options.undisturbed) })
     // Requests and reads come from a process without faults.
     this.#program = options.program ?? (plan.clients ? APPROVALS_PROGRAM : TOOLS_PROGRAM)
-    this.#desk = this.#speaker(new Process('desk'), this.#store())
+    this.#requester = this.#clientRuntime(new Process('requester'), this.#store())
     const clientOptions = {
       pickProcess: () => this.#pickProcess(),
       sleep: (ms: number) => this.#sleep(ms),
@@ -99,14 +99,14 @@ class Schedule implements Events {
     return recordApprovals(memoryStore(undefined, this.#memory), this.#ledger.of('the log'), 'after')
   }
 
-  /** A process that knows the agents but drives nothing. */
-  #speaker(process: Process, store: LogStore): Runtime {
+  /** A runtime that has the programs but drives nothing. */
+  #clientRuntime(process: Process, store: LogStore): Runtime {
     const timers = this.#machine.timersOf(process)
-    const disabledPoints = { note: () => {}, timers }
+    const unrecorded = { writeLine: () => {}, timers }
     return createRuntime({
       store: this.#options.mutant?.store?.(store) ?? store,
-      agents: this.#program.agents(disabledPoints),
-      workflows: this.#program.workflows?.(disabledPoints) ?? [],
+      agents: this.#program.agents(unrecorded),
+      workflows: this.#program.workflows?.(unrecorded) ?? [],
       engine: false,
       timers,
       logger: SILENT,
@@ -114,15 +114,15 @@ class Schedule implements Events {
   }
 
   #pickProcess(): SubmittingProcess {
-    if (this.#plan.clients?.via !== 'front') return { runtime: this.#desk }
-    this.#front ??= this.#open()
-    const { runtime, exited } = this.#front
+    if (this.#plan.clients?.via !== 'faulty') return { runtime: this.#requester }
+    this.#answeringProcess ??= this.#startAnsweringProcess()
+    const { runtime, exited } = this.#answeringProcess
     return { runtime, exited: exited.promise }
   }
 
-  #open(): RequestProcess {
-    const process = new Process(`f${++this.#count}`)
-    const runtime = this.#speaker(process, this.#machine.storeOf(process, this.#store()))
+  #startAnsweringProcess(): RequestProcess {
+    const process = new Process(`f${++this.#processCount}`)
+    const runtime = this.#clientRuntime(process, this.#machine.storeOf(process, this.#store()))
     return { process, runtime, exited: Promise.withResolvers() }
   }
 
@@ -132,26 +132,27 @@ class Schedule implements Events {
 
   async run(): Promise<Report> {
     const machine = this.#machine
-    const reading = new AbortController()
-    await this.#program.ask(this.#desk)
-    const isRead = this.#read(reading.signal)
+    const reader = new AbortController()
+    await this.#program.ask(this.#requester)
+    const readerDone = this.#read(reader.signal)
     this.#spawn()
     const isOver = await machine.until(() => this.#isOver(), this.#options.maxSteps ?? MAX_STEPS)
-    if (!isOver) this.#violations.push(`it does not come to its end: ${JSON.stringify([...this.#story.ended])}`)
+    if (!isOver) this.#violations.push(`the runs do not end: ${JSON.stringify([...this.#readerChecks.ended])}`)
     // Frozen processes continue and calls in flight arrive: they must have no effect.
-    const { head } = this.#story
-    const end = machine.now + 4 * LEASE_MS
-    await machine.until(() => machine.now > end, this.#options.maxSteps ?? MAX_STEPS)
-    if (this.#story.head !== head && isOver) this.#violations.push(`the log went on after ${head}`)
-    reading.abort()
-    await isRead
+    const { head } = this.#readerChecks
+    const endsAt = machine.now + 4 * LEASE_MS
+    await machine.until(() => machine.now > endsAt, this.#options.maxSteps ?? MAX_STEPS)
+    if (this.#readerChecks.head !== head && isOver)
+      this.#violations.push(`the log has entries after ${head}, the end of all runs`)
+    reader.abort()
+    await readerDone
     for (const process of this.#runtimes.keys()) machine.retire(process)
-    const happened = await this.#happened()
-    if (happened.entries.length !== this.#story.count) this.#violations.push('the reader missed some of it')
+    const record = await this.#readRecord()
+    if (record.entries.length !== this.#readerChecks.count) this.#violations.push('the reader missed entries')
     this.#violations.push(...(this.#clients?.problems ?? []))
     const { judge = verdict } = this.#program
-    const violations = [...this.#violations, ...judge(happened, { ...this.#options, isExact: true })]
-    return { violations, happened, points: machine.points, steps: machine.steps, trace: machine.trace ?? [] }
+    const violations = [...this.#violations, ...judge(record, { ...this.#options, isExact: true })]
+    return { violations, record, points: machine.points, steps: machine.steps, trace: machine.trace ?? [] }
   }
 
   faultAt(point: number): Fault | undefined {
@@ -169,40 +170,40 @@ class Schedule implements Events {
   }
 
   onGone(process: Process): void {
-    if (process === this.#front?.process) {
+    if (process === this.#answeringProcess?.process) {
       if (process.isAlive) return
-      const { exited } = this.#front
-      this.#front = undefined
+      const { exited } = this.#answeringProcess
+      this.#answeringProcess = undefined
       exited.resolve()
       return
     }
     if (!process.isAlive) this.#runtimes.delete(process)
     this.#respawn()
-    if (this.#plan.clients?.when === 'told') this.#clients?.answer()
+    if (this.#plan.clients?.when === 'on-fault') this.#clients?.answer()
   }
 
-  /** Starts a successor, at once or after the lease. */
+  /** Starts a successor, soon or after the lease has expired. */
   #respawn(): void {
     this.#machine.after(this.#plan.isShuffled ? this.#random.below(2 * LEASE_MS) : 1, () => this.#spawn())
   }
 
   #spawn(): void {
-    const process = new Process(`p${++this.#count}`)
+    const process = new Process(`p${++this.#processCount}`)
     const machine = this.#machine
     const { mutant } = this.#options
-    const writeLine = this.#ledger.of(process.name)
-    const write: WriteLine = line => {
+    const addLine = this.#ledger.of(process.name)
+    const recordLine: WriteLine = line => {
       if (!process.isAlive) return
-      writeLine(line)
+      addLine(line)
       if ('phase' in line) machine.point(process, `${line.kind} ${line.key} ${line.phase}s`)
-      else machine.note(process, JSON.stringify(line))
+      else machine.addTrace(process, JSON.stringify(line))
     }
-    const note = mutant?.note?.(write, process.name) ?? write
+    const writeLine = mutant?.writeLine?.(recordLine, process.name) ?? recordLine
     const timers = machine.timersOf(process)
     const store = machine.storeOf(process, this.#store())
-    const options = { note, timers, paceMs: this.#plan.paceMs }
+    const options = { writeLine, timers, paceMs: this.#plan.paceMs }
     const runtime = createRuntime({
-      store: recordAppends(mutant?.store?.(store) ?? store, note),
+      store: recordAppends(mutant?.store?.(store) ?? store, writeLine),
       agents: this.#program.agents(options),
       workflows: this.#program.workflows?.(options) ?? [],
       engine: { pollMs: POLL_MS },
@@ -212,8 +213,8 @@ class Schedule implements Events {
       timers,
       logger: machine.trace
         ? {
-            warn: (message, fields) => machine.note(process, `${message} ${JSON.stringify(fields)}`),
-            error: (message, { cause }) => machine.note(process, `${message}: ${(cause as Error)?.stack ?? cause}`),
+            warn: (message, fields) => machine.addTrace(process, `${message} ${JSON.stringify(fields)}`),
+            error: (message, { cause }) => machine.addTrace(process, `${message}: ${(cause as Error)?.stack ?? cause}`),
           }
         : SILENT,
     })
@@ -229,17 +230,18 @@ class Schedule implements Events {
   }
 
   async #stop(): Promise<void> {
-    const open = this.#program.runs.find(runId => !this.#story.ended.has(runId))
+    const open = this.#program.runs.find(runId => !this.#readerChecks.ended.has(runId))
     if (open === undefined) return
-    const isWaiting = !this.#story.started.has(open)
-    const isTaken = await this.#desk.stop(SESSION, open)
-    if (isWaiting && isTaken) this.#takenBack.add(open)
-    this.#machine.note(undefined, `stop of ${open}: ${isTaken}`)
+    const isWaiting = !this.#readerChecks.started.has(open)
+    const isAccepted = await this.#requester.stop(SESSION, open)
+    if (isWaiting && isAccepted) this.#withdrawn.add(open)
+    this.#machine.addTrace(undefined, `stop of ${open}: ${isAccepted}`)
   }
 
   #isOver(): boolean {
-    const isStarted = (runId: string) => this.#story.started.has(runId)
-    const isEnded = (runId: string) => this.#story.ended.has(runId) || (this.#takenBack.has(runId) && !isStarted(runId))
+    const isStarted = (runId: string) => this.#readerChecks.started.has(runId)
+    const isEnded = (runId: string) =>
+      this.#readerChecks.ended.has(runId) || (this.#withdrawn.has(runId) && !isStarted(runId))
     return this.#violations.length > 0 || (this.#program.runs.every(isEnded) && this.#clients?.isIdle !== false)
   }
 
@@ -247,9 +249,9 @@ class Schedule implements Events {
   async #read(signal: AbortSignal): Promise<void> {
     const reading = { after: 0, follow: true, whole: true, internal: true, signal }
     try {
-      const reader = await this.#desk.manager.createResumableReader(SESSION, reading)
+      const reader = await this.#requester.manager.createResumableReader(SESSION, reading)
       for await (const entry of reader) {
-        this.#story.onEntry(entry)
+        this.#readerChecks.onEntry(entry)
         this.#clients?.onEntry(entry)
       }
     } catch (error) {
@@ -257,7 +259,7 @@ class Schedule implements Events {
     }
   }
 
-  async #happened(): Promise<RunRecord> {
+  async #readRecord(): Promise<RunRecord> {
     const manager = new StreamManager({ store: memoryStore(undefined, this.#memory) })
     const { view } = await manager.view(SESSION)
     const entries: readonly Entry[] = await manager.entries(SESSION, 0, view.head)
@@ -266,7 +268,7 @@ class Schedule implements Events {
 }
 
 /** The complete text of each part, without crashes. */
-function wholeOf({ view }: RunRecord): (messageId: string, key: string) => string | undefined {
+function completeTexts({ view }: RunRecord): (messageId: string, key: string) => string | undefined {
   const texts = new Map<string, string | undefined>()
   for (const { id, parts } of view.messages) {
     for (const part of parts) texts.set(`${id} ${part.key}`, textOf(part))

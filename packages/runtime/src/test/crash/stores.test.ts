@@ -35,15 +35,15 @@ describe.each(['sqlite', 'redis', 'postgres'] as const)('on %s', name => {
 
   /** Plays all jobs, each lane on a store of its own. */
   async function playAll<Job>(jobs: readonly Job[], play: (job: Job, store: LogStore) => Promise<void>): Promise<void> {
-    const left = [...jobs]
+    const remaining = [...jobs]
     const stores = Array.from({ length: Math.min(LANES, jobs.length) }, (_, lane) => backend.open(lane))
     const results = await Promise.allSettled(
       stores.map(async store => {
         try {
-          for (let job = left.shift(); job !== undefined; job = left.shift()) await play(job, store)
+          for (let job = remaining.shift(); job !== undefined; job = remaining.shift()) await play(job, store)
         } finally {
           // A lane that has failed ends the others too.
-          left.length = 0
+          remaining.length = 0
           await store.close()
         }
       }),
@@ -52,12 +52,12 @@ describe.each(['sqlite', 'redis', 'postgres'] as const)('on %s', name => {
   }
 
   test('a run that needs answers continues after deaths before and after its appends', async () => {
-    const { happened } = await undisturbed({ ...FAST, clients: PROMPT })
+    const { record } = await undisturbed({ ...FAST, clients: PROMPT })
     let appends = 0
     await playAll([FIRST], async (_, store) => {
-      const faultless = await playDeaths(store, [], { when: 'asked', errs: true }, happened)
-      expect(faultless.violations).toEqual([])
-      appends = faultless.appends
+      const undisturbedRun = await playDeaths(store, [], { when: 'asked', makesMistakes: true }, record)
+      expect(undisturbedRun.violations).toEqual([])
+      appends = undisturbedRun.appends
     })
     expect(appends).toBeGreaterThan(40)
     const random = new Random(FIRST)
@@ -69,9 +69,12 @@ describe.each(['sqlite', 'redis', 'postgres'] as const)('on %s', name => {
     ]
     await playAll([...schedules.entries()], async ([index, deaths], store) => {
       const random = new Random(FIRST + index + offset)
-      const manner = { when: random.pick(['asked', 'paused', 'told'] as const), errs: random.below(4) === 0 }
-      const { violations } = await playDeaths(store, deaths, manner, happened)
-      expect(violations, `${JSON.stringify(deaths)} ${JSON.stringify(manner)}`).toEqual([])
+      const answering = {
+        when: random.pick(['asked', 'paused', 'on-fault'] as const),
+        makesMistakes: random.below(4) === 0,
+      }
+      const { violations } = await playDeaths(store, deaths, answering, record)
+      expect(violations, `${JSON.stringify(deaths)} ${JSON.stringify(answering)}`).toEqual([])
       reportPlayed({ faults: deaths.length, deaths: deaths.length })
     })
   })
@@ -83,10 +86,10 @@ describe.each(['sqlite', 'redis', 'postgres'] as const)('on %s', name => {
       ...Array.from({ length: WORKFLOWS }, (_, index) => flowOf(FIRST + offset + index)),
     ]
     await playAll([...programs.entries()], async ([index, program], store) => {
-      const { happened } = await undisturbed({ ...FAST, clients: PROMPT }, { program })
+      const { record } = await undisturbed({ ...FAST, clients: PROMPT }, { program })
       const play = async (deaths: readonly Death[], seed: number): Promise<number> => {
-        const when = new Random(seed).pick(['asked', 'paused', 'told'] as const)
-        const { violations, appends } = await playDeaths(store, deaths, { when, errs: false }, happened, program)
+        const when = new Random(seed).pick(['asked', 'paused', 'on-fault'] as const)
+        const { violations, appends } = await playDeaths(store, deaths, { when, makesMistakes: false }, record, program)
         expect(violations, `${JSON.stringify(deaths)}, answered when ${when}`).toEqual([])
         reportPlayed({ faults: deaths.length, deaths: deaths.length })
         return appends

@@ -18,7 +18,7 @@ import type { verdict } from './run-verdict.fixture.ts'
 
 export interface ProgramOptions {
   /** Called at the start and the end of every call. */
-  readonly note: WriteLine
+  readonly writeLine: WriteLine
   readonly timers?: Timers
   /** Time between tokens of a model and between yields of a tool, in ms. @default 0 */
   readonly paceMs?: number
@@ -50,14 +50,14 @@ interface Survey {
 }
 
 /** The agents of one process. */
-export function agentsOf({ note, timers = systemTimers, paceMs = 0 }: ProgramOptions): readonly Agent[] {
+export function agentsOf({ writeLine, timers = systemTimers, paceMs = 0 }: ProgramOptions): readonly Agent[] {
   const pause = (): Promise<void> => (paceMs > 0 ? new Promise(done => timers.after(paceMs, done)) : Promise.resolve())
-  const tools = [soundTool(note, pause), countTool(note, pause), drainTool(note)] as const
+  const tools = [soundTool(writeLine, pause), countTool(writeLine, pause), drainTool(writeLine)] as const
   const pace = { paceMs, timers }
   return [
     agent({
       name: 'surveyor',
-      model: recordedModel(scriptedModel(survey, pace), note),
+      model: recordedModel(scriptedModel(survey, pace), writeLine),
       // The state that the calls of a step changed is in the next prompt.
       instructions: ({ state }) => `Survey the pond. So far: ${(state as Survey).total ?? 0}.`,
       tools,
@@ -66,7 +66,7 @@ export function agentsOf({ note, timers = systemTimers, paceMs = 0 }: ProgramOpt
     }),
     agent({
       name: 'reporter',
-      model: recordedModel(scriptedModel(report, pace), note),
+      model: recordedModel(scriptedModel(report, pace), writeLine),
       tools,
       outputSchema: z.object({
         title: z.string(),
@@ -169,14 +169,14 @@ function report(prompt: ScriptedPrompt): ScriptedAnswer {
 }
 
 /** Progress, data that replaces itself, and state updates. */
-export function soundTool(note: WriteLine, pause: () => Promise<void>): Tool {
+export function soundTool(writeLine: WriteLine, pause: () => Promise<void>): Tool {
   return tool({
     name: 'sound',
     description: 'How deep it is somewhere',
     inputSchema: z.object({ place: z.string(), turns: z.number() }),
     async *execute({ place, turns }, context) {
       const call = callOf(context.idempotencyKey, { place, turns })
-      note({ ...call, phase: 'start' })
+      writeLine({ ...call, phase: 'start' })
       for (let turn = 1; turn <= turns; turn++) {
         await pause()
         context.emit('line', { place, turn }, { id: 'line' })
@@ -189,43 +189,43 @@ export function soundTool(note: WriteLine, pause: () => Promise<void>): Tool {
         const { depths = {}, total = 0, calls = 0, ...rest } = (state ?? {}) as Survey
         return { ...rest, depths: { ...depths, [place]: metres }, total: total + metres, calls: calls + 1 }
       })
-      note({ ...call, phase: 'end' })
+      writeLine({ ...call, phase: 'end' })
       return { place, metres, isFinal: true }
     },
   })
 }
 
 /** State updates without progress. */
-function countTool(note: WriteLine, pause: () => Promise<void>): Tool {
+function countTool(writeLine: WriteLine, pause: () => Promise<void>): Tool {
   return tool({
     name: 'count',
     description: 'Counts something',
     inputSchema: z.object({ what: z.string(), number: z.number() }),
     async execute(input, context) {
       const call = callOf(context.idempotencyKey, input)
-      note({ ...call, phase: 'start' })
+      writeLine({ ...call, phase: 'start' })
       await pause()
       context.updateState(state => {
         const { total = 0, calls = 0, ...rest } = (state ?? {}) as Survey
         return { ...rest, total: total + input.number, calls: calls + 1 }
       })
-      note({ ...call, phase: 'end' })
+      writeLine({ ...call, phase: 'end' })
       return `${input.number} ${input.what}`
     },
   })
 }
 
 /** Fails with a ToolError. Its state updates are dropped. */
-function drainTool(note: WriteLine): Tool {
+function drainTool(writeLine: WriteLine): Tool {
   return tool({
     name: 'drain',
     description: 'Lets the water out',
     inputSchema: z.object({ plug: z.number() }),
     execute(input, context) {
       const call = callOf(context.idempotencyKey, input)
-      note({ ...call, phase: 'start' })
+      writeLine({ ...call, phase: 'start' })
       context.updateState(() => ({ depths: {} }))
-      note({ ...call, phase: 'end' })
+      writeLine({ ...call, phase: 'end' })
       throw new ToolError(`plug ${input.plug} is stuck`)
     },
   })
@@ -236,13 +236,13 @@ export const callOf = (key: string, input: unknown) =>
   ({ kind: 'tool', key, attempt: 1, input: JSON.stringify(input) }) as const
 
 /** A model whose calls are recorded at their start and end. */
-export function recordedModel(model: LanguageModelV4, note: WriteLine): LanguageModelV4 {
+export function recordedModel(model: LanguageModelV4, writeLine: WriteLine): LanguageModelV4 {
   return {
     ...model,
     async doStream(options) {
       const { key, attempt } = (options.providerOptions?.['millrace'] ?? {}) as { key: string; attempt: number }
       const call = { kind: 'model', key, attempt, input: JSON.stringify(options.prompt) } as const
-      note({ ...call, phase: 'start' })
+      writeLine({ ...call, phase: 'start' })
       const { stream, ...rest } = await model.doStream(options)
       // Observed without wrapping the stream, because there are thousands of runs.
       const getReader = stream.getReader.bind(stream) as () => ReadableStreamDefaultReader<LanguageModelV4StreamPart>
@@ -251,7 +251,7 @@ export function recordedModel(model: LanguageModelV4, note: WriteLine): Language
         const read = reader.read.bind(reader)
         reader.read = async () => {
           const next = await read()
-          if (next.done) note({ ...call, phase: 'end' })
+          if (next.done) writeLine({ ...call, phase: 'end' })
           return next
         }
         return reader

@@ -8,10 +8,10 @@ import { agentsOf, requestBothRuns, SESSION } from './tools-program.fixture.ts'
 
 test('passes every check without crashes, in virtual time', async () => {
   const ledger = new Ledger()
-  const note = ledger.of('alone')
+  const writeLine = ledger.of('alone')
   const runtime = createRuntime({
-    store: recordAppends(memoryStore(), note),
-    agents: agentsOf({ note, paceMs: 1 }),
+    store: recordAppends(memoryStore(), writeLine),
+    agents: agentsOf({ writeLine, paceMs: 1 }),
     backoff: { firstMs: 1 },
     logger: { warn() {}, error() {} },
   })
@@ -22,11 +22,11 @@ test('passes every check without crashes, in virtual time', async () => {
   const entries = await runtime.manager.entries(SESSION, 0, head)
   const { view } = await runtime.manager.view(SESSION)
   await runtime.close()
-  const story = new ReaderChecks()
-  for (const entry of entries) story.onEntry(entry)
-  expect([...story.ended.values()]).toEqual(['completed', 'completed'])
-  const happened = { entries, view, lines: ledger.lines }
-  expect(verdict(happened, { undisturbed: happened, isExact: true })).toEqual([])
+  const readerChecks = new ReaderChecks()
+  for (const entry of entries) readerChecks.onEntry(entry)
+  expect([...readerChecks.ended.values()]).toEqual(['completed', 'completed'])
+  const record = { entries, view, lines: ledger.lines }
+  expect(verdict(record, { undisturbed: record, isExact: true })).toEqual([])
   // The program contains everything that it should test.
   const types = new Set(entries.map(({ chunk }) => chunk.type))
   for (const type of ['step-discarded', 'state-patch', 'data-line', 'tool-input-error', 'structured-data', 'output']) {

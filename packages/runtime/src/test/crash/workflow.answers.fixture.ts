@@ -18,7 +18,7 @@ export class WorkflowAnswerer {
   readonly problems: string[] = []
   readonly #options: AnsweringClientsOptions
   readonly #open: Answer[] = []
-  readonly #busy = new Set<Promise<void>>()
+  readonly #inFlight = new Set<Promise<void>>()
   #isStopping = false
 
   constructor(options: AnsweringClientsOptions) {
@@ -26,20 +26,20 @@ export class WorkflowAnswerer {
   }
 
   get isIdle(): boolean {
-    return this.#busy.size === 0
+    return this.#inFlight.size === 0
   }
 
   async idle(): Promise<void> {
-    while (this.#busy.size > 0) await Promise.all(this.#busy)
+    while (this.#inFlight.size > 0) await Promise.all(this.#inFlight)
   }
 
   /** Answers the first `count` pendings, by default all. */
   answer(count: number = this.#open.length): void {
     for (const answer of this.#open.splice(0, count)) {
-      const done = this.#give(answer)
+      const done = this.#submit(answer)
         .catch(error => void this.problems.push(`an answer failed: ${error?.stack ?? error}`))
-        .then(() => void this.#busy.delete(done))
-      this.#busy.add(done)
+        .then(() => void this.#inFlight.delete(done))
+      this.#inFlight.add(done)
     }
   }
 
@@ -59,7 +59,7 @@ export class WorkflowAnswerer {
   }
 
   /** Submits an answer in any available process, and repeats it until the result is known. */
-  async #give(answer: Answer): Promise<void> {
+  async #submit(answer: Answer): Promise<void> {
     const description = JSON.stringify(answer)
     for (;;) {
       const { runtime, exited } = this.#options.pickProcess()

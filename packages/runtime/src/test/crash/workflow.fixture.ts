@@ -21,13 +21,16 @@ export const flowOf = (seed: number): Program => programOf(recipesOf(seed))
 
 /** The program of recipes. */
 const programOf = (recipes: readonly Recipe[]): Program =>
-  flowProgram(bench => recipes.map(recipe => workflowOf(recipe, bench)), workflowProperties(recipes))
+  flowProgram(environment => recipes.map(recipe => workflowOf(recipe, environment)), workflowProperties(recipes))
 
 /**
  * A program of workflows that starts with the first. For one schedule at a time, because some work fails only the first
  * time.
  */
-export function flowProgram(make: (bench: NodeEnvironment) => readonly Workflow[], known: WorkflowProperties): Program {
+export function flowProgram(
+  make: (environment: NodeEnvironment) => readonly Workflow[],
+  known: WorkflowProperties,
+): Program {
   const seen = new Set<string>()
   const isFirst = (key: string): boolean => !seen.has(key) && seen.add(key) !== undefined
   const workflows = (options: ProgramOptions) => make(nodeEnvironment({ isFirst, ...options }))
@@ -37,7 +40,7 @@ export function flowProgram(make: (bench: NodeEnvironment) => readonly Workflow[
     workflows,
     ask(runtime) {
       seen.clear()
-      const [first] = workflows({ note: () => {} })
+      const [first] = workflows({ writeLine: () => {} })
       return requestWorkflowRun(runtime, first as Workflow)
     },
     clients: options => new WorkflowAnswerer(options),
@@ -57,22 +60,22 @@ function requestWorkflowRun(runtime: Runtime, { program }: Workflow) {
 }
 
 function nodeEnvironment({
-  note,
+  writeLine,
   timers = systemTimers,
   paceMs = 0,
   isFirst = () => false,
 }: ProgramOptions): NodeEnvironment {
   return {
-    note,
+    writeLine,
     isFirst,
-    model: recordedModel(scriptedModel(answer, { paceMs, timers }), note),
+    model: recordedModel(scriptedModel(answer, { paceMs, timers }), writeLine),
     pause: () => (paceMs > 0 ? new Promise(done => timers.after(paceMs, done)) : Promise.resolve()),
   }
 }
 
 /** The workflow of a recipe. */
-function workflowOf({ id, nodes, edges }: Recipe, bench: NodeEnvironment): Workflow {
-  const nodeEntries = Object.entries(nodes).map(([name, recipe]) => [name, nodeOf(name, recipe, bench)] as const)
+function workflowOf({ id, nodes, edges }: Recipe, environment: NodeEnvironment): Workflow {
+  const nodeEntries = Object.entries(nodes).map(([name, recipe]) => [name, nodeOf(name, recipe, environment)] as const)
   // The data between nodes is known only at run time.
   const definition = { id, nodes: Object.fromEntries(nodeEntries), edges, inputSchema: ANYTHING } as unknown
   return workflow(definition as WorkflowDefinition<string, Record<string, NodeDefinition>, [], undefined>)
@@ -80,14 +83,14 @@ function workflowOf({ id, nodes, edges }: Recipe, bench: NodeEnvironment): Workf
 
 const ANYTHING = { '~standard': { version: 1, vendor: 'millrace', validate: (value: unknown) => ({ value }) } }
 
-function nodeOf(id: string, recipe: NodeRecipe, bench: NodeEnvironment): NodeDefinition {
+function nodeOf(id: string, recipe: NodeRecipe, environment: NodeEnvironment): NodeDefinition {
   const { attempts, fails, agent: ask } = recipe
   if (ask !== undefined) {
-    const { model, note, pause } = bench
-    return { agent: agent({ name: id, model, tools: [tallyTool(note, pause)] }), prompt: () => `${ask}|${id}` }
+    const { model, writeLine, pause } = environment
+    return { agent: agent({ name: id, model, tools: [tallyTool(writeLine, pause)] }), prompt: () => `${ask}|${id}` }
   }
   return {
-    run: (context: NodeContext<Json>) => runNode(id, recipe, bench, context),
+    run: (context: NodeContext<Json>) => runNode(id, recipe, environment, context),
     ...(attempts !== undefined && { retry: { attempts } }),
     ...(fails !== undefined && { onError: fails === 'continue' ? { continue: `${id} failed` } : fails }),
   }
@@ -96,11 +99,11 @@ function nodeOf(id: string, recipe: NodeRecipe, bench: NodeEnvironment): NodeDef
 async function runNode(
   id: string,
   { ops, exit, shows, fails }: NodeRecipe,
-  bench: NodeEnvironment,
+  environment: NodeEnvironment,
   { input, tokenUsage }: NodeContext<Json>,
 ): Promise<NodeResult> {
   const results: Json[] = []
-  for (const [index, op] of ops.entries()) results.push(await executeOp(bench, op, `${id}.${index}`))
+  for (const [index, op] of ops.entries()) results.push(await executeOp(environment, op, `${id}.${index}`))
   // Usage depends on the number of attempts: it is read, but not written.
   if (fails !== undefined || tokenUsage === undefined) throw new Error(`${id} fails`)
   const data = { from: id, given: digest(input), results }

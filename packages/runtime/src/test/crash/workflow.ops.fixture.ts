@@ -19,7 +19,7 @@ import type { Op } from './workflow.recipe.fixture.ts'
 
 /** The environment of the nodes of one process. */
 export interface NodeEnvironment {
-  readonly note: WriteLine
+  readonly writeLine: WriteLine
   readonly model: LanguageModelV4
   pause(): Promise<void>
   /** Whether this is the first time in any process. */
@@ -36,12 +36,12 @@ export function digest(value: unknown): string {
 export const EMAIL = z.object({ subject: z.string(), body: z.string(), bullets: z.array(z.string()) })
 
 /** Executes one operation in a node and returns its result. */
-export async function executeOp(bench: NodeEnvironment, op: Op, opPath: string): Promise<Json> {
+export async function executeOp(environment: NodeEnvironment, op: Op, opPath: string): Promise<Json> {
   switch (op.op) {
     case 'step':
-      return step(bench, op)
+      return step(environment, op)
     case 'reason':
-      return reason(bench, op, opPath)
+      return reason(environment, op, opPath)
     case 'question':
       return question(op)
     case 'show':
@@ -60,7 +60,7 @@ export async function executeOp(bench: NodeEnvironment, op: Op, opPath: string):
         op.strands.map(async (strand, index) => {
           const results: Json[] = []
           for (const [nth, one] of strand.entries())
-            results.push(await executeOp(bench, one, `${opPath}.${index}.${nth}`))
+            results.push(await executeOp(environment, one, `${opPath}.${index}.${nth}`))
           return results
         }),
       )
@@ -68,15 +68,15 @@ export async function executeOp(bench: NodeEnvironment, op: Op, opPath: string):
 }
 
 async function step(
-  { note, pause, isFirst }: NodeEnvironment,
+  { writeLine, pause, isFirst }: NodeEnvironment,
   { key, fails }: Extract<Op, { op: 'step' }>,
 ): Promise<Json> {
   const done = useStep(key, async ({ idempotencyKey }) => {
     const call = callOf(idempotencyKey, key)
-    note({ ...call, phase: 'start' })
+    writeLine({ ...call, phase: 'start' })
     await pause()
     if (fails === 'always' || (fails === 'once' && isFirst(idempotencyKey))) throw new Error(`${key} fails`)
-    note({ ...call, phase: 'end' })
+    writeLine({ ...call, phase: 'end' })
     return { key }
   })
   if (fails !== 'always') return done
@@ -84,7 +84,7 @@ async function step(
 }
 
 async function reason(
-  { model, note, pause }: NodeEnvironment,
+  { model, writeLine, pause }: NodeEnvironment,
   { ask, id }: Extract<Op, { op: 'reason' }>,
   opPath: string,
 ) {
@@ -106,7 +106,7 @@ async function reason(
     case 'denial': {
       const { text, toolResults, usage } = await useReason({
         ...options,
-        tools: [tallyTool(note, pause)],
+        tools: [tallyTool(writeLine, pause)],
         emit: ask !== 'hidden',
         toolExecution: { approval: ask === 'approval' || ask === 'denial' },
       })
@@ -142,8 +142,8 @@ async function question({ ask, id }: Extract<Op, { op: 'question' }>): Promise<J
   return answered.catch((error: unknown) => MillraceError.isInstance(error) && error.code)
 }
 
-async function show({ stream: streamId, isWhole }: Extract<Op, { op: 'show' }>): Promise<Json> {
-  if (isWhole) useStructuredData({ data: { whole: streamId }, dataType: 'note' })
+async function show({ stream: streamId, isComplete }: Extract<Op, { op: 'show' }>): Promise<Json> {
+  if (isComplete) useStructuredData({ data: { whole: streamId }, dataType: 'note' })
   else {
     useStructuredData({ kind: 'set', streamId, path: 'title', value: streamId })
     useStructuredData({ kind: 'append', streamId, path: 'rows', items: [streamId, 1] })
@@ -160,16 +160,16 @@ function state({ key, isShared }: Extract<Op, { op: 'state' }>): Json {
 }
 
 /** A tool that counts. Its user decides about approval. */
-export function tallyTool(note: WriteLine, pause: () => Promise<void>): AnyTool {
+export function tallyTool(writeLine: WriteLine, pause: () => Promise<void>): AnyTool {
   return tool({
     name: 'tally',
     description: 'Counts something',
     inputSchema: z.object({ what: z.string() }),
     async execute(input, context) {
       const call = callOf(context.idempotencyKey, input)
-      note({ ...call, phase: 'start' })
+      writeLine({ ...call, phase: 'start' })
       await pause()
-      note({ ...call, phase: 'end' })
+      writeLine({ ...call, phase: 'end' })
       return `tallied ${input.what}`
     },
   })

@@ -17,7 +17,7 @@ export type Op =
   | { readonly op: 'reason'; readonly ask: ModelRequestKind; readonly id?: string }
   | { readonly op: 'question'; readonly ask: QuestionKind; readonly id?: string }
   /** Updates a structured object. */
-  | { readonly op: 'show'; readonly stream: string; readonly isWhole: boolean }
+  | { readonly op: 'show'; readonly stream: string; readonly isComplete: boolean }
   /** A value of the run. If others may write it concurrently, it is only added to. */
   | { readonly op: 'state'; readonly key: string; readonly isShared: boolean }
   /** A value of the node, kept when it repeats. */
@@ -39,7 +39,7 @@ export interface NodeRecipe {
   readonly ops: readonly Op[]
   readonly exit: Exit
   /** Whether other nodes may run at the same time. */
-  readonly isBeside: boolean
+  readonly isParallel: boolean
   readonly shows?: 'message' | 'structured'
   /** For an agent node: its request. It does nothing else. */
   readonly agent?: ModelRequestKind
@@ -75,9 +75,9 @@ interface RecipePart {
 }
 
 /** Maximum depth of forks, and number of nodes after which only single nodes follow. */
-const DEPTH = 2
-const MANY = 4
-const MORE = 9
+const MAX_FORK_DEPTH = 2
+const MAX_NODES = 4
+const MAX_NODES_LARGE = 9
 
 /** The workflows of a seed. A run starts with the first and transitions to the second if there is one. */
 export function recipesOf(seed: number): readonly Recipe[] {
@@ -92,58 +92,58 @@ class RecipeBuilder {
   readonly #id: string
   readonly #nodes: Record<string, NodeRecipe> = {}
   readonly #edges: EdgeDefinition[] = []
-  readonly #many: number
+  readonly #maxNodes: number
   #count = 0
 
   constructor(random: Random, id: string) {
     this.#random = random
-    this.#many = random.below(6) === 0 ? MORE : MANY
+    this.#maxNodes = random.below(6) === 0 ? MAX_NODES_LARGE : MAX_NODES
     this.#id = id
   }
 
-  recipe(pieces: number, next?: string): Recipe {
-    const { entry, tails } = this.#row(pieces, 0)
+  recipe(parts: number, next?: string): Recipe {
+    const { entry, tails } = this.#sequence(parts, 0)
     this.#edges.unshift(['start', entry])
     const last = this.#node({ exit: next === undefined ? { kind: 'on' } : { kind: 'transition', to: next } }, 0)
-    this.#lead(tails, last)
-    this.#lead([[last]], 'end')
+    this.#connect(tails, last)
+    this.#connect([[last]], 'end')
     return { id: this.#id, nodes: this.#nodes, edges: this.#edges }
   }
 
-  #lead(tails: readonly Tail[], to: string): void {
+  #connect(tails: readonly Tail[], to: string): void {
     for (const [from, options] of tails) this.#edges.push(options ? [from, to, options] : [from, to])
   }
 
   /** A sequence of parts. */
-  #row(count: number, depth: number): RecipePart {
-    const first = this.#piece(depth)
+  #sequence(count: number, depth: number): RecipePart {
+    const first = this.#part(depth)
     let { tails } = first
     for (let more = 1; more < count; more++) {
-      const next = this.#piece(depth)
-      this.#lead(tails, next.entry)
+      const next = this.#part(depth)
+      this.#connect(tails, next.entry)
       tails = next.tails
     }
     return { entry: first.entry, tails }
   }
 
-  #piece(depth: number): RecipePart {
-    const kind = this.#random.below(depth < DEPTH ? 8 : 6)
-    if (kind < 2 || this.#count >= this.#many) return this.#alone({ exit: { kind: 'on' } }, depth)
+  #part(depth: number): RecipePart {
+    const kind = this.#random.below(depth < MAX_FORK_DEPTH ? 8 : 6)
+    if (kind < 2 || this.#count >= this.#maxNodes) return this.#single({ exit: { kind: 'on' } }, depth)
     if (kind === 2) return this.#choice(depth)
     if (kind === 3) return this.#loop(depth)
-    if (kind === 4) return this.#alone({ exit: { kind: 'on' }, attempts: 3 }, depth)
+    if (kind === 4) return this.#single({ exit: { kind: 'on' }, attempts: 3 }, depth)
     if (kind === 5) return this.#failing(depth)
     return this.#fork(depth)
   }
 
-  #alone(about: Pick<NodeRecipe, 'exit' | 'attempts' | 'fails'>, depth: number): RecipePart {
-    const entry = this.#node(about, depth)
+  #single(options: Pick<NodeRecipe, 'exit' | 'attempts' | 'fails'>, depth: number): RecipePart {
+    const entry = this.#node(options, depth)
     return { entry, tails: [[entry]] }
   }
 
   #choice(depth: number): RecipePart {
     const entry = this.#node({ exit: { kind: 'left or right' } }, depth)
-    const [left, right] = [this.#row(1, depth), this.#row(1, depth)]
+    const [left, right] = [this.#sequence(1, depth), this.#sequence(1, depth)]
     this.#edges.push([entry, left.entry, { when: 'left' }], [entry, right.entry, { otherwise: true }])
     return { entry, tails: [...left.tails, ...right.tails] }
   }
@@ -152,48 +152,50 @@ class RecipeBuilder {
     const entry = this.#node({ exit: { kind: 'again', times: this.#random.between(1, 2) } }, depth)
     if (this.#random.below(2) === 0) this.#edges.push([entry, entry, { when: 'again', max: 3 }])
     else {
-      const body = this.#alone({ exit: { kind: 'on' } }, depth)
+      const body = this.#single({ exit: { kind: 'on' } }, depth)
       this.#edges.push([entry, body.entry, { when: 'again', max: 3 }])
-      this.#lead(body.tails, entry)
+      this.#connect(body.tails, entry)
     }
     return { entry, tails: [[entry, { otherwise: true }]] }
   }
 
   #failing(depth: number): RecipePart {
     const attempts = this.#random.between(1, 2)
-    if (this.#random.below(2) === 0) return this.#alone({ exit: { kind: 'on' }, attempts, fails: 'continue' }, depth)
-    const handler = this.#alone({ exit: { kind: 'on' } }, depth)
+    if (this.#random.below(2) === 0) return this.#single({ exit: { kind: 'on' }, attempts, fails: 'continue' }, depth)
+    const handler = this.#single({ exit: { kind: 'on' } }, depth)
     const route = { route: handler.entry }
-    const { entry, tails } = this.#alone({ exit: { kind: 'on' }, attempts, fails: route }, depth)
+    const { entry, tails } = this.#single({ exit: { kind: 'on' }, attempts, fails: route }, depth)
     return { entry, tails: [...tails, ...handler.tails] }
   }
 
   #fork(depth: number): RecipePart {
     const entry = this.#node({ exit: { kind: 'on' } }, depth)
-    const heads = Array.from({ length: 2 }, () => this.#row(this.#random.between(1, 2), depth + 1))
+    const heads = Array.from({ length: 2 }, () => this.#sequence(this.#random.between(1, 2), depth + 1))
     const join = this.#node({ exit: { kind: 'on' } }, depth)
     const branches = heads.map(head => head.entry)
     this.#edges.push([entry, branches, { join }])
-    for (const { tails } of heads) this.#lead(tails, join)
+    for (const { tails } of heads) this.#connect(tails, join)
     return { entry, tails: [[join]] }
   }
 
-  #node(about: Pick<NodeRecipe, 'exit' | 'attempts' | 'fails'>, depth: number): string {
+  #node(options: Pick<NodeRecipe, 'exit' | 'attempts' | 'fails'>, depth: number): string {
     const random = this.#random
     const id = `${this.#id[0]}${++this.#count}`
-    const isBeside = depth > 0
+    const isParallel = depth > 0
     const kind = random.below(6)
-    const isAgent = about.exit.kind === 'on' && about.attempts === undefined && random.below(6) === 0
-    const nodeOps = Array.from({ length: random.between(0, 2) }, (_, index) => this.#op(`${id}${index}`, id, isBeside))
+    const isAgent = options.exit.kind === 'on' && options.attempts === undefined && random.below(6) === 0
+    const nodeOps = Array.from({ length: random.between(0, 2) }, (_, index) =>
+      this.#op(`${id}${index}`, id, isParallel),
+    )
     // Failed work is repeated in the next attempt. The number of repetitions depends on crashes.
-    const ops = about.attempts === undefined ? nodeOps : answered(nodeOps)
+    const ops = options.attempts === undefined ? nodeOps : withoutLateQuestions(nodeOps)
     // Work that fails the first time is surrounded by work to keep and work to repeat.
-    if (about.attempts && !about.fails) ops.splice(random.below(ops.length + 1), 0, once(id))
+    if (options.attempts && !options.fails) ops.splice(random.below(ops.length + 1), 0, stepThatFailsOnce(id))
     this.#nodes[id] = {
       // A failing node keeps the changes before its last commit, which depends on timing.
-      ops: isAgent ? [] : about.fails === undefined ? ops : lasting(ops),
-      isBeside,
-      ...about,
+      ops: isAgent ? [] : options.fails === undefined ? ops : withoutWrites(ops),
+      isParallel,
+      ...options,
       ...(isAgent
         ? { agent: random.pick(['text', 'broken', 'tools'] as const) }
         : kind < 2 && { shows: kind === 0 ? 'message' : 'structured' }),
@@ -201,15 +203,15 @@ class RecipeBuilder {
     return id
   }
 
-  #op(name: string, node: string, isBeside: boolean): Op {
+  #op(name: string, node: string, isParallel: boolean): Op {
     const random = this.#random
     switch (random.below(9)) {
       case 0:
         return random.below(3) > 0 ? this.#hook(name) : { op: 'step', key: name, fails: 'always' }
       case 1:
-        return { op: 'state', key: random.pick([node, 'shared']), isShared: isBeside }
+        return { op: 'state', key: random.pick([node, 'shared']), isShared: isParallel }
       case 2:
-        return { op: 'show', stream: random.pick([node, name]), isWhole: random.below(3) === 0 }
+        return { op: 'show', stream: random.pick([node, name]), isComplete: random.below(3) === 0 }
       case 3:
         return random.below(2) === 0 ? { op: 'count' } : { op: 'context' }
       case 4:
@@ -239,24 +241,24 @@ class RecipeBuilder {
     return Array.from({ length: 2 }, (_, strand) => {
       const strandName = `${name}.${strand}`
       const hooks = Array.from({ length: random.between(1, 2) }, (_, nth) => this.#hook(`${strandName}.${nth}`, true))
-      const between: Op[] = random.below(2) === 0 ? [{ op: 'show', stream: strandName, isWhole: false }] : []
+      const between: Op[] = random.below(2) === 0 ? [{ op: 'show', stream: strandName, isComplete: false }] : []
       return [...hooks.slice(0, 1), ...between, ...hooks.slice(1)]
     })
   }
 }
 
-const answered = (ops: readonly Op[]): Op[] =>
+const withoutLateQuestions = (ops: readonly Op[]): Op[] =>
   ops.map(op => {
-    if (op.op === 'together') return { ...op, strands: op.strands.map(answered) }
+    if (op.op === 'together') return { ...op, strands: op.strands.map(withoutLateQuestions) }
     return op.op === 'question' && op.ask === 'late' ? { ...op, ask: 'text' } : op
   })
 
-const lasting = (ops: readonly Op[]): readonly Op[] =>
+const withoutWrites = (ops: readonly Op[]): readonly Op[] =>
   ops
     .filter(({ op }) => op !== 'show' && op !== 'state')
-    .map(op => (op.op === 'together' ? { ...op, strands: op.strands.map(lasting) } : op))
+    .map(op => (op.op === 'together' ? { ...op, strands: op.strands.map(withoutWrites) } : op))
 
-const once = (id: string): Op => ({ op: 'step', key: `${id}once`, fails: 'once' })
+const stepThatFailsOnce = (id: string): Op => ({ op: 'step', key: `${id}once`, fails: 'once' })
 
 /** All operations of a node, in sequence and in parallel. */
 export const opsOf = (ops: readonly Op[]): readonly Op[] =>

@@ -19,17 +19,17 @@ const TONES = [
 ]
 
 /** A recorded side effect. It may fail the first time. */
-const done = (bench: NodeEnvironment, key: string, fails?: 'once') =>
-  executeOp(bench, { op: 'step', key, ...(fails && { fails }) }, key)
+const recordedStep = (environment: NodeEnvironment, key: string, fails?: 'once') =>
+  executeOp(environment, { op: 'step', key, ...(fails && { fails }) }, key)
 
 /** Asks for the tone, streams the fields of an email, and sends it. */
-const draft = (bench: NodeEnvironment) => [
+const draft = (environment: NodeEnvironment) => [
   workflow({
     id: 'draft',
     nodes: {
       ask: async ({ input }: NodeContext<string>) => {
         useStructuredData({ kind: 'set', streamId: 'form', path: 'topic', value: input })
-        await done(bench, 'look up the address')
+        await recordedStep(environment, 'look up the address')
         const tone = await useInterrupt({
           request: { kind: 'choice', question: 'Which tone?', options: TONES },
           id: 'tone',
@@ -38,7 +38,7 @@ const draft = (bench: NodeEnvironment) => [
       },
       write: async ({ input }: NodeContext<{ tone: string }>) => {
         const { output } = await useReason({
-          model: bench.model,
+          model: environment.model,
           input: `object|an email that is ${input.tone}`,
           outputSchema: EMAIL,
           structured: {
@@ -49,7 +49,7 @@ const draft = (bench: NodeEnvironment) => [
         return { data: output }
       },
       send: async ({ input }: NodeContext<z.infer<typeof EMAIL>>) => {
-        await done(bench, 'send')
+        await recordedStep(environment, 'send')
         return { data: input, ui: { message: `Sent: ${input.subject}` } }
       },
     },
@@ -63,7 +63,7 @@ const draft = (bench: NodeEnvironment) => [
 ]
 
 /** A repeated node that asks twice in parallel and then in sequence with one id. */
-const rounds = (bench: NodeEnvironment) => [
+const rounds = (environment: NodeEnvironment) => [
   workflow({
     id: 'rounds',
     nodes: {
@@ -75,7 +75,7 @@ const rounds = (bench: NodeEnvironment) => [
           useInterrupt({ request: { kind: 'text', question: `First, ${count}?` }, id: 'first' }),
           useInterrupt({ request: { kind: 'multi-choice', question: 'Which?', options: TONES }, id: 'second' }),
         ])
-        await done(bench, 'write down')
+        await recordedStep(environment, 'write down')
         const more: string[] = []
         for (let question = 1; question <= 2; question++) {
           more.push(await useInterrupt({ request: { kind: 'text', question: `And ${question}?` }, id: 'more' }))
@@ -95,14 +95,14 @@ const rounds = (bench: NodeEnvironment) => [
 ]
 
 /** Two branches with data: one asks, one fails the first time and is retried. */
-const branches = (bench: NodeEnvironment) => [
+const branches = (environment: NodeEnvironment) => [
   workflow({
     id: 'branches',
     nodes: {
       begin: () => ({ data: 'both' }),
       left: async ({ input }: NodeContext<string>) => {
         const response = await useInterrupt({ request: { kind: 'text', question: 'Left?' }, id: 'left' })
-        await done(bench, 'left')
+        await recordedStep(environment, 'left')
         return { data: { input, said: response } }
       },
       right: {
@@ -110,15 +110,15 @@ const branches = (bench: NodeEnvironment) => [
         run: async ({ input }: NodeContext<string>) => {
           const [, add] = useWorkflowState<number>('tries', 0)
           useStructuredData({ kind: 'text-delta', streamId: 'right', path: 'body', delta: 'before ' })
-          await done(bench, 'right')
+          await recordedStep(environment, 'right')
           add(before => (before ?? 0) + 1)
           useStructuredData({ kind: 'text-delta', streamId: 'right', path: 'body', delta: 'after ' })
-          await done(bench, 'unsure', 'once')
+          await recordedStep(environment, 'unsure', 'once')
           return { data: { input, isSure: true } }
         },
       },
       far: async ({ input }: NodeContext<{ input: string; isSure: boolean }>) => {
-        const text = await executeOp(bench, { op: 'reason', ask: 'text' }, 'far')
+        const text = await executeOp(environment, { op: 'reason', ask: 'text' }, 'far')
         return { data: { ...input, text } }
       },
       join: ({ input }: NodeContext<{ left: unknown; right: unknown }>) => {
@@ -138,7 +138,7 @@ const branches = (bench: NodeEnvironment) => [
 ]
 
 /** Transitions to another workflow after an answer. */
-const passage = (bench: NodeEnvironment) => [
+const passage = (environment: NodeEnvironment) => [
   workflow({
     id: 'passage',
     nodes: {
@@ -160,12 +160,12 @@ const passage = (bench: NodeEnvironment) => [
     nodes: {
       arrive: async ({ input }: NodeContext<{ where: string }>) => {
         const [where] = useWorkflowState<string>('where')
-        await done(bench, 'unpack')
+        await recordedStep(environment, 'unpack')
         const again = await useInterrupt({ request: { kind: 'text', question: 'And now?' } })
         return { data: { ...input, again, isSame: where === input.where } }
       },
       rest: async ({ input }: NodeContext<{ where: string; again: string; isSame: boolean }>) => {
-        const answer = await executeOp(bench, { op: 'reason', ask: 'text' }, 'rest')
+        const answer = await executeOp(environment, { op: 'reason', ask: 'text' }, 'rest')
         return { data: { ...input, said: answer } }
       },
     },
@@ -178,20 +178,20 @@ const passage = (bench: NodeEnvironment) => [
 ]
 
 /** A node that asks and then fails: it is retried without asking again. */
-const retry = (bench: NodeEnvironment) => [
+const retry = (environment: NodeEnvironment) => [
   workflow({
     id: 'retry',
     nodes: {
       book: {
         retry: { attempts: 4 },
         run: async () => {
-          await done(bench, 'reserve')
+          await recordedStep(environment, 'reserve')
           useStructuredData({ kind: 'set', streamId: 'booking', path: 'state', value: 'reserved' })
           const answer = await useInterrupt({ request: { kind: 'text', question: 'Surely?' }, responseSchema: SURELY })
           useStructuredData({ kind: 'set', streamId: 'booking', path: 'answer', value: answer })
-          await done(bench, 'pay', 'once')
-          const firstAnswer = await executeOp(bench, { op: 'reason', ask: 'broken' }, 'book')
-          await done(bench, 'print', 'once')
+          await recordedStep(environment, 'pay', 'once')
+          const firstAnswer = await executeOp(environment, { op: 'reason', ask: 'broken' }, 'book')
+          await recordedStep(environment, 'print', 'once')
           return { data: { answer, said: firstAnswer } }
         },
       },
@@ -206,23 +206,23 @@ const retry = (bench: NodeEnvironment) => [
 const SURELY = z.string().startsWith('surely')
 
 /** Models with tools that need approval: one is approved, one denied. */
-const consent = (bench: NodeEnvironment) => [
+const consent = (environment: NodeEnvironment) => [
   workflow({
     id: 'consent',
     nodes: {
       work: async () => {
-        await done(bench, 'prepare')
+        await recordedStep(environment, 'prepare')
         // The failure is committed before the pause.
-        await executeOp(bench, { op: 'step', key: 'knock', fails: 'always' }, 'work')
+        await executeOp(environment, { op: 'step', key: 'knock', fails: 'always' }, 'work')
         const [seen, see] = useWorkflowState('seen', 0)
         see(seen + 1)
-        const yes = await executeOp(bench, { op: 'reason', ask: 'approval' }, 'work')
+        const yes = await executeOp(environment, { op: 'reason', ask: 'approval' }, 'work')
         useStructuredData({ kind: 'set', streamId: 'work', path: 'half', value: true })
-        const no = await executeOp(bench, { op: 'reason', ask: 'denial', id: 'no' }, 'work')
+        const no = await executeOp(environment, { op: 'reason', ask: 'denial', id: 'no' }, 'work')
         return { data: { yes, no, seen } }
       },
       tell: async ({ input }: NodeContext<{ yes: unknown; no: unknown; seen: number }>) => {
-        const answer = await executeOp(bench, { op: 'reason', ask: 'person' }, 'tell')
+        const answer = await executeOp(environment, { op: 'reason', ask: 'person' }, 'tell')
         return { data: { ...input, told: answer } }
       },
     },
@@ -234,14 +234,14 @@ const consent = (bench: NodeEnvironment) => [
   }),
 ]
 
-const ALONE = { isSequential: true, failing: new Set<string>() }
+const SEQUENTIAL = { isSequential: true, failing: new Set<string>() }
 
 /** The programs of the scenarios. */
 export const SCENARIOS: Readonly<Record<ScenarioName, Program>> = {
-  draft: flowProgram(draft, ALONE),
-  rounds: flowProgram(rounds, ALONE),
+  draft: flowProgram(draft, SEQUENTIAL),
+  rounds: flowProgram(rounds, SEQUENTIAL),
   branches: flowProgram(branches, { isSequential: false, failing: new Set(['unsure']) }),
-  passage: flowProgram(passage, ALONE),
+  passage: flowProgram(passage, SEQUENTIAL),
   retry: flowProgram(retry, { isSequential: true, failing: new Set(['pay', 'print']) }),
-  consent: flowProgram(consent, ALONE),
+  consent: flowProgram(consent, SEQUENTIAL),
 }

@@ -1,52 +1,54 @@
 import { describe, expect, test } from 'vitest'
 import { firstSeed, isCampaign, multiplied, scheduleCount } from '../../../../../scripts/faults/campaign.ts'
 import { atEach, FAST, flowPlanOf, type Plan, PROMPT } from './fault-plan.fixture.ts'
-import { pass } from './play-plans.fixture.ts'
-import { schedule } from './simulated-schedule.fixture.ts'
+import { playPlans } from './play-plans.fixture.ts'
+import { playSchedule } from './simulated-schedule.fixture.ts'
 import { flowOf } from './workflow.fixture.ts'
 import { FAILED_SEEDS } from './workflow-failed-seeds.fixture.ts'
 
 /** How many random workflows are played, and how many schedules of each. */
 const COUNT = scheduleCount(12)
-const EACH = 4
-/** In how many of them a process is killed at about this many points from the first to the last. */
-const THROUGH = multiplied(2)
-const PLACES = 16
+const SCHEDULES_PER_WORKFLOW = 4
+/** How many of them also die at single points, and at about how many points each. */
+const DEATH_WORKFLOWS = multiplied(2)
+const DEATH_POINTS = 16
 const FIRST = firstSeed()
 
-const again = (seed: number) => () =>
+const replayCommand = (seed: number) => () =>
   `npm run chaos -- --runs 1 --seed ${seed} packages/runtime/src/test/crash/workflow.schedules`
 
 /** Plays the workflow of a seed by these plans. */
 async function play(seed: number, plansOf: (points: number) => Iterable<Plan>): Promise<void> {
   const program = flowOf(seed)
-  const { happened, points, violations } = await schedule({ ...FAST, clients: PROMPT }, { program })
+  const { record, points, violations } = await playSchedule({ ...FAST, clients: PROMPT }, { program })
   expect(violations, `seed ${seed}, undisturbed`).toEqual([])
-  expect(happened.view.runs.map(({ status }) => status)).toEqual(['completed'])
-  await pass(plansOf(points), { undisturbed: happened, program }, again(seed))
+  expect(record.view.runs.map(({ status }) => status)).toEqual(['completed'])
+  await playPlans(plansOf(points), { undisturbed: record, program }, replayCommand(seed))
 }
 
-const byChance = (seed: number) => (points: number) =>
-  Array.from({ length: EACH }, (_, index) => flowPlanOf(seed * EACH + index, points))
+const randomPlansOf = (seed: number) => (points: number) =>
+  Array.from({ length: SCHEDULES_PER_WORKFLOW }, (_, index) =>
+    flowPlanOf(seed * SCHEDULES_PER_WORKFLOW + index, points),
+  )
 
 describe('random workflows with drivers that crash, freeze, lose replies and take over', () => {
-  for (const [seed, found] of isCampaign() ? [] : FAILED_SEEDS) {
-    test(`seed ${seed}: ${found}`, () => play(seed, byChance(seed)))
+  for (const [seed, bug] of isCampaign() ? [] : FAILED_SEEDS) {
+    test(`seed ${seed}: ${bug}`, () => play(seed, randomPlansOf(seed)))
   }
 
   test('a seed plays the same schedule each time, to the millisecond', async () => {
     for (let seed = FIRST; seed < FIRST + 2; seed++) {
       const [program, plan] = [flowOf(seed), flowPlanOf(seed, 100)]
-      const [once, again] = [await schedule(plan, { program }), await schedule(plan, { program })]
-      expect(again.happened.entries).toEqual(once.happened.entries)
+      const [once, again] = [await playSchedule(plan, { program }), await playSchedule(plan, { program })]
+      expect(again.record.entries).toEqual(once.record.entries)
       expect(again.points).toBe(once.points)
     }
   })
 
-  test(`end as without faults after a death anywhere, ${THROUGH} workflows`, async () => {
-    for (let seed = FIRST; seed < FIRST + THROUGH; seed++) {
+  test(`end as without faults after a death anywhere, ${DEATH_WORKFLOWS} workflows`, async () => {
+    for (let seed = FIRST; seed < FIRST + DEATH_WORKFLOWS; seed++) {
       await play(seed, points => {
-        const step = Math.ceil(points / PLACES)
+        const step = Math.ceil(points / DEATH_POINTS)
         const all = atEach(points, { ...FAST, clients: PROMPT }, 'death-after')
         return all.filter((_, index) => index % step === seed % step)
       })
@@ -54,6 +56,6 @@ describe('random workflows with drivers that crash, freeze, lose replies and tak
   })
 
   test(`end as without faults, ${COUNT} workflows from seed ${FIRST}`, async () => {
-    for (let seed = FIRST; seed < FIRST + COUNT; seed++) await play(seed, byChance(seed))
+    for (let seed = FIRST; seed < FIRST + COUNT; seed++) await play(seed, randomPlansOf(seed))
   })
 })

@@ -2,7 +2,7 @@ import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { type AnsweringPlan, FAST, PROMPT, UNDISTURBED } from './fault-plan.fixture.ts'
 import { undisturbed } from './play-plans.fixture.ts'
-import { schedule } from './simulated-schedule.fixture.ts'
+import { playSchedule } from './simulated-schedule.fixture.ts'
 import { flowOf } from './workflow.fixture.ts'
 import { type Op, opsOf, recipesOf } from './workflow.recipe.fixture.ts'
 import { SCENARIOS } from './workflow.scenarios.fixture.ts'
@@ -11,59 +11,59 @@ const PLAN = { ...FAST, clients: PROMPT }
 
 /** The public entries of a scenario. */
 async function chunksOf(name: keyof typeof SCENARIOS): Promise<readonly Chunk[]> {
-  const { happened } = await undisturbed(PLAN, { program: SCENARIOS[name] })
-  expect(happened.view.runs.map(({ status }) => status)).toEqual(['completed'])
-  return happened.entries.filter(({ internal }) => !internal).map(({ chunk }) => chunk)
+  const { record } = await undisturbed(PLAN, { program: SCENARIOS[name] })
+  expect(record.view.runs.map(({ status }) => status)).toEqual(['completed'])
+  return record.entries.filter(({ internal }) => !internal).map(({ chunk }) => chunk)
 }
 
-const typesOf = (chunks: readonly Chunk[], type: Chunk['type']) => chunks.filter(chunk => chunk.type === type)
+const chunksOfType = (chunks: readonly Chunk[], type: Chunk['type']) => chunks.filter(chunk => chunk.type === type)
 
-describe('scenarios contain what they should test', () => {
-  test('email draft: sets a field, streams text, appends items and ends with the whole', async () => {
+describe('scenarios cover what they test', () => {
+  test('email draft: sets a field, streams text, appends items and ends with the complete object', async () => {
     const chunks = await chunksOf('draft')
     const updates = chunks.filter(chunk => chunk.type === 'structured-data')
     const email = updates.filter(({ dataType }) => dataType === 'email')
     expect(new Set(email.map(({ kind }) => kind))).toEqual(new Set(['set', 'text-delta', 'append', 'final']))
     expect(new Set(email.map(({ streamId }) => streamId)).size).toBe(1)
     expect(email.at(-1)?.kind).toBe('final')
-    expect(typesOf(chunks, 'structured-data-invalidated')).toHaveLength(1)
-    expect(typesOf(chunks, 'output')).toEqual([
+    expect(chunksOfType(chunks, 'structured-data-invalidated')).toHaveLength(1)
+    expect(chunksOfType(chunks, 'output')).toEqual([
       { type: 'output', output: expect.objectContaining({ bullets: ['one', 'two'] }) },
     ])
   })
 
-  test('rounds: each question has its own id, although the code uses one', async () => {
-    const questions = typesOf(await chunksOf('rounds'), 'interrupt').map(
+  test('rounds: gives each interrupt its own id, although the code uses one', async () => {
+    const questions = chunksOfType(await chunksOf('rounds'), 'interrupt').map(
       chunk => (chunk as { interruptId: string }).interruptId,
     )
     expect(questions).toHaveLength(8)
     expect(new Set(questions).size).toBe(8)
   })
 
-  test('branches: one is retried, and both return data', async () => {
+  test('branches: retries one branch, and both return data', async () => {
     const chunks = await chunksOf('branches')
-    const { happened } = await undisturbed(PLAN, { program: SCENARIOS.branches })
-    const starts = happened.lines.filter(line => 'phase' in line && line.phase === 'start' && line.input === '"unsure"')
+    const { record } = await undisturbed(PLAN, { program: SCENARIOS.branches })
+    const starts = record.lines.filter(line => 'phase' in line && line.phase === 'start' && line.input === '"unsure"')
     expect(starts).toHaveLength(2)
-    const [output] = typesOf(chunks, 'output')
+    const [output] = chunksOfType(chunks, 'output')
     expect(output).toMatchObject({ output: { left: { input: 'both' }, right: { isSure: true }, tries: 1 } })
   })
 
-  test('passage: the second workflow shares the state, and the transition is written once', async () => {
+  test('passage: shares the state with the second workflow and writes the transition once', async () => {
     const chunks = await chunksOf('passage')
-    expect(typesOf(chunks, 'transition')).toEqual([{ type: 'transition', transitionTo: 'beyond' }])
-    expect(typesOf(chunks, 'output')).toMatchObject([{ output: { isSame: true } }])
+    expect(chunksOfType(chunks, 'transition')).toEqual([{ type: 'transition', transitionTo: 'beyond' }])
+    expect(chunksOfType(chunks, 'output')).toMatchObject([{ output: { isSame: true } }])
   })
 
   test('retry: asks again only after an invalid response', async () => {
-    expect(typesOf(await chunksOf('retry'), 'interrupt')).toHaveLength(2)
+    expect(chunksOfType(await chunksOf('retry'), 'interrupt')).toHaveLength(2)
   })
 
   test('consent: runs the approved call and not the denied one', async () => {
     const chunks = await chunksOf('consent')
-    expect(typesOf(chunks, 'tool-approval-request')).toHaveLength(2)
-    expect(typesOf(chunks, 'tool-output-available')).toHaveLength(1)
-    expect(typesOf(chunks, 'tool-output-denied')).toHaveLength(1)
+    expect(chunksOfType(chunks, 'tool-approval-request')).toHaveLength(2)
+    expect(chunksOfType(chunks, 'tool-output-available')).toHaveLength(1)
+    expect(chunksOfType(chunks, 'tool-output-denied')).toHaveLength(1)
   })
 })
 
@@ -89,13 +89,17 @@ describe('random workflows', () => {
   })
 
   test('give the same result with any timing of answers and any model speed', async () => {
-    const crowds: AnsweringPlan[] = [PROMPT, { ...PROMPT, when: 'paused' }, { ...PROMPT, when: 'told', via: 'front' }]
+    const answeringPlans: AnsweringPlan[] = [
+      PROMPT,
+      { ...PROMPT, when: 'paused' },
+      { ...PROMPT, when: 'on-fault', via: 'faulty' },
+    ]
     for (let seed = 1; seed <= 12; seed++) {
       const program = flowOf(seed)
-      const { happened, violations } = await schedule(PLAN, { program })
+      const { record, violations } = await playSchedule(PLAN, { program })
       expect(violations, `seed ${seed}`).toEqual([])
-      for (const clients of crowds) {
-        const other = await schedule({ ...UNDISTURBED, clients }, { program, undisturbed: happened })
+      for (const clients of answeringPlans) {
+        const other = await playSchedule({ ...UNDISTURBED, clients }, { program, undisturbed: record })
         expect(other.violations, `seed ${seed}, ${JSON.stringify(clients)}`).toEqual([])
       }
     }

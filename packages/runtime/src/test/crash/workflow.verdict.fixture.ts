@@ -31,16 +31,16 @@ export interface WorkflowProperties {
 /** Checks a run. */
 export const workflowProblems =
   ({ isSequential, failing }: WorkflowProperties) =>
-  (happened: RunRecord, { undisturbed, isExact = false }: VerdictOptions = {}): string[] => {
-    const { entries, view, lines, submitted = [] } = happened
-    const kept = workflowRecords(entries)
+  (record: RunRecord, { undisturbed, isExact = false }: VerdictOptions = {}): string[] => {
+    const { entries, view, lines, submitted = [] } = record
+    const workflowLog = workflowRecords(entries)
     const stopped = stoppedOf(entries)
     const isStopped = stopped.size > 0
     return [
-      ...kept.problems,
-      ...startProblems(startsIn(kept, failing), lines, isExact),
+      ...workflowLog.problems,
+      ...startProblems(startsIn(workflowLog, failing), lines, isExact),
       ...inputProblems(lines, undisturbed && !isStopped ? undisturbed.lines : []),
-      ...endProblems(kept.calledIds, lines),
+      ...endProblems(workflowLog.calledIds, lines),
       ...consentProblems(lines),
       ...pauseProblems(entries),
       ...answerProblems(entries, submitted, isStopped),
@@ -52,7 +52,7 @@ export const workflowProblems =
               normalizedWorkflowView(view, isSequential),
               normalizedWorkflowView(undisturbed.view, isSequential),
             ),
-            ...factProblems(entries, undisturbed.entries),
+            ...repeatedChunkProblems(entries, undisturbed.entries),
           ]
         : []),
     ]
@@ -64,7 +64,7 @@ export function workflowProperties(recipes: readonly Recipe[]): WorkflowProperti
   const steps = nodes.flatMap(({ ops, attempts = 1 }) =>
     opsOf(ops).flatMap(op => (op.op === 'step' && op.fails && attempts > 1 ? [op.key] : [])),
   )
-  const isSequential = nodes.every(({ ops, isBeside }) => !isBeside && ops.every(({ op }) => op !== 'together'))
+  const isSequential = nodes.every(({ ops, isParallel }) => !isParallel && ops.every(({ op }) => op !== 'together'))
   return { isSequential, failing: new Set(steps) }
 }
 
@@ -73,7 +73,7 @@ interface WorkflowRecords {
   /** Sequence of the record of a hook or a part of it, by id. */
   readonly records: ReadonlyMap<string, number>
   /** Sequences of the commit and the outcome of each tool call. */
-  readonly questions: ReadonlyMap<string, number>
+  readonly requests: ReadonlyMap<string, number>
   readonly outcomes: ReadonlyMap<string, number>
   /** Keys of steps and tools with an outcome, which were executed. */
   readonly calledIds: ReadonlySet<string>
@@ -83,10 +83,10 @@ interface WorkflowRecords {
 
 function workflowRecords(entries: readonly Entry[]): WorkflowRecords {
   const records = new Map<string, number>()
-  const questions = new Map<string, number>()
+  const requests = new Map<string, number>()
   const outcomes = new Map<string, number>()
   const calledIds = new Set<string>()
-  const words = new Map<string, number>()
+  const draftChunks = new Map<string, number>()
   const problems: string[] = []
   let end = Number.POSITIVE_INFINITY
   let isStarted = false
@@ -97,7 +97,7 @@ function workflowRecords(entries: readonly Entry[]): WorkflowRecords {
     if (isGuest(origin)) continue
     const { runId, lane } = origin
     if (sequence > end) addProblem(`the run has ended at ${end}`)
-    if (isDraftChunk(chunk)) words.set(lane, (words.get(lane) ?? 0) + 1)
+    if (isDraftChunk(chunk)) draftChunks.set(lane, (draftChunks.get(lane) ?? 0) + 1)
     switch (chunk.type) {
       case 'run-started':
         isStarted = true
@@ -106,18 +106,18 @@ function workflowRecords(entries: readonly Entry[]): WorkflowRecords {
         end = sequence
         break
       case 'hook-completed': {
-        if (!internal) addProblem(`${chunk.hookId} is for no reader`)
+        if (!internal) addProblem(`${chunk.hookId} is not internal`)
         const { hookId, hook } = chunk
-        if (PASSING_HOOKS.has(hook)) break
+        if (REPLACED_HOOKS.has(hook)) break
         const { asked, error } = (chunk.result ?? {}) as HookResult
         if (asked !== undefined) break
-        if (error === undefined && records.has(hookId)) addProblem(`${hookId} was given at ${records.get(hookId)}`)
+        if (error === undefined && records.has(hookId)) addProblem(`${hookId} was recorded at ${records.get(hookId)}`)
         records.set(hookId, sequence)
         if (error === undefined && hook === 'useStep') calledIds.add(keyOf(SESSION, runId, hookId))
         break
       }
       case 'tool-input-available':
-        questions.set(keyOf(SESSION, runId, chunk.toolCallId), sequence)
+        requests.set(keyOf(SESSION, runId, chunk.toolCallId), sequence)
         break
       case 'tool-output-available':
       case 'tool-output-error':
@@ -130,29 +130,29 @@ function workflowRecords(entries: readonly Entry[]): WorkflowRecords {
         break
       }
       case 'step-discarded':
-        if (!words.get(lane)) addProblem(`lane ${lane} has no words to take back`)
-        if (isStopping) addProblem('it takes back what was shown when the run was asked to stop')
-        words.delete(lane)
+        if (!draftChunks.get(lane)) addProblem(`lane ${lane} has no draft to discard`)
+        if (isStopping) addProblem('it discards content after a stop was requested')
+        draftChunks.delete(lane)
         break
       case 'checkpoint-created':
-        words.delete(lane)
+        draftChunks.delete(lane)
         break
       default:
     }
   }
   if (isStarted && end === Number.POSITIVE_INFINITY) problems.push('the run has no end')
-  return { records, questions, outcomes, calledIds, end, problems }
+  return { records, requests, outcomes, calledIds, end, problems }
 }
 
 /** Records that replace each other during a run. */
-const PASSING_HOOKS: ReadonlySet<string> = new Set(['position', 'state', 'node'])
+const REPLACED_HOOKS: ReadonlySet<string> = new Set(['position', 'state', 'node'])
 
-function startsIn({ records, questions, outcomes, end }: WorkflowRecords, failing: ReadonlySet<string>): CallStarts {
+function startsIn({ records, requests, outcomes, end }: WorkflowRecords, failing: ReadonlySet<string>): CallStarts {
   const isFailing = ({ input }: CallLine) => failing.has(JSON.parse(input))
   const recordAt = (hookId: string) => records.get(hookId) ?? Number.POSITIVE_INFINITY
   return {
     // A tool call is in the log. A step or a model call is requested by code.
-    askedAt: ({ kind, key }) => (kind === 'model' || nameIn(key).includes('/') ? 0 : questions.get(key)),
+    askedAt: ({ kind, key }) => (kind === 'model' || nameIn(key).includes('/') ? 0 : requests.get(key)),
     sealedAt(line) {
       const { kind, key } = line
       const name = nameIn(key)
@@ -215,7 +215,7 @@ function normalizedWorkflowView(view: View, isSequential: boolean) {
 }
 
 /** Chunk types that are written once. */
-const FACTS: ReadonlySet<Chunk['type']> = new Set([
+const CHUNKS_WRITTEN_ONCE: ReadonlySet<Chunk['type']> = new Set([
   'session',
   'status',
   'transition',
@@ -226,24 +226,24 @@ const FACTS: ReadonlySet<Chunk['type']> = new Set([
   'output',
 ])
 
-/** Checks that the log has each fact as often as without crashes. */
-function factProblems(entries: readonly Entry[], expected: readonly Entry[]): string[] {
-  const found = factsOf(entries)
-  const wanted = factsOf(expected)
+/** Checks that the log has each of these chunks as often as without crashes. */
+function repeatedChunkProblems(entries: readonly Entry[], expected: readonly Entry[]): string[] {
+  const found = countChunks(entries)
+  const wanted = countChunks(expected)
   const all = new Set([...found.keys(), ...wanted.keys()])
-  return [...all].flatMap(fact => {
-    const [times, meant] = [found.get(fact) ?? 0, wanted.get(fact) ?? 0]
-    return times === meant ? [] : [`${fact} is said ${times} times, expected ${meant}`]
+  return [...all].flatMap(chunkText => {
+    const [count, expectedCount] = [found.get(chunkText) ?? 0, wanted.get(chunkText) ?? 0]
+    return count === expectedCount ? [] : [`${chunkText} is in the log ${count} times, expected ${expectedCount}`]
   })
 }
 
-function factsOf(entries: readonly Entry[]): ReadonlyMap<string, number> {
-  const facts = new Map<string, number>()
+function countChunks(entries: readonly Entry[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
   for (const { chunk, internal } of entries) {
-    if (internal || !FACTS.has(chunk.type)) continue
+    if (internal || !CHUNKS_WRITTEN_ONCE.has(chunk.type)) continue
     // A deadline depends on the time of the request.
-    const fact = JSON.stringify({ ...chunk, deadline: undefined })
-    facts.set(fact, (facts.get(fact) ?? 0) + 1)
+    const chunkText = JSON.stringify({ ...chunk, deadline: undefined })
+    counts.set(chunkText, (counts.get(chunkText) ?? 0) + 1)
   }
-  return facts
+  return counts
 }

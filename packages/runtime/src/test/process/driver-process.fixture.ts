@@ -11,7 +11,6 @@ import { scriptedModel } from '../../model/scripted-model.ts'
 import { recordAppends, type WriteLine } from '../crash/ledger.fixture.ts'
 import { AnsweringProcess } from './answering-process.fixture.ts'
 import { load, openStoreSpec } from './open-store.fixture.ts'
-import { PROGRAMS } from './played-programs.fixture.ts'
 import {
   loggerOf,
   type Opening,
@@ -19,34 +18,35 @@ import {
   type ProcessOrder,
   type StoreSpec,
 } from './process-messages.fixture.ts'
+import { PROGRAMS } from './programs.fixture.ts'
 import { storeWithPoints } from './store-points.fixture.ts'
 
 /** Poll interval of a process, in ms. */
 const POLL_MS = 20
 
 /** Another program without runs. */
-const stranger = agent({ name: 'stranger', model: scriptedModel([]) })
+const unrelatedAgent = agent({ name: 'unrelated', model: scriptedModel([]) })
 
 // Pipes are written synchronously.
-const report = (message: ProcessMessage): void => void reportEvent('told', message)
+const report = (message: ProcessMessage): void => void reportEvent('process-message', message)
 
 class DriverWork {
   readonly #store: LogStore
   readonly #worker: Worker
 
-  constructor(store: LogStore, opening: Opening, note: WriteLine) {
-    const { tag, leaseMs, paceMs, program, isAble, ledger } = opening
+  constructor(store: LogStore, opening: Opening, writeLine: WriteLine) {
+    const { tag, leaseMs, paceMs, program, hasProgram, ledger } = opening
     this.#store = store
     const { agents, workflows } = PROGRAMS[program]
-    const options = { note, paceMs, isFirst: (key: string) => isFirst(ledger, key) }
+    const options = { writeLine, paceMs, isFirst: (key: string) => isFirst(ledger, key) }
     this.#worker = createWorker({
-      store: recordAppends(storeWithPoints(store, opening, report), note),
-      agents: isAble ? agents(options) : [stranger],
-      workflows: (isAble && workflows?.(options)) || [],
+      store: recordAppends(storeWithPoints(store, opening, report), writeLine),
+      agents: hasProgram ? agents(options) : [unrelatedAgent],
+      workflows: (hasProgram && workflows?.(options)) || [],
       engine: { pollMs: POLL_MS },
       log: { leaseMs, owner: tag },
       backoff: { firstMs: 1, longestMs: 5 },
-      // Leases are short, and a loaded machine may lose many.
+      // Leases are short, and a loaded machine may onExit many.
       maxTakeovers: 1000,
       logger: loggerOf(report),
     })
@@ -82,7 +82,7 @@ for await (const order of messages<ProcessOrder>()) {
 async function open(opening: Opening): Promise<DriverWork | AnsweringProcess> {
   const { tag, ledger, store, clients } = opening
   // Written data survives the death of this process.
-  const note: WriteLine = line => appendFileSync(ledger, `${JSON.stringify({ ...line, process: tag })}\n`)
+  const writeLine: WriteLine = line => appendFileSync(ledger, `${JSON.stringify({ ...line, process: tag })}\n`)
   const opened = await openStoreSpec(store)
-  return clients ? new AnsweringProcess(opened, opening, note, report) : new DriverWork(opened, opening, note)
+  return clients ? new AnsweringProcess(opened, opening, writeLine, report) : new DriverWork(opened, opening, writeLine)
 }

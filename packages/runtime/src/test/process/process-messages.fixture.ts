@@ -2,7 +2,7 @@
 
 import type { Logger } from '../../telemetry/logger.ts'
 import type { SubmittedAnswer } from '../crash/answering-clients.fixture.ts'
-import type { ProgramName } from './played-programs.fixture.ts'
+import type { ProgramName } from './programs.fixture.ts'
 
 /** The store to open, as serializable data. */
 export type StoreSpec =
@@ -21,7 +21,7 @@ export interface Moment {
   readonly n: number
   readonly when: 'before' | 'after'
   /** What it does after reporting the point: stop for good, sleep until woken, or nothing. */
-  readonly does: 'halt' | 'sleep' | 'go on'
+  readonly does: 'halt' | 'sleep' | 'continue'
 }
 
 export interface Opening {
@@ -33,14 +33,14 @@ export interface Opening {
   readonly paceMs: number
   readonly program: ProgramName
   /** Whether it has the program. */
-  readonly isAble: boolean
+  readonly hasProgram: boolean
   /** How it answers, if it answers instead of driving. */
-  readonly clients?: { readonly when: 'asked' | 'paused' | 'told'; readonly errs: boolean }
+  readonly clients?: { readonly when: 'asked' | 'paused' | 'on-fault'; readonly makesMistakes: boolean }
   readonly moment?: Moment
 }
 
 /** The file that wakes a sleeping process when created. */
-export const wakeFileOf = ({ ledger, tag }: Pick<Opening, 'ledger' | 'tag'>): string => `${ledger}.${tag}.alarm`
+export const wakeFileOf = ({ ledger, tag }: Pick<Opening, 'ledger' | 'tag'>): string => `${ledger}.${tag}.wake`
 
 export type ProcessOrder = ({ readonly do: 'open' } & Opening) | { readonly do: 'answer' } | { readonly do: 'close' }
 
@@ -49,7 +49,7 @@ export type ProcessMessage =
   /** It slept and was woken. */
   | { readonly kind: 'awake' }
   /** The store did not answer. */
-  | { readonly kind: 'trouble'; readonly call: string; readonly why: string }
+  | { readonly kind: 'unavailable'; readonly call: string; readonly reason: string }
   | { readonly kind: 'logged'; readonly level: keyof Logger; readonly message: string; readonly cause: string }
   /** Its answers, and unexpected results. */
   | { readonly kind: 'submitted'; readonly submitted: readonly SubmittedAnswer[]; readonly problems: readonly string[] }

@@ -2,8 +2,8 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { ChildPool } from '../../../../../scripts/faults/child-pool.ts'
 import type { Child } from '../../../../../scripts/faults/process.ts'
-import { Spares } from '../../../../../scripts/faults/spares.ts'
 import type { SubmittedAnswer } from '../crash/answering-clients.fixture.ts'
 import {
   type Moment,
@@ -26,11 +26,11 @@ class PooledProcess {
   /** Receives its messages. */
   onMessage: (message: ProcessMessage) => void = () => {}
   /** Called with its exit. */
-  lose: (error: unknown) => void = () => {}
+  onExit: (error: unknown) => void = () => {}
 
   constructor(child: Child) {
     this.child = child
-    this.#listen().catch(error => this.lose(error))
+    this.#listen().catch(error => this.onExit(error))
   }
 
   kill9(): Promise<void> {
@@ -39,7 +39,7 @@ class PooledProcess {
 
   async #listen(): Promise<never> {
     for (;;) {
-      const message = await this.child.event<ProcessMessage>('told')
+      const message = await this.child.event<ProcessMessage>('process-message')
       this.onMessage(message as ProcessMessage & { event: string })
     }
   }
@@ -47,36 +47,36 @@ class PooledProcess {
 
 /** Ready processes. They are reused unless killed, because starting one is slow. */
 export class ProcessPool {
-  readonly #spares: Spares<PooledProcess>
+  readonly #children: ChildPool<PooledProcess>
   /** Number of processes killed in schedules. */
   killed = 0
 
   constructor(kind: StoreSpec['kind'], size: number) {
-    this.#spares = new Spares(FILES, { size, args: [kind], make: child => new PooledProcess(child) })
+    this.#children = new ChildPool(FILES, { size, args: [kind], wrap: child => new PooledProcess(child) })
   }
 
   /** A process that opens a store. */
-  async open(opening: Opening, lose: (error: unknown) => void): Promise<ScheduledProcess> {
-    const taken = this.#spares.take()
-    const actor = new ScheduledProcess(taken, opening, this, lose)
+  async open(opening: Opening, onExit: (error: unknown) => void): Promise<ScheduledProcess> {
+    const taken = this.#children.take()
+    const scheduledProcess = new ScheduledProcess(taken, opening, this, onExit)
     await taken.child.send({ do: 'open', ...opening })
-    return actor
+    return scheduledProcess
   }
 
   giveBack(process: PooledProcess): void {
-    this.#spares.giveBack(process)
+    this.#children.giveBack(process)
   }
 
   stop(): Promise<void> {
-    return this.#spares.stop()
+    return this.#children.stop()
   }
 }
 
 /** What a process did at its point. */
-const DOES: Readonly<Record<Moment['does'], string>> = {
+const STATE_AT_POINT: Readonly<Record<Moment['does'], string>> = {
   halt: 'stands still at',
   sleep: 'fell asleep at',
-  'go on': 'has passed',
+  continue: 'has passed',
 }
 
 /** One process in one schedule. */
@@ -90,10 +90,10 @@ export class ScheduledProcess {
   readonly #process: PooledProcess
   readonly #pool: ProcessPool
   readonly #does: Moment['does']
-  readonly #alarm: string
+  readonly #wakeFile: string
   readonly #reached = Promise.withResolvers<Point>()
   readonly #awake = Promise.withResolvers<void>()
-  readonly #troubled = Promise.withResolvers<void>()
+  readonly #storeUnavailable = Promise.withResolvers<void>()
   readonly #closed = Promise.withResolvers<void>()
   readonly hasMoment: boolean
   wasKilled = false
@@ -101,22 +101,22 @@ export class ScheduledProcess {
   /** Its last known state. */
   #state = 'has not come to a moment'
 
-  constructor(process: PooledProcess, opening: Opening, pool: ProcessPool, lose: (error: unknown) => void) {
+  constructor(process: PooledProcess, opening: Opening, pool: ProcessPool, onExit: (error: unknown) => void) {
     const { tag, moment } = opening
     this.#process = process
     this.tag = tag
     this.hasMoment = moment !== undefined
-    this.#does = moment?.does ?? 'go on'
-    this.#alarm = wakeFileOf(opening)
+    this.#does = moment?.does ?? 'continue'
+    this.#wakeFile = wakeFileOf(opening)
     this.#pool = pool
     this.#closed.promise.catch(() => {})
-    process.onMessage = message => this.#hear(message)
-    process.lose = error => {
+    process.onMessage = message => this.#onMessage(message)
+    process.onExit = error => {
       this.#closed.reject(error)
       if (this.#isGone) return
       this.#isGone = true
       this.#state += ', ended by itself'
-      lose(error)
+      onExit(error)
     }
   }
 
@@ -131,8 +131,8 @@ export class ScheduledProcess {
   }
 
   /** Resolves when the store first failed to answer it. */
-  get troubled(): Promise<void> {
-    return this.#troubled.promise
+  get storeUnavailable(): Promise<void> {
+    return this.#storeUnavailable.promise
   }
 
   async kill(): Promise<void> {
@@ -152,7 +152,7 @@ export class ScheduledProcess {
   /** Wakes it after it has reported its sleep. */
   async wake(): Promise<void> {
     if (this.#isGone) return
-    writeFileSync(this.#alarm, '')
+    writeFileSync(this.#wakeFile, '')
     await Promise.race([this.#awake.promise, this.#process.child.exited])
   }
 
@@ -169,23 +169,23 @@ export class ScheduledProcess {
     if (this.#isGone) return
     this.#isGone = true
     this.#process.onMessage = () => {}
-    this.#process.lose = () => {}
+    this.#process.onExit = () => {}
     this.#pool.giveBack(this.#process)
   }
 
-  #hear(message: ProcessMessage): void {
+  #onMessage(message: ProcessMessage): void {
     switch (message.kind) {
       case 'reached':
-        this.#state = `${DOES[this.#does]} ${message.point} ${message.n}`
+        this.#state = `${STATE_AT_POINT[this.#does]} ${message.point} ${message.n}`
         this.#reached.resolve(message.point)
         break
       case 'awake':
         this.#state += ', was woken'
         this.#awake.resolve()
         break
-      case 'trouble':
-        this.#complain(`the store did not answer its ${message.call}: ${message.why}`)
-        this.#troubled.resolve()
+      case 'unavailable':
+        this.#addError(`the store did not answer its ${message.call}: ${message.reason}`)
+        this.#storeUnavailable.resolve()
         break
       case 'closed':
         this.#state += ', has closed'
@@ -196,11 +196,11 @@ export class ScheduledProcess {
         this.problems.push(...message.problems)
         break
       case 'logged':
-        this.#complain(`${message.level}: ${message.message}: ${message.cause}`)
+        this.#addError(`${message.level}: ${message.message}: ${message.cause}`)
     }
   }
 
-  #complain(problem: string): void {
+  #addError(problem: string): void {
     if (this.errors.push(`${this.tag}: ${problem}`) > MAX_LOG_MESSAGES) this.errors.shift()
   }
 }

@@ -19,21 +19,21 @@ import { type RunRecord, verdict } from '../crash/run-verdict.fixture.ts'
 import { SESSION } from '../crash/tools-program.fixture.ts'
 import { answeringAt } from './approval-schedules.fixture.ts'
 import { diesAt } from './death-schedules.fixture.ts'
-import { PROGRAMS, type ProgramName } from './played-programs.fixture.ts'
 import { FAILED_SEEDS } from './process-failed-seeds.fixture.ts'
+import { HarnessStore, ProcessHarness } from './process-harness.fixture.ts'
 import type { Moment, Point, StoreSpec } from './process-messages.fixture.ts'
 import { ProcessPool } from './process-pool.fixture.ts'
-import { ProcessStage, StageStore } from './process-stage.fixture.ts'
-import { undisturbedRounds } from './workflow-schedules.fixture.ts'
+import { PROGRAMS, type ProgramName } from './programs.fixture.ts'
+import { roundsWithoutFaults } from './workflow-schedules.fixture.ts'
 
 /** One kind of schedule. */
 export interface ScheduleKind {
   readonly title: string
   /** How many of the seeds are of this kind, relative to the others. */
   readonly share: number
-  /** @default 'pond', which needs no answers */
+  /** @default 'tools', which needs no answers */
   readonly program?: ProgramName
-  play(stage: ProcessStage): Promise<unknown>
+  play(harness: ProcessHarness): Promise<unknown>
 }
 
 export interface Backend {
@@ -42,9 +42,9 @@ export interface Backend {
   readonly count: number
   readonly kinds: readonly ScheduleKind[]
   /** In addition to the seeds, a process is killed at every nth point. */
-  readonly every: Readonly<Record<'pond' | 'mill', number>>
+  readonly every: Readonly<Record<'tools' | 'approvals', number>>
   /** The first of these points, so that each store has others. @default 0 */
-  readonly from?: Readonly<Record<'pond' | 'mill', number>>
+  readonly from?: Readonly<Record<'tools' | 'approvals', number>>
   /** Starts what the store needs; returns where each lane keeps its log. */
   start(folder: string): Promise<{ specOf(lane: number): StoreSpec; stop(): Promise<void> }>
 }
@@ -75,7 +75,7 @@ export function schedules(backend: Backend): void {
       stopStore = stop
       pool = new ProcessPool(name, LANES + 1)
       lanes = new Lanes(
-        await Promise.all(Array.from({ length: LANES }, (_, lane) => StageStore.open(specOf(lane), folder))),
+        await Promise.all(Array.from({ length: LANES }, (_, lane) => HarnessStore.open(specOf(lane), folder))),
       )
       from = performance.now()
     })
@@ -91,71 +91,77 @@ export function schedules(backend: Backend): void {
     })
 
     /** A program without faults, which all its schedules are compared with. Played once. */
-    function undisturbed(program: ProgramName, stageStore: StageStore): Promise<RunRecord> {
-      const known = references.get(program) ?? playUndisturbed(program, stageStore)
-      references.set(program, known)
-      return known
+    function undisturbed(program: ProgramName, harnessStore: HarnessStore): Promise<RunRecord> {
+      const reference = references.get(program) ?? playUndisturbed(program, harnessStore)
+      references.set(program, reference)
+      return reference
     }
 
-    async function playUndisturbed(program: ProgramName, stageStore: StageStore): Promise<RunRecord> {
-      const faultlessStage = new ProcessStage(stageStore, pool, new Random(0), { name: `calm-${program}`, program })
+    async function playUndisturbed(program: ProgramName, harnessStore: HarnessStore): Promise<RunRecord> {
+      const undisturbedHarness = new ProcessHarness(harnessStore, pool, new Random(0), {
+        name: `undisturbed-${program}`,
+        program,
+      })
       const { judge = verdict } = PROGRAMS[program]
-      const happened = await playSchedule(faultlessStage, isFlow(program) ? undisturbedRounds : withAll)
-      expect(judge(happened)).toEqual([])
-      expect(happened.view.runs.map(({ status }) => status)).not.toContain('failed')
-      return happened
+      const record = await playSchedule(
+        undisturbedHarness,
+        isWorkflow(program) ? roundsWithoutFaults : playWithoutFaults,
+      )
+      expect(judge(record)).toEqual([])
+      expect(record.view.runs.map(({ status }) => status)).not.toContain('failed')
+      return record
     }
 
     /** Plays one schedule on a lane that is free. */
-    const run = (id: string, seed: number, { program = 'pond', play }: Pick<ScheduleKind, 'program' | 'play'>) =>
-      lanes.use(async stageStore => {
-        const reference = await undisturbed(program, stageStore)
-        const stage = new ProcessStage(stageStore, pool, new Random(seed), { name: id, program }, reference.view)
+    const run = (id: string, seed: number, { program = 'tools', play }: Pick<ScheduleKind, 'program' | 'play'>) =>
+      lanes.use(async harnessStore => {
+        const reference = await undisturbed(program, harnessStore)
+        const harness = new ProcessHarness(harnessStore, pool, new Random(seed), { name: id, program }, reference.view)
         try {
-          const happened = await playSchedule(stage, play)
+          const record = await playSchedule(harness, play)
           const { judge = verdict } = PROGRAMS[program]
           const problems = [
-            ...judge(happened, { undisturbed: reference }),
-            ...stage.problems,
-            ...epochProblems(stage),
-            ...(await readerProblems(stage, happened)),
+            ...judge(record, { undisturbed: reference }),
+            ...harness.problems,
+            ...epochProblems(harness),
+            ...(await readerProblems(harness, record)),
           ]
           expect(problems).toEqual([])
           played++
-          reportPlayed({ faults: stage.faults, deaths: stage.deaths })
+          reportPlayed({ faults: harness.faults, deaths: harness.deaths })
         } catch (error) {
           // What fails here only follows from the first failure.
-          await stage.abandon().catch(() => {})
+          await harness.abandon().catch(() => {})
           const cause = error instanceof Error ? error : new Error(String(error))
-          cause.message = `${id}: ${cause.message}\n  ${stage.notes.join('\n  ')}`
+          cause.message = `${id}: ${cause.message}\n  ${harness.trace.join('\n  ')}`
           throw cause
         }
       })
 
     const runSeed = async (seed: number) => {
       const kind = kindOf(seed)
-      const again = `npm run chaos -- --runs 1 --seed ${seed} packages/runtime/src/test/process/${name}`
-      const play = (stage: ProcessStage) => {
-        stage.notes.push(kind.title, `to play it again: ${again}`)
-        return kind.play(stage)
+      const replayCommand = `npm run chaos -- --runs 1 --seed ${seed} packages/runtime/src/test/process/${name}`
+      const play = (harness: ProcessHarness) => {
+        harness.trace.push(kind.title, `to play it again: ${replayCommand}`)
+        return kind.play(harness)
       }
       await run(`seed-${seed}`, seed, { ...kind, play }).catch(error => {
-        reportFailed({ seed, again })
+        reportFailed({ seed, again: replayCommand })
         throw error
       })
     }
 
-    const kept = isCampaign() ? [] : (FAILED_SEEDS[name] ?? [])
-    for (const [seed, found] of kept) test.concurrent(`seed ${seed}: ${found}`, () => runSeed(seed))
+    const failedSeeds = isCampaign() ? [] : (FAILED_SEEDS[name] ?? [])
+    for (const [seed, bug] of failedSeeds) test.concurrent(`seed ${seed}: ${bug}`, () => runSeed(seed))
 
-    for (const program of isCampaign() ? [] : (['pond', 'mill'] as const)) {
+    for (const program of isCampaign() ? [] : (['tools', 'approvals'] as const)) {
       const every = Math.max(1, Math.round(backend.every[program] / multiplied(1)))
-      const which = every === 1 ? 'every one' : `one in ${every}`
-      test.concurrent(`kill -9 just before and after a call that changes the store, ${which}, of the ${program}`, async () => {
+      const sample = every === 1 ? 'every one' : `one in ${every}`
+      test.concurrent(`kill -9 just before and after a call that changes the store, ${sample}, program ${program}`, async () => {
         let missed = 0
         function* moments(): Generator<Omit<Moment, 'of' | 'does'>> {
-          // How many points a run has depends on which words are batched. All of them are played until a run ends before its point.
-          const maxPoint = every === 1 ? Infinity : 2 * PROGRAMS[program].usual.points
+          // How many points a run has depends on which draft chunks are batched. All of them are played until a run ends before its point.
+          const maxPoint = every === 1 ? Infinity : 2 * PROGRAMS[program].typical.points
           for (let at = (backend.from?.[program] ?? 0) % every; missed === 0 && at < maxPoint; at += every) {
             yield { n: 1 + (at >> 1), when: at % 2 === 0 ? 'before' : 'after' }
           }
@@ -163,9 +169,9 @@ export function schedules(backend: Backend): void {
         await inLanes(moments(), moment =>
           run(`point-${program}-${moment.n}-${moment.when}`, moment.n, {
             program,
-            async play(stage) {
-              if (program === 'mill') await stage.front(answeringAt(moment.n))
-              const point: Point | undefined = await diesAt(stage, moment)
+            async play(harness) {
+              if (program === 'approvals') await harness.startAnswering(answeringAt(moment.n))
+              const point: Point | undefined = await diesAt(harness, moment)
               if (point === undefined) missed++
               else died[point] = (died[point] ?? 0) + 1
             },
@@ -204,60 +210,66 @@ async function inLanes<Job>(jobs: Iterator<Job>, play: (job: Job) => Promise<voi
   for (const result of results) if (result.status === 'rejected') throw result.reason
 }
 
-/** Places that one schedule at a time uses. */
+/** Stores, each used by one schedule at a time. */
 class Lanes {
-  readonly #places: readonly StageStore[]
-  readonly #free: StageStore[]
-  readonly #waiting: ((stageStore: StageStore) => void)[] = []
+  readonly #stores: readonly HarnessStore[]
+  readonly #free: HarnessStore[]
+  readonly #waiting: ((harnessStore: HarnessStore) => void)[] = []
 
-  constructor(stores: readonly StageStore[]) {
-    this.#places = stores
+  constructor(stores: readonly HarnessStore[]) {
+    this.#stores = stores
     this.#free = [...stores]
   }
 
-  async use(play: (stageStore: StageStore) => Promise<void>): Promise<void> {
-    const stageStore = this.#free.pop() ?? (await new Promise<StageStore>(resolve => this.#waiting.push(resolve)))
+  async use(play: (harnessStore: HarnessStore) => Promise<void>): Promise<void> {
+    const harnessStore = this.#free.pop() ?? (await new Promise<HarnessStore>(resolve => this.#waiting.push(resolve)))
     try {
-      await play(stageStore)
+      await play(harnessStore)
     } finally {
       const next = this.#waiting.shift()
-      if (next) next(stageStore)
-      else this.#free.push(stageStore)
+      if (next) next(harnessStore)
+      else this.#free.push(harnessStore)
     }
   }
 
   async close(): Promise<void> {
-    for (const stageStore of this.#places) await stageStore.close()
+    for (const harnessStore of this.#stores) await harnessStore.close()
   }
 }
 
-const isFlow = (program: ProgramName): boolean => PROGRAMS[program].workflows !== undefined
+const isWorkflow = (program: ProgramName): boolean => PROGRAMS[program].workflows !== undefined
 
 /** Plays without a death. */
-async function withAll(stage: ProcessStage): Promise<void> {
-  if (stage.program === 'mill') await stage.front()
-  await stage.worker()
-  await stage.over()
+async function playWithoutFaults(harness: ProcessHarness): Promise<void> {
+  if (harness.program === 'approvals') await harness.startAnswering()
+  await harness.startDriver()
+  await harness.untilOver()
 }
 
-/** Plays a schedule to its end; returns what happened in it. */
-async function playSchedule(stage: ProcessStage, play: (stage: ProcessStage) => Promise<unknown>): Promise<RunRecord> {
-  await stage.begin()
-  await play(stage)
-  await stage.leave()
-  const { manager } = stage.stageStore.runtime
+/** Plays a schedule to its end; returns its record. */
+async function playSchedule(
+  harness: ProcessHarness,
+  play: (harness: ProcessHarness) => Promise<unknown>,
+): Promise<RunRecord> {
+  await harness.begin()
+  await play(harness)
+  await harness.close()
+  const { manager } = harness.harnessStore.runtime
   const { view, cursor } = await manager.view(SESSION)
   const entries = await manager.entries(SESSION, 0, cursor.sequence)
-  const lines = readFileSync(stage.ledger, 'utf8').split('\n')
-  rmSync(stage.ledger)
-  const noted = lines.filter(line => line !== '').map(line => JSON.parse(line) as Line)
-  const { submitted } = stage
-  return { entries, view, lines: noted, ...(submitted && { submitted }) }
+  const lines = readFileSync(harness.ledger, 'utf8').split('\n')
+  rmSync(harness.ledger)
+  const ledgerLines = lines.filter(line => line !== '').map(line => JSON.parse(line) as Line)
+  const { submitted } = harness
+  return { entries, view, lines: ledgerLines, ...(submitted && { submitted }) }
 }
 
 /** Law 2: a reader that was attached all the time got every entry once, and so does one that resumes from a cursor. */
-async function readerProblems({ stageStore, seen, random }: ProcessStage, { entries }: RunRecord): Promise<string[]> {
-  const { manager } = stageStore.runtime
+async function readerProblems(
+  { harnessStore, seen, random }: ProcessHarness,
+  { entries }: RunRecord,
+): Promise<string[]> {
+  const { manager } = harnessStore.runtime
   const last = random.pick(seen)
   const rest: number[] = []
   const options = { after: last.cursor, whole: true, internal: true }
@@ -272,19 +284,19 @@ async function readerProblems({ stageStore, seen, random }: ProcessStage, { entr
   ]
 }
 
-const BEGINS = new Set(['run-started', 'executor-superseded', 'run-resumed'])
+const FIRST_CHUNKS = new Set(['run-started', 'executor-superseded', 'run-resumed'])
 
-/** Law 4: a driver appends nothing after it was taken over from. */
-function epochProblems({ seen }: ProcessStage): string[] {
+/** Law 4: a driver appends nothing after another driver took over. */
+function epochProblems({ seen }: ProcessHarness): string[] {
   const problems: string[] = []
-  const over = new Set<string>()
+  const superseded = new Set<string>()
   let current: string | undefined
   for (const { cursor, origin, chunk, sequence } of seen) {
     const { epoch } = decodeCursor(cursor) as { epoch: string }
     if (isGuest(origin) || epoch === current) continue
-    if (over.has(epoch)) problems.push(`entry ${sequence}: ${epoch} was taken over from before`)
-    if (!BEGINS.has(chunk.type)) problems.push(`entry ${sequence}: ${epoch} begins with ${chunk.type}`)
-    if (current !== undefined) over.add(current)
+    if (superseded.has(epoch)) problems.push(`entry ${sequence}: ${epoch} was superseded before`)
+    if (!FIRST_CHUNKS.has(chunk.type)) problems.push(`entry ${sequence}: ${epoch} starts with ${chunk.type}`)
+    if (current !== undefined) superseded.add(current)
     current = epoch
   }
   return problems

@@ -5,8 +5,8 @@ import { REDIS_KINDS } from './schedule-kinds.fixture.ts'
 schedules({
   name: 'redis',
   count: 11,
-  every: { pond: 61, mill: 91 },
-  from: { pond: 7, mill: 9 },
+  every: { tools: 61, approvals: 91 },
+  from: { tools: 7, approvals: 9 },
   kinds: REDIS_KINDS,
   async start() {
     const { url, stop } = await redis()

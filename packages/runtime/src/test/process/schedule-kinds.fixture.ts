@@ -11,49 +11,79 @@ import {
 } from './death-schedules.fixture.ts'
 import type { ScheduleKind } from './process-schedules.fixture.ts'
 import { stops, stopsAtDeath, stopsBlocked } from './stop-schedules.fixture.ts'
-import { deadlyRounds } from './workflow-schedules.fixture.ts'
+import { roundsWithDeaths } from './workflow-schedules.fixture.ts'
 
 const ONE_HALF: readonly ScheduleKind[] = [
-  { title: 'one to three deaths at calls of the store', share: 3, play: deathsAtPoints },
-  { title: 'a driver sleeps through its lease while another takes over', share: 2, play: competingDrivers },
-  { title: 'a stop just as the driver dies', share: 2, play: stopsAtDeath },
-  { title: 'a deploy without the program, then one with it', share: 1, play: missingProgram },
+  { title: 'continues after one to three deaths at store calls', share: 3, play: deathsAtPoints },
+  { title: 'fences a driver that sleeps beyond its lease', share: 2, play: competingDrivers },
+  { title: 'stops a run whose driver dies at the same time', share: 2, play: stopsAtDeath },
+  { title: 'blocks a run whose program is missing until a process has it', share: 1, play: missingProgram },
   {
-    title: 'answers from another process, one to three deaths',
+    title: 'continues with answers from another process after one to three deaths',
     share: 2,
-    program: 'mill',
+    program: 'approvals',
     play: withAnswers(deathsAtPoints),
   },
-  { title: 'answers just as the driver dies', share: 2, program: 'mill', play: answersAtDeath },
-  { title: 'answers, and a stop just as the driver dies', share: 1, program: 'mill', play: withAnswers(stopsAtDeath) },
+  { title: 'keeps answers that arrive as the driver dies', share: 2, program: 'approvals', play: answersAtDeath },
   {
-    title: 'an email draft, killed while it waits and when it goes on',
+    title: 'stops a run with answers whose driver dies at the same time',
+    share: 1,
+    program: 'approvals',
+    play: withAnswers(stopsAtDeath),
+  },
+  {
+    title: 'continues a workflow that is killed while it waits and when it continues',
     share: 1,
     program: 'draft',
-    play: deadlyRounds,
+    play: roundsWithDeaths,
   },
-  { title: 'branches of which one is retried', share: 1, program: 'branches', play: deadlyRounds },
-  { title: 'a retry after an answer', share: 1, program: 'retry', play: deadlyRounds },
+  {
+    title: 'continues a workflow with branches, one of them retried',
+    share: 1,
+    program: 'branches',
+    play: roundsWithDeaths,
+  },
+  { title: 'continues a workflow that retries after an answer', share: 1, program: 'retry', play: roundsWithDeaths },
 ]
 
 const OTHER_HALF: readonly ScheduleKind[] = [
-  { title: 'one to three deaths at random instants', share: 3, play: deathsAtRandomTimes },
-  { title: 'drivers hand over', share: 1, play: handOvers },
-  { title: 'a stop at a random instant', share: 2, play: stops },
-  { title: 'a stop of a run that no process can drive', share: 1, play: stopsBlocked },
-  { title: 'answers, deaths at random instants', share: 2, program: 'mill', play: withAnswers(deathsAtRandomTimes) },
-  { title: 'the driver and the process that answers die', share: 2, program: 'mill', play: bothDie },
-  { title: 'questions in a loop, killed between them', share: 1, program: 'rounds', play: deadlyRounds },
-  { title: 'a transition after an answer', share: 1, program: 'passage', play: deadlyRounds },
-  { title: 'an approval within an agent of a workflow', share: 1, program: 'consent', play: deadlyRounds },
+  { title: 'continues after one to three deaths at random times', share: 3, play: deathsAtRandomTimes },
+  { title: 'continues after handovers', share: 1, play: handOvers },
+  { title: 'stops a run at a random time', share: 2, play: stops },
+  { title: 'stops a run that no process can drive', share: 1, play: stopsBlocked },
+  {
+    title: 'continues with answers after deaths at random times',
+    share: 2,
+    program: 'approvals',
+    play: withAnswers(deathsAtRandomTimes),
+  },
+  {
+    title: 'continues after deaths of the driver and of the answering process',
+    share: 2,
+    program: 'approvals',
+    play: bothDie,
+  },
+  {
+    title: 'continues a workflow that is killed between questions in a loop',
+    share: 1,
+    program: 'rounds',
+    play: roundsWithDeaths,
+  },
+  {
+    title: 'continues a workflow that transitions after an answer',
+    share: 1,
+    program: 'passage',
+    play: roundsWithDeaths,
+  },
+  { title: 'continues a workflow with approvals of tool calls', share: 1, program: 'consent', play: roundsWithDeaths },
 ]
 
 /** Only a store with a server can be unavailable. */
-const CUT_OFF: ScheduleKind = { title: 'the store is out of reach for a while', share: 3, play: disconnects }
+const CUT_OFF: ScheduleKind = { title: 'continues after the store was unreachable', share: 3, play: disconnects }
 const CUT_OFF_WITH_ANSWERS: ScheduleKind = {
-  title: 'answers, and the store is out of reach for the driver',
+  title: 'continues with answers after the store was unreachable for the driver',
   share: 1,
-  program: 'mill',
+  program: 'approvals',
   play: withAnswers(disconnects),
 }
 
@@ -61,9 +91,9 @@ export const SQLITE_KINDS: readonly ScheduleKind[] = [
   ...ONE_HALF,
   ...OTHER_HALF,
   {
-    title: 'answers, and a driver sleeps through its lease',
+    title: 'fences a driver that sleeps beyond its lease while answers arrive',
     share: 1,
-    program: 'mill',
+    program: 'approvals',
     play: withAnswers(competingDrivers),
   },
 ]

@@ -5,7 +5,7 @@ import { SQLITE_KINDS } from './schedule-kinds.fixture.ts'
 schedules({
   name: 'sqlite',
   count: SQLITE_KINDS.length,
-  every: { pond: 19, mill: 45 },
+  every: { tools: 19, approvals: 45 },
   kinds: SQLITE_KINDS,
   async start(folder) {
     return { specOf: lane => ({ kind: 'sqlite', path: join(folder, `lane-${lane}.db`) }), async stop() {} }

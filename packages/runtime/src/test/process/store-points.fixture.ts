@@ -19,7 +19,7 @@ const isPoint = (name: string): name is Point => (POINTS as readonly string[]).i
 const blockThread = (ms?: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
 /**
- * Wraps a store. `say` must have sent its message when it returns, because nothing may run after it. Sleeping blocks only
+ * Wraps a store. `report` must have sent its message when it returns, because nothing may run after it. Sleeping blocks only
  * the main thread, so that the thread of a file store finishes its call: stopped within a checkpoint, it would keep the
  * write lock and block all other processes.
  */
@@ -29,17 +29,17 @@ export function storeWithPoints(
   report: (message: ProcessMessage) => void,
 ): LogStore {
   const { moment } = opening
-  const alarm = wakeFileOf(opening)
+  const wakeFile = wakeFileOf(opening)
   let n = 0
 
-  function meet(point: Point, when: Moment['when'], at: number): void {
+  function reachPoint(point: Point, when: Moment['when'], at: number): void {
     if (moment === undefined || at !== moment.n || when !== moment.when) return
     // Set by the message of this point. Otherwise it belongs to another schedule.
-    rmSync(alarm, { force: true })
+    rmSync(wakeFile, { force: true })
     report({ kind: 'reached', point, n: at })
     if (moment.does === 'halt') blockThread()
     if (moment.does !== 'sleep') return
-    while (!existsSync(alarm)) blockThread(POLL_MS)
+    while (!existsSync(wakeFile)) blockThread(POLL_MS)
     report({ kind: 'awake' })
   }
 
@@ -47,13 +47,13 @@ export function storeWithPoints(
     try {
       if (!isPoint(name) || !moment?.of.includes(name)) return await method()
       const at = ++n
-      meet(name, 'before', at)
+      reachPoint(name, 'before', at)
       const result = await method()
-      meet(name, 'after', at)
+      reachPoint(name, 'after', at)
       return result
     } catch (error) {
       if (error instanceof LogError && error.code === 'unavailable')
-        report({ kind: 'trouble', call: name, why: error.message })
+        report({ kind: 'unavailable', call: name, reason: error.message })
       throw error
     }
   }

@@ -2,7 +2,7 @@ import type { FixtureResponse } from '@copilotkit/aimock'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../../define/tool.ts'
-import { chunksOf, Stage, type Trial } from '../../model/model-run.fixture.ts'
+import { chunksOf, Stage, type TestAgentOptions } from '../../model/model-run.fixture.ts'
 import { mockServer } from './mock-server.fixture.ts'
 import { PROVIDERS } from './providers.fixture.ts'
 
@@ -25,7 +25,7 @@ const asks = (...cities: string[]): FixtureResponse => ({
 
 describe.each(PROVIDERS)('$name', ({ model }) => {
   /** Runs against a server with these answers in order. */
-  async function against(answers: readonly FixtureResponse[], trial: Trial = {}) {
+  async function against(answers: readonly FixtureResponse[], trial: TestAgentOptions = {}) {
     const server = await mockServer(...answers)
     const stage = new Stage(model(server.url), trial, { backoff: { firstMs: 1, longestMs: 1 } })
     const outcome = await stage.run('How warm is it?')

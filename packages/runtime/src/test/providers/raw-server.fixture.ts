@@ -90,9 +90,9 @@ export const anthropicWire: Wire = {
   text: words => anthropic([{ type: 'text', text: '' }, words.map(text => ({ type: 'text_delta', text }))]),
   error: (status, type) => ({ status, body: JSON.stringify({ type: 'error', error: { type, message: SECRET } }) }),
   broken: (words, type) => {
-    const whole = anthropicWire.text(words)
+    const complete = anthropicWire.text(words)
     const error = { type: 'error', error: { type, message: SECRET } }
-    return `${whole.slice(0, whole.indexOf('event: content_block_stop'))}event: error\ndata: ${JSON.stringify(error)}\n\n`
+    return `${complete.slice(0, complete.indexOf('event: content_block_stop'))}event: error\ndata: ${JSON.stringify(error)}\n\n`
   },
 }
 

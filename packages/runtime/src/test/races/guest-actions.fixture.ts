@@ -10,12 +10,12 @@ const CLAIM_MS = 30
 
 /** Delay in ms after which a guest starts now that this entry is in the log; undefined if it waits for another. */
 export function startDelayMs(
-  { cue, isResult }: GuestAction,
+  { start, isResult }: GuestAction,
   call: string,
   chunk: Chunk,
   now: number,
 ): number | undefined {
-  const { on, afterMs } = cue
+  const { on, afterMs } = start
   if (on === chunk.type) return afterMs
   const { deadline, toolCallId } = chunk as { deadline?: number; toolCallId?: string }
   const isMeant = toolCallId === call && isResult === (chunk.type === 'tool-input-available')
@@ -25,12 +25,12 @@ export function startDelayMs(
 /** Executes an action. Returns the sequence of an answer, or the error. */
 export async function performAction(
   runtime: Runtime,
-  doing: GuestAction,
+  action: GuestAction,
   guest: string,
   toolCallId: string,
 ): Promise<{ readonly outcome: string; readonly sequence?: number }> {
   try {
-    const done = await submit(runtime, doing, guest, toolCallId)
+    const done = await submit(runtime, action, guest, toolCallId)
     if (done === false) return { outcome: 'ended' }
     return { outcome: 'accepted', ...(typeof done === 'number' && { sequence: done }) }
   } catch (error) {
@@ -40,12 +40,12 @@ export async function performAction(
 
 async function submit(
   runtime: Runtime,
-  doing: GuestAction,
+  action: GuestAction,
   guest: string,
   toolCallId: string,
 ): Promise<number | boolean> {
   const as = { guest }
-  switch (doing.act) {
+  switch (action.verb) {
     case 'stop':
       return runtime.stop(SESSION, RUN, as)
     case 'abort':
@@ -69,8 +69,8 @@ async function submit(
       return until > 0
     }
     default: {
-      const isYes = doing.act === 'yes'
-      const answer = doing.isResult
+      const isYes = action.verb === 'yes'
+      const answer = action.isResult
         ? ({ kind: 'tool-result', id: toolCallId, ...(isYes ? { output: guest } : { error: guest }) } as const)
         : ({ kind: 'approval', id: `${RUN}::${toolCallId}`, approved: isYes, reason: guest } as const)
       return (await runtime.answer(SESSION, answer, as)).sequence

@@ -5,18 +5,19 @@ import type * as need from '../../execute/tool/call-need.ts'
 import { knownFirst } from '../crash/run-mutants.fixture.ts'
 import { race } from './race.fixture.ts'
 import { MUTANTS, type Mutant } from './race-mutants.fixture.ts'
-import { planOf, promptOf } from './race-plan.fixture.ts'
+import { planOf, promptPlanOf } from './race-plan.fixture.ts'
 
 /** Number of races of each kind. */
 const SEEDS = 400
 
-const now = vi.hoisted(() => ({ mutant: undefined as Mutant | undefined }))
+const current = vi.hoisted(() => ({ mutant: undefined as Mutant | undefined }))
 
 vi.mock('../../drive/pause.ts', async load => {
   const original = await load<typeof pause>()
   return {
     ...original,
-    canPause: (...call: Parameters<typeof original.canPause>) => now.mutant?.canPause?.() ?? original.canPause(...call),
+    canPause: (...call: Parameters<typeof original.canPause>) =>
+      current.mutant?.canPause?.() ?? original.canPause(...call),
   } satisfies typeof original
 })
 
@@ -26,33 +27,33 @@ vi.mock('../../execute/tool/call-need.ts', async load => {
     ...original,
     callNeedOf(...call: Parameters<typeof original.callNeedOf>) {
       const needed = original.callNeedOf(...call)
-      return now.mutant?.need?.(needed, ...call) ?? needed
+      return current.mutant?.need?.(needed, ...call) ?? needed
     },
   } satisfies typeof original
 })
 
-describe('the races find', () => {
+describe('the races detect', () => {
   afterEach(() => {
-    now.mutant = undefined
+    current.mutant = undefined
     vi.restoreAllMocks()
   })
 
   test.each(MUTANTS.map(mutant => [mutant.name, mutant] as const))('%s', async (_, mutant) => {
-    now.mutant = mutant
+    current.mutant = mutant
     const create = StreamManager.prototype.createWriter
     vi.spyOn(StreamManager.prototype, 'createWriter').mockImplementation(async function (this: StreamManager, ...call) {
       const writer = await create.apply(this, call)
       mutant.writer?.(writer)
       return writer
     })
-    const seen = new Set<string>()
+    const otherViolations = new Set<string>()
     const seeds = Array.from({ length: SEEDS }, (_, index) => index + 1)
-    const plans = seeds.flatMap(seed => [planOf(seed), promptOf(seed)])
+    const plans = seeds.flatMap(seed => [planOf(seed), promptPlanOf(seed)])
     for (const plan of knownFirst(plans, mutant.plan)) {
-      const { violations } = await race(plan, mutant.store && { broken: mutant.store })
-      if (violations.some(violation => mutant.found.test(violation))) return
-      for (const violation of violations) seen.add(violation.slice(0, 200))
+      const { violations } = await race(plan, mutant.store && { breakStore: mutant.store })
+      if (violations.some(violation => mutant.violation.test(violation))) return
+      for (const violation of violations) otherViolations.add(violation.slice(0, 200))
     }
-    expect.unreachable(`${2 * SEEDS} races found nothing but ${[...seen].join('\n')}`)
+    expect.unreachable(`${2 * SEEDS} races found only ${[...otherViolations].join('\n')}`)
   })
 })

@@ -1,7 +1,7 @@
-/** Seeds that are always run, each with what it once found. */
-export const FAILED_SEEDS: readonly (readonly [seed: number, found: string])[] = [
-  [41, 'a call that ran again because it came to its end while the session was read up to before that'],
-  [129, 'the same, without a fault of the store'],
-  [776, 'a sub-agent that worked on after its end, for the same reason'],
-  [13505, 'work that was begun again after a stop that was taken back, which is as it should be'],
+/** Seeds that are always run, each with the bug that it found. */
+export const FAILED_SEEDS: readonly (readonly [seed: number, bug: string])[] = [
+  [41, 'repeated a call that ended while the session was being read'],
+  [129, 'repeated a call that ended while the session was being read, without store faults'],
+  [776, 'continued a sub-agent that ended while the session was being read'],
+  [13505, 'repeated work after a withdrawn stop, which is correct'],
 ]

@@ -7,9 +7,9 @@ import type { CallNeed } from '../../execute/tool/call-need.ts'
 
 export interface Mutant {
   readonly name: string
-  /** The check that must detect it. */
-  readonly found: RegExp
-  /** Index of the plan that finds it, which is played first. The others follow if it does not any more. */
+  /** The violation by which the checks must detect it. */
+  readonly violation: RegExp
+  /** Index of the plan that finds it, which is played first. If it no longer finds it, the others follow. */
   readonly plan?: number
   /** Breaks a new writer. */
   readonly writer?: (writer: Writer) => void
@@ -50,19 +50,19 @@ function withCurrentTicket(store: LogStore): LogStore {
 
 export const MUTANTS: readonly Mutant[] = [
   {
-    name: 'a pause that is not decided again where somebody has answered meanwhile',
-    found: /was answered, and can go on|nothing waits|it says that .* wait/,
+    name: 'a pause that ignores answers since it was decided',
+    violation: /was answered and can continue|nothing is pending|it lists .*, but the pendings are/,
     writer: ignoringTicket(({ type }) => type === 'run-paused'),
   },
   {
-    name: 'a pause that is decided without a look at what waits',
-    found: /was answered, and can go on|nothing waits|it hangs/,
+    name: 'a pause that is decided without the pendings',
+    violation: /was answered and can continue|nothing is pending|it hangs/,
     canPause: () => true,
   },
   {
-    name: 'a deadline that is settled whatever the ticket says by then',
+    name: 'a deadline that is settled without the current ticket',
     plan: 100,
-    found: /is settled again|the fold dropped it/,
+    violation: /is settled again|the fold dropped it/,
     writer: ignoringTicket(
       chunk =>
         (chunk.type === 'tool-approval-response' && chunk.isAutomatic === true) ||
@@ -70,19 +70,19 @@ export const MUTANTS: readonly Mutant[] = [
     ),
   },
   {
-    name: 'an end that is not decided again where somebody has asked to stop meanwhile',
+    name: 'an end that ignores a stop since it was decided',
     plan: 10,
-    found: /it ends as completed, expected (interrupted|aborted)/,
+    violation: /it ends as completed, expected (interrupted|aborted)/,
     writer: ignoringTicket(({ type }) => type === 'run-finished'),
   },
   {
-    name: 'an outcome that is not said again where somebody has answered meanwhile',
+    name: 'an outcome that is not committed again after a ticket change',
     plan: 9,
-    found: /ran \d times/,
+    violation: /ran \d times/,
     writer: writer => {
-      const make = writer.lane.bind(writer)
+      const createLane = writer.lane.bind(writer)
       writer.lane = origin => {
-        const lane = make(origin)
+        const lane = createLane(origin)
         const commit = lane.commit.bind(lane)
         lane.commit = async (...call) => {
           const done = await commit(...call)
@@ -95,12 +95,12 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'answers that are not decided on the ticket',
     plan: 3,
-    found: /is settled again|it is at .*, and settled was|the ticket is/,
+    violation: /is settled again|it is at .*, but .* was settled at|the ticket is/,
     store: withCurrentTicket,
   },
   {
     name: 'a denied call that runs',
-    found: /is asked for again|had no approval|the fold dropped it/,
+    violation: /is requested again|had no approval|the fold dropped it/,
     need: need => (need.for === 'denial' ? { for: 'run' } : need),
   },
 ]

@@ -11,11 +11,13 @@ export type RaceKind = (typeof KINDS)[number]
 type GuestVerb = 'yes' | 'no' | 'claim' | 'stop' | 'abort' | 'interrupt' | 'undo'
 
 /** When a guest starts: some time after an entry of a type, or after the deadline of its pending. */
-type Cue = { readonly on: string; readonly afterMs: number } | { readonly on: 'deadline'; readonly afterMs: number }
+type StartCondition =
+  | { readonly on: string; readonly afterMs: number }
+  | { readonly on: 'deadline'; readonly afterMs: number }
 
 export interface GuestAction {
-  readonly act: GuestVerb
-  readonly cue: Cue
+  readonly verb: GuestVerb
+  readonly start: StartCondition
   /** Index of the waiting call. */
   readonly call: number
   /** For a call with an approval and a result: which of the two. */
@@ -29,7 +31,7 @@ export interface Plan {
   readonly timeoutMs: number | undefined
   /** Duration of each operation of a tool, in ms. */
   readonly paceMs: number
-  readonly doings: readonly GuestAction[]
+  readonly actions: readonly GuestAction[]
   readonly faults: readonly (readonly [point: number, fault: Fault])[]
 }
 
@@ -55,33 +57,34 @@ const POINTS = 90
 export function planOf(seed: number): Plan {
   const random = new Random(seed)
   const kind = random.pick(KINDS)
-  const isChance = (percent: number) => random.below(100) < percent
-  const timeoutMs = isChance(75) ? random.pick(TIMEOUTS) : undefined
-  const cueOf = (): Cue => {
+  const hasChance = (percent: number) => random.below(100) < percent
+  const timeoutMs = hasChance(75) ? random.pick(TIMEOUTS) : undefined
+  const startOf = (): StartCondition => {
     const dice = random.below(10)
     if (timeoutMs !== undefined && dice < 4) return { on: 'deadline', afterMs: random.between(-6, 4) }
     return { on: random.pick(dice < 7 ? REQUESTS : CUES), afterMs: random.pick(DELAYS) }
   }
   const calls = kind === 'children' ? 2 : 1
-  const doing = (act: GuestVerb, isResult = false): GuestAction => ({
-    act,
-    cue: cueOf(),
+  const actionOf = (verb: GuestVerb, isResult = false): GuestAction => ({
+    verb,
+    start: startOf(),
     call: random.below(calls),
     isResult,
   })
-  const doings: GuestAction[] = []
-  const both = kind === 'approved-client'
+  const actions: GuestAction[] = []
+  const hasBoth = kind === 'approved-client'
   const isClient = kind === 'client'
   for (let guests = random.between(1, calls + 1); guests > 0; guests--) {
-    doings.push(doing('yes', isClient), doing('no', isClient))
-    if (both) doings.push(doing('yes', true), doing('no', true))
+    actions.push(actionOf('yes', isClient), actionOf('no', isClient))
+    if (hasBoth) actions.push(actionOf('yes', true), actionOf('no', true))
   }
-  if (both || isClient) for (let claims = random.below(3); claims > 0; claims--) doings.push(doing('claim', true))
-  if (isChance(35)) doings.push(doing(random.pick(['stop', 'stop', 'abort'])))
-  if (isChance(10)) doings.push(doing('abort'))
-  if (isChance(25)) {
-    doings.push(doing('interrupt'))
-    if (isChance(40)) doings.push(doing('undo'))
+  if (hasBoth || isClient)
+    for (let claims = random.below(3); claims > 0; claims--) actions.push(actionOf('claim', true))
+  if (hasChance(35)) actions.push(actionOf(random.pick(['stop', 'stop', 'abort'])))
+  if (hasChance(10)) actions.push(actionOf('abort'))
+  if (hasChance(25)) {
+    actions.push(actionOf('interrupt'))
+    if (hasChance(40)) actions.push(actionOf('undo'))
   }
   const faults = Array.from(
     { length: random.pick([0, 0, 1, 1, 2]) },
@@ -92,15 +95,15 @@ export function planOf(seed: number): Plan {
     kind,
     timeoutMs,
     paceMs: random.pick([0, 2, 15]),
-    doings,
-    faults: faults.sort(([one], [other]) => one - other),
+    actions,
+    faults: faults.sort(([a], [b]) => a - b),
   }
 }
 
 /** A plan in which everything is approved as soon as it is requested, while others still run. */
-export function promptOf(seed: number): Plan {
+export function promptPlanOf(seed: number): Plan {
   const random = new Random(seed)
-  const cue = (): Cue => ({ on: 'tool-approval-request', afterMs: random.below(6) })
-  const doings = [0, 1, 1].map((call): GuestAction => ({ act: 'yes', cue: cue(), call, isResult: false }))
-  return { seed, kind: 'children', timeoutMs: undefined, paceMs: random.pick([0, 2]), doings, faults: [] }
+  const start = (): StartCondition => ({ on: 'tool-approval-request', afterMs: random.below(6) })
+  const actions = [0, 1, 1].map((call): GuestAction => ({ verb: 'yes', start: start(), call, isResult: false }))
+  return { seed, kind: 'children', timeoutMs: undefined, paceMs: random.pick([0, 2]), actions, faults: [] }
 }

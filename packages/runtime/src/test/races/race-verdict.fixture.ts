@@ -5,12 +5,12 @@ import type { NewEntry, Ticket } from '@millrace/log'
 import { advance, EMPTY_TICKET, mustStop, pendingKey, stopStatus } from '@millrace/log/internal'
 import { type Chunk, type Entry, isGuest, type ToolPart, type View } from '@millrace/protocol'
 import type { GuestAction, Plan } from './race-plan.fixture.ts'
-import { isApproved, isClients, NEXT, RUN, waitingOf } from './waiting-program.fixture.ts'
+import { hasClientResult, NEXT, needsApproval, RUN, waitingCallsOf } from './waiting-program.fixture.ts'
 
 /** The result of a guest's action. */
 export interface ActionResult {
   readonly guest: string
-  readonly doing: GuestAction
+  readonly action: GuestAction
   readonly toolCallId: string
   /** Its result; undefined if its process died before. */
   readonly outcome: string | undefined
@@ -27,7 +27,7 @@ export interface RaceRecord {
   readonly view: View
   readonly ticket: Ticket
   readonly results: readonly ActionResult[]
-  readonly notes: readonly ToolOperation[]
+  readonly operations: readonly ToolOperation[]
 }
 
 /** An operation of a tool, with the lower and upper bound of the log's head. */
@@ -35,8 +35,8 @@ export interface ToolOperation {
   readonly process: string
   readonly toolCallId: string
   readonly phase: 'start' | 'end'
-  readonly least: number
-  readonly maxStarts: number
+  readonly minHead: number
+  readonly maxHead: number
 }
 
 /** A pending from its opening entry to its settling entry. */
@@ -49,71 +49,71 @@ interface PendingSpan {
 }
 
 /** All problems; empty if everything is correct. */
-export function verdict(happened: RaceRecord): string[] {
-  const { problems, waits } = history(happened)
+export function verdict(record: RaceRecord): string[] {
+  const { problems, spans } = history(record)
   return [
     ...problems,
-    ...resultProblems(happened, waits),
-    ...executionProblems(happened),
-    ...viewProblems(happened),
-    ...statusProblems(happened),
+    ...resultProblems(record, spans),
+    ...executionProblems(record),
+    ...viewProblems(record),
+    ...statusProblems(record),
   ]
 }
 
 const keysOf = ({ pendings }: Ticket): string[] => pendings.map(pendingKey)
 
 /** Replays the ticket from the entries alone. */
-function history({ entries, ticket }: RaceRecord): { problems: string[]; waits: Map<string, PendingSpan> } {
+function history({ entries, ticket }: RaceRecord): { problems: string[]; spans: Map<string, PendingSpan> } {
   const problems: string[] = []
-  const waits = new Map<string, PendingSpan>()
+  const spans = new Map<string, PendingSpan>()
   const answered = new Set<string>()
-  let now: Ticket = EMPTY_TICKET
+  let current: Ticket = EMPTY_TICKET
   for (const entry of entries) {
     const { chunk, origin, sequence, timestamp } = entry
     const addProblem = (problem: string) => problems.push(`entry ${sequence}, ${chunk.type}: ${problem}`)
-    const next = advance(now, [entry as NewEntry])
+    const next = advance(current, [entry as NewEntry])
     for (const { kind, id, deadline } of next.pendings) {
       const key = pendingKey({ kind, id })
-      if (keysOf(now).includes(key)) continue
-      if (waits.has(key)) addProblem(`${key} is asked for again`)
-      waits.set(key, { key, opened: entry, deadline, settled: undefined })
+      if (keysOf(current).includes(key)) continue
+      if (spans.has(key)) addProblem(`${key} is requested again`)
+      spans.set(key, { key, opened: entry, deadline, settled: undefined })
     }
-    for (const key of keysOf(now)) {
-      const wait = waits.get(key)
-      if (wait && !keysOf(next).includes(key)) wait.settled = entry
+    for (const key of keysOf(current)) {
+      const span = spans.get(key)
+      if (span && !keysOf(next).includes(key)) span.settled = entry
     }
     const settles = settledKey(chunk)
-    const isGuests = isGuest(origin)
-    if (settles !== undefined && (waits.has(settles) || isGuests) && !keysOf(now).includes(settles)) {
+    const isByGuest = isGuest(origin)
+    if (settles !== undefined && (spans.has(settles) || isByGuest) && !keysOf(current).includes(settles)) {
       if (chunk.type !== 'tool-output-denied') addProblem(`${settles} is settled again`)
     }
-    const { deadline } = waits.get(settles ?? '') ?? {}
-    if (settles !== undefined && waits.has(settles) && isLapse(chunk) && !((deadline ?? Infinity) <= timestamp)) {
-      addProblem(`it lapses at ${timestamp}, its deadline is ${deadline}`)
+    const { deadline } = spans.get(settles ?? '') ?? {}
+    if (settles !== undefined && spans.has(settles) && isTimeout(chunk) && !((deadline ?? Infinity) <= timestamp)) {
+      addProblem(`it times out at ${timestamp}, its deadline is ${deadline}`)
     }
     if (chunk.type === 'tool-approval-response') answered.add(chunk.toolCallId)
     if (/^tool-output/.test(chunk.type)) answered.delete((chunk as { toolCallId: string }).toolCallId)
     if (chunk.type === 'run-paused') {
-      const open = keysOf(now)
+      const open = keysOf(current)
       const announced = chunk.awaits.flatMap(({ kind, id }) => (kind === 'children' ? [] : `${kind}:${id}`))
-      if (open.length === 0) addProblem('nothing waits')
-      if (announced.join() !== open.join()) addProblem(`it says that ${announced} wait, and ${open} do`)
+      if (open.length === 0) addProblem('nothing is pending')
+      if (announced.join() !== open.join()) addProblem(`it lists ${announced}, but the pendings are ${open}`)
       for (const toolCallId of answered) {
-        if (!open.includes(`client-tool:${toolCallId}`)) addProblem(`${toolCallId} was answered, and can go on`)
+        if (!open.includes(`client-tool:${toolCallId}`)) addProblem(`${toolCallId} was answered and can continue`)
       }
-      if (mustStop(now)) addProblem('it is to stop')
+      if (mustStop(current)) addProblem('a stop was requested')
     }
     if (chunk.type === 'run-finished') {
-      const expected = mustStop(now) ? stopStatus(now) : 'completed'
+      const expected = mustStop(current) ? stopStatus(current) : 'completed'
       if (chunk.status !== expected) addProblem(`it ends as ${chunk.status}, expected ${expected}`)
       answered.clear()
     }
-    now = next
+    current = next
   }
-  if (JSON.stringify(now) !== JSON.stringify(ticket)) {
-    problems.push(`the ticket is ${JSON.stringify(ticket)}, its entries tell ${JSON.stringify(now)}`)
+  if (JSON.stringify(current) !== JSON.stringify(ticket)) {
+    problems.push(`the ticket is ${JSON.stringify(ticket)}, its entries give ${JSON.stringify(current)}`)
   }
-  return { problems, waits }
+  return { problems, spans }
 }
 
 /** The pending that a chunk answers. */
@@ -123,36 +123,36 @@ function settledKey(chunk: Chunk): string | undefined {
   return isOutcome ? `client-tool:${(chunk as { toolCallId: string }).toolCallId}` : undefined
 }
 
-const isLapse = (chunk: Chunk): boolean =>
+const isTimeout = (chunk: Chunk): boolean =>
   (chunk.type === 'tool-approval-response' && chunk.isAutomatic === true) ||
   (chunk.type === 'tool-output-error' && chunk.code === 'client_tool_timeout')
 
 /** Checks that each reported winner won, and that all others got a reason. */
-function resultProblems({ results, entries, plan }: RaceRecord, waits: ReadonlyMap<string, PendingSpan>): string[] {
+function resultProblems({ results, entries, plan }: RaceRecord, spans: ReadonlyMap<string, PendingSpan>): string[] {
   const problems: string[] = []
   const ended = entries.find(({ chunk, origin }) => chunk.type === 'run-finished' && origin.runId === RUN)
-  for (const { guest, doing, toolCallId, outcome, sequence, head, until } of results) {
+  for (const { guest, action, toolCallId, outcome, sequence, head, until } of results) {
     if (outcome === undefined || outcome === 'store_unavailable') continue
     const addProblem = (problem: string) =>
-      problems.push(`${guest}, ${doing.act} ${toolCallId}: ${outcome}: ${problem}`)
-    if (doing.act === 'stop' || doing.act === 'abort' || doing.act === 'undo' || doing.act === 'interrupt') {
-      const isSaid = entries.some(({ origin }) => origin.guest === guest)
-      if ((outcome === 'accepted') !== isSaid) addProblem(isSaid ? 'it is in the log' : 'it is not in the log')
-      if (!STOP_OUTCOMES.has(outcome)) addProblem('nobody expects that')
+      problems.push(`${guest}, ${action.verb} ${toolCallId}: ${outcome}: ${problem}`)
+    if (action.verb === 'stop' || action.verb === 'abort' || action.verb === 'undo' || action.verb === 'interrupt') {
+      const isInLog = entries.some(({ origin }) => origin.guest === guest)
+      if ((outcome === 'accepted') !== isInLog) addProblem(isInLog ? 'it is in the log' : 'it is not in the log')
+      if (!STOP_OUTCOMES.has(outcome)) addProblem('unexpected outcome')
       continue
     }
-    const key = doing.isResult ? `client-tool:${toolCallId}` : `approval:${RUN}::${toolCallId}`
-    const wait = waits.get(key)
+    const key = action.isResult ? `client-tool:${toolCallId}` : `approval:${RUN}::${toolCallId}`
+    const span = spans.get(key)
     const guestEntries = entries.filter(({ origin }) => origin.guest === guest)
     if (outcome === 'accepted') {
       if (guestEntries.length !== 1) addProblem(`it is in the log ${guestEntries.length} times`)
-      if (doing.act !== 'claim' && (guestEntries[0] !== wait?.settled || guestEntries[0]?.sequence !== sequence)) {
-        addProblem(`it is at ${sequence}, and settled was ${key} at ${wait?.settled?.sequence}`)
+      if (action.verb !== 'claim' && (guestEntries[0] !== span?.settled || guestEntries[0]?.sequence !== sequence)) {
+        addProblem(`it is at ${sequence}, and but ${key} was settled at ${span?.settled?.sequence}`)
       }
       continue
     }
     if (guestEntries.length > 0) addProblem(`it is in the log at ${guestEntries[0]?.sequence}`)
-    const { opened, settled, deadline = Infinity } = wait ?? {}
+    const { opened, settled, deadline = Infinity } = span ?? {}
     switch (outcome) {
       case 'answer_already_settled':
         // A pending that was never open is closed by the end of its run.
@@ -164,16 +164,16 @@ function resultProblems({ results, entries, plan }: RaceRecord, waits: ReadonlyM
         if (settled && settled.sequence <= head) addProblem('it was settled before')
         break
       case 'answer_unknown':
-        if (opened && opened.sequence <= head) addProblem('it was there')
+        if (opened && opened.sequence <= head) addProblem('it was open')
         break
       case 'answer_unapproved':
-        if (!doing.isResult || plan.kind !== 'approved-client') addProblem('there is nothing to approve')
+        if (!action.isResult || plan.kind !== 'approved-client') addProblem('there is nothing to approve')
         break
       case 'answer_claimed':
-        if (doing.act !== 'claim') addProblem('an answer needs no claim')
+        if (action.verb !== 'claim') addProblem('an answer needs no claim')
         break
       default:
-        addProblem('nobody expects that')
+        addProblem('unexpected outcome')
     }
   }
   return problems
@@ -182,7 +182,7 @@ function resultProblems({ results, entries, plan }: RaceRecord, waits: ReadonlyM
 const STOP_OUTCOMES = new Set(['accepted', 'ended', 'run_unknown'])
 
 /** Checks that a tool ran only after approval, and once unless its process was lost. */
-function executionProblems({ notes, entries, plan }: RaceRecord): string[] {
+function executionProblems({ operations, entries, plan }: RaceRecord): string[] {
   const problems: string[] = []
   // A stop that is withdrawn has also aborted the work in flight.
   const undone = entries.filter(({ chunk }) => chunk.type === 'stop-requested' && chunk.runId === NEXT).length
@@ -190,23 +190,25 @@ function executionProblems({ notes, entries, plan }: RaceRecord): string[] {
   const find = (toolCallId: string, is: (chunk: Chunk) => boolean) =>
     entries.find(({ chunk }) => (chunk as { toolCallId?: string }).toolCallId === toolCallId && is(chunk))
   const isOutput = ({ type }: Chunk) => type === 'tool-output-available'
-  const expectedPendings = isClients(plan.kind) ? [] : waitingOf(plan.kind)
+  const expectedPendings = hasClientResult(plan.kind) ? [] : waitingCallsOf(plan.kind)
   for (const toolCallId of [...expectedPendings, ...(plan.kind === 'pair' ? ['look'] : [])]) {
-    const starts = notes.filter(note => note.toolCallId === toolCallId && note.phase === 'start')
+    const starts = operations.filter(operation => operation.toolCallId === toolCallId && operation.phase === 'start')
     const addProblem = (problem: string) => problems.push(`${toolCallId} ran ${starts.length} times: ${problem}`)
     const response = find(toolCallId, ({ type }) => type === 'tool-approval-response')
     const approved = response && (response.chunk as { approved: boolean }).approved ? response : undefined
     const outcome = find(toolCallId, ({ type }) => /^tool-output/.test(type) && type !== 'tool-output-denied')
     if (starts.length > 1 + lost) addProblem(`${lost} were lost`)
-    if (find(toolCallId, isOutput) && !notes.some(note => note.toolCallId === toolCallId && note.phase === 'end')) {
-      addProblem('and has an output')
+    if (
+      find(toolCallId, isOutput) &&
+      !operations.some(operation => operation.toolCallId === toolCallId && operation.phase === 'end')
+    ) {
+      addProblem('but it has an output')
     }
-    for (const { least, maxStarts, process } of starts) {
-      if (toolCallId !== 'look' && !(approved && approved.sequence <= maxStarts))
-        addProblem(`${process} had no approval`)
-      if (outcome && outcome.sequence <= least) addProblem(`${process} started it after its outcome`)
+    for (const { minHead, maxHead, process } of starts) {
+      if (toolCallId !== 'look' && !(approved && approved.sequence <= maxHead)) addProblem(`${process} had no approval`)
+      if (outcome && outcome.sequence <= minHead) addProblem(`${process} started it after its outcome`)
     }
-    if (approved && find(toolCallId, ({ type }) => type === 'tool-output-denied')) addProblem('and is denied')
+    if (approved && find(toolCallId, ({ type }) => type === 'tool-output-denied')) addProblem('but it is denied')
   }
   return problems
 }
@@ -219,10 +221,10 @@ function viewProblems({ view, entries, ticket, plan }: RaceRecord): string[] {
     problems.push(`the view shows ${shown} as open, the ticket ${keysOf(ticket)}`)
   }
   const parts = view.messages.flatMap(({ parts }) => parts.filter((part): part is ToolPart => 'toolCallId' in part))
-  for (const toolCallId of waitingOf(plan.kind)) {
-    const of = entries.filter(({ chunk }) => (chunk as { toolCallId?: string }).toolCallId === toolCallId)
+  for (const toolCallId of waitingCallsOf(plan.kind)) {
+    const callEntries = entries.filter(({ chunk }) => (chunk as { toolCallId?: string }).toolCallId === toolCallId)
     const part = parts.find(other => other.toolCallId === toolCallId)
-    const expected = expectedOf(of.map(({ chunk }) => chunk))
+    const expected = expectedOf(callEntries.map(({ chunk }) => chunk))
     if (part === undefined) {
       // Uncommitted content of a stopped run may be visible or not.
       if (expected !== undefined) problems.push(`the view does not show ${toolCallId}`)
@@ -280,9 +282,9 @@ function statusProblems({ view, entries, results, plan }: RaceRecord): string[] 
       problems.push(`run ${runId} shows as ${status}`)
     }
   }
-  const isAsked = results.some(({ doing, outcome }) => doing.act === 'stop' && outcome === 'accepted')
+  const isStopAccepted = results.some(({ action, outcome }) => action.verb === 'stop' && outcome === 'accepted')
   const status = view.runs.find(run => run.runId === RUN)?.status
-  if (isAsked && status === 'completed') problems.push('it was asked to stop, and completed')
-  if (isApproved(plan.kind) && view.pendings.length > 0) problems.push('something is open after the end')
+  if (isStopAccepted && status === 'completed') problems.push('a stop was accepted, but it completed')
+  if (needsApproval(plan.kind) && view.pendings.length > 0) problems.push('a pending is open after the end')
   return problems
 }

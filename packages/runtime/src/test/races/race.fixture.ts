@@ -7,12 +7,12 @@ import type { Entry } from '@millrace/protocol'
 import { Random } from '../../../../../scripts/faults/random.ts'
 import { createRuntime, type Runtime } from '../../api/runtime.ts'
 import type { Fault } from '../crash/fault-plan.fixture.ts'
-import { type Events, Machine, Process } from '../crash/machine.fixture.ts'
+import { type FaultHandler, Machine, Process } from '../crash/machine.fixture.ts'
 import { ReaderChecks } from '../crash/reader-checks.fixture.ts'
 import { performAction, startDelayMs } from './guest-actions.fixture.ts'
 import type { GuestAction, Plan } from './race-plan.fixture.ts'
 import { type ActionResult, type RaceRecord, type ToolOperation, verdict } from './race-verdict.fixture.ts'
-import { agentsOf, RUN, SESSION, waitingOf } from './waiting-program.fixture.ts'
+import { agentsOf, RUN, SESSION, waitingCallsOf } from './waiting-program.fixture.ts'
 
 const LEASE_MS = 1000
 const POLL_MS = 300
@@ -21,76 +21,82 @@ const SILENT = { warn() {}, error() {} }
 
 export interface Report {
   readonly violations: readonly string[]
-  readonly happened: RaceRecord
+  readonly record: RaceRecord
   readonly trace: readonly string[]
 }
 
 export interface RaceOptions {
   readonly isTraced?: boolean
   /** Breaks the store of a process, to test the checks. */
-  readonly broken?: (store: LogStore) => LogStore
+  readonly breakStore?: (store: LogStore) => LogStore
 }
 
 /** Plays a plan to its end. */
 export const race = (plan: Plan, options: RaceOptions = {}): Promise<Report> => new Race(plan, options).run()
 
-class Race implements Events {
+class Race implements FaultHandler {
   readonly #plan: Plan
-  readonly #broken: (store: LogStore) => LogStore
+  readonly #breakStore: (store: LogStore) => LogStore
   readonly #random: Random
   readonly #machine: Machine
   readonly #memory: Memory
-  readonly #story = new ReaderChecks()
+  readonly #readerChecks = new ReaderChecks()
   readonly #violations: string[] = []
   readonly #faults: (readonly [point: number, fault: Fault])[]
   readonly #drivers = new Map<Process, Runtime>()
   readonly #guests = new Map<Process, () => void>()
-  readonly #desk: Runtime
+  readonly #requester: Runtime
   /** Actions that have not started. */
-  readonly #ahead: Set<GuestAction>
+  readonly #notStarted: Set<GuestAction>
   readonly #results: ActionResult[] = []
-  readonly #notes: ToolOperation[] = []
-  #underWay = 0
-  #count = 0
-  #seen: { readonly version: string; readonly ticket: Ticket } | undefined
+  readonly #operations: ToolOperation[] = []
+  #inFlight = 0
+  #processCount = 0
+  #cachedTicket: { readonly version: string; readonly ticket: Ticket } | undefined
 
-  constructor(plan: Plan, { isTraced, broken = store => store }: RaceOptions) {
+  constructor(plan: Plan, { isTraced, breakStore = store => store }: RaceOptions) {
     this.#plan = plan
-    this.#broken = broken
+    this.#breakStore = breakStore
     this.#random = new Random(plan.seed)
     this.#faults = [...plan.faults]
-    this.#ahead = new Set(plan.doings)
+    this.#notStarted = new Set(plan.actions)
     this.#machine = new Machine(this, LEASE_MS, this.#random, isTraced)
     this.#memory = new Memory({ clock: () => this.#machine.now })
     // Requests and reads come from a process without faults.
-    const timers = this.#machine.timersOf(new Process('desk'))
-    this.#desk = createRuntime({ store: this.#store, engine: false, timers, logger: SILENT })
+    const timers = this.#machine.timersOf(new Process('requester'))
+    this.#requester = createRuntime({ store: this.#store, engine: false, timers, logger: SILENT })
   }
 
   async run(): Promise<Report> {
     const machine = this.#machine
-    const reading = new AbortController()
-    await this.#desk.start({ session: SESSION, agent: 'agent:root@1', runId: RUN, messageId: 'asks', input: 'Pay.' })
-    const isRead = this.#read(reading.signal)
+    const reader = new AbortController()
+    await this.#requester.start({
+      session: SESSION,
+      agent: 'agent:root@1',
+      runId: RUN,
+      messageId: 'asks',
+      input: 'Pay.',
+    })
+    const readerDone = this.#read(reader.signal)
     this.#spawn()
-    await this.#quiet()
-    for (const doing of this.#ahead) this.#fire(doing)
-    await this.#quiet()
+    await this.#untilQuiet()
+    for (const action of this.#notStarted) this.#scheduleAction(action)
+    await this.#untilQuiet()
     // The remaining pendings are answered, and the run continues.
-    for (let rounds = 0; rounds < 4 && this.#ticket.run !== null && this.#isWell; rounds++) {
+    for (let rounds = 0; rounds < 4 && this.#ticket.run !== null && this.#hasNoViolation; rounds++) {
       await this.#answerAll()
-      await this.#quiet()
+      await this.#untilQuiet()
     }
     // Frozen processes continue and calls in flight arrive: only requests may have an effect.
-    const end = machine.now + 3 * LEASE_MS
-    await machine.until(() => machine.now > end, MAX_STEPS)
-    await this.#quiet()
+    const endsAt = machine.now + 3 * LEASE_MS
+    await machine.until(() => machine.now > endsAt, MAX_STEPS)
+    await this.#untilQuiet()
     if (this.#ticket.run !== null) this.#violations.push(`run ${this.#ticket.run.runId} does not end`)
-    reading.abort()
-    await isRead
+    reader.abort()
+    await readerDone
     for (const process of this.#drivers.keys()) machine.retire(process)
-    const happened = await this.#happened()
-    return { violations: [...this.#violations, ...verdict(happened)], happened, trace: machine.trace ?? [] }
+    const record = await this.#readRecord()
+    return { violations: [...this.#violations, ...verdict(record)], record, trace: machine.trace ?? [] }
   }
 
   faultAt(point: number): Fault | undefined {
@@ -116,7 +122,7 @@ class Race implements Events {
     return memoryStore(undefined, this.#memory)
   }
 
-  get #isWell(): boolean {
+  get #hasNoViolation(): boolean {
     return this.#violations.length === 0
   }
 
@@ -128,15 +134,16 @@ class Race implements Events {
 
   get #ticket(): Ticket {
     const { version, ticket } = this.#log
-    if (this.#seen?.version !== version) this.#seen = { version, ticket: JSON.parse(ticket.state) as Ticket }
-    return this.#seen.ticket
+    if (this.#cachedTicket?.version !== version)
+      this.#cachedTicket = { version, ticket: JSON.parse(ticket.state) as Ticket }
+    return this.#cachedTicket.ticket
   }
 
   /** Runs until nothing happens on its own: all runs have ended, or the pendings have no deadline. */
-  async #quiet(): Promise<void> {
+  async #untilQuiet(): Promise<void> {
     const isQuiet = () => {
-      if (!this.#isWell) return true
-      if (this.#underWay > 0 || (this.#log.lease?.until ?? 0) > this.#machine.now) return false
+      if (!this.#hasNoViolation) return true
+      if (this.#inFlight > 0 || (this.#log.lease?.until ?? 0) > this.#machine.now) return false
       const { run, ready, pendings, requests } = this.#ticket
       if (run === null) return requests.length === 0
       const isOpen = pendings.length > 0 && pendings.every(({ deadline }) => deadline === undefined)
@@ -144,31 +151,31 @@ class Race implements Events {
     }
     if (await this.#machine.until(isQuiet, MAX_STEPS)) return
     const { lease } = this.#log
-    this.#violations.push(`it hangs: ${this.#underWay} under way, ${JSON.stringify({ ...this.#ticket, lease })}`)
+    this.#violations.push(`it hangs: ${this.#inFlight} in flight, ${JSON.stringify({ ...this.#ticket, lease })}`)
   }
 
   #spawn(): void {
-    const process = new Process(`p${++this.#count}`)
+    const process = new Process(`p${++this.#processCount}`)
     const machine = this.#machine
     const { kind, timeoutMs, paceMs } = this.#plan
     const timers = machine.timersOf(process)
-    const note = (toolCallId: string, phase: 'start' | 'end') => {
+    const recordOperation = (toolCallId: string, phase: 'start' | 'end') => {
       if (!process.isAlive) return
       const { head } = this.#log
-      this.#notes.push({ process: process.name, toolCallId, phase, least: head, maxStarts: head })
+      this.#operations.push({ process: process.name, toolCallId, phase, minHead: head, maxHead: head })
       machine.point(process, `${toolCallId} ${phase}s`)
     }
     const runtime = createRuntime({
-      store: machine.storeOf(process, this.#broken(this.#store)),
-      agents: agentsOf({ kind, timeoutMs, paceMs, timers, note }),
+      store: machine.storeOf(process, this.#breakStore(this.#store)),
+      agents: agentsOf({ kind, timeoutMs, paceMs, timers, recordOperation }),
       engine: { pollMs: POLL_MS },
       log: { leaseMs: LEASE_MS, retryTimeoutMs: 2 * LEASE_MS, owner: process.name },
       maxTakeovers: 100,
       timers,
       logger: machine.trace
         ? {
-            warn: (message, fields) => machine.note(process, `${message} ${JSON.stringify(fields)}`),
-            error: (message, { cause }) => machine.note(process, `${message}: ${(cause as Error)?.stack ?? cause}`),
+            warn: (message, fields) => machine.addTrace(process, `${message} ${JSON.stringify(fields)}`),
+            error: (message, { cause }) => machine.addTrace(process, `${message}: ${(cause as Error)?.stack ?? cause}`),
           }
         : SILENT,
     })
@@ -191,10 +198,10 @@ class Race implements Events {
   async #read(signal: AbortSignal): Promise<void> {
     const reading = { after: 0, follow: true, whole: true, internal: true, signal }
     try {
-      const reader = await this.#desk.manager.createResumableReader(SESSION, reading)
+      const reader = await this.#requester.manager.createResumableReader(SESSION, reading)
       for await (const entry of reader) {
-        this.#story.onEntry(entry)
-        this.#cue(entry)
+        this.#readerChecks.onEntry(entry)
+        this.#startGuestsAfter(entry)
       }
     } catch (error) {
       if (!signal.aborted) this.#violations.push(String(error))
@@ -202,55 +209,55 @@ class Race implements Events {
   }
 
   /** Starts the guests that wait for this entry, with their delays. */
-  #cue({ chunk }: Entry): void {
-    for (const doing of this.#ahead) {
-      const ms = startDelayMs(doing, this.#callOf(doing), chunk, this.#machine.now)
-      if (ms !== undefined) this.#fire(doing, ms)
+  #startGuestsAfter({ chunk }: Entry): void {
+    for (const action of this.#notStarted) {
+      const ms = startDelayMs(action, this.#callOf(action), chunk, this.#machine.now)
+      if (ms !== undefined) this.#scheduleAction(action, ms)
     }
   }
 
   #callOf({ call }: GuestAction): string {
-    return waitingOf(this.#plan.kind)[call] as string
+    return waitingCallsOf(this.#plan.kind)[call] as string
   }
 
-  #fire(doing: GuestAction, afterMs = 0): void {
-    this.#ahead.delete(doing)
-    this.#underWay++
-    this.#machine.after(afterMs, () => this.#do(doing))
+  #scheduleAction(action: GuestAction, afterMs = 0): void {
+    this.#notStarted.delete(action)
+    this.#inFlight++
+    this.#machine.after(afterMs, () => this.#perform(action))
   }
 
-  #do(doing: GuestAction): void {
-    const guest = `g${this.#plan.doings.indexOf(doing)}`
+  #perform(action: GuestAction): void {
+    const guest = `g${this.#plan.actions.indexOf(action)}`
     const process = new Process(guest)
     const machine = this.#machine
     const log = { retryTimeoutMs: 2 * LEASE_MS }
-    const store = machine.storeOf(process, this.#broken(this.#store))
+    const store = machine.storeOf(process, this.#breakStore(this.#store))
     const runtime = createRuntime({ store, engine: false, timers: machine.timersOf(process), log, logger: SILENT })
     const { head } = this.#log
     const end = (outcome: ActionResult['outcome'], sequence?: number): void => {
       if (!this.#guests.delete(process)) return
-      this.#underWay--
-      machine.note(process, `${doing.act}: ${outcome ?? 'died'} ${sequence ?? ''}`)
-      const now = { head: this.#log.head, at: machine.now }
-      this.#results.push({ guest, doing, toolCallId: this.#callOf(doing), outcome, sequence, head, until: now })
+      this.#inFlight--
+      machine.addTrace(process, `${action.verb}: ${outcome ?? 'died'} ${sequence ?? ''}`)
+      const until = { head: this.#log.head, at: machine.now }
+      this.#results.push({ guest, action, toolCallId: this.#callOf(action), outcome, sequence, head, until })
     }
     this.#guests.set(process, () => end(undefined))
-    machine.note(process, `begins: ${JSON.stringify(doing)}`)
-    performAction(runtime, doing, guest, this.#callOf(doing)).then(({ outcome, sequence }) => end(outcome, sequence))
+    machine.addTrace(process, `starts: ${JSON.stringify(action)}`)
+    performAction(runtime, action, guest, this.#callOf(action)).then(({ outcome, sequence }) => end(outcome, sequence))
   }
 
   /** Answers the remaining pendings. */
   async #answerAll(): Promise<void> {
     for (const { kind, id } of this.#ticket.pendings) {
-      if (kind === 'approval') await this.#desk.answer(SESSION, { kind, id, approved: true })
-      else await this.#desk.answer(SESSION, { kind: 'tool-result', id, output: 'late' })
+      if (kind === 'approval') await this.#requester.answer(SESSION, { kind, id, approved: true })
+      else await this.#requester.answer(SESSION, { kind: 'tool-result', id, output: 'late' })
     }
   }
 
-  async #happened(): Promise<RaceRecord> {
+  async #readRecord(): Promise<RaceRecord> {
     const manager = new StreamManager({ store: this.#store })
     const { view, ticket } = await manager.view(SESSION)
     const entries = await manager.entries(SESSION, 0, view.head)
-    return { plan: this.#plan, entries, view, ticket, results: this.#results, notes: this.#notes }
+    return { plan: this.#plan, entries, view, ticket, results: this.#results, operations: this.#operations }
   }
 }

@@ -11,7 +11,7 @@ import { ReaderChecks } from '../crash/reader-checks.fixture.ts'
 import { performAction, startDelayMs } from './guest-actions.fixture.ts'
 import type { GuestAction, Plan } from './race-plan.fixture.ts'
 import { type ActionResult, type ToolOperation, verdict } from './race-verdict.fixture.ts'
-import { agentsOf, RUN, SESSION, waitingOf } from './waiting-program.fixture.ts'
+import { agentsOf, RUN, SESSION, waitingCallsOf } from './waiting-program.fixture.ts'
 
 const SILENT = { warn() {}, error() {} }
 
@@ -26,18 +26,18 @@ class RealRace {
   readonly #plan: Plan
   readonly #handles: Handles
   readonly #guests: Runtime
-  readonly #ahead: Set<GuestAction>
-  readonly #underWay = new Set<Promise<void>>()
+  readonly #notStarted: Set<GuestAction>
+  readonly #inFlight = new Set<Promise<void>>()
   readonly #results: ActionResult[] = []
-  readonly #notes: ToolOperation[] = []
+  readonly #operations: ToolOperation[] = []
   readonly #entries: Entry[] = []
-  readonly #leaving = new AbortController()
-  #seen = Promise.withResolvers<void>()
+  readonly #reader = new AbortController()
+  #changed = Promise.withResolvers<void>()
 
   constructor(plan: Plan, handles: Handles) {
     this.#plan = plan
     this.#handles = handles
-    this.#ahead = new Set(plan.doings)
+    this.#notStarted = new Set(plan.actions)
     this.#guests = createRuntime({ store: handles[2], engine: false, logger: SILENT })
   }
 
@@ -45,38 +45,38 @@ class RealRace {
     const { manager } = this.#guests
     await manager.deleteStream(SESSION)
     await this.#guests.start({ session: SESSION, agent: 'agent:root@1', runId: RUN, messageId: 'asks', input: 'Pay.' })
-    const isRead = this.#read()
+    const readerDone = this.#read()
     const drivers = this.#handles.slice(0, 2).map((store, index) => this.#drive(store, `p${index + 1}`))
     try {
-      await Promise.race([this.#over(), isRead])
-      for (const doing of this.#ahead) this.#fire(doing, 0)
-      await Promise.race([this.#over(), isRead])
+      await Promise.race([this.#untilOver(), readerDone])
+      for (const action of this.#notStarted) this.#scheduleAction(action, 0)
+      await Promise.race([this.#untilOver(), readerDone])
     } finally {
-      this.#leaving.abort()
+      this.#reader.abort()
       await Promise.all(drivers.map(driver => driver.close()))
     }
-    await isRead
+    await readerDone
     const { view, ticket } = await manager.view(SESSION)
     const entries = await manager.entries(SESSION, 0, view.head)
     await this.#guests.close()
-    const happened = { plan: this.#plan, entries, view, ticket, results: this.#results, notes: this.#notes }
-    return verdict(happened)
+    const record = { plan: this.#plan, entries, view, ticket, results: this.#results, operations: this.#operations }
+    return verdict(record)
   }
 
   #drive(store: LogStore, process: string): Runtime {
     const { kind, timeoutMs, paceMs } = this.#plan
-    const note = (toolCallId: string, phase: 'start' | 'end') => {
-      const least = this.#head
+    const recordOperation = (toolCallId: string, phase: 'start' | 'end') => {
+      const minHead = this.#head
       // A tool that continues after its run may find no log.
       const info = this.#guests.manager.getInfo(SESSION).catch(() => null)
       const done = info.then(info => {
-        if (info) this.#notes.push({ process, toolCallId, phase, least, maxStarts: info.head })
-        this.#underWay.delete(done)
-        this.#look()
+        if (info) this.#operations.push({ process, toolCallId, phase, minHead, maxHead: info.head })
+        this.#inFlight.delete(done)
+        this.#notifyChange()
       })
-      this.#underWay.add(done)
+      this.#inFlight.add(done)
     }
-    const agents = agentsOf({ kind, timeoutMs, paceMs, timers: systemTimers, note })
+    const agents = agentsOf({ kind, timeoutMs, paceMs, timers: systemTimers, recordOperation })
     return createRuntime({ store, agents, engine: { pollMs: 15 }, log: { owner: process }, logger: SILENT })
   }
 
@@ -86,38 +86,38 @@ class RealRace {
 
   /** Reads all entries. @throws if they are not consistent. */
   async #read(): Promise<void> {
-    const story = new ReaderChecks()
-    const { signal } = this.#leaving
+    const readerChecks = new ReaderChecks()
+    const { signal } = this.#reader
     const reading = { after: 0, follow: true, whole: true, internal: true, signal }
     try {
       for await (const entry of await this.#guests.manager.createResumableReader(SESSION, reading)) {
-        story.onEntry(entry)
+        readerChecks.onEntry(entry)
         this.#entries.push(entry)
         const now = (await this.#info()).clock
-        for (const doing of this.#ahead) {
-          const ms = startDelayMs(doing, this.#callOf(doing), entry.chunk, now)
-          if (ms !== undefined) this.#fire(doing, ms)
+        for (const action of this.#notStarted) {
+          const ms = startDelayMs(action, this.#callOf(action), entry.chunk, now)
+          if (ms !== undefined) this.#scheduleAction(action, ms)
         }
-        this.#look()
+        this.#notifyChange()
       }
     } catch (error) {
       if (!signal.aborted) throw error
     }
   }
 
-  #look(): void {
-    const { resolve } = this.#seen
-    this.#seen = Promise.withResolvers()
+  #notifyChange(): void {
+    const { resolve } = this.#changed
+    this.#changed = Promise.withResolvers()
     resolve()
   }
 
   /**
    * Waits until all actions are done and no run is open or queued. Answers the remaining pendings without deadlines.
    */
-  async #over(): Promise<void> {
+  async #untilOver(): Promise<void> {
     for (;;) {
-      const { promise } = this.#seen
-      if (this.#underWay.size === 0) {
+      const { promise } = this.#changed
+      if (this.#inFlight.size === 0) {
         const { ticket } = await this.#info()
         const { run, requests, pendings, ready } = ticket
         if (run === null && requests.length === 0) return
@@ -143,26 +143,26 @@ class RealRace {
   }
 
   #callOf({ call }: GuestAction): string {
-    return waitingOf(this.#plan.kind)[call] as string
+    return waitingCallsOf(this.#plan.kind)[call] as string
   }
 
-  #fire(doing: GuestAction, ms: number): void {
-    this.#ahead.delete(doing)
-    const done = this.#do(doing, ms).then(() => {
-      this.#underWay.delete(done)
-      this.#look()
+  #scheduleAction(action: GuestAction, ms: number): void {
+    this.#notStarted.delete(action)
+    const done = this.#perform(action, ms).then(() => {
+      this.#inFlight.delete(done)
+      this.#notifyChange()
     })
-    this.#underWay.add(done)
+    this.#inFlight.add(done)
   }
 
-  async #do(doing: GuestAction, ms: number): Promise<void> {
+  async #perform(action: GuestAction, ms: number): Promise<void> {
     await pause(Math.max(0, ms))
-    const guest = `g${this.#plan.doings.indexOf(doing)}`
-    const toolCallId = this.#callOf(doing)
+    const guest = `g${this.#plan.actions.indexOf(action)}`
+    const toolCallId = this.#callOf(action)
     const head = this.#head
-    const { outcome, sequence } = await performAction(this.#guests, doing, guest, toolCallId)
+    const { outcome, sequence } = await performAction(this.#guests, action, guest, toolCallId)
     const now = await this.#info()
-    this.#results.push({ guest, doing, toolCallId, outcome, sequence, head, until: { head: now.head, at: now.clock } })
+    this.#results.push({ guest, action, toolCallId, outcome, sequence, head, until: { head: now.head, at: now.clock } })
   }
 
   async #info(): Promise<StreamInfo> {

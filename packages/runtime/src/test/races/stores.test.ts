@@ -23,9 +23,9 @@ describe.each(['sqlite', 'redis', 'postgres'] as const)('law 5, on %s', name => 
       for (let seed = first; seed < first + COUNT; seed++) {
         const plan = planOf(seed)
         const violations = await realRace(plan, handles)
-        const again = `npm run chaos -- --runs 1 --seed ${seed - OFFSETS[name]} packages/runtime/src/test/races/stores`
-        if (violations.length > 0) reportFailed({ seed, again })
-        expect(violations, `${JSON.stringify(plan)}; to run it again: ${again}`).toEqual([])
+        const replayCommand = `npm run chaos -- --runs 1 --seed ${seed - OFFSETS[name]} packages/runtime/src/test/races/stores`
+        if (violations.length > 0) reportFailed({ seed, again: replayCommand })
+        expect(violations, `${JSON.stringify(plan)}; to run it again: ${replayCommand}`).toEqual([])
         reportPlayed({})
       }
     } finally {

@@ -13,36 +13,37 @@ export const RUN = 'r'
 export const NEXT = 'next'
 
 /** Called when a tool starts and ends. */
-type Note = (toolCallId: string, phase: 'start' | 'end') => void
+type RecordOperation = (toolCallId: string, phase: 'start' | 'end') => void
 
 export interface ProgramOptions {
   readonly kind: RaceKind
   readonly timeoutMs: number | undefined
   readonly paceMs: number
   readonly timers: Timers
-  readonly note: Note
+  readonly recordOperation: RecordOperation
 }
 
 /** The calls with pendings. */
-export const waitingOf = (kind: RaceKind): readonly string[] => (kind === 'children' ? ['a-pay', 'b-pay'] : ['pay'])
+export const waitingCallsOf = (kind: RaceKind): readonly string[] =>
+  kind === 'children' ? ['a-pay', 'b-pay'] : ['pay']
 
 /** Whether a program waits for an approval, and for a client result. */
-export const isApproved = (kind: RaceKind): boolean => kind !== 'client'
-export const isClients = (kind: RaceKind): boolean => kind === 'client' || kind === 'approved-client'
+export const needsApproval = (kind: RaceKind): boolean => kind !== 'client'
+export const hasClientResult = (kind: RaceKind): boolean => kind === 'client' || kind === 'approved-client'
 
 /** The agents of one process. */
 export function agentsOf(options: ProgramOptions): readonly Agent[] {
   const { kind } = options
   const pay = payTool(options)
   const otherCalls = kind === 'pair' ? [{ name: 'look', input: {}, id: 'look' }] : []
-  const others = kind === 'child' || kind === 'children'
+  const hasChildren = kind === 'child' || kind === 'children'
   const call = { name: 'pay', input: { amount: 5 } }
   const first = (calls: { name: string; input: { amount: number } | { prompt?: string }; id: string }[]) =>
     scriptedModel(({ turnAnswers }) => (turnAnswers === 0 ? { text: 'Now.', calls } : { text: 'Done.' }))
   const child = (name: string, id: string) => agent({ name, tools: [pay], model: first([{ ...call, id }]) })
   const children = kind === 'child' ? [child('a', 'pay')] : [child('a', 'a-pay'), child('b', 'b-pay')]
   return [
-    others
+    hasChildren
       ? agent({
           name: 'root',
           subAgents: children,
@@ -53,35 +54,35 @@ export function agentsOf(options: ProgramOptions): readonly Agent[] {
   ]
 }
 
-function payTool({ kind, timeoutMs, paceMs, timers, note }: ProgramOptions): Tool | ClientTool {
-  const described = { name: 'pay', inputSchema: z.object({ amount: z.number() }) }
-  const bound = timeoutMs === undefined ? {} : { timeoutMs }
-  const approval = isApproved(kind) && { approval: timeoutMs === undefined ? true : bound }
-  if (isClients(kind)) return tool({ ...described, ...approval, ...bound, client: true })
+function payTool({ kind, timeoutMs, paceMs, timers, recordOperation }: ProgramOptions): Tool | ClientTool {
+  const definition = { name: 'pay', inputSchema: z.object({ amount: z.number() }) }
+  const timeout = timeoutMs === undefined ? {} : { timeoutMs }
+  const approval = needsApproval(kind) && { approval: timeoutMs === undefined ? true : timeout }
+  if (hasClientResult(kind)) return tool({ ...definition, ...approval, ...timeout, client: true })
   return tool({
-    ...described,
+    ...definition,
     ...approval,
     async execute({ amount }, { toolCallId }) {
-      note(toolCallId, 'start')
+      recordOperation(toolCallId, 'start')
       await pause(timers, paceMs)
-      note(toolCallId, 'end')
+      recordOperation(toolCallId, 'end')
       return `paid ${amount}`
     },
   })
 }
 
 /** Runs for a while without a pending. */
-const lookTool = ({ paceMs, timers, note }: ProgramOptions): Tool =>
+const lookTool = ({ paceMs, timers, recordOperation }: ProgramOptions): Tool =>
   tool({
     name: 'look',
     inputSchema: z.object({}),
     async execute(_, { toolCallId, emit }) {
-      note(toolCallId, 'start')
+      recordOperation(toolCallId, 'start')
       for (let turn = 1; turn <= 3; turn++) {
         await pause(timers, paceMs)
         await emit('seen', { turn }, { id: 'seen' })
       }
-      note(toolCallId, 'end')
+      recordOperation(toolCallId, 'end')
       return 'seen'
     },
   })

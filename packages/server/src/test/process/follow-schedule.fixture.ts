@@ -1,5 +1,8 @@
 import { Random } from '../../../../../scripts/faults/random.ts'
-import { EVENT_AFTER, type Patience } from '../../../../../scripts/faults/sessions/schedule-scene.fixture.ts'
+import {
+  MAX_OBSERVATIONS_BEFORE_EVENT,
+  type ScheduleLimits,
+} from '../../../../../scripts/faults/sessions/schedule-scene.fixture.ts'
 import type { ScheduleReport } from '../../../../../scripts/faults/sessions/schedule-suite.fixture.ts'
 import type { SessionServer } from '../../../../../scripts/faults/sessions/session-server.fixture.ts'
 import { FollowScene } from './follow-scene.fixture.ts'
@@ -19,11 +22,11 @@ export async function playFollowSchedule(
   seed: number,
   server: SessionServer,
   name: string,
-  patience?: Patience,
+  limits?: ScheduleLimits,
 ): Promise<FollowReport> {
   const random = new Random(seed)
   const sessionIds = Array.from({ length: random.pick([1, 1, 1, 2]) }, (_, n) => `s${seed}-${n}-${name}`)
-  const scene = new FollowScene(server, random, sessionIds, patience)
+  const scene = new FollowScene(server, random, sessionIds, limits)
   const scripts: FollowScript[] = []
   const problems: string[] = []
   const readLogs = () => Promise.all(sessionIds.map(sessionId => readStoredLog(scene, sessionId)))
@@ -32,7 +35,15 @@ export async function playFollowSchedule(
     for (const replica of scene.first.replicas) scripts.push(new FollowScript(scene, replica))
     await scene.play(scripts, isOver => [
       ...Array.from({ length: random.between(1, 4) }, () => fault(scene, isOver)),
-      join(scene, random.pick([random.below(EVENT_AFTER), random.below(4 * EVENT_AFTER), Infinity]), isOver),
+      join(
+        scene,
+        random.pick([
+          random.below(MAX_OBSERVATIONS_BEFORE_EVENT),
+          random.below(4 * MAX_OBSERVATIONS_BEFORE_EVENT),
+          Infinity,
+        ]),
+        isOver,
+      ),
     ])
     scene.stopFaults()
     const logs = await readLogs()
@@ -73,7 +84,7 @@ const never = () => false
 /** Injects one fault at a random moment. */
 async function fault(scene: FollowScene, isOver: () => boolean): Promise<void> {
   const { random, server } = scene
-  const [after, kind, worker] = [random.below(EVENT_AFTER), random.pick(FAULTS), random.below(2)]
+  const [after, kind, worker] = [random.below(MAX_OBSERVATIONS_BEFORE_EVENT), random.pick(FAULTS), random.below(2)]
   await scene.moment(after, isOver)
   if (isOver()) return
   scene.faults++

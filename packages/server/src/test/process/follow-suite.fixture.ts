@@ -27,7 +27,7 @@ export function followSuite({ name, count, first, start }: FollowSuite): void {
     count,
     first,
     lanes: LANES,
-    kept: FAILED_SEEDS[name],
+    failedSeeds: FAILED_SEEDS[name],
     async open() {
       store = await start()
       return ProcessCluster.open(store.url)

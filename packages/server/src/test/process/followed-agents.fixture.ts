@@ -4,7 +4,7 @@ import { longText, scriptedAgents } from '../../../../../scripts/faults/sessions
 /** Stands in the context of each session, which is internal: it must never reach a client (law 10). */
 export const SECRET = 'the-key-lies-under-the-stone'
 
-const { model, teller, weigher, stammerer, seller } = scriptedAgents({ paceMs: 2, mostFailures: 2 })
+const { model, teller, weigher, stammerer, seller } = scriptedAgents({ paceMs: 2, maxFailures: 2 })
 
 /** Runs two sub-agents at once. */
 const miller = agent({

@@ -1,16 +1,16 @@
 import { join } from 'node:path'
 import { openStore, StreamManager } from '@millrace/log'
+import { ChildPool } from '../../../../../scripts/faults/child-pool.ts'
 import type { Child } from '../../../../../scripts/faults/process.ts'
 import { freePort } from '../../../../../scripts/faults/sessions/free-port.fixture.ts'
 import type { SessionServer } from '../../../../../scripts/faults/sessions/session-server.fixture.ts'
-import { Spares } from '../../../../../scripts/faults/spares.ts'
 import type { ClusterEvent, ClusterOrder } from './cluster-messages.fixture.ts'
 
 /** The program of a process. */
 const FILES = { process: join(import.meta.dirname, 'cluster-process.fixture.ts') }
 
 const WORKERS = 2
-const SPARES = 2
+const READY_CHILDREN = 2
 /** Long enough that a busy machine seldom takes a live worker for a dead one. */
 const LEASE_MS = 1_000
 
@@ -24,7 +24,7 @@ export class ProcessCluster implements SessionServer {
   port = 0
   readonly #url: string
   readonly #close: () => Promise<void>
-  readonly #spares = new Spares(FILES, { size: SPARES, make: child => child })
+  readonly #pool = new ChildPool(FILES, { size: READY_CHILDREN, wrap: child => child })
   readonly #workers: Child[] = []
   #server: Child | undefined
   #isClosed = false
@@ -68,7 +68,7 @@ export class ProcessCluster implements SessionServer {
     this.#isClosed = true
     await Promise.allSettled([this.#restart, ...this.#replacing.values()])
     await Promise.all([this.#server, ...this.#workers].map(process => process?.kill9()))
-    await this.#spares.stop()
+    await this.#pool.stop()
     await this.#close()
   }
 
@@ -89,7 +89,7 @@ export class ProcessCluster implements SessionServer {
   }
 
   async #start(order: ClusterOrder): Promise<Child> {
-    const child = this.#spares.take()
+    const child = this.#pool.take()
     await child.send(order)
     const ready = Promise.withResolvers<void>()
     void this.#listen(child, event => {

@@ -1,2 +1,0 @@
-/** The type of chunks that TanStack AI has no type for. */
-export const EXTENSION = 'millrace'

@@ -1,0 +1,133 @@
+import { randomBytes } from 'node:crypto'
+import type { LogStore, StoredSnapshot } from '../store/log-store.ts'
+import { present, same } from './assert.ts'
+import { type ContractCase, define } from './contract-case.ts'
+import { batch, guest } from './writer.ts'
+
+/** Laws 6 and 12: snapshots and blobs. */
+export const snapshotsAndBlobs: readonly ContractCase[] = [
+  define(12, 'snapshots: returns the newest at or below a sequence, unchanged', async trial => {
+    const store = await trial.open()
+    const streamId = await trial.log(store)
+    const neighbour = await trial.log(store, 'neighbour')
+    same(await store.getSnapshot(streamId, 9), undefined, 'a log without a snapshot')
+    for (const sequence of [5, 0, 9]) await store.putSnapshot(streamId, snapshotAt(sequence), 9)
+    const foundAt = async (atMost: number) => (await store.getSnapshot(streamId, atMost))?.sequence
+    const positions = [0, 4, 5, 8, 9, 1000, Number.MAX_SAFE_INTEGER]
+    same(await Promise.all(positions.map(foundAt)), [0, 0, 5, 5, 9, 9, 9], `the snapshots at or below ${positions}`)
+    same(await store.getSnapshot(streamId, 7), snapshotAt(5), 'a snapshot')
+    same(await (await trial.open()).getSnapshot(streamId, 7), snapshotAt(5), 'a snapshot, from another handle')
+    same(await store.getSnapshot(neighbour, 9), undefined, 'the snapshots of another log')
+  }),
+
+  define(12, 'snapshots: one at the same sequence is replaced', async trial => {
+    const store = await trial.open()
+    const streamId = await trial.log(store)
+    await store.putSnapshot(streamId, snapshotAt(3), 2)
+    await store.putSnapshot(streamId, snapshotAt(5), 2)
+    const next = { sequence: 5, mark: 'other', version: 8, body: '{"other":true}' }
+    await store.putSnapshot(streamId, next, 2)
+    same(await store.getSnapshot(streamId, 9), next, 'the snapshot that was put last')
+    same(await store.getSnapshot(streamId, 4), snapshotAt(3), 'the one before, which still counts as the second')
+  }),
+
+  define(12, 'snapshots: keeps the given number of newest ones, by sequence', async trial => {
+    const store = await trial.open()
+    const streamId = await trial.log(store)
+    const stored = () => snapshotsOf(store, streamId)
+    for (const sequence of [1, 2, 3, 4]) await store.putSnapshot(streamId, snapshotAt(sequence), 3)
+    same(await stored(), [4, 3, 2], 'the newest three of four')
+    await store.putSnapshot(streamId, snapshotAt(1), 3)
+    same(await stored(), [4, 3, 2], 'the same after one that is older than all')
+    await store.putSnapshot(streamId, snapshotAt(10), 2)
+    same(await stored(), [10, 4], 'the newest two')
+    await store.putSnapshot(streamId, snapshotAt(11), 1)
+    same(await stored(), [11], 'the newest one')
+  }),
+
+  define(12, 'snapshots: always keeps the newest at or below the floor', async trial => {
+    const store = await trial.open()
+    const streamId = await trial.log(store)
+    await store.append(streamId, batch(...'abcdefghij'), guest())
+    for (const sequence of [1, 3, 5]) await store.putSnapshot(streamId, snapshotAt(sequence), 9)
+    await store.trim(streamId, 4)
+    for (const sequence of [6, 7, 8, 9]) await store.putSnapshot(streamId, snapshotAt(sequence), 2)
+    same(await snapshotsOf(store, streamId), [9, 8, 3], 'the newest two, and what a log trimmed to 4 needs')
+    await store.putSnapshot(streamId, snapshotAt(4), 2)
+    same(await snapshotsOf(store, streamId), [9, 8, 4], 'the same after one at the floor')
+    await store.putSnapshot(streamId, snapshotAt(2), 2)
+    same(await snapshotsOf(store, streamId), [9, 8, 4], 'the same after one below it')
+    await store.trim(streamId, 8)
+    await store.putSnapshot(streamId, snapshotAt(10), 1)
+    same(await snapshotsOf(store, streamId), [10, 8], 'the newest, and what a log trimmed to 8 needs')
+  }),
+
+  define(12, 'snapshots: returns a large body of any text unchanged', async trial => {
+    const store = await trial.open()
+    const streamId = await trial.log(store)
+    const body = `{"text":"${'é語🙂\\u0000\\ud800'.repeat(60_000)}","__proto__":{"n":1e400}}`
+    await store.putSnapshot(streamId, { sequence: 1, mark: 'm', version: 1, body }, 1)
+    same((await store.getSnapshot(streamId, 1))?.body === body, true, 'whether the body is the same')
+  }),
+
+  define(6, 'blobs: every handle returns the stored bytes', async trial => {
+    const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
+    const streamId = await trial.log(store)
+    const blobs = {
+      none: new Uint8Array(0),
+      zero: new Uint8Array([0]),
+      every: Uint8Array.from({ length: 256 }, (_, i) => i),
+      'not-utf8': new Uint8Array([0xff, 0xfe, 0xc3, 0x28, 0xed, 0xa0, 0x80, 0x0d, 0x0a]),
+      part: new Uint8Array([9, 9, 1, 2, 3, 9]).subarray(2, 5),
+      large: new Uint8Array(randomBytes(1024 * 1024)),
+    }
+    for (const [hash, data] of Object.entries(blobs)) await store.putBlob(streamId, hash, data)
+    for (const [hash, data] of Object.entries(blobs)) {
+      for (const each of [store, other]) {
+        const found = present(await each.getBlob(streamId, hash), `the blob '${hash}'`)
+        same(found instanceof Uint8Array, true, `whether the blob '${hash}' is bytes`)
+        same(Buffer.compare(found, data), 0, `the blob '${hash}' against what was put`)
+      }
+    }
+    same(await store.getBlob(streamId, 'absent'), undefined, 'a blob that was not put')
+  }),
+
+  define(6, 'blobs: a later change of the array does not change the stored bytes', async trial => {
+    const store = await trial.open()
+    const streamId = await trial.log(store)
+    const data = new Uint8Array([1, 2, 3])
+    await store.putBlob(streamId, 'hash', data)
+    data.fill(9)
+    const found = present(await store.getBlob(streamId, 'hash'), 'the blob')
+    same([...found], [1, 2, 3], 'a blob whose bytes the caller used again')
+    found.fill(9)
+    same([...((await store.getBlob(streamId, 'hash')) ?? [])], [1, 2, 3], 'a blob whose answer the caller changed')
+    await store.putBlob(streamId, 'hash', new Uint8Array([1, 2, 3]))
+    same([...((await store.getBlob(streamId, 'hash')) ?? [])], [1, 2, 3], 'a blob that was put twice')
+  }),
+
+  define(6, 'blobs: belong to one log and are deleted only with it', async trial => {
+    const store = await trial.open()
+    const [one, two, three] = await Promise.all(['one', 'two', 'three'].map(label => trial.log(store, label)))
+    for (const streamId of [one, two]) await store.putBlob(streamId as string, 'hash', new Uint8Array([7]))
+    same(await store.getBlob(three as string, 'hash'), undefined, 'the blob in a log that was not given it')
+    await store.remove(one as string)
+    same(await store.getBlob(one as string, 'hash'), undefined, 'the blob of a log that was removed')
+    same([...((await store.getBlob(two as string, 'hash')) ?? [])], [7], 'the same bytes in another log')
+  }),
+]
+
+/** The sequences of the stored snapshots, newest first. */
+async function snapshotsOf(store: LogStore, streamId: string): Promise<number[]> {
+  const found: number[] = []
+  let snapshot: StoredSnapshot | undefined = await store.getSnapshot(streamId, 100)
+  while (snapshot !== undefined && found.length < 10) {
+    found.push(snapshot.sequence)
+    snapshot = snapshot.sequence > 0 ? await store.getSnapshot(streamId, snapshot.sequence - 1) : undefined
+  }
+  return found
+}
+
+const snapshotAt = (sequence: number): StoredSnapshot => {
+  return { sequence, mark: `m${sequence}`, version: 7, body: `{"at":${sequence}}` }
+}
