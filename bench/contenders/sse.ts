@@ -10,7 +10,7 @@ interface TextFrame {
   entries?: { chunk: { delta: string } }[]
 }
 
-/** Bytes to checked frames. */
+/** Decodes the bytes to validated frames. */
 export function decodeFrames(count: number, workIndex: number, size: number): Job {
   const { bytes, events } = connection(count, workIndex, size)
   return job(
@@ -58,7 +58,7 @@ export function parseEvents(count: number, workIndex: number, size: number, pars
   )
 }
 
-/** Frames to events. */
+/** Encodes the frames as events with our encoder. */
 export function encodeFrames(count: number, workIndex: number, size: number): Job {
   const { frames, events } = connection(count, workIndex, size)
   return encodeJob(frames, events, () => {
@@ -67,7 +67,7 @@ export function encodeFrames(count: number, workIndex: number, size: number): Jo
   })
 }
 
-/** Encodes frames without their optional fields. */
+/** Encodes frames by hand, from objects that already lack their optional fields. */
 export function stringifyFrames(count: number, workIndex: number, size: number): Job {
   const { frames, wire, events } = connection(count, workIndex, size)
   const packed = wire.map((frame, i) => ({ frame, cursor: frames[i]?.cursor }))

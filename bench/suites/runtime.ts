@@ -6,7 +6,7 @@ import { childrenBenchmark, formerChildrenBenchmark } from './runtime/children.t
 import { pausedBenchmark } from './runtime/paused.ts'
 import { backends, needs } from './runtime/places.ts'
 
-/** Cost of a run over the model's stream. */
+/** Cost of a run, compared with the model's stream alone. */
 export const runtime: Suite = {
   name: 'runtime',
   trial: 16,
@@ -33,7 +33,7 @@ function tokens(quick: boolean): Benchmark {
   const module = () => import('../contenders/runtime/answers.ts')
   return {
     name: 'tokens',
-    title: 'one answer of a model without cost, as fast as it is consumed',
+    title: 'one answer of a model that never waits, as fast as it is consumed',
     item: 'token',
     rounds: quick ? 1 : 3,
     contenders: [
@@ -66,7 +66,7 @@ function steps(quick: boolean): Benchmark {
     item: 'step',
     steps: 8,
     width: 1,
-    // In complete runs.
+    // Rounds up to complete runs.
     runsOf: items => Math.ceil(items / 8),
     load: { pieces: 1, items: quick ? 80 : 400 },
     rounds: quick ? 1 : 3,
@@ -97,8 +97,8 @@ interface Stepped extends Pick<Benchmark, 'name' | 'title' | 'item'> {
 
 function stepped({ name, title, item, steps, width, runsOf, load, rounds }: Stepped): Benchmark {
   const module = () => import('../contenders/runtime/steps.ts')
-  const contender = (named: string, kind: Contender['kind'], prepare: Contender['prepare']): Contender => {
-    return { name: named, kind, load, warmUp: load, prepare }
+  const contender = (contenderName: string, kind: Contender['kind'], prepare: Contender['prepare']): Contender => {
+    return { name: contenderName, kind, load, warmUp: load, prepare }
   }
   return {
     name,

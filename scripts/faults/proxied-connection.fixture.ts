@@ -7,7 +7,7 @@ import { type Direction, proxy } from './proxy.ts'
 export type End = {
   socket: Socket
   received(): Buffer
-  /** Resolves when `count` bytes are received. */
+  /** Resolves when at least `length` bytes are received. */
   has(length: number): Promise<void>
   ended: Promise<void>
   /** Resolves when the other end has ended or failed. */
@@ -52,7 +52,8 @@ export async function setup() {
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port')
+  if (address === null || typeof address === 'string')
+    throw new Error(`expected a server with a port, found ${address}`)
   const gate = await proxy({ host: '127.0.0.1', port: address.port })
   onTestFinished(async () => {
     await gate.stop()
@@ -61,13 +62,13 @@ export async function setup() {
   })
   /** Both ends of a new connection, and its link in the proxy. */
   async function open() {
-    const there = new Promise<Socket>(resolve => accepted.push(resolve))
+    const acceptance = new Promise<Socket>(resolve => accepted.push(resolve))
     const linked = gate.event('connect')
     const socket = connect({ port: gate.port, host: '127.0.0.1', allowHalfOpen: true })
     sockets.add(socket)
     const client = observe(socket)
-    const [link, other] = await Promise.all([linked, there])
-    const target = observe(other)
+    const [link, acceptedSocket] = await Promise.all([linked, acceptance])
+    const target = observe(acceptedSocket)
     return { link, ends: { up: [client, target], down: [target, client] } as Record<Direction, [End, End]> }
   }
   return { gate, open, server }
@@ -81,7 +82,7 @@ export function payload(length: number): Buffer {
   )
 }
 
-/** Writes it in pieces of this size. */
+/** Writes `bytes` in pieces of `size` bytes. */
 export function send(socket: Socket, bytes: Buffer, size: number): void {
   for (let from = 0; from < bytes.length; from += size) socket.write(bytes.subarray(from, from + size))
 }

@@ -34,7 +34,7 @@ export async function parallelCalls(backend: Backend, callee: Callee, calls: num
 /** Turns with one call each, in a session with `earlier` earlier calls. */
 export async function turnsAfter(backend: Backend, callee: Callee, earlier: number, turns: number): Promise<Job> {
   const { runtime, parent } = await openParent(backend, callee, 1)
-  const session = await pastOf(backend, callee, earlier)
+  const session = await sessionWithCalls(backend, callee, earlier)
   return job(
     async () => {
       const texts: string[] = []
@@ -52,7 +52,7 @@ export async function turnsAfter(backend: Backend, callee: Callee, earlier: numb
 }
 
 /** A session with `earlier` calls, a hundred per run. */
-const pastOf = openOnce(async (backend: Backend, callee: Callee, earlier: number): Promise<string> => {
+const sessionWithCalls = openOnce(async (backend: Backend, callee: Callee, earlier: number): Promise<string> => {
   const session = crypto.randomUUID()
   const { runtime, parent } = await openParent(backend, callee, Math.min(earlier, 100))
   for (let n = 0; n < earlier; n += 100) await (await runtime.start({ session, agent: parent, input: 'Go.' })).result()
@@ -67,7 +67,7 @@ const openParent = openOnce(
     const worker = agent({ name: 'worker', model: modelOf(() => textParts(['I am', ' done.'])) })
     const parent = agent({
       name: `parent-${callee}-${calls}`,
-      // Call ids differ between turns, and the model always gets the same amount of history.
+      // Call ids contain the run id, because they are unique in a session.
       model: ({ runId }) =>
         modelOf(step =>
           step === 0
@@ -78,6 +78,7 @@ const openParent = openOnce(
               )
             : textParts(['All are', ' done.']),
         ),
+      // Keeps the current turn, so that the model always gets the same amount of history.
       trimHistory: messages => messages.slice(messages.findLastIndex(({ role }) => role === 'user')),
       ...(callee === 'agent'
         ? { subAgents: [worker] }

@@ -35,7 +35,7 @@ handleRequests<ListenersRequest, ListenersReply>(async message => {
     const { port, requests, length } = message
     listeners = []
     for (let from = 0; from < requests.length; from += WAVE) {
-      const wave = requests.slice(from, from + WAVE).map(asking => listen(port, asking, length))
+      const wave = requests.slice(from, from + WAVE).map(outgoing => listen(port, outgoing, length))
       listeners.push(...(await Promise.all(wave)))
     }
   } else {
@@ -48,25 +48,25 @@ handleRequests<ListenersRequest, ListenersReply>(async message => {
 
 /** Resolves when `length` characters of the answer are received. */
 async function listen(port: number, { path, body }: AnswerRequest, length: number): Promise<Listener> {
-  const come = Promise.withResolvers<void>()
+  const received = Promise.withResolvers<void>()
   const ended = Promise.withResolvers<void>()
   let text = ''
   const parser = createParser({
     onEvent({ data }) {
       text += saidBy(data)
-      if (text.length >= length) come.resolve()
+      if (text.length >= length) received.resolve()
     },
   })
   const headers = { accept: 'text/event-stream', ...(body && { 'content-type': 'application/json' }) }
   // One connection per reader.
-  const asking = request({ port, host: '127.0.0.1', path, method: body ? 'POST' : 'GET', headers, agent: false })
-  asking.on('response', response => {
-    if (response.statusCode !== 200) throw new Error(`the server answered ${response.statusCode}`)
+  const outgoing = request({ port, host: '127.0.0.1', path, method: body ? 'POST' : 'GET', headers, agent: false })
+  outgoing.on('response', response => {
+    if (response.statusCode !== 200) throw new Error(`expected status 200, found ${response.statusCode}`)
     response.setEncoding('utf8').on('data', (piece: string) => parser.feed(piece))
     response.on('end', ended.resolve)
   })
-  asking.end(body)
-  await come.promise
+  outgoing.end(body)
+  await received.promise
   return { text: () => text, ended: ended.promise }
 }
 

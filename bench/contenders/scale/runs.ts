@@ -1,4 +1,4 @@
-// Concurrent answers in one process, one word of each model in turn.
+// Concurrent answers in one process. The models write in turn, one word at a time.
 import { strictEqual } from 'node:assert/strict'
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { answer, checkText } from '../../fixtures/text.ts'
@@ -10,8 +10,13 @@ import { Rounds } from './rounds.ts'
 /** Index of the stream part with the first word. */
 const FIRST_WORD = 2
 
-/** Runs that produce `tokens` tokens together, `each` tokens per run, in one session each. */
-export async function concurrentRuns(backend: Backend, each: number, tokens: number, workIndex: number): Promise<Job> {
+/** Runs that produce `tokens` tokens together, `tokensPerRun` tokens per run, each run in its own session. */
+export async function concurrentRuns(
+  backend: Backend,
+  tokensPerRun: number,
+  tokens: number,
+  workIndex: number,
+): Promise<Job> {
   const { openServing } = await import('./ours.ts')
   const { runtime, start, withModel } = await openServing(backend, 0)
   const textOf = (name: string, model: LanguageModelV4) =>
@@ -21,13 +26,13 @@ export async function concurrentRuns(backend: Backend, each: number, tokens: num
       return text
     })
   const entriesOf = async (name: string) => (await runtime.manager.getInfo(name))?.head
-  return concurrent(each, tokens, workIndex, textOf, entriesOf)
+  return concurrent(tokensPerRun, tokens, workIndex, textOf, entriesOf)
 }
 
 /** Runs the load through `streamText`, which stores nothing. */
-export async function concurrentTexts(each: number, tokens: number, workIndex: number): Promise<Job> {
+export async function concurrentTexts(tokensPerRun: number, tokens: number, workIndex: number): Promise<Job> {
   const { streamText } = await import('ai')
-  return concurrent(each, tokens, workIndex, async (_name, model) => {
+  return concurrent(tokensPerRun, tokens, workIndex, async (_name, model) => {
     let text = ''
     for await (const part of streamText({ model, prompt: 'Go.' }).stream) {
       if (part.type === 'text-delta') text += part.text
@@ -37,22 +42,22 @@ export async function concurrentTexts(each: number, tokens: number, workIndex: n
 }
 
 function concurrent(
-  each: number,
+  tokensPerRun: number,
   tokens: number,
   workIndex: number,
   textOf: (name: string, model: LanguageModelV4) => Promise<string>,
   entriesOf?: (name: string) => Promise<number | undefined>,
 ): Job {
-  const width = Math.ceil(tokens / each)
-  const expected = answer(each, workIndex)
+  const width = Math.ceil(tokens / tokensPerRun)
+  const expected = answer(tokensPerRun, workIndex)
   const parts = textParts(expected.deltas)
   return job(
     async () => {
       const rounds = new Rounds(width)
-      const isLater = (part: number) => part > FIRST_WORD && part < FIRST_WORD + each
+      const isAfterFirstWord = (part: number) => part > FIRST_WORD && part < FIRST_WORD + tokensPerRun
       const model = modelOf(
         () => parts,
-        part => (isLater(part) ? rounds.end() : undefined),
+        part => (isAfterFirstWord(part) ? rounds.end() : undefined),
       )
       const name = crypto.randomUUID()
       const texts = await Promise.all(Array.from({ length: width }, (_, n) => textOf(`${name}-${n}`, model)))
@@ -63,7 +68,7 @@ function concurrent(
       for (const text of texts) checkText(text, expected)
     },
     undefined,
-    // The remarks show whether the work is equal at each concurrency. One piece is enough.
+    // The number of entries shows whether a run does equal work at each concurrency. The first piece of work reports it.
     ({ entries }) => (entries === undefined || workIndex > 0 ? [] : [`${entries} entries a run`]),
   )
 }

@@ -9,10 +9,10 @@ export async function sessionsHono(sessions: number): Promise<ServedSession[]> {
   const port = await honoListening(context =>
     streamSSE(context, async stream => {
       await stream.write(': here\n\n')
-      const those = streams.get(context.req.path) ?? new Set()
-      streams.set(context.req.path, those.add(stream))
+      const sessionStreams = streams.get(context.req.path) ?? new Set()
+      streams.set(context.req.path, sessionStreams.add(stream))
       await new Promise<void>(resolve => stream.onAbort(resolve))
-      those.delete(stream)
+      sessionStreams.delete(stream)
     }),
   )
   return sessionsAt(port, sessions, async (path, id, data) => {

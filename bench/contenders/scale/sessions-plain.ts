@@ -9,9 +9,9 @@ export async function sessionsPlain(sessions: number): Promise<ServedSession[]> 
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
     response.write(': here\n\n')
     const path = String(request.url)
-    const those = responses.get(path) ?? new Set()
-    responses.set(path, those.add(response))
-    response.once('close', () => those.delete(response))
+    const sessionResponses = responses.get(path) ?? new Set()
+    responses.set(path, sessionResponses.add(response))
+    response.once('close', () => sessionResponses.delete(response))
   })
   return sessionsAt(port, sessions, (path, id, data) => {
     const bytes = Buffer.from(`id: ${id}\ndata: ${data}\n\n`)

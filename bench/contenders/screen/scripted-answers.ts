@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import { numbered, pace } from '../../fixtures/paced.ts'
 import { clock } from '../log/start-child.ts'
 
-/** Number of answers, tokens per answer, and ms between two tokens of one answer. */
+/** Number of answers, tokens per answer, ms between two tokens of one answer, and the index of the work, which varies the text. */
 export interface AnswerScript {
   readonly answers: number
   readonly tokens: number
@@ -15,19 +15,19 @@ export interface AnswerScript {
 export const tokensOf = ({ tokens, workIndex }: AnswerScript, answer: number): string[] =>
   numbered(tokens, workIndex * 1000 + answer)
 
-/** Answers by number, and the time of each of their tokens. */
+/** Produces the answers of a script by number, and records the time of each token. */
 export class ScriptedAnswers {
   readonly producedAt: number[][]
   readonly #script: AnswerScript
   readonly #requested = new Set<number>()
   readonly #allRequested = Promise.withResolvers<void>()
   readonly #begin = Promise.withResolvers<void>()
-  readonly #isOver = Promise.withResolvers<void>()
-  #left: number
+  readonly #completed = Promise.withResolvers<void>()
+  #remaining: number
 
   constructor(script: AnswerScript) {
     this.#script = script
-    this.#left = script.answers
+    this.#remaining = script.answers
     this.producedAt = Array.from({ length: script.answers }, () => [])
   }
 
@@ -39,14 +39,14 @@ export class ScriptedAnswers {
   /** Starts all answers. Resolves when all are complete. */
   async begin(): Promise<void> {
     this.#begin.resolve()
-    await this.#isOver.promise
+    await this.#completed.promise
   }
 
   /** Produces an answer. Like a remote model, it does not wait for its reader. */
   async produce(answer: number, emit: (token: string) => void): Promise<void> {
     const producedAt = this.producedAt[answer]
     if (!producedAt || this.#requested.has(answer))
-      throw new Error(`answer ${answer} does not exist or was requested before`)
+      throw new Error(`expected the number of an answer that was not requested yet, found ${answer}`)
     this.#requested.add(answer)
     if (this.#requested.size === this.#script.answers) this.#allRequested.resolve()
     await this.#begin.promise
@@ -57,7 +57,7 @@ export class ScriptedAnswers {
       producedAt.push(clock())
       emit(token)
     })
-    this.#left--
-    if (this.#left === 0) this.#isOver.resolve()
+    this.#remaining--
+    if (this.#remaining === 0) this.#completed.resolve()
   }
 }

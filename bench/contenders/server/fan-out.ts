@@ -5,7 +5,7 @@ import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { checkGot, expectedOf, readersChild, serve, type Way } from './served.ts'
 
-const here = openOnce(async (way: Way, readers: number) => {
+const serveWithReaders = openOnce(async (way: Way, readers: number) => {
   const served = await serve(way)
   if (readers > 0) await readersChild().request({ kind: 'connect', addresses: [served.live], readers })
   return served
@@ -15,7 +15,7 @@ const here = openOnce(async (way: Way, readers: number) => {
 export async function fanOut(way: Way, readers: number, size: number, items: number, workIndex: number): Promise<Job> {
   const count = Math.floor(items / Math.max(1, readers))
   const batches = entryBatches(count, workIndex, size).map(({ chunks }) => chunks)
-  const { append, live } = await here(way, readers)
+  const { append, live } = await serveWithReaders(way, readers)
   const expected = expectedOf(batches.flat())
   return job(
     async () => {

@@ -11,7 +11,7 @@ import { readersChild, type Served, serve, type Way } from './served.ts'
 const WRITE_INTERVAL_MS = 4
 const time = (): Chunk => ({ type: 'data-time', data: clock() }) as Chunk
 
-const here = openOnce(async (way: Way) => {
+const serveOnce = openOnce(async (way: Way) => {
   const served = await serve(way)
   await readersChild().request({ kind: 'connect', addresses: [served.live], readers: 1 })
   return served
@@ -32,7 +32,7 @@ async function warm(served: Served, count: number): Promise<void> {
 
 /** Latencies of `count` appends in ms, after four times as many warm-up appends. */
 export async function latencies(way: Way, count: number): Promise<Job> {
-  const served = await here(way)
+  const served = await serveOnce(way)
   await warm(served, 4 * count)
   const { append, live } = served
   return job(

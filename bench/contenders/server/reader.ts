@@ -24,7 +24,7 @@ export class Reader {
   readonly #form: Form
   readonly #clock: () => number
   readonly #socket: Socket
-  readonly #here = Promise.withResolvers<void>()
+  readonly #streaming = Promise.withResolvers<void>()
   readonly #caughtUp = Promise.withResolvers<void>()
   #wanted: { readonly entries: number; readonly done: () => void } | undefined
   /** Unparsed part of the response: its head, then its chunked body. */
@@ -48,13 +48,13 @@ export class Reader {
     this.#socket.setNoDelay(true)
     // The measured texts are ASCII: a byte is a character.
     this.#socket.setEncoding('latin1')
-    this.#socket.on('data', (text: unknown) => this.#take(text as string))
+    this.#socket.on('data', (text: unknown) => this.#receive(text as string))
     this.#socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAccept: text/event-stream\r\n\r\n`)
   }
 
   /** Resolves when the connection streams. */
   get isHere(): Promise<void> {
-    return this.#here.promise
+    return this.#streaming.promise
   }
 
   /** Resolves when it is caught up. */
@@ -62,11 +62,11 @@ export class Reader {
     return this.#caughtUp.promise
   }
 
-  /** Resolves when it has received `count` entries since the last report. */
+  /** Resolves when it has received `entries` entries since the last report. */
   received(entries: number): Promise<void> {
     return new Promise(done => {
       this.#wanted = { entries, done }
-      this.#look()
+      this.#resolveWanted()
     })
   }
 
@@ -83,14 +83,14 @@ export class Reader {
     this.#socket.destroy()
   }
 
-  #take(text: string): void {
+  #receive(text: string): void {
     this.#bytes += text.length
     if (!this.#isBody) {
       this.#raw += text
       const end = this.#raw.indexOf('\r\n\r\n')
       if (end < 0) return
       const head = this.#raw.slice(0, end).toLowerCase()
-      if (!head.startsWith('http/1.1 200')) throw new Error(`the server answered ${head}`)
+      if (!head.startsWith('http/1.1 200')) throw new Error(`expected status 200, found ${head}`)
       this.#isBody = true
       this.#isChunked = head.includes('transfer-encoding: chunked')
       this.#due = Number(/content-length: (\d+)/.exec(head)?.[1] ?? 0)
@@ -99,7 +99,7 @@ export class Reader {
     }
     if (this.#isChunked) this.#dechunk(text)
     else this.#body(text)
-    this.#look()
+    this.#resolveWanted()
   }
 
   #dechunk(text: string): void {
@@ -151,7 +151,7 @@ export class Reader {
   #event(text: string): void {
     const event = parseEvent(this.#form, text)
     if (event) this.#add(event)
-    else this.#here.resolve()
+    else this.#streaming.resolve()
   }
 
   #add({ after, last, entries, digest, written, isCaughtUp }: Event): void {
@@ -164,11 +164,11 @@ export class Reader {
       for (const at of written) this.#times.push(this.#clock() - at)
     }
     if (!isCaughtUp) return
-    this.#here.resolve()
+    this.#streaming.resolve()
     this.#caughtUp.resolve()
   }
 
-  #look(): void {
+  #resolveWanted(): void {
     if (this.#wanted === undefined || this.#entries < this.#wanted.entries) return
     this.#wanted.done()
     this.#wanted = undefined
@@ -223,7 +223,7 @@ function eventOf(
   let at = 0
   for (const { sequence } of entries) {
     if (sequence <= at || (span === undefined && at > 0 && sequence !== at + 1))
-      throw new Error(`${sequence} follows ${at}`)
+      throw new Error(`expected entry ${at + 1}${span ? ' or a later one' : ''}, found ${sequence}`)
     at = sequence
   }
   const written = entries.flatMap(({ chunk }) =>

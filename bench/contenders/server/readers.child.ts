@@ -29,13 +29,13 @@ handleRequests<ReadersRequest, ReadersReply>(async request => {
   switch (request.kind) {
     case 'connect': {
       const all = request.addresses.flatMap(address => Array.from({ length: request.readers }, () => address))
-      for (const wave of batches(all, WAVE)) await Promise.all(wave.map(come))
+      for (const wave of batches(all, WAVE)) await Promise.all(wave.map(connectReader))
       return takeReports([])
     }
     case 'receive': {
-      const here = readers.get(keyOf(request.address)) ?? []
-      await Promise.all(here.map(reader => reader.received(request.entries)))
-      return takeReports(here)
+      const connected = readers.get(keyOf(request.address)) ?? []
+      await Promise.all(connected.map(reader => reader.received(request.entries)))
+      return takeReports(connected)
     }
     case 'catch-up': {
       const reader = new Reader(request.address, clock)
@@ -46,21 +46,21 @@ handleRequests<ReadersRequest, ReadersReply>(async request => {
   }
 })
 
-async function come(address: Address): Promise<void> {
+async function connectReader(address: Address): Promise<void> {
   const reader = new Reader(address, clock)
-  const here = readers.get(keyOf(address))
-  if (here) here.push(reader)
+  const connected = readers.get(keyOf(address))
+  if (connected) connected.push(reader)
   else readers.set(keyOf(address), [reader])
   await reader.isHere
 }
 
-function takeReports(those: readonly Reader[]): ReadersReply {
-  const all = those.map(reader => reader.take())
-  const times = all.flatMap(each => each.times)
-  const every = Math.ceil(times.length / MAX_TIMES)
+function takeReports(reporting: readonly Reader[]): ReadersReply {
+  const reports = reporting.map(reader => reader.take())
+  const times = reports.flatMap(each => each.times)
+  const sampleInterval = Math.ceil(times.length / MAX_TIMES)
   return {
-    received: all.map(({ entries, digest }) => ({ entries, digest })),
-    bytes: all.reduce((sum, { bytes }) => sum + bytes, 0),
-    times: times.filter((_, n) => n % every === 0),
+    received: reports.map(({ entries, digest }) => ({ entries, digest })),
+    bytes: reports.reduce((sum, { bytes }) => sum + bytes, 0),
+    times: times.filter((_, n) => n % sampleInterval === 0),
   }
 }

@@ -26,12 +26,12 @@ type Weighed = { readonly weighed?: Readonly<Record<string, number>> }
 interface AgentOptions {
   /** Pause between two pieces of a model's answer, in ms. */
   readonly paceMs: number
-  /** Maximum number of failed attempts of the stammerer. One fails for every prompt, a second one if the prompt's length is odd. */
+  /** Maximum number of failed attempts of the stammerer. Its first attempt always fails. With 2, the second one fails too if the prompt's length is odd. */
   readonly maxFailures: 1 | 2
 }
 
 export function scriptedAgents({ paceMs, maxFailures }: AgentOptions) {
-  const breaksOff = (prompt: ScriptedPrompt) =>
+  const shouldFail = (prompt: ScriptedPrompt) =>
     attemptOf(prompt) <= Math.min(maxFailures, 1 + (prompt.lastText.length % 2))
   const model = (script: (prompt: ScriptedPrompt) => ScriptedAnswer) => scriptedModel(script, { paceMs })
 
@@ -94,7 +94,7 @@ export function scriptedAgents({ paceMs, maxFailures }: AgentOptions) {
   const stammerer = agent({
     name: 'stammerer',
     model: model(prompt =>
-      breaksOff(prompt)
+      shouldFail(prompt)
         ? {
             text: longText('The race is, I mean, the wheel'),
             parts: [

@@ -23,7 +23,7 @@ test('prints text, tool calls, approvals and discards of a session', async () =>
     'user: What do you see?',
     'guide (thinks): Let me see.',
     'guide calls look {"at":"the river"}',
-    'look gives a mill, at the river',
+    'look returns a mill, at the river',
     'guide: There is a mill.',
     'completed',
     'run of agent:flaky@1',

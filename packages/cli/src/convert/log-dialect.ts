@@ -52,9 +52,13 @@ export class LogDecoder implements Decoder<unknown> {
     if (millrace === 'session') return []
     if (type === undefined) throw new ProtocolError('invalid-field', 'expected an entry, a frame or a recording')
     const frame: Frame = this.#frames.read(validateFrame(event))
-    if (frame.type === 'fail') throw new ProtocolError('stream-cut', `the connection failed: ${frame.error.message}`)
+    if (frame.type === 'fail')
+      throw new ProtocolError('stream-cut', `expected entries, found a fail frame: ${frame.error.message}`)
     if (frame.type === 'truncated')
-      throw new ProtocolError('stream-cut', 'the requested entries are no longer in the log')
+      throw new ProtocolError(
+        'stream-cut',
+        'expected entries, found a truncated frame: record the stream again from its start',
+      )
     return frame.type === 'entries' ? frame.entries : []
   }
 

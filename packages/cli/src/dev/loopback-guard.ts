@@ -16,7 +16,7 @@ export function refusalOf(message: IncomingMessage): Refusal | undefined {
   const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host')
   const { host = '', origin } = headers
   if (hosts.length !== 1 || !isLoopback(host) || !isLoopbackAddress(socket.remoteAddress ?? '')) {
-    return { status: 403, code: 'host_forbidden', message: 'host: expected localhost' }
+    return { status: 403, code: 'host_forbidden', message: 'host: expected a request from this machine to localhost' }
   }
   const isOwn = origin === undefined ? isOwnSite(headers['sec-fetch-site']) : origin === `http://${host}`
   if (isOwn) return undefined

@@ -82,7 +82,8 @@ export class Studio {
         done()
         return undefined
       case 'delay': {
-        if (!tabs.delay(fault.tab, fault.ms)) return invalid('tab: too many tabs are delayed: set others to 0 first')
+        if (!tabs.delay(fault.tab, fault.ms))
+          return invalid('tab: too many tabs are delayed: set the delay of another tab to 0 first')
         this.delaysChanged()
         done()
         return undefined
@@ -136,8 +137,10 @@ const invalid = (message: string): Refusal => ({ status: 400, code: 'body_invali
 function routeRefusalOf(path: string, method: string | undefined): Refusal | undefined {
   const expected = { '/studio/host': 'GET', '/studio/faults': 'POST' }[path]
   if (expected === undefined)
-    return { status: 404, code: 'route_unknown', message: 'expected /studio/host or /studio/faults' }
-  return method === expected ? undefined : { status: 405, code: 'method_unknown', message: `expected ${expected}` }
+    return { status: 404, code: 'route_unknown', message: `expected /studio/host or /studio/faults, found ${path}` }
+  return method === expected
+    ? undefined
+    : { status: 405, code: 'method_unknown', message: `expected ${expected}, found ${method}` }
 }
 
 /** Parses the fault of a request, or returns why it is invalid. */
@@ -150,7 +153,8 @@ async function parseFault(message: IncomingMessage): Promise<Fault | Refusal> {
   message.setEncoding('utf8')
   for await (const piece of message) {
     text += piece
-    if (text.length > MAX_BODY_BYTES) return { status: 413, code: 'body_too_large', message: 'body: expected a fault' }
+    if (text.length > MAX_BODY_BYTES)
+      return { status: 413, code: 'body_too_large', message: `body: expected at most ${MAX_BODY_BYTES} bytes` }
   }
   let body: unknown
   try {
@@ -165,14 +169,14 @@ async function parseFault(message: IncomingMessage): Promise<Fault | Refusal> {
     names.includes('tab') === (tab !== undefined) &&
     names.includes('ms') === (ms !== undefined)
   if (fault === 'kill-worker' || fault === 'restart-server') {
-    return hasOnly() ? { fault } : invalid(`${fault}: expected no other field`)
+    return hasOnly() ? { fault } : invalid(`${fault}: expected no field besides fault`)
   }
   if (fault !== 'drop' && fault !== 'delay') {
     return invalid('fault: expected drop, delay, kill-worker or restart-server')
   }
-  if (!isTab(tab)) return invalid('tab: expected 1 to 64 word characters')
-  if (fault === 'drop') return hasOnly('tab') ? { fault, tab } : invalid('drop: expected a tab, and no other field')
-  if (!hasOnly('tab', 'ms')) return invalid('delay: expected a tab and ms, and no other field')
+  if (!isTab(tab)) return invalid('tab: expected 1 to 64 letters, digits or underscores')
+  if (fault === 'drop') return hasOnly('tab') ? { fault, tab } : invalid('drop: expected the fields fault and tab only')
+  if (!hasOnly('tab', 'ms')) return invalid('delay: expected the fields fault, tab and ms only')
   if (typeof ms !== 'number' || !Number.isInteger(ms) || ms < 0 || ms > MAX_DELAY_MS) {
     return invalid(`ms: expected a whole number from 0 to ${MAX_DELAY_MS}`)
   }

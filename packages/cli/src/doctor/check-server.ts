@@ -13,7 +13,11 @@ export async function checkServer({ name, options }: Source): Promise<Finding> {
     const { protocol, error }: { protocol?: unknown; error?: { message?: unknown } } = Object(body)
     if (!reply.ok) {
       const why = typeof error?.message === 'string' ? error.message : `it answered with status ${reply.status}`
-      return fail('server', `${name}: ${why}`, 'run millrace doctor --store on that machine, with its store')
+      return fail(
+        'server',
+        `${name}: ${why}`,
+        'run millrace doctor --store <url> on the server’s machine, with the URL of its store',
+      )
     }
     if (protocol !== PROTOCOL_VERSION) {
       const next = 'install the same version of the packages on both sides'

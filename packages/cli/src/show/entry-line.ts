@@ -3,7 +3,7 @@ import { oneLine } from '../terminal/escape-control.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { chunkSummary } from './chunk-summary.ts'
 
-/** An entry as one line: sequence, time, lane, type and summary. */
+/** An entry as one line: sequence, time, lane or guest, type and summary. */
 export function entryLine({ sequence, timestamp, origin, chunk }: Entry, { paint }: Pick<Terminal, 'paint'>): string {
   const author = isGuest(origin) ? `guest ${origin.guest}` : origin.lane
   return [

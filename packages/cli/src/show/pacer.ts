@@ -1,12 +1,12 @@
 import { systemTimers, type Timers } from '@millrace/log'
 
-/** Waits between entries as recorded, scaled by the speed, at most `idleMs`. */
+/** Waits between entries as long as in the recording, divided by the speed, and at most `idleMs`. */
 export class Pacer {
   readonly #speed: number
   readonly #idleMs: number
   readonly #timers: Timers
-  #before: number | undefined
-  /** The time at which the next entry is due if nothing is late. */
+  #lastTimestamp: number | undefined
+  /** The due time of the last entry. */
   #due = 0
 
   constructor(speed: number, idleMs: number, timers: Timers = systemTimers) {
@@ -18,14 +18,14 @@ export class Pacer {
   /** Waits until an entry with this timestamp is due, or until the signal aborts. */
   async until(timestamp: number, signal: AbortSignal): Promise<void> {
     const now = this.#timers.now()
-    const before = this.#before
-    this.#before = timestamp
-    if (before === undefined) {
+    const lastTimestamp = this.#lastTimestamp
+    this.#lastTimestamp = timestamp
+    if (lastTimestamp === undefined) {
       this.#due = now
       return
     }
-    const waitMs = Math.min(Math.max(0, timestamp - before) / this.#speed, this.#idleMs)
-    // Relative to the due time of the entry before, so that small delays do not add up.
+    const waitMs = Math.min(Math.max(0, timestamp - lastTimestamp) / this.#speed, this.#idleMs)
+    // Relative to the previous due time instead of now, so that small delays do not add up.
     this.#due = Math.max(this.#due, now - MAX_CATCH_UP_MS) + waitMs
     if (this.#due - now < 1 || signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -38,5 +38,5 @@ export class Pacer {
   }
 }
 
-/** The maximum delay that is made up for, in ms. */
+/** Maximum delay that later, shorter waits make up for, in ms. */
 const MAX_CATCH_UP_MS = 250

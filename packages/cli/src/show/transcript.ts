@@ -62,8 +62,8 @@ export class Transcript {
         return this.#line(lane, `${name} ${verdict} ${this.#tool(chunk)} ${chunk.reason ?? ''}`, 'yellow')
       }
       case 'tool-output-available': {
-        const how = chunk.preliminary ? 'is at' : 'gives'
-        return this.#line(lane, `${this.#tool(chunk)} ${how} ${jsonOf(chunk.output)}`, 'magenta')
+        const verb = chunk.preliminary ? 'reports' : 'returns'
+        return this.#line(lane, `${this.#tool(chunk)} ${verb} ${jsonOf(chunk.output)}`, 'magenta')
       }
       case 'tool-output-error':
       case 'tool-input-error':

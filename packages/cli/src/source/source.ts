@@ -50,7 +50,7 @@ export async function openSource(call: Call): Promise<Source> {
 function serverSource(server: string): Source {
   const url = URL.parse(server)
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new CommandError('usage', `--server: expected a URL such as ${DEFAULT_SERVER}`)
+    throw new CommandError('usage', `--server: expected an http or https URL such as ${DEFAULT_SERVER}`)
   }
   const token = process.env['MILLRACE_TOKEN']
   const base = `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/api$/, '')}`

@@ -51,9 +51,17 @@ export const RunAgentInputSchema = z
   .superRefine(({ messages }, check) => {
     messages.forEach(({ role, content, toolCallId }, i) => {
       if (role === 'user' && !userContent.safeParse(content).success)
-        check.addIssue({ code: 'custom', path: ['messages', i, 'content'], message: 'expected text, or parts' })
+        check.addIssue({
+          code: 'custom',
+          path: ['messages', i, 'content'],
+          message: 'expected a string or an array of parts',
+        })
       if (role === 'tool' && toolCallId === undefined)
-        check.addIssue({ code: 'custom', path: ['messages', i, 'toolCallId'], message: 'expected the id of a call' })
+        check.addIssue({
+          code: 'custom',
+          path: ['messages', i, 'toolCallId'],
+          message: 'expected the id of a tool call, found none',
+        })
     })
   })
 

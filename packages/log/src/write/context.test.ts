@@ -15,18 +15,18 @@ async function requestRun(world: World, context: Json = CONTEXT, more: object = 
   return world.manager.append(ID, 'ada', request(runId, { message: hello, ...more }), { context })
 }
 
-const begun = async (world: World, runId = 'r1') => {
+const beginRun = async (world: World, runId = 'r1') => {
   const writer = await world.manager.createWriter(ID, { runId, agentType: 'assistant' })
   await writer.begin()
   return writer
 }
 
-/** The run as the server sees it. */
-const inside = async (world: World, runId = 'r1', id = ID): Promise<Run | undefined> =>
+/** The run with its internal fields. */
+const internalRun = async (world: World, runId = 'r1', id = ID): Promise<Run | undefined> =>
   (await world.manager.view(id)).view.internal?.runs.find(run => run.runId === runId)
 
-/** Everything that readers without `internal` get, in every way to read. */
-async function shown(world: World, id = ID): Promise<string> {
+/** Everything that readers without `internal` get, by each kind of read, as JSON. */
+async function publicJson(world: World, id = ID): Promise<string> {
   const { manager } = world
   const { view, ticket } = await manager.view(id)
   const { internal, ...open } = view
@@ -48,27 +48,27 @@ describe('a context', () => {
   test('is stored with its request, and in the first batch of its run, after the message', async () => {
     const world = new World()
     expect(await requestRun(world)).toMatchObject({ outcome: 'appended', first: 1, last: 2 })
-    await begun(world)
+    await beginRun(world)
     const log = await world.log()
     expect(log.map(lineOf)).toEqual(['ada: run-requested', 'ada: run-context', 'run-started', 'message', 'run-context'])
     expect(log.map(({ internal }) => internal ?? false)).toEqual([false, true, false, false, true])
     expect(log[1]?.chunk).toEqual({ type: 'run-context', context: CONTEXT })
     expect(log[4]).toMatchObject({ chunk: log[1]?.chunk, origin: { runId: 'r1', agentId: 'r1' } })
-    expect(await inside(world)).toMatchObject({ context: CONTEXT })
+    expect(await internalRun(world)).toMatchObject({ context: CONTEXT })
     expect((await world.manager.view(ID)).ticket).toEqual((await world.manager.getInfo(ID))?.ticket)
   })
 
   test('law 10: reaches no reader, view, list or fork without `internal`', async () => {
     const world = new World()
     await requestRun(world)
-    expect(await shown(world)).not.toContain(SECRET)
-    const writer = await begun(world)
+    expect(await publicJson(world)).not.toContain(SECRET)
+    const writer = await beginRun(world)
     writer.write(delta('hi'))
     await writer.flush()
-    expect(await shown(world)).not.toContain(SECRET)
+    expect(await publicJson(world)).not.toContain(SECRET)
     await world.manager.forkStream(ID, 5, 'copy')
-    expect(await shown(world, 'copy')).not.toContain(SECRET)
-    expect(await inside(world, 'r1', 'copy')).toMatchObject({ context: CONTEXT, status: 'interrupted' })
+    expect(await publicJson(world, 'copy')).not.toContain(SECRET)
+    expect(await internalRun(world, 'r1', 'copy')).toMatchObject({ context: CONTEXT, status: 'interrupted' })
     await world.manager.endStream(ID)
     await writer.close()
     // Requests survive a rewind, and so does their context.
@@ -77,16 +77,16 @@ describe('a context', () => {
     ).toMatchObject({
       outcome: 'appended',
     })
-    await begun(world, 'r2')
-    expect(await inside(world, 'r2')).toMatchObject({ context: { tenant: 'another' } })
-    expect(await shown(world)).not.toContain(SECRET)
-    expect(await shown(world)).not.toContain('another')
+    await beginRun(world, 'r2')
+    expect(await internalRun(world, 'r2')).toMatchObject({ context: { tenant: 'another' } })
+    expect(await publicJson(world)).not.toContain(SECRET)
+    expect(await publicJson(world)).not.toContain('another')
   })
 
   test('is returned with `internal`, and survives a rewind', async () => {
     const world = new World()
     await requestRun(world)
-    await begun(world)
+    await beginRun(world)
     await world.manager.endStream(ID)
     await world.manager.close()
     const manager = world.process()
@@ -94,8 +94,8 @@ describe('a context', () => {
     const writer = await manager.createWriter(ID, { runId: 'r2', agentType: 'assistant' })
     await writer.begin()
     await manager.endStream(ID)
-    const left = await read(world, { internal: true })
-    expect(left).toEqual([
+    const remaining = await read(world, { internal: true })
+    expect(remaining).toEqual([
       'ada: run-requested',
       'ada: run-context',
       'ada: run-requested',
@@ -105,7 +105,7 @@ describe('a context', () => {
       'finish',
       'run-finished',
     ])
-    expect(await read(world, { internal: true, onCut: 'throw' })).toEqual(left)
+    expect(await read(world, { internal: true, onCut: 'throw' })).toEqual(remaining)
   })
 
   test('is not retracted by a cut', async () => {
@@ -118,7 +118,7 @@ describe('a context', () => {
     const follower = await world.manager.createResumableReader(ID, { internal: true, follow: true, onCut: 'throw' })
     const seen: string[] = []
     while (seen.at(-1) !== 'ada: run-context') seen.push(lineOf((await follower.next()).value as Entry))
-    await begun(world, 'r2')
+    await beginRun(world, 'r2')
     expect(lineOf((await follower.next()).value as Entry)).toBe('run-started')
     await follower.return()
   })
@@ -126,27 +126,27 @@ describe('a context', () => {
   test('stays with the run after a takeover', async () => {
     const world = new World()
     await requestRun(world)
-    await begun(world)
+    await beginRun(world)
     const nextWriter = await world.process().createWriter(ID, { runId: 'r1', agentType: 'assistant', takeover: true })
     await nextWriter.begin()
     expect((await world.lines()).filter(line => line.includes('run-context'))).toHaveLength(2)
-    expect(await inside(world)).toMatchObject({ context: CONTEXT })
+    expect(await internalRun(world)).toMatchObject({ context: CONTEXT })
   })
 
-  test('is that of the first request for a run', async () => {
+  test('is taken from the first request for a run', async () => {
     const world = new World()
     await requestRun(world)
     expect(await requestRun(world, { tenant: 'mallory' })).toMatchObject({ outcome: 'duplicate', first: 1, last: 2 })
-    await begun(world)
-    expect(await inside(world)).toMatchObject({ context: CONTEXT })
+    await beginRun(world)
+    expect(await internalRun(world)).toMatchObject({ context: CONTEXT })
   })
 
-  test('may be any JSON, also null, and is copied when given', async () => {
+  test('may be any JSON value, including null, and is copied on append', async () => {
     for (const context of [null, false, 0, '', [], JSON.parse('{"__proto__":1}') as Json]) {
       const world = new World()
       await requestRun(world, context)
-      await begun(world)
-      expect(JSON.stringify((await inside(world))?.context)).toBe(JSON.stringify(context))
+      await beginRun(world)
+      expect(JSON.stringify((await internalRun(world))?.context)).toBe(JSON.stringify(context))
     }
     const world = new World()
     const context = { tenant: 'before' }
@@ -159,7 +159,7 @@ describe('a context', () => {
     expect((await world.log())[1]?.chunk).toMatchObject({ context: { tenant: 'before' } })
   })
 
-  test('is rejected if it is not JSON or not with a request, and never appears in a message', async () => {
+  test('is rejected if it is not JSON or comes without a request, and never appears in an error message', async () => {
     const world = new World()
     await world.writer()
     const before = await world.lines()
@@ -180,22 +180,22 @@ describe('a context', () => {
   })
 })
 
-describe('law 6: a context', () => {
+describe('law 6: an append', () => {
   test('stores a large context as one blob, for the request and for the run', async () => {
     const world = new World({ blobBytes: 1000 })
     const context = { text: '語'.repeat(2000), nul: '\u0000' }
     await requestRun(world, context)
-    await begun(world)
+    await beginRun(world)
     expect(world.tap.count('putBlob')).toBe(1)
     const [, guestEntry, , , contextEntry] = (await world.log()) as [Entry, Entry, Entry, Entry, Entry]
     expect(contextEntry).toMatchObject({ chunk: { context: null }, internal: true, blobs: guestEntry.blobs })
     for (const entry of [guestEntry, contextEntry]) {
       expect((await world.manager.resolve(ID, entry)).chunk).toEqual({ type: 'run-context', context })
     }
-    const run = await inside(world)
+    const run = await internalRun(world)
     const hash = run?.blobs?.['/context']?.hash as string
     expect(JSON.parse(Buffer.from((await world.manager.blob(ID, hash)) as Uint8Array).toString())).toEqual(context)
-    expect(await shown(world)).not.toContain(hash)
+    expect(await publicJson(world)).not.toContain(hash)
     await world.manager.forkStream(ID, 5, 'copy')
     await world.manager.deleteStream(ID)
     expect((await world.manager.resolve('copy', contextEntry)).chunk).toMatchObject({ context })
@@ -212,8 +212,8 @@ describe('law 6: a context', () => {
     const world = new World({ maxEntryBytes: 10_000, blobBytes: 8000 })
     const message = { ...hello, parts: [{ type: 'text', text: 'x'.repeat(9000) }] }
     expect(await requestRun(world, 'y'.repeat(7000), { message })).toMatchObject({ outcome: 'appended' })
-    await begun(world)
-    expect(await inside(world)).toMatchObject({ context: 'y'.repeat(7000) })
+    await beginRun(world)
+    expect(await internalRun(world)).toMatchObject({ context: 'y'.repeat(7000) })
     const long = { ...hello, parts: [{ type: 'text', text: 'x'.repeat(10_000) }] }
     expect(await failure(requestRun(world, 1, { message: long, whenBusy: 'queue' }, 'r2'))).toBe('too-large')
   })
@@ -223,7 +223,7 @@ describe('law 6: a context', () => {
     const half = world.tap.store.maxBatchBytes / 2
     expect(await failure(requestRun(world, 'x'.repeat(half)))).toBe('too-large')
     expect(await requestRun(world, 'x'.repeat(half - 1000))).toMatchObject({ outcome: 'appended' })
-    await begun(world)
+    await beginRun(world)
     expect(await world.lines()).toContain('run-started')
   })
 })
@@ -240,19 +240,19 @@ describe('law 12: a trim', () => {
       'ada: run-requested',
       'ada: run-context',
     ])
-    await begun(world)
-    expect(await inside(world)).toMatchObject({ context: CONTEXT })
+    await beginRun(world)
+    expect(await internalRun(world)).toMatchObject({ context: CONTEXT })
   })
 
   test('may drop the request of a started run: the run has its own context', async () => {
     const world = new World({ blobBytes: 10 })
     await requestRun(world)
-    await begun(world)
+    await beginRun(world)
     await world.manager.close()
     expect(await world.process().trimStream(ID, { maxEntries: 0 })).toBe(2)
     const nextWriter = await world.process().createWriter(ID, { runId: 'r1', agentType: 'assistant' })
     await nextWriter.begin()
-    const run = await inside(world)
+    const run = await internalRun(world)
     const blob = await world.manager.blob(ID, run?.blobs?.['/context']?.hash as string)
     expect(JSON.parse(Buffer.from(blob as Uint8Array).toString())).toEqual(CONTEXT)
   })
@@ -264,7 +264,7 @@ describe('a request that resumes a run', () => {
   test('starts a run that names it, with run-resumed in the same batch', async () => {
     const world = new World()
     await requestRun(world, CONTEXT, { resume })
-    await begun(world)
+    await beginRun(world)
     const log = await world.log()
     expect(log.slice(2).map(({ chunk }) => chunk)).toEqual([
       { type: 'run-started', program: 'agent:assistant@1', resumes: 'r0' },
@@ -278,7 +278,7 @@ describe('a request that resumes a run', () => {
     expect(ticket.run).toMatchObject({ runId: 'r1', paused: false })
   })
 
-  test('may cut the session, after the rewind', async () => {
+  test('may rewind the session in the batch that starts the run', async () => {
     const world = new World()
     const writer = await world.writer('r0')
     await writer.commit([], { closesStep: true })
@@ -289,11 +289,11 @@ describe('a request that resumes a run', () => {
     await writer.close()
     const cut = { toSequence: sequence, reason: 'from-checkpoint' }
     await requestRun(world, CONTEXT, { resume: { runId: 'r0', mode: 'from-checkpoint' }, cut })
-    await begun(world)
+    await beginRun(world)
     const { runs } = (await world.manager.view(ID)).view
     const { head } = (await world.manager.getInfo(ID)) as { head: number }
     expect((await world.lines()).slice(-5)).toEqual(['rewind', 'run-started', 'message', 'run-resumed', 'run-context'])
-    // A retried run is cut just before its `run-started`, whatever precedes that.
+    // A retry cuts just before the `run-started` of the run, even if a rewind precedes that.
     expect(runs.find(({ runId }) => runId === 'r1')).toMatchObject({ at: head - 3, resumes: 'r0' })
     await world.manager.endStream(ID)
     await world.manager.close()
@@ -301,7 +301,7 @@ describe('a request that resumes a run', () => {
     expect(await world.manager.append(ID, 'ada', again)).toMatchObject({ outcome: 'appended' })
   })
 
-  test('is refused without a run', async () => {
+  test('is refused without a valid run id and mode', async () => {
     const world = new World()
     for (const runId of ['', 'x'.repeat(513)]) {
       expect(await failure(requestRun(world, 1, { resume: { ...resume, runId } }))).toBe('invalid')

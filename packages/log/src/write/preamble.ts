@@ -67,7 +67,7 @@ function start(
   }
   const cutting = requests.find(other => other === request || other.cut)
   if (cutting && cutting !== request) {
-    throw new LogError('refused', `run ${cutting.runId} rewinds the session and goes first: start that run`)
+    throw new LogError('refused', `run ${cutting.runId} rewinds the session: start it before run ${origin.runId}`)
   }
   const cut = request?.cut
   const { message, resume } = requestEntries?.map(({ chunk }) => chunk).find(isRunRequested) ?? {}

@@ -405,7 +405,11 @@ export class Writer {
       this.#preamble = undefined
       return result
     }
-    throw new LogError(result.outcome, `the store refused the append: ${result.outcome}`)
+    // A fenced or regressed writer was stopped by `#send`, so only `too-large` is left.
+    throw new LogError(
+      result.outcome,
+      `the store refused a batch of ${all.length} entries as ${result.outcome}: write less at once`,
+    )
   }
 
   async #send(entries: readonly NewEntry[], blobs: readonly NewBlob[], next?: Ticket): Promise<AppendResult> {

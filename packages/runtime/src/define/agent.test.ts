@@ -62,7 +62,11 @@ test.each<[string, Record<string, unknown>, RegExp]>([
   ],
   ['undefined among the tools', tools(undefined), /^agent helper: tools\.0: /],
   ['tools that are not an array', { tools: { weather } }, /^agent helper: tools: expected an array, found object$/],
-  ['an unknown option', { output: z.object({}) }, /^agent helper: expected name, .*outputSchema.*, found "output"$/],
+  [
+    'an unknown option',
+    { output: z.object({}) },
+    /^agent helper: expected only name, .*outputSchema.*, found "output"$/,
+  ],
   ['a limit of 0 steps', { maxSteps: 0 }, /^agent helper: budget: steps: expected a number above 0, found 0$/],
   ['steps that are not a number', { maxSteps: Number.NaN }, /^agent helper: budget: steps: .*found NaN$/],
   ['a negative limit of tokens', { budget: { tokens: -1 } }, /^agent helper: budget: tokens: .*found -1$/],
@@ -137,7 +141,7 @@ test.each<[string, () => unknown, RegExp]>([
   [
     'an unknown option',
     () => tool({ name: 'a', inputSchema: z.object({}), output: z.object({}), execute: () => 1 } as never),
-    /^tool a: expected name, .*outputSchema.*, found "output"$/,
+    /^tool a: expected only name, .*outputSchema.*, found "output"$/,
   ],
   [
     'no inputSchema',

@@ -13,7 +13,7 @@ export function checkObject(label: string, value: unknown): void {
 export function checkKeys(label: string, value: object, allowed: readonly string[]): void {
   const unknown = Object.keys(value).find(key => !allowed.includes(key))
   if (unknown === undefined) return
-  throw new ValidationError(`${label}: expected ${allowed.join(', ')}, found ${JSON.stringify(unknown)}`)
+  throw new ValidationError(`${label}: expected only ${allowed.join(', ')}, found ${JSON.stringify(unknown)}`)
 }
 
 /** The type of a value for an error message, such as `an array` or `a string`. Never shows the value, which may be secret. */

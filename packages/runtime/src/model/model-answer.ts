@@ -4,6 +4,7 @@
 import type { LanguageModelV4StreamPart, SharedV4Warning } from '@ai-sdk/provider'
 import type { Chunk, FinishReason, Json, JsonObject, Usage } from '@millrace/protocol'
 import { excerpt } from '@millrace/protocol/internal'
+import { describeType } from '../error/check-object.ts'
 import { unreadableError } from '../error/classify-provider-error.ts'
 import { ProviderError } from '../error/error.ts'
 import { isAccepted, logErrorCode } from '../error/log-error-code.ts'
@@ -172,7 +173,8 @@ export class ModelAnswer<Tool extends AnswerTool = AnswerTool> {
     }
     if (part.type === 'text-start') this.#partStart = this.text.length
     if (part.type === 'text-start') return sink ? undefined : this.#start('text', part)
-    if (typeof part.delta !== 'string') throw new TypeError('text-delta: expected a string')
+    if (typeof part.delta !== 'string')
+      throw new TypeError(`text-delta.delta: expected a string, found ${describeType(part.delta)}`)
     if (part.delta !== '') this.#lastPartStart = this.#partStart
     this.text += part.delta
     if (!sink) return this.#delta('text', part)

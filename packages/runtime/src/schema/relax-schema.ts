@@ -102,7 +102,8 @@ class SchemaRelaxer {
       if (isFlat(value)) result.set(keyword, value)
       else this.isRelaxed = true
     } else if (PLAIN_KEYWORDS.has(keyword) || SUBSCHEMA_LIST_KEYWORDS.has(keyword)) {
-      if (!isFlat(value)) throw new ValidationError(`${keyword}: expected a plain value or an array of them`)
+      if (!isFlat(value))
+        throw new ValidationError(`${keyword}: expected a string, number, boolean or null, or an array of these`)
       result.set(keyword, value)
     }
   }

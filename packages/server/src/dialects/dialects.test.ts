@@ -269,19 +269,19 @@ it('joins a run whose id contains an @ in the session of threadId: TanStack AI',
 })
 
 it('authorizes a buffered reply again while it waits, and sends nothing if access is lost: Kortyx', async () => {
-  const mays = { isIn: true }
+  const permissions = { isIn: true }
   const requested = Promise.withResolvers<void>()
   const at = openTwoUserServer({
     stream: { reauthorizeMs: 20, heartbeatMs: 1000 },
     authorize: () => {
-      if (!mays.isIn) requested.resolve()
-      return mays.isIn ? 'ann' : { refuse: 'not any more' }
+      if (!permissions.isIn) requested.resolve()
+      return permissions.isIn ? 'ann' : { refuse: 'not any more' }
     },
   })
   const { path = '', body } = POSTS['kortyx']?.({ session: 's', text: 'Hello', agent: 'slow' }) ?? {}
   const reply = at.send({ path, body: { ...(body as object), stream: false } })
   await expect.poll(() => runsIn(at, 's')).toBe(1)
-  mays.isIn = false
+  permissions.isIn = false
   await requested.promise
   expect(refusalOf(await reply).slice(0, 2)).toEqual([403, 'forbidden'])
   at.slow.go()

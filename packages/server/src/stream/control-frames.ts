@@ -31,7 +31,7 @@ export async function openFrame(
 /** Checks that a position lies in the log that the caller was authorized for. @throws `TruncatedError` */
 export function assertIncarnation({ incarnation }: SessionIdentity, cursor: Cursor | UnprovenCursor | undefined): void {
   if (cursor === undefined || cursor.incarnation === incarnation) return
-  throw new TruncatedError('incarnation', 'the session was replaced by another with the same id: read it again', 0, 0)
+  throw new TruncatedError('incarnation', 'the session was replaced by another with the same id', 0, 0)
 }
 
 /** The frame for a reader whose position is not in the log (law 2). @throws any other error, and `session_unknown` if the session is gone or has another owner */

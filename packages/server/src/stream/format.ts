@@ -18,7 +18,7 @@ export function heartbeatOf(format: Format, padding = 0): Buffer {
   return Buffer.from(padding === 0 ? SSE_HEARTBEAT : `:${' '.repeat(padding)}\n\n`)
 }
 
-/** A batch of entries, as its frame describes it. */
+/** The content of an `entries` frame: a batch and its position. */
 export interface Piece {
   readonly after: number
   readonly sequence: number
@@ -26,11 +26,11 @@ export interface Piece {
   readonly entries: readonly Entry[]
 }
 
-/** The `entries` frame of a batch. Caches the JSON of the entries, and the bytes of each variant in which connections carry it. */
+/** The `entries` frame of a batch. Caches the JSON of the entries, and the bytes of each variant that connections need. */
 export class EntriesFrame {
   readonly piece: Piece
   readonly #sessionId: string
-  #entries: string | undefined
+  #entriesJson: string | undefined
   #isPaused: boolean | null | undefined
   /** Cached bytes by variant: format, with or without `sessionId`, with or without `after`. */
   readonly #bytes: Buffer[] = []
@@ -40,7 +40,10 @@ export class EntriesFrame {
     this.piece = piece
   }
 
-  /** The bytes for a connection whose last frame of this session ended at `last`; null if there was none. */
+  /**
+   * The bytes for a connection whose last frame of this session ended at `last`; null if there was none.
+   * They contain `sessionId` if `isNamed`, and `after` if the frame does not directly follow the last one.
+   */
   bytes(format: Format, isNamed: boolean, last: number | null): Buffer {
     const { after } = this.piece
     const isNext = last === after
@@ -48,9 +51,9 @@ export class EntriesFrame {
     const cached = this.#bytes[variant]
     if (cached) return cached
     const { sequence, cursor } = this.piece
-    const session = isNamed ? `"sessionId":${JSON.stringify(this.#sessionId)},` : ''
-    const from = isNext ? '' : `"after":${after},`
-    const text = `{"type":"entries",${session}${from}"sequence":${sequence},"entries":${this.#text()},"cursor":"${cursor}"}`
+    const sessionField = isNamed ? `"sessionId":${JSON.stringify(this.#sessionId)},` : ''
+    const afterField = isNext ? '' : `"after":${after},`
+    const text = `{"type":"entries",${sessionField}${afterField}"sequence":${sequence},"entries":${this.#json()},"cursor":"${cursor}"}`
     const bytes = encode(text, cursor, format)
     this.#bytes[variant] = bytes
     return bytes
@@ -60,16 +63,16 @@ export class EntriesFrame {
   get isPaused(): boolean | null {
     if (this.#isPaused === undefined) {
       // Most batches contain no `run-*` chunk: the text search skips them quickly.
-      const { entries } = this.#text().includes(RUN_TYPE_PREFIX) ? this.piece : NO_ENTRIES
+      const { entries } = this.#json().includes(RUN_TYPE_PREFIX) ? this.piece : NO_ENTRIES
       const last = entries.findLast(({ chunk }) => STATUS_TYPES.has(chunk.type))
       this.#isPaused = last === undefined ? null : last.chunk.type === 'run-paused'
     }
     return this.#isPaused
   }
 
-  #text(): string {
-    this.#entries ??= entriesJsonOf(this.piece) ?? entriesJson(this.piece)
-    return this.#entries
+  #json(): string {
+    this.#entriesJson ??= entriesJsonOf(this.piece) ?? entriesJson(this.piece)
+    return this.#entriesJson
   }
 }
 

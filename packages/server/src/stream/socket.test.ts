@@ -12,10 +12,10 @@ import { Follower } from './follower.ts'
 import { delta, eventually, ID, NO_RESOURCES, StreamServer, shownOf, viewOf } from './stream-server.fixture.ts'
 import type { StreamSettings } from './stream-settings.ts'
 
-/** A server with one session on its own port. */
-async function listening(
+/** Starts a server with one session on its own port. `beforeReply` delays each reply. */
+async function startServer(
   settings: Partial<StreamSettings>,
-  before: (response: ServerResponse) => Promise<void> = async () => {},
+  beforeReply: (response: ServerResponse) => Promise<void> = async () => {},
 ) {
   const testServer = new StreamServer({
     settings: { timers: systemTimers, ...settings },
@@ -27,7 +27,7 @@ async function listening(
   const how = { isNamed: false, merge: false, whole: false, isLive: true, heartbeatMs: 15_000 }
   const options = { sessionId: ID, identity, after: '0', ...how }
   const answer = async (message: IncomingMessage, response: ServerResponse) => {
-    await before(response)
+    await beforeReply(response)
     const serve = (channel: ConstructorParameters<typeof Follower>[1]) => new Follower(manager, channel, options).run()
     respond(
       connections.reply({ format: 'sse', recheck: async () => {}, serve }),
@@ -46,8 +46,8 @@ async function listening(
   return { testServer, port: (server.address() as AddressInfo).port }
 }
 
-/** A client that reads only when the test says so. */
-async function connected(port: number): Promise<Socket> {
+/** Connects a client that reads nothing until the test resumes its socket. */
+async function connectPaused(port: number): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1' })
   socket.on('error', () => {})
   socket.pause()
@@ -57,23 +57,23 @@ async function connected(port: number): Promise<Socket> {
   return socket
 }
 
-/** Reads until a session is at a sequence. */
+/** Reads frames until `isDone` accepts the last 1,000 characters, then disconnects. */
 async function read(port: number, isDone: (text: string) => boolean) {
   const frames: Parameters<typeof viewOf>[1]['frames'] = []
   const decoder = new SseDecoder({ onFrame: frame => frames.push(frame) })
-  const left = new AbortController()
-  const response = await fetch(`http://127.0.0.1:${port}/`, { signal: left.signal })
+  const controller = new AbortController()
+  const response = await fetch(`http://127.0.0.1:${port}/`, { signal: controller.signal })
   let tail = ''
   for await (const piece of response.body as ReadableStream<Uint8Array>) {
     decoder.push(piece)
     tail = (tail + new TextDecoder().decode(piece)).slice(-1_000)
     if (isDone(tail)) break
   }
-  left.abort()
+  controller.abort()
   return frames
 }
 
-/** More than any kernel buffers for a client that reads nothing. */
+/** Writes more than any kernel buffers for a client that reads nothing. */
 async function flood({ manager }: StreamServer): Promise<void> {
   const writer = await manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
   for (let i = 0; i < 300; i++) {
@@ -90,8 +90,8 @@ const isEnd = (text: string) => text.includes('"run-finished"')
 
 describe('over a socket', () => {
   test('law 8: a client that reads nothing is closed, one that reads gets everything, and nothing is left open', async () => {
-    const { testServer, port } = await listening({ stallMs: 1_000, maxBuffered: 64 * 1024 })
-    const stalled = await connected(port)
+    const { testServer, port } = await startServer({ stallMs: 1_000, maxBuffered: 64 * 1024 })
+    const stalled = await connectPaused(port)
     const reading = read(port, isEnd)
     await eventually(() => expect(testServer.connections.size).toBe(2))
     await flood(testServer)
@@ -99,7 +99,7 @@ describe('over a socket', () => {
     const { view } = await testServer.manager.view(ID)
     expect(shownOf(await viewOf(testServer.manager, { frames }))).toEqual(shownOf(view))
     await eventually(() => expect(testServer.resources).toEqual(NO_RESOURCES))
-    // It breaks off in the middle: a dropped connection never looks like an end (law 7).
+    // The stalled client’s stream is cut in the middle: a dropped connection never looks like an end (law 7).
     const closed = new Promise(resolve => stalled.once('close', resolve))
     let text = ''
     stalled.setEncoding('utf8').on('data', piece => {
@@ -111,11 +111,11 @@ describe('over a socket', () => {
   })
 
   test('law 2: a client that stops reading for a while gets everything when it continues', async () => {
-    const { testServer, port } = await listening({ maxBuffered: 4 * 1024 })
-    const socket = await connected(port)
+    const { testServer, port } = await startServer({ maxBuffered: 4 * 1024 })
+    const socket = await connectPaused(port)
     await eventually(() => expect(testServer.manager.liveStreamCount).toBe(1))
     await flood(testServer)
-    // It fell behind and left the live subscription.
+    // The client fell behind and left the live subscription.
     await eventually(() => expect(testServer.manager.liveStreamCount).toBe(0))
     let tail = ''
     let length = 0
@@ -135,16 +135,16 @@ describe('over a socket', () => {
     await eventually(() => expect(testServer.resources).toEqual(NO_RESOURCES))
   })
 
-  test('a client that leaves before the reply leaves nothing open', async () => {
+  test('a client that disconnects before the reply leaves nothing open', async () => {
     const gate = Promise.withResolvers<void>()
     const requested = Promise.withResolvers<void>()
     const disconnected = Promise.withResolvers<void>()
-    const { testServer, port } = await listening({}, async response => {
+    const { testServer, port } = await startServer({}, async response => {
       response.once('close', disconnected.resolve)
       requested.resolve()
       await gate.promise
     })
-    const socket = await connected(port)
+    const socket = await connectPaused(port)
     await requested.promise
     const reply = vi.spyOn(testServer.connections, 'reply')
     socket.destroy()
@@ -155,7 +155,7 @@ describe('over a socket', () => {
   })
 
   test('a server that shuts down tells all clients and closes their connections cleanly', async () => {
-    const { testServer, port } = await listening({})
+    const { testServer, port } = await startServer({})
     const response = await fetch(`http://127.0.0.1:${port}/`)
     await eventually(() => expect(testServer.manager.liveStreamCount).toBe(1))
     testServer.connections.drain()

@@ -24,7 +24,7 @@ function barOf(step: StepTimes, nowMs: number, travel: (at?: number) => void): B
   const endMs = step.endMs ?? nowMs
   const firstMs = step.firstMs ?? step.modelEndMs ?? endMs
   const modelEndMs = Math.max(firstMs, step.modelEndMs ?? (step.firstMs === undefined ? firstMs : endMs))
-  const all = endMs - startMs
+  const totalMs = endMs - startMs
   // Tools may start before the model call ends.
   const toolMs = Math.min(step.toolMs, Math.max(0, endMs - modelEndMs))
   const sizes = {
@@ -48,7 +48,7 @@ function barOf(step: StepTimes, nowMs: number, travel: (at?: number) => void): B
     ),
     from: startMs,
     segments,
-    value: `${durationOf(all)}${state === 'done' ? '' : `, ${state}`}`,
+    value: `${durationOf(totalMs)}${state === 'done' ? '' : `, ${state}`}`,
     isQuiet: state === 'discarded',
   }
 }

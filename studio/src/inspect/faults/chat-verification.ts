@@ -5,9 +5,9 @@ import { type Discrepancy, discrepanciesOf } from './discrepancy.ts'
 
 /** Result of comparing the chat with the log. A new object after each change. */
 export interface VerifiedChat {
-  /** Head of both at the last comparison. */
+  /** Head of the chat and the log at the last comparison. */
   readonly upTo: number
-  /** Number of messages shown then. */
+  /** Number of messages in the chat at the last comparison. */
   readonly count: number
   /** All discrepancies so far, one per message, `lost` before `differing`. */
   readonly found: readonly Discrepancy[]
@@ -57,7 +57,7 @@ export class ChatVerification {
     }
   }
 
-  /** Compares once both are at the same head. */
+  /** Compares when the chat and the log are at the same head. */
   check(): void {
     this.#isDue = true
     this.#schedule()
@@ -89,7 +89,7 @@ export class ChatVerification {
     try {
       current = discrepanciesOf(messages, this.#log.viewAt(head).messages, !state.hasOlder)
     } catch {
-      // The entries before were trimmed. The log restarts soon.
+      // Earlier entries were trimmed. The log restarts soon.
       this.#isDue = true
       return
     }

@@ -80,9 +80,9 @@ export async function lockedFile(scene: FaultScene, random: Random): Promise<voi
     const { length } = scene.events
     await locker.order({ do: 'lock', path: pathOf(scene) })
     await scene.until('the file is locked', () => scene.events.length > length)
-    if (isLong) await scene.until('somebody gives up', () => scene.events.length > length + 1)
+    if (isLong) await scene.until('a call gives up', () => scene.events.length > length + 1)
     const dies = random.chance(0.5)
-    scene.note(`locked, ${isLong ? 'until somebody gave up' : 'for a moment'}, ${dies ? 'killed' : 'let go'}`)
+    scene.note(`locked, ${isLong ? 'until a call gave up' : 'for a moment'}, ${dies ? 'killed' : 'let go'}`)
     if (dies) await locker.kill()
     else await locker.order({ do: 'unlock' })
     isLong = false

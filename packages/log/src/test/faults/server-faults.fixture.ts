@@ -75,8 +75,8 @@ export async function frozen(scene: FaultScene, random: Random): Promise<void> {
     await scene.acked(random.pick(runs), random.between(1, 20))
     const { length } = scene.events
     await service.freeze()
-    scene.note(`frozen, ${isLong ? 'until somebody gave up' : 'and thawed'}`)
-    if (isLong) await scene.until('somebody gives up', () => scene.events.length > length)
+    scene.note(`frozen, ${isLong ? 'until a call gave up' : 'and thawed'}`)
+    if (isLong) await scene.until('a call gives up', () => scene.events.length > length)
     await service.thaw()
     for (const run of runs) await scene.acked(run, 3)
   }

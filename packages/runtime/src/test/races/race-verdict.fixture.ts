@@ -147,7 +147,7 @@ function resultProblems({ results, entries, plan }: RaceRecord, spans: ReadonlyM
     if (outcome === 'accepted') {
       if (guestEntries.length !== 1) addProblem(`it is in the log ${guestEntries.length} times`)
       if (action.verb !== 'claim' && (guestEntries[0] !== span?.settled || guestEntries[0]?.sequence !== sequence)) {
-        addProblem(`it is at ${sequence}, and but ${key} was settled at ${span?.settled?.sequence}`)
+        addProblem(`it is at ${sequence}, but ${key} was settled at ${span?.settled?.sequence}`)
       }
       continue
     }

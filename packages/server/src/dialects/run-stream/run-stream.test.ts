@@ -39,7 +39,7 @@ const large = agent({
 
 const talker = agent({ name: 'talker', model: scriptedModel([{ text: 'many words '.repeat(1_000) }]) })
 
-const placeOf = ({ place }: PlainEvent): EventPosition => eventPositionIn('place', String(place)) as EventPosition
+const positionOf = ({ place }: PlainEvent): EventPosition => eventPositionIn('place', String(place)) as EventPosition
 
 /** Reads a run live from start to end. */
 async function readEvents(
@@ -62,7 +62,7 @@ describe('a run', () => {
     expect(events.filter(({ type }) => type === 'end')).toHaveLength(1)
   })
 
-  test('is streamed to its pause, and after the answers from there', async () => {
+  test('is streamed until it pauses, and continues from there after the answers', async () => {
     const at = await openDialectServer()
     const { events } = await readEvents(at, 'seller')
     expect(events.at(-1)).toMatchObject({ type: 'end', status: 'paused' })
@@ -76,7 +76,7 @@ describe('a run', () => {
     const more = eventsOf(next)
     expect(more[0]).toMatchObject({ type: 'resumed' })
     expect([wordsOf(events), wordsOf(more)]).toEqual(['0.', '1.'])
-    // A repetition gets the same.
+    // A repeated request gets the same events.
     const again = await at.replyWithTurn('s', posted, { agent: 'seller' })
     await again.closed
     expect(eventsOf(again)).toEqual(more)
@@ -91,10 +91,10 @@ describe('a run', () => {
       })
       const { run, events } = await readEvents(at, name)
       if (name === 'stammerer') expect(events.some(({ type }) => type === 'step-discarded')).toBe(true)
-      const ends = events.findIndex(({ type }) => type === 'end')
-      expect(ends).toBeGreaterThan(5)
-      for (let i = 0; i < ends; i++) {
-        const client = await at.streamRun(run, { after: placeOf(events[i] as PlainEvent) })
+      const endIndex = events.findIndex(({ type }) => type === 'end')
+      expect(endIndex).toBeGreaterThan(5)
+      for (let i = 0; i < endIndex; i++) {
+        const client = await at.streamRun(run, { after: positionOf(events[i] as PlainEvent) })
         await client.closed
         const [first, ...rest] = eventsOf(client)
         expect(first).toMatchObject({ type: 'resumed' })
@@ -140,14 +140,14 @@ describe('a run', () => {
         dialectFormat: marked,
       })
       await client.closed
-      const isNews = ({ type }: PlainEvent) => type !== 'mark' && type !== 'resumed'
+      const isContent = ({ type }: PlainEvent) => type !== 'mark' && type !== 'resumed'
       const rest = events.slice(events.findIndex(event => event['cursor'] === cursor && event['type'] === 'mark'))
       expect(wordsOf(eventsOf(client))).toBe(wordsOf(rest))
-      expect(eventsOf(client).filter(isNews)).toEqual(rest.filter(isNews))
+      expect(eventsOf(client).filter(isContent)).toEqual(rest.filter(isContent))
     }
   })
 
-  test('is streamed completely while a later one rewinds it, and afterwards', async () => {
+  test('is streamed completely while a later run rewinds it, and replayed completely afterwards', async () => {
     const at = await openDialectServer()
     const first = newClient()
     await at.replyWithTurn('s', requestWith(a), { agent: 'slow' }, first)
@@ -165,7 +165,7 @@ describe('a run', () => {
     expect(wordsOf(eventsOf(late))).toBe(wordsOf(eventsOf(first)))
   })
 
-  test('ends with an error if it is removed from the queue', async () => {
+  test('ends as aborted if it is removed from the queue', async () => {
     const at = await openDialectServer()
     await at.replyWithTurn('s', requestWith(a), { agent: 'slow' })
     const client = await at.replyWithTurn('s', requestWith(a, user('b', 'u2')), { agent: 'slow' })
@@ -207,7 +207,7 @@ describe('a run', () => {
     expect(hidden.length).toBeGreaterThan(0)
     const again = await at.streamRun(run, { after: { sequence: 1 } })
     await again.closed
-    for (const event of [...events, ...eventsOf(again)]) expect(hidden).not.toContain(placeOf(event).sequence)
+    for (const event of [...events, ...eventsOf(again)]) expect(hidden).not.toContain(positionOf(event).sequence)
     expect(JSON.stringify([events, again.text])).not.toContain('a-secret')
   })
 })
@@ -252,7 +252,7 @@ describe('a connection', () => {
     at.held.go()
   })
 
-  test('breaks if the session is gone', async () => {
+  test('breaks if the session is deleted', async () => {
     const at = await openDialectServer()
     const client = await at.replyWithTurn('s', requestWith(a), { agent: 'slow' })
     await eventually(() => expect(wordsOf(eventsOf(client))).not.toBe(''))
@@ -261,16 +261,16 @@ describe('a connection', () => {
     at.held.go()
   })
 
-  test('gets heartbeats, and is authorized again with its action', async () => {
+  test('gets heartbeats, and is reauthorized for its action at intervals', async () => {
     const clock = new Clock()
-    const mays = { edit: true }
+    const permissions = { edit: true }
     const requests: string[] = []
     const at = await openDialectServer({
       timers: clock,
       stream: { heartbeatMs: 10_000, reauthorizeMs: 30_000 },
       authorize: ({ action, sessionId }) => {
         requests.push(`${action} ${sessionId}`)
-        return action !== 'edit' || mays.edit ? 'ann' : { refuse: 'not any more' }
+        return action !== 'edit' || permissions.edit ? 'ann' : { refuse: 'not any more' }
       },
     })
     const idle = async () => {
@@ -286,14 +286,14 @@ describe('a connection', () => {
     await clock.advance(30_000)
     expect(requests).toContain('edit s')
     expect(client.isClosed).toBe(false)
-    mays.edit = false
+    permissions.edit = false
     await clock.advance(60_000)
     expect(await client.closed).toBe('destroyed')
     first.disconnect()
     at.held.go()
   })
 
-  test('takes a stream slot before anything is started, and releases it', async () => {
+  test('takes a stream slot before it starts a run, and releases it when the client disconnects', async () => {
     const at = await openDialectServer({ limits: { streams: 1 } })
     const client = await at.replyWithTurn('s', requestWith(a), { agent: 'slow' })
     const full = await at.replyWithTurn('t', requestWith(a)).catch((error: { code: string }) => error.code)

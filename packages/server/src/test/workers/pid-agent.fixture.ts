@@ -5,7 +5,7 @@ const where = tool({ name: 'where', inputSchema: z.object({}), execute: () => pr
 
 /** Reports the process in which its tool ran. */
 export const pidAgent = agent({
-  name: 'told',
+  name: 'pid',
   model: scriptedModel([{ calls: [{ name: 'where', input: {} }] }, { text: 'There.' }]),
   tools: [where],
 })

@@ -36,17 +36,17 @@ test('a server streams runs that worker processes drive on a shared store', asyn
   const ask = (session: string) =>
     fetch(`${server.line}/api/sessions/${session}/runs`, {
       method: 'POST',
-      body: JSON.stringify({ agent: 'told', input: 'Where?' }),
+      body: JSON.stringify({ agent: 'pid', input: 'Where?' }),
       headers: { 'content-type': 'application/json' },
     })
   // Requested before a worker runs.
   const early = await ask('early')
   const worker = await start('worker-process.fixture.ts')
-  const by = `"output":${worker.child.pid}`
+  const workerOutput = `"output":${worker.child.pid}`
   const frames = await early.text()
-  expect(frames).toContain(by)
+  expect(frames).toContain(workerOutput)
   expect(frames).toContain('"type":"end","status":"completed"')
-  expect(await (await ask('late')).text()).toContain(by)
+  expect(await (await ask('late')).text()).toContain(workerOutput)
   // The worker exits, and another one drives the next run.
   expect(await stopProcess(worker.child)).toBe(0)
   const waiting = await ask('waiting')
