@@ -97,7 +97,7 @@ test('prints what is wrong and exits with a specific code', async () => {
     [2, 'expected <session>, found s more', ['tail', 's', 'more']],
     [2, 'unknown command tial: did you mean tail?', ['tial', 's']],
     [2, 'expected memory:, sqlite:path', ['tail', 's', '--store', 'mill.db']],
-    [2, '--server: expected a URL', ['tail', 's', '--server', 'mill']],
+    [2, '--server: expected an http or https URL', ['tail', 's', '--server', 'mill']],
     [2, '--principal: expected only with --store', ['tail', 's', '--principal', 'ann']],
   ]
   const ends = await Promise.all(wrong.map(([, , args]) => ran(cwd, args)))

@@ -96,7 +96,7 @@ export function sessionPath(sessionId: string, suffix = ''): string {
   if (/^\.{0,2}$|\p{Cs}/u.test(sessionId))
     throw new RequestError({
       code: 'request_invalid',
-      message: `Expected a session id of valid Unicode other than "", "." and "..", found "${sessionId}".`,
+      message: `Expected a session id in Unicode, not "." or "..", found "${sessionId}".`,
     })
   return `/sessions/${encodeURIComponent(sessionId)}${suffix}`
 }
