@@ -34,6 +34,11 @@ export class RetryDelay {
     this.#options = { ...BACKOFF, ...options }
   }
 
+  /** Number of retries since the last progress. */
+  get failures(): number {
+    return this.#failures
+  }
+
   /** Resets the count: something new arrived. */
   progressed(): void {
     this.#failures = 0

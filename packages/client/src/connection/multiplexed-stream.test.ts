@@ -66,6 +66,27 @@ describe('reconnecting', () => {
     expect(follower.statuses.slice(0, 4)).toEqual(['connecting', 'catching-up', 'live', 'offline'])
   })
 
+  test('waits longer for a server that stays silent, until it sends entries', async () => {
+    vi.useFakeTimers()
+    vi.spyOn(Math, 'random').mockReturnValue(1)
+    followed(connect(server, { backoff: { firstMs: 100, longestMs: 100 } }))
+    /** Seconds until the next request. */
+    const wait = async () => {
+      const { length } = server.requests
+      let seconds = 0
+      for (; server.requests.length === length; seconds++) await vi.advanceTimersByTimeAsync(1_000)
+      return seconds
+    }
+    await vi.advanceTimersByTimeAsync(0)
+    const silences = [await wait(), await wait(), await wait(), await wait()]
+    expect(silences).toEqual([17, 31, 61, 61])
+    const stream = await server.stream(5)
+    stream.open('s', 0, 10_000)
+    stream.entries('s', 0, 1)
+    await vi.advanceTimersByTimeAsync(0)
+    expect([await wait(), await wait()]).toEqual([16, 31])
+  })
+
   test.each(['a fetch', 'headers'])(
     'makes the next request although %s ignores its signal and never settles',
     async which => {

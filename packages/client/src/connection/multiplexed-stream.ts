@@ -9,6 +9,11 @@ const MAX_SESSIONS = 40
 const MAX_URL_LENGTH = 6_000
 /** Time without data after which a connection counts as dead, in ms, until the server has sent its heartbeat interval. */
 const SILENCE_MS = 15_000
+/**
+ * Maximum number of doublings of that time: one for each attempt without progress. If all clients of a busy server gave up and connected
+ * again before it can answer, they would keep it busy.
+ */
+const MAX_SILENCE_DOUBLINGS = 2
 /** Delay to collect sessions that join, and to wait for a missing frame, in ms. */
 const JOIN_DELAY_MS = 20
 
@@ -88,7 +93,8 @@ export class MultiplexedStream {
   }
 
   #checkSilence(): void {
-    if (performance.now() - this.#receivedAt > this.#silenceMs) this.abort('no data or heartbeat for too long')
+    const silenceMs = this.#silenceMs * 2 ** Math.min(this.#delay.failures, MAX_SILENCE_DOUBLINGS)
+    if (performance.now() - this.#receivedAt > silenceMs) this.abort('no data or heartbeat for too long')
   }
 
   async #run(): Promise<void> {

@@ -194,7 +194,7 @@ test('uses the messages of the parent as the conversation', async () => {
   const { adapter, requests } = echoing()
   const page = mount(<Parent adapter={adapter} />)
   await chat.sendMessage('Hello')
-  await waitUntil(() => page.text.endsWith('assistant sent: You said: Hello2'))
+  await waitUntil(() => page.text === 'readyuser sent: Helloassistant sent: You said: Hello2')
   let before: ChatMessage[] = []
   flushSync(() =>
     setMessages(messages => {
@@ -204,7 +204,7 @@ test('uses the messages of the parent as the conversation', async () => {
   )
   expect(page.text).toBe('readyuser sent: Beforeassistant sent: An answeruser sent: Hello3')
   await chat.sendMessage('More')
-  await waitUntil(() => page.text.endsWith('assistant sent: You said: More5'))
+  await waitUntil(() => page.text.startsWith('ready') && page.text.endsWith('assistant sent: You said: More5'))
   expect(requests.at(-1)).toEqual(['Before', 'An answer', 'Hello', 'More'])
   flushSync(() => setMessages(before))
   expect(page.text).toBe('readyuser sent: Helloassistant sent: You said: Hello2')
