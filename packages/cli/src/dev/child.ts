@@ -21,6 +21,9 @@ export interface ChildOptions {
   onUnexpectedExit(how: number | NodeJS.Signals): void
 }
 
+/** A child as the supervisor uses it. Tests pass their own. */
+export type SupervisedChild = Pick<Child, keyof Child>
+
 /** The process of the server or the worker. */
 export class Child {
   readonly pid: number
