@@ -3,7 +3,7 @@ import { StreamManager } from '../../manager/stream-manager.ts'
 import { memoryStore } from '../../stores/memory/memory-store.ts'
 import { SharedDriverState } from './drive-run.fixture.ts'
 
-test('all runs of a process that wait for the test continue when it catches up', async () => {
+test('a grant releases all runs of the process that wait for it', async () => {
   const plan = { seed: 1, asks: 0, leaves: false, bulk: 20 }
   let steps = 0
   let reached = () => {}

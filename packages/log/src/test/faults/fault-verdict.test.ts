@@ -100,9 +100,9 @@ describe('reports a violation inside a log', () => {
   test.each<[string, RegExp, (batches: WholeBatch[]) => void]>([
     ['a gap', /law 1: \d+ follows \d+/, batches => batches.splice(3, 1)],
     ['a lost end', /law 1: the head is/, batches => batches.pop()],
-    ['a batch of which a part is there', /law 1: \(\d+, \d+\) has/, batches => entriesOf(batches.at(-2)).pop()],
+    ['an incomplete batch', /law 1: \(\d+, \d+\) has/, batches => entriesOf(batches.at(-2)).pop()],
     [
-      'a time that goes back',
+      'a timestamp that decreases',
       /law 1: the time goes back/,
       batches => Object.assign(batches[4] as object, { timestamp: 1 }),
     ],
@@ -115,7 +115,7 @@ describe('reports a violation inside a log', () => {
       },
     ],
     [
-      'something that is there twice',
+      'a repeated delta',
       /law 2: .* is there twice/,
       batches => {
         const [one, two] = recordRead(batches)
@@ -123,14 +123,14 @@ describe('reports a violation inside a log', () => {
       },
     ],
     [
-      'a zombie that was heard',
+      'an append of a fenced writer',
       /law 4: 1-.* writes at/,
       batches => {
         Object.assign(batches.at(-1) as object, { mark: batches[0]?.mark })
       },
     ],
     [
-      'a takeover that does not say so',
+      'a takeover without executor-superseded',
       /law 4: the takeover at \d+ begins with/,
       batches => {
         for (const batch of batches) {
@@ -139,7 +139,7 @@ describe('reports a violation inside a log', () => {
       },
     ],
     [
-      'a takeover that leaves a draft',
+      'a takeover that does not discard a draft',
       /law 4: the takeover at \d+ leaves the draft of main/,
       batches => {
         for (const entry of batches.flatMap(entriesOf)) {
@@ -155,7 +155,7 @@ describe('reports a violation inside a log', () => {
       },
     ],
     [
-      'a ticket that is not what the entries say',
+      'a ticket that does not match the entries',
       /law 5: the ticket is/,
       batches => {
         for (const entry of batches.flatMap(entriesOf)) {
@@ -176,7 +176,7 @@ describe('reports a violation inside a log', () => {
   })
 })
 
-describe('reports a difference to the acknowledgements', () => {
+describe('compares a log with the acknowledgements, and reports', () => {
   const of = (fields: Partial<ReportedLog>): ReportedLog => {
     return Object.assign(Object.create(ReportedLog.prototype), record, fields) as ReportedLog
   }
@@ -206,13 +206,13 @@ describe('reports a difference to the acknowledgements', () => {
     expect(problemsOfAcks(whole, of({ lostAcks: [ack()] }))).toEqual([expect.stringMatching(/and is there/)])
   })
 
-  test('half a batch', () => {
+  test('an incomplete batch', () => {
     const { tokens } = record.sent.find(batch => batch.tokens.length > 1) as ReportedLog['sent'][number]
     const found = problemsOfAcks(without(tokens[0] as string), of({ acks: [] }))
     expect(found).toContainEqual(expect.stringMatching(/law 1: of the batch/))
   })
 
-  test('refused answers in the log, missing accepted answers, and two answers to one question', () => {
+  test('a refused answer in the log, a missing accepted answer, and two answers to one question', () => {
     const taken = record.answers.find(({ outcome }) => outcome === 'appended') as ReportedLog['answers'][number]
     const refused = of({ answers: [{ ...taken, outcome: 'refused', reason: 'late' }] })
     expect(problemsOfAcks(whole, refused)).toEqual([
@@ -229,7 +229,7 @@ describe('reports a difference to the acknowledgements', () => {
     expect(problemsOfAcks(twice, of({ answers: [] }))).toContainEqual(expect.stringMatching(/law 5: .* is answered at/))
   })
 
-  test('a missing end', () => {
+  test('a missing end of a run', () => {
     const [end] = record.ends
     expect(problemsOfAcks(without(end?.token ?? ''), record)).toContainEqual(
       expect.stringMatching(/law 7: the run ended/),
@@ -237,7 +237,7 @@ describe('reports a difference to the acknowledgements', () => {
   })
 })
 
-describe('reports a difference between a reader and the log', () => {
+describe('compares a reader with the log, and reports', () => {
   const strange = (entry: Entry | undefined): Entry => ({ ...(entry as Entry), timestamp: 1 })
   test.each<[string, RegExp, (reader: ReportedReader) => void]>([
     [
@@ -248,7 +248,7 @@ describe('reports a difference between a reader and the log', () => {
       },
     ],
     [
-      'a stranger’s entries after its own',
+      'entries of another log after those of its own',
       /got 10 as what follows 5/,
       copy => {
         for (let i = 4; i < 9; i++) copy.now.entries[i] = strange(copy.now.entries[i])
@@ -257,7 +257,7 @@ describe('reports a difference between a reader and the log', () => {
       },
     ],
     [
-      'a truncation without need',
+      'a truncation without a reason',
       /was told past-head at/,
       copy => {
         Object.assign(copy.now, { truncated: 'past-head' })
@@ -265,7 +265,7 @@ describe('reports a difference between a reader and the log', () => {
       },
     ],
     [
-      'not the end',
+      'an end before the head',
       /ends at 3 of/,
       copy => {
         copy.now.sequence = 3
