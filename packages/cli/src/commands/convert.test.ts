@@ -82,25 +82,25 @@ test('converts one run of a log with several', async () => {
   expect([none.how, none.stderr]).toEqual([3, 'There is no run nope in this log: choose another with --run.\n'])
 })
 
-describe('rejects bad input and names the line', () => {
+describe('invalid input', () => {
   const start = '{"type":"start","messageId":"m"}\n'
   test.each([
-    ['no JSON', `${start}{"type":`, 'line 2: expected JSON'],
-    ['no object', `${start}\n5\n`, 'line 3: expected an object'],
+    ['text that is not JSON', `${start}{"type":`, 'line 2: expected JSON'],
+    ['a value that is not an object', `${start}\n5\n`, 'line 3: expected an object'],
     [
-      'what breaks off',
+      'a stream without an end',
       `${start}{"type":"text-start","id":"t"}\n`,
       'line 2: stream: expected the end of the run, but the stream stopped before it',
     ],
-    ['nothing', '', 'line 0: stream: expected the end of the run, but the stream stopped before it'],
-    ['no event of the dialect', `${start}{"type":"text-delta","id":5}\n`, 'line 2: '],
-  ])('%s', async (_, input, why) => {
+    ['an empty input', '', 'line 0: stream: expected the end of the run, but the stream stopped before it'],
+    ['an event that is not of the dialect', `${start}{"type":"text-delta","id":5}\n`, 'line 2: '],
+  ])('is rejected with its line: %s', async (_, input, why) => {
     const { how, stderr } = await ran(workFolder({}), ['convert', '--from', 'ai-sdk', '--to', 'millrace'], {}, input)
     expect([how, stderr]).toEqual([1, expect.stringContaining(why)])
     expect(stderr).not.toContain('    at ')
   })
 
-  test('rejects an unknown dialect', async () => {
+  test('is rejected if a dialect is unknown or missing', async () => {
     const calls = [
       ['convert', '--from', 'aisdk', '--to', 'mui'],
       ['convert', '--to', 'mui'],

@@ -246,7 +246,7 @@ test('fails for a file that listens by itself', async () => {
   }
 })
 
-test('backs off when a child keeps ending', async () => {
+test('backs off when a child keeps exiting', async () => {
   const text = `if (process.argv[1].includes('worker')) process.exit(3)\n${file()}`
   const { command } = await devHost(text)
   await command.output(/The worker exited with code 3\. Restarting in 0\.5 s\./)

@@ -18,7 +18,7 @@ const get = (target: string, headers = HEAD) => `GET ${target} HTTP/1.1\r\n${hea
 const post = (headers: string, body: string) => `POST /api/sessions HTTP/1.1\r\n${HEAD}${headers}\r\n${body}`
 const JSON_TYPE = 'Content-Type: application/json\r\n'
 
-describe('refuses a target that is not a plain path', () => {
+describe('a target that is not a plain path', () => {
   it.each([
     '/api/sessions/../health',
     '/api/./health',
@@ -28,19 +28,19 @@ describe('refuses a target that is not a plain path', () => {
     '/api\\health',
     '/api/health#x',
     '//localhost/api/../health',
-  ])('%s', async target => {
+  ])('is refused: %s', async target => {
     expect(replyIn(await raw(port, get(target)))).toEqual({ status: 400, code: 'request_invalid', count: 1 })
   })
 
   it.each(['http://localhost/api/health', 'http://evil.example/api/health', 'api/health', '*', 'localhost:80'])(
-    '%s',
+    'is refused: %s',
     async target => {
       expect(replyIn(await raw(port, get(target)))).toEqual({ status: 400, code: 'request_invalid', count: 1 })
     },
   )
 
   it.each(['//api/health', '/api//health', '/api/health/', '//evil.example/api/health', '/api/..;/health'])(
-    '%s is nothing',
+    'is an unknown route: %s',
     async target => {
       expect(replyIn(await raw(port, get(target)))).toEqual({ status: 404, code: 'route_unknown', count: 1 })
     },

@@ -216,7 +216,7 @@ describe('a new message during a run', () => {
     expect((await at.run('s', runId).result()).status).toBe('interrupted')
   })
 
-  test('has a full queue is refused', async () => {
+  test('is refused if the queue is full', async () => {
     const at = await openDialectServer()
     const agent = 'slow'
     await at.takeTurn('s', requestWith(a), { agent })

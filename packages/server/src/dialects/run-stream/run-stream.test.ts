@@ -83,7 +83,7 @@ describe('a run', () => {
   })
 
   test.each(['teller', 'seller', 'stammerer'])(
-    'of the %s resumes after every event, without gaps or duplicates',
+    'of the agent %s resumes after every event, without gaps or duplicates',
     async name => {
       const at = await openDialectServer({
         agents: [...(await agents()), stammerer],
