@@ -77,7 +77,7 @@ export const tickets: readonly ContractCase[] = [
   }),
 
   ...DECISIONS.map(type =>
-    define(5, `an append with ${type} on an old version is moved, for writers and guests`, async trial => {
+    define(5, `a ${type} on an old version is moved, for writers and guests`, async trial => {
       const store = await trial.open()
       const streamId = await trial.log(store)
       const { version } = await trial.head(store, streamId)

@@ -4,7 +4,7 @@ import { appendFault, type Call, type Mutant, yields } from './mutant.fixture.ts
 const unconditional = (type: string): Mutant => ({
   fault: `a ${type} ignores the version`,
   caught: {
-    [`an append with ${type} on an old version is moved, for writers and guests`]: /expected "moved", found "appended/,
+    [`a ${type} on an old version is moved, for writers and guests`]: /expected "moved", found "appended/,
   },
   within: ['tickets'],
   handle: appendFault(({ log: { version }, batch, ticket, go }) =>
