@@ -130,7 +130,7 @@ describe('the frames of a session', () => {
     const writer = await writing(testServer)
     const clients = Array.from({ length: 50 }, () => testServer.follow())
     await settled()
-    expect(testServer.resources).toMatchObject({ open: 50, fed: 1 })
+    expect(testServer.resources).toMatchObject({ connections: 50, liveStreams: 1 })
     testServer.instrumented.reads = 0
     for (let i = 0; i < 20; i++) await writer.write(delta(`${i}`)).appended
     await settled()
