@@ -17,7 +17,7 @@ export interface ChildOptions {
   /** The destination of its output. */
   readonly output: Output
   onMessage(message: ChildMessage): void
-  /** Called with the exit code or signal of an unexpected exit. */
+  /** Called after an unexpected exit, with its exit code or signal. */
   onUnexpectedExit(how: number | NodeJS.Signals): void
 }
 
