@@ -106,7 +106,7 @@ describe('calls fail as unavailable, with advice', () => {
     await store.close()
     for (const each of [path, subfolder, folder]) chmodSync(each, each === path ? 0o444 : 0o555)
     const intruder = child(FIXTURE, ['intrude', path, 'another'])
-    const report = await intruder.event('told')
+    const report = await intruder.event('failed')
     chmodSync(folder, 0o755)
     chmodSync(subfolder, 0o755)
     expect(report).toMatchObject({ code: 'unavailable', cause: expect.any(String) })

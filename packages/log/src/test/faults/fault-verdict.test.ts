@@ -21,7 +21,7 @@ import { tokensIn } from './token.fixture.ts'
 const run: Run = { streamId: 'log', runId: 'run', program: 'agent:mill@1' }
 
 /** A log by two writers, of which the second took over during streamed text, with a guest and a reader. */
-async function story() {
+async function recordedRun() {
   const store = memoryStore()
   const manager = new StreamManager({ store, blobBytes: 2048 })
   const record = new ReportedLog(run)
@@ -34,15 +34,15 @@ async function story() {
   const acked = async (by: string, count: number) => {
     while (record.acks.filter(ack => ack.by === by).length < count) await new Promise(setImmediate)
   }
-  const plan = { seed: 3, asks: 0.3, leaves: false, bulk: 10 }
-  const mills = ['p1', 'p2'].map(tag => new SharedDriverState(manager, tag, plan, recorder(tag))) as [
+  const plan = { seed: 3, questionRate: 0.3, releasesWhileWaiting: false, outputLength: 10 }
+  const sharedStates = ['p1', 'p2'].map(tag => new SharedDriverState(manager, tag, plan, recorder(tag))) as [
     SharedDriverState,
     SharedDriverState,
   ]
   await manager.createStream(run.streamId)
   const following = followLog(manager, 'r1', run.streamId, 0, ending.signal, recorder('r1'))
   const answering = answerQuestions(manager, 'ann', run.streamId, ending.signal, recorder('ann'))
-  const lost = driveRun(mills[0], run, false).catch(() => {})
+  const lost = driveRun(sharedStates[0], run, false).catch(() => {})
   await acked('p1', 30)
   const draftWriter = await new StreamManager({ store }).createWriter(run.streamId, {
     ...run,
@@ -51,12 +51,12 @@ async function story() {
   })
   await draftWriter.write({ type: 'text-delta', id: 'open', delta: 'a draft' }).appended
   await lost
-  const ended = driveRun(mills[1], run, true)
+  const ended = driveRun(sharedStates[1], run, true)
   await acked('p2', 3)
-  mills[1].finish([run.streamId])
+  sharedStates[1].finish([run.streamId])
   await ended
   const whole = await readWhole(store, run.streamId)
-  while (reader.now.sequence < whole.head.head) await new Promise(setImmediate)
+  while (reader.current.sequence < whole.head.head) await new Promise(setImmediate)
   ending.abort()
   await Promise.all([following, answering])
   return { store, record, reader, whole }
@@ -67,7 +67,7 @@ let record: ReportedLog
 let reader: ReportedReader
 let whole: WholeLog
 beforeAll(async () => {
-  ;({ store, record, reader, whole } = await story())
+  ;({ store, record, reader, whole } = await recordedRun())
 })
 
 const writers = () => whole.batches.filter(({ entries }) => entries[0]?.origin.guest === undefined)
@@ -78,7 +78,7 @@ const changed = (change: (batches: WholeBatch[]) => void): WholeLog => {
 }
 const ofReader = (change: (reader: ReportedReader) => void): ReportedReader => {
   const copy = new ReportedReader('r1', run.streamId)
-  copy.stretches.splice(0, 1, ...structuredClone(reader.stretches))
+  copy.segments.splice(0, 1, ...structuredClone(reader.segments))
   change(copy)
   return copy
 }
@@ -103,7 +103,7 @@ describe('reports a violation inside a log', () => {
     ['an incomplete batch', /law 1: \(\d+, \d+\) has/, batches => entriesOf(batches.at(-2)).pop()],
     [
       'a timestamp that decreases',
-      /law 1: the time goes back/,
+      /law 1: the time decreases/,
       batches => Object.assign(batches[4] as object, { timestamp: 1 }),
     ],
     [
@@ -116,7 +116,7 @@ describe('reports a violation inside a log', () => {
     ],
     [
       'a repeated delta',
-      /law 2: .* is there twice/,
+      /law 2: .* is in the log twice/,
       batches => {
         const [one, two] = recordRead(batches)
         two.chunk = one.chunk
@@ -216,7 +216,7 @@ describe('compares a log with the acknowledgements, and reports', () => {
     const taken = record.answers.find(({ outcome }) => outcome === 'appended') as ReportedLog['answers'][number]
     const refused = of({ answers: [{ ...taken, outcome: 'refused', reason: 'late' }] })
     expect(problemsOfAcks(whole, refused)).toEqual([
-      expect.stringMatching(/law 5: .* was refused as late, and is there/),
+      expect.stringMatching(/law 5: .* was refused as late, but is in the log/),
     ])
     expect(problemsOfAcks(without(taken.token), of({ answers: [taken] }))).toContainEqual(
       expect.stringMatching(/law 5: .* was appended at \d+, it is at undefined/),
@@ -244,31 +244,31 @@ describe('compares a reader with the log, and reports', () => {
       'another entry',
       /r1 got .*, the log has/,
       copy => {
-        copy.now.entries[5] = strange(copy.now.entries[5])
+        copy.current.entries[5] = strange(copy.current.entries[5])
       },
     ],
     [
       'entries of another log after those of its own',
-      /got 10 as what follows 5/,
+      /got 10 of the log after 5, which is not of the log/,
       copy => {
-        for (let i = 4; i < 9; i++) copy.now.entries[i] = strange(copy.now.entries[i])
-        Object.assign(copy.now, { truncated: 'epoch' })
-        copy.begin()
+        for (let i = 4; i < 9; i++) copy.current.entries[i] = strange(copy.current.entries[i])
+        Object.assign(copy.current, { truncated: 'epoch' })
+        copy.startSegment()
       },
     ],
     [
       'a truncation without a reason',
-      /was told past-head at/,
+      /was truncated as past-head at/,
       copy => {
-        Object.assign(copy.now, { truncated: 'past-head' })
-        copy.begin()
+        Object.assign(copy.current, { truncated: 'past-head' })
+        copy.startSegment()
       },
     ],
     [
       'an end before the head',
       /ends at 3 of/,
       copy => {
-        copy.now.sequence = 3
+        copy.current.sequence = 3
       },
     ],
   ])('%s', async (_, expected, change) => {
