@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { compileCache } from '../../../scripts/compile-cache.ts'
-import { COMMON } from './command/parse-call.ts'
+import { COMMON_OPTIONS } from './command/parse-arguments.ts'
 import { allCommands } from './commands/run.ts'
 import { PAGE } from './dev/dev-host.fixture.ts'
 import { exitCodes } from './error/command-error.ts'
@@ -77,6 +77,6 @@ test('the guide names every command, every option and every exit code', async ()
     expect(guide).toContain(`\n## ${name}\n`)
     for (const option of [...Object.keys(options), 'json']) expect(guide).toContain(`--${option}`)
   }
-  expect(Object.keys(COMMON)).toEqual(['json', 'help'])
+  expect(Object.keys(COMMON_OPTIONS)).toEqual(['json', 'help'])
   for (const code of [0, ...Object.values(exitCodes), 130]) expect(guide).toMatch(new RegExp(`^\\| ${code} \\|`, 'm'))
 })

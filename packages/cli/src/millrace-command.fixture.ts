@@ -21,7 +21,8 @@ export function workFolder(files: Readonly<Record<string, string>>): string {
 }
 
 /** The result of a command. */
-export interface Ended {
+export interface CommandResult {
+  /** The exit code, or the signal that ended it. */
   readonly how: number | NodeJS.Signals
   readonly stdout: string
   readonly stderr: string
@@ -30,14 +31,14 @@ export interface Ended {
 /** A running command. */
 export interface Command {
   readonly pid: number
-  readonly ended: Promise<Ended>
-  /** Waits for this output on either stream since `mark`. Rejects if the command ends before. */
+  readonly ended: Promise<CommandResult>
+  /** Waits for output after `mark` that matches, on either stream. Rejects if the command ends before. */
   output(pattern: RegExp, mark?: number): Promise<RegExpExecArray>
-  /** The length of its output. */
+  /** The length of its output so far. */
   readonly mark: number
   kill(signal: NodeJS.Signals): void
   write(text: string): void
-  close(): void
+  closeInput(): void
 }
 
 /** Starts `millrace` with arguments. Killed at the end of the test. */
@@ -62,9 +63,9 @@ export function millraceCommand(cwd: string, args: readonly string[], env: Recor
     for (const listener of listeners) listener()
   })
   child.stdin.on('error', () => {})
-  let isOver = false
-  const ended = once(child, 'close').then(([code, signal]): Ended => {
-    isOver = true
+  let hasEnded = false
+  const ended = once(child, 'close').then(([code, signal]): CommandResult => {
+    hasEnded = true
     for (const listener of listeners) listener()
     return { how: code ?? signal, stdout, stderr }
   })
@@ -84,31 +85,31 @@ export function millraceCommand(cwd: string, args: readonly string[], env: Recor
     },
     output: (pattern, mark = 0) =>
       new Promise((resolve, reject) => {
-        const look = () => {
+        const check = () => {
           const found = pattern.exec(all.slice(mark))
-          if (found === null && !isOver) return
-          listeners.delete(look)
+          if (found === null && !hasEnded) return
+          listeners.delete(check)
           if (found) resolve(found)
           else reject(new Error(`the command exited before it printed ${pattern}:\n${all}`))
         }
-        listeners.add(look)
-        look()
+        listeners.add(check)
+        check()
       }),
     kill: signal => void child.kill(signal),
     write: text => void child.stdin.write(text),
-    close: () => void child.stdin.end(),
+    closeInput: () => void child.stdin.end(),
   }
 }
 
 /** Runs `millrace` to its end. */
-export async function ran(
+export async function runToEnd(
   cwd: string,
   args: readonly string[],
   env: Record<string, string> = {},
   input = '',
-): Promise<Ended> {
+): Promise<CommandResult> {
   const command = millraceCommand(cwd, args, env)
   command.write(input)
-  command.close()
+  command.closeInput()
   return command.ended
 }

@@ -44,7 +44,7 @@ test.each([
   ['graceMs', GRACE_MS],
   ['toolExecution.maxSteps', REASON_STEPS],
   ['toolExecution.parallelCalls', DEFAULT_PARALLEL_CALLS],
-])('the table of defaults says what %s is', (name, value) => {
+])('the table of defaults states the value of %s', (name, value) => {
   expect(page).toContain(`| \`${name}\` | ${value.toLocaleString('en')} |`)
 })
 
@@ -70,7 +70,7 @@ test.each([
   ['all state of a run', `${MAX_STATE / 1024 / 1024} MiB`],
   ['the schema of a form', `${MAX_FORM_LENGTH / 1024} KiB, ${MAX_FORM_DEPTH} levels`],
   ['validation of a form answer', `${FORM_CHECK_TIMEOUT_MS}`],
-])('the table of defaults says what bounds %s', (name, value) => {
+])('the table of defaults states the limit of %s', (name, value) => {
   expect(page).toContain(`| ${name} | ${value} |`)
 })
 

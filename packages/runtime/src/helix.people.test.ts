@@ -123,7 +123,7 @@ describe('a pending client call', () => {
 })
 
 describe('a sub-agent', () => {
-  test('that was interrupted does not count as successful (Helix 3)', async () => {
+  test('does not count as successful if it was interrupted (Helix 3)', async () => {
     const { tool: pay } = counted('pay', true)
     const child = scripted('child', [{ text: 'Half an answer', calls: [call('pay', 'k1', { n: 1 })] }], {
       tools: [pay],
@@ -166,7 +166,7 @@ describe('a sub-agent', () => {
     expect(types.indexOf('subagent-start')).toBeGreaterThan(committed)
   })
 
-  test('of a discarded attempt never started: there is no orphan (Helix 12)', async () => {
+  test('does not start if its call was only in a discarded attempt (Helix 12)', async () => {
     const begun: string[] = []
     const child = agent({
       name: 'child',
@@ -195,7 +195,7 @@ describe('a sub-agent', () => {
     expect((await runtime.view('s')).view.agents).toHaveLength(1)
   })
 
-  test('of a step that was stopped before its commit never started (Helix 12)', async () => {
+  test('does not start if the step was stopped before its commit (Helix 12)', async () => {
     const held = gate()
     const child = scripted('child', [{ text: 'ok' }])
     const testAgent = agent({
@@ -314,7 +314,7 @@ describe('a sub-agent', () => {
     expect(chunksOf(log, 'subagent-end')).toMatchObject([{ status: 'completed', result: 'one two three' }])
   })
 
-  test('of a stopped run keeps the shown text and no uncommitted state (Helix 21)', async () => {
+  test('keeps the shown text and no uncommitted state when its run is stopped (Helix 21)', async () => {
     const running = gate()
     const write = tool({
       name: 'write',

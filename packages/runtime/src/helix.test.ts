@@ -147,7 +147,7 @@ describe('the end of a run', () => {
     expect((await runtime.run('s', 'r1').result()).status).toBe('interrupted')
   })
 
-  test('is not clean if the stream is cut off (Helix 4)', async () => {
+  test('is not a success if the stream is cut off (Helix 4)', async () => {
     const testAgent = patient(gate())
     const runtime = testRuntime({ agents: [testAgent] })
     const run = await runtime.start({ agent: testAgent, input: 'hi', session: 's' })
@@ -185,7 +185,7 @@ describe('the end of a run', () => {
 })
 
 describe('committed content stays, and nothing is duplicated', () => {
-  test('a zombie writes nothing next to its replacement (Helix 5)', async () => {
+  test('a fenced driver writes nothing beside its successor (Helix 5)', async () => {
     const [firstGate, yours] = [gate(), gate()]
     const zombie = patient(firstGate)
     // It does not renew its lease, and does not notice that the store's time has advanced.
@@ -231,8 +231,8 @@ describe('committed content stays, and nothing is duplicated', () => {
   })
 })
 
-describe('a checkpoint is a position in the log', () => {
-  test('its position is its entry (Helix 8)', async () => {
+describe('a checkpoint', () => {
+  test('is at the sequence of its own entry (Helix 8)', async () => {
     const { counter } = counting()
     const runtime = testRuntime({ agents: [counter] })
     await (await runtime.start({ agent: counter, input: 'go', session: 's', runId: 'r' })).result()
@@ -249,7 +249,7 @@ describe('a checkpoint is a position in the log', () => {
     }
   })
 
-  test('a rewind to it applies to readers and to the model (Helix 9)', async () => {
+  test('rewinds readers and the model to the same position (Helix 9)', async () => {
     const { counter, prompts } = counting()
     const runtime = testRuntime({ agents: [counter] })
     await (await runtime.start({ agent: counter, input: 'go', session: 's', runId: 'r1' })).result()
@@ -263,7 +263,7 @@ describe('a checkpoint is a position in the log', () => {
     expect(prompts[3]).not.toContain('done')
   })
 
-  test('one of another run or session is rejected (Helix 9)', async () => {
+  test('is rejected for another run or session (Helix 9)', async () => {
     const { counter } = counting()
     const runtime = testRuntime({ agents: [counter] })
     for (const [session, runId] of [
@@ -282,7 +282,7 @@ describe('a checkpoint is a position in the log', () => {
     expect([await logOf(runtime, 's'), await logOf(runtime, 'other')]).toEqual(before)
   })
 
-  test('a fork starts at the given position (Helix 9)', async () => {
+  test('has the state and the messages of a fork at its sequence (Helix 9)', async () => {
     const { counter } = counting()
     const runtime = testRuntime({ agents: [counter] })
     await (await runtime.start({ agent: counter, input: 'go', session: 's', runId: 'r' })).result()

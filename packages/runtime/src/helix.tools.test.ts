@@ -37,7 +37,7 @@ describe('an output that is too large', () => {
     expect(log.map(({ sequence }) => sequence)).toEqual(log.map((_, index) => index + 1))
   })
 
-  test('in the state is reported to the model (Helix 18)', async () => {
+  test('is reported to the model if it is a state change (Helix 18)', async () => {
     const { seen, testAgent } = calling(
       (_, { updateState }) => {
         updateState(() => ({ large: 'x'.repeat(2_000_000) }))

@@ -54,7 +54,7 @@ describe('approvals', () => {
     expect([look.ran, pay.ran]).toEqual([[100], [200]])
   })
 
-  test('also in another process, which has only the log (Kortyx 10.3)', async () => {
+  test('an answer continues in another process, which has only the log (Kortyx 10.3)', async () => {
     const [firstStore, yours] = await sqliteStores(2)
     const first = fickle()
     const { runtime, run } = await startRun(first.testAgent, { ...(firstStore && { store: firstStore }) })
@@ -122,7 +122,7 @@ describe('approvals', () => {
     expect(results['c2']).toMatchObject({ type: 'error-text', value: expect.stringContaining('there is no tool') })
   })
 
-  test('a waiting tool and an output work together, and the JSON is not text (Kortyx 3.7)', async () => {
+  test('a run may have a waiting tool and an output, whose JSON is not text (Kortyx 3.7)', async () => {
     const pay = counted('pay', true)
     const testAgent = scripted('own', [{ calls: [call('pay', 'c1', { n: 1 })] }, { text: '{"paid":1}' }], {
       tools: [pay.tool],
@@ -169,7 +169,7 @@ describe('resuming after an interrupt', () => {
     expect(await logOf(runtime, 's')).toEqual(before)
   })
 
-  test('several chosen options all arrive (Kortyx 6)', async () => {
+  test('the node gets all chosen options (Kortyx 6)', async () => {
     const runtime = await runtimeWithQuestion({}, { multiple: true })
     await runtime.answer('s', { kind: 'interrupt', id: 'i1', response: ['no', 'yes'] })
     expect((await runtime.view('s')).view.interrupts).toMatchObject([{ response: ['no', 'yes'] }])
@@ -227,7 +227,7 @@ describe('resuming after an interrupt', () => {
     expect(await textsOf(runtime, 's')).toEqual(['Go.', 'Done.'])
   })
 
-  test('logs nothing that would allow to answer (Kortyx 10.2)', async () => {
+  test('logs nothing that allows its reader to answer (Kortyx 10.2)', async () => {
     const texts: string[] = []
     const take = (message: string, fields: object) => void texts.push(message, JSON.stringify(fields))
     const logger: Logger = { warn: take, error: take }

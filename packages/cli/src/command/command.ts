@@ -9,7 +9,7 @@ export interface Option {
 }
 
 /** The parsed arguments of a command: positionals, and options by name. */
-export interface Call {
+export interface ParsedArguments {
   readonly positionals: readonly string[]
   readonly values: Readonly<Record<string, string | true>>
 }
@@ -25,5 +25,5 @@ export interface Command {
   readonly options: Readonly<Record<string, Option>>
   readonly examples: readonly (readonly [line: string, about: string])[]
   /** Runs the command. Returns the exit code. @default 0 */
-  run(call: Call, terminal: Terminal): Promise<number | undefined>
+  run(args: ParsedArguments, terminal: Terminal): Promise<number | undefined>
 }

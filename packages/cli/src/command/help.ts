@@ -1,6 +1,6 @@
 import { exitCodes } from '../error/command-error.ts'
 import type { Command } from './command.ts'
-import { COMMON } from './parse-call.ts'
+import { COMMON_OPTIONS } from './parse-arguments.ts'
 
 /** Prints the help of `millrace`, as JSON with `--json`. */
 export function helpOf(commands: readonly Command[], isJson: boolean): string {
@@ -12,13 +12,13 @@ Usage: millrace <command> [options]
 
 ${table(commands.map(({ name, takes, about }) => [`${name} ${takes}`.trim(), about]))}
 
-${table(EXITS)}
+${table(EXIT_CODES)}
 
 See millrace <command> --help for options and examples.
 `
 }
 
-const EXITS: [string, string][] = [
+const EXIT_CODES: [string, string][] = [
   ['exit 0', 'success'],
   ['exit 1', 'an error, or a failed check'],
   ['exit 2', 'invalid arguments'],
@@ -28,14 +28,14 @@ const EXITS: [string, string][] = [
 
 /** The JSON description of a command. */
 function commandJson({ name, takes, about, options, examples }: Command) {
-  return { name, takes, about, options: { ...options, ...COMMON }, examples: examples.map(([line]) => line) }
+  return { name, takes, about, options: { ...options, ...COMMON_OPTIONS }, examples: examples.map(([line]) => line) }
 }
 
 /** Prints the help of one command, as JSON with `--json`. */
 export function helpOfCommand(command: Command, isJson: boolean): string {
   if (isJson) return `${JSON.stringify(commandJson(command))}\n`
   const { name, takes, about, options, examples } = command
-  const all = { ...options, ...COMMON }
+  const all = { ...options, ...COMMON_OPTIONS }
   const rows = Object.entries(all).map(([option, { value, short, about }]): [string, string] => [
     `${short === undefined ? '' : `-${short}, `}--${option}${value === undefined ? '' : ` ${value}`}`,
     about,

@@ -8,6 +8,6 @@ test.each([
   ['docotr', 'doctor'],
   ['serve', undefined],
   ['x', undefined],
-])('suggests for %s: %s', (input, suggestion) => {
+])('suggests the nearest name for %s: %s', (input, suggestion) => {
   expect(nearest(input, ['dev', 'tail', 'replay', 'sessions', 'convert', 'doctor'])).toBe(suggestion)
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { dialectNames } from '../convert/dialects.ts'
-import { millraceCommand, ran, workFolder } from '../millrace-command.fixture.ts'
+import { millraceCommand, runToEnd, workFolder } from '../millrace-command.fixture.ts'
 import { serveSessions } from './sessions-server.fixture.ts'
 
 const chunksOf = (recording: string): unknown[] =>
@@ -14,7 +14,7 @@ const chunksOf = (recording: string): unknown[] =>
 async function exported(): Promise<{ cwd: string; recording: string; url: string }> {
   const { cwd, store, server, runAgent } = await serveSessions()
   await runAgent('s', 'guide', 'What do you see?')
-  const { stdout } = await ran(cwd, ['sessions', 'export', 's', '--store', store])
+  const { stdout } = await runToEnd(cwd, ['sessions', 'export', 's', '--store', store])
   return { cwd, recording: stdout, url: server.url }
 }
 
@@ -29,10 +29,10 @@ test('converts a run into every dialect and back', async () => {
   await Promise.all(
     foreign.map(async (name, i) => {
       // Both formats are accepted.
-      const how = i % 2 === 0 ? ['--sse'] : []
-      const there = await ran(cwd, ['convert', '--from', 'millrace', '--to', name, ...how], {}, recording)
+      const format = i % 2 === 0 ? ['--sse'] : []
+      const there = await runToEnd(cwd, ['convert', '--from', 'millrace', '--to', name, ...format], {}, recording)
       expect([name, there.how, there.stderr]).toEqual([name, 0, ''])
-      const back = await ran(cwd, ['convert', '--from', name, '--to', 'millrace'], {}, there.stdout)
+      const back = await runToEnd(cwd, ['convert', '--from', name, '--to', 'millrace'], {}, there.stdout)
       expect([name, back.how, back.stderr]).toEqual([name, 0, ''])
       expect([name, words(chunksOf(back.stdout))]).toEqual([name, words(run)])
     }),
@@ -42,7 +42,7 @@ test('converts a run into every dialect and back', async () => {
 test('reads server-sent events and converts them as they arrive', async () => {
   const { cwd, url } = await exported()
   const stream = await fetch(`${url}/api/sessions/s/stream?live=false`)
-  const { how, stdout } = await ran(
+  const { how, stdout } = await runToEnd(
     cwd,
     ['convert', '--from', 'millrace', '--to', 'ai-sdk', '--sse'],
     {},
@@ -57,7 +57,7 @@ test('reads server-sent events and converts them as they arrive', async () => {
   live.write('data: {"type":"text-delta","id":"t","delta":"Hello"}\n\n')
   await live.output(/"delta":"Hello"/)
   live.write('data: {"type":"text-end","id":"t"}\n\ndata: {"type":"finish"}\n\ndata: [DONE]\n\n')
-  live.close()
+  live.closeInput()
   expect((await live.ended).how).toBe(0)
 })
 
@@ -65,49 +65,54 @@ test('converts one run of a log with several', async () => {
   const { cwd, store, runAgent } = await serveSessions()
   await runAgent('s', 'echo', 'One')
   await runAgent('s', 'echo', 'Two')
-  const { stdout: recording } = await ran(cwd, ['sessions', 'export', 's', '--store', store])
-  const first = await ran(cwd, ['convert', '--from', 'millrace', '--to', 'mui'], {}, recording)
+  const { stdout: recording } = await runToEnd(cwd, ['sessions', 'export', 's', '--store', store])
+  const first = await runToEnd(cwd, ['convert', '--from', 'millrace', '--to', 'mui'], {}, recording)
   expect(first.stdout).toContain('You said: One')
   expect(first.stdout).not.toContain('Two')
   expect(first.stderr).toMatch(/^Converted the run \S+\. The log has 1 more: choose one with --run\.$/m)
   const runs = recording.split('\n').flatMap(line => /"runId":"([^"]+)"/.exec(line)?.[1] ?? [])
-  const second = await ran(
+  const second = await runToEnd(
     cwd,
     ['convert', '--from', 'millrace', '--to', 'mui', '--run', runs.at(-1) ?? ''],
     {},
     recording,
   )
   expect(second.stdout).toContain('You said: Two')
-  const none = await ran(cwd, ['convert', '--from', 'millrace', '--to', 'mui', '--run', 'nope'], {}, recording)
+  const none = await runToEnd(cwd, ['convert', '--from', 'millrace', '--to', 'mui', '--run', 'nope'], {}, recording)
   expect([none.how, none.stderr]).toEqual([3, 'There is no run nope in this log: choose another with --run.\n'])
 })
 
-describe('rejects bad input and names the line', () => {
+describe('invalid input', () => {
   const start = '{"type":"start","messageId":"m"}\n'
   test.each([
-    ['no JSON', `${start}{"type":`, 'line 2: expected JSON'],
-    ['no object', `${start}\n5\n`, 'line 3: expected an object'],
+    ['text that is not JSON', `${start}{"type":`, 'line 2: expected JSON'],
+    ['a value that is not an object', `${start}\n5\n`, 'line 3: expected an object'],
     [
-      'what breaks off',
+      'a stream without an end',
       `${start}{"type":"text-start","id":"t"}\n`,
       'line 2: stream: expected the end of the run, but the stream stopped before it',
     ],
-    ['nothing', '', 'line 0: stream: expected the end of the run, but the stream stopped before it'],
-    ['no event of the dialect', `${start}{"type":"text-delta","id":5}\n`, 'line 2: '],
-  ])('%s', async (_, input, why) => {
-    const { how, stderr } = await ran(workFolder({}), ['convert', '--from', 'ai-sdk', '--to', 'millrace'], {}, input)
+    ['an empty input', '', 'line 0: stream: expected the end of the run, but the stream stopped before it'],
+    ['an event that is not of the dialect', `${start}{"type":"text-delta","id":5}\n`, 'line 2: '],
+  ])('is rejected with its line: %s', async (_, input, why) => {
+    const { how, stderr } = await runToEnd(
+      workFolder({}),
+      ['convert', '--from', 'ai-sdk', '--to', 'millrace'],
+      {},
+      input,
+    )
     expect([how, stderr]).toEqual([1, expect.stringContaining(why)])
     expect(stderr).not.toContain('    at ')
   })
 
-  test('rejects an unknown dialect', async () => {
+  test('is rejected if a dialect is unknown or missing', async () => {
     const calls = [
       ['convert', '--from', 'aisdk', '--to', 'mui'],
       ['convert', '--to', 'mui'],
     ]
-    const ends = await Promise.all(calls.map(args => ran(workFolder({}), args)))
-    expect(ends.map(({ how }) => how)).toEqual([2, 2])
-    expect(ends[0]?.stderr).toContain('--from: unknown dialect aisdk: did you mean ai-sdk?')
-    expect(ends[1]?.stderr).toContain('expected --from DIALECT: millrace, ')
+    const results = await Promise.all(calls.map(args => runToEnd(workFolder({}), args)))
+    expect(results.map(({ how }) => how)).toEqual([2, 2])
+    expect(results[0]?.stderr).toContain('--from: unknown dialect aisdk: did you mean ai-sdk?')
+    expect(results[1]?.stderr).toContain('expected --from DIALECT: millrace, ')
   })
 })

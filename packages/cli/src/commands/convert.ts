@@ -1,8 +1,8 @@
 import { convert } from '@millrace/dialects'
 import { ProtocolError } from '@millrace/protocol'
-import type { Call, Command } from '../command/command.ts'
+import type { Command, ParsedArguments } from '../command/command.ts'
 import { nearest } from '../command/nearest.ts'
-import { stringOption, usageError } from '../command/parse-call.ts'
+import { stringOption, usageError } from '../command/parse-arguments.ts'
 import { dialectNames, dialectOf } from '../convert/dialects.ts'
 import { EventInput } from '../convert/event-input.ts'
 import { LogDecoder } from '../convert/log-dialect.ts'
@@ -31,11 +31,11 @@ export const convertCommand: Command = {
       'make a recording for replay or the studio',
     ],
   ],
-  async run(call, terminal) {
-    const [from, to] = [nameOf(call, 'from'), nameOf(call, 'to')]
-    const run = stringOption(call, 'run')
+  async run(args, terminal) {
+    const [from, to] = [nameOf(args, 'from'), nameOf(args, 'to')]
+    const run = stringOption(args, 'run')
     const [source, target] = [await dialectOf(from, run, from), await dialectOf(to, run, from)]
-    const isSse = call.values['sse'] === true
+    const isSse = args.values['sse'] === true
     const decoder = source.decoder()
     const input = new EventInput(process.stdin.setEncoding('utf8'))
     try {
@@ -49,15 +49,17 @@ export const convertCommand: Command = {
       throw new CommandError('failed', `line ${input.line}: ${error.message}`, error.code)
     }
     if (isSse && target.closing !== undefined) await terminal.write(target.closing)
-    if (decoder instanceof LogDecoder && decoder.others > 0) {
-      terminal.say(`Converted the run ${decoder.runId}. The log has ${decoder.others} more: choose one with --run.`)
+    if (decoder instanceof LogDecoder && decoder.otherRunCount > 0) {
+      terminal.say(
+        `Converted the run ${decoder.runId}. The log has ${decoder.otherRunCount} more: choose one with --run.`,
+      )
     }
     return 0
   },
 }
 
-function nameOf(call: Call, option: 'from' | 'to'): string {
-  const name = stringOption(call, option)
+function nameOf(args: ParsedArguments, option: 'from' | 'to'): string {
+  const name = stringOption(args, option)
   if (name === undefined) throw usageError(convertCommand, `expected --${option} DIALECT: ${dialectNames.join(', ')}`)
   if (dialectNames.includes(name)) return name
   const suggestion = nearest(name, dialectNames)

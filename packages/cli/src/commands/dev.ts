@@ -1,5 +1,5 @@
 import type { Command } from '../command/command.ts'
-import { integerOption, stringOption, usageError } from '../command/parse-call.ts'
+import { integerOption, stringOption, usageError } from '../command/parse-arguments.ts'
 import { dev, eventText } from '../dev/dev.ts'
 
 /** `millrace dev <file>`: serves an app with reload and the studio. */
@@ -18,14 +18,14 @@ export const devCommand: Command = {
     ['millrace dev agent.ts --port 8080', 'use another port'],
     ['millrace dev agent.ts --json', 'print each event as a line of JSON'],
   ],
-  async run(call, terminal) {
-    const [file] = call.positionals
+  async run(args, terminal) {
+    const [file] = args.positionals
     if (file === undefined) throw usageError(devCommand, 'expected <file>')
-    const port = integerOption(devCommand, call, 'port', 0, 65_535)
-    const page = stringOption(call, 'page')
+    const port = integerOption(devCommand, args, 'port', 0, 65_535)
+    const page = stringOption(args, 'page')
     await dev({
       file,
-      reload: call.values['no-reload'] !== true,
+      reload: args.values['no-reload'] !== true,
       ...(port !== undefined && { port }),
       ...(page !== undefined && { page }),
       // With --json, standard output has only JSON events.

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Finding } from '../doctor/finding.ts'
-import { ran, workFolder } from '../millrace-command.fixture.ts'
+import { runToEnd, workFolder } from '../millrace-command.fixture.ts'
 import { serveSessions } from './sessions-server.fixture.ts'
 
 const NO_KEYS = { OPENAI_API_KEY: '', ANTHROPIC_API_KEY: '' }
@@ -16,7 +16,7 @@ interface Report {
 }
 
 async function report(cwd: string, args: readonly string[], env: Record<string, string> = NO_KEYS) {
-  const { how, stdout } = await ran(cwd, ['doctor', '--json', ...args], env)
+  const { how, stdout } = await runToEnd(cwd, ['doctor', '--json', ...args], env)
   const { ok, findings }: Report = JSON.parse(stdout)
   return { how, ok, stdout, findings, of: (check: string) => findings.filter(finding => finding.check === check) }
 }
@@ -49,13 +49,13 @@ test('passes for a working store and server, and leaves the store as it was', as
     'models',
   ])
   expect(found.of('store')[0]?.message).toMatch(/^sqlite:mill\.db opens, writes, reads and leases \(\d+ ms\)$/)
-  const listed = await ran(cwd, ['sessions', '--store', store, '--json'])
+  const listed = await runToEnd(cwd, ['sessions', '--store', store, '--json'])
   expect(listed.stdout.trim().split('\n')).toHaveLength(1)
 })
 
 test('passes in an empty folder and creates nothing', async () => {
   const cwd = workFolder({})
-  const { how, stdout } = await ran(cwd, ['doctor', '--port', '1024'], NO_KEYS)
+  const { how, stdout } = await runToEnd(cwd, ['doctor', '--port', '1024'], NO_KEYS)
   expect(how).toBe(0)
   expect(stdout).toContain('does not exist yet: the first start creates it')
   expect(stdout).toMatch(/^✓ node {10}node \d/m)

@@ -1,6 +1,6 @@
 import { DEFAULT_PORT, DEFAULT_STORE } from '@millrace/server/internal'
-import type { Call, Command } from '../command/command.ts'
-import { integerOption, stringOption } from '../command/parse-call.ts'
+import type { Command, ParsedArguments } from '../command/command.ts'
+import { integerOption, stringOption } from '../command/parse-arguments.ts'
 import { checkFile } from '../doctor/check-file.ts'
 import { checkNode, checkPort } from '../doctor/check-machine.ts'
 import { checkProviders } from '../doctor/check-providers.ts'
@@ -29,39 +29,39 @@ export const doctorCommand: Command = {
     ['millrace doctor --store redis://localhost:6379 --json', 'check a store, print JSON'],
     ['millrace doctor --server https://agents.example.com', 'check a remote server'],
   ],
-  async run(call, terminal) {
+  async run(args, terminal) {
     const findings: Finding[] = []
     const report = async (...found: readonly Finding[]) => {
       findings.push(...found)
-      if (!terminal.isJson) for (const each of found) await terminal.write(findingLine(each, terminal))
+      if (!terminal.isJson) for (const finding of found) await terminal.write(findingLine(finding, terminal))
     }
     await report(await checkNode())
-    await report(...(await checkApp(call)))
-    if (stringOption(call, 'server') === undefined) {
-      await report(await checkPort(integerOption(doctorCommand, call, 'port', 1, 65_535) ?? DEFAULT_PORT))
+    await report(...(await checkApp(args)))
+    if (stringOption(args, 'server') === undefined) {
+      await report(await checkPort(integerOption(doctorCommand, args, 'port', 1, 65_535) ?? DEFAULT_PORT))
     } else
       await report(
         await checkServer(
-          await openSource({ positionals: [], values: { server: stringOption(call, 'server') ?? '' } }),
+          await openSource({ positionals: [], values: { server: stringOption(args, 'server') ?? '' } }),
         ),
       )
-    await report(...(await checkProviders(process.env, call.values['online'] === true)))
+    await report(...(await checkProviders(process.env, args.values['online'] === true)))
     const isFine = findings.every(({ status }) => status !== 'fail')
     if (terminal.isJson) await terminal.write(`${JSON.stringify({ ok: isFine, findings })}\n`)
     return isFine ? 0 : exitCodes.failed
   },
 }
 
-/** Checks the file, if given, and the store: from `--store`, of the file, or the default. */
-async function checkApp(call: Call): Promise<readonly Finding[]> {
-  const [file] = call.positionals
-  const store = stringOption(call, 'store')
-  const ofFile = file === undefined ? [] : await checkFile({ file, ...(store !== undefined && { store }) })
+/** Checks the file, if given, and the store of `--store`, of the file, or the default. */
+async function checkApp(args: ParsedArguments): Promise<readonly Finding[]> {
+  const [file] = args.positionals
+  const store = stringOption(args, 'store')
+  const fileFindings = file === undefined ? [] : await checkFile({ file, ...(store !== undefined && { store }) })
   // A remote server has its own store, so the default store is not checked.
-  const hasExplicitTarget = file !== undefined || stringOption(call, 'server') !== undefined
-  if (store === undefined) return hasExplicitTarget ? ofFile : checkStore(DEFAULT_STORE)
+  const hasExplicitTarget = file !== undefined || stringOption(args, 'server') !== undefined
+  if (store === undefined) return hasExplicitTarget ? fileFindings : checkStore(DEFAULT_STORE)
   try {
-    return [...ofFile, ...(await checkStore(store))]
+    return [...fileFindings, ...(await checkStore(store))]
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'invalid') {
       throw new CommandError('usage', `--store: ${error.message}`)
@@ -74,6 +74,6 @@ const MARKS = { ok: ['green', '✓'], note: ['blue', '·'], warn: ['yellow', '!'
 
 function findingLine({ check, status, message, next }: Finding, { paint }: Terminal): string {
   const [color, mark] = MARKS[status]
-  const todo = next === undefined ? '' : `\n${' '.repeat(16)}${paint('dim', `→ ${next}`)}`
-  return `${paint(color, mark)} ${check.padEnd(12)}  ${message}${todo}\n`
+  const fix = next === undefined ? '' : `\n${' '.repeat(16)}${paint('dim', `→ ${next}`)}`
+  return `${paint(color, mark)} ${check.padEnd(12)}  ${message}${fix}\n`
 }

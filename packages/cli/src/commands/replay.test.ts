@@ -2,8 +2,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Clock } from '../../../../scripts/clock.ts'
-import { parseCall } from '../command/parse-call.ts'
-import { ran, workFolder } from '../millrace-command.fixture.ts'
+import { parseArguments } from '../command/parse-arguments.ts'
+import { runToEnd, workFolder } from '../millrace-command.fixture.ts'
 import { pacerOf, replayCommand } from './replay.ts'
 import { serveSessions } from './sessions-server.fixture.ts'
 
@@ -12,7 +12,7 @@ test('prints text, tool calls, approvals and discards of a session', async () =>
   await runAgent('s', 'guide', 'What do you see?')
   await runAgent('s', 'flaky', 'What was that?')
   await runAgent('s', 'clerk', 'Tell ann')
-  const { how, stdout } = await ran(cwd, ['replay', 's', '--speed', 'max', '--store', store])
+  const { how, stdout } = await runToEnd(cwd, ['replay', 's', '--speed', 'max', '--store', store])
   expect(how).toBe(0)
   // The number of words before the discard depends on the writer.
   const printedLines = stdout
@@ -39,23 +39,23 @@ test('prints text, tool calls, approvals and discards of a session', async () =>
     'waits for approval',
     '',
   ])
-  const fromServer = await ran(cwd, ['replay', 's', '--speed', 'max', '--server', server.url])
+  const fromServer = await runToEnd(cwd, ['replay', 's', '--speed', 'max', '--server', server.url])
   expect(fromServer.stdout).toBe(stdout)
 })
 
 test('replays an export from a file and from standard input', async () => {
   const { cwd, store, runAgent } = await serveSessions()
   await runAgent('s', 'guide', 'What do you see?')
-  const exported = await ran(cwd, ['sessions', 'export', 's', '--store', store])
+  const exported = await runToEnd(cwd, ['sessions', 'export', 's', '--store', store])
   const [header, first] = exported.stdout.split('\n')
   expect(JSON.parse(header ?? '')).toEqual({ millrace: 'session', version: 1, sessionId: 's' })
   expect(JSON.parse(first ?? '')).toMatchObject({ sequence: 1, chunk: { type: 'run-requested' } })
   writeFileSync(join(cwd, 's.jsonl'), exported.stdout)
-  const replayed = await ran(cwd, ['replay', 's', '--speed', 'max', '--store', store])
-  const file = await ran(cwd, ['replay', 's.jsonl', '--speed', 'max'])
-  const input = await ran(cwd, ['replay', '-', '--speed', 'max'], {}, exported.stdout)
+  const replayed = await runToEnd(cwd, ['replay', 's', '--speed', 'max', '--store', store])
+  const file = await runToEnd(cwd, ['replay', 's.jsonl', '--speed', 'max'])
+  const input = await runToEnd(cwd, ['replay', '-', '--speed', 'max'], {}, exported.stdout)
   expect([file.stdout, input.stdout]).toEqual([replayed.stdout, replayed.stdout])
-  const json = await ran(cwd, ['replay', 's.jsonl', '--json', '--from', '2', '--to', '4', '--speed', 'max'])
+  const json = await runToEnd(cwd, ['replay', 's.jsonl', '--json', '--from', '2', '--to', '4', '--speed', 'max'])
   expect(json.stdout).toBe(exported.stdout.split('\n').slice(2, 5).join('\n').concat('\n'))
 })
 
@@ -63,7 +63,7 @@ test('replays an export from a file and from standard input', async () => {
 async function shownAt(args: readonly string[], timestamps: readonly number[], showMs = 0): Promise<number[]> {
   const clock = new Clock()
   const start = clock.now()
-  const pace = pacerOf(parseCall(replayCommand, ['s.jsonl', ...args]), clock)
+  const pace = pacerOf(parseArguments(replayCommand, ['s.jsonl', ...args]), clock)
   const { signal } = new AbortController()
   const shown: number[] = []
   const replay = async () => {
@@ -100,7 +100,7 @@ test('makes up for at most 250 ms of delay', async () => {
 
 test('ends the wait on abort', async () => {
   const clock = new Clock()
-  const pace = pacerOf(parseCall(replayCommand, ['s.jsonl']), clock)
+  const pace = pacerOf(parseArguments(replayCommand, ['s.jsonl']), clock)
   const abort = new AbortController()
   await pace?.until(0, abort.signal)
   const waiting = pace?.until(1_000, abort.signal)
@@ -118,16 +118,16 @@ test('prints every entry with a speed and a limit for waits', async () => {
   )
   const header = JSON.stringify({ millrace: 'session', version: 1, sessionId: 's' })
   const cwd = workFolder({ 's.jsonl': [header, ...entries].join('\n') })
-  const { how, stdout } = await ran(cwd, ['replay', 's.jsonl', '--json', '--speed', '600x', '--idle', '1'])
+  const { how, stdout } = await runToEnd(cwd, ['replay', 's.jsonl', '--json', '--speed', '600x', '--idle', '1'])
   expect([how, stdout]).toEqual([0, `${entries.join('\n')}\n`])
 })
 
 test('rejects a file that is no recording and names the line', async () => {
   const header = '{"millrace":"session","version":1,"sessionId":"s"}\n'
   const cwd = workFolder({ 'a.jsonl': 'hello\n', 'b.jsonl': `${header}{"sequence":1}\n`, 'c.jsonl': '' })
-  const ends = await Promise.all(['a', 'b', 'c', 'd'].map(name => ran(cwd, ['replay', `${name}.jsonl`])))
-  expect(ends.map(({ how }) => how)).toEqual([1, 1, 1, 3])
-  expect(ends.map(({ stderr }) => stderr.split(/(?<=line \d):/)[0])).toEqual([
+  const results = await Promise.all(['a', 'b', 'c', 'd'].map(name => runToEnd(cwd, ['replay', `${name}.jsonl`])))
+  expect(results.map(({ how }) => how)).toEqual([1, 1, 1, 3])
+  expect(results.map(({ stderr }) => stderr.split(/(?<=line \d):/)[0])).toEqual([
     'a.jsonl: line 1',
     'b.jsonl: line 2',
     'c.jsonl: line 1',
@@ -135,11 +135,11 @@ test('rejects a file that is no recording and names the line', async () => {
   ])
   expect(readFileSync(join(cwd, 'a.jsonl'), 'utf8')).toBe('hello\n')
   mkdirSync(join(cwd, 'folder'))
-  const folder = await ran(cwd, ['replay', 'folder'])
+  const folder = await runToEnd(cwd, ['replay', 'folder'])
   expect([folder.how, folder.stderr]).toEqual([
     3,
     expect.stringMatching(/^Expected a recording, found the folder folder: choose a file in it/),
   ])
-  const { how, stderr } = await ran(cwd, ['replay', 'a.jsonl', '--speed', '0'])
+  const { how, stderr } = await runToEnd(cwd, ['replay', 'a.jsonl', '--speed', '0'])
   expect([how, stderr]).toEqual([2, expect.stringContaining('--speed: expected a number above 0, or max, found 0')])
 })

@@ -2,8 +2,8 @@ import { createReadStream, statSync } from 'node:fs'
 import { RecordingDecoder } from '@millrace/client/log'
 import type { Timers } from '@millrace/log'
 import { type Entry, ProtocolError } from '@millrace/protocol'
-import type { Call, Command } from '../command/command.ts'
-import { integerOption, stringOption, usageError } from '../command/parse-call.ts'
+import type { Command, ParsedArguments } from '../command/command.ts'
+import { integerOption, stringOption, usageError } from '../command/parse-arguments.ts'
 import { CommandError } from '../error/command-error.ts'
 import { Pacer } from '../show/pacer.ts'
 import { Transcript } from '../show/transcript.ts'
@@ -32,12 +32,12 @@ export const replayCommand: Command = {
     ['millrace replay - --speed max < trip-1.jsonl', 'read standard input, without pauses'],
     ['millrace replay trip-1 --from 20 --to 60 --json', 'print these entries as JSON'],
   ],
-  async run(call, terminal) {
-    const pacer = pacerOf(call)
-    const from = integerOption(replayCommand, call, 'from', 0) ?? 0
-    const to = integerOption(replayCommand, call, 'to', from) ?? Number.MAX_SAFE_INTEGER
+  async run(args, terminal) {
+    const pacer = pacerOf(args)
+    const from = integerOption(replayCommand, args, 'from', 0) ?? 0
+    const to = integerOption(replayCommand, args, 'to', from) ?? Number.MAX_SAFE_INTEGER
     const transcript = new Transcript(terminal)
-    for await (const entry of entriesOf(call, from, terminal.say)) {
+    for await (const entry of entriesOf(args, from, terminal.say)) {
       if (entry.sequence < from) continue
       if (entry.sequence > to || terminal.signal.aborted) break
       await pacer?.until(entry.timestamp, terminal.signal)
@@ -51,14 +51,14 @@ export const replayCommand: Command = {
 }
 
 /** The pacer for `--speed` and `--idle`. None with `--speed max`. */
-export function pacerOf(call: Call, timers?: Timers): Pacer | undefined {
-  const speed = speedOf(call)
-  const idleMs = (integerOption(replayCommand, call, 'idle', 0, 86_400) ?? IDLE_SECONDS) * 1000
+export function pacerOf(args: ParsedArguments, timers?: Timers): Pacer | undefined {
+  const speed = speedOf(args)
+  const idleMs = (integerOption(replayCommand, args, 'idle', 0, 86_400) ?? IDLE_SECONDS) * 1000
   return speed === 'max' ? undefined : new Pacer(speed, idleMs, timers)
 }
 
-function speedOf(call: Call): number | 'max' {
-  const text = stringOption(call, 'speed') ?? '1'
+function speedOf(args: ParsedArguments): number | 'max' {
+  const text = stringOption(args, 'speed') ?? '1'
   if (text === 'max') return text
   const speed = Number(text.replace(/x$/, ''))
   if (speed > 0 && Number.isFinite(speed)) return speed
@@ -66,24 +66,28 @@ function speedOf(call: Call): number | 'max' {
 }
 
 /** The entries of a file, of standard input or of a session. */
-async function* entriesOf(call: Call, from: number, printLine: (line: string) => void): AsyncGenerator<Entry> {
-  const [named = ''] = call.positionals
-  const found = named === '-' ? undefined : statSync(named, { throwIfNoEntry: false })
-  // A session may have the name of a folder. With `--server` or `--store` it is a session.
-  const isSession = stringOption(call, 'server') !== undefined || stringOption(call, 'store') !== undefined
-  if (named === '-' || (found && !found.isDirectory())) {
-    yield* recordedEntries(named)
+async function* entriesOf(
+  args: ParsedArguments,
+  from: number,
+  printLine: (line: string) => void,
+): AsyncGenerator<Entry> {
+  const [target = ''] = args.positionals
+  const found = target === '-' ? undefined : statSync(target, { throwIfNoEntry: false })
+  // A session can have the same name as a folder here. `--server` or `--store` selects the session.
+  const hasSource = stringOption(args, 'server') !== undefined || stringOption(args, 'store') !== undefined
+  if (target === '-' || (found && !found.isDirectory())) {
+    yield* recordedEntries(target)
     return
   }
-  if (found && !isSession) {
+  if (found && !hasSource) {
     const next = 'choose a file in it, or use --server or --store to replay the session with this name'
-    throw new CommandError('not-found', `Expected a recording, found the folder ${named}: ${next}.`)
+    throw new CommandError('not-found', `Expected a recording, found the folder ${target}: ${next}.`)
   }
-  if (/\.jsonl$/.test(named)) throw new CommandError('not-found', `There is no file ${named}: check the path.`)
-  const source = await openSource(call)
+  if (/\.jsonl$/.test(target)) throw new CommandError('not-found', `There is no file ${target}: check the path.`)
+  const source = await openSource(args)
   try {
     const onTrimmed = async (floor: number) => void printLine(`Entries up to ${floor} are no longer in the log.`)
-    yield* readLog(source, named, { after: Math.max(0, from - 1), onTrimmed })
+    yield* readLog(source, target, { after: Math.max(0, from - 1), onTrimmed })
   } finally {
     await source.close()
   }

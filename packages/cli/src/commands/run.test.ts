@@ -4,14 +4,14 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { MAIN, ran, workFolder } from '../millrace-command.fixture.ts'
+import { MAIN, runToEnd, workFolder } from '../millrace-command.fixture.ts'
 
 const HOSTILE = '\u001b[2J\u009b31m\u0007\u202e'
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters
-const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/
+const CONTROL_CHARACTERS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/
 
 /** A server with the same response to every request. */
-async function answering(status: number, body: unknown): Promise<string> {
+async function serverWithReply(status: number, body: unknown): Promise<string> {
   const server = createServer((_, response) => {
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   }).listen(0, '127.0.0.1')
@@ -40,32 +40,32 @@ test('escapes control characters of servers, files, recordings and arguments', a
     'page/index.html': '',
   })
   const line = { sessionId: 's', status: HOSTILE, created: 1, updated: 1, sequence: 1 }
-  const [refuses, lists] = [
-    await answering(500, { error: { code: HOSTILE, message: `no ${HOSTILE}`, retryable: false } }),
-    await answering(200, { sessions: [line], next: null }),
+  const [failingServer, listingServer] = [
+    await serverWithReply(500, { error: { code: HOSTILE, message: `no ${HOSTILE}`, retryable: false } }),
+    await serverWithReply(200, { sessions: [line], next: null }),
   ]
-  const ends = await Promise.all([
-    ran(cwd, [`tail${HOSTILE}`]),
-    ran(cwd, ['sessions', '--server', refuses]),
-    ran(cwd, ['sessions', '--server', lists]),
-    ran(cwd, ['doctor', 'bad.ts', '--server', refuses]),
-    ran(cwd, ['dev', 'bad.ts', '--no-reload', '--port', '0', '--page', 'page']),
-    ran(cwd, ['replay', 's.jsonl', '--speed', 'max']),
-    ran(cwd, ['replay', 's.jsonl', '--speed', 'max', '--json']),
-    ran(cwd, ['convert', '--from', 'millrace', '--to', 'ai-sdk'], {}, recording),
+  const results = await Promise.all([
+    runToEnd(cwd, [`tail${HOSTILE}`]),
+    runToEnd(cwd, ['sessions', '--server', failingServer]),
+    runToEnd(cwd, ['sessions', '--server', listingServer]),
+    runToEnd(cwd, ['doctor', 'bad.ts', '--server', failingServer]),
+    runToEnd(cwd, ['dev', 'bad.ts', '--no-reload', '--port', '0', '--page', 'page']),
+    runToEnd(cwd, ['replay', 's.jsonl', '--speed', 'max']),
+    runToEnd(cwd, ['replay', 's.jsonl', '--speed', 'max', '--json']),
+    runToEnd(cwd, ['convert', '--from', 'millrace', '--to', 'ai-sdk'], {}, recording),
   ])
-  for (const [i, { stdout, stderr }] of ends.entries()) {
+  for (const [i, { stdout, stderr }] of results.entries()) {
     // The escaped text proves that the characters were in the output.
     expect([i, stdout + stderr]).toEqual([i, expect.stringContaining('\\u009b')])
-    expect([i, stdout + stderr]).toEqual([i, expect.not.stringMatching(STEERING)])
+    expect([i, stdout + stderr]).toEqual([i, expect.not.stringMatching(CONTROL_CHARACTERS)])
   }
 })
 
 test('prints help and version as JSON with --json', async () => {
   const cwd = workFolder({})
   const calls = [['--version'], ['--help'], ['help', 'tail'], ['tail', '--help']]
-  const ends = await Promise.all(calls.map(args => ran(cwd, [...args, '--json'])))
-  const [version, help, about, tail] = ends.map(({ stdout }) => JSON.parse(stdout))
+  const results = await Promise.all(calls.map(args => runToEnd(cwd, [...args, '--json'])))
+  const [version, help, about, tail] = results.map(({ stdout }) => JSON.parse(stdout))
   expect(version).toEqual({ version: expect.stringMatching(/^\d+\.\d+\.\d+/) })
   expect(help).toMatchObject({ exitCodes: { done: 0, 'not-found': 3 } })
   expect(help.commands.map(({ name }: { name: string }) => name)).toContain('doctor')

@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import type { Command } from '../command/command.ts'
 import { helpOf, helpOfCommand } from '../command/help.ts'
 import { nearest } from '../command/nearest.ts'
-import { parseCall } from '../command/parse-call.ts'
+import { parseArguments } from '../command/parse-arguments.ts'
 import { CommandError } from '../error/command-error.ts'
 import { escapeControl } from '../terminal/escape-control.ts'
 import { processTerminal } from '../terminal/terminal.ts'
@@ -32,18 +32,18 @@ export async function run(args: readonly string[]): Promise<number> {
       return 0
     }
     if (name === '--help' || name === '-h' || name === 'help') {
-      const [about] = rest.filter(arg => !arg.startsWith('-'))
-      if (about !== undefined) await terminal.write(helpOfCommand(await commandOf(about), isJson))
+      const [topic] = rest.filter(arg => !arg.startsWith('-'))
+      if (topic !== undefined) await terminal.write(helpOfCommand(await commandOf(topic), isJson))
       else await terminal.write(helpOf(await allCommands(), isJson))
       return 0
     }
     const command = await commandOf(name)
-    const call = parseCall(command, rest)
-    if (call.values['help'] === true) {
+    const parsed = parseArguments(command, rest)
+    if (parsed.values['help'] === true) {
       await terminal.write(helpOfCommand(command, isJson))
       return 0
     }
-    return (await command.run(call, terminal)) ?? 0
+    return (await command.run(parsed, terminal)) ?? 0
   } catch (error) {
     const { code, message, exitCode } = commandErrorOf(error)
     terminal.say(isJson ? JSON.stringify({ error: { code, message } }) : message)

@@ -76,7 +76,7 @@ export async function serveSessions(): Promise<SessionsServer> {
         body: JSON.stringify({ agent, input }),
       })
       const text = await reply.text()
-      if (!text.includes('"type":"end"')) throw new Error(`${agent} did not come to its end: ${text}`)
+      if (!text.includes('"type":"end"')) throw new Error(`${agent} did not end or pause: ${text}`)
     },
     async restart() {
       const { port } = server

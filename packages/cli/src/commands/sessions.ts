@@ -2,9 +2,9 @@ import { createConnection } from '@millrace/client'
 import { encodeRecording } from '@millrace/client/log'
 import type { View } from '@millrace/protocol'
 import type { SessionSummary } from '@millrace/server'
-import type { Call, Command } from '../command/command.ts'
+import type { Command, ParsedArguments } from '../command/command.ts'
 import { nearest } from '../command/nearest.ts'
-import { integerOption, usageError } from '../command/parse-call.ts'
+import { integerOption, usageError } from '../command/parse-arguments.ts'
 import { CommandError } from '../error/command-error.ts'
 import { messageText } from '../show/chunk-summary.ts'
 import { readLog, requestFailure } from '../source/read-log.ts'
@@ -38,14 +38,14 @@ export const sessionsCommand: Command = {
     ['millrace sessions rm trip-1 --yes', 'remove a session with all its data'],
     ['millrace sessions --store sqlite:.millrace/millrace.db --json', 'read the database file, print JSON'],
   ],
-  async run(call, terminal) {
-    const { verb, id } = parseVerb(call)
-    const source = await openSource(call)
+  async run(args, terminal) {
+    const { verb, id } = parseVerb(args)
+    const source = await openSource(args)
     try {
-      if (id === undefined) await list(source, integerOption(sessionsCommand, call, 'limit', 1) ?? 50, terminal)
+      if (id === undefined) await list(source, integerOption(sessionsCommand, args, 'limit', 1) ?? 50, terminal)
       else if (verb === 'show') await show(source, id, terminal)
       else if (verb === 'export') await exportSession(source, id, terminal)
-      else return await remove(source, id, terminal, call.values['yes'] === true)
+      else return await remove(source, id, terminal, args.values['yes'] === true)
     } catch (error) {
       throw requestFailure(error, source)
     } finally {
@@ -55,7 +55,7 @@ export const sessionsCommand: Command = {
   },
 }
 
-function parseVerb({ positionals }: Call): { readonly verb: Verb; readonly id?: string } {
+function parseVerb({ positionals }: ParsedArguments): { readonly verb: Verb; readonly id?: string } {
   const [input = 'list', id] = positionals
   const verb = VERBS.find(name => name === input)
   if (verb === undefined) {
@@ -101,10 +101,10 @@ function rowOf(
   { sessionId, title, line = '', status, updated, sequence }: SessionSummary,
   { paint }: Terminal,
 ): string {
-  const isOver = status === 'ended' || status === 'idle'
+  const isFinished = status === 'ended' || status === 'idle'
   return [
     paint('bold', oneLine(sessionId, 64).padEnd(24)),
-    paint(isOver ? 'dim' : 'yellow', oneLine(status, 16).padEnd(8)),
+    paint(isFinished ? 'dim' : 'yellow', oneLine(status, 16).padEnd(8)),
     paint('dim', new Date(updated).toISOString().replace('T', ' ').slice(0, 19)),
     paint('dim', String(sequence).padStart(7)),
     oneLine(title ?? line, 60),
@@ -183,9 +183,9 @@ async function exportSession(source: Source, id: string, terminal: Terminal): Pr
   terminal.say(`${count} entries of ${id}`)
 }
 
-async function remove(source: Source, id: string, terminal: Terminal, isSure: boolean): Promise<number> {
+async function remove(source: Source, id: string, terminal: Terminal, isConfirmed: boolean): Promise<number> {
   await apiOf(source).ask('GET', `${pathOf(id)}?messages=last:1`)
-  if (!isSure) {
+  if (!isConfirmed) {
     const answer = await terminal.ask(`Remove the session ${id} with all its data? [y/N] `)
     if (answer === undefined)
       throw new CommandError(

@@ -1,6 +1,6 @@
 import type { Entry } from '@millrace/protocol'
 import { expect, test } from 'vitest'
-import { millraceCommand, ran } from '../millrace-command.fixture.ts'
+import { millraceCommand, runToEnd } from '../millrace-command.fixture.ts'
 import { serveSessions } from './sessions-server.fixture.ts'
 
 const entriesOf = (text: string): Entry[] =>
@@ -32,8 +32,8 @@ test('prints JSON after a sequence, from a server or a file, up to the head with
   const { cwd, server, store, runAgent } = await serveSessions()
   await runAgent('s', 'guide', 'What do you see?')
   const args = ['tail', 's', '--after', '3', '--no-follow', '--json']
-  const fromServer = await ran(cwd, args, { MILLRACE_SERVER: server.url })
-  const fromFile = await ran(cwd, [...args, '--store', store])
+  const fromServer = await runToEnd(cwd, args, { MILLRACE_SERVER: server.url })
+  const fromFile = await runToEnd(cwd, [...args, '--store', store])
   expect([fromServer.how, fromFile.how]).toEqual([0, 0])
   const entries = entriesOf(fromServer.stdout)
   expect(entries[0]?.sequence).toBe(4)
@@ -62,7 +62,7 @@ test('escapes control characters of a model', async () => {
     ['sessions'],
     ['sessions', 'show', 's'],
   ]) {
-    const { stdout } = await ran(cwd, [...args, '--store', store])
+    const { stdout } = await runToEnd(cwd, [...args, '--store', store])
     expect(stdout).toContain('gone')
     // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters
     expect(stdout).not.toMatch(/[\u001b\u0007\u202e]/)
@@ -100,11 +100,11 @@ test('prints what is wrong and exits with a specific code', async () => {
     [2, '--server: expected an http or https URL', ['tail', 's', '--server', 'mill']],
     [2, '--principal: expected only with --store', ['tail', 's', '--principal', 'ann']],
   ]
-  const ends = await Promise.all(wrong.map(([, , args]) => ran(cwd, args)))
-  for (const [i, { how, stdout, stderr }] of ends.entries()) {
+  const results = await Promise.all(wrong.map(([, , args]) => runToEnd(cwd, args)))
+  for (const [i, { how, stdout, stderr }] of results.entries()) {
     expect([how, stderr, stdout]).toEqual([wrong[i]?.[0], expect.stringContaining(wrong[i]?.[1] ?? ''), ''])
     expect(stderr).not.toContain('    at ')
   }
-  const { stderr } = await ran(cwd, ['tail', 'nope', '--json', ...at])
+  const { stderr } = await runToEnd(cwd, ['tail', 'nope', '--json', ...at])
   expect(JSON.parse(stderr)).toEqual({ error: { code: 'session_unknown', message: expect.any(String) } })
 })

@@ -2,7 +2,7 @@ import { createConnection, RequestError } from '@millrace/client'
 import type { Entry } from '@millrace/protocol'
 import { RetryDelay, reconnecting } from '@millrace/protocol/retry'
 import type { Command } from '../command/command.ts'
-import { integerOption, usageError } from '../command/parse-call.ts'
+import { integerOption, usageError } from '../command/parse-arguments.ts'
 import { entryLine } from '../show/entry-line.ts'
 import { assertSessionExists, readLog, requestFailure } from '../source/read-log.ts'
 import { openSource, type Source, sourceOptions } from '../source/source.ts'
@@ -24,15 +24,15 @@ export const tailCommand: Command = {
     ['millrace tail trip-1 --after 120 --json', 'print entries as JSON, from 121'],
     ['millrace tail trip-1 --store sqlite:.millrace/millrace.db', 'read the database file, without a server'],
   ],
-  async run(call, terminal) {
-    const [sessionId] = call.positionals
+  async run(args, terminal) {
+    const [sessionId] = args.positionals
     if (sessionId === undefined) throw usageError(tailCommand, 'expected <session>')
-    const after = integerOption(tailCommand, call, 'after', 0) ?? 0
-    const source = await openSource(call)
+    const after = integerOption(tailCommand, args, 'after', 0) ?? 0
+    const source = await openSource(args)
     const show = (entry: Entry) =>
       terminal.write(`${terminal.isJson ? JSON.stringify(entry) : entryLine(entry, terminal)}\n`)
     try {
-      if (call.values['no-follow'] === true) {
+      if (args.values['no-follow'] === true) {
         for await (const entry of readLog(source, sessionId, { after })) await show(entry)
       } else await follow(source, sessionId, String(after), terminal, show)
     } finally {
@@ -46,7 +46,7 @@ export const tailCommand: Command = {
 async function follow(
   source: Source,
   sessionId: string,
-  from: string,
+  startAfter: string,
   terminal: Terminal,
   show: (entry: Entry) => Promise<void>,
 ): Promise<void> {
@@ -54,8 +54,8 @@ async function follow(
   await assertSessionExists(source, sessionId)
   const { signal } = terminal
   const delay = new RetryDelay()
-  let after = from
-  // The connection reconnects by itself. It gives up after a repeated reply with an unexpected status, as of a proxy.
+  let after = startAfter
+  // The connection reconnects by itself. It gives up after repeated replies with an unexpected status, such as from a proxy.
   async function* connect(): AsyncGenerator<Entry, boolean, undefined> {
     const connection = createConnection({
       ...source.options,

@@ -20,27 +20,27 @@ export class EventInput {
   async *[Symbol.asyncIterator](): AsyncGenerator<unknown> {
     const lines = new LineSplitter()
     for await (const piece of this.#pieces) {
-      for (const line of lines.push(piece)) yield* this.#take(line)
+      for (const line of lines.push(piece)) yield* this.#parseLine(line)
       if (lines.length > MAX_LINE_LENGTH) {
         this.line++
         throw new ProtocolError('line-too-long', `expected at most ${MAX_LINE_LENGTH} characters`)
       }
     }
     const rest = lines.end()
-    if (rest !== '') yield* this.#take(rest)
+    if (rest !== '') yield* this.#parseLine(rest)
   }
 
-  *#take(line: string): Generator<unknown> {
+  *#parseLine(line: string): Generator<unknown> {
     this.line++
     if (this.#reader === undefined && line.trim() === '') return
     this.#reader ??= new EventReader(/^\s*\{/.test(line) ? 'ndjson' : 'sse', MAX_LINE_LENGTH)
     for (const { data } of this.#reader.push(`${line}\n`)) {
-      if (data !== '[DONE]') yield unwrapped(parsed(data))
+      if (data !== '[DONE]') yield unwrap(parseObject(data))
     }
   }
 }
 
-function parsed(data: string): object {
+function parseObject(data: string): object {
   let value: unknown
   try {
     value = JSON.parse(data)
@@ -51,7 +51,7 @@ function parsed(data: string): object {
   throw new ProtocolError('invalid-field', 'expected an object')
 }
 
-/** Unwraps the envelope of TanStack AI, which has one event and its id per line. */
-function unwrapped(value: object): unknown {
+/** Unwraps the envelope of TanStack AI, whose lines contain an event and its id. */
+function unwrap(value: object): unknown {
   return 'chunk' in value && 'id' in value && Object.keys(value).length === 2 ? value.chunk : value
 }

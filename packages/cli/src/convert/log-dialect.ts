@@ -20,7 +20,7 @@ export class LogDecoder implements Decoder<unknown> {
   /** The id of the run, once known. */
   #runId: string | undefined
   /** The ids of other runs in the log. */
-  readonly #others = new Set<string>()
+  readonly #otherRunIds = new Set<string>()
   #status: EndStatus | undefined
   /** Whether the log has entries of the run. */
   hasBegun = false
@@ -38,12 +38,12 @@ export class LogDecoder implements Decoder<unknown> {
   }
 
   /** The number of other runs. */
-  get others(): number {
-    return this.#others.size
+  get otherRunCount(): number {
+    return this.#otherRunIds.size
   }
 
   decode(event: unknown): readonly DecodedChunk[] {
-    return this.#entriesOf(event).filter(entry => this.#isOf(entry))
+    return this.#entriesOf(event).filter(entry => this.#takeEntry(entry))
   }
 
   #entriesOf(event: unknown): readonly Entry[] {
@@ -62,12 +62,13 @@ export class LogDecoder implements Decoder<unknown> {
     return frame.type === 'entries' ? frame.entries : []
   }
 
-  #isOf({ origin, chunk, internal }: Entry): boolean {
+  /** Whether an entry belongs to the run. Updates the run id and the status. */
+  #takeEntry({ origin, chunk, internal }: Entry): boolean {
     const { runId } = origin
     if (internal || runId === undefined) return false
     this.#runId ??= runId
     if (runId !== this.#runId) {
-      if (this.#others.size < MAX_OTHERS) this.#others.add(runId)
+      if (this.#otherRunIds.size < MAX_OTHER_RUNS) this.#otherRunIds.add(runId)
       return false
     }
     this.hasBegun = true
@@ -79,7 +80,7 @@ export class LogDecoder implements Decoder<unknown> {
 }
 
 /** The maximum number of other runs that are counted. */
-const MAX_OTHERS = 1_000
+const MAX_OTHER_RUNS = 1_000
 
 /** Writes a run as a separate log: a recording with the start and end of the run. */
 export class LogEncoder implements Encoder<unknown> {
@@ -95,7 +96,7 @@ export class LogEncoder implements Encoder<unknown> {
   encode(decoded: DecodedChunk): readonly unknown[] {
     if (decoded.isHistory) return []
     const { chunk } = decoded
-    const before = this.#sequence > 0 ? [] : this.#begin(chunk)
+    const before = this.#sequence > 0 ? [] : this.#startEntries(chunk)
     this.#hasEnded = chunk.type === 'run-finished' || chunk.type === 'run-paused'
     return [...before, this.#entry(decoded)]
   }
@@ -106,12 +107,12 @@ export class LogEncoder implements Encoder<unknown> {
 
   end(status: EndStatus): readonly unknown[] {
     if (this.#hasEnded) return []
-    const before = this.#sequence > 0 ? [] : this.#begin(undefined)
+    const before = this.#sequence > 0 ? [] : this.#startEntries(undefined)
     const last: Chunk = status === 'paused' ? { type: 'run-paused', awaits: [] } : { type: 'run-finished', status }
     return [...before, this.#entry({ chunk: last })]
   }
 
-  #begin(first: Chunk | undefined): readonly unknown[] {
+  #startEntries(first: Chunk | undefined): readonly unknown[] {
     const [header = ''] = encodeRecording({ sessionId: this.#origin.runId, entries: [] })
     const isStart = first?.type === 'run-started'
     const program = `agent:${this.#origin.agentType}@1`

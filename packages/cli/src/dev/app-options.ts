@@ -23,11 +23,11 @@ export function withoutAuthorizeWarning({ logger = consoleLogger, ...options }: 
 
 /** Shortens the lease and the grace period, so that a developer does not wait for a killed or stopped worker. */
 export function withShortTimeouts({ log, engine, ...options }: MillraceOptions): MillraceOptions {
-  const isOwn = engine !== undefined && engine !== false && 'start' in engine
+  const isEngineOfApp = engine !== undefined && engine !== false && 'start' in engine
   return {
     ...options,
     log: { leaseMs: LEASE_MS, ...log },
-    engine: isOwn ? engine : { graceMs: GRACE_MS, ...engine },
+    engine: isEngineOfApp ? engine : { graceMs: GRACE_MS, ...engine },
   }
 }
 

@@ -17,9 +17,12 @@ export interface ChildOptions {
   /** The destination of its output. */
   readonly output: Output
   onMessage(message: ChildMessage): void
-  /** Called with the exit code or signal of an unexpected exit. */
+  /** Called after an unexpected exit, with its exit code or signal. */
   onUnexpectedExit(how: number | NodeJS.Signals): void
 }
+
+/** A child as the supervisor uses it. Tests pass their own. */
+export type SupervisedChild = Pick<Child, keyof Child>
 
 /** The process of the server or the worker. */
 export class Child {

@@ -8,7 +8,7 @@ const PIECE = Buffer.alloc(16 * 1024)
 const ENOUGH = 256 * 1024
 
 /** A delayed response and its reader. */
-async function heldReply(delay: () => number): Promise<{ response: ServerResponse; reply: IncomingMessage }> {
+async function delayedReply(delay: () => number): Promise<{ response: ServerResponse; reply: IncomingMessage }> {
   const server = createServer().listen(0, '127.0.0.1')
   onTestFinished(() => {
     server.closeAllConnections()
@@ -18,18 +18,18 @@ async function heldReply(delay: () => number): Promise<{ response: ServerRespons
   const clientRequest = get({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', agent: false })
   clientRequest.on('error', () => {})
   const [, response]: ServerResponse[] = (await once(server, 'request')) as never
-  if (response === undefined) throw new Error('nobody asked')
+  if (response === undefined) throw new Error('expected a request')
   // The headers are sent before any delayed write.
   response.writeHead(200).flushHeaders()
   delayResponse(response, delay)
   const [reply]: IncomingMessage[] = (await once(clientRequest, 'response')) as never
-  if (reply === undefined) throw new Error('nobody answered')
+  if (reply === undefined) throw new Error('expected a response')
   return { response, reply }
 }
 
 test('delayed bytes apply backpressure like unsent bytes', async () => {
   let delay = 60_000
-  const { response, reply } = await heldReply(() => delay)
+  const { response, reply } = await delayedReply(() => delay)
   reply.resume()
   // Like the server: writes until the buffer is full.
   let written = 0
@@ -47,7 +47,7 @@ test('delayed bytes apply backpressure like unsent bytes', async () => {
 
 test('sends delayed writes in order, emits drain, and then counts no delayed bytes', async () => {
   let delay = 1
-  const { response, reply } = await heldReply(() => delay)
+  const { response, reply } = await delayedReply(() => delay)
   const drained = once(response, 'drain')
   for (const piece of ['a', 'b', 'c']) response.write(piece)
   delay = 0

@@ -32,7 +32,7 @@ interface DelayedWrite {
 class DelayQueue {
   readonly #response: ServerResponse
   readonly #delayMs: () => number
-  readonly #pieces: DelayedWrite[] = []
+  readonly #writes: DelayedWrite[] = []
   #timer: NodeJS.Timeout | undefined
   bytes = 0
 
@@ -42,32 +42,32 @@ class DelayQueue {
     response.once('close', () => clearTimeout(this.#timer))
   }
 
-  /** Sends a piece after its delay. Returns whether it was sent at once. */
+  /** Sends a write after its delay. Returns whether it was sent at once. */
   send(send: () => void, bytes: number): boolean {
     const delayMs = this.#delayMs()
-    // Later pieces wait for earlier ones.
-    if (this.#pieces.length === 0 && delayMs === 0) {
+    // Later writes wait for earlier ones.
+    if (this.#writes.length === 0 && delayMs === 0) {
       send()
       return true
     }
     this.bytes += bytes
-    this.#pieces.push({ dueAt: performance.now() + delayMs, bytes, send })
-    if (this.#pieces.length === 1) this.#wait()
+    this.#writes.push({ dueAt: performance.now() + delayMs, bytes, send })
+    if (this.#writes.length === 1) this.#sendNextWhenDue()
     return false
   }
 
-  #wait(): void {
-    const [next] = this.#pieces
+  #sendNextWhenDue(): void {
+    const [next] = this.#writes
     if (next === undefined) {
       this.#response.emit('drain')
       return
     }
     this.#timer = setTimeout(
       () => {
-        this.#pieces.shift()
+        this.#writes.shift()
         this.bytes -= next.bytes
         next.send()
-        this.#wait()
+        this.#sendNextWhenDue()
       },
       Math.max(0, next.dueAt - performance.now()),
     )

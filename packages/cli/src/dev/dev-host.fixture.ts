@@ -11,8 +11,8 @@ export const PAGE = { 'page/index.html': '<!doctype html><title>Studio</title>' 
 /** The number of words from the agent `count`. */
 export const WORDS = 100
 
-/** A file with an agent that echoes, and one that counts, a word every few milliseconds. */
-export const file = (more = '', name = 'echo'): string => `
+/** A file with an agent that echoes, and one that counts, with a pause of 10 ms between words. */
+export const appFile = (more = '', name = 'echo'): string => `
 import { agent, millrace, scriptedModel } from 'millrace'
 const echo = agent({ name: '${name}', model: scriptedModel(({ lastText }) => ({ text: 'You said: ' + lastText })) })
 const words = Array.from({ length: ${WORDS} }, (_, at) => at + 1).join(' ')
@@ -42,22 +42,22 @@ export async function devHost(
 export class HostFollower {
   readonly seen: HostStatus[] = []
   readonly #url: string
-  #wake = () => {}
+  #onStatus = () => {}
 
   constructor(url: string) {
     this.#url = url
-    const over = new AbortController()
-    onTestFinished(() => over.abort())
-    void this.#follow(over.signal)
+    const abortController = new AbortController()
+    onTestFinished(() => abortController.abort())
+    void this.#follow(abortController.signal)
   }
 
   /** Waits until the host has this status. */
-  async until(holds: (host: HostStatus) => boolean): Promise<HostStatus> {
+  async until(isExpected: (host: HostStatus) => boolean): Promise<HostStatus> {
     for (;;) {
-      const host = this.seen.find(holds)
+      const host = this.seen.find(isExpected)
       if (host) return host
       await new Promise<void>(resolve => {
-        this.#wake = resolve
+        this.#onStatus = resolve
       })
     }
   }
@@ -74,7 +74,7 @@ export class HostFollower {
           for (const event of events) {
             if (!event.startsWith('data: ')) continue
             this.seen.push(JSON.parse(event.slice('data: '.length)))
-            this.#wake()
+            this.#onStatus()
           }
         }
       } catch {
@@ -94,7 +94,7 @@ export const fault = (url: string, body: unknown, headers: Record<string, string
   })
 
 /** Requests a run without waiting for its result. */
-export async function ask(url: string, sessionId: string, agent: string, input: string): Promise<void> {
+export async function requestRun(url: string, sessionId: string, agent: string, input: string): Promise<void> {
   const reply = await fetch(`${url}/api/sessions/${sessionId}/runs`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -104,8 +104,8 @@ export async function ask(url: string, sessionId: string, agent: string, input: 
   if (!reply.ok) throw new Error(`${agent} was not started: ${reply.status}`)
 }
 
-/** The entries of a session until `isEnough`, reconnecting by cursor after each failure. */
-export async function followed(
+/** Follows the entries of a session until `isEnough`, reconnecting by cursor after each failure. */
+export async function followEntries(
   url: string,
   sessionId: string,
   isEnough: (entry: Entry) => boolean,
@@ -136,7 +136,7 @@ export async function followed(
 export const isEnd = ({ chunk }: Entry): boolean => chunk.type === 'run-finished'
 
 /** Opens a response with the given headers. Its socket shows how it ends. */
-export function opened(url: string, headers: Record<string, string>): Promise<IncomingMessage> {
+export function openResponse(url: string, headers: Record<string, string>): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const clientRequest = request(url, { headers, agent: false }, resolve)
     clientRequest.on('error', reject)

@@ -2,7 +2,16 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { ask, devHost, fault, file, followed, HostFollower, isEnd, opened } from './dev-host.fixture.ts'
+import {
+  appFile,
+  devHost,
+  fault,
+  followEntries,
+  HostFollower,
+  isEnd,
+  openResponse,
+  requestRun,
+} from './dev-host.fixture.ts'
 
 const SSE = { accept: 'text/event-stream' }
 
@@ -20,15 +29,15 @@ const caughtUp = (text: string): boolean => text.includes('"caught-up"')
 const ended = (text: string): boolean => text.includes('"run-finished"')
 
 test('a drop resets the open replies of its tab only', async () => {
-  const { url } = await devHost(file())
-  await ask(url, 's', 'echo', 'Hello')
-  await followed(url, 's', isEnd)
+  const { url } = await devHost(appFile())
+  await requestRun(url, 's', 'echo', 'Hello')
+  await followEntries(url, 's', isEnd)
   const stream = `${url}/api/sessions/s/stream`
   const [sameTab, also, other, nobodys] = await Promise.all([
-    opened(stream, { ...SSE, 'x-studio-tab': 'mine' }),
-    opened(`${url}/studio/host`, { 'x-studio-tab': 'mine' }),
-    opened(stream, { ...SSE, 'x-studio-tab': 'other' }),
-    opened(stream, SSE),
+    openResponse(stream, { ...SSE, 'x-studio-tab': 'mine' }),
+    openResponse(`${url}/studio/host`, { 'x-studio-tab': 'mine' }),
+    openResponse(stream, { ...SSE, 'x-studio-tab': 'other' }),
+    openResponse(stream, SSE),
   ])
   for (const reply of [sameTab, other, nobodys]) await read(reply, caughtUp)
   const cut = Promise.all([sameTab, also].map(reply => once(reply.resume(), 'error')))
@@ -36,17 +45,19 @@ test('a drop resets the open replies of its tab only', async () => {
   // Reset and not ended: a complete chunked response has a last chunk.
   expect((await cut).map(([error]) => error.message)).toEqual(['aborted', 'aborted'])
   // The others continue.
-  await ask(url, 's', 'echo', 'Again')
+  await requestRun(url, 's', 'echo', 'Again')
   for (const reply of [other, nobodys]) expect(await read(reply, ended)).toContain('Again')
 })
 
 test('a delay holds all data of its tab in order, also of open replies', async () => {
-  const { url } = await devHost(file())
+  const { url } = await devHost(appFile())
   const host = new HostFollower(url)
-  await ask(url, 's', 'echo', 'Hello')
-  await followed(url, 's', isEnd)
+  await requestRun(url, 's', 'echo', 'Hello')
+  await followEntries(url, 's', isEnd)
   const stream = `${url}/api/sessions/s/stream`
-  const [held, free] = await Promise.all(['held', 'free'].map(tab => opened(stream, { ...SSE, 'x-studio-tab': tab })))
+  const [held, free] = await Promise.all(
+    ['held', 'free'].map(tab => openResponse(stream, { ...SSE, 'x-studio-tab': tab })),
+  )
   if (!held || !free) throw new Error('not opened')
   for (const reply of [held, free]) await read(reply, caughtUp)
   expect((await fault(url, { fault: 'delay', tab: 'held', ms: 5_000 })).status).toBe(202)
@@ -57,7 +68,7 @@ test('a delay holds all data of its tab in order, also of open replies', async (
     if (order.at(-1) !== 'held' && text.includes('"run-requested"')) order.push('held')
     return ended(text)
   })
-  await ask(url, 's', 'echo', 'Again')
+  await requestRun(url, 's', 'echo', 'Again')
   const soon = await read(free, ended)
   order.push('free')
   const response = await late
@@ -71,7 +82,7 @@ test('a delay holds all data of its tab in order, also of open replies', async (
 })
 
 test('delays survive a restart of the server', async () => {
-  const { url } = await devHost(file())
+  const { url } = await devHost(appFile())
   const host = new HostFollower(url)
   await fault(url, { fault: 'delay', tab: 't', ms: 1 })
   await fault(url, { fault: 'restart-server' })
@@ -88,7 +99,7 @@ async function raw(url: string, text: string): Promise<string> {
 }
 
 test('refuses faults by a foreign host or origin, or a wrong method, type or body', async () => {
-  const { url } = await devHost(file("store: 'memory:'"))
+  const { url } = await devHost(appFile("store: 'memory:'"))
   const { host } = new URL(url)
   const drop = { fault: 'drop', tab: 't' }
   const refused: [number, Promise<Response>][] = [

@@ -21,7 +21,7 @@ const listening: Listening[] = []
 handleSupervisorMessages(
   async () => {
     studio?.close()
-    await Promise.all(listening.map(each => each.close()))
+    await Promise.all(listening.map(server => server.close()))
   },
   message => message.type === 'host' && studio?.update(message.host),
 )
@@ -64,7 +64,7 @@ function withStudio(app: App, studio: Studio): App {
     node: (...[message, response]: Parameters<App['node']>) => {
       const [path = ''] = (message.url ?? '').split('?', 1)
       if (path.startsWith('/studio/'))
-        return void studio.answer(path, message, response).catch(() => response.destroy())
+        return void studio.handle(path, message, response).catch(() => response.destroy())
       tabs.track(message, response)
       const isRead = message.method === 'GET' || message.method === 'HEAD'
       // The page has its own client-side routes.

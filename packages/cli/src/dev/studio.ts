@@ -45,7 +45,7 @@ export class Studio {
     for (const response of this.#followers) response.end()
   }
 
-  async answer(path: string, message: IncomingMessage, response: ServerResponse): Promise<void> {
+  async handle(path: string, message: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method } = message
     const requestRefusal = refusalOf(message) ?? routeRefusalOf(path, method)
     if (requestRefusal) return refuse(response, requestRefusal)
@@ -65,12 +65,12 @@ export class Studio {
     response.writeHead(200, { ...HEADERS, 'content-type': 'text/event-stream; charset=utf-8' })
     response.flushHeaders()
     this.#followers.add(response)
-    const beat = setInterval(() => response.write(':\n\n'), HEARTBEAT_MS)
+    const heartbeat = setInterval(() => response.write(':\n\n'), HEARTBEAT_MS)
     response.once('close', () => {
-      clearInterval(beat)
+      clearInterval(heartbeat)
       this.#followers.delete(response)
     })
-    if (this.#host) response.write(this.#event(this.#host))
+    if (this.#host) response.write(this.#statusEvent(this.#host))
   }
 
   /** Triggers a fault and calls `done`, which sends the response. Before `restart-server`, which cuts the connection, `done` is called first. */
@@ -112,11 +112,11 @@ export class Studio {
 
   #notifyFollowers(): void {
     if (this.#host === undefined) return
-    const event = this.#event(this.#host)
+    const event = this.#statusEvent(this.#host)
     for (const response of this.#followers) response.write(event)
   }
 
-  #event(host: HostStatus): string {
+  #statusEvent(host: HostStatus): string {
     return `data: ${JSON.stringify({ ...host, delays: this.#options.tabs.delays })}\n\n`
   }
 }

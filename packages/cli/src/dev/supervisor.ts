@@ -3,7 +3,7 @@
 import { dirname, resolve } from 'node:path'
 import { type Backoff, backoffMs } from '@millrace/protocol/retry'
 import { CommandError } from '../error/command-error.ts'
-import { Child, type ChildName, type Output } from './child.ts'
+import { Child, type ChildName, type ChildOptions, type Output, type SupervisedChild } from './child.ts'
 import type { ChildMessage, Delays, HostStatus, WorkerState } from './messages.ts'
 import { Watcher } from './watcher.ts'
 
@@ -42,7 +42,7 @@ export interface SupervisorOptions {
 }
 
 const BACKOFF: Backoff = { firstMs: 500, longestMs: 10_000 }
-/** The restarts of a child that ran for longer begin with the shortest delay again, in ms. */
+/** A child that was ready for this time restarts with the shortest delay again, in ms. */
 const STABLE_MS = 10_000
 /** The delay before a killed worker restarts, in ms, so that a user sees the state without a worker. */
 const KILLED_RESTART_MS = 1_500
@@ -56,22 +56,23 @@ const SLOW_LOAD_MS = 5_000
 
 /** The backoff state of a child. */
 interface RestartState {
-  /** The number of exits since it last was stable. */
+  /** The number of exits since the child last was stable. */
   exits: number
-  /** The time of the last start, on the monotonic clock. */
-  startedAt: number
+  /** When the current child became ready, on the monotonic clock. Undefined while it loads, however long that takes. */
+  readyAt: number | undefined
   timer: NodeJS.Timeout | undefined
 }
 
 /** Runs the server and the worker of a dev host and restarts them. */
 export class Supervisor {
   readonly #options: SupervisorOptions
+  readonly #startChild: (options: ChildOptions) => SupervisedChild
   readonly #up = Promise.withResolvers<{ readonly url: string; readonly studio: string }>()
-  readonly #children: { server?: Child; worker?: Child } = {}
+  readonly #children: { server?: SupervisedChild; worker?: SupervisedChild } = {}
   readonly #starts = { server: 0, worker: 0 }
   readonly #restarts: Record<ChildName, RestartState> = { server: newRestartState(), worker: newRestartState() }
   /** The restart delays of the children that the page killed, in ms. */
-  readonly #killedRestartMs = new WeakMap<Child, number>()
+  readonly #killedRestartMs = new WeakMap<SupervisedChild, number>()
   #workerState: WorkerState = 'down'
   #delays: Delays = {}
   #ports: { readonly port: number; readonly studioPort?: number }
@@ -82,8 +83,9 @@ export class Supervisor {
   #watcher: Watcher | undefined
   #slowLoadTimer: NodeJS.Timeout | undefined
 
-  constructor(options: SupervisorOptions) {
+  constructor(options: SupervisorOptions, startChild = (child: ChildOptions): SupervisedChild => new Child(child)) {
     this.#options = options
+    this.#startChild = startChild
     this.#ports = { port: options.port }
   }
 
@@ -136,8 +138,8 @@ export class Supervisor {
     if (this.#stopped || this.#isReloading) return
     const { file, page, output } = this.#options
     this.#starts[name] += 1
-    this.#restarts[name].startedAt = performance.now()
-    const child = new Child({
+    this.#restarts[name].readyAt = undefined
+    const child = this.#startChild({
       name,
       start: { file, page, delays: this.#delays, ...this.#ports },
       output,
@@ -154,7 +156,7 @@ export class Supervisor {
   }
 
   /** Reports a slow load: a top-level await in the file may never settle. */
-  #warnIfSlow(child: Child): void {
+  #warnIfSlow(child: SupervisedChild): void {
     clearTimeout(this.#slowLoadTimer)
     this.#slowLoadTimer = setTimeout(() => {
       if (this.#children.server === child) this.#options.onEvent({ event: 'loading', file: this.#options.file })
@@ -171,6 +173,7 @@ export class Supervisor {
         else this.#sendStatus()
         return
       case 'listening':
+        this.#restarts.server.readyAt = performance.now()
         this.#ports = { port: message.port, studioPort: message.studioPort }
         this.#onListening()
         return
@@ -223,6 +226,7 @@ export class Supervisor {
 
   #onWorkerMessage(message: ChildMessage): void {
     if (message.type === 'driving') {
+      this.#restarts.worker.readyAt = performance.now()
       this.#workerState = 'up'
       this.#sendStatus()
     }
@@ -255,7 +259,7 @@ export class Supervisor {
   #scheduleRestart(name: ChildName, ms?: number): number {
     delete this.#children[name]
     const restart = this.#restarts[name]
-    if (performance.now() - restart.startedAt > STABLE_MS) restart.exits = 0
+    if (restart.readyAt !== undefined && performance.now() - restart.readyAt >= STABLE_MS) restart.exits = 0
     const againMs = ms ?? backoffMs(BACKOFF, restart.exits++)
     clearTimeout(restart.timer)
     restart.timer = setTimeout(() => {
@@ -273,7 +277,7 @@ export class Supervisor {
     if (server) server.send({ type: 'host', host: this.#status(server, worker) })
   }
 
-  #status(server: Child, worker: Child | undefined): HostStatus {
+  #status(server: SupervisedChild, worker: SupervisedChild | undefined): HostStatus {
     const serverStatus = { pid: server.pid, starts: this.#starts.server }
     return {
       file: this.#options.file,
@@ -286,4 +290,4 @@ export class Supervisor {
   }
 }
 
-const newRestartState = (): RestartState => ({ exits: 0, startedAt: 0, timer: undefined })
+const newRestartState = (): RestartState => ({ exits: 0, readyAt: undefined, timer: undefined })

@@ -30,7 +30,7 @@ export class Watcher {
     return this.#debounce !== undefined
   }
 
-  /** Whether a folder is watched: it may have been removed. */
+  /** Whether any folder is watched. The root may have been removed. */
   get isWatching(): boolean {
     return this.#watched.size > 0
   }

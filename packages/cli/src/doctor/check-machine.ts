@@ -14,8 +14,8 @@ const MIN_DISK_BYTES = 100 * 1024 ** 2
 /** Checks that this Node runs TypeScript and has SQLite. */
 export async function checkNode(): Promise<Finding> {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-  const isNew = major >= 24 || (major === 22 && minor >= 18)
-  if (!isNew) {
+  const isSupported = major >= 24 || (major === 22 && minor >= 18)
+  if (!isSupported) {
     return fail('node', `node ${process.versions.node} is too old`, 'install node 22.18 or later, or 24')
   }
   try {
@@ -74,17 +74,21 @@ function existingFolderOf(folder: string): string {
 /** Checks that a port is free or used by a Millrace server. */
 export async function checkPort(port: number): Promise<Finding> {
   const server = createServer()
-  const taken = await new Promise<NodeJS.ErrnoException | undefined>(done => {
+  const listenError = await new Promise<NodeJS.ErrnoException | undefined>(done => {
     server.once('error', done)
     server.listen(port, '127.0.0.1', () => server.close(() => done(undefined)))
   })
-  if (taken === undefined) return ok('port', `port ${port} is free`)
-  if (taken.code !== 'EADDRINUSE') {
-    return fail('port', `port ${port} cannot be used: ${taken.message}`, 'choose a port of at least 1024 with --port')
+  if (listenError === undefined) return ok('port', `port ${port} is free`)
+  if (listenError.code !== 'EADDRINUSE') {
+    return fail(
+      'port',
+      `port ${port} cannot be used: ${listenError.message}`,
+      'choose a port of at least 1024 with --port',
+    )
   }
-  const isOurs = await fetch(`http://127.0.0.1:${port}/api/health`, { signal: AbortSignal.timeout(3_000) })
+  const isMillrace = await fetch(`http://127.0.0.1:${port}/api/health`, { signal: AbortSignal.timeout(3_000) })
     .then(async reply => 'protocol' in Object(await reply.json()))
     .catch(() => false)
-  if (isOurs) return ok('port', `a Millrace server listens on port ${port}`)
+  if (isMillrace) return ok('port', `a Millrace server listens on port ${port}`)
   return warn('port', `port ${port} is taken by another program`, `millrace dev <file> --port ${port + 1}`)
 }

@@ -8,7 +8,7 @@ import { CREDENTIALS_HINT, hasPlainCredentials, nameOf } from '../source/source.
 import { checkDisk, checkFolder } from './check-machine.ts'
 import { errorMessages, type Finding, fail, note, ok, warn } from './finding.ts'
 
-/** The tolerated clock difference, in ms. Leases use only the clock of the store, but users compare its times with their own. */
+/** The tolerated clock difference, in ms. Leases use only the clock of the store, but users compare its timestamps with their own clock. */
 const SKEW_MS = 2_000
 const TIMEOUT_MS = 10_000
 
@@ -17,7 +17,7 @@ export async function checkStore(url: string): Promise<readonly Finding[]> {
   const name = nameOf(url)
   const scheme = schemeOf(url)
   if (scheme === 'memory') return [note('store', 'memory: sessions are lost when the process ends')]
-  // The host cannot be told from the password, so no connection is attempted.
+  // It is unclear where the password ends and the host begins, so no connection is attempted.
   if (!hasPlainCredentials(url)) return [fail('store', `${name} is not a valid URL`, CREDENTIALS_HINT)]
   const findings: Finding[] = []
   if (scheme === 'sqlite') {
@@ -44,9 +44,9 @@ const STORE_HINT =
 /** Checks an open store with a temporary log, which is removed again. */
 export async function checkOpenStore(store: LogStore, name: string): Promise<readonly Finding[]> {
   const streamId = `millrace-doctor-${randomUUID()}`
-  const from = performance.now()
+  const startedAt = performance.now()
   try {
-    return await withTimeout(TIMEOUT_MS, readWriteFindings(store, streamId, name, from))
+    return await withTimeout(TIMEOUT_MS, readWriteFindings(store, streamId, name, startedAt))
   } catch (error) {
     return [fail('store', `${name}: ${errorMessages(error)}`, STORE_HINT)]
   } finally {
@@ -58,7 +58,7 @@ async function readWriteFindings(
   store: LogStore,
   streamId: string,
   name: string,
-  from: number,
+  startedAt: number,
 ): Promise<readonly Finding[]> {
   await store.create(streamId, null)
   const before = Date.now()
@@ -75,7 +75,7 @@ async function readWriteFindings(
   if (page?.batches[0]?.body !== TEST_BODY) throw new Error('the read data differs from the written data')
   if ((await store.renew(streamId, epoch, 5_000)) === undefined) throw new Error('a lease cannot be renewed')
   await store.release(streamId, epoch)
-  const ms = Math.round(performance.now() - from)
+  const ms = Math.round(performance.now() - startedAt)
   const skew = clock < before ? clock - before : Math.max(0, clock - after)
   return [ok('store', `${name} opens, writes, reads and leases (${ms} ms)`), clockFinding(skew)]
 }
@@ -84,8 +84,8 @@ const TEST_BODY = JSON.stringify([{ origin: { guest: 'doctor' }, chunk: { type: 
 
 function clockFinding(ms: number): Finding {
   if (Math.abs(ms) < SKEW_MS) return ok('clock', 'this machine and the store agree on the time')
-  const way = ms > 0 ? 'ahead of' : 'behind'
-  const text = `the store is ${(Math.abs(ms) / 1000).toFixed(1)} s ${way} this machine`
+  const direction = ms > 0 ? 'ahead of' : 'behind'
+  const text = `the store is ${(Math.abs(ms) / 1000).toFixed(1)} s ${direction} this machine`
   return warn(
     'clock',
     text,

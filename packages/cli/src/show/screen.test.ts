@@ -3,7 +3,7 @@ import type { Terminal } from '../terminal/terminal.ts'
 import { Screen, widthOf } from './screen.ts'
 
 /** A terminal emulator with the features that a screen uses: wrapping, cursor up and right, erase to the end. */
-class Glass {
+class TerminalEmulator {
   rows: string[] = ['']
   row = 0
   column = 0
@@ -14,7 +14,7 @@ class Glass {
   }
 
   write(text: string): void {
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what steers a terminal
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control sequences
     for (const [piece, count, verb] of text.matchAll(/\u001b\[(\d*)([ACJ])|[\s\S]/g)) {
       if (verb === 'A') this.row -= Number(count)
       else if (verb === 'C') this.column += Number(count)
@@ -45,34 +45,34 @@ class Glass {
   }
 }
 
-function screenOf(columns: number, rows = 20): { screen: Screen; glass: Glass } {
-  const glass = new Glass(columns)
+function screenOf(columns: number, rows = 20): { screen: Screen; emulator: TerminalEmulator } {
+  const emulator = new TerminalEmulator(columns)
   const terminal: Terminal = {
     isJson: false,
     isLive: true,
-    write: async text => glass.write(text),
-    control: async sequence => glass.write(sequence),
+    write: async text => emulator.write(text),
+    control: async sequence => emulator.write(sequence),
     say: () => {},
     paint: (_, text) => text,
     ask: async () => undefined,
     signal: new AbortController().signal,
   }
-  return { screen: new Screen(terminal, () => ({ columns, rows })), glass }
+  return { screen: new Screen(terminal, () => ({ columns, rows })), emulator }
 }
 
 test('erases the text of a lane since its last commit, over several rows', async () => {
-  const { screen, glass } = screenOf(10)
+  const { screen, emulator } = screenOf(10)
   await screen.line('a', 'sealed')
   screen.seal('a')
   await screen.write('a', 'this is longer than one row')
-  expect(glass.text).toBe('sealed\nthis is lo\nnger than \none row')
+  expect(emulator.text).toBe('sealed\nthis is lo\nnger than \none row')
   await screen.erase('a')
   await screen.write('a', 'again')
-  expect(glass.text).toBe('sealed\nagain')
+  expect(emulator.text).toBe('sealed\nagain')
 })
 
 test('keeps the text of other lanes and earlier text on the same row', async () => {
-  const { screen, glass } = screenOf(10)
+  const { screen, emulator } = screenOf(10)
   await screen.write('a', 'ab ')
   screen.seal('a')
   await screen.write('a', 'gone ')
@@ -80,17 +80,17 @@ test('keeps the text of other lanes and earlier text on the same row', async () 
   await screen.line('', 'fact')
   await screen.line('a', 'gone too')
   await screen.erase('a')
-  expect(glass.text.trimEnd()).toBe('ab \nother\nfact')
+  expect(emulator.text.trimEnd()).toBe('ab \nother\nfact')
   await screen.erase('b')
-  expect(glass.text.trimEnd()).toBe('ab \nfact')
+  expect(emulator.text.trimEnd()).toBe('ab \nfact')
 })
 
 test('does not erase text that scrolled off the screen', async () => {
-  const { screen, glass } = screenOf(10, 3)
+  const { screen, emulator } = screenOf(10, 3)
   for (const word of ['one', 'two', 'three', 'four']) await screen.line('a', word)
-  const before = glass.text
+  const before = emulator.text
   await screen.erase('a')
-  expect(glass.text).toBe(before)
+  expect(emulator.text).toBe(before)
 })
 
 test('computes the width of text', () => {

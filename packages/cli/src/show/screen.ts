@@ -12,8 +12,9 @@ export class Screen {
   readonly #terminal: Terminal
   readonly #size: () => { readonly columns: number; readonly rows: number }
   #pieces: ScreenPiece[] = []
-  /** The column of the first piece, and the current column. */
+  /** The column of the first piece. */
   #firstColumn = 0
+  /** The current column. */
   #column = 0
 
   constructor(terminal: Terminal, size = sizeOfProcess) {
@@ -50,14 +51,14 @@ export class Screen {
   async erase(lane: string): Promise<void> {
     if (!this.#pieces.some(piece => piece.lane === lane)) return
     const { columns, rows } = this.#size()
-    const up = rowsOf(this.#firstColumn, this.#pieces.map(({ plain }) => plain).join(''), columns)
+    const rowsUp = rowsOf(this.#firstColumn, this.#pieces.map(({ plain }) => plain).join(''), columns)
     // Text that scrolled off the screen cannot be erased.
-    if (!this.#terminal.isLive || up >= rows) {
+    if (!this.#terminal.isLive || rowsUp >= rows) {
       this.seal(lane)
       return
     }
     const remaining = this.#pieces.filter(piece => piece.lane !== lane)
-    const toStart = `${up === 0 ? '' : `\u001b[${up}A`}\r${this.#firstColumn === 0 ? '' : `\u001b[${this.#firstColumn}C`}`
+    const toStart = `${rowsUp === 0 ? '' : `\u001b[${rowsUp}A`}\r${this.#firstColumn === 0 ? '' : `\u001b[${this.#firstColumn}C`}`
     await this.#terminal.control(`${toStart}\u001b[0J`)
     this.#pieces = []
     this.#column = this.#firstColumn

@@ -1,6 +1,6 @@
 import { RequestError } from '@millrace/client'
 import { expect, onTestFinished, test } from 'vitest'
-import { ran, workFolder } from '../millrace-command.fixture.ts'
+import { runToEnd, workFolder } from '../millrace-command.fixture.ts'
 import { requestFailure } from './read-log.ts'
 import { nameOf, openSource } from './source.ts'
 
@@ -26,8 +26,8 @@ test('no command prints the secrets of a store URL', async () => {
   ]
   const cwd = workFolder({})
   const calls = [...stores.map(store => ['doctor', '--store', store]), ['sessions', '--store', stores[1] ?? '']]
-  const ends = await Promise.all(calls.map(args => ran(cwd, args)))
-  for (const [i, { how, stdout, stderr }] of ends.entries()) {
+  const results = await Promise.all(calls.map(args => runToEnd(cwd, args)))
+  for (const [i, { how, stdout, stderr }] of results.entries()) {
     expect([calls[i], how === 0, stdout + stderr]).toEqual([calls[i], false, expect.not.stringMatching(/hunter|word/)])
   }
 })

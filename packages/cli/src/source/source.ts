@@ -5,8 +5,8 @@ import type { ApiOptions } from '@millrace/client'
 import { schemeOf } from '@millrace/log/internal'
 import type { View } from '@millrace/protocol'
 import type { App } from '@millrace/server'
-import type { Call, Option } from '../command/command.ts'
-import { stringOption } from '../command/parse-call.ts'
+import type { Option, ParsedArguments } from '../command/command.ts'
+import { stringOption } from '../command/parse-arguments.ts'
 import { CommandError } from '../error/command-error.ts'
 
 /** The default server: `millrace dev`. */
@@ -31,14 +31,14 @@ export interface Source {
 }
 
 /** Opens the source of the options. `MILLRACE_TOKEN` is the bearer token for a server. */
-export async function openSource(call: Call): Promise<Source> {
-  const server = stringOption(call, 'server')
-  const store = stringOption(call, 'store')
+export async function openSource(args: ParsedArguments): Promise<Source> {
+  const server = stringOption(args, 'server')
+  const store = stringOption(args, 'store')
   if (server !== undefined && store !== undefined) {
     throw new CommandError('usage', 'expected --server or --store, found both')
   }
-  if (store !== undefined) return storeSource(store, stringOption(call, 'principal'))
-  if (stringOption(call, 'principal') !== undefined) {
+  if (store !== undefined) return storeSource(store, stringOption(args, 'principal'))
+  if (stringOption(args, 'principal') !== undefined) {
     throw new CommandError(
       'usage',
       '--principal: expected only with --store; with a server, MILLRACE_TOKEN identifies the user',

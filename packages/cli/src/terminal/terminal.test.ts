@@ -14,7 +14,7 @@ test('escapes control characters, except for the added styles', () => {
   expect(red).toBe(`\u001b[31m${shown}\u001b[39m ${shown}`)
 })
 
-test('keeps the meaning of JSON', () => {
+test('escapes control characters in JSON without changing its value', () => {
   const value = { text: '\u009b31m\u202e\\\u0085 "quoted"\r\n\u001b' }
   const text = escapeExceptStyles(JSON.stringify(value))
   expect(JSON.parse(text)).toEqual(value)

@@ -90,7 +90,7 @@ describe('regenerate, retry and edit', () => {
     expect(await chat.edit('nobody', 'x')).toMatchObject({ error: { code: 'SEND_ERROR' } })
   })
 
-  test('regenerate, retry and edit stop the open reply first', async () => {
+  test('stops the open reply first', async () => {
     const { stream, push } = controlled()
     let count = 0
     const { chat, until, messages, log, finished } = chatOver({
@@ -109,7 +109,7 @@ describe('regenerate, retry and edit', () => {
     expect(log).toEqual(['finish abort', 'finish'])
   })
 
-  test('regenerate keeps the identity of unchanged messages', async () => {
+  test('keeps the identity of unchanged messages', async () => {
     const { chat, turn, finished } = counting()
     await turn('one', 'u1')
     await turn('two', 'u2')

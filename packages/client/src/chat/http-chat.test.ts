@@ -150,7 +150,7 @@ describe('stop', () => {
 })
 
 describe('regenerate, retry and edit', () => {
-  test('regenerate, retry and edit replace the earlier messages', async () => {
+  test('replaces the earlier messages', async () => {
     const chat = server.chat()
     const after = async (action: () => Promise<unknown>) => {
       const end = finished(chat)
@@ -169,7 +169,7 @@ describe('regenerate, retry and edit', () => {
     expect(chat.store.ledger.runs).toHaveLength(4)
   })
 
-  test('regenerate, retry and edit return an error and do not throw', async () => {
+  test('returns an error and does not throw', async () => {
     const chat = server.chat()
     const end = finished(chat)
     await chat.sendMessage('Hello')

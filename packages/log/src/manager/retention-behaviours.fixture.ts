@@ -7,7 +7,7 @@ import { StreamTruncatedError } from '../store/log-error.ts'
 import { runs } from '../ticket/ticket-entries.fixture.ts'
 import { delta, entriesOf, failure, lineOf, request } from './manager-world.fixture.ts'
 import { type Behaviour, define, Watcher } from './managers-on-store.fixture.ts'
-import { SessionStory, stories } from './session-story.fixture.ts'
+import { RandomSession, sessionActions } from './random-session.fixture.ts'
 import type { StreamManager } from './stream-manager.ts'
 import { expectTicketFromEntries } from './writer-behaviours.fixture.ts'
 
@@ -226,16 +226,16 @@ export const retentionBehaviours: Behaviour[] = [
   define('laws 5 and 12: the ticket and the view follow from the entries after any operations', async scene => {
     let count = 0
     await fc.assert(
-      fc.asyncProperty(stories, async acts => {
-        const id = scene.id(`story${count++}`)
+      fc.asyncProperty(sessionActions, async actions => {
+        const id = scene.id(`session${count++}`)
         const manager = await scene.process({ coalesceMs: 0 })
-        const story = new SessionStory(manager, id)
-        await story.live(acts.slice(0, 30))
+        const session = new RandomSession(manager, id)
+        await session.apply(actions.slice(0, 30))
         await expectTicketFromEntries(manager, id)
         const log = await entriesOf(manager.store, id)
         const { view } = await manager.view(id)
         expect(JSON.stringify(view)).toBe(JSON.stringify(foldLog(log).view()))
-        await story.rest()
+        await session.release()
       }),
       { numRuns: runs(3) },
     )

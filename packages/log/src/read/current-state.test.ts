@@ -2,7 +2,7 @@ import { type Cursor, foldLog } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { delta, failure, ID, request, World } from '../manager/manager-world.fixture.ts'
-import { SessionStory, stories } from '../manager/session-story.fixture.ts'
+import { RandomSession, sessionActions } from '../manager/random-session.fixture.ts'
 import { advance, EMPTY_TICKET } from '../ticket/ticket.ts'
 import { runs } from '../ticket/ticket-entries.fixture.ts'
 import { OpenDrafts } from './open-drafts.ts'
@@ -16,15 +16,15 @@ describe('the current state of a log, read repeatedly', () => {
   test('laws 3, 5 and 12: matches the entries after any change, and a fold of it continues', async () => {
     let rewinds = 0
     await fc.assert(
-      fc.asyncProperty(stories, async acts => {
+      fc.asyncProperty(sessionActions, async actions => {
         const world = new World({ coalesceMs: 0 })
         const other = world.process()
-        const story = new SessionStory(world.manager, ID)
+        const session = new RandomSession(world.manager, ID)
         let seen: { received: object; was: object } | undefined
-        for (const act of acts) {
-          await story.live([act])
+        for (const action of actions) {
+          await session.apply([action])
           const log = await world.log()
-          const { view, ticket, cursor } = await (act.n % 2 ? world.manager : other).view(ID)
+          const { view, ticket, cursor } = await (action.n % 2 ? world.manager : other).view(ID)
           expect(plain(view)).toEqual(plain(foldLog(log).view()))
           expect(ticket).toEqual(advance(EMPTY_TICKET, log))
           expect((await world.tap.store.read(ID, cursor, { batches: 0, bytes: 0 }))?.truncated).toBeNull()
@@ -35,7 +35,7 @@ describe('the current state of a log, read repeatedly', () => {
           expect(plain(fold.view())).toEqual(plain(view))
         }
         rewinds += (await world.log()).filter(({ chunk }) => chunk.type === 'rewind').length
-        await story.rest()
+        await session.release()
       }),
       { numRuns: runs(15) },
     )
@@ -45,11 +45,11 @@ describe('the current state of a log, read repeatedly', () => {
   test('law 12: a snapshot of it contains everything, with the drafts', async () => {
     let drafts = 0
     await fc.assert(
-      fc.asyncProperty(stories, stories, async (before, after) => {
+      fc.asyncProperty(sessionActions, sessionActions, async (before, after) => {
         const world = new World({ coalesceMs: 0 })
-        const story = new SessionStory(world.manager, ID)
-        for (const acts of [before, after]) {
-          await story.live(acts)
+        const session = new RandomSession(world.manager, ID)
+        for (const actions of [before, after]) {
+          await session.apply(actions)
           await world.manager.snapshot(ID)
         }
         const log = await world.log()
@@ -62,7 +62,7 @@ describe('the current state of a log, read repeatedly', () => {
         const kept = await world.tap.store.getSnapshot(ID, log.length)
         expect(JSON.parse(kept?.body ?? '')).toMatchObject({ drafts: plain(unsealed.drafts) })
         drafts += unsealed.drafts.length
-        await story.rest()
+        await session.release()
       }),
       { numRuns: runs(20) },
     )

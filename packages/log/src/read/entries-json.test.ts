@@ -37,12 +37,12 @@ it('the stored JSON equals the JSON of a frame, without repeated origins', () =>
 
 it.each([
   ['a text that looks like the end of an entry', delta('},{')],
-  ['what is nested like entries', { type: 'data-list', data: [{ a: 1 }, { chunk: delta('a') }] }],
+  ['nested data that looks like entries', { type: 'data-list', data: [{ a: 1 }, { chunk: delta('a') }] }],
 ])('leaves %s to the parser', (_, chunk) => {
   expect(entriesJson(storedBatches([[{ origin: MAIN, chunk: chunk as Chunk }]]))).toBeUndefined()
 })
 
-it('returns nothing for a batch that the log ends inside of', () => {
+it('returns undefined for a batch that ends beyond the head', () => {
   const [batch] = storedBatches([
     [
       { origin: MAIN, chunk: delta('a') },
@@ -52,7 +52,7 @@ it('returns nothing for a batch that the log ends inside of', () => {
   expect(entriesJson([{ ...batch, last: 1 }])).toBeUndefined()
 })
 
-it('a batch with internal or transient entries is not plain', () => {
+it('treats a batch with internal or transient entries as not plain', () => {
   const plain: NewEntry = { origin: MAIN, chunk: delta('internal, transient') }
   const others: NewEntry[] = [
     { origin: MAIN, chunk: delta('a'), internal: true },

@@ -25,18 +25,18 @@ describe('consecutive deltas', () => {
   })
 
   it.each<[string, readonly (readonly NewEntry[])[]]>([
-    ['to another part', [entriesOf(delta('a')), entriesOf(delta('b', { id: 'text-2' }))]],
-    ['of another type', [entriesOf(delta('a')), entriesOf(delta('b', { type: 'reasoning-delta' }))]],
-    ['that say more', [entriesOf(delta('a')), entriesOf(delta('b', { language: 'en' }), delta('c'))]],
+    ['if they are of different parts', [entriesOf(delta('a')), entriesOf(delta('b', { id: 'text-2' }))]],
+    ['if they are of different types', [entriesOf(delta('a')), entriesOf(delta('b', { type: 'reasoning-delta' }))]],
+    ['if one has additional fields', [entriesOf(delta('a')), entriesOf(delta('b', { language: 'en' }), delta('c'))]],
     [
-      'by another lane',
+      'if they are of different lanes',
       [entriesOf(delta('a')), entriesOf(delta('b')).map(entry => ({ ...entry, origin: { ...MAIN, lane: 'b' } }))],
     ],
     [
-      'after a start with the same id',
+      'if a start with the same id is between them',
       [entriesOf(delta('a')), entriesOf({ type: 'text-start', id: 'text-1' }, delta('b'))],
     ],
-  ])('leaves %s unchanged', (_, batches) => {
+  ])('are not joined %s', (_, batches) => {
     const all = storedBatches(batches)
     expect(decodeJoined(all)).toEqual(all.flatMap(decodeBatch))
   })

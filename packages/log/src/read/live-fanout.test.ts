@@ -241,7 +241,7 @@ describe('subscribers', () => {
     ['of one run', { runId: 'r1' }],
     ['of internal entries', { internal: true }],
     ['that throws on a discard', { onCut: 'throw' as const }],
-  ])('cannot replace a reader %s or a reader that is behind', async (_, options) => {
+  ])('are refused for a reader %s, and for a reader that is behind', async (_, options) => {
     const world = new World({ coalesceMs: 0 })
     await world.writer()
     const reader = world.manager.readBatches(ID, { after: 0, follow: true, ...options })

@@ -3,8 +3,8 @@ import { FOLD_VERSION } from '@millrace/protocol/internal'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { delta, failure, ID, lineOf, request, World } from '../manager/manager-world.fixture.ts'
+import { RandomSession, sessionActions } from '../manager/random-session.fixture.ts'
 import { open } from '../manager/reading.fixture.ts'
-import { SessionStory, stories } from '../manager/session-story.fixture.ts'
 import { StreamManager } from '../manager/stream-manager.ts'
 import { memoryStore } from '../stores/memory/memory-store.ts'
 import { advance, EMPTY_TICKET } from '../ticket/ticket.ts'
@@ -15,11 +15,11 @@ const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 /** The content of the view that a late reader folds, without the fields that only the server knows. */
 const contentOf = ({ messages, state, output, structured }: View) => plain({ messages, state, output, structured })
 
-async function logOf(acts: Parameters<SessionStory['live']>[0]): Promise<{ world: World; log: Entry[] }> {
+async function logOf(actions: Parameters<RandomSession['apply']>[0]): Promise<{ world: World; log: Entry[] }> {
   const world = new World({ coalesceMs: 0 })
-  const story = new SessionStory(world.manager, ID)
-  await story.live(acts)
-  await story.rest()
+  const session = new RandomSession(world.manager, ID)
+  await session.apply(actions)
+  await session.release()
   return { world, log: await world.log() }
 }
 
@@ -39,8 +39,8 @@ async function late(world: World, log: readonly Entry[], options: { rewound?: bo
 describe('the history of a log, after any operations', () => {
   test('law 5: its ticket matches its entries', async () => {
     await fc.assert(
-      fc.asyncProperty(stories, async acts => {
-        const { world, log } = await logOf(acts)
+      fc.asyncProperty(sessionActions, async actions => {
+        const { world, log } = await logOf(actions)
         expect((await world.manager.getInfo(ID))?.ticket).toEqual(advance(EMPTY_TICKET, log))
       }),
       { numRuns: runs(30) },
@@ -50,8 +50,8 @@ describe('the history of a log, after any operations', () => {
   test('law 12: its view at any sequence is the fold of the entries before, with and without snapshots', async () => {
     let rewinds = 0
     await fc.assert(
-      fc.asyncProperty(stories, async acts => {
-        const { world, log } = await logOf(acts)
+      fc.asyncProperty(sessionActions, async actions => {
+        const { world, log } = await logOf(actions)
         rewinds += log.filter(({ chunk }) => chunk.type === 'rewind').length
         for (let at = 0; at <= log.length; at += Math.ceil(log.length / 12) || 1) {
           const { view, ticket, cursor } = await world.manager.view(ID, at)
@@ -71,8 +71,8 @@ describe('the history of a log, after any operations', () => {
   test('law 3: the entries that a late reader gets fold to the same content', async () => {
     let cuts = 0
     await fc.assert(
-      fc.asyncProperty(stories, async acts => {
-        const { world, log } = await logOf(acts)
+      fc.asyncProperty(sessionActions, async actions => {
+        const { world, log } = await logOf(actions)
         cuts += log.filter(({ chunk }) => chunk.type === 'rewind' || chunk.type === 'step-discarded').length
         const seen = await late(world, log)
         expect(seen.some(({ chunk }) => chunk.type === 'rewind' || chunk.type === 'step-discarded')).toBe(false)
@@ -86,8 +86,8 @@ describe('the history of a log, after any operations', () => {
   test('law 3: with `rewound`, runs, requests, agents and usage are the same too', async () => {
     let rewinds = 0
     await fc.assert(
-      fc.asyncProperty(stories, async acts => {
-        const { world, log } = await logOf(acts)
+      fc.asyncProperty(sessionActions, async actions => {
+        const { world, log } = await logOf(actions)
         const isRewind = ({ chunk }: Entry) => chunk.type === 'rewind'
         rewinds += log.filter(isRewind).length
         const seen = await late(world, log, { rewound: true })
@@ -104,24 +104,24 @@ describe('the history of a log, after any operations', () => {
   test('law 12: a trim changes neither its view nor its ticket', async () => {
     let trimmed = 0
     await fc.assert(
-      fc.asyncProperty(stories, stories, fc.nat(20), async (before, after, maxEntries) => {
+      fc.asyncProperty(sessionActions, sessionActions, fc.nat(20), async (before, after, maxEntries) => {
         const world = new World({ coalesceMs: 0 })
-        const story = new SessionStory(world.manager, ID)
-        await story.live(before)
+        const session = new RandomSession(world.manager, ID)
+        await session.apply(before)
         const whole = await world.log()
         const { view, ticket } = await world.manager.view(ID)
         const floor = await world.manager.trimStream(ID, { maxEntries })
         if (floor > 0) trimmed++
         const now = await world.manager.view(ID)
         expect([plain(now.view), now.ticket]).toEqual([plain(view), ticket])
-        await story.live(after)
+        await session.apply(after)
         const page = await world.tap.store.read(ID, { sequence: floor }, { batches: 1e6, bytes: 1e9 })
         expect(page?.truncated).toBeNull()
         const rest = await restOf(world, floor)
         const log = [...whole.filter(({ sequence }) => sequence <= floor), ...rest]
         expect(plain((await world.manager.view(ID)).view)).toEqual(plain(foldLog(log).view()))
         expect((await world.manager.getInfo(ID))?.ticket).toEqual(advance(EMPTY_TICKET, log))
-        await story.rest()
+        await session.release()
       }),
       { numRuns: runs(30) },
     )

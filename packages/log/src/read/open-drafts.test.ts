@@ -2,7 +2,7 @@ import type { Entry, Usage } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { delta, ID, World } from '../manager/manager-world.fixture.ts'
-import { SessionStory, stories } from '../manager/session-story.fixture.ts'
+import { RandomSession, sessionActions } from '../manager/random-session.fixture.ts'
 import type { StoredSnapshot } from '../store/log-store.ts'
 import { openDrafts } from '../test/chaos/log-model.fixture.ts'
 import { runs } from '../ticket/ticket-entries.fixture.ts'
@@ -88,10 +88,10 @@ describe('a takeover', () => {
 test('the open drafts at any sequence match the entries, with and without snapshots', async () => {
   let open = 0
   await fc.assert(
-    fc.asyncProperty(stories, async acts => {
+    fc.asyncProperty(sessionActions, async actions => {
       const world = new World({ coalesceMs: 0 })
-      const story = new SessionStory(world.manager, ID)
-      await story.live(acts)
+      const session = new RandomSession(world.manager, ID)
+      await session.apply(actions)
       const past = new LogHistory(world.tap.store, ask => ask())
       const log = await world.log()
       for (let at = 0; at <= log.length; at += Math.ceil(log.length / 12) || 1) {
@@ -102,7 +102,7 @@ test('the open drafts at any sequence match the entries, with and without snapsh
         expect(lanes(drafts.map(({ origin }) => origin))).toEqual(lanes(openDrafts(log.slice(0, at))))
         for (const { origin, from } of drafts) expect(log[from - 1]?.origin).toEqual(origin)
       }
-      await story.rest()
+      await session.release()
     }),
     { numRuns: runs(40) },
   )

@@ -2,7 +2,7 @@ import { type Entry, Fold, isDraftChunk, isGuest, type View } from '@millrace/pr
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { delta, ID, lineOf, request, World } from '../manager/manager-world.fixture.ts'
-import { SessionStory, stories } from '../manager/session-story.fixture.ts'
+import { RandomSession, sessionActions } from '../manager/random-session.fixture.ts'
 import { retractedSequences } from '../test/chaos/log-model.fixture.ts'
 import { runs } from '../ticket/ticket-entries.fixture.ts'
 import type { ReaderOptions } from './batch-reader.ts'
@@ -49,11 +49,11 @@ describe('a reader that resumes from a cursor', () => {
   test('law 3: gets exactly the surviving entries, and every cut of entries that it had', async () => {
     let retracted = 0
     await fc.assert(
-      fc.asyncProperty(stories, async acts => {
+      fc.asyncProperty(sessionActions, async actions => {
         const world = new World({ coalesceMs: 0 })
-        const story = new SessionStory(world.manager, ID)
-        await story.live(acts)
-        await story.rest()
+        const session = new RandomSession(world.manager, ID)
+        await session.apply(actions)
+        await session.release()
         const log = await world.log()
         const left = survivors(log).filter(entry => !isCut(entry))
         const { internal, ...view } = (await world.manager.view(ID)).view

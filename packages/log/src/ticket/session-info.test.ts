@@ -129,7 +129,7 @@ describe('title and metadata', () => {
 })
 
 describe('law 6: limits of title, metadata and preview line', () => {
-  test.each<[Chunk, string | undefined]>([
+  const LIMITS: readonly (readonly [chunk: Chunk, problem: string | undefined])[] = [
     [info({ title: 'x'.repeat(200) }), undefined],
     [info({ title: 'x'.repeat(201) }), 'session-info.title: expected at most 200 characters, found 201'],
     [info({ metadata: { a: 'x'.repeat(4096 - 8) } }), undefined],
@@ -151,17 +151,21 @@ describe('law 6: limits of title, metadata and preview line', () => {
       { type: 'run-paused', awaits: [], line: 'x'.repeat(161) },
       'run-paused.line: expected at most 160 characters, found 161',
     ],
-  ])('%j', (chunk, problem) => {
-    expect(listFieldProblem(chunk)).toBe(problem)
-    const open = advance(EMPTY_TICKET, [entryBy(R1, started)])
-    expect(batchProblem(open, [entryBy(R1, chunk)])).toBe(problem)
-    if (chunk.type !== 'session-info') return
-    if (problem === undefined) checkGuestChunk(chunk)
-    else {
-      const refused = expect.objectContaining({ code: 'too-large', message: `chunk ${problem}` })
-      expect(() => checkGuestChunk(chunk)).toThrow(refused)
-    }
-  })
+  ]
+  test.each(LIMITS.map(([chunk, problem]) => [problem ?? `${chunk.type}: accepted`, chunk, problem] as const))(
+    '%s',
+    (_, chunk, problem) => {
+      expect(listFieldProblem(chunk)).toBe(problem)
+      const open = advance(EMPTY_TICKET, [entryBy(R1, started)])
+      expect(batchProblem(open, [entryBy(R1, chunk)])).toBe(problem)
+      if (chunk.type !== 'session-info') return
+      if (problem === undefined) checkGuestChunk(chunk)
+      else {
+        const refused = expect.objectContaining({ code: 'too-large', message: `chunk ${problem}` })
+        expect(() => checkGuestChunk(chunk)).toThrow(refused)
+      }
+    },
+  )
 })
 
 test('law 5: about and line of the ticket match those derived from the entries', () => {

@@ -207,7 +207,7 @@ describe('the first batch of a writer', () => {
     await nextWriter.close()
   })
 
-  test('law 5: also if the stop arrives before the first batch', async () => {
+  test('law 5: keeps the drafts also if the stop arrives before the first batch of the takeover', async () => {
     const world = new World()
     await orphan(world)
     const other = world.process()
@@ -315,7 +315,7 @@ describe('begin', () => {
     expect(await texts(world)).toEqual(['kept', 'half a sen', 'half a res', 'done', 'half a thou'])
   })
 
-  test('law 5: also if the stop arrives while it is in flight', async () => {
+  test('law 5: writes nothing also if the stop arrives while its append is in flight', async () => {
     const world = new World()
     await orphan(world)
     const before = await world.lines()

@@ -60,7 +60,7 @@ describe('a writer does not trust its input', () => {
     expect(thrown(() => writer.write(delta('x'), { step: 0.5 }))).toBe('invalid')
   })
 
-  test('a deadline is in integer milliseconds', async () => {
+  test('rejects a deadline that is not in integer milliseconds', async () => {
     const world = new World()
     const writer = await world.writer()
     const ask = (deadline: number): Chunk => ({
@@ -74,8 +74,8 @@ describe('a writer does not trust its input', () => {
   })
 })
 
-describe('law 3: a discard at any moment after the write', () => {
-  test.each([0, 1, 2, 3, 4, 8])('%i microtasks later leaves nothing of it', async turns => {
+describe('law 3: a discard', () => {
+  test.each([0, 1, 2, 3, 4, 8])('retracts or drops a write that was made %i microtasks before', async turns => {
     const world = new World({ coalesceMs: 0 })
     const writer = await world.writer()
     const write = writer.write(delta('word'))

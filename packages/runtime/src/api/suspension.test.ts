@@ -34,7 +34,7 @@ describe('the reason of a pause', () => {
     ['one of several calls', [free(), pay()], 'suspended_step_partial', ['p1']],
     ['a call beside one with an invalid input', [wrong(), where()], 'suspended_step_partial', ['l1']],
     ['a call beside a waiting sub-agent', [child(), pay()], 'suspended_step_partial', ['k1', 'p1']],
-  ] as const)('waits for %s', async (_, calls, kind, toolCallIds) => {
+  ] as const)('names the calls that wait: %s', async (_, calls, kind, toolCallIds) => {
     const { result } = await suspended(...calls)
     expect(result.status).toBe('paused')
     expect(result.suspended).toEqual(
@@ -42,7 +42,7 @@ describe('the reason of a pause', () => {
     )
   })
 
-  test('is awaiting children if only sub-agents wait', async () => {
+  test('names the sub-agents if only they wait', async () => {
     const { runtime, run, result } = await suspended(child(), free())
     expect(result.suspended).toMatchObject({
       kind: 'suspended_awaiting_children',
@@ -54,7 +54,7 @@ describe('the reason of a pause', () => {
     expect(await run.result()).toMatchObject({ status: 'completed' })
   })
 
-  test('is an interrupt', async () => {
+  test('names the interrupts if only they wait', async () => {
     const runtime = testRuntime({ engine: false })
     const run = await runtime.start({ agent: echo, input: 'go', session: 's', runId: 'r' })
     const writer = await runtime.manager.createWriter('s', { runId: 'r', program: echo.program, agentType: 'echo' })
@@ -67,7 +67,7 @@ describe('the reason of a pause', () => {
     expect((await run.result()).suspended).toEqual({ kind: 'suspended_interrupt', interruptIds: ['i1', 'i2'] })
   })
 
-  test('refers to the latest step', async () => {
+  test('names the calls of the latest step', async () => {
     const testAgent = agent({
       name: 'own',
       tools: [counted('pay', true).tool, locate],

@@ -52,7 +52,7 @@ async function suspended(...things: (() => Promise<unknown>)[]): Promise<PauseRe
 const interrupts = (...ids: string[]) => ids.map(id => `r::1.node.1/useInterrupt:${id}.1`)
 
 describe('the pause reason of a workflow', () => {
-  test('is an interrupt', async () => {
+  test('names the interrupts if only they wait', async () => {
     expect(
       await suspended(
         () => question('a'),
@@ -61,7 +61,7 @@ describe('the pause reason of a workflow', () => {
     ).toEqual({ kind: 'suspended_interrupt', interruptIds: interrupts('a', 'b') })
   })
 
-  test("is a model's calls, whichever model started last", async () => {
+  test('names the waiting calls of all models, whichever model started last', async () => {
     expect(
       await suspended(
         () => reason('a', call('pay', 'p1', { n: 1 })),
@@ -70,7 +70,7 @@ describe('the pause reason of a workflow', () => {
     ).toEqual({ kind: 'suspended_client_tool', toolCallIds: expect.toSatisfy(ids => ids.sort().join() === 'l1,p1') })
   })
 
-  test('is mixed', async () => {
+  test('is suspended_mixed, with the calls and interrupts, if both wait', async () => {
     expect(
       await suspended(
         () => reason('a', call('pay', 'p1', { n: 1 })),
@@ -81,7 +81,7 @@ describe('the pause reason of a workflow', () => {
     ).toEqual({ kind: 'suspended_mixed', toolCallIds: ['p1'], interruptIds: interrupts('b'), children: [] })
   })
 
-  test('is the sub-agents of an agent node', async () => {
+  test('names the waiting sub-agents of an agent node', async () => {
     const child = scripted('child', [{ calls: [call('pay', 'c1', { n: 2 })] }, { text: 'ok' }], {
       tools: [counted('pay', true).tool],
     })
@@ -98,7 +98,7 @@ describe('the pause reason of a workflow', () => {
     await play.log()
   })
 
-  test('reflects the current state, in any node', async () => {
+  test('changes with each answer, and with the node that waits', async () => {
     const play = await WorkflowTestRun.start(
       sequence({
         one: async () => void (await Promise.all([reason('a', call('pay', 'p1', { n: 1 })), question('q')])),

@@ -40,13 +40,13 @@ test('lets other tasks run during continuous work, at intervals', async () => {
 
 test.each<[string, () => Generator | AsyncGenerator]>([
   [
-    'waits',
+    'an asynchronous generator',
     async function* () {
       return yield* endless()
     },
   ],
-  ['does not wait', endless],
-])('a generator that is always ready can be ended by its timeout: one that %s', async (_, execute) => {
+  ['a synchronous generator', endless],
+])('ends a tool that never pauses at its timeout: %s', async (_, execute) => {
   const busy = tool({
     name: 'busy',
     inputSchema: z.object({}),
@@ -57,7 +57,7 @@ test.each<[string, () => Generator | AsyncGenerator]>([
   expect(callsOf(result.message)).toMatchObject([{ state: 'output-error', code: 'tool_timeout' }])
 })
 
-test('an answer that is always ready can be stopped', async () => {
+test('stops a model whose stream never pauses', async () => {
   const begun = Promise.withResolvers<void>()
   const parts = (function* (): Generator<LanguageModelV4StreamPart> {
     yield { type: 'text-start', id: 't' }

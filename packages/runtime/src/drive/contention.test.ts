@@ -103,7 +103,7 @@ test('many processes that compete for one run call nothing twice', async () => {
 const MOMENTS = ['run-started', 'text-delta', 'step-finish', 'tool-output-available', 'state-patch']
 
 test.each(MOMENTS)(
-  'a store that is unavailable for longer than the lease but not than retryTimeoutMs: the run continues, once (from %s on)',
+  'continues a run once if the store is unavailable beyond the lease but within retryTimeoutMs, from %s on',
   async moment => {
     const ring = await Ring.open()
     const { cluster } = ring
@@ -120,7 +120,7 @@ test.each(MOMENTS)(
 )
 
 test.each(MOMENTS)(
-  'a store that is unavailable for longer than retryTimeoutMs: the run continues when it is back, once (from %s on)',
+  'continues a run once when the store is back after longer than retryTimeoutMs, from %s on',
   async moment => {
     const ring = await Ring.open()
     const { cluster } = ring
@@ -161,7 +161,7 @@ test('continues a run once through repeated outages of the store', async () => {
 })
 
 test.each(MOMENTS)(
-  'a store that answers no reads for longer than retryTimeoutMs: the run continues, once (from %s on)',
+  'continues a run once if the store rejects reads for longer than retryTimeoutMs, from %s on',
   async moment => {
     const ring = await Ring.open()
     const { cluster } = ring

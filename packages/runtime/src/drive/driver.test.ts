@@ -289,7 +289,7 @@ test('hands over at once between two attempts of a model call, and another proce
 })
 
 test.each(['before it is found', 'while its context is resolved'])(
-  'the end of a run that is stopped as it is taken over, %s, names its latest checkpoint',
+  'names the latest checkpoint in the end of a run that is stopped during its takeover, %s',
   async when => {
     const cluster = new VirtualCluster()
     await requestRun(cluster, 'helper')

@@ -114,6 +114,6 @@ test.each([
   ['concurrency', Number.NaN],
   ['graceMs', -1],
   ['graceMs', Number.POSITIVE_INFINITY],
-])('%s of %s is refused', (name, value) => {
+])('refuses %s of %s', (name, value) => {
   expect(() => inProcessEngine({ [name]: value })).toThrow(`engine: ${name}: expected a whole number`)
 })

@@ -37,8 +37,8 @@ async function withUnsentNotices(...names: string[]): Promise<VirtualCluster> {
   return cluster
 }
 
-describe('observers are notified of', () => {
-  test('an end written by a process without the agent and without observers, at once', async () => {
+describe('observers of an agent', () => {
+  test('are notified at once of an end that a process without the agent wrote', async () => {
     for (const observers of [[], [new RecordingObserver()]]) {
       const { cluster, observer, process, start } = setUp()
       await start('pay')
@@ -55,7 +55,7 @@ describe('observers are notified of', () => {
     }
   })
 
-  test('runs of their own agents only, with any later driver', async () => {
+  test('are notified of runs of their own agents only, also after another agent ran in the session', async () => {
     const cluster = await withUnsentNotices('alice')
     const [observer, other] = [new RecordingObserver(), new RecordingObserver()]
     const bob = cluster.process(talker('bob'), { observers: [other] })
@@ -71,7 +71,7 @@ describe('observers are notified of', () => {
     expect([other.count, await noticesIn(cluster)]).toEqual([1, []])
   })
 
-  test('a pause by another version of the program, with and without a deadline', async () => {
+  test('are notified of a pause in another version of the program, with and without a deadline', async () => {
     for (const timeoutMs of [undefined, DAY]) {
       const cluster = new VirtualCluster()
       const process = cluster.process(approvalAgents('1', timeoutMs), {
@@ -87,7 +87,7 @@ describe('observers are notified of', () => {
     }
   })
 
-  test('a notice behind one that this process cannot deliver', async () => {
+  test('are notified although an earlier notice in the session has no process to deliver it', async () => {
     const cluster = await withUnsentNotices('alice', 'bob')
     const observer = new RecordingObserver()
     const { connection } = cluster.process(talker('bob'), { observers: [observer] })
@@ -104,7 +104,7 @@ describe('observers are notified of', () => {
     expect(looks.length).toBe(0)
   })
 
-  test('an end after a request without a driver is cancelled', async () => {
+  test('are notified of an end once a later request that no driver can run is cancelled', async () => {
     const cluster = await withUnsentNotices('alice')
     const server = cluster.process(() => [], { engine: false }).runtime
     await server.start({ session: SESSION, runId: 'gone', agent: 'agent:gone@1', input: 'Hello' })
@@ -117,7 +117,7 @@ describe('observers are notified of', () => {
     expect(observer.finished).toMatchObject([{ runId: 'alice' }])
   })
 
-  test('a burst of ends as fast as they respond', async () => {
+  test('are notified of many ends at once with limited concurrency, each once', async () => {
     const { cluster, observer, process } = setUp({ engine: { concurrency: 4000 } })
     let max = 0
     let open = 0
@@ -136,7 +136,7 @@ describe('observers are notified of', () => {
   })
 })
 
-describe('more due notices than one query returns', () => {
+describe('with more due notices than one query returns', () => {
   const MANY = 1100
 
   /** Runs that wait for an answer for a day, without notified observers. */

@@ -14,8 +14,8 @@ import {
 } from './observer.fixture.ts'
 import { isEndOf, type Process, VirtualCluster } from './virtual-cluster.fixture.ts'
 
-describe('a notice that was not delivered', () => {
-  test('because the process crashed before its end was confirmed is delivered by another', async () => {
+describe('an undelivered notice', () => {
+  test('is delivered by another process if the first crashed right after the run ended', async () => {
     const { cluster, observer, process, start } = setUp()
     const { connection } = process
     await start()
@@ -39,7 +39,7 @@ describe('a notice that was not delivered', () => {
     expect(other.logged).toEqual([])
   })
 
-  test('because the process crashed during delivery is repeated with the same id', async () => {
+  test('is repeated with the same id if the process crashed during delivery', async () => {
     const { cluster, observer, process, start } = setUp()
     observer.onNotify = () => {
       process.kill()
@@ -70,7 +70,7 @@ describe('a notice that was not delivered', () => {
     expect(await noticesIn(cluster)).toEqual([])
   })
 
-  test('of a pause that is over is delivered with the current pendings', async () => {
+  test('is delivered with the current pendings if its pause is over', async () => {
     const { cluster, observer, process, start } = setUp()
     observer.onNotify = () => process.kill()
     await start('pay')
@@ -87,7 +87,7 @@ describe('a notice that was not delivered', () => {
   })
 })
 
-describe('delivery at least once', () => {
+describe('the notices of a run', () => {
   /** A run that pauses, is answered and ends, in a process that crashes before or after its nth store call. */
   async function dying(
     when: 'before' | 'after',
@@ -122,14 +122,17 @@ describe('delivery at least once', () => {
     return { isDead, isTwice, isLate: (await acknowledgementsIn(cluster)).some(({ chunk }) => 'until' in chunk) }
   }
 
-  test.each(['before', 'after'] as const)('with a crash %s any store call', async when => {
-    const all = await Promise.all(Array.from({ length: 60 }, (_, i) => dying(when, i + 1)))
-    expect(all.every(({ isDead }) => isDead)).toBe(true)
-    // It crashed before the delivery, and also after it but before the acknowledgement.
-    expect(all.filter(({ isLate }) => isLate).length).toBeGreaterThan(2)
-    expect(all.filter(({ isTwice }) => isTwice).length).toBeGreaterThan(0)
-    expect(all.filter(({ isLate }) => !isLate).length).toBeGreaterThan(10)
-  })
+  test.each(['before', 'after'] as const)(
+    'are delivered at least once, each under one id, if the process crashes %s any store call',
+    async when => {
+      const all = await Promise.all(Array.from({ length: 60 }, (_, i) => dying(when, i + 1)))
+      expect(all.every(({ isDead }) => isDead)).toBe(true)
+      // It crashed before the delivery, and also after it but before the acknowledgement.
+      expect(all.filter(({ isLate }) => isLate).length).toBeGreaterThan(2)
+      expect(all.filter(({ isTwice }) => isTwice).length).toBeGreaterThan(0)
+      expect(all.filter(({ isLate }) => !isLate).length).toBeGreaterThan(10)
+    },
+  )
 })
 
 describe('a runtime without observers', () => {

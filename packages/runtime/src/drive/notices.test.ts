@@ -83,7 +83,7 @@ describe('observers', () => {
     expect(await noticesIn(cluster)).toEqual([])
   })
 
-  test('without observers, writes neither deadlines nor acknowledgements', async () => {
+  test('cause no deadlines and acknowledgements in the log if there are none', async () => {
     const { cluster, start } = setUp({ observers: [] })
     await start()
     await cluster.waitForEnd(SESSION, RUN)
@@ -93,15 +93,15 @@ describe('observers', () => {
     expect(await acknowledgementsIn(cluster)).toEqual([])
   })
 
-  test('rejects invalid observers', () => {
+  test('are rejected if they are invalid', () => {
     for (const observers of [null, {}, [null], ['no'], [{ onPaused: 'no' }], [{ onFinished: 1 }]]) {
       expect(() => setUp({ observers: observers as never })).toThrow('observers')
     }
   })
 })
 
-describe('an observer that', () => {
-  test('throws does not affect the run, and is retried with a growing delay until it is given up', async () => {
+describe('delivery to an observer', () => {
+  test('that throws is retried with a growing delay until it gives up, and the run is not affected', async () => {
     const { cluster, observer, process, start } = setUp()
     const at: number[] = []
     observer.onNotify = () => {
@@ -124,7 +124,7 @@ describe('an observer that', () => {
     expect(await process.runtime.run(SESSION, RUN).result()).toMatchObject({ status: 'completed' })
   })
 
-  test('succeeds after retries is not called again', async () => {
+  test('that succeeds after retries is not repeated', async () => {
     const { cluster, observer, start } = setUp()
     observer.onNotify = () => (observer.count < 3 ? Promise.reject(new Error('not yet')) : undefined)
     await start()
@@ -134,7 +134,7 @@ describe('an observer that', () => {
     expect(await noticesIn(cluster)).toEqual([])
   })
 
-  test('hangs delays neither runs nor closing, and is retried', async () => {
+  test('that hangs is retried, and delays neither runs nor closing', async () => {
     const { cluster, observer, process, start } = setUp()
     observer.onNotify = never
     await start()
@@ -158,7 +158,7 @@ describe('an observer that', () => {
     await cluster.clock.until(process.runtime.close(), 2 * OBSERVER_TIMEOUT_MS)
   })
 
-  test('is slow is awaited by close', async () => {
+  test('that is slow is awaited by close', async () => {
     const { cluster, observer, process, start } = setUp()
     const { promise, resolve } = Promise.withResolvers<void>()
     observer.onNotify = () => promise
@@ -175,7 +175,7 @@ describe('an observer that', () => {
     expect(await noticesIn(cluster)).toEqual([])
   })
 
-  test('fails does not prevent others, and all are called again until it succeeds', async () => {
+  test('that fails does not prevent delivery to others, and all are called again until it succeeds', async () => {
     const broken: Observer = {
       onFinished() {
         if (observer.count < 3) throw new Error('broken')
@@ -190,7 +190,7 @@ describe('an observer that', () => {
     expect(await noticesIn(cluster)).toEqual([])
   })
 
-  test('hangs is called with limited concurrency, in time or by the process that took the notice', async () => {
+  test('that hangs has limited concurrency, and an overdue notice needs a claim', async () => {
     const { cluster, observer, process } = setUp()
     const notifiedAt = new Map<string, number[]>()
     observer.onNotify = () => {

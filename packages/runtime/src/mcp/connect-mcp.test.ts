@@ -225,7 +225,7 @@ test.each([
   ['validation by a schema', CHECK_TIMEOUT_MS.toLocaleString('en')],
   ['`prefix`', `${MAX_PREFIX_LENGTH} characters`],
   ['a cancelled call', CANCEL_TIMEOUT_MS.toLocaleString('en')],
-])('lists %s in the table of defaults', (name, value) => {
+])('the table of defaults states the value of %s', (name, value) => {
   expect(page).toContain(`| ${name} | ${value} |`)
 })
 

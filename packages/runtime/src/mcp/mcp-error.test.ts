@@ -75,7 +75,10 @@ test('close ends the server process, even if it ignores SIGTERM', async () => {
   await expect.poll(() => isAlive(other)).toBe(false)
 })
 
-test.each(['mute', 'unlisted'])('does not wait for a server that is %s or for its exit', async how => {
+test.each([
+  ['never answers', 'mute'],
+  ['never sends its list of tools', 'unlisted'],
+])('does not wait for a server that %s, nor for its exit', async (_, how) => {
   const processes = startedProcesses()
   expect(await failure(connectMcp({ ...brokenServer(how), connectTimeoutMs: 700 }))).toMatchObject({
     code: 'mcp_unreachable',
@@ -117,9 +120,9 @@ test('reports servers that cannot be started or found, without arguments, paths 
 })
 
 test.each([
-  ['endless', 'mcp_protocol_error', /more than 64 pages/],
-  ['listless', 'mcp_protocol_error', /sent an answer that violates the protocol/],
-])('reports a list of tools that is %s as a connection error', async (how, code, message) => {
+  ['without an end', 'endless', 'mcp_protocol_error', /more than 64 pages/],
+  ['that is not a list', 'listless', 'mcp_protocol_error', /sent an answer that violates the protocol/],
+])('reports a list of tools %s as a connection error', async (_, how, code, message) => {
   expect(await failure(connectMcp(brokenServer(how)))).toMatchObject({ code, message: expect.stringMatching(message) })
 })
 

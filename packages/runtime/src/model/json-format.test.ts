@@ -86,7 +86,7 @@ describe('warnings', () => {
     [false, { type: 'unsupported' }],
     [false, null],
     [false, 'responseFormat'],
-  ])('counts as a missing feature (%s): %j', (isLacking, warning) => {
+  ])('counts as a missing feature: %s for the warning %j', (isLacking, warning) => {
     expect(ask({}, { type: 'other', message: 'Mind.' }, warning).isNews).toBe(isLacking)
   })
 

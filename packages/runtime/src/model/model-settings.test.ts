@@ -44,7 +44,7 @@ function stubborn() {
 }
 
 for (const name of Object.keys(SETTINGS) as (keyof ModelSettings)[]) {
-  test(`${name} reaches the model, and a warning is logged if it is not supported`, async () => {
+  test(`passes ${name} to the model, and logs its warning if it is not supported`, async () => {
     const { model, calls } = stubborn()
     const stage = new Stage(model, { settings: { [name]: SETTINGS[name] } })
     const { result, entries } = await stage.run()

@@ -144,7 +144,7 @@ test('reports a state that does not fit its schema to the model, and the run con
   })
 })
 
-test('oversized-tool-state-typed: reports a state that is too large to the model, and the run continues', async () => {
+test('reports a state that is too large to the model, and the run continues', async () => {
   const fill = tool({
     name: 'fill',
     inputSchema: none,
@@ -184,11 +184,11 @@ test.each<[string, (state: Json | undefined) => unknown]>([
       throw new Error('password=hunter2')
     },
   ],
-  ['makes no JSON', () => ({ big: 1n })],
-  ['makes a function', () => () => 1],
-  ['waits', async () => ({})],
-  ['waits in its own way', () => Object.fromEntries([['then', () => {}]])],
-])('an update that %s fails its call, not the run', async (_, update) => {
+  ['returns a value that is not JSON', () => ({ big: 1n })],
+  ['returns a function', () => () => 1],
+  ['returns a promise', async () => ({})],
+  ['returns another thenable', () => Object.fromEntries([['then', () => {}]])],
+])('fails the call, not the run, for an update that %s', async (_, update) => {
   const odd = tool({
     name: 'odd',
     inputSchema: none,
@@ -218,9 +218,9 @@ test('a change with more operations than function arguments fails its call, not 
 })
 
 test.each([
-  ['of ours', () => new RunError('run_busy', 'the shop is busy'), 'run_busy'],
-  ['of its own', () => new Error('password=hunter2'), 'tool_state_refused'],
-])('an update that throws an error %s at the commit fails its call, not the run', async (_, why, code) => {
+  ['of Millrace', () => new RunError('run_busy', 'the shop is busy'), 'run_busy'],
+  ['of the application', () => new Error('password=hunter2'), 'tool_state_refused'],
+])('fails the call, not the run, for an update that throws an error %s at the commit', async (_, why, code) => {
   const odd = tool({
     name: 'odd',
     inputSchema: none,

@@ -17,7 +17,7 @@ test.each([
   ['moonshotai.chat', 'moonshotai.chat'],
   ['openai-compatible.chat', 'openai-compatible.chat'],
   ['millrace', 'millrace'],
-])('names the provider %s %s', (provider, name) => expect(providerName(provider)).toBe(name))
+])('converts the provider %s to the name %s', (provider, name) => expect(providerName(provider)).toBe(name))
 
 test('uses the recommended buckets for tokens', () => {
   expect(histogram.tokens[2]).toEqual([

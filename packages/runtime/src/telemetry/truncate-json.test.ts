@@ -26,7 +26,7 @@ test.each([
   ['long names', Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`${i}`.repeat(1000), i]))],
   ['many long texts', Array.from({ length: 1000 }, () => 'x'.repeat(10_000))],
   ['texts that are longer when escaped', Array.from({ length: 1000 }, () => '\u0000'.repeat(10_000))],
-])('%s: returns valid JSON of bounded length', (_, value) => {
+])('returns valid JSON of bounded length for %s', (_, value) => {
   const { json, isTruncated } = truncateJson(value)
   expect(() => JSON.parse(json)).not.toThrow()
   expect(json.length).toBeLessThan(MAX_CONTENT_LENGTH + 6 * MAX_TEXT_LENGTH + 1000)

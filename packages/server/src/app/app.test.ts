@@ -148,7 +148,7 @@ test('a request during shutdown gets draining, even if the store closes before t
   expect([response.status, (await response.json()).error.code]).toEqual([503, 'draining'])
 })
 
-test.each(['is not there yet', 'does not answer'])(
+test.each(['is not open yet', 'does not answer'])(
   'a health check reports within its timeout that the store %s',
   async how => {
     const later = Promise.withResolvers<never>()
@@ -271,7 +271,7 @@ test('accepts pages of allowed origins, with the headers that they need', async 
   expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([404, PAGE])
 })
 
-test('does nothing and logs it if the cors function throws', async () => {
+test('refuses the request, and logs the cause, if the cors function throws', async () => {
   const cause = new Error('the list of pages is out of reach')
   const origins = () => {
     throw cause

@@ -92,18 +92,19 @@ export class App<Types = unknown> {
 
   async #respond(message: IncomingMessage, response: ServerResponse, next?: () => void): Promise<void> {
     const { method = 'GET' } = message
-    const isFor = (path: string) => this.#requests.handles(method, path)
-    const path = pathOf(message, isFor)
+    const isServed = (path: string) => this.#requests.handles(method, path)
+    const path = pathOf(message, isServed)
     // Before the body is read: another handler needs it unread.
-    if (next && !isFor(pathnameOf(path))) return next()
+    if (next && !isServed(pathnameOf(path))) return next()
     const disconnect = new AbortController()
     response.once('close', () => disconnect.abort(CLIENT_GONE))
     let request: Request
     try {
       request = requestOf(message, path, disconnect.signal)
     } catch (error) {
-      const why = error instanceof HttpError ? error : new HttpError('request_invalid', 'expected a valid HTTP request')
-      return respond(errorReplyOf(why), message, response, this.#settings)
+      const refusal =
+        error instanceof HttpError ? error : new HttpError('request_invalid', 'expected a valid HTTP request')
+      return respond(errorReplyOf(refusal), message, response, this.#settings)
     }
     const { remoteAddress } = message.socket
     const reply = await this.#requests.handle(request, remoteAddress !== undefined && !isLoopbackAddress(remoteAddress))
@@ -112,8 +113,8 @@ export class App<Types = unknown> {
   }
 }
 
-function errorReplyOf(why: HttpError): CompleteReply {
-  const { status, error, headers } = errorResponseOf(why)
+function errorReplyOf(httpError: HttpError): CompleteReply {
+  const { status, error, headers } = errorResponseOf(httpError)
   return errorReply(status, error, { 'x-content-type-options': 'nosniff', ...headers })
 }
 

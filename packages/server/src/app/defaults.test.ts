@@ -23,13 +23,13 @@ function formatDefault(name: string, value: number): string {
   return value % 2 ** 20 === 0 ? `${value / 2 ** 20} MiB` : `${value / 1024} KiB`
 }
 
-describe('the table of defaults matches', () => {
-  test.each(Object.entries(DEFAULT_LIMITS))('limits.%s is, and so does the guide to security', (name, value) => {
+describe('the table of defaults states', () => {
+  test.each(Object.entries(DEFAULT_LIMITS))('limits.%s, and so does the guide to security', (name, value) => {
     expect(defaults).toContain(`| \`limits.${name}\` | ${formatDefault(name, value)} |`)
     expect(security).toContain(`| \`${name}\` | ${formatDefault(name, value)} |`)
   })
 
-  test.each(Object.entries(DEFAULT_STREAM))('stream.%s is', (name, value) => {
+  test.each(Object.entries(DEFAULT_STREAM))('stream.%s', (name, value) => {
     expect(defaults).toContain(`| \`stream.${name}\` | ${formatDefault(name, value)} |`)
   })
 
@@ -45,7 +45,7 @@ describe('the table of defaults matches', () => {
     ['removals that a followed list reports', `${MAX_WATCHED.toLocaleString('en')} sessions`],
     ['clients connected while a server closes', LINGER_MS.toLocaleString('en')],
     ['a check by `GET /api/health`', STORE_TIMEOUT_MS.toLocaleString('en')],
-  ])('%s is', (name, value) => {
+  ])('%s', (name, value) => {
     expect(defaults).toContain(`| ${name} | ${value} |`)
   })
 })

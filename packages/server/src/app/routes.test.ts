@@ -2,14 +2,14 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect, it } from 'vitest'
 import { openApiOf } from '../routing/openapi.ts'
 import { openTwoUserServer } from '../routing/two-user-server.fixture.ts'
-import { good, ready } from '../routing/valid-requests.fixture.ts'
+import { prepareSessions, validRequests } from '../routing/valid-requests.fixture.ts'
 import { routes } from './routes.ts'
 
 const keyOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`
 
 it('every route accepts its valid request, and its reply matches its schema', async () => {
   const testServer = openTwoUserServer()
-  const requests = good(await ready(testServer))
+  const requests = validRequests(await prepareSessions(testServer))
   const where = 'each route has one request in valid-requests.fixture.ts or valid-dialect-requests.fixture.ts'
   expect(Object.keys(requests).sort(), where).toEqual(routes.map(keyOf).sort())
   for (const [key, { status, isLive, ...sent }] of Object.entries(requests)) {

@@ -47,7 +47,7 @@ describe('the result of authorize', () => {
     ['a very long name', 'a'.repeat(513)],
     ['a refusal without a reason', { refuse: undefined }],
     ['a function', () => 'ann'],
-  ])('%s is an internal error, and refuses the request', async (_, answer) => {
+  ])('%s refuses the request with an internal error', async (_, answer) => {
     const { status, error, testServer } = await listed(answer)
     expect([status, error?.code]).toEqual([500, 'internal_error'])
     expect(testServer.logged.map(({ message }) => message)).toEqual(['a request failed'])
@@ -208,7 +208,7 @@ describe('sessions belong to principals', () => {
     expect(await codeOf('/api/stream?session=a&after=1&after=2&after=3')).toEqual([400, 'request_invalid'])
   })
 
-  it('reports each session if all are gone', async () => {
+  it('sends a fail frame for each session if all are deleted', async () => {
     const frames = framesIn(
       await openTwoUserServer().send({
         path: '/api/stream?session=a&session=b',

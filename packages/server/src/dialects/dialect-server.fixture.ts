@@ -134,13 +134,17 @@ export class DialectServer {
     return { services, request, url, action, params: {}, caller, bodyBytes, query: {}, body: {} }
   }
 
-  ask(sessionId: string, posted: ClientRequest, { agent: name = 'teller', runId }: CallOptions = {}): TurnRequest {
+  turnRequestFor(
+    sessionId: string,
+    posted: ClientRequest,
+    { agent: name = 'teller', runId }: CallOptions = {},
+  ): TurnRequest {
     return { sessionId, program: programNamed(this.services, name), posted, runId }
   }
 
   /** Sends a request and returns the accepted turn. */
   async takeTurn(sessionId: string, posted: ClientRequest, options: CallOptions = {}): Promise<AcceptedTurn> {
-    return handleClientRequest(await this.call(options), this.ask(sessionId, posted, options))
+    return handleClientRequest(await this.call(options), this.turnRequestFor(sessionId, posted, options))
   }
 
   /** Sends a request, waits for the end or pause of its run, and returns the run id. */
@@ -158,7 +162,11 @@ export class DialectServer {
     client = newClient(),
   ): Promise<SlowClient> {
     const encoding = { dialectFormat: plainFormat, encoder: plainEncoder }
-    const reply = await replyWithRequestedRun(await this.call(options), this.ask(sessionId, posted, options), encoding)
+    const reply = await replyWithRequestedRun(
+      await this.call(options),
+      this.turnRequestFor(sessionId, posted, options),
+      encoding,
+    )
     if ('stream' in reply) reply.stream(client)
     return client
   }
@@ -210,14 +218,15 @@ export class DialectServer {
     return (await this.log(sessionId)).filter(({ chunk }) => chunk.type === 'run-started').length
   }
 
-  /** The error that refuses a request, which must leave every log unchanged. */
+  /** The code of the error that refuses a request. @throws if the log changed */
   async refused(sessionId: string, posted: ClientRequest, options: CallOptions = {}): Promise<string> {
     const before = JSON.stringify(await this.log(sessionId))
     const code = await this.takeTurn(sessionId, posted, options).then(
       () => 'none',
       (error: { code?: string }) => error.code ?? String(error),
     )
-    if (JSON.stringify(await this.log(sessionId)) !== before) throw new Error(`${code}, and the log is another`)
+    if (JSON.stringify(await this.log(sessionId)) !== before)
+      throw new Error(`expected an unchanged log, found changes after ${code}`)
     return code
   }
 }
@@ -243,9 +252,9 @@ export async function openDialectServer(options: Partial<MillraceOptions> = {}):
     agents: [echo('teller'), echo('other'), seller, held.agent],
     workflows: [asker],
     engine: { pollMs: 20, graceMs: 0 },
-    authorize: one => {
-      authorizeRequests.push(one)
-      return one.request.headers.get('x-user')
+    authorize: authorizeRequest => {
+      authorizeRequests.push(authorizeRequest)
+      return authorizeRequest.request.headers.get('x-user')
     },
     ...options,
   }
@@ -259,9 +268,9 @@ export async function openDialectServer(options: Partial<MillraceOptions> = {}):
 export const eventually = (holds: () => void | Promise<void>): Promise<void> =>
   vi.waitFor(holds, { timeout: 60_000, interval: 5 })
 
-/** The error of a rejected promise. */
-export const codeOf = (doing: Promise<unknown>): Promise<string> =>
-  doing.then(
+/** The error code of a rejected promise. `none` if it resolves. */
+export const codeOf = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
     () => 'none',
     (error: { code?: string }) => error.code ?? String(error),
   )

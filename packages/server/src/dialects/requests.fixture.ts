@@ -20,7 +20,10 @@ const input = ({ session, text, id = text, role = 'user', before = [] }: PostedM
   threadId: session,
   runId: `run-${id}`,
   state: {},
-  messages: [...before.map(one => ({ id: one.id, role: one.role, content: one.text })), { id, role, content: text }],
+  messages: [
+    ...before.map(message => ({ id: message.id, role: message.role, content: message.text })),
+    { id, role, content: text },
+  ],
   tools: [],
   context: [],
   forwardedProps: {},
@@ -29,12 +32,15 @@ const input = ({ session, text, id = text, role = 'user', before = [] }: PostedM
 const parts = (text: string) => [{ type: 'text', text }]
 
 /** A request of each dialect. */
-export const POSTS: Readonly<Record<string, (message: PostedMessage) => TestRequest>> = {
+export const POST_REQUESTS: Readonly<Record<string, (message: PostedMessage) => TestRequest>> = {
   'ai-sdk': ({ session, text, agent = 'echo', id = text, role = 'user', before = [] }) => ({
     path: `/api/ai-sdk/${agent}`,
     body: {
       id: session,
-      messages: [...before, { id, role, text }].map(({ text: words, ...one }) => ({ ...one, parts: parts(words) })),
+      messages: [...before, { id, role, text }].map(({ text: words, ...message }) => ({
+        ...message,
+        parts: parts(words),
+      })),
     },
   }),
   mui: ({ session, text, agent = 'echo', id = text, role = 'user' }) => ({
@@ -42,11 +48,15 @@ export const POSTS: Readonly<Record<string, (message: PostedMessage) => TestRequ
     body: { conversationId: session, message: { id, role, parts: parts(text) } },
   }),
   'ag-ui': message => ({ path: `/api/ag-ui/${message.agent ?? 'echo'}`, body: input(message) }),
-  'tanstack now': message => ({ path: `/api/tanstack/${message.agent ?? 'echo'}`, body: input(message), headers: SSE }),
+  'tanstack since 0.10': message => ({
+    path: `/api/tanstack/${message.agent ?? 'echo'}`,
+    body: input(message),
+    headers: SSE,
+  }),
   'tanstack up to 0.2': ({ session, text, agent = 'echo', role = 'user', before = [] }) => ({
     path: `/api/tanstack/${agent}`,
     body: {
-      messages: [...before, { role, text }].map(one => ({ role: one.role, content: one.text })),
+      messages: [...before, { role, text }].map(message => ({ role: message.role, content: message.text })),
       data: { conversationId: session },
     },
     headers: SSE,
@@ -55,7 +65,7 @@ export const POSTS: Readonly<Record<string, (message: PostedMessage) => TestRequ
     path: `/api/kortyx/${agent}`,
     body: {
       sessionId: session,
-      messages: [...before, { id, role, text }].map(({ text: content, ...one }) => ({ ...one, content })),
+      messages: [...before, { id, role, text }].map(({ text: content, ...message }) => ({ ...message, content })),
     },
   }),
   helix: ({ session, text, agent = 'echo', id = text }) => ({
@@ -66,14 +76,16 @@ export const POSTS: Readonly<Record<string, (message: PostedMessage) => TestRequ
 }
 
 /** How clients resume a run: from its start, or from a position. */
-export const RETURNS: Readonly<Record<string, (session: string, run: string, eventId?: string) => TestRequest>> = {
+export const RESUME_REQUESTS: Readonly<
+  Record<string, (session: string, run: string, eventId?: string) => TestRequest>
+> = {
   'ai-sdk': (session, run, eventId) => ({
     path: `/api/ai-sdk/echo/${session}/stream?run=${run}`,
     ...(eventId !== undefined && { headers: { 'last-event-id': eventId } }),
   }),
   mui: (session, run, after = '') => ({ path: `/api/mui/echo/${session}/stream?run=${run}&after=${after}` }),
   'ag-ui': (session, run, after = '') => ({ path: `/api/ag-ui/echo/${session}/stream?run=${run}&after=${after}` }),
-  'tanstack now': (session, run, offset = '-1') => ({
+  'tanstack since 0.10': (session, run, offset = '-1') => ({
     path: `/api/tanstack/echo?threadId=${session}&runId=${run}&offset=${offset}`,
     headers: SSE,
   }),

@@ -1,22 +1,27 @@
 // Behaviour of every dialect route: clients choose the content of a request, the server decides whether, for whom and in which session it runs.
 
 import { describe, expect, it } from 'vitest'
-import { type Bad, badFields, badForAll, LONG } from '../routing/refusals.fixture.ts'
+import {
+  commonInvalidRequestsFor,
+  type InvalidRequest,
+  LONG,
+  requestsWithInvalidFields,
+} from '../routing/refusals.fixture.ts'
 import type { Route } from '../routing/route.ts'
 import {
   type ReadReply,
   SECRETS,
-  shared,
+  sharedServer,
   type TestRequest,
   type TwoUserServer,
 } from '../routing/two-user-server.fixture.ts'
-import { type Good, good, ready } from '../routing/valid-requests.fixture.ts'
+import { prepareSessions, type ValidRequest, validRequests } from '../routing/valid-requests.fixture.ts'
 import { dialects } from './routes.ts'
 
 /** Whether authorize accepts a caller for a session, once it is named. */
 const door = { isOpen: true }
 
-const all = shared(ready, {
+const all = sharedServer(prepareSessions, {
   authorize: ({ request, sessionId }) => {
     const user = request.headers.get('x-user')
     return sessionId === undefined || door.isOpen || user === null ? user : { refuse: 'not this one' }
@@ -25,8 +30,8 @@ const all = shared(ready, {
 
 const keyOf = ({ method, path }: Route) => `${method} ${path}`
 
-function goodFor(key: string): TestRequest {
-  const valid = good(all().ready)[key]
+function validRequestFor(key: string): TestRequest {
+  const valid = validRequests(all().prepared)[key]
   if (valid === undefined) throw new Error(`add a valid request for ${key} to valid-dialect-requests.fixture.ts`)
   const { status, isLive, ...sent } = valid
   return sent
@@ -41,7 +46,7 @@ function sessionOf({ path: pattern }: Route, { path, body }: TestRequest): strin
     /"(?:session|conversation|thread)Id":"(?<id>[^"]+)"/.exec(JSON.stringify(body)) ??
     /(?:session|conversation|thread)Id=(?<id>[^&]+)/.exec(path) ??
     {}
-  if (groups?.['id'] === undefined) throw new Error(`${pattern}: its good request names no session`)
+  if (groups?.['id'] === undefined) throw new Error(`${pattern}: its valid request names no session`)
   return groups['id']
 }
 
@@ -69,7 +74,7 @@ function mustTellNothing(label: string, { text, headers }: ReadReply): void {
 }
 
 /** Sends a request that is refused and must change nothing. */
-async function refuse(testServer: TwoUserServer, { label, status, code, ...sent }: Bad): Promise<ReadReply> {
+async function refuse(testServer: TwoUserServer, { label, status, code, ...sent }: InvalidRequest): Promise<ReadReply> {
   const before = await testServer.storeContent()
   const reply = await testServer.send(sent)
   expect([label, reply.status, code ?? codeOf(reply)]).toEqual([label, status, codeOf(reply)])
@@ -82,7 +87,7 @@ async function refuse(testServer: TwoUserServer, { label, status, code, ...sent 
 describe.each(dialects.map(route => [keyOf(route), route] as const))('%s', (key, route) => {
   it('refuses invalid requests with typed errors, and changes no log', async () => {
     const { testServer } = all()
-    const bad = badForAll(route, goodFor(key) as Good)
+    const bad = commonInvalidRequestsFor(route, validRequestFor(key) as ValidRequest)
     expect(bad.length).toBeGreaterThan(4)
     for (const one of bad) await refuse(testServer, one)
     expect(testServer.logged).toEqual([])
@@ -90,9 +95,9 @@ describe.each(dialects.map(route => [keyOf(route), route] as const))('%s', (key,
 
   it('treats any field value as the client’s fault, and changes no log if it refuses', async () => {
     const { testServer } = all()
-    const sent = goodFor(key)
+    const sent = validRequestFor(key)
     // The error must be about nothing else.
-    const bad = route.body ? badFields(about(route, sent, 'of-nobody-yet') as Good) : []
+    const bad = route.body ? requestsWithInvalidFields(about(route, sent, 'of-nobody-yet') as ValidRequest) : []
     for (const { label, status: _, code: __, ...one } of bad) {
       const before = await testServer.storeContent()
       const reply = await testServer.send(one)
@@ -109,7 +114,7 @@ describe.each(dialects.map(route => [keyOf(route), route] as const))('%s', (key,
 
   it('refuses an invalid session id, wherever it is', async () => {
     const { testServer } = all()
-    const sent = goodFor(key)
+    const sent = validRequestFor(key)
     const inPath = route.path.includes(':sessionId')
     for (const name of ['.', '..', 'stream', 'a\u0000b', 'x'.repeat(300)]) {
       const isUrl = inPath || sent.body === undefined
@@ -122,7 +127,7 @@ describe.each(dialects.map(route => [keyOf(route), route] as const))('%s', (key,
 
   it('is authorized for its action, then for the session, and refuses all other callers', async () => {
     const { testServer } = all()
-    const sent = goodFor(key)
+    const sent = validRequestFor(key)
     await refuse(testServer, { ...sent, user: null, label: 'nobody', status: 401, code: 'unauthorized' })
     door.isOpen = false
     try {
@@ -134,7 +139,7 @@ describe.each(dialects.map(route => [keyOf(route), route] as const))('%s', (key,
 
   it('hides sessions of other owners: the reply is the same as for a missing session, or a refusal', async () => {
     const { testServer } = all()
-    const sent = { ...goodFor(key), user: 'bob' }
+    const sent = { ...validRequestFor(key), user: 'bob' }
     const before = await testServer.storeContent()
     const foreign = await testServer.send(about(route, sent, 'mine'))
     expect(await testServer.storeContent()).toBe(before)

@@ -62,7 +62,7 @@ describe('the JSON of a body', () => {
     ['application/json-seq', 'media_type_unknown'],
     ['text/json', 'media_type_unknown'],
     ['application/json, text/plain', 'media_type_unknown'],
-  ])('%s: %s', async (type, code) => {
+  ])('must have a JSON type: %s gives the error %s', async (type, code) => {
     expect(await codeOf(posted('{}', { 'content-type': type }))).toBe(code)
   })
 

@@ -83,9 +83,9 @@ function checkDepth(text: string): void {
 }
 
 /** Requests whose body a framework parsed before this server: the JSON is the same, but the original bytes are lost. */
-const parsed = new WeakSet<Request>()
+const parsedRequests = new WeakSet<Request>()
 
-export const markParsed = (request: Request): void => void parsed.add(request)
+export const markParsed = (request: Request): void => void parsedRequests.add(request)
 
 /** Whether a framework parsed the body before, so that its original bytes are lost. */
-export const wasParsed = (request: Request): boolean => parsed.has(request)
+export const wasParsed = (request: Request): boolean => parsedRequests.has(request)

@@ -1,7 +1,7 @@
 import type { Timers } from '@millrace/log'
 import type { Sink } from './reply.ts'
 
-/** Abort reason for requests and connections whose client left. One object for all of them: a new error each would capture a stack trace. */
+/** Abort reason for requests and connections whose client left. All share one object, because creating an error captures a stack trace. */
 export const CLIENT_GONE = new DOMException('the client disconnected', 'AbortError')
 
 export interface ChannelSettings {
@@ -15,7 +15,7 @@ export interface ChannelSettings {
 /** Maximum number of concurrent reads on a shared connection. Each result is written at once. */
 const MAX_CONCURRENT_READS = 2
 
-/** One connection with backpressure: `room()` waits for the network, `signal` tells when the connection is over. */
+/** One connection with backpressure: `room()` waits for the network, and `signal` aborts when the connection is over. */
 export class Channel {
   readonly #sink: Sink
   readonly #settings: ChannelSettings
@@ -74,7 +74,7 @@ export class Channel {
     return this.isOpen
   }
 
-  /** Runs `work`, which reads and writes, when there is room and few others on this connection do. Returns undefined if the connection is over. */
+  /** Runs `work`, which reads and writes, once there is room and fewer than `MAX_CONCURRENT_READS` others run. Returns undefined if the connection is over. */
   async runWithRoom<T>(work: () => Promise<T>): Promise<T | undefined> {
     while (this.isOpen && (this.isFull || this.#reading >= MAX_CONCURRENT_READS)) {
       if (this.isFull) this.watchStall()
@@ -129,7 +129,7 @@ export class Channel {
       if (this.#sink.flushed !== flushed) {
         if (this.#isEnded || this.#waiters.length > 0) this.watchStall()
       } else if (isRepeated) this.destroy()
-      // A process that was blocked for so long has not polled its sockets either: check once more.
+      // If the process itself was blocked, it has not polled its sockets: check once more.
       else this.#cancelStall = timers.after(0, () => check(true), true)
     }
     this.#cancelStall = timers.after(stallMs, () => check(false), true)

@@ -26,8 +26,8 @@ function bodyOf({ stream }: StreamReply, signal: AbortSignal): ReadableStream<Ui
         if (signal.aborted) sink.end()
         else signal.addEventListener('abort', () => sink.end(), { once: true })
       },
-      pull: () => sink.pulled(),
-      cancel: () => sink.closed(),
+      pull: () => sink.onPull(),
+      cancel: () => sink.onClosed(),
     },
     { highWaterMark: HIGH_WATER_BYTES, size: chunk => chunk.byteLength },
   )
@@ -61,21 +61,21 @@ class WebSink implements Sink {
   end(): void {
     if (this.#isClosed) return
     this.#controller.close()
-    this.closed()
+    this.onClosed()
   }
 
   destroy(): void {
     if (this.#isClosed) return
     this.#controller.error(new Error('the connection was closed'))
-    this.closed()
+    this.onClosed()
   }
 
   /** The reader has room again. */
-  pulled(): void {
+  onPull(): void {
     this.onDrain()
   }
 
-  closed(): void {
+  onClosed(): void {
     if (this.#isClosed) return
     this.#isClosed = true
     this.onClose()

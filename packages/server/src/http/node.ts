@@ -10,10 +10,10 @@ import { hasLength, lengthOf, type Reply } from './reply.ts'
 import { isDirect, SocketSink } from './socket-sink.ts'
 
 /** The path and query of a request: the path that a framework left after mounting, or the original one. */
-export function pathOf(message: IncomingMessage, isFor: (pathname: string) => boolean): string {
+export function pathOf(message: IncomingMessage, isServed: (pathname: string) => boolean): string {
   const { url = '/', originalUrl = url } = message as IncomingMessage & { readonly originalUrl?: string }
   // A framework strips the mount path, but the server needs it if it is the base path.
-  return !isFor(pathnameOf(url)) && isFor(pathnameOf(originalUrl)) ? originalUrl : url
+  return !isServed(pathnameOf(url)) && isServed(pathnameOf(originalUrl)) ? originalUrl : url
 }
 
 export const pathnameOf = (path: string): string => path.split('?', 1)[0] as string
@@ -58,10 +58,10 @@ function assertPlainTarget(target: string, hosts: readonly string[]): void {
 
 /** The body of a request. If a framework has parsed it already, its result, whose bytes may differ from those sent. */
 function bodyOf(message: IncomingMessage): ReadableStream<Uint8Array> | Uint8Array | string {
-  const read = (message as { body?: unknown }).body
-  if (read === undefined || !message.readableEnded) return lazyBody(message)
-  if (typeof read === 'string' || read instanceof Uint8Array) return read
-  return JSON.stringify(read)
+  const parsedBody = (message as { body?: unknown }).body
+  if (parsedBody === undefined || !message.readableEnded) return lazyBody(message)
+  if (typeof parsedBody === 'string' || parsedBody instanceof Uint8Array) return parsedBody
+  return JSON.stringify(parsedBody)
 }
 
 /** A body that is read on demand. Node discards an unread body, so that the connection can be reused. */

@@ -3,7 +3,7 @@
 import { connect } from 'node:net'
 
 /** Writes pieces to a port one after the other, and resolves with all received bytes when the server closes. */
-export function raw(port: number, ...pieces: readonly (string | Buffer)[]): Promise<string> {
+export function sendRaw(port: number, ...pieces: readonly (string | Buffer)[]): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const socket = connect(port, '127.0.0.1')
   let received = ''

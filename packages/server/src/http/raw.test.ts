@@ -1,24 +1,24 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { listen } from '../app/test-app.fixture.ts'
-import { openTwoUserServer, shared } from '../routing/two-user-server.fixture.ts'
-import { raw, replyIn } from './raw.fixture.ts'
+import { openTwoUserServer, sharedServer } from '../routing/two-user-server.fixture.ts'
+import { replyIn, sendRaw } from './raw.fixture.ts'
 
-const all = shared(async testServer => {
+const all = sharedServer(async testServer => {
   await testServer.run('mine', { agent: 'echo', input: 'Hello' })
   return testServer.app.listen({ port: 0 })
 })
 let port: number
 beforeAll(() => {
-  port = all().ready.port
+  port = all().prepared.port
 })
-afterAll(() => all().ready.close())
+afterAll(() => all().prepared.close())
 
 const HEAD = 'Host: localhost\r\nX-User: ann\r\nConnection: close\r\n'
 const get = (target: string, headers = HEAD) => `GET ${target} HTTP/1.1\r\n${headers}\r\n`
 const post = (headers: string, body: string) => `POST /api/sessions HTTP/1.1\r\n${HEAD}${headers}\r\n${body}`
 const JSON_TYPE = 'Content-Type: application/json\r\n'
 
-describe('refuses a target that is not a plain path', () => {
+describe('a target that is not a plain path', () => {
   it.each([
     '/api/sessions/../health',
     '/api/./health',
@@ -28,21 +28,21 @@ describe('refuses a target that is not a plain path', () => {
     '/api\\health',
     '/api/health#x',
     '//localhost/api/../health',
-  ])('%s', async target => {
-    expect(replyIn(await raw(port, get(target)))).toEqual({ status: 400, code: 'request_invalid', count: 1 })
+  ])('is refused: %s', async target => {
+    expect(replyIn(await sendRaw(port, get(target)))).toEqual({ status: 400, code: 'request_invalid', count: 1 })
   })
 
   it.each(['http://localhost/api/health', 'http://evil.example/api/health', 'api/health', '*', 'localhost:80'])(
-    '%s',
+    'is refused: %s',
     async target => {
-      expect(replyIn(await raw(port, get(target)))).toEqual({ status: 400, code: 'request_invalid', count: 1 })
+      expect(replyIn(await sendRaw(port, get(target)))).toEqual({ status: 400, code: 'request_invalid', count: 1 })
     },
   )
 
   it.each(['//api/health', '/api//health', '/api/health/', '//evil.example/api/health', '/api/..;/health'])(
-    '%s is nothing',
+    'is an unknown route: %s',
     async target => {
-      expect(replyIn(await raw(port, get(target)))).toEqual({ status: 404, code: 'route_unknown', count: 1 })
+      expect(replyIn(await sendRaw(port, get(target)))).toEqual({ status: 404, code: 'route_unknown', count: 1 })
     },
   )
 })
@@ -77,18 +77,18 @@ describe('refuses requests that a proxy could read differently', () => {
   ])('%s', async (_, text) => {
     const { testServer } = all()
     const before = await testServer.storeContent()
-    const reply = replyIn(await raw(port, text))
+    const reply = replyIn(await sendRaw(port, text))
     expect(reply).toEqual({ status: 400, code: 'request_invalid', count: 1 })
     expect(await testServer.storeContent()).toBe(before)
   })
 
   it('refuses a request without a host, as Node does itself', async () => {
-    const reply = replyIn(await raw(port, get('/api/health', 'X-User: ann\r\nConnection: close\r\n')))
+    const reply = replyIn(await sendRaw(port, get('/api/health', 'X-User: ann\r\nConnection: close\r\n')))
     expect(reply).toEqual({ status: 400, code: undefined, count: 1 })
   })
 
   it('refuses headers without an end', async () => {
-    const reply = replyIn(await raw(port, get('/api/health', `${HEAD}X-A: ${'a'.repeat(100_000)}\r\n`)))
+    const reply = replyIn(await sendRaw(port, get('/api/health', `${HEAD}X-A: ${'a'.repeat(100_000)}\r\n`)))
     expect(reply).toEqual({ status: 431, code: 'request_invalid', count: 1 })
   })
 })
@@ -97,18 +97,18 @@ describe('a body that is too large', () => {
   const piece = `${(64 * 1024).toString(16)}\r\n${' '.repeat(64 * 1024)}\r\n`
   it('is refused in chunks without a length', async () => {
     const pieces = Array.from({ length: 40 }, () => piece)
-    const reply = replyIn(await raw(port, post(`${JSON_TYPE}Transfer-Encoding: chunked\r\n`, ''), ...pieces))
+    const reply = replyIn(await sendRaw(port, post(`${JSON_TYPE}Transfer-Encoding: chunked\r\n`, ''), ...pieces))
     expect(reply).toEqual({ status: 413, code: 'body_too_large', count: 1 })
   })
 
   it('is refused by its length, before it is read', async () => {
-    const reply = replyIn(await raw(port, post(`${JSON_TYPE}Content-Length: 4000000000\r\n`, '')))
+    const reply = replyIn(await sendRaw(port, post(`${JSON_TYPE}Content-Length: 4000000000\r\n`, '')))
     expect(reply).toEqual({ status: 413, code: 'body_too_large', count: 1 })
   })
 
   it('is refused by its length, after all of it was sent', async () => {
     const body = ' '.repeat(3_000_000)
-    const reply = replyIn(await raw(port, post(`${JSON_TYPE}Content-Length: ${body.length}\r\n`, body)))
+    const reply = replyIn(await sendRaw(port, post(`${JSON_TYPE}Content-Length: ${body.length}\r\n`, body)))
     expect(reply).toEqual({ status: 413, code: 'body_too_large', count: 1 })
   })
 })
@@ -117,7 +117,7 @@ it('refuses host names without authorize that only resolve to this machine', asy
   const testServer = openTwoUserServer({ authorize: undefined as never })
   const listening = await listen(testServer.app)
   const from = async (headers: string) =>
-    replyIn(await raw(listening.port, get('/api/health', `${headers}Connection: close\r\n`)))
+    replyIn(await sendRaw(listening.port, get('/api/health', `${headers}Connection: close\r\n`)))
   for (const host of ['localhost', 'LOCALHOST', '127.0.0.1', '127.1.2.3', '[::1]', 'localhost:4400', '[::1]:1']) {
     expect([host, (await from(`Host: ${host}\r\n`)).status]).toEqual([host, 200])
   }

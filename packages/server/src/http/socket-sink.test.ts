@@ -146,43 +146,46 @@ test.each([
       response.write = response.write.bind(response) as typeof response.write
     },
   ],
-])('combines all writes of one turn to a response %s into one write, together with the end', async (_, wrap) => {
-  const opened = Promise.withResolvers<[Sink, Socket]>()
-  const server = createServer((message, response) => {
-    wrap(response)
-    const stream = (sink: Sink) => opened.resolve([sink, response.socket as Socket])
-    respond({ status: 200, headers: {}, stream }, message, response, { timers: systemTimers, stallMs: 30_000 })
-  })
-  const port = await listening(server)
-  const reading = readTo(port)
-  const [sink, socket] = await opened.promise
-  const writes = writesOf(socket)
-  const write = (from: number, to: number) => {
-    for (let i = from; i < to; i++) sink.write(Buffer.from(`${i} `))
-  }
-  // Within one task, and in its microtasks.
-  write(0, 5)
-  queueMicrotask(() => write(5, 10))
-  process.nextTick(() => write(10, 15))
-  expect(writes()).toBe(0)
-  await turn()
-  expect(writes()).toBe(1)
-  await expect.poll(() => sink.buffered).toBe(0)
-  // One iteration with a write, one without.
-  write(15, 16)
-  await turn()
-  expect(writes()).toBe(1)
-  await turn()
-  expect(writes()).toBe(0)
-  write(16, 20)
-  sink.end()
-  await turn()
-  expect(writes()).toBe(1)
-  const words = Array.from({ length: 20 }, (_, i) => `${i} `)
-  expect(await reading).toEqual({ text: words.join(''), complete: true })
-})
+])(
+  'combines all writes of one event loop iteration to a response %s into one write, together with the end',
+  async (_, wrap) => {
+    const opened = Promise.withResolvers<[Sink, Socket]>()
+    const server = createServer((message, response) => {
+      wrap(response)
+      const stream = (sink: Sink) => opened.resolve([sink, response.socket as Socket])
+      respond({ status: 200, headers: {}, stream }, message, response, { timers: systemTimers, stallMs: 30_000 })
+    })
+    const port = await listening(server)
+    const reading = readTo(port)
+    const [sink, socket] = await opened.promise
+    const writes = writesOf(socket)
+    const write = (from: number, to: number) => {
+      for (let i = from; i < to; i++) sink.write(Buffer.from(`${i} `))
+    }
+    // Within one task, and in its microtasks.
+    write(0, 5)
+    queueMicrotask(() => write(5, 10))
+    process.nextTick(() => write(10, 15))
+    expect(writes()).toBe(0)
+    await turn()
+    expect(writes()).toBe(1)
+    await expect.poll(() => sink.buffered).toBe(0)
+    // One iteration with a write, one without.
+    write(15, 16)
+    await turn()
+    expect(writes()).toBe(1)
+    await turn()
+    expect(writes()).toBe(0)
+    write(16, 20)
+    sink.end()
+    await turn()
+    expect(writes()).toBe(1)
+    const words = Array.from({ length: 20 }, (_, i) => `${i} `)
+    expect(await reading).toEqual({ text: words.join(''), complete: true })
+  },
+)
 
-test('reports drain of a full sink after the writes of the turn are flushed', async () => {
+test('reports drain of a full sink after the writes of the iteration are flushed', async () => {
   const opened = Promise.withResolvers<ServerResponse>()
   const reading = readTo(await served(opened.resolve))
   const sink = new SocketSink(await opened.promise)

@@ -26,21 +26,21 @@ function httpChunk(bytes: Uint8Array): Buffer {
 }
 
 const CRLF = Buffer.from('\r\n')
-const NOTHING = Buffer.alloc(0)
+const EMPTY = Buffer.alloc(0)
 
 /** A response that is written directly to its socket. */
 export class SocketSink extends BatchingSink {
   readonly #response: ServerResponse
   readonly #socket: Socket
-  readonly #drained = (): void => this.onDrain()
+  readonly #onSocketDrain = (): void => this.onDrain()
 
   constructor(response: ServerResponse) {
     super()
     this.#response = response
     this.#socket = response.socket as Socket
-    this.#socket.on('drain', this.#drained)
+    this.#socket.on('drain', this.#onSocketDrain)
     response.once('close', () => {
-      this.#socket.off('drain', this.#drained)
+      this.#socket.off('drain', this.#onSocketDrain)
       this.onClose()
     })
     // A broken socket also emits `close`.
@@ -73,7 +73,7 @@ export class SocketSink extends BatchingSink {
     for (const piece of pieces) socket.write(piece)
     if (!isOne) socket.uncork()
     // Node emits `drain` only after larger writes.
-    if (socket.writableLength > 0 && !socket.writableNeedDrain) socket.write(NOTHING, this.#drained)
+    if (socket.writableLength > 0 && !socket.writableNeedDrain) socket.write(EMPTY, this.#onSocketDrain)
   }
 
   end(): void {

@@ -51,17 +51,17 @@ export class StaticFiles {
 
   /** The reply with the file of a path; undefined if there is no such file. */
   async file(pathname: string, request: Request): Promise<Reply | undefined> {
-    const pieces = segmentsOf(pathname)
-    const root = pieces && (await realpath(this.#folder).catch(() => undefined))
-    if (pieces === undefined || root === undefined) return undefined
-    const path = join(root, ...pieces)
+    const segments = segmentsOf(pathname)
+    const root = segments && (await realpath(this.#folder).catch(() => undefined))
+    if (segments === undefined || root === undefined) return undefined
+    const path = join(root, ...segments)
     const isFolder = (await stat(path).catch(() => undefined))?.isDirectory() ?? false
     // A symbolic link may point outside the folder.
-    const real = await realpath(isFolder ? join(path, 'index.html') : path).catch(() => undefined)
-    const stats = real?.startsWith(root + sep) ? await stat(real).catch(() => undefined) : undefined
-    if (real === undefined || !stats?.isFile() || isHidden(real.slice(root.length))) return undefined
-    if (isFolder !== pathname.endsWith('/')) return isFolder ? redirectToFolder(pieces) : undefined
-    const extension = extname(real).toLowerCase()
+    const realPath = await realpath(isFolder ? join(path, 'index.html') : path).catch(() => undefined)
+    const stats = realPath?.startsWith(root + sep) ? await stat(realPath).catch(() => undefined) : undefined
+    if (realPath === undefined || !stats?.isFile() || isHidden(realPath.slice(root.length))) return undefined
+    if (isFolder !== pathname.endsWith('/')) return isFolder ? redirectToFolder(segments) : undefined
+    const extension = extname(realPath).toLowerCase()
     const etag = `"${stats.size.toString(36)}-${Math.round(stats.mtimeMs).toString(36)}"`
     const headers = {
       'content-type': TYPES[extension] ?? 'application/octet-stream',
@@ -75,9 +75,9 @@ export class StaticFiles {
     if (request.method === 'HEAD') {
       return { status: 200, headers: { ...headers, 'content-length': String(length) }, body: undefined }
     }
-    if (length <= PIECE_BYTES) return { status: 200, headers, body: await readFile(real) }
+    if (length <= PIECE_BYTES) return { status: 200, headers, body: await readFile(realPath) }
     // The file may have grown since `stat`.
-    const read = () => createReadStream(real, { end: length - 1, highWaterMark: PIECE_BYTES })
+    const read = () => createReadStream(realPath, { end: length - 1, highWaterMark: PIECE_BYTES })
     return pacedReply({ status: 200, headers }, { length, read }, this.#settings)
   }
 }
@@ -91,15 +91,15 @@ function segmentsOf(pathname: string): readonly string[] | undefined {
     return undefined
   }
   if (/[\0\\]/.test(path) || isHidden(path)) return undefined
-  return path.split('/').filter(piece => piece !== '')
+  return path.split('/').filter(segment => segment !== '')
 }
 
-const isHidden = (path: string): boolean => path.split(sep).some(piece => piece.startsWith('.'))
+const isHidden = (path: string): boolean => path.split(sep).some(segment => segment.startsWith('.'))
 
 /** Redirects to the folder with a slash at the end: otherwise relative links in its page break. The location is relative, so that a path can never name a host. */
-const redirectToFolder = (pieces: readonly string[]): Reply => ({
+const redirectToFolder = (segments: readonly string[]): Reply => ({
   status: 308,
-  headers: { location: `./${encodeURIComponent(pieces.at(-1) ?? '')}/` },
+  headers: { location: `./${encodeURIComponent(segments.at(-1) ?? '')}/` },
   body: undefined,
 })
 

@@ -81,13 +81,13 @@ function mediaTypeOf(header: string | null): string {
 /** The filename of an upload, if the client sent one. @throws `request_invalid` */
 function filenameOf(header: string | null): string | undefined {
   if (header === null) return undefined
-  const name = decoded(header)
+  const name = decode(header)
   if (name !== undefined && isFilename(name)) return name
   const expected = `a name of 1 to ${MAX_FILENAME_LENGTH} characters, percent-encoded`
   throw new HttpError('request_invalid', `X-Filename: expected ${expected}`)
 }
 
-function decoded(text: string): string | undefined {
+function decode(text: string): string | undefined {
   try {
     return decodeURIComponent(text)
   } catch {

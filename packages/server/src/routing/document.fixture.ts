@@ -18,21 +18,21 @@ export interface Schema {
   readonly maxItems?: number
 }
 
-const junk = fc.oneof(
+const anyValue = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
   fc.constantFrom('', 'tool', '::', 'a\u0000b', 0, -1, 0.5, null, {}),
 )
 
 /** Occasionally another value. */
 const mostly = (arbitrary: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
-  fc.oneof({ weight: 20, arbitrary }, { weight: 1, arbitrary: junk })
+  fc.oneof({ weight: 20, arbitrary }, { weight: 1, arbitrary: anyValue })
 
 /** A value for a schema, valid or nearly so. */
-export const nearly = (schema: Schema): fc.Arbitrary<unknown> => mostly(fitting(schema))
+export const nearlyValid = (schema: Schema): fc.Arbitrary<unknown> => mostly(validFor(schema))
 
-function fitting({ type, const: only, enum: words, anyOf, oneOf, ...schema }: Schema): fc.Arbitrary<unknown> {
-  const kinds = anyOf ?? oneOf?.filter(kind => kind.type !== undefined) ?? []
-  if (kinds.length > 0) return fc.oneof(...kinds.map(nearly))
+function validFor({ type, const: only, enum: words, anyOf, oneOf, ...schema }: Schema): fc.Arbitrary<unknown> {
+  const variants = anyOf ?? oneOf?.filter(variant => variant.type !== undefined) ?? []
+  if (variants.length > 0) return fc.oneof(...variants.map(nearlyValid))
   if (only !== undefined) return fc.constant(only)
   if (words) return fc.constantFrom(...words)
   switch (type) {
@@ -50,22 +50,22 @@ function fitting({ type, const: only, enum: words, anyOf, oneOf, ...schema }: Sc
       return fc.boolean()
     case 'array': {
       const { items = {}, maxItems = 1 } = schema
-      const few = fc.array(nearly(items), { minLength: 1, maxLength: 3 })
-      const edge = fc.tuple(fitting(items), fc.constantFrom(0, maxItems, maxItems + 1))
+      const few = fc.array(nearlyValid(items), { minLength: 1, maxLength: 3 })
+      const edge = fc.tuple(validFor(items), fc.constantFrom(0, maxItems, maxItems + 1))
       return fc.oneof(
         { weight: 10, arbitrary: few },
         edge.map(([item, length]) => Array.from({ length }, () => item)),
       )
     }
     case 'object':
-      return schema.properties ? fields(schema) : fc.dictionary(fc.string({ maxLength: 5 }), junk, { maxKeys: 3 })
+      return schema.properties ? fields(schema) : fc.dictionary(fc.string({ maxLength: 5 }), anyValue, { maxKeys: 3 })
     default:
-      return junk
+      return anyValue
   }
 }
 
 function fields({ properties = {}, required = [] }: Schema): fc.Arbitrary<unknown> {
-  const named = Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, nearly(schema)]))
+  const named = Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, nearlyValid(schema)]))
   const whole = fc.record(named, { requiredKeys: [...required] })
   const change = fc.oneof(
     { weight: 10, arbitrary: fc.constant((body: object): object => body) },

@@ -4,10 +4,10 @@ import { expect, it } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { routes } from '../app/routes.ts'
 import { dialects } from '../dialects/routes.ts'
-import { nearly, type Schema } from './document.fixture.ts'
+import { nearlyValid, type Schema } from './document.fixture.ts'
 import { openApiOf } from './openapi.ts'
-import { openTwoUserServer, type ReadReply, shared, type TwoUserServer } from './two-user-server.fixture.ts'
-import { good, ready } from './valid-requests.fixture.ts'
+import { openTwoUserServer, type ReadReply, sharedServer, type TwoUserServer } from './two-user-server.fixture.ts'
+import { prepareSessions, validRequests } from './valid-requests.fixture.ts'
 
 interface Operation {
   readonly parameters: readonly { readonly name: string; readonly in: string; readonly required?: boolean }[]
@@ -40,7 +40,7 @@ const bodies = routes
   })
 
 const RUNS = multiplied(100)
-const all = shared(async testServer => good(await ready(testServer)), {
+const all = sharedServer(async testServer => validRequests(await prepareSessions(testServer)), {
   limits: { requestsPerMinute: 10_000_000, sessions: 1_000_000 },
 })
 
@@ -49,12 +49,12 @@ const errorIn = ({ json }: ReadReply) => (json as { error?: { code: string; mess
 const isForeign = (key: string) => dialects.some(({ method, path }) => `${method} ${path}` === key)
 
 it.each(bodies)('%s accepts exactly the bodies that the document allows', async (key, schema) => {
-  const { testServer, ready: requests } = all()
+  const { testServer, prepared: requests } = all()
   const isAllowed = ajv.compile(schema)
   const { path = '', method = 'POST' } = requests[key] ?? {}
   const counts = { allowed: 0, not: 0 }
   await fc.assert(
-    fc.asyncProperty(nearly(schema), async body => {
+    fc.asyncProperty(nearlyValid(schema), async body => {
       const sent = JSON.parse(JSON.stringify(body))
       const allowed = isAllowed(sent)
       counts[allowed ? 'allowed' : 'not']++
@@ -75,7 +75,7 @@ it.each(bodies)('%s accepts exactly the bodies that the document allows', async 
 })
 
 it.each(bodies)('%s requires a body where the document says so', async key => {
-  const { testServer, ready: requests } = all()
+  const { testServer, prepared: requests } = all()
   const { path = '', method = 'POST' } = requests[key] ?? {}
   const reply = await testServer.send({ path, method, headers: { accept: 'application/json' } })
   expect(errorIn(reply)?.code === 'body_invalid').toBe(operationOf(key).requestBody?.required)
@@ -83,7 +83,7 @@ it.each(bodies)('%s requires a body where the document says so', async key => {
 
 it('sends exactly the reply headers that the document names', async () => {
   const testServer = openTwoUserServer()
-  for (const [key, { status, isLive, ...sent }] of Object.entries(good(await ready(testServer)))) {
+  for (const [key, { status, isLive, ...sent }] of Object.entries(validRequests(await prepareSessions(testServer)))) {
     const response = await testServer.app.fetch(testServer.request(sent))
     const named = Object.keys(operationOf(key).responses[status]?.headers ?? {}).map(name => name.toLowerCase())
     const idHeaders = [...response.headers.keys()].filter(name => /^x-.*-id$/.test(name))

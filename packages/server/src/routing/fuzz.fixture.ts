@@ -2,7 +2,7 @@
 
 import * as fc from 'fast-check'
 import type { TestRequest } from './two-user-server.fixture.ts'
-import type { Good } from './valid-requests.fixture.ts'
+import type { ValidRequest } from './valid-requests.fixture.ts'
 
 const METHODS = ['GET', 'POST', 'PATCH', 'DELETE', 'PUT', 'HEAD', 'OPTIONS']
 const NAMES = [
@@ -23,7 +23,7 @@ const NAMES = [
 ]
 const ACCEPTS = ['*/*', 'application/json', 'application/x-ndjson', 'text/event-stream', 'text/html', ';q', 'a/b;q=x']
 
-const junk = fc.oneof(
+const anyValue = fc.oneof(
   fc.jsonValue({ maxDepth: 4 }),
   fc.string({ unit: 'binary', maxLength: 40 }),
   fc.constantFrom<unknown>(
@@ -47,7 +47,7 @@ const junk = fc.oneof(
 /** One change of a request. */
 type Change = (sent: TestRequest) => TestRequest
 
-const keyed = (body: unknown): Record<string, unknown> =>
+const fieldsOf = (body: unknown): Record<string, unknown> =>
   typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
 
 const change: fc.Arbitrary<Change> = fc.oneof(
@@ -81,26 +81,26 @@ const change: fc.Arbitrary<Change> = fc.oneof(
         return { ...sent, path: `${sent.path.slice(0, index)}${text.toWellFormed()}${sent.path.slice(index)}` }
       },
   ),
-  fc.tuple(fc.nat(9), junk).map(
+  fc.tuple(fc.nat(9), anyValue).map(
     ([at, value]): Change =>
       sent => {
-        const fields = Object.keys(keyed(sent.body))
+        const fields = Object.keys(fieldsOf(sent.body))
         const field = fields[at % Math.max(1, fields.length)] ?? 'agent'
-        return { ...sent, body: { ...keyed(sent.body), [field]: value } }
+        return { ...sent, body: { ...fieldsOf(sent.body), [field]: value } }
       },
   ),
-  fc.tuple(fc.string({ maxLength: 10 }), junk).map(
+  fc.tuple(fc.string({ maxLength: 10 }), anyValue).map(
     ([key, value]): Change =>
-      sent => ({ ...sent, body: { ...keyed(sent.body), [key]: value } }),
+      sent => ({ ...sent, body: { ...fieldsOf(sent.body), [key]: value } }),
   ),
   fc.nat(9).map(
     (at): Change =>
       sent => {
-        const rest = Object.entries(keyed(sent.body)).filter((_, i) => i !== at)
+        const rest = Object.entries(fieldsOf(sent.body)).filter((_, i) => i !== at)
         return { ...sent, body: Object.fromEntries(rest) }
       },
   ),
-  junk.map(
+  anyValue.map(
     (body): Change =>
       sent => ({ ...sent, body }),
   ),
@@ -145,7 +145,9 @@ const change: fc.Arbitrary<Change> = fc.oneof(
 )
 
 /** A valid request with one or more changes. */
-export const fuzzed = (requests: readonly Good[]): fc.Arbitrary<TestRequest> =>
+export const changedRequests = (requests: readonly ValidRequest[]): fc.Arbitrary<TestRequest> =>
   fc
     .tuple(fc.constantFrom(...requests), fc.array(change, { minLength: 1, maxLength: 3 }))
-    .map(([{ status, isLive, ...sent }, changes]) => changes.reduce((one, next) => next(one), sent as TestRequest))
+    .map(([{ status, isLive, ...sent }, changes]) =>
+      changes.reduce((request, change) => change(request), sent as TestRequest),
+    )

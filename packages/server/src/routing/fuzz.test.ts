@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { listen } from '../app/test-app.fixture.ts'
-import { fuzzed } from './fuzz.fixture.ts'
+import { changedRequests } from './fuzz.fixture.ts'
 import {
   AnyErrorSchema,
   framesIn,
@@ -12,7 +12,7 @@ import {
   type TestRequest,
   type TwoUserServer,
 } from './two-user-server.fixture.ts'
-import { good, ready } from './valid-requests.fixture.ts'
+import { prepareSessions, validRequests } from './valid-requests.fixture.ts'
 
 /** Each round has its own sessions: a session that one round deletes exists in the next. */
 const ROUNDS = 4
@@ -119,12 +119,12 @@ it.each(Array.from({ length: ROUNDS }, (_, i) => i + 1))(
   `${RUNS} changed requests get typed replies and leave the server healthy, round %i`,
   async () => {
     const testServer = openTwoUserServer({ limits, stream: { pollMs: 10 } })
-    const requests = Object.values(good(await ready(testServer)))
+    const requests = Object.values(validRequests(await prepareSessions(testServer)))
     const listening = await listen(testServer.app)
     let refused = 0
     let overSockets = 0
     await fc.assert(
-      fc.asyncProperty(fc.array(fuzzed(requests), { minLength: AT_ONCE, maxLength: AT_ONCE }), async all => {
+      fc.asyncProperty(fc.array(changedRequests(requests), { minLength: AT_ONCE, maxLength: AT_ONCE }), async all => {
         const send = async (sent: TestRequest, at: number) => {
           const outcome = await (at === 0 ? overSocket(listening.port, sent) : inProcess(testServer, sent))
           if (outcome === undefined) return

@@ -40,7 +40,7 @@ function parametersOf({ path, query = {}, headers = {} }: Route): object[] {
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
   const name = { type: 'string', minLength: 1, maxLength: MAX_NAME_LENGTH }
   return [
-    ...names.map(named => ({ name: named, in: 'path', required: true, schema: name })),
+    ...names.map(param => ({ name: param, in: 'path', required: true, schema: name })),
     ...Object.entries(query).map(([parameter, type]) => {
       const { description, ...schema } = jsonSchemaOf(type, 'input')
       const isRequired = !type.safeParse(type.type === 'array' ? [] : undefined).success
@@ -70,28 +70,22 @@ function bodyOf({ body, takesBytes }: Route): object {
   return { required: isRequired, content }
 }
 
-function responsesOf({
-  summary,
-  streams,
-  replyHeaders: gives = {},
-  replies = {},
-  otherReplies: others = {},
-}: Route): object {
-  const headers = headersOf(gives)
-  const described = (description: string, content: object) => ({ description, ...headers, content })
-  const ofFrames = { schema: { type: 'string' } }
+function responsesOf({ summary, streams, replyHeaders = {}, replies = {}, otherReplies = {} }: Route): object {
+  const headers = headersOf(replyHeaders)
+  const responseObject = (description: string, content: object) => ({ description, ...headers, content })
+  const framesContent = { schema: { type: 'string' } }
   return {
     ...(streams && {
-      200: described('A stream of frames.', {
-        'text/event-stream': ofFrames,
-        'application/x-ndjson': ofFrames,
+      200: responseObject('A stream of frames.', {
+        'text/event-stream': framesContent,
+        'application/x-ndjson': framesContent,
       }),
     }),
     ...mapStatuses(replies, schema =>
-      described(summary, { 'application/json': { schema: jsonSchemaOf(schema, 'output') } }),
+      responseObject(summary, { 'application/json': { schema: jsonSchemaOf(schema, 'output') } }),
     ),
-    ...mapStatuses(others, (type, status) =>
-      status === '204' ? { description: type } : described(summary, { [type]: {} }),
+    ...mapStatuses(otherReplies, (type, status) =>
+      status === '204' ? { description: type } : responseObject(summary, { [type]: {} }),
     ),
     default: {
       description: 'An error.',
@@ -102,8 +96,8 @@ function responsesOf({
 }
 
 /** The `headers` of a response object; empty if there are none. */
-function headersOf(gives: Readonly<Record<string, string>>): object {
-  const headers = Object.entries(gives).map(([name, description]) => [
+function headersOf(descriptions: Readonly<Record<string, string>>): object {
+  const headers = Object.entries(descriptions).map(([name, description]) => [
     name,
     { description, schema: { type: 'string' } },
   ])

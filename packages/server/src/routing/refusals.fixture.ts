@@ -4,10 +4,10 @@ import { routes } from '../app/routes.ts'
 import { DEFAULT_LIMITS } from '../auth/limits.ts'
 import { bodyLimitOf, type Route } from './route.ts'
 import type { TestRequest } from './two-user-server.fixture.ts'
-import type { Good } from './valid-requests.fixture.ts'
+import type { ValidRequest } from './valid-requests.fixture.ts'
 
 /** An invalid request and the expected error. */
-export interface Bad extends TestRequest {
+export interface InvalidRequest extends TestRequest {
   readonly label: string
   readonly status: number
   readonly code?: string
@@ -17,28 +17,28 @@ export interface Bad extends TestRequest {
 export const LONG = 'Z'.repeat(1000)
 
 /** Requests that every route refuses. */
-export function badFor(route: Route, good: Good): Bad[] {
+export function invalidRequestsFor(route: Route, valid: ValidRequest): InvalidRequest[] {
   return [
-    ...badForAll(route, good),
-    ...(route.body ? badFields(good) : []),
-    ...badQueries(route, good),
-    ...badHeaders(route, good),
+    ...commonInvalidRequestsFor(route, valid),
+    ...(route.body ? requestsWithInvalidFields(valid) : []),
+    ...requestsWithInvalidQueries(route, valid),
+    ...requestsWithInvalidHeaders(route, valid),
   ]
 }
 
 /** Requests that every route refuses, including dialect routes with their open bodies. */
-export function badForAll(route: Route, good: Good): Bad[] {
+export function commonInvalidRequestsFor(route: Route, valid: ValidRequest): InvalidRequest[] {
   return [
-    ...badMethods(route, good),
-    ...(route.path.includes(':') ? badPaths(route, good) : []),
-    ...(route.body ? badBodies(route, good) : []),
+    ...requestsWithInvalidMethods(route, valid),
+    ...(route.path.includes(':') ? requestsWithInvalidPaths(route, valid) : []),
+    ...(route.body ? requestsWithInvalidBodies(route, valid) : []),
   ]
 }
 
-function badMethods({ path: pattern }: Route, { path }: Good): Bad[] {
-  const here = routes.filter(other => other.path === pattern)
+function requestsWithInvalidMethods({ path: pattern }: Route, { path }: ValidRequest): InvalidRequest[] {
+  const onPath = routes.filter(other => other.path === pattern)
   const isKnown = (method: string) =>
-    here.some(route => route.method === method || (method === 'HEAD' && route.method === 'GET' && !route.streams))
+    onPath.some(route => route.method === method || (method === 'HEAD' && route.method === 'GET' && !route.streams))
   return METHODS.filter(method => !isKnown(method)).map(method => ({
     label: `method ${method}`,
     path: pathOf(path),
@@ -52,8 +52,8 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'PUT', 'OPTIONS', 'PR
 
 const pathOf = (path: string): string => path.split('?', 1)[0] as string
 
-function badPaths({ path: pattern }: Route, { status: _, ...good }: Good): Bad[] {
-  const session = (name: string) => renamed(pattern, good.path, name)
+function requestsWithInvalidPaths({ path: pattern }: Route, { status: _, ...valid }: ValidRequest): InvalidRequest[] {
+  const session = (name: string) => withSessionId(pattern, valid.path, name)
   const names: Readonly<Record<string, string>> = {
     'a zero byte': '%00',
     'a line break': 'a%0d%0aset-cookie:%20x',
@@ -68,43 +68,43 @@ function badPaths({ path: pattern }: Route, { status: _, ...good }: Good): Bad[]
     ...(pattern !== '/sessions/:sessionId' && { 'the name of something else': 'stream' }),
   }
   const invalid = Object.entries(names).map(([label, name]) => ({
-    ...good,
+    ...valid,
     label: `path with ${label}`,
     path: session(name),
     status: 400,
     code: 'request_invalid',
   }))
-  const elsewhere = [
+  const unknownPaths = [
     session(''),
-    `${pathOf(good.path)}/`,
-    `${pathOf(good.path)}/a/..%2f/b`,
-    `/api/${pathOf(good.path)}`,
+    `${pathOf(valid.path)}/`,
+    `${pathOf(valid.path)}/a/..%2f/b`,
+    `/api/${pathOf(valid.path)}`,
   ].map(path => ({
-    ...good,
+    ...valid,
     label: `path ${path.slice(0, 40)}`,
     path,
     status: 404,
   }))
-  return pattern.includes(':sessionId') ? [...invalid, ...elsewhere] : []
+  return pattern.includes(':sessionId') ? [...invalid, ...unknownPaths] : []
 }
 
 /** A path with another session id. */
-function renamed(pattern: string, path: string, name: string): string {
+function withSessionId(pattern: string, path: string, name: string): string {
   const at = `/api${pattern}`.split('/').indexOf(':sessionId')
-  const [way = '', ...query] = path.split('?')
-  return [way.split('/').with(at, name).join('/'), ...query].join('?')
+  const [pathname = '', ...query] = path.split('?')
+  return [pathname.split('/').with(at, name).join('/'), ...query].join('?')
 }
 
 const deep = (levels: number): string => `${'{"data":'.repeat(levels)}1${'}'.repeat(levels)}`
 
 /** A valid request with another body. */
-const texts =
-  ({ status: _, body: __, ...good }: Good) =>
+const withBody =
+  ({ status: _, body: __, ...valid }: ValidRequest) =>
   (raw: BodyInit, headers: Readonly<Record<string, string>> = {}) => ({
-    ...good,
+    ...valid,
     raw,
-    method: good.method ?? 'POST',
-    headers: { 'content-type': 'application/json', ...good.headers, ...headers },
+    method: valid.method ?? 'POST',
+    headers: { 'content-type': 'application/json', ...valid.headers, ...headers },
   })
 
 /** A body as text, and the part that can follow another field. */
@@ -115,9 +115,9 @@ function jsonPartsOf(body: unknown): { readonly json: string; readonly rest: str
 }
 
 /** Bodies with unknown fields, and with known fields of a wrong type. */
-export function badFields(good: Good): Bad[] {
-  const text = texts(good)
-  const { rest } = jsonPartsOf(good.body)
+export function requestsWithInvalidFields(valid: ValidRequest): InvalidRequest[] {
+  const text = withBody(valid)
+  const { rest } = jsonPartsOf(valid.body)
   const bodies: Readonly<Record<string, string>> = {
     'a field that is unknown': `{"${LONG}":1${rest}}`,
     'a key called __proto__': `{"__proto__":{"isAdmin":true}${rest}}`,
@@ -131,7 +131,7 @@ export function badFields(good: Good): Bad[] {
       status: 400,
       code: 'body_invalid',
     })),
-    ...wrongTypes(good.body as object).map(([label, wrong]) => ({
+    ...wrongTypes(valid.body as object).map(([label, wrong]) => ({
       ...text(JSON.stringify(wrong)),
       label: `body with ${label}`,
       status: 400,
@@ -139,9 +139,9 @@ export function badFields(good: Good): Bad[] {
   ]
 }
 
-function badBodies(route: Route, good: Good): Bad[] {
-  const text = texts(good)
-  const { json, rest } = jsonPartsOf(good.body)
+function requestsWithInvalidBodies(route: Route, valid: ValidRequest): InvalidRequest[] {
+  const text = withBody(valid)
+  const { json, rest } = jsonPartsOf(valid.body)
   const bodies: Readonly<Record<string, BodyInit>> = {
     'half a document': '{"agent":',
     'no JSON': 'agent=echo',
@@ -200,47 +200,51 @@ function wrongTypes(body: object): [string, object][] {
   })
 }
 
-function badQueries({ path: pattern, query = {} }: Route, { status: _, ...good }: Good): Bad[] {
-  const path = pathOf(good.path)
-  const refused = (search: string, code = 'request_invalid'): Bad => ({
-    ...good,
+function requestsWithInvalidQueries(
+  { path: pattern, query = {} }: Route,
+  { status: _, ...valid }: ValidRequest,
+): InvalidRequest[] {
+  const path = pathOf(valid.path)
+  const refused = (search: string, code = 'request_invalid'): InvalidRequest => ({
+    ...valid,
     label: `query ${search.slice(0, 40)}`,
     path: `${path}?${search}`,
     status: 400,
     code,
   })
-  const bad: Bad[] = []
+  const requests: InvalidRequest[] = []
   if (pattern === '/sessions') {
     if ('limit' in query)
-      bad.push(...['0', '-1', '1e2', '201', 'ten', '', '99999999'].map(limit => refused(`limit=${limit}`)))
-    if ('after' in query) bad.push(...['x', '%00', LONG].map(after => refused(`after=${after}`, 'validation_failed')))
+      requests.push(...['0', '-1', '1e2', '201', 'ten', '', '99999999'].map(limit => refused(`limit=${limit}`)))
+    if ('after' in query)
+      requests.push(...['x', '%00', LONG].map(after => refused(`after=${after}`, 'validation_failed')))
   }
   if ('messages' in query)
-    bad.push(...['1', 'last:0', 'last:1001', 'first:1', LONG].map(page => refused(`messages=${page}`)))
-  if ('before' in query) bad.push(refused('before=m1'), refused(`messages=last:1&before=${LONG}`))
+    requests.push(...['1', 'last:0', 'last:1001', 'first:1', LONG].map(page => refused(`messages=${page}`)))
+  if ('before' in query) requests.push(refused('before=m1'), refused(`messages=last:1&before=${LONG}`))
   if ('merge' in query)
-    bad.push(
+    requests.push(
       refused('session=mine&merge=1'),
       refused('session=mine&merge='),
       refused('session=mine&merge=true&merge=true'),
     )
-  if ('whole' in query) bad.push(refused('session=mine&whole=1'), refused('session=mine&whole='))
-  if ('whole' in query && 'run' in query) bad.push(refused('run=r1&whole=true'))
+  if ('whole' in query) requests.push(refused('session=mine&whole=1'), refused('session=mine&whole='))
+  if ('whole' in query && 'run' in query) requests.push(refused('run=r1&whole=true'))
   if ('live' in query)
-    bad.push(...['yes', '', 'long'].map(live => refused(`live=${live}`)), refused('run=r1&live=false'))
+    requests.push(...['yes', '', 'long'].map(live => refused(`live=${live}`)), refused('run=r1&live=false'))
   if ('run' in query)
-    bad.push(refused('run='), refused('run=a%00b'), refused(`run=${LONG}`), {
+    requests.push(refused('run='), refused('run=a%00b'), refused(`run=${LONG}`), {
       ...refused('run=nobody', 'run_unknown'),
       status: 404,
     })
   if (pattern.endsWith('/stream') && 'after' in query) {
     const cursors = ['x', '-1', '1.5', '1.a', '1.a.b.c', '99999999999999999999', '01', ' 1', LONG.repeat(2)]
-    bad.push(...cursors.map(after => refused(`session=mine&after=${after}`, 'cursor_invalid')))
+    requests.push(...cursors.map(after => refused(`session=mine&after=${after}`, 'cursor_invalid')))
   }
   if ('session' in query) {
     const many = Array.from({ length: 101 }, (_, i) => `session=s${i}`).join('&')
-    bad.push(refused(''), refused('session='), refused('session=a%00'), refused(`session=${LONG}`), refused(many))
-    bad.push(
+    requests.push(refused(''), refused('session='), refused('session=a%00'), refused(`session=${LONG}`), refused(many))
+    requests.push(
       refused('session=mine&session=mine'),
       refused('after=1&session=mine'),
       refused('session=mine&after=1&after=2'),
@@ -248,31 +252,34 @@ function badQueries({ path: pattern, query = {} }: Route, { status: _, ...good }
   }
   // Parameters that are not lists are allowed once.
   const once = Object.entries(query).filter(([, { type }]) => type !== 'array')
-  bad.push(...once.map(([name]) => refused(`${name}=1&${name}=1`)))
-  return bad
+  requests.push(...once.map(([name]) => refused(`${name}=1&${name}=1`)))
+  return requests
 }
 
-function badHeaders({ streams, path: pattern }: Route, { status: _, ...good }: Good): Bad[] {
-  const refused = (headers: Readonly<Record<string, string>>, status: number, code: string): Bad => ({
-    ...good,
+function requestsWithInvalidHeaders(
+  { streams, path: pattern }: Route,
+  { status: _, ...valid }: ValidRequest,
+): InvalidRequest[] {
+  const refused = (headers: Readonly<Record<string, string>>, status: number, code: string): InvalidRequest => ({
+    ...valid,
     label: `headers ${JSON.stringify(headers).slice(0, 60)}`,
-    headers: { ...good.headers, ...headers },
+    headers: { ...valid.headers, ...headers },
     status,
     code,
   })
-  const bad: Bad[] = []
+  const requests: InvalidRequest[] = []
   if (streams) {
     const wanted = ['text/html', 'image/png', 'application/xml;q=1', 'text/event-stream;q=0', LONG]
-    bad.push(...wanted.map(accept => refused({ accept }, 406, 'not_acceptable')))
+    requests.push(...wanted.map(accept => refused({ accept }, 406, 'not_acceptable')))
   }
   if (pattern === '/sessions/:sessionId/stream') {
-    const path = pathOf(good.path)
+    const path = pathOf(valid.path)
     for (const header of ['x-resume-from-sequence', 'last-event-id']) {
       for (const eventId of ['x', '-1', '1.a', LONG])
-        bad.push({ ...refused({ [header]: eventId }, 400, 'cursor_invalid'), path })
+        requests.push({ ...refused({ [header]: eventId }, 400, 'cursor_invalid'), path })
     }
-    bad.push(refused({ 'x-existing-message-id': 'nobody' }, 409, 'message_unknown'))
-    bad.push(refused({ 'x-existing-message-id': LONG }, 409, 'message_unknown'))
+    requests.push(refused({ 'x-existing-message-id': 'nobody' }, 409, 'message_unknown'))
+    requests.push(refused({ 'x-existing-message-id': LONG }, 409, 'message_unknown'))
   }
-  return bad
+  return requests
 }

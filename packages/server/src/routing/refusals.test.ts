@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { routes } from '../app/routes.ts'
 import { dialects } from '../dialects/routes.ts'
-import { type Bad, badFor, LONG } from './refusals.fixture.ts'
+import { type InvalidRequest, invalidRequestsFor, LONG } from './refusals.fixture.ts'
 import type { Route } from './route.ts'
-import { type ReadReply, SECRETS, shared, type TwoUserServer } from './two-user-server.fixture.ts'
-import { type Good, good, ready } from './valid-requests.fixture.ts'
+import { type ReadReply, SECRETS, sharedServer, type TwoUserServer } from './two-user-server.fixture.ts'
+import { prepareSessions, type ValidRequest, validRequests } from './valid-requests.fixture.ts'
 
 /** Texts that would reveal paths, code or internals of the server. */
 const TELLTALES = [
@@ -22,7 +22,7 @@ function mustTellNothing(label: string, { text, headers }: ReadReply): void {
   expect([label, text.length < 1000]).toEqual([label, true])
 }
 
-async function refuse(testServer: TwoUserServer, { label, status, code, ...sent }: Bad): Promise<ReadReply> {
+async function refuse(testServer: TwoUserServer, { label, status, code, ...sent }: InvalidRequest): Promise<ReadReply> {
   const reply = await testServer.send(sent)
   const { error } = (reply.json ?? {}) as { error?: { code: string; message: string; retryable: boolean } }
   expect([label, reply.status, code === undefined ? undefined : error?.code]).toEqual([label, status, code])
@@ -37,12 +37,12 @@ const native = routes.filter(route => !dialects.includes(route))
 const keyOf = ({ method, path }: Route) => `${method} ${path}`
 const isOfSession = ({ path }: Route) => path.includes(':sessionId')
 
-const all = shared(ready)
+const all = sharedServer(prepareSessions)
 
 /** The valid request of a route. */
-function goodFor(key: string): Good {
-  const request = good(all().ready)[key]
-  if (request === undefined) throw new Error(`${key}: there is no good request`)
+function validRequestFor(key: string): ValidRequest {
+  const request = validRequests(all().prepared)[key]
+  if (request === undefined) throw new Error(`${key}: there is no valid request`)
   return request
 }
 
@@ -50,7 +50,7 @@ describe.each(native.map(route => [keyOf(route), route] as const))('%s', (key, r
   it('refuses invalid requests with typed errors, and changes no log', async () => {
     const { testServer } = all()
     const before = await testServer.storeContent()
-    const bad = badFor(route, goodFor(key))
+    const bad = invalidRequestsFor(route, validRequestFor(key))
     expect(bad.length).toBeGreaterThan(4)
     for (const one of bad) {
       await refuse(testServer, one)
@@ -62,7 +62,7 @@ describe.each(native.map(route => [keyOf(route), route] as const))('%s', (key, r
 
   it('is authorized with its action and session, and refuses all other callers', async () => {
     const { testServer } = all()
-    const { status: _, isLive: __, ...request } = goodFor(key)
+    const { status: _, isLive: __, ...request } = validRequestFor(key)
     const before = await testServer.storeContent()
     testServer.authorizeRequests.length = 0
     await refuse(testServer, { ...request, user: null, label: 'nobody', status: 401, code: 'unauthorized' })
@@ -79,7 +79,7 @@ describe.each(native.map(route => [keyOf(route), route] as const))('%s', (key, r
 describe.each(native.filter(isOfSession).map(route => [keyOf(route), route] as const))('%s', (key, route) => {
   it('hides sessions of other owners', async () => {
     const { testServer } = all()
-    const { status: _, isLive: __, ...request } = goodFor(key)
+    const { status: _, isLive: __, ...request } = validRequestFor(key)
     const before = await testServer.storeContent()
     const otherUser = { ...request, user: 'bob', status: 404, code: 'session_unknown' }
     const foreign = await refuse(testServer, { ...otherUser, label: 'foreign' })

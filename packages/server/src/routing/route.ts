@@ -80,7 +80,7 @@ export async function callRoute(route: Route, call: Omit<RouteCall, 'action' | '
   if (route.takesBytes) assertOriginalBytes(call.request)
   const body =
     route.body &&
-    parsed(
+    parse(
       'body_invalid',
       'body',
       route.body,
@@ -103,12 +103,12 @@ function parseQuery(query: Query, sent: URLSearchParams): object {
     const values = sent.getAll(name)
     const isRepeated = schema.type === 'array'
     if (values.length > 1 && !isRepeated) throw new HttpError('request_invalid', `${name}: expected at most once`)
-    return [name, parsed('request_invalid', name, schema, isRepeated ? values : values[0])]
+    return [name, parse('request_invalid', name, schema, isRepeated ? values : values[0])]
   })
   return Object.fromEntries(parameters)
 }
 
-function parsed(code: 'body_invalid' | 'request_invalid', label: string, schema: z.ZodType, value: unknown): unknown {
+function parse(code: 'body_invalid' | 'request_invalid', label: string, schema: z.ZodType, value: unknown): unknown {
   const { success, data, error } = schema.safeParse(value)
   if (success) return data
   throw new HttpError(code, validationProblem(label, error.issues))

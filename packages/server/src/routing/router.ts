@@ -9,34 +9,34 @@ interface RouteMatch {
 
 /** Finds routes by path. A literal segment wins over a parameter. */
 export class Router {
-  readonly #routes: readonly { readonly route: Route; readonly pieces: readonly string[] }[]
+  readonly #routes: readonly { readonly route: Route; readonly segments: readonly string[] }[]
   /** Session ids that are not available because a literal segment has their place. */
   readonly #reservedIds: ReadonlySet<string>
 
   constructor(routes: readonly Route[]) {
-    const split = routes.map(route => ({ route, pieces: route.path.split('/').slice(1) }))
-    this.#routes = split.sort((a, b) => paramCount(a.pieces) - paramCount(b.pieces))
+    const split = routes.map(route => ({ route, segments: route.path.split('/').slice(1) }))
+    this.#routes = split.sort((a, b) => paramCount(a.segments) - paramCount(b.segments))
     this.#reservedIds = new Set(
-      split.flatMap(({ pieces: [first, second] }) => (first === 'sessions' && second !== undefined ? [second] : [])),
+      split.flatMap(({ segments: [first, second] }) => (first === 'sessions' && second !== undefined ? [second] : [])),
     )
   }
 
   /** The route of a path; undefined if there is none. @throws `method_unknown` for another method, `request_invalid` for an invalid name */
   find(method: string, path: string): RouteMatch | undefined {
-    const pieces = path.split('/').slice(1)
-    const all = this.#routes.filter(route => matchesPath(route.pieces, pieces))
-    if (all.length === 0) return undefined
-    const here = all.filter(route => paramCount(route.pieces) === paramCount(all[0]?.pieces ?? []))
-    const found = here.find(({ route }) => acceptsMethod(route, method))
+    const segments = path.split('/').slice(1)
+    const matches = this.#routes.filter(route => matchesPath(route.segments, segments))
+    if (matches.length === 0) return undefined
+    const mostLiteral = matches.filter(route => paramCount(route.segments) === paramCount(matches[0]?.segments ?? []))
+    const found = mostLiteral.find(({ route }) => acceptsMethod(route, method))
     if (found === undefined) {
       const allow = [
-        ...new Set(here.flatMap(({ route }) => METHODS.filter(candidate => acceptsMethod(route, candidate)))),
+        ...new Set(mostLiteral.flatMap(({ route }) => METHODS.filter(candidate => acceptsMethod(route, candidate)))),
       ].join(', ')
       throw new HttpError('method_unknown', `method: expected ${allow}`, { headers: { allow } })
     }
     const params: Record<string, string> = {}
-    found.pieces.forEach((piece, i) => {
-      if (piece.startsWith(':')) params[piece.slice(1)] = nameIn(pieces[i] as string)
+    found.segments.forEach((segment, i) => {
+      if (segment.startsWith(':')) params[segment.slice(1)] = nameIn(segments[i] as string)
     })
     const { sessionId = '' } = params
     if (this.#reservedIds.has(sessionId))
@@ -51,8 +51,8 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE']
 const acceptsMethod = ({ method, streams }: Route, requested: string): boolean =>
   method === requested || (requested === 'HEAD' && method === 'GET' && !streams)
 
-const paramCount = (pieces: readonly string[]): number => pieces.filter(piece => piece.startsWith(':')).length
+const paramCount = (segments: readonly string[]): number => segments.filter(segment => segment.startsWith(':')).length
 
 const matchesPath = (route: readonly string[], path: readonly string[]): boolean =>
   route.length === path.length &&
-  route.every((piece, i) => (piece.startsWith(':') ? path[i] !== '' : piece === path[i]))
+  route.every((segment, i) => (segment.startsWith(':') ? path[i] !== '' : segment === path[i]))

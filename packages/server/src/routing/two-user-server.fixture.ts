@@ -67,17 +67,17 @@ const question = workflow({
 
 type Part = NonNullable<ScriptedAnswer['parts']>[number]
 
-const CUT = Symbol('cut')
+const ABORTED = Symbol('aborted')
 
-/** Waits until a call is aborted. */
-const cutOff = (signal: AbortSignal | undefined): Promise<typeof CUT> =>
-  new Promise(resolve => signal?.addEventListener('abort', () => resolve(CUT)))
+/** Resolves when the call is aborted. */
+const abortOf = (signal: AbortSignal | undefined): Promise<typeof ABORTED> =>
+  new Promise(resolve => signal?.addEventListener('abort', () => resolve(ABORTED)))
 
-/** An agent that writes one word, and the second when released; `cuts` counts the calls that were aborted before. */
+/** An agent that writes one word, and the second after `go`. `counted.aborts` counts calls that were aborted before. */
 function slow() {
   const gate = Promise.withResolvers<void>()
   const inner = scriptedModel([{ text: 'one two' }])
-  const counted = { cuts: 0 }
+  const counted = { aborts: 0 }
   const model: typeof inner = {
     ...inner,
     async doStream(call) {
@@ -88,8 +88,8 @@ function slow() {
         async transform(part, controller) {
           const isNext = part.type === 'text-delta' && !isFirst
           if (part.type === 'text-delta') isFirst = false
-          if (isNext && (await Promise.race([gate.promise, cutOff(abortSignal)])) === CUT) {
-            counted.cuts++
+          if (isNext && (await Promise.race([gate.promise, abortOf(abortSignal)])) === ABORTED) {
+            counted.aborts++
             controller.error(abortSignal?.reason)
           } else controller.enqueue(part)
         },
@@ -127,14 +127,14 @@ export function openTwoUserServer(options: MillraceOptions = {}): TwoUserServer 
 }
 
 /** A server for all tests of a file. */
-export function shared<T>(
+export function sharedServer<T>(
   prepare: (testServer: TwoUserServer) => Promise<T>,
   options: MillraceOptions = {},
-): () => { readonly testServer: TwoUserServer; readonly ready: T } {
-  let all: { readonly testServer: TwoUserServer; readonly ready: T }
+): () => { readonly testServer: TwoUserServer; readonly prepared: T } {
+  let all: { readonly testServer: TwoUserServer; readonly prepared: T }
   beforeAll(async () => {
     const testServer = new TwoUserServer(options)
-    all = { testServer: testServer, ready: await prepare(testServer) }
+    all = { testServer, prepared: await prepare(testServer) }
   })
   afterAll(() => all.testServer.app.close())
   return () => all
@@ -190,8 +190,8 @@ export class TwoUserServer {
   async send(sent: TestRequest): Promise<ReadReply> {
     const request = this.request(sent)
     const response = await this.app.fetch(request)
-    const reply = await read(response)
-    check(request, reply)
+    const reply = await readReply(response)
+    assertMatchesSchema(request, reply)
     return reply
   }
 
@@ -224,7 +224,7 @@ export class TwoUserServer {
 }
 
 /** A reply, read to its end. */
-async function read(response: Response): Promise<ReadReply> {
+async function readReply(response: Response): Promise<ReadReply> {
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false
   return {
@@ -236,14 +236,14 @@ async function read(response: Response): Promise<ReadReply> {
 }
 
 /** @throws if a reply does not match the schema of its route exactly */
-function check({ method, url }: Request, { status, json }: ReadReply): void {
+function assertMatchesSchema({ method, url }: Request, { status, json }: ReadReply): void {
   if (json === undefined || method === 'HEAD') return
   const { pathname } = new URL(url)
   const found = status < 400 ? router.find(method, pathname.slice(pathname.indexOf('/api') + 4)) : undefined
   const { route } = found ?? {}
-  const refused = isNative(pathname) ? ErrorSchema : AnyErrorSchema
-  const schema = status < 400 ? route?.replies?.[status] : refused
-  if (schema) same(schema.parse(json), json)
+  const errorSchema = isNative(pathname) ? ErrorSchema : AnyErrorSchema
+  const schema = status < 400 ? route?.replies?.[status] : errorSchema
+  if (schema) assertSameJson(schema.parse(json), json)
   else if (route?.otherReplies?.[status] !== 'application/json') {
     throw new Error(`${method} ${pathname}: status ${status} is not declared`)
   }
@@ -253,7 +253,7 @@ function check({ method, url }: Request, { status, json }: ReadReply): void {
 const isNative = (pathname: string): boolean =>
   !dialects.some(({ path }) => pathname.includes(`/api/${path.split('/')[1]}/`))
 
-function same(parsed: unknown, json: unknown): void {
+function assertSameJson(parsed: unknown, json: unknown): void {
   const [reply, known] = [JSON.stringify(json), JSON.stringify(parsed)]
   if (reply.length !== known.length)
     throw new Error(`the reply reveals more than allowed: ${reply} instead of ${known}`)

@@ -1,16 +1,16 @@
 // A valid request for every route, in sessions that are prepared for it.
 
-import { dialectGood } from '../dialects/valid-dialect-requests.fixture.ts'
+import { validDialectRequests } from '../dialects/valid-dialect-requests.fixture.ts'
 import type { TestRequest, TwoUserServer } from './two-user-server.fixture.ts'
 
-interface Ready {
+interface PreparedSessions {
   /** Hash of a tool result of 100,000 bytes. */
   readonly blob: string
   readonly upload: string
 }
 
 /** Sessions of ann in which every route has something to do. */
-export async function ready(testServer: TwoUserServer): Promise<Ready> {
+export async function prepareSessions(testServer: TwoUserServer): Promise<PreparedSessions> {
   await testServer.run('mine', { agent: 'echo', input: 'Hello', messageId: 'm1', runId: 'r1' })
   await testServer.run('waiting', { agent: 'operator', input: 'Do it', runId: 'r2' })
   await testServer.run('waiting-there', { agent: 'operator', input: 'Do it', runId: 'r12' })
@@ -34,14 +34,14 @@ const JSON_REPLY = { headers: { accept: 'application/json' } }
 const NDJSON = { accept: 'application/x-ndjson' }
 
 /** A valid request and the status of its reply. */
-export interface Good extends TestRequest {
+export interface ValidRequest extends TestRequest {
   readonly status: number
   /** Whether its stream stays open until the client leaves. */
   readonly isLive?: true
 }
 
 /** One per route, by method and path. Requests that change what others read come last. */
-export const good = ({ blob, upload }: Ready): Readonly<Record<string, Good>> => ({
+export const validRequests = ({ blob, upload }: PreparedSessions): Readonly<Record<string, ValidRequest>> => ({
   'GET /health': { path: '/api/health', status: 200 },
   'GET /agents': { path: '/api/agents', status: 200 },
   'GET /openapi.json': { path: '/api/openapi.json', status: 200 },
@@ -63,7 +63,7 @@ export const good = ({ blob, upload }: Ready): Readonly<Record<string, Good>> =>
     status: 201,
   },
   'POST /sessions': { path: '/api/sessions', body: { title: 'New', metadata: { a: 1 } }, status: 201 },
-  ...dialectGood,
+  ...validDialectRequests,
   'POST /sessions/:sessionId/fork': { path: '/api/sessions/mine/fork', body: { at: 3 }, status: 201 },
   'PATCH /sessions/:sessionId': {
     path: '/api/sessions/mine',

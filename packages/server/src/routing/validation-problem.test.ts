@@ -20,7 +20,7 @@ const A_TITLE = 'expected at most 200 characters, without control characters'
 
 const nested = (depth: number): object => (depth === 0 ? {} : { a: nested(depth - 1) })
 
-it.each<readonly [z.ZodType, unknown, string]>([
+const INVALID: readonly (readonly [schema: z.ZodType, value: unknown, problem: string])[] = [
   [RunBody, [], 'body: expected an object'],
   [RunBody, null, 'body: expected an object'],
   [RunBody, {}, 'body: expected either agent or workflow'],
@@ -108,7 +108,12 @@ it.each<readonly [z.ZodType, unknown, string]>([
   [AnswerBody, { kind: 'claim', id: 'a', forMs: 3_600_001 }, 'body.forMs: expected at most 3600000'],
   [wholeNumber('', 1, 200), 'ten', 'body: expected a whole number from 1 to 200'],
   [oneOf('', ['true', 'false']), 'yes', 'body: expected true or false'],
-])('names the field and what was expected there, and never quotes the value (%#)', (schema, value, problem) => {
-  const { error } = schema.safeParse(value)
-  expect(validationProblem('body', error?.issues ?? [])).toBe(problem)
-})
+]
+
+it.each(INVALID.map(([schema, value, problem]) => [problem, schema, value] as const))(
+  'names the field and the expected value, without the found value: %s',
+  (problem, schema, value) => {
+    const { error } = schema.safeParse(value)
+    expect(validationProblem('body', error?.issues ?? [])).toBe(problem)
+  },
+)

@@ -14,15 +14,15 @@ const requests = [
 const last = { runId: 'ended', status: 'completed' } as const
 const ticket = (changes: Partial<Ticket>): Ticket => ({ ...EMPTY_TICKET, ...changes })
 
-describe('the run that a request without a run id means', () => {
+describe('a request without a run id', () => {
   it.each([
     ['an idle session without runs', {}, undefined, undefined, undefined],
     ['an idle session with an ended run', { last }, undefined, 'ended', 'ended'],
-    ['queued requests', { requests }, 'first', undefined, 'first'],
-    ['queued requests after an ended run', { requests, last }, 'first', 'ended', 'first'],
-    ['an open run', { run, requests, last }, 'open', 'open', 'open'],
-    ['a paused run', { run: { ...run, paused: true }, last }, 'open', 'open', 'open'],
-  ])('%s', (_, changes, active, latest, current) => {
+    ['a session with queued requests', { requests }, 'first', undefined, 'first'],
+    ['a session with queued requests after an ended run', { requests, last }, 'first', 'ended', 'first'],
+    ['a session with an open run', { run, requests, last }, 'open', 'open', 'open'],
+    ['a session with a paused run', { run: { ...run, paused: true }, last }, 'open', 'open', 'open'],
+  ])('applies to the active, latest or current run of %s', (_, changes, active, latest, current) => {
     const { run, requests, last } = ticket(changes)
     expect(activeRunId({ run, requests })).toBe(active)
     expect(latestRunId({ run, last })).toBe(latest)

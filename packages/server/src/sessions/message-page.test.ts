@@ -2,7 +2,7 @@ import { type Chunk, type Entry, Fold, foldLog, type Origin, type View } from '@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
-import { acts, Story } from '../stream/random-session.fixture.ts'
+import { RandomSession, randomActions } from '../stream/random-session.fixture.ts'
 import { ID, StreamServer, shownOf } from '../stream/stream-server.fixture.ts'
 import { messagePageOf } from './message-page.ts'
 
@@ -59,19 +59,19 @@ const KINDS = [
   'end',
 ] as const
 
-interface Act {
+interface LogAction {
   readonly kind: (typeof KINDS)[number]
   readonly by: (typeof WORKERS)[number]
   readonly n: number
 }
 
-const scripts: fc.Arbitrary<Act[]> = fc.array(
+const scripts: fc.Arbitrary<LogAction[]> = fc.array(
   fc.record({ kind: fc.constantFrom(...KINDS), by: fc.constantFrom(...WORKERS), n: fc.nat(5) }),
   { minLength: 10, maxLength: 80, size: 'max' },
 )
 
 /** A session of consecutive runs of an agent with tools, a sub-agent and a nested one; chunks that would violate the protocol are skipped. */
-function logOf(script: readonly Act[]): Entry[] {
+function logOf(script: readonly LogAction[]): Entry[] {
   const entries: Entry[] = []
   const fold = new Fold({ onReport: () => entries.pop() })
   let run = 0
@@ -100,7 +100,7 @@ function logOf(script: readonly Act[]): Entry[] {
     const origin = originOf(by)
     const toolCallId = `${runId}:${by}:${n}`
     const { agentId } = origin as { agentId: string }
-    const chunks: Record<Act['kind'], () => void> = {
+    const chunks: Record<LogAction['kind'], () => void> = {
       text: () => write(origin, { type: 'text-delta', id: `${by}${n % 2}`, delta: 'word ' }),
       'text-end': () => write(origin, { type: 'text-end', id: `${by}${n % 2}` }),
       data: () => write(origin, { type: 'data-x', id: `${by}${n % 2}`, data: n }),
@@ -202,12 +202,12 @@ describe('a page at the cursor', () => {
   test('can be followed in a session with rewinds, by reading a page again', async () => {
     let rewinds = 0
     await fc.assert(
-      fc.asyncProperty(fc.array(acts, { minLength: 10, maxLength: 40, size: 'max' }), async script => {
+      fc.asyncProperty(fc.array(randomActions, { minLength: 10, maxLength: 40, size: 'max' }), async script => {
         const { manager } = new StreamServer({ manager: { coalesceMs: 0 } })
         await manager.createStream(ID)
-        const story = new Story(manager)
-        for (const act of script) await story.act(act)
-        await story.rest()
+        const session = new RandomSession(manager)
+        for (const action of script) await session.perform(action)
+        await session.releaseLog()
         const { head = 0 } = (await manager.getInfo(ID)) ?? {}
         if (head === 0) return
         const log = (await manager.entries(ID, 0, head)).filter(({ internal }) => !internal)

@@ -84,8 +84,9 @@ function openMessages({ messages, runs, agents }: PublicView): ReadonlySet<strin
   for (const message of messages) {
     const { runId, agentId } = message
     if (runId === undefined || !open.has(runId) || ended.has(keyOf(runId, agentId))) continue
-    for (let at: Message | undefined = message; at && !found.has(at.id); at = byId.get(at.parent?.messageId ?? '')) {
-      found.add(at.id)
+    for (let next: Message | undefined = message; next && !found.has(next.id); ) {
+      found.add(next.id)
+      next = byId.get(next.parent?.messageId ?? '')
     }
   }
   return found

@@ -113,7 +113,7 @@ const post = (path: string, body: object): Sent => ({ path: `/api/sessions/s/${p
 const follow = (query: string): Sent => ({ path: `/api/sessions/s/stream?${query}`, accept: 'text/event-stream' })
 const again = { agent: 'echo', runId: 'r1', messageId: 'm-r1', input: 'words of ann' }
 
-describe('a session that another user deletes and creates again at any moment is hidden from its former owner', () => {
+describe('a session that another user deletes and creates again at any moment', () => {
   test.each<[string, Sent]>([
     ['its view', { path: '/api/sessions/s' }],
     ['its stream', follow('live=false')],
@@ -138,7 +138,7 @@ describe('a session that another user deletes and creates again at any moment is
     ['an edit', post('edit', { messageId: 'm-r1', input: 'Hello' })],
     ['a confirmation', post('resume', { mode: 'with-confirmation', approved: true })],
     ['an upload', { path: '/api/sessions/s/uploads', raw: 'a file of ann' }],
-  ])('%s', async (_, sent) => {
+  ])('is hidden from a request of its former owner: %s', async (_, sent) => {
     const { during } = await testServer()
     let nth = 0
     for (let result = await during(nth, sent); result !== undefined; result = await during(++nth, sent)) {
@@ -147,7 +147,7 @@ describe('a session that another user deletes and creates again at any moment is
     expect(nth).toBeGreaterThan(0)
   })
 
-  test('a file', async () => {
+  test('hides its files from its former owner', async () => {
     const { during, hashes } = await testServer()
     const sent = { path: `/api/sessions/s/uploads/${hashes[1]}` }
     for (const nth of [0, 1, 2]) expect(await during(nth, sent)).toMatch(/^404 /)

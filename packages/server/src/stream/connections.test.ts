@@ -87,14 +87,14 @@ describe('a connection', () => {
   test('shares one timer with all others, which stops with the last', async () => {
     const testServer = new StreamServer()
     const clients = Array.from({ length: 5 }, () => testServer.serve(neverReplies))
-    expect(testServer.resources).toMatchObject({ open: 5, alarms: 1 })
+    expect(testServer.resources).toMatchObject({ connections: 5, timers: 1 })
     await testServer.clock.advance(60_000)
-    expect(testServer.resources).toMatchObject({ open: 5, alarms: 1 })
+    expect(testServer.resources).toMatchObject({ connections: 5, timers: 1 })
     for (const client of clients) client.disconnect()
     await settled()
     expect(testServer.resources).toEqual(NO_RESOURCES)
     testServer.serve(neverReplies)
-    expect(testServer.resources).toMatchObject({ open: 1, alarms: 1 })
+    expect(testServer.resources).toMatchObject({ connections: 1, timers: 1 })
   })
 
   test('sends errors: server faults are recoverable, and only the logger gets the cause', async () => {

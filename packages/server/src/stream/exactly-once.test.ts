@@ -5,18 +5,18 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
-import { type Act, acts, Story } from './random-session.fixture.ts'
+import { type RandomAction, RandomSession, randomActions } from './random-session.fixture.ts'
 import { SlowClient } from './slow-client.fixture.ts'
 import { ID, NO_RESOURCES, StreamServer, shownOf, viewOf } from './stream-server.fixture.ts'
 
 type Step =
-  | Act
+  | RandomAction
   | { readonly kind: 'join'; readonly n: number; readonly merge: boolean; readonly isBare: boolean }
   | { readonly kind: 'stall' | 'take' | 'drop' | 'settle'; readonly n: number }
 
 const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof(
-    { weight: 8, arbitrary: acts },
+    { weight: 8, arbitrary: randomActions },
     {
       weight: 2,
       arbitrary: fc.record({
@@ -81,7 +81,7 @@ function jitter({ instrumented: tap }: StreamServer, seed: number): void {
 async function play(testServer: StreamServer, seed: number, script: readonly Step[]): Promise<Person[]> {
   await testServer.manager.createStream(ID)
   jitter(testServer, seed)
-  const story = new Story(testServer.manager)
+  const session = new RandomSession(testServer.manager)
   const people: Person[] = []
   const one = (n: number) => people[n % Math.max(1, people.length)]
   for (const step of script) {
@@ -113,10 +113,10 @@ async function play(testServer: StreamServer, seed: number, script: readonly Ste
         await settled()
         break
       default:
-        await story.act(step)
+        await session.perform(step)
     }
   }
-  await story.rest()
+  await session.releaseLog()
   for (const { client } of people) client.receiveAll()
   testServer.instrumented.delay = undefined
   for (let i = 0; i < 20; i++) await settled()

@@ -130,7 +130,7 @@ describe('the frames of a session', () => {
     const writer = await writing(testServer)
     const clients = Array.from({ length: 50 }, () => testServer.follow())
     await settled()
-    expect(testServer.resources).toMatchObject({ open: 50, fed: 1 })
+    expect(testServer.resources).toMatchObject({ connections: 50, liveStreams: 1 })
     testServer.instrumented.reads = 0
     for (let i = 0; i < 20; i++) await writer.write(delta(`${i}`)).appended
     await settled()
@@ -146,7 +146,7 @@ describe('the frames of a session', () => {
   })
 })
 
-describe('law 2: a position that is not in the log is reported, and the stream closes', () => {
+describe('law 2: reports the reason and closes the stream', () => {
   const cursorOf = async ({ manager }: StreamServer) => {
     const { head, incarnation, mark } = (await manager.getInfo(ID)) as NonNullable<
       Awaited<ReturnType<typeof manager.getInfo>>
@@ -159,7 +159,7 @@ describe('law 2: a position that is not in the log is reported, and the stream c
     ['epoch', (at: Awaited<ReturnType<typeof cursorOf>>) => encodeCursor({ ...at, epoch: 'other' })],
     ['past-head', (at: Awaited<ReturnType<typeof cursorOf>>) => `${at.sequence + 1}`],
     ['past-head', (at: Awaited<ReturnType<typeof cursorOf>>) => encodeCursor({ ...at, sequence: at.sequence + 1 })],
-  ] as const)('%s', async (reason, tokenOf) => {
+  ] as const)('for a position that is not in the log: %s', async (reason, tokenOf) => {
     const testServer = newServer()
     await testServer.completeRun('r1', 'hello')
     const at = await cursorOf(testServer)
@@ -172,7 +172,7 @@ describe('law 2: a position that is not in the log is reported, and the stream c
     expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
-  test('a position below the floor, which the frame names', async () => {
+  test('for a position below the floor, which the frame names', async () => {
     const testServer = newServer()
     await testServer.completeRun('r1', 'one')
     await testServer.completeRun('r2', 'two')
@@ -188,7 +188,7 @@ describe('law 2: a position that is not in the log is reported, and the stream c
     expect(client.types).toEqual(['open', 'entries', 'caught-up', 'status'])
   })
 
-  test('a log that was restored while it is followed', async () => {
+  test('for a log that was restored while it is followed', async () => {
     const testServer = newServer()
     await testServer.completeRun('r1', 'hello')
     const clients = [testServer.follow(), testServer.follow({ isNamed: true })]
@@ -203,7 +203,7 @@ describe('law 2: a position that is not in the log is reported, and the stream c
     expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
-  test('a session that is deleted and created again while it is followed', async () => {
+  test('for a session that is deleted and created again while it is followed', async () => {
     const testServer = newServer()
     await testServer.completeRun('r1', 'hello')
     const client = testServer.follow()
@@ -219,11 +219,11 @@ describe('law 2: a position that is not in the log is reported, and the stream c
     })
   })
 
-  test.each(['with entries', 'empty'])(
-    'a session %s that is deleted while it is followed fails for good',
-    async change => {
+  test.each(['with entries', 'without entries'])(
+    'for good, for a session %s that is deleted while it is followed',
+    async kind => {
       const testServer = newServer()
-      if (change === 'empty') await testServer.manager.createStream(ID)
+      if (kind === 'without entries') await testServer.manager.createStream(ID)
       else await testServer.completeRun('r1', 'hello')
       const clients = [testServer.follow(), testServer.follow({ after: '0' }), testServer.follow({ isNamed: true })]
       await settled()
@@ -241,7 +241,7 @@ describe('law 2: a position that is not in the log is reported, and the stream c
     },
   )
 
-  test('a session that is deleted before its entries are first read', async () => {
+  test('for good, for a session that is deleted before its entries are first read', async () => {
     const testServer = newServer()
     await testServer.manager.createStream(ID)
     const identity = await testServer.identity()

@@ -89,18 +89,18 @@ export class Follower implements LiveSubscriber {
           await this.#channel.runWithRoom(async () => {
             const batch = await reader.nextAvailable()
             assertIncarnation(identity, reader.cursor)
-            this.#take(batch)
+            this.#writeIfOpen(batch)
           })
           continue
         }
-        this.#caughtUp(reader)
+        this.#onCaughtUp(reader)
         if (!isLive) return false
         const dropped = this.#subscribe(reader)
         if (dropped !== undefined) {
           await dropped
           return this.#isOpen
         }
-        this.#take(await reader.next())
+        this.#writeIfOpen(await reader.next())
         await this.#channel.room()
       }
       return false
@@ -109,11 +109,11 @@ export class Follower implements LiveSubscriber {
     }
   }
 
-  #take(batch: ReadBatch | undefined): void {
+  #writeIfOpen(batch: ReadBatch | undefined): void {
     if (batch && this.#isOpen) this.#writeEntries(batch)
   }
 
-  #caughtUp(reader: BatchReader): void {
+  #onCaughtUp(reader: BatchReader): void {
     if (this.#isCaughtUp) return
     this.#isCaughtUp = true
     // The reader has resolved a bare sequence to a cursor.

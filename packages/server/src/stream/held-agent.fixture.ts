@@ -19,5 +19,5 @@ export function heldAgent() {
     })
     return { ...rest, stream: stream.pipeThrough(held) }
   }
-  return { agent: agent({ name: 'slow', model: { ...inner, doStream } }), go: gate.resolve }
+  return { agent: agent({ name: 'slow', model: { ...inner, doStream } }), release: gate.resolve }
 }

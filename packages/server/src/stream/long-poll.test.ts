@@ -94,7 +94,7 @@ describe('a long poll', () => {
     await testServer.completeRun('r1', 'hello')
     const { leave, reply } = ask(testServer, cursorOf(await ask(testServer, '0').frames))
     await settled()
-    expect(testServer.resources).toMatchObject({ watches: 1, alarms: 1 })
+    expect(testServer.resources).toMatchObject({ watches: 1, timers: 1 })
     leave()
     await reply
     expect(testServer.resources).toEqual(NO_RESOURCES)

@@ -43,9 +43,9 @@ export async function longPoll(
   const cancel = timers.after(pollMs, stop)
   // Not `AbortSignal.any`: the server's signal is long-lived and would retain every combined signal.
   const signals = [connections.draining, signal]
-  for (const either of signals) {
-    either.addEventListener('abort', stop, { once: true })
-    if (either.aborted) stop()
+  for (const each of signals) {
+    each.addEventListener('abort', stop, { once: true })
+    if (each.aborted) stop()
   }
   try {
     let last: number | null = null
@@ -69,7 +69,7 @@ export async function longPoll(
     write(await truncatedFrame(manager, sessionId, identity, error))
   } finally {
     cancel()
-    for (const either of signals) either.removeEventListener('abort', stop)
+    for (const each of signals) each.removeEventListener('abort', stop)
     reader.close()
   }
   // Nothing is sent yet. After a long wait, authorizes again, as a stream would.

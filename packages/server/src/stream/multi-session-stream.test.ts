@@ -149,7 +149,7 @@ describe('several sessions on one connection', () => {
     expect(isCaughtUp('long')).toBe(false)
     await untilCaughtUp(['long'])
     // At most two pages, however many sessions wait.
-    expect(client.peak).toBeLessThan(1024 * 1024)
+    expect(client.peakBytes).toBeLessThan(1024 * 1024)
     client.disconnect()
     await long.close()
     await settled()

@@ -21,15 +21,15 @@ const KINDS = [
   'cut',
 ] as const
 
-export interface Act {
+export interface RandomAction {
   readonly kind: (typeof KINDS)[number]
   readonly n: number
 }
 
-export const acts: fc.Arbitrary<Act> = fc.record({ kind: fc.constantFrom(...KINDS), n: fc.nat(11) })
+export const randomActions: fc.Arbitrary<RandomAction> = fc.record({ kind: fc.constantFrom(...KINDS), n: fc.nat(11) })
 
 /** Performs random actions on a log. Actions that do not fit the current state are skipped. */
-export class Story {
+export class RandomSession {
   readonly #manager: StreamManager
   #writer: Writer | undefined
   #runs = 0
@@ -39,21 +39,21 @@ export class Story {
     this.#manager = manager
   }
 
-  async act(act: Act): Promise<void> {
+  async perform(action: RandomAction): Promise<void> {
     try {
-      await this.#act(act)
+      await this.#perform(action)
     } catch (error) {
       if (!(error instanceof LogError) || (error.code !== 'refused' && error.code !== 'invalid')) throw error
     }
   }
 
   /** Releases the log. */
-  async rest(): Promise<void> {
+  async releaseLog(): Promise<void> {
     await this.#writer?.close()
     this.#writer = undefined
   }
 
-  async #act({ kind, n }: Act): Promise<void> {
+  async #perform({ kind, n }: RandomAction): Promise<void> {
     const manager = this.#manager
     if (kind === 'cut') return this.#cut(n)
     if (kind === 'context') {
@@ -66,7 +66,7 @@ export class Story {
       await manager.append(ID, 'ada', runRequest, { context: { secret: n } })
       return
     }
-    const writer = await this.#atWork()
+    const writer = await this.#currentWriter()
     const lane = n % 3 === 0 ? writer.lane({ lane: 'tool' }) : writer.main
     switch (kind) {
       case 'word':
@@ -100,20 +100,20 @@ export class Story {
       case 'pause':
         await manager.pauseStream(ID)
         if (n % 2) await manager.resumeStream(ID)
-        else await this.rest()
+        else await this.releaseLog()
         return
       case 'end':
         await manager.endStream(ID, n)
-        await this.rest()
+        await this.releaseLog()
         return
       default:
     }
   }
 
   /** The writer of the open run, of the first queued request, or of a new run. */
-  async #atWork(): Promise<Writer> {
+  async #currentWriter(): Promise<Writer> {
     if (this.#writer && !this.#writer.signal.aborted && this.#writer.ticket.run) return this.#writer
-    await this.rest()
+    await this.releaseLog()
     const { run, requests } = (await this.#manager.getInfo(ID))?.ticket ?? { run: null, requests: [] }
     const runId = run?.runId ?? requests[0]?.runId ?? `r${++this.#runs}`
     this.#writer = await this.#manager.createWriter(ID, { runId, agentType: 'assistant' })

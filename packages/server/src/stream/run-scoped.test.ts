@@ -118,7 +118,7 @@ describe('a run', () => {
       ({ type }) => type === 'open',
     )
     const third = await upTo(await get(app, '/api/sessions/s/stream?run=r2'), ({ type }) => type === 'open')
-    held.go()
+    held.release()
     expect((await first.rest()).at(-1)).toMatchObject({ type: 'end', status: 'completed' })
     for (const { rest } of [second, third]) {
       const frames = await rest()
@@ -148,7 +148,7 @@ describe('a run', () => {
     })
     const refused = await codeOf(await get(app, '/api/sessions/s/stream?run=r2'))
     expect(refused).toEqual({ status: 409, code: 'run_taken_back' })
-    held.go()
+    held.release()
     await first.rest()
   })
 
@@ -228,7 +228,7 @@ describe('a run', () => {
       error: { code: 'session_unknown' },
       recoverable: false,
     })
-    held.go()
+    held.release()
   })
 })
 
@@ -254,7 +254,7 @@ test('a client that leaves during a run leaves nothing open', async () => {
   expect(tap.watches).toBeGreaterThan(watches)
   for (const { leave } of clients) await leave()
   await eventually(() => expect(tap.watches).toBe(watches))
-  held.go()
+  held.release()
 })
 
 describe('a client that disconnects', () => {
@@ -278,7 +278,7 @@ describe('a client that disconnects', () => {
   test('does not stop its run by default', async () => {
     const { leave, held, run: started } = await begin('continue')
     await leave()
-    held.go()
+    held.release()
     expect(await started.result()).toMatchObject({ status: 'completed' })
   })
 

@@ -83,7 +83,7 @@ describe('a followed list', () => {
     await settled()
     for (const client of ada) expect(last(client)?.sessions.map(({ sessionId }) => sessionId)).toEqual(['of-ada'])
     expect(last(bob)?.sessions.map(({ sessionId }) => sessionId)).toEqual(['of-bob'])
-    expect(testServer.resources).toMatchObject({ open: 3, listed: 2, watches: 2 })
+    expect(testServer.resources).toMatchObject({ connections: 3, lists: 2, watches: 2 })
     for (const client of [...ada, bob]) client.disconnect()
     await settled()
     expect(testServer.resources).toEqual(NO_RESOURCES)
@@ -237,7 +237,7 @@ describe('a followed list', () => {
       await testServer.clock.advance(1_000)
     }
     expect(await client.closed).toBe('destroyed')
-    expect(client.peak).toBeLessThan(1_024)
+    expect(client.peakBytes).toBeLessThan(1_024)
     await settled()
     expect(testServer.resources).toEqual(NO_RESOURCES)
   })

@@ -123,7 +123,7 @@ class FollowedList {
     this.#isDirty = false
     try {
       const { recent, hasMore } = await this.#recentSessions()
-      const removed = await this.#removed(recent, hasMore)
+      const removed = await this.#deletedSessions(recent, hasMore)
       if (this.#listeners.size > 0) this.#notify(recent, removed)
     } catch (error) {
       for (const listener of [...this.#listeners]) listener(undefined, error)
@@ -151,7 +151,7 @@ class FollowedList {
   }
 
   /** The sessions that were deleted, as opposed to those that only dropped off the page. */
-  async #removed(recent: ReadonlyMap<string, SessionSummary>, hasMore: boolean): Promise<readonly string[]> {
+  async #deletedSessions(recent: ReadonlyMap<string, SessionSummary>, hasMore: boolean): Promise<readonly string[]> {
     const missing = [...this.#watches.keys()].filter(sessionId => !recent.has(sessionId))
     if (!hasMore) return missing
     // A deletion before the watch began wakes nothing: sessions that drop off the page are checked.
@@ -180,12 +180,12 @@ class FollowedList {
   }
 
   #watch(sessionId: string): void {
-    const stop = this.#watches.get(sessionId) ?? this.#manager.watch(sessionId, () => this.#woken(sessionId))
+    const stop = this.#watches.get(sessionId) ?? this.#manager.watch(sessionId, () => this.#onWake(sessionId))
     this.#watches.delete(sessionId)
     this.#watches.set(sessionId, stop)
   }
 
-  #woken(sessionId: string): void {
+  #onWake(sessionId: string): void {
     this.#maybeDeleted.add(sessionId)
     this.wake()
   }

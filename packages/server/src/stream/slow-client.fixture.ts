@@ -1,4 +1,4 @@
-// A client with a network that the test controls: it receives bytes when the test says so, and checks them.
+// A client on a network that the test controls: it receives bytes when the test calls `receive`, and checks them.
 
 import { continuityOf, decodeCursor, type Frame, NdjsonDecoder, SseDecoder } from '@millrace/protocol'
 import type { Sink } from '../http/reply.ts'
@@ -9,10 +9,10 @@ export type FrameOf<T extends Frame['type']> = Extract<Frame, { type: T }>
 export class SlowClient implements Sink {
   onDrain = (): void => {}
   onClose = (): void => {}
-  /** Receives nothing until the test says so. */
+  /** Whether it receives bytes only when the test calls `receive`. */
   isStalled = false
   /** Maximum number of bytes that were buffered for it. */
-  peak = 0
+  peakBytes = 0
   buffered = 0
   flushed = 0
   heartbeats = 0
@@ -24,9 +24,9 @@ export class SlowClient implements Sink {
   readonly #format: Format
   readonly #decodes: boolean
   readonly #decoder: SseDecoder | NdjsonDecoder
-  readonly #closed = Promise.withResolvers<'ended' | 'destroyed' | 'left'>()
+  readonly #closed = Promise.withResolvers<'ended' | 'destroyed' | 'disconnected'>()
   readonly #positions = new Map<string | undefined, number>()
-  #waiting: Uint8Array[] = []
+  #unreceived: Uint8Array[] = []
   #isEnded = false
   #isClosed = false
 
@@ -34,13 +34,13 @@ export class SlowClient implements Sink {
   constructor(format: Format = 'sse', decodes = true) {
     this.#format = format
     this.#decodes = decodes
-    const onFrame = (frame: Frame) => this.#frame(frame)
+    const onFrame = (frame: Frame) => this.#onFrame(frame)
     const Decoder = format === 'sse' ? SseDecoder : NdjsonDecoder
     this.#decoder = new Decoder({ onFrame, onHeartbeat: () => this.heartbeats++ })
   }
 
   /** How the connection was closed; undefined while it is open. */
-  get closed(): Promise<'ended' | 'destroyed' | 'left'> {
+  get closed(): Promise<'ended' | 'destroyed' | 'disconnected'> {
     return this.#closed.promise
   }
 
@@ -52,9 +52,9 @@ export class SlowClient implements Sink {
     if (this.#isClosed) return
     if (this.#isEnded) throw new Error('something was written after the end')
     this.latest = bytes
-    this.#waiting.push(bytes)
+    this.#unreceived.push(bytes)
     this.buffered += bytes.length
-    this.peak = Math.max(this.peak, this.buffered)
+    this.peakBytes = Math.max(this.peakBytes, this.buffered)
     if (!this.isStalled) this.#read(this.buffered)
   }
 
@@ -69,10 +69,10 @@ export class SlowClient implements Sink {
 
   /** Disconnects, like a broken network. */
   disconnect(): void {
-    this.#close('left')
+    this.#close('disconnected')
   }
 
-  /** Receives `count` of the buffered bytes, or all. */
+  /** Receives this number of the buffered bytes. @default all */
   receive(bytes = this.buffered): void {
     this.#read(bytes)
     if (this.buffered > 0) return
@@ -114,10 +114,10 @@ export class SlowClient implements Sink {
   #read(bytes: number): void {
     let left = Math.min(bytes, this.buffered)
     while (left > 0) {
-      const [first] = this.#waiting as [Uint8Array]
+      const [first] = this.#unreceived as [Uint8Array]
       const piece = first.subarray(0, left)
-      if (piece.length === first.length) this.#waiting.shift()
-      else this.#waiting[0] = first.subarray(left)
+      if (piece.length === first.length) this.#unreceived.shift()
+      else this.#unreceived[0] = first.subarray(left)
       left -= piece.length
       this.buffered -= piece.length
       this.flushed += piece.length
@@ -126,7 +126,7 @@ export class SlowClient implements Sink {
     }
   }
 
-  #frame(frame: Frame): void {
+  #onFrame(frame: Frame): void {
     // With one session, frames need not name it.
     const sessionId = frame.sessionId ?? [...this.#positions.keys()][0]
     if (frame.type === 'open') this.#positions.set(sessionId, decodeCursor(frame.cursor).sequence)
@@ -138,12 +138,12 @@ export class SlowClient implements Sink {
     this.frames.push(frame)
   }
 
-  #close(how: 'ended' | 'destroyed' | 'left'): void {
+  #close(outcome: 'ended' | 'destroyed' | 'disconnected'): void {
     if (this.#isClosed) return
     this.#isClosed = true
     this.buffered = 0
-    this.#waiting = []
-    this.#closed.resolve(how)
+    this.#unreceived = []
+    this.#closed.resolve(outcome)
     queueMicrotask(() => this.onClose())
   }
 }

@@ -41,11 +41,11 @@ describe('law 8: a reader that receives nothing', () => {
     expect(length).toBeGreaterThan(10 * ROOM)
     // The buffer limit, plus the frame that filled it.
     const largest = 4 * 1024
-    for (const { peak } of slow) expect(peak).toBeLessThanOrEqual(ROOM + largest)
+    for (const { peakBytes } of slow) expect(peakBytes).toBeLessThanOrEqual(ROOM + largest)
     expect(max).toBeLessThanOrEqual(200 * (ROOM + largest))
     // The writer did not wait for them.
     expect(fast.sequences).toEqual((await testServer.publicEntries()).map(({ sequence }) => sequence))
-    expect(fast.peak).toBeLessThanOrEqual(largest)
+    expect(fast.peakBytes).toBeLessThanOrEqual(largest)
     // One subscription, for the reader that keeps up.
     expect(testServer.manager.liveStreamCount).toBe(1)
     await testServer.clock.advance(stallMs + 1)
@@ -112,7 +112,7 @@ describe('law 8: a reader that receives nothing', () => {
     client.isStalled = true
     testServer.follow({}, client)
     await settled()
-    expect(testServer.resources).toMatchObject({ fed: 1, alarms: 1 })
+    expect(testServer.resources).toMatchObject({ liveStreams: 1, timers: 1 })
     await testServer.clock.advance(3_000)
     expect(await client.closed).toBe('destroyed')
     await settled()
@@ -127,7 +127,7 @@ describe('law 8: a reader that receives nothing', () => {
     client.isStalled = true
     testServer.follow({ isLive: false }, client)
     await settled()
-    expect(testServer.resources).toEqual({ ...NO_RESOURCES, open: 1, alarms: 2 })
+    expect(testServer.resources).toEqual({ ...NO_RESOURCES, connections: 1, timers: 2 })
     await testServer.clock.advance(stallMs)
     expect(await client.closed).toBe('destroyed')
     await settled()
@@ -141,14 +141,14 @@ describe('law 8: a reader that receives nothing', () => {
     client.isStalled = true
     testServer.follow({ merge: false }, client)
     await settled()
-    const { peak } = client
+    const { peakBytes } = client
     // A page at a time.
-    expect(peak).toBeLessThan(512 * 1024)
+    expect(peakBytes).toBeLessThan(512 * 1024)
     for (let i = 0; i < 20; i++) {
       client.receive()
       await settled()
     }
-    expect(client.peak).toBeLessThan(512 * 1024)
+    expect(client.peakBytes).toBeLessThan(512 * 1024)
     expect(client.sequences).toEqual((await testServer.publicEntries()).map(({ sequence }) => sequence))
   })
 })
@@ -180,7 +180,7 @@ describe('several sessions on one connection', () => {
     }
     await Promise.all(turns)
     expect(max).toBeLessThanOrEqual(2)
-    expect(client.peak).toBeLessThanOrEqual(2 * (ROOM + 2))
+    expect(client.peakBytes).toBeLessThanOrEqual(2 * (ROOM + 2))
     // In the order of arrival.
     expect(done).toEqual(done.toSorted((a, b) => a - b))
   })

@@ -61,6 +61,6 @@ test.each(STORES)(
     await other.deleteStream(ID)
     await eventually(() => expect(last.isClosed).toBe(true))
     expect(last.frames.at(-1)).toMatchObject({ type: 'fail', error: { code: 'session_unknown' } })
-    await eventually(() => expect(testServer.resources).toMatchObject({ open: 0, fed: 0, watches: 0 }))
+    await eventually(() => expect(testServer.resources).toMatchObject({ connections: 0, liveStreams: 0, watches: 0 }))
   },
 )

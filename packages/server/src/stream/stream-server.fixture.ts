@@ -95,7 +95,7 @@ export class StreamServer {
     serving: Partial<StreamReplyOptions> = {},
   ): SlowClient {
     const { heartbeatMs } = this.settings
-    const how = {
+    const followOptions = {
       sessionId: ID,
       after: '0',
       isNamed: false,
@@ -106,8 +106,8 @@ export class StreamServer {
       ...options,
     }
     const serve: StreamReplyOptions['serve'] = async channel => {
-      const identity = options.identity ?? (await this.identity(how.sessionId))
-      await new Follower(this.manager, channel, { ...how, identity }).run()
+      const identity = options.identity ?? (await this.identity(followOptions.sessionId))
+      await new Follower(this.manager, channel, { ...followOptions, identity }).run()
     }
     return this.serve(serve, client, serving)
   }
@@ -149,20 +149,19 @@ export class StreamServer {
 
   /** The resources that are still in use. */
   get resources() {
-    const { connections, manager, lists, instrumented: tap, clock } = this
-    const [open, fed, listed, watches, alarms] = [
-      connections.size,
-      manager.liveStreamCount,
-      lists.size,
-      tap.watches,
-      clock.alarms,
-    ]
-    return { open, fed, listed, watches, alarms }
+    const { connections, manager, lists, instrumented, clock } = this
+    return {
+      connections: connections.size,
+      liveStreams: manager.liveStreamCount,
+      lists: lists.size,
+      watches: instrumented.watches,
+      timers: clock.alarms,
+    }
   }
 }
 
 /** No resources. */
-export const NO_RESOURCES = { open: 0, fed: 0, listed: 0, watches: 0, alarms: 0 }
+export const NO_RESOURCES = { connections: 0, liveStreams: 0, lists: 0, watches: 0, timers: 0 }
 
 export const delta = (text: string, id = '1'): Chunk => ({ type: 'text-delta', id, delta: text })
 

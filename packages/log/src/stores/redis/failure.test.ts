@@ -193,7 +193,7 @@ describe('error messages', () => {
     ['NOAUTH Authentication required.', /credentials/],
     ['CROSSSLOT Keys in request', /cluster/],
     ['ERR something else', /refused a command \(ERR something else\)/],
-  ])('%s', (reply, message) => {
+  ])('explain the reply of Redis: %s', (reply, message) => {
     const translated = failure({ name: 'host:1', timeoutMs: 5, driver: redis }, new redis.ErrorReply(reply))
     expect(translated).toMatchObject({ code: 'unavailable', message })
     expect(translated.message).toContain('host:1')

@@ -48,12 +48,12 @@ describe('sqliteStore rejects', () => {
   })
 })
 
-describe('calls fail as unavailable with advice for', () => {
+describe('calls fail as unavailable, with advice', () => {
   const cases: [string, () => string, RegExp][] = [
-    ['in a folder that is not there', () => join(folder, 'absent', 'logs.db'), /create its folder/],
+    ['in a missing folder', () => join(folder, 'absent', 'logs.db'), /create its folder/],
     ['that is a folder', () => folder, /create its folder/],
     [
-      'that is no database',
+      'that is not a database',
       () => written('not a database, but long enough to be taken for one'.repeat(100)),
       /not an SQLite/,
     ],
@@ -62,14 +62,18 @@ describe('calls fail as unavailable with advice for', () => {
       () => createFile(written(''), 'PRAGMA application_id = 0x4d494c52; PRAGMA user_version = 99'),
       /upgrade/,
     ],
-    ['of something else', () => createFile(newPath(), 'CREATE TABLE theirs (id)'), /a separate file/],
     [
-      'of another program',
+      'with the tables of another application',
+      () => createFile(newPath(), 'CREATE TABLE theirs (id)'),
+      /a separate file/,
+    ],
+    [
+      'with the application id of another application',
       () => createFile(newPath(), 'PRAGMA application_id = 7; PRAGMA user_version = 1'),
       /a separate file/,
     ],
   ]
-  test.each(cases)('a file %s', async (_, make, advice) => {
+  test.each(cases)('for a file %s', async (_, make, advice) => {
     const store = open({ path: make() })
     for (const call of [() => store.create('log', null), () => store.list(null, 1), () => store.restored()]) {
       const error = await failureOf(call())
@@ -84,7 +88,7 @@ describe('calls fail as unavailable with advice for', () => {
     return path
   }
 
-  test('a database of another application, which stays unchanged', async () => {
+  test('for a database of another application, and leave it unchanged', async () => {
     const path = createFile(newPath(), 'CREATE TABLE theirs (id)')
     await failureOf(open({ path }).create('log', null))
     const db = new DatabaseSync(path)
@@ -93,7 +97,7 @@ describe('calls fail as unavailable with advice for', () => {
     db.close()
   })
 
-  test('a file without permission', async () => {
+  test('for a file without write permission', async () => {
     const subfolder = join(folder, 'own')
     mkdirSync(subfolder)
     const path = join(subfolder, 'logs.db')
@@ -102,14 +106,14 @@ describe('calls fail as unavailable with advice for', () => {
     await store.close()
     for (const each of [path, subfolder, folder]) chmodSync(each, each === path ? 0o444 : 0o555)
     const intruder = child(FIXTURE, ['intrude', path, 'another'])
-    const report = await intruder.event('told')
+    const report = await intruder.event('failed')
     chmodSync(folder, 0o755)
     chmodSync(subfolder, 0o755)
     expect(report).toMatchObject({ code: 'unavailable', cause: expect.any(String) })
     expect(report['message']).toMatch(/give this process write access/)
   })
 
-  test('a damaged file', async () => {
+  test('for a damaged file', async () => {
     const path = newPath()
     const store = sqliteStore({ path })
     await store.create('log', null)
@@ -123,7 +127,7 @@ describe('calls fail as unavailable with advice for', () => {
     expect(error.message).toMatch(/restore a backup, then call restored\(\)/)
   })
 
-  test('a file that becomes usable is used', async () => {
+  test('until the file becomes usable', async () => {
     const path = join(folder, 'later', 'logs.db')
     const store = open({ path })
     const woken = new Promise<void>(resolve => void store.watch('log', resolve))

@@ -89,7 +89,7 @@ const actions: Record<string, () => Promise<void>> = {
     if (process.getuid?.() === 0) process.setuid?.(65534)
     const store = sqliteStore({ path })
     const failure = await store.create(streamId, null).then(String, error => error)
-    await reportEvent('told', { code: failure.code, message: failure.message, cause: failure.cause?.message })
+    await reportEvent('failed', { code: failure.code, message: failure.message, cause: failure.cause?.message })
     await store.close()
   },
 }

@@ -7,7 +7,7 @@ export async function cleanupActor(actor: Actor, store: LogStore, mode: ActorMod
   while (!mode.isFinishing) {
     await actor.sleep(20, 250)
     const [streamId] = world.logs.size > 0 ? [random.pick([...world.logs.keys()])] : []
-    if (streamId !== undefined) await actor.tries(() => maintain(actor, store, streamId), ['exists'])
+    if (streamId !== undefined) await actor.attempt(() => maintain(actor, store, streamId), ['exists'])
   }
 }
 
@@ -33,9 +33,9 @@ async function maintain(actor: Actor, store: LogStore, streamId: string): Promis
     [0.5, 'endStream', () => manager.endStream(streamId, 'enough')],
     [0.5, 'failStream', () => manager.failStream(streamId, 'by hand')],
   ]
-  const [name, does] = random.weighted(work.map(([weight, name, does]) => [weight, [name, does]] as const))
-  actor.does(`${name} ${streamId}`)
-  await does()
+  const [name, run] = random.weighted(work.map(([weight, name, run]) => [weight, [name, run]] as const))
+  actor.recordAction(`${name} ${streamId}`)
+  await run()
 }
 
 async function pause({ manager, world }: Actor, streamId: string): Promise<void> {

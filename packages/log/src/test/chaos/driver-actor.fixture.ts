@@ -16,18 +16,18 @@ export async function driverActor(actor: Actor, seed: number, mode: ActorMode): 
   for (;;) {
     await actor.sleep(5, mode.isFinishing ? 300 : 120)
     const programs = mode.isFinishing ? PROGRAMS : knownPrograms
-    actor.does('due')
+    actor.recordAction('due')
     // A deadline may be behind a pending notification.
     const names = [
       ...programs,
       ...programs.map(program => noticeAndDeadlineProgram(program)),
       noticeAndDeadlineProgram(),
     ]
-    const due = (await actor.tries(() => manager.due(names))) ?? []
+    const due = (await actor.attempt(() => manager.due(names))) ?? []
     // Sometimes takes over a log from a writer that may be alive.
     const takeover = !mode.isFinishing && random.chance(0.06)
     const streamId = takeover ? random.pick([...due, ...actor.streams]) : due[0] && random.pick(due)
-    if (streamId !== undefined) await actor.tries(() => drive(actor, seed, streamId, programs, takeover))
+    if (streamId !== undefined) await actor.attempt(() => drive(actor, seed, streamId, programs, takeover))
   }
 }
 
@@ -42,22 +42,22 @@ async function drive(
   const info = await manager.getInfo(streamId)
   if (info === null) return
   const { run, requests } = info.ticket
-  const wanted = run ?? requests[0]
-  if (wanted === undefined) return
-  const { runId, program } = wanted
+  const target = run ?? requests[0]
+  if (target === undefined) return
+  const { runId, program } = target
   // Any driver can end a run that was asked to stop.
   if (!programs.includes(program) && !mustStop(info.ticket)) return
   const agentType = /:(.*)@/.exec(program)?.[1] as string
-  actor.does(`claim ${streamId} for ${runId}${takeover ? ', taking it over' : ''}`)
+  actor.recordAction(`claim ${streamId} for ${runId}${takeover ? ', taking it over' : ''}`)
   const writer = await manager.createWriter(streamId, { runId, agentType, program, takeover })
   const isLive = writer.ticket.run?.runId === runId
   // Between the read and the claim, another driver may have ended the run, or the log may have been replaced.
-  const isWanted = isLive || (!writer.ticket.run && writer.ticket.requests[0]?.runId === runId)
+  const isStillDue = isLive || (!writer.ticket.run && writer.ticket.requests[0]?.runId === runId)
   try {
-    const isOwn = programs.includes(program) || (isLive && mustStop(writer.ticket))
-    if (isWanted && isOwn) await new RunDriver(actor, writer, runId, scriptOf(seed, runId)).run()
+    const mayDrive = programs.includes(program) || (isLive && mustStop(writer.ticket))
+    if (isStillDue && mayDrive) await new RunDriver(actor, writer, runId, scriptOf(seed, runId)).run()
   } finally {
-    world.scheduler.note(`${actor.process.name}: lets ${streamId} go`)
+    world.scheduler.note(`${actor.process.name}: releases ${streamId}`)
     await writer.close()
   }
 }

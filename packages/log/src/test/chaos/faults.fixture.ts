@@ -39,7 +39,7 @@ export class Faults {
   private constructor(rates: Partial<Record<CallOutcome | 'pause' | 'jump', number>>) {
     const { pause = 0, jump = 0, ...outcomes } = rates
     const faultRates = Object.entries(outcomes) as [CallOutcome, number][]
-    const answeredRate = faultRates.reduce((left, [, rate]) => left - rate, 1)
+    const answeredRate = faultRates.reduce((remaining, [, rate]) => remaining - rate, 1)
     this.#weights = [[answeredRate, 'answered'], ...faultRates.map(([outcome, rate]) => [rate, outcome] as const)]
     this.pause = pause
     this.pauseMs = 400

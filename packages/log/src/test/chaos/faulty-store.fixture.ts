@@ -3,7 +3,7 @@ import type { World } from './schedule-world.fixture.ts'
 import type { Process } from './scheduler.fixture.ts'
 
 /**
- * A store as seen by one process: each call waits for its turn, and may be lost, answered twice, delayed or never answered. The schedule decides
+ * A store as seen by one process: each call waits until it is picked, and may be lost, answered twice, delayed or never answered. The schedule decides
  * when wake-ups arrive.
  */
 export function faultyStore(store: Omit<LogStore, 'watch'>, world: World, process: Process): LogStore {

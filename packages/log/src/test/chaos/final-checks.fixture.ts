@@ -86,8 +86,8 @@ function checkFold(world: World, log: LogRecord): void {
 /** Each started run has ended or is open. */
 function checkEnds(world: World, log: LogRecord): void {
   for (const runId of log.laws.started.keys()) {
-    const isOver = log.laws.finished.has(runId) || log.ticket.run?.runId === runId
-    world.check(isOver, 'law 7', () => `run ${runId} of ${log.streamId} has no end and is not open`)
+    const isEndedOrOpen = log.laws.finished.has(runId) || log.ticket.run?.runId === runId
+    world.check(isEndedOrOpen, 'law 7', () => `run ${runId} of ${log.streamId} has not ended and is not open`)
   }
 }
 
@@ -104,7 +104,7 @@ function checkStopsKeepText(world: World, log: LogRecord): void {
         if (part.type !== 'text' && part.type !== 'reasoning') continue
         const { text = '' } = (kept.find(({ key }) => key === part.key) ?? {}) as { text?: string }
         world.check(text.startsWith(part.text), 'law 5', () => {
-          return `${excerptOf(part)} was shown when ${runId} was stopped at ${at}, and went`
+          return `${excerptOf(part)} was shown when ${runId} was stopped at ${at}, and is missing at the end`
         })
       }
     }

@@ -26,7 +26,7 @@ export async function guestActor(
   for (;;) {
     await actor.sleep(5, mode.isFinishing ? 150 : 80)
     const streamId = random.chance(0.3) && actor.streams.length > 0 ? random.pick(actor.streams) : random.pick(names)
-    await actor.tries(() => act(actor, memory, mode, streamId))
+    await actor.attempt(() => act(actor, memory, mode, streamId))
   }
 }
 
@@ -35,7 +35,7 @@ async function act(actor: Actor, memory: GuestMemory, mode: ActorMode, streamId:
   const info = await manager.getInfo(streamId)
   if (info === null) {
     if (mode.isFinishing || streamId.includes('fork')) return
-    actor.does(`create ${streamId}`)
+    actor.recordAction(`create ${streamId}`)
     await manager.createStream(streamId)
     return
   }
@@ -71,8 +71,8 @@ async function act(actor: Actor, memory: GuestMemory, mode: ActorMode, streamId:
 async function send(actor: Actor, memory: GuestMemory, streamId: string, chunk: Chunk): Promise<void> {
   const { manager, world } = actor
   memory.last = { streamId, chunk }
-  actor.does(`append ${excerptOf(chunk)} to ${streamId}`)
-  const outcome = await actor.tries(() => manager.append(streamId, memory.principal, chunk))
+  actor.recordAction(`append ${excerptOf(chunk)} to ${streamId}`)
+  const outcome = await actor.attempt(() => manager.append(streamId, memory.principal, chunk))
   if (outcome === undefined) return
   world.scheduler.note(`${actor.process.name}: gets ${excerptOf(outcome)}`)
   world.scheduler.count(outcome.outcome)

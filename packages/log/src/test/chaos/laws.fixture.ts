@@ -23,7 +23,8 @@ interface OpenPending {
 interface Stop {
   readonly runId: string
   readonly at: number
-  readonly for?: string
+  /** The request that interrupts the run. */
+  readonly byRequest?: string
 }
 
 export class Laws {
@@ -49,7 +50,9 @@ export class Laws {
 
   /** Stops that are in effect: not undone by a rewind or a withdrawn request. */
   get lastingStops(): Stop[] {
-    return this.#stops.filter(stop => stop.for === undefined || this.#requests.get(stop.for)?.state !== 'removed')
+    return this.#stops.filter(
+      stop => stop.byRequest === undefined || this.#requests.get(stop.byRequest)?.state !== 'removed',
+    )
   }
 
   #violate(law: string, violation: string): void {
@@ -59,12 +62,12 @@ export class Laws {
   /** Adds entries that were checked in another log. */
   copy(entries: readonly Entry[]): void {
     this.#isSilent = true
-    for (const entry of entries) this.#take(entry, EMPTY_TICKET)
+    for (const entry of entries) this.#apply(entry, EMPTY_TICKET)
     this.#isSilent = false
   }
 
   /** Checks a fork: nothing in it is open, and its ticket follows from its entries. */
-  forked(): void {
+  checkFork(): void {
     const { batches, ticket } = this.#log
     const rebuilt = batches.reduce((now, { entries }) => advance(now, entries), EMPTY_TICKET)
     if (!same(rebuilt, ticket))
@@ -75,24 +78,24 @@ export class Laws {
   }
 
   /** Checks a batch that was appended at the head. */
-  batch(entries: readonly Entry[], by: 'writer' | 'guest', ticket: Ticket, mark: string): void {
-    if (by === 'writer') this.#takeover(entries, mark)
+  checkBatch(entries: readonly Entry[], by: 'writer' | 'guest', ticket: Ticket, mark: string): void {
+    if (by === 'writer') this.#checkTakeover(entries, mark)
     for (const [index, entry] of entries.entries()) {
       const { chunk, origin } = entry
       if (isGuest(origin) !== (by === 'guest'))
-        this.#violate('law 5', `${chunk.type} of ${by} has the origin of the other kind`)
-      if (chunk.type === 'rewind') this.#rewind(entries, index)
-      this.#take(entry, ticket)
+        this.#violate('law 5', `${chunk.type} of ${by} has an origin of the other kind`)
+      if (chunk.type === 'rewind') this.#checkRewind(entries, index)
+      this.#apply(entry, ticket)
     }
   }
 
-  /** The writer released the log: the next claim is no takeover. */
-  released(): void {
+  /** Called when the writer released the log: the next claim is no takeover. */
+  onRelease(): void {
     this.#lastEpoch = undefined
   }
 
   /** A takeover writes its preamble, and no writer extends or commits the draft of another (law 4). */
-  #takeover(entries: readonly Entry[], mark: string): void {
+  #checkTakeover(entries: readonly Entry[], mark: string): void {
     const isFirst = this.#lastEpoch !== undefined && this.#lastEpoch !== mark
     this.#lastEpoch = mark
     const types = entries.map(({ chunk }) => chunk.type)
@@ -118,7 +121,7 @@ export class Laws {
     }
   }
 
-  #rewind(entries: readonly Entry[], index: number): void {
+  #checkRewind(entries: readonly Entry[], index: number): void {
     const { chunk, sequence } = entries[index] as Entry<Extract<Chunk, { type: 'rewind' }>>
     const next = entries[index + 1]
     if (index > 0 || next?.chunk.type !== 'run-started') this.#violate('law 3', `a rewind at ${sequence} begins no run`)
@@ -126,7 +129,7 @@ export class Laws {
     const { toSequence } = chunk
     if (toSequence < this.#log.floor) this.#violate('law 12', `a rewind to ${toSequence}, which was trimmed`)
     const cutAt = this.#requests.get(next?.origin.runId ?? '')?.cut
-    if (cutAt !== toSequence) this.#violate('law 3', `a rewind to ${toSequence}, requested was ${cutAt}`)
+    if (cutAt !== toSequence) this.#violate('law 3', `a rewind to ${toSequence}, but ${cutAt} was requested`)
     if (!this.#isRewindPoint(toSequence))
       this.#violate('law 3', `a rewind to ${toSequence}, which is not a rewind point`)
   }
@@ -134,10 +137,10 @@ export class Laws {
   /** Whether the session can be cut there: before a turn, or at a checkpoint of the main lane while nothing is open. */
   #isRewindPoint(sequence: number): boolean {
     const { entries } = this.#log
-    const isGone = entries.some(({ chunk, sequence: at }) => {
+    const isRewound = entries.some(({ chunk, sequence: at }) => {
       return chunk.type === 'rewind' && chunk.toSequence < sequence && sequence < at
     })
-    if (isGone) return false
+    if (isRewound) return false
     if (entries[sequence]?.chunk.type === 'run-started') return true
     const at = entries[sequence - 1]
     if (at?.chunk.type !== 'checkpoint-created' || isGuest(at.origin)) return false
@@ -148,10 +151,10 @@ export class Laws {
     return isMain && openDrafts(before).length === 0 && !hasOpen(before)
   }
 
-  #take(entry: Entry, ticket: Ticket): void {
+  #apply(entry: Entry, ticket: Ticket): void {
     const { chunk, origin, sequence } = entry
     if (isGuest(origin)) {
-      this.#guest(chunk, sequence)
+      this.#applyGuestChunk(chunk, sequence)
       return
     }
     const { runId } = origin
@@ -160,7 +163,8 @@ export class Laws {
         this.#start(runId, sequence)
         return
       case 'run-finished':
-        if (this.#open !== runId) this.#violate('law 7', `run ${runId} ends at ${sequence}, open is ${this.#open}`)
+        if (this.#open !== runId)
+          this.#violate('law 7', `run ${runId} ends at ${sequence}, but the open run is ${this.#open}`)
         if (this.finished.has(runId)) this.#violate('law 7', `run ${runId} ends again at ${sequence}`)
         if (chunk.status === 'completed' && mustStop(ticket))
           this.#violate('law 5', `run ${runId} had to stop, but completed`)
@@ -177,7 +181,8 @@ export class Laws {
         this.#stop(chunk.runId, sequence)
         return
     }
-    if (this.#open !== runId) this.#violate('law 7', `${chunk.type} of ${runId} at ${sequence}, open is ${this.#open}`)
+    if (this.#open !== runId)
+      this.#violate('law 7', `${chunk.type} of ${runId} at ${sequence}, but the open run is ${this.#open}`)
     if (chunk.type === 'run-paused') {
       this.#isPaused = true
       this.#addNotice(runId, chunk.notifyBy)
@@ -215,7 +220,7 @@ export class Laws {
     this.#isPaused = false
   }
 
-  #guest(chunk: Chunk, sequence: number): void {
+  #applyGuestChunk(chunk: Chunk, sequence: number): void {
     switch (chunk.type) {
       case 'run-requested': {
         const { runId, cut, whenBusy } = chunk
@@ -223,7 +228,7 @@ export class Laws {
         const isUrgent = cut !== undefined || whenBusy === 'interrupt-previous'
         this.#requests.set(runId, { at: sequence, cut: cut?.toSequence, isUrgent, state: 'waiting' })
         if (this.#open !== undefined && isUrgent) {
-          this.#stops.push({ runId: this.#open, at: sequence, for: runId })
+          this.#stops.push({ runId: this.#open, at: sequence, byRequest: runId })
         }
         return
       }
@@ -236,7 +241,7 @@ export class Laws {
         }
         return
       case 'session-info':
-        // It settles nothing: the ticket rebuilt from the entries decides whether it stays.
+        // It settles nothing. `LogRecord` compares the ticket.
         return
     }
     if (chunk.type === 'run-notified' ? this.#confirmNotice(chunk) : this.#answer(chunk)) return
@@ -289,18 +294,18 @@ export class Laws {
   }
 
   #settle(settles: (pending: OpenPending, key: string) => boolean): boolean {
-    let any = false
+    let hasSettled = false
     for (const [key, pending] of this.#pendings) {
       if (!settles(pending, key)) continue
-      any = true
+      hasSettled = true
       this.#pendings.delete(key)
       this.#settled.add(key)
     }
-    return any
+    return hasSettled
   }
 
   /** A trim drops no entry that is still needed (law 12). */
-  trim(floor: number): void {
+  checkTrim(floor: number): void {
     const needed = [
       ...(this.#open === undefined ? [] : [this.started.get(this.#open) ?? 0]),
       ...[...this.#pendings.values()].map(({ at }) => at),
@@ -329,7 +334,7 @@ function pendingOf(chunk: Chunk): { key: string; toolCallId: string | undefined 
   }
 }
 
-/** Whether a call, a question or another agent is open after these entries. */
+/** Whether a call, a question or a child agent is open after these entries. */
 function hasOpen(entries: readonly Entry[]): boolean {
   const retracted = retractedSequences(entries)
   const open = new Set<string>()

@@ -70,7 +70,7 @@ export class LogRecord {
   }
 
   /** The expected result of an append, with sequences if it succeeds. */
-  expected(
+  expectedResult(
     batch: Batch,
     by: WriterAppend | GuestAppend,
     move: TicketMove | undefined,
@@ -92,7 +92,7 @@ export class LogRecord {
   /** Compares the result of an append with the laws, and records it. */
   append(batch: Batch, by: WriterAppend | GuestAppend, move: TicketMove | undefined, result: AppendResult): void {
     const { world, streamId } = this
-    const [outcome, first, last] = this.expected(batch, by, move)
+    const [outcome, first, last] = this.expectedResult(batch, by, move)
     const actualResult = 'first' in result ? [result.outcome, result.first, result.last] : [result.outcome, 0, 0]
     const isWriter = 'epoch' in by
     const law = outcome === 'fenced' ? 'law 4' : outcome === 'appended' ? 'law 1' : 'law 5'
@@ -109,10 +109,10 @@ export class LogRecord {
     if (isWriter) {
       this.latest = { counter: by.counter, first: result.first, last: result.last, body: batch.body }
     } else this.keys.set(by.key, { first: result.first, last: result.last, keep: by.keep })
-    this.#take(stored, isWriter ? 'writer' : 'guest', move)
+    this.#record(stored, isWriter ? 'writer' : 'guest', move)
   }
 
-  #take(stored: StoredBatch, by: 'writer' | 'guest', move: TicketMove | undefined): void {
+  #record(stored: StoredBatch, by: 'writer' | 'guest', move: TicketMove | undefined): void {
     const { world, streamId, ticket } = this
     const entries = decodeBatch(stored)
     const next = advance(ticket, entries)
@@ -126,7 +126,7 @@ export class LogRecord {
         return `the ticket of ${streamId} does not follow from its entries: ${excerptOf(moved)}, rebuilt ${excerptOf(rebuilt)}`
       })
     }
-    this.laws.batch(entries, by, ticket, stored.mark)
+    this.laws.checkBatch(entries, by, ticket, stored.mark)
     this.push({ ...stored, entries })
     if (moved) this.move(next, stored.timestamp)
   }
@@ -155,7 +155,7 @@ export class LogRecord {
   /** Records a trim. Returns false if the entries were trimmed before. */
   trim(floor: number): boolean {
     if (floor <= this.floor) return false
-    this.laws.trim(floor)
+    this.laws.checkTrim(floor)
     this.floor = floor
     this.version = `${versionOf(this.head, this.incarnation, this.mark)}~${floor}`
     for (const [key, { last, keep }] of this.keys) if (last <= floor && !keep) this.keys.delete(key)
@@ -198,10 +198,10 @@ export class LogRecord {
       world.check(
         isSame === true,
         'law 1',
-        () => `${streamId} holds ${excerptOf(found)} in place of ${excerptOf(expectedBatch)}`,
+        () => `${streamId} has ${excerptOf(found)} instead of ${excerptOf(expectedBatch)}`,
       )
       const { timestamp } = found ?? { timestamp: 0 }
-      world.check(timestamp >= time, 'law 1', () => `time goes back at ${found?.first} of ${streamId}`)
+      world.check(timestamp >= time, 'law 1', () => `the time decreases at ${found?.first} of ${streamId}`)
       time = timestamp
     }
   }

@@ -1,4 +1,4 @@
-// One schedule: actors work on a few logs under faults, then without faults until all is quiet, and then the checks run.
+// One schedule: actors work on a few logs under faults, then without faults until no work remains, and then the checks run.
 
 import type { LogStore } from '../../store/log-store.ts'
 import { cleanupActor } from './cleanup-actor.fixture.ts'
@@ -38,7 +38,7 @@ export interface Report {
 /** Operations of all actors together, while there are faults. */
 const MIN_OPERATIONS = 230
 const READERS: readonly ReaderKind[] = ['whole', 'run', 'surviving', 'surviving', 'merged', 'thrown', 'entries']
-/** More than any schedule needs to become quiet. */
+/** More than any schedule needs to finish. */
 const MAX_STEPS = 10_000
 const MAX_JUMP_MS = 2_000
 
@@ -55,7 +55,7 @@ class Schedule {
   readonly #mutation: Mutation
   readonly #mode: ActorMode = { isFinishing: false }
   readonly #readers: ReaderMemory[] = []
-  readonly #parts = new Map<Process, (process: Process) => void>()
+  readonly #starters = new Map<Process, (process: Process) => void>()
   readonly #names: readonly string[]
   #skew = 0
   #deaths = 0
@@ -76,21 +76,21 @@ class Schedule {
   async run(): Promise<Report> {
     const world = this.#world
     const { scheduler } = world
-    this.#cast()
-    const wanted = MIN_OPERATIONS + this.#random.below(60)
-    while (world.operations < wanted && this.#isGoing() && (await scheduler.step()));
+    this.#startActors()
+    const operationTarget = MIN_OPERATIONS + this.#random.below(60)
+    while (world.operations < operationTarget && this.#isLawful() && (await scheduler.step()));
     scheduler.note('faults end')
     this.#mode.isFinishing = true
     await scheduler.stopFaults(Faults.none)
-    for (let quietRounds = 0; quietRounds < 3 && this.#isGoing(); ) {
+    for (let quietRounds = 0; quietRounds < 3 && this.#isLawful(); ) {
       for (let i = 0; i < 25; i++) await scheduler.step()
-      const unrest = await this.#unrest()
-      if (unrest === undefined) quietRounds++
+      const remaining = await this.#remainingWork()
+      if (remaining === undefined) quietRounds++
       else quietRounds = 0
-      const isTooLong = unrest !== undefined && scheduler.steps > MAX_STEPS
-      world.check(!isTooLong, 'quiet', () => `no rest after ${MAX_STEPS} steps: ${unrest}`)
+      const isTooLong = remaining !== undefined && scheduler.steps > MAX_STEPS
+      world.check(!isTooLong, 'quiet', () => `work remains after ${MAX_STEPS} steps: ${remaining}`)
     }
-    for (const process of this.#parts.keys()) scheduler.retire(process)
+    for (const process of this.#starters.keys()) scheduler.retire(process)
     const [store] = world.scheduleStore.handles as [LogStore]
     if (world.violations.length === 0) await finalChecks(world, store, this.#readers)
     for (const streamId of world.logs.keys()) await store.remove(streamId)
@@ -100,39 +100,39 @@ class Schedule {
     return { seed: this.#seed, violations, trace, operations, steps, counts, faults, deaths: this.#deaths }
   }
 
-  #isGoing(): boolean {
+  #isLawful(): boolean {
     return this.#world.violations.length === 0
   }
 
   /** Starts the actors. */
-  #cast(): void {
+  #startActors(): void {
     const random = this.#random.fork('cast')
     const { world, seed, names } = { world: this.#world, seed: this.#seed, names: this.#names }
     for (let i = 0; i < random.between(2, 3); i++)
-      this.#enter(`driver${i}`, actor => driverActor(actor, seed, this.#mode))
+      this.#startActor(`driver${i}`, actor => driverActor(actor, seed, this.#mode))
     for (let i = 0; i < 2; i++) {
       const memory = { principal: `user${i}` }
-      this.#enter(`guest${i}`, actor => guestActor(actor, memory, this.#mode, names))
+      this.#startActor(`guest${i}`, actor => guestActor(actor, memory, this.#mode, names))
     }
     for (let i = 0; i < 4; i++) {
       const memory = new ReaderMemory(random.pick(READERS), names[0] as string)
       this.#readers.push(memory)
-      this.#enter(`reader${i}`, actor => readerActor(actor, memory))
+      this.#startActor(`reader${i}`, actor => readerActor(actor, memory))
     }
-    this.#enter('keeper', (actor, store) => cleanupActor(actor, store, this.#mode))
+    this.#startActor('keeper', (actor, store) => cleanupActor(actor, store, this.#mode))
     world.scheduler.note(`seed ${seed}`)
   }
 
-  /** An actor runs in one process after another. Each process starts from the logs. */
-  #enter(name: string, play: (actor: Actor, store: LogStore) => Promise<unknown>): void {
+  /** Starts an actor. When its process dies, the next one starts from the logs. */
+  #startActor(name: string, act: (actor: Actor, store: LogStore) => Promise<unknown>): void {
     const random = this.#random.fork(name)
     const start = (process: Process) => {
-      const store = this.#stores[this.#parts.size % this.#stores.length] as RecordingStore
+      const store = this.#stores[this.#starters.size % this.#stores.length] as RecordingStore
       const faulty = faultyStore(store, this.#world, process)
       const managerStore = this.#mutation.manager?.(faulty, process) ?? faulty
       const actor = new Actor(this.#world, process, managerStore, random.fork(process.name))
-      this.#parts.set(process, start)
-      play(actor, managerStore).catch(error =>
+      this.#starters.set(process, start)
+      act(actor, managerStore).catch(error =>
         this.#world.violate('unexpected', `${process.name}: ${error?.stack ?? error}`),
       )
     }
@@ -140,8 +140,8 @@ class Schedule {
   }
 
   #replace(dead: Process): void {
-    const start = this.#parts.get(dead)
-    this.#parts.delete(dead)
+    const start = this.#starters.get(dead)
+    this.#starters.delete(dead)
     start?.(new Process(`${dead.name.split('+')[0]}+${++this.#deaths}`))
   }
 
@@ -159,8 +159,8 @@ class Schedule {
     scheduleStore.clock.time = scheduler.now + this.#skew
   }
 
-  /** Work left: a log is due or leased, a run waits for a possible answer, or a reader has not reached the head. */
-  async #unrest(): Promise<string | undefined> {
+  /** Describes remaining work: a log is due or leased, a run waits for a possible answer, or a reader has not reached the head. */
+  async #remainingWork(): Promise<string | undefined> {
     const { logs, scheduleStore, scheduler } = this.#world
     const [store] = this.#stores as [RecordingStore]
     const [due] = await store.due(PROGRAMS, 100)

@@ -6,7 +6,10 @@ import type { LogRecord } from './log-record.fixture.ts'
 import type { Actor } from './schedule-actor.fixture.ts'
 import { excerptOf, same, type World } from './schedule-world.fixture.ts'
 
-/** Reads everything; one run; surviving entries; everything with merged deltas; with errors on rewinds; or single entries to the end of a run. */
+/**
+ * What a reader reads: `whole` everything, `run` one run, `surviving` only surviving entries, `merged` everything with merged deltas, `thrown` with
+ * an error on each cut, `entries` single entries to the end of the latest run.
+ */
 export type ReaderKind = 'whole' | 'run' | 'surviving' | 'merged' | 'thrown' | 'entries'
 
 /** State of a reader that survives the death of its process. */
@@ -44,7 +47,7 @@ export async function readerActor(actor: Actor, memory: ReaderMemory): Promise<n
     await actor.sleep(5, 50)
     if (world.logs.size === 0) continue
     if (memory.sequence === 0) memory.forget(random.pick([...world.logs.keys()]))
-    await actor.tries(() => read(actor, memory))
+    await actor.attempt(() => read(actor, memory))
   }
 }
 
@@ -57,7 +60,7 @@ async function read(actor: Actor, memory: ReaderMemory): Promise<void> {
     // A new reader knows a trimmed log only by its floor.
     memory.from = memory.sequence = log?.floor ?? 0
   }
-  actor.does(`read ${kind} ${memory.runId ?? ''} of ${streamId} after ${cursor ?? memory.from}`)
+  actor.recordAction(`read ${kind} ${memory.runId ?? ''} of ${streamId} after ${cursor ?? memory.from}`)
   memory.attachedAt = log?.head ?? 0
   memory.incarnation = log?.incarnation
   try {
@@ -97,9 +100,9 @@ async function readPieces(actor: Actor, memory: ReaderMemory): Promise<void> {
     for (;;) {
       const batch = await reader.next()
       if (batch === undefined) break
-      actor.does(`piece ${batch.after}-${batch.sequence}`)
+      actor.recordAction(`piece ${batch.after}-${batch.sequence}`)
       checkPiece(world, memory, batch)
-      // Sometimes leaves, and returns with its cursor or as a new reader.
+      // Sometimes stops, and starts again with its cursor or as a new reader.
       if (random.chance(0.1)) return
       if (random.chance(0.05)) {
         memory.forget()
@@ -124,17 +127,17 @@ function checkPiece(world: World, memory: ReaderMemory, batch: ReadBatch): void 
   const { kind, streamId } = memory
   const { after, sequence, cursor, entries } = batch
   const where = `${kind} reader of ${streamId}, ${after} to ${sequence}`
-  world.check(after === memory.sequence, 'law 2', () => `${where}: it was at ${memory.sequence}`)
+  world.check(after === memory.sequence, 'law 2', () => `${where}: the piece before it ended at ${memory.sequence}`)
   const before = memory.cursor === undefined ? undefined : decodeCursor(memory.cursor).incarnation
   const isSame = before === undefined || before === decodeCursor(cursor).incarnation
-  world.check(isSame, 'law 2', () => `${where}: it was in ${memory.cursor}, and is now in ${cursor}`)
+  world.check(isSame, 'law 2', () => `${where}: its cursor was ${memory.cursor}, and is now of another log: ${cursor}`)
   const log = logOf(world, streamId, cursor)
   if (log === undefined) {
     world.violate('law 2', `${where}: ${cursor} is of no log`)
     return
   }
   const mark = decodeCursor(cursor).epoch
-  world.check(mark === log.markAt(sequence), 'law 2', () => `${where}: the cursor is of ${mark}`)
+  world.check(mark === log.markAt(sequence), 'law 2', () => `${where}: the cursor has the mark ${mark}`)
   const all = log.entries.slice(after, sequence)
   if (kind === 'whole' || kind === 'run' || kind === 'entries') {
     // Transient entries need not reach later readers.
@@ -147,13 +150,13 @@ function checkPiece(world: World, memory: ReaderMemory, batch: ReadBatch): void 
     )
   }
   for (const entry of entries) {
-    const isThere =
+    const isStored =
       kind === 'merged' ||
       same(
         entry,
         all.find(({ sequence }) => sequence === entry.sequence),
       )
-    world.check(isThere, 'law 2', () => `${where}: got ${excerptOf(entry)}, which the log does not hold`)
+    world.check(isStored, 'law 2', () => `${where}: got ${excerptOf(entry)}, which the log does not hold`)
   }
   if (kind === 'surviving') checkLateReader(world, memory, log, entries)
   memory.cursor = cursor
@@ -184,7 +187,7 @@ function checkLateReader(
     const isCut = chunk.type === 'rewind' || chunk.type === 'step-discarded'
     const isWrong = sequence <= attachedAt && retracted.has(sequence) && !isExempt && !isCut
     world.check(!isWrong, 'law 3', () => {
-      return `a reader that came to ${streamId} at ${attachedAt}, from ${from}, sees ${sequence}, which was retracted`
+      return `a reader that started on ${streamId} at head ${attachedAt}, after ${from}, sees ${sequence}, which was retracted`
     })
   }
 }
@@ -205,14 +208,14 @@ function checkLostPosition(world: World, memory: ReaderMemory, error: LogError):
       () => `got a cut at ${error.atSequence}, where ${excerptOf(chunk)} is`,
     )
   } else if (error instanceof TruncatedError) {
-    const place = cursor === undefined ? { sequence: memory.from } : decodeCursor(cursor)
+    const position = cursor === undefined ? { sequence: memory.from } : decodeCursor(cursor)
     // A reader that started on an empty log waits for entries of that log.
     const isOther = cursor === undefined && log?.incarnation !== memory.incarnation
-    const isLost = log === undefined || isOther || !log.holds(place)
+    const isLost = log === undefined || isOther || !log.holds(position)
     world.check(
       isLost,
       'law 2',
-      () => `the place ${cursor ?? memory.from} of ${streamId} is in the log, but the reader got ${error.reason}`,
+      () => `the position ${cursor ?? memory.from} of ${streamId} is in the log, but the reader got ${error.reason}`,
     )
   }
   memory.forget()
@@ -222,7 +225,7 @@ function checkLostPosition(world: World, memory: ReaderMemory, error: LogError):
 function checkEnd(world: World, memory: ReaderMemory): void {
   const { kind, runId, streamId, cursor } = memory
   const log = cursor === undefined ? world.logs.get(streamId) : logOf(world, streamId, cursor)
-  world.check(kind === 'run', 'law 2', () => `a ${kind} reader of ${streamId} ended, but follows`)
+  world.check(kind === 'run', 'law 2', () => `a ${kind} reader of ${streamId} ended, but it should follow`)
   if (kind !== 'run' || runId === undefined || log === undefined) return
   const end = log.laws.finished.get(runId)
   world.check(end !== undefined, 'law 7', () => `a reader of ${runId} ended, but the run has not`)
@@ -240,10 +243,10 @@ export function checkContent(world: World, memory: ReaderMemory, entries: readon
     return `a ${kind} reader of ${streamId} shows ${excerptOf(contentOfView(seenView))}, the log ${excerptOf(naive)}`
   })
   const statuses = (view: View) => Object.fromEntries(view.messages.map(({ id, status }) => [id, status]))
-  const [shows, is] = [statuses(seenView), statuses(foldLog(entries).view())]
+  const [actual, expected] = [statuses(seenView), statuses(foldLog(entries).view())]
   world.check(
-    same(shows, is),
+    same(actual, expected),
     'law 2',
-    () => `a ${kind} reader of ${streamId} shows ${excerptOf(shows)}, it is ${excerptOf(is)}`,
+    () => `a ${kind} reader of ${streamId} shows the statuses ${excerptOf(actual)}, expected ${excerptOf(expected)}`,
   )
 }

@@ -21,7 +21,7 @@ import { dueOf, ticketOf } from '../../ticket/ticket.ts'
 import { LogRecord } from './log-record.fixture.ts'
 import type { World } from './schedule-world.fixture.ts'
 
-/** On a store with its own clock, a lease lasts until the schedule lets it expire. */
+/** The lease on a store with its own clock, in ms. The schedule ends it by a renewal for 0 ms. */
 const HOUR = 3_600_000
 
 /** Does not pass on `watch`: the schedule decides when wake-ups arrive. */
@@ -40,16 +40,16 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
     return this.#world.logs.get(streamId)
   }
 
-  /** A log under a new incarnation. */
-  async #named(log: LogRecord): Promise<void> {
+  /** Records the new incarnation of a log. */
+  async #recordIncarnation(log: LogRecord): Promise<void> {
     const page = await this.#store.read(log.streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
     const incarnation = page?.incarnation as string
     const isNew = !log.incarnations.includes(incarnation)
-    this.#world.check(isNew, 'law 2', () => `${log.streamId} has the incarnation of before`)
+    this.#world.check(isNew, 'law 2', () => `${log.streamId} has the same incarnation as before`)
     log.incarnations.push(incarnation)
     log.epoch = log.leaseUntil = null
     log.latest = undefined
-    log.laws.released()
+    log.laws.onRelease()
     if (log.version === '') log.version = page?.version as string
   }
 
@@ -71,11 +71,15 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
 
   async create(streamId: string, principal: string | null): Promise<boolean> {
     const isNew = await this.#store.create(streamId, principal)
-    this.#world.check(isNew !== this.#world.logs.has(streamId), 'law 1', () => `create of ${streamId} said ${isNew}`)
+    this.#world.check(
+      isNew !== this.#world.logs.has(streamId),
+      'law 1',
+      () => `create of ${streamId} returned ${isNew}`,
+    )
     if (!isNew) return false
     const log = new LogRecord(this.#world, streamId)
     this.#world.logs.set(streamId, log)
-    await this.#named(log)
+    await this.#recordIncarnation(log)
     return true
   }
 
@@ -90,7 +94,7 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
     if (log) log.append(batch, by, ticket, result)
     else {
       const expected = 'epoch' in by ? 'fenced' : 'moved'
-      this.#world.check(result.outcome === expected, 'law 4', () => `append to no log: ${result.outcome}`)
+      this.#world.check(result.outcome === expected, 'law 4', () => `append to a missing log: ${result.outcome}`)
     }
     if ('clock' in result) this.#world.clock = Math.max(this.#world.clock, result.clock)
     if (result.outcome === 'appended') this.#world.wake(streamId)
@@ -139,7 +143,7 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
     const log = this.#log(streamId)
     if (log?.epoch !== epoch) return
     log.epoch = log.leaseUntil = null
-    log.laws.released()
+    log.laws.onRelease()
     this.#world.wake(streamId)
   }
 
@@ -148,11 +152,11 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
     const found = await this.#store.due(programs, limit)
     const expected = [...this.#world.logs.values()].filter(log => this.#isDue(log, programs)).map(log => log.streamId)
     for (const streamId of found) {
-      this.#world.check(expected.includes(streamId), 'due', () => `${streamId} is told to be due and is not`)
+      this.#world.check(expected.includes(streamId), 'due', () => `due returns ${streamId}, whose ticket is not due`)
     }
     for (const streamId of expected) {
-      const isThere = found.includes(streamId) || found.length >= limit
-      this.#world.check(isThere, 'due', () => `due does not return ${streamId}, whose ticket is due`)
+      const isReturned = found.includes(streamId) || found.length >= limit
+      this.#world.check(isReturned, 'due', () => `due does not return ${streamId}, whose ticket is due`)
     }
     return found
   }
@@ -185,28 +189,32 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
     const log = this.#log(streamId)
     // A last check before the removal.
     if (log) await log.verify(this.#store)
-    const done = await this.#store.trim(streamId, floor, ifVersion)
+    const isTrimmed = await this.#store.trim(streamId, floor, ifVersion)
     const expected = log !== undefined && (ifVersion === undefined || ifVersion === log.version)
-    this.#world.check(done === expected, 'law 12', () => `trim of ${streamId}: expected ${expected}, was ${done}`)
-    if (done && log?.trim(Math.min(floor, log.head))) this.#world.wake(streamId)
-    return done
+    this.#world.check(
+      isTrimmed === expected,
+      'law 12',
+      () => `trim of ${streamId}: expected ${expected}, was ${isTrimmed}`,
+    )
+    if (isTrimmed && log?.trim(Math.min(floor, log.head))) this.#world.wake(streamId)
+    return isTrimmed
   }
 
   async fork(source: string, at: number, target: string, fork: Fork): Promise<ForkResult> {
     const result = await this.#store.fork(source, at, target, fork)
     const from = this.#log(source)
-    const isOut = from !== undefined && (at > from.head || at < from.floor)
-    const expected = !from ? 'absent' : this.#log(target) ? 'exists' : isOut ? 'out-of-range' : 'forked'
+    const isOutOfRange = from !== undefined && (at > from.head || at < from.floor)
+    const expected = !from ? 'absent' : this.#log(target) ? 'exists' : isOutOfRange ? 'out-of-range' : 'forked'
     this.#world.check(result === expected, 'fork', () => `of ${source} at ${at}: expected ${expected}, was ${result}`)
-    if (result === 'forked' && from) await this.#forked(from, at, target, fork)
+    if (result === 'forked' && from) await this.#recordFork(from, at, target, fork)
     return result
   }
 
-  /** The record of a fork: the entries of its source up to the position, and the closing batch. */
-  async #forked(from: LogRecord, at: number, target: string, { ticket, closing }: Fork): Promise<void> {
+  /** Records a fork: the entries of its source up to the position, and the closing batch. */
+  async #recordFork(from: LogRecord, at: number, target: string, { ticket, closing }: Fork): Promise<void> {
     const log = new LogRecord(this.#world, target)
     this.#world.logs.set(target, log)
-    await this.#named(log)
+    await this.#recordIncarnation(log)
     log.floor = from.floor
     for (const batch of from.batches.filter(({ first }) => first <= at)) {
       const last = Math.min(batch.last, at)
@@ -224,7 +232,7 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
       log.laws.copy(entries)
     }
     log.move(ticketOf(ticket.state), page?.createdAt ?? 0)
-    log.laws.forked()
+    log.laws.checkFork()
     await log.verify(this.#store)
   }
 
@@ -235,10 +243,14 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
   async remove(streamId: string, ifVersion?: string): Promise<boolean> {
     const log = this.#log(streamId)
     if (log) await log.verify(this.#store)
-    const was = await this.#store.remove(streamId, ifVersion)
+    const wasRemoved = await this.#store.remove(streamId, ifVersion)
     const expected = log !== undefined && (ifVersion === undefined || ifVersion === log.version)
-    this.#world.check(was === expected, 'law 5', () => `remove of ${streamId}: expected ${expected}, was ${was}`)
-    if (!was || !log) return was
+    this.#world.check(
+      wasRemoved === expected,
+      'law 5',
+      () => `remove of ${streamId}: expected ${expected}, was ${wasRemoved}`,
+    )
+    if (!wasRemoved || !log) return wasRemoved
     this.#world.logs.delete(streamId)
     this.#world.removed.push(log)
     this.#world.wake(streamId)
@@ -250,7 +262,7 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
     const { logs } = this.#world
     this.#world.check(count === logs.size, 'law 2', () => `restored: expected ${logs.size} logs, was ${count}`)
     for (const log of logs.values()) {
-      await this.#named(log)
+      await this.#recordIncarnation(log)
       this.#world.wake(log.streamId)
     }
     return count

@@ -7,7 +7,7 @@ import type { Actor } from './schedule-actor.fixture.ts'
 import { callChunks, stepTextChunks } from './script-chunks.fixture.ts'
 
 /** State of a line of work: all done, waiting for an answer, or given up because the run must stop or was taken over. */
-type LineState = 'done' | 'blocked' | 'over'
+type LineState = 'done' | 'blocked' | 'given-up'
 
 /** An agent with its lane and its script. */
 interface AgentLine {
@@ -87,8 +87,8 @@ export class RunDriver {
     }
   }
 
-  /** Whether to give up. Reads the log first if it may have changed. */
-  async #isOver(): Promise<boolean> {
+  /** Whether to give up: the run must stop, or this process drains. Reads the log first if it may have changed. */
+  async #mustGiveUp(): Promise<boolean> {
     // Reads after a wake-up, not always at once.
     if (this.#isStale && this.#actor.random.chance(0.6)) {
       this.#isStale = false
@@ -103,10 +103,10 @@ export class RunDriver {
       const position = this.#positions.get(this.#pathOf(line)) ?? 0
       const calls = line.steps[position - 1]?.calls ?? []
       const states = await Promise.all(calls.map(call => this.#call(line, call)))
-      for (const lineState of ['over', 'blocked'] as const) if (states.includes(lineState)) return lineState
+      for (const lineState of ['given-up', 'blocked'] as const) if (states.includes(lineState)) return lineState
       const step = line.steps[position]
       if (step === undefined) return 'done'
-      if (!(await this.#step(line, step, position))) return 'over'
+      if (!(await this.#step(line, step, position))) return 'given-up'
     }
   }
 
@@ -118,9 +118,9 @@ export class RunDriver {
   async #step(line: AgentLine, step: ScriptStep, position: number): Promise<boolean> {
     const { random } = this.#actor
     for (let attempt = 1; ; attempt++) {
-      if ((await this.#isOver()) || !(await this.#discard(line.lane, attempt))) return false
+      if ((await this.#mustGiveUp()) || !(await this.#discard(line.lane, attempt))) return false
       await this.#writeStep(line, step, position, attempt)
-      if (await this.#isOver()) return false
+      if (await this.#mustGiveUp()) return false
       if (attempt > 2 || !random.chance(0.25)) break
     }
     const path = this.#pathOf(line)
@@ -138,8 +138,8 @@ export class RunDriver {
     if (!isDone) return false
     this.#positions.set(path, position + 1)
     for (const { id, kind } of step.calls) {
-      const isAsked = kind === 'approved' || kind === 'approved-client'
-      this.#states.set(id, kind === 'question' ? 'open' : isAsked ? 'approval-requested' : 'input-available')
+      const needsApproval = kind === 'approved' || kind === 'approved-client'
+      this.#states.set(id, kind === 'question' ? 'open' : needsApproval ? 'approval-requested' : 'input-available')
     }
     if (random.chance(0.03)) this.#isDraining = true
     return true
@@ -149,7 +149,7 @@ export class RunDriver {
   async #discard(lane: Lane, attempt: number): Promise<boolean> {
     const { lane: name } = lane.origin
     if (!this.#uncommitted.has(name)) return true
-    this.#actor.does(`discard ${name}`)
+    this.#actor.recordAction(`discard ${name}`)
     const isDone = await lane.discard({ reason: 'tried again', attempt })
     if (!isDone && mustStop(this.#writer.ticket)) return false
     this.#uncommitted.delete(name)
@@ -166,14 +166,14 @@ export class RunDriver {
     const { random } = this.#actor
     const { streamId, epoch } = this.#writer
     const [token = ''] = /~\d+ /.exec(JSON.stringify(chunk)) ?? []
-    this.#actor.does(`write ${chunk.type} ${token}on ${lane.origin.lane}`)
+    this.#actor.recordAction(`write ${chunk.type} ${token}on ${lane.origin.lane}`)
     const write = lane.write(chunk, { step })
     const { lane: name } = lane.origin
     this.#uncommitted.set(name, [...(this.#uncommitted.get(name) ?? []), token])
     if (random.chance(0.3)) await write
     if (random.chance(0.15)) {
       const written = await write.appended
-      if (written.outcome !== 'dropped') this.#actor.acknowledged(streamId, epoch, written, token)
+      if (written.outcome !== 'dropped') this.#actor.checkAcknowledged(streamId, epoch, written, token)
     }
     if (random.chance(0.15)) await this.#actor.sleep(1, 40)
   }
@@ -191,24 +191,24 @@ export class RunDriver {
     for (;;) {
       const batch = build()
       if (batch === undefined) return true
-      this.#actor.does(`commit on ${lane.origin.lane}`)
+      this.#actor.recordAction(`commit on ${lane.origin.lane}`)
       const done = await lane.commit(batch, { step })
       if (done.outcome !== 'moved') {
         const { streamId, epoch } = this.#writer
         const chunks = batch.map(item => ('type' in item ? item : item.chunk))
-        this.#actor.acknowledged(streamId, epoch, done, chunks)
-        this.#actor.committed(streamId, epoch, done.last, this.#uncommitted.get(lane.origin.lane) ?? [])
+        this.#actor.checkAcknowledged(streamId, epoch, done, chunks)
+        this.#actor.checkCommitted(streamId, epoch, done.last, this.#uncommitted.get(lane.origin.lane) ?? [])
         this.#uncommitted.delete(lane.origin.lane)
         return true
       }
-      if (await this.#isOver()) return false
+      if (await this.#mustGiveUp()) return false
     }
   }
 
   async #call(line: AgentLine, call: ScriptCall): Promise<LineState> {
     const { id, kind } = call
     for (;;) {
-      if (await this.#isOver()) return 'over'
+      if (await this.#mustGiveUp()) return 'given-up'
       const state = this.#states.get(id) ?? ''
       if (SETTLED.test(state)) return 'done'
       const pending = this.#pendingsOf(this.#writer.ticket, call)[0]
@@ -217,12 +217,12 @@ export class RunDriver {
           this.#waiting.add(laneOf(pending))
           return 'blocked'
         }
-        if (!(await this.#expire(line, call))) return 'over'
+        if (!(await this.#expire(line, call))) return 'given-up'
       } else if (kind === 'server' || (state === 'approval-responded' && kind === 'approved')) {
         const isAllowed = kind === 'server' || this.#approvals.get(id)
-        if (!(await (isAllowed ? this.#tool(line, call) : this.#deny(line, call)))) return 'over'
+        if (!(await (isAllowed ? this.#tool(line, call) : this.#deny(line, call)))) return 'given-up'
       } else if (kind === 'approved-client' && this.#approvals.get(id) === false) {
-        if (!(await this.#deny(line, call))) return 'over'
+        if (!(await this.#deny(line, call))) return 'given-up'
       } else if (kind === 'agent') {
         const agentState = await this.#agent(line, call)
         if (agentState !== 'done') return agentState
@@ -249,13 +249,13 @@ export class RunDriver {
     const lane = this.#laneOf(line, call)
     const { step } = lane.origin
     for (let attempt = 1; ; attempt++) {
-      if ((await this.#isOver()) || !(await this.#discard(lane, attempt))) return false
+      if ((await this.#mustGiveUp()) || !(await this.#discard(lane, attempt))) return false
       for (let i = 0; i < call.progress; i++) {
-        if (await this.#isOver()) return false
+        if (await this.#mustGiveUp()) return false
         const output = `${world.name('~')} `
         await this.#write(lane, { type: 'tool-output-available', toolCallId, output, preliminary: true }, step)
       }
-      if (await this.#isOver()) return false
+      if (await this.#mustGiveUp()) return false
       if (attempt > 1 || !random.chance(0.15)) break
     }
     const output = call.isLarge ? `${toolCallId}${'x'.repeat(200)}` : toolCallId
@@ -286,10 +286,10 @@ export class RunDriver {
       ],
       'output-available',
     )
-    return isDone ? 'done' : 'over'
+    return isDone ? 'done' : 'given-up'
   }
 
-  /** The answer did not arrive in time. */
+  /** Settles a call whose answer did not arrive in time. */
   #expire(line: AgentLine, call: ScriptCall): Promise<boolean> {
     const { id, kind } = call
     const lane = this.#laneOf(line, call)
@@ -303,10 +303,10 @@ export class RunDriver {
   /** Settles a call, unless it is settled already. */
   async #settle(lane: Lane, call: ScriptCall, batch: readonly Chunk[], state: string): Promise<boolean> {
     const { id, kind } = call
-    const waits = kind !== 'server' && kind !== 'agent' && this.#pendingsOf(this.#writer.ticket, call).length > 0
+    const needsPending = kind !== 'server' && kind !== 'agent' && this.#pendingsOf(this.#writer.ticket, call).length > 0
     let isDone = false
     const mayContinue = await this.#commit(lane, () => {
-      if (waits && this.#pendingsOf(this.#writer.ticket, call).length === 0) return undefined
+      if (needsPending && this.#pendingsOf(this.#writer.ticket, call).length === 0) return undefined
       isDone = true
       return batch
     })
@@ -318,7 +318,7 @@ export class RunDriver {
   async #end(isDone: boolean): Promise<void> {
     const { random, manager } = this.#actor
     const { streamId } = this.#writer
-    this.#actor.does(`end ${this.#runId}`)
+    this.#actor.recordAction(`end ${this.#runId}`)
     if (random.chance(0.3)) {
       await manager.endStream(streamId)
       return
@@ -341,7 +341,7 @@ export class RunDriver {
 
   /** Pauses the run, unless a line of it can continue now. Returns whether it did. */
   async #pause(): Promise<boolean> {
-    this.#actor.does(`pause ${this.#runId}`)
+    this.#actor.recordAction(`pause ${this.#runId}`)
     const notice = this.#notice()
     const done = await this.#writer.decide(ticket => {
       const waiting = new Set(ticket.pendings.map(laneOf))

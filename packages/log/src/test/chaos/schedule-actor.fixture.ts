@@ -20,7 +20,7 @@ const EXPECTED_ERRORS: ReadonlySet<LogErrorCode> = new Set([
   'truncated',
 ])
 
-/** Behaviour of the actors: with faults they do anything, at the end they only complete open work. */
+/** What the actors do: anything while there are faults, and at the end only what completes open work. */
 export interface ActorMode {
   isFinishing: boolean
 }
@@ -58,7 +58,7 @@ export class Actor {
     return [...new Set([...logs.keys(), ...removed.map(({ streamId }) => streamId)])]
   }
 
-  does(action: string): void {
+  recordAction(action: string): void {
     this.world.operation(this.process, action)
   }
 
@@ -67,12 +67,12 @@ export class Actor {
   }
 
   /** Runs a call that may fail with an expected error. Returns undefined then. Any other error breaks the schedule. */
-  async tries<T>(work: () => Promise<T>, also: readonly LogErrorCode[] = []): Promise<T | undefined> {
+  async attempt<T>(work: () => Promise<T>, alsoExpected: readonly LogErrorCode[] = []): Promise<T | undefined> {
     try {
       return await work()
     } catch (error) {
       const code = error instanceof LogError ? error.code : undefined
-      if (code === undefined || !(EXPECTED_ERRORS.has(code) || also.includes(code))) {
+      if (code === undefined || !(EXPECTED_ERRORS.has(code) || alsoExpected.includes(code))) {
         this.world.violate('unexpected', `${this.process.name}: ${error instanceof Error ? error.stack : error}`)
       } else this.world.scheduler.note(`${this.process.name}: ${code}: ${(error as Error).message}`)
       return undefined
@@ -80,19 +80,24 @@ export class Actor {
   }
 
   /** Checks that an acknowledged append is in the log at its sequences: chunks in order, or a text. */
-  acknowledged(streamId: string, mark: string, { first, last }: Accepted, content: readonly Chunk[] | string): void {
+  checkAcknowledged(
+    streamId: string,
+    mark: string,
+    { first, last }: Accepted,
+    content: readonly Chunk[] | string,
+  ): void {
     const logs = this.world.logsOf(streamId).filter(log => log.markAt(first) === mark)
     const found = logs.map(log => log.entries.slice(first - 1, last))
     const isStored = found.some(entries => {
       return typeof content === 'string' ? JSON.stringify(entries).includes(content) : holds(entries, content)
     })
     this.world.check(isStored, 'acknowledged', () => {
-      return `${excerptOf(content)} at ${first} to ${last} of ${streamId}, which holds ${excerptOf(found)}`
+      return `${excerptOf(content)} at ${first} to ${last} of ${streamId}, where the log has ${excerptOf(found)}`
     })
   }
 
   /** Checks that all entries of a commit are in the log. */
-  committed(streamId: string, mark: string, last: number, tokens: readonly string[]): void {
+  checkCommitted(streamId: string, mark: string, last: number, tokens: readonly string[]): void {
     const log = this.world.logsOf(streamId).find(log => log.markAt(last) === mark)
     const lost = tokens.filter(token => token !== '' && !((log?.tokens.get(token) ?? last + 1) <= last))
     this.world.check(lost.length === 0, 'acknowledged', () => `a commit at ${last} of ${streamId} without ${lost}`)

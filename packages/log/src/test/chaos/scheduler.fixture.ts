@@ -1,4 +1,4 @@
-// Runs one thing at a time: each store call and timer of an actor waits here until it is picked. One seed decides which is picked and
+// Runs one thing at a time. Each store call and timer of an actor waits here until it is picked. One seed decides which is picked and
 // what happens to it, so a schedule is reproducible on every store.
 
 import { LogError } from '../../store/log-error.ts'
@@ -22,14 +22,14 @@ interface Call {
   readonly process: Process
   readonly label: string
   readonly run: () => Promise<unknown>
-  readonly answer: PromiseWithResolvers<unknown>
+  readonly reply: PromiseWithResolvers<unknown>
   notBefore: number
 }
 
 interface ScheduledTimer {
   readonly process: Process
   readonly at: number
-  readonly ring: () => void
+  readonly onTimer: () => void
 }
 
 /** A request in flight without a caller that waits for it. */
@@ -39,7 +39,8 @@ interface LateRequest {
   readonly notBefore: number
 }
 
-const settled = () => new Promise<void>(done => setImmediate(done))
+/** Waits until all promise callbacks have run. */
+const settle = () => new Promise<void>(done => setImmediate(done))
 
 /** The largest time jump when every process waits, in ms. */
 const MAX_WAIT_MS = 1_000
@@ -74,18 +75,18 @@ export class Scheduler {
     this.counts[event] = (this.counts[event] ?? 0) + 1
   }
 
-  /** Queues a call of a process until its turn. */
+  /** Queues a call of a process until it is picked. */
   call<T>(process: Process, label: string, run: () => Promise<T>): Promise<T> {
-    const answer = Promise.withResolvers<unknown>()
+    const reply = Promise.withResolvers<unknown>()
     // A rejection may have no handler left.
-    answer.promise.catch(() => {})
-    if (process.isAlive) this.#calls.push({ process, label, run, answer, notBefore: this.steps })
-    return answer.promise as Promise<T>
+    reply.promise.catch(() => {})
+    if (process.isAlive) this.#calls.push({ process, label, run, reply, notBefore: this.steps })
+    return reply.promise as Promise<T>
   }
 
-  /** Fires once, unless cancelled or its process died. */
-  after(process: Process, ms: number, ring: () => void): () => void {
-    const timer = { process, at: this.now + Math.max(0, ms), ring }
+  /** Calls back once, unless cancelled or its process died. */
+  after(process: Process, ms: number, onTimer: () => void): () => void {
+    const timer = { process, at: this.now + Math.max(0, ms), onTimer }
     if (process.isAlive) this.#timers.push(timer)
     return () => {
       this.#timers = this.#timers.filter(other => other !== timer)
@@ -94,7 +95,7 @@ export class Scheduler {
 
   /** The time for a process. */
   timersOf(process: Process): Timers {
-    return { now: () => this.now, after: (ms, ring) => this.after(process, ms, ring) }
+    return { now: () => this.now, after: (ms, onTimer) => this.after(process, ms, onTimer) }
   }
 
   /** Kills a process. A request in flight may still arrive. */
@@ -103,7 +104,7 @@ export class Scheduler {
     this.count('deaths')
     process.isAlive = false
     for (const call of this.#calls) {
-      if (call.process === process && this.random.chance(0.3)) this.#deliverLate(call)
+      if (call.process === process && this.random.chance(0.3)) this.#queueLateRequest(call)
     }
     this.retire(process)
     this.onDeath(process)
@@ -123,12 +124,12 @@ export class Scheduler {
       call.notBefore = 0
       call.process.frozenUntil = 0
     }
-    for (const late of this.#late.splice(0)) await this.#arrive(late)
+    for (const late of this.#late.splice(0)) await this.#deliver(late)
   }
 
   /** One step: a call, a timer, or a late request. Returns false if nothing is left. */
   async step(): Promise<boolean> {
-    await settled()
+    await settle()
     const { random, faults } = this
     this.steps++
     this.now += random.chance(faults.pause) ? random.below(faults.pauseMs) : random.below(4)
@@ -137,17 +138,17 @@ export class Scheduler {
     this.onTime()
     if (ready.length === 0) return true
     await random.pick(ready)()
-    await settled()
+    await settle()
     return true
   }
 
   /** Everything that can happen now. Advances the time if nothing else can happen. Undefined if that does not help. */
   #ready(): (() => Promise<void>)[] | undefined {
     const { steps } = this
-    const isFree = ({ frozenUntil }: Process) => frozenUntil <= steps
-    const calls = this.#calls.filter(({ process, notBefore }) => notBefore <= steps && isFree(process))
+    const isAwake = ({ frozenUntil }: Process) => frozenUntil <= steps
+    const calls = this.#calls.filter(({ process, notBefore }) => notBefore <= steps && isAwake(process))
     const late = this.#late.filter(({ notBefore }) => notBefore <= steps)
-    const timers = this.#timers.filter(({ process }) => isFree(process))
+    const timers = this.#timers.filter(({ process }) => isAwake(process))
     if (calls.length === 0 && late.length === 0 && timers.length > 0) {
       const next = timers.reduce((soonest, { at }) => Math.min(soonest, at), Number.POSITIVE_INFINITY)
       this.now = Math.max(this.now, Math.min(next, this.now + MAX_WAIT_MS))
@@ -156,17 +157,17 @@ export class Scheduler {
     if (this.#calls.length + this.#late.length + this.#timers.length === 0) return undefined
     return [
       ...calls.map(call => () => this.#serve(call)),
-      ...late.map(late => () => this.#arrive(late)),
-      ...due.map(timer => () => this.#ring(timer)),
+      ...late.map(late => () => this.#deliver(late)),
+      ...due.map(timer => () => this.#fire(timer)),
     ]
   }
 
-  async #ring(timer: ScheduledTimer): Promise<void> {
+  async #fire(timer: ScheduledTimer): Promise<void> {
     this.#timers = this.#timers.filter(other => other !== timer)
-    timer.ring()
+    timer.onTimer()
   }
 
-  async #arrive(late: LateRequest): Promise<void> {
+  async #deliver(late: LateRequest): Promise<void> {
     this.#late = this.#late.filter(other => other !== late)
     this.note(`late: ${late.label}`)
     await late.run().catch(() => {})
@@ -189,11 +190,11 @@ export class Scheduler {
       case 'request-lost':
         return this.#fail(call, 'request lost')
       case 'delivered-late':
-        this.#deliverLate(call)
+        this.#queueLateRequest(call)
         return this.#fail(call, 'timed out, still in flight')
       case 'connection-cut':
         for (const other of this.#calls.filter(other => other.process === process)) {
-          if (this.random.chance(0.5)) this.#deliverLate(other)
+          if (this.random.chance(0.5)) this.#queueLateRequest(other)
           this.#fail(other, 'connection cut')
         }
         return
@@ -207,7 +208,7 @@ export class Scheduler {
         this.#remove(call)
         return this.kill(process, `after ${label}`)
       case 'delivered-twice':
-        this.#deliverLate(call)
+        this.#queueLateRequest(call)
         return this.#answer(call)
       case 'answered':
         return this.#answer(call)
@@ -215,24 +216,24 @@ export class Scheduler {
   }
 
   async #answer(call: Call): Promise<void> {
-    const { process, label, run, answer } = call
+    const { process, label, run, reply } = call
     this.#remove(call)
     this.note(`${process.name} ${label}`)
     try {
-      answer.resolve(await run())
+      reply.resolve(await run())
     } catch (error) {
       this.note(`${process.name} ${label}: ${error}`)
-      answer.reject(error)
+      reply.reject(error)
     }
   }
 
   #fail(call: Call, why: string): void {
     this.note(`${call.process.name} ${call.label}: ${why}`)
     this.#remove(call)
-    call.answer.reject(new LogError('unavailable', `no answer: ${why}`))
+    call.reply.reject(new LogError('unavailable', `no answer: ${why}`))
   }
 
-  #deliverLate({ label, run }: Call): void {
+  #queueLateRequest({ label, run }: Call): void {
     this.#late.push({ label, run, notBefore: this.steps + this.random.between(1, 60) })
   }
 

@@ -15,7 +15,7 @@ import { tokenOf, tokensIn } from './token.fixture.ts'
 /** The time of a step, in ms. */
 const PACE_MS = 5
 /** The number of steps that a process may be ahead of the test. Without it a log would have thousands before a fault can happen. */
-const AHEAD = 8
+const MAX_STEPS_AHEAD = 8
 
 type Awaited = Extract<Chunk, { type: 'run-paused' }>['awaits']
 
@@ -30,8 +30,8 @@ export class SharedDriverState {
   #tokens = 0
   #steps = 0
   #granted = 0
-  /** One process may drive several runs, and all may wait. */
-  readonly #goes = new Set<() => void>()
+  /** Resumes the runs that wait: one process may drive several. */
+  readonly #waiters = new Set<() => void>()
 
   constructor(manager: StreamManager, tag: string, plan: RunPlan, report: ReportMessage) {
     this.manager = manager
@@ -55,21 +55,21 @@ export class SharedDriverState {
     return () => this.#wakes.delete(wake)
   }
 
-  /** Waits until the test has caught up. */
-  async turn(): Promise<void> {
+  /** Reports a step, and waits until the test has received enough of the earlier ones. */
+  async waitForGrant(): Promise<void> {
     await pause(PACE_MS)
     const n = ++this.#steps
     await this.report({ kind: 'step', n })
-    while (n > this.#granted + AHEAD) {
-      await new Promise<void>(resolve => this.#goes.add(resolve))
+    while (n > this.#granted + MAX_STEPS_AHEAD) {
+      await new Promise<void>(resolve => this.#waiters.add(resolve))
     }
   }
 
   /** The test has received this step. */
   grant(n: number): void {
     this.#granted = n
-    for (const go of this.#goes) go()
-    this.#goes.clear()
+    for (const resume of this.#waiters) resume()
+    this.#waiters.clear()
   }
 
   /** A unique token. */
@@ -79,53 +79,53 @@ export class SharedDriverState {
 }
 
 /** Claims the log and writes the run until it ends or waits for an answer. Rejects if the writer is lost. */
-export async function driveRun(mill: SharedDriverState, run: Run, takeover: boolean): Promise<'ended' | 'left'> {
+export async function driveRun(shared: SharedDriverState, run: Run, takeover: boolean): Promise<'ended' | 'released'> {
   const { streamId, runId, program } = run
-  const writer = await mill.manager.createWriter(streamId, { runId, agentType: 'mill', program, takeover })
+  const writer = await shared.manager.createWriter(streamId, { runId, agentType: 'mill', program, takeover })
   try {
-    await mill.report({ kind: 'claimed', streamId, epoch: writer.epoch })
-    return await new Driver(mill, run, writer).run()
+    await shared.report({ kind: 'claimed', streamId, epoch: writer.epoch })
+    return await new Driver(shared, run, writer).run()
   } finally {
     await writer.close().catch(() => {})
   }
 }
 
 class Driver {
-  readonly #mill: SharedDriverState
+  readonly #shared: SharedDriverState
   readonly #run: Run
   readonly #writer: Writer
 
-  constructor(mill: SharedDriverState, run: Run, writer: Writer) {
-    this.#mill = mill
+  constructor(shared: SharedDriverState, run: Run, writer: Writer) {
+    this.#shared = shared
     this.#run = run
     this.#writer = writer
   }
 
-  async run(): Promise<'ended' | 'left'> {
+  async run(): Promise<'ended' | 'released'> {
     const { streamId, runId } = this.#run
     if (this.#writer.ticket.last?.runId === runId) throw new LogError('refused', `run ${runId} has ended`)
-    for (let step = (await this.#closedSteps()) + 1; ; step++) {
-      if (!(await this.#settled())) break
-      await this.#mill.turn()
-      if (this.#mill.isFinishing(streamId)) break
-      const asks = await this.#step(step)
-      if (asks && this.#mill.plan.leaves && (await this.#pause())) return 'left'
+    for (let step = (await this.#committedSteps()) + 1; ; step++) {
+      if (!(await this.#waitForAnswers())) break
+      await this.#shared.waitForGrant()
+      if (this.#shared.isFinishing(streamId)) break
+      const hasQuestion = await this.#step(step)
+      if (hasQuestion && this.#shared.plan.releasesWhileWaiting && (await this.#pause())) return 'released'
     }
-    const token = this.#mill.token('end')
-    const status = await this.#mill.manager.endStream(streamId, token)
-    await this.#mill.report({ kind: 'ended', streamId, status, token })
+    const token = this.#shared.token('end')
+    const status = await this.#shared.manager.endStream(streamId, token)
+    await this.#shared.report({ kind: 'ended', streamId, status, token })
     return 'ended'
   }
 
   /** The number of steps in the log, from the last commit. */
-  async #closedSteps(): Promise<number> {
-    const { view } = await this.#mill.manager.view(this.#run.streamId)
+  async #committedSteps(): Promise<number> {
+    const { view } = await this.#shared.manager.view(this.#run.streamId)
     const state = (view.state ?? {}) as { runId?: string; step?: number }
     return state.runId === this.#run.runId ? (state.step ?? 0) : 0
   }
 
   /** Waits until no question is open. Returns false if the run must end. */
-  async #settled(): Promise<boolean> {
+  async #waitForAnswers(): Promise<boolean> {
     const { streamId } = this.#run
     const { signal } = this.#writer
     for (;;) {
@@ -133,15 +133,15 @@ class Driver {
       const changed = new Promise<void>(resolve => {
         wake = resolve
       })
-      const ends = [this.#mill.manager.watch(streamId, wake), this.#mill.onFinish(wake)]
+      const unsubscribers = [this.#shared.manager.watch(streamId, wake), this.#shared.onFinish(wake)]
       signal.addEventListener('abort', wake, { once: true })
       try {
         const ticket = await this.#writer.refresh()
-        if (mustStop(ticket) || this.#mill.isFinishing(streamId)) return false
+        if (mustStop(ticket) || this.#shared.isFinishing(streamId)) return false
         if (ticket.pendings.length === 0) return true
         await changed
       } finally {
-        for (const end of ends) end()
+        for (const unsubscribe of unsubscribers) unsubscribe()
         signal.removeEventListener('abort', wake)
       }
     }
@@ -159,7 +159,7 @@ class Driver {
   /** Writes a step. Returns whether it ends with a question. */
   async #step(step: number): Promise<boolean> {
     const { runId } = this.#run
-    const { plan, tag } = this.#mill
+    const { plan, tag } = this.#shared
     const random = new Random(plan.seed).fork(`${runId}/${step}`)
     const { main } = this.#writer
     if (random.chance(0.25)) {
@@ -173,8 +173,8 @@ class Driver {
       // Text that is not committed here stays an open draft until the run ends or is taken over.
       if (random.chance(0.7)) await this.#commit(side, this.#outputs(random, `side-${step}`))
     }
-    const question = random.chance(plan.asks) ? this.#question(random, `${runId}-${step}`) : []
-    const state: Chunk = { type: 'state-snapshot', state: { runId, step, token: this.#mill.token('main') } }
+    const question = random.chance(plan.questionRate) ? this.#question(random, `${runId}-${step}`) : []
+    const state: Chunk = { type: 'state-snapshot', state: { runId, step, token: this.#shared.token('main') } }
     await this.#commit(main, [state, ...this.#outputs(random, 'main'), ...question], { closesStep: true })
     return question.length > 0
   }
@@ -182,13 +182,13 @@ class Driver {
   async #writeText(lane: Lane, id: string, count: number): Promise<void> {
     const { streamId } = this.#run
     for (let i = 0; i < count; i++) {
-      const token = this.#mill.token(lane.origin.lane)
+      const token = this.#shared.token(lane.origin.lane)
       const write = lane.write({ type: 'text-delta', id, delta: token })
       write.appended.then(
         written => {
           if (written.outcome === 'dropped') return
           const { outcome, first, last } = written
-          void this.#mill.report({ kind: 'acked', streamId, outcome, tokens: [token], first, last })
+          void this.#shared.report({ kind: 'acked', streamId, outcome, tokens: [token], first, last })
         },
         () => {},
       )
@@ -199,8 +199,8 @@ class Driver {
   /** Some outputs. A large one, stored as a blob, names its token without brackets. */
   #outputs(random: Random, line: string): Chunk[] {
     return Array.from({ length: random.between(1, 3) }, (): Chunk => {
-      const token = this.#mill.token(line)
-      const text = `${token.slice(1, -1)} ${'x'.repeat(random.chance(0.1) ? 5000 : this.#mill.plan.bulk)}`
+      const token = this.#shared.token(line)
+      const text = `${token.slice(1, -1)} ${'x'.repeat(random.chance(0.1) ? 5000 : this.#shared.plan.outputLength)}`
       if (random.chance(0.3)) return { type: 'hook-completed', hookId: token, hook: 'useStep', result: text }
       return { type: 'tool-output-available', toolCallId: token, output: text }
     })
@@ -220,12 +220,12 @@ class Driver {
   async #commit(lane: Lane, batch: readonly Chunk[], options: { closesStep?: boolean } = {}): Promise<void> {
     const { streamId } = this.#run
     const tokens = batch.flatMap(chunk => tokensIn(chunk).map(({ text }) => text))
-    await this.#mill.report({ kind: 'sent', streamId, tokens })
+    await this.#shared.report({ kind: 'sent', streamId, tokens })
     for (;;) {
       const done = await lane.commit(batch, options)
       if (done.outcome === 'moved') continue
       const { outcome, first, last } = done
-      await this.#mill.report({ kind: 'acked', streamId, outcome, tokens, first, last })
+      await this.#shared.report({ kind: 'acked', streamId, outcome, tokens, first, last })
       return
     }
   }

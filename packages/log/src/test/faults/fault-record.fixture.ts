@@ -15,9 +15,9 @@ export class ReportedLog {
   readonly losses: Of<'lost'>[] = []
   readonly answers: Of<'answered'>[] = []
   readonly ends: Of<'ended'>[] = []
-  /** Acknowledged, then lost by a fault that the documentation allows. None of it may be in the log. */
+  /** Acknowledged appends that are not in the restored copy. None of them may be in the log. */
   readonly lostAcks: Of<'acked'>[] = []
-  /** When the server was killed, if its setting may lose the latest acknowledged appends. */
+  /** The times at which the server was killed, if its setting may lose the latest acknowledged appends. */
   readonly lossy: { readonly from: number; readonly to: number }[] = []
 
   constructor(run: Run) {
@@ -46,8 +46,8 @@ export class ReportedLog {
     }
   }
 
-  /** The store was restored from an older copy, in which the log has this head. Later entries never happened. */
-  putBack(head: number): void {
+  /** Called when the store was restored from an older copy, in which the log has this head. Later entries never happened. */
+  onRestore(head: number): void {
     const isLost = ({ last }: { last: number }) => last > head
     this.lostAcks.push(...this.acks.filter(isLost))
     this.acks.splice(0, this.acks.length, ...this.acks.filter(ack => !isLost(ack)))
@@ -56,7 +56,7 @@ export class ReportedLog {
   }
 }
 
-/** Batches that a reader got, across deaths and dropped connections, until its cursor was truncated. */
+/** The batches that a reader got until its cursor was truncated, across deaths and lost connections. */
 export interface ReadSegment {
   readonly entries: Entry[]
   /** Its position. 0 before its first batch. */
@@ -69,7 +69,7 @@ export interface ReadSegment {
 export class ReportedReader {
   readonly name: string
   readonly streamId: string
-  readonly stretches: ReadSegment[] = []
+  readonly segments: ReadSegment[] = []
   readonly problems: string[] = []
   /** The process of the reader. Undefined for the test process. */
   actor: StoreProcess | undefined
@@ -77,31 +77,32 @@ export class ReportedReader {
   constructor(name: string, streamId: string) {
     this.name = name
     this.streamId = streamId
-    this.begin()
+    this.startSegment()
   }
 
-  get now(): ReadSegment {
-    return this.stretches.at(-1) as ReadSegment
+  get current(): ReadSegment {
+    return this.segments.at(-1) as ReadSegment
   }
 
-  begin(): void {
-    this.stretches.push({ entries: [], cursor: 0, sequence: 0 })
+  startSegment(): void {
+    this.segments.push({ entries: [], cursor: 0, sequence: 0 })
   }
 
   take(event: ReceivedMessage): void {
-    const { now } = this
+    const { current } = this
     if (event.kind === 'truncated') {
-      now.truncated = event.reason
-      this.begin()
+      current.truncated = event.reason
+      this.startSegment()
     } else if (event.kind === 'read') {
       const { after, sequence, cursor, entries } = event
       const found = entries.map(entry => entry.sequence)
       const isWhole = found.length === sequence - after && found.every((at, i) => at === after + i + 1)
-      if (after !== now.sequence) this.problems.push(`${this.name} at ${now.sequence} got what follows ${after}`)
+      if (after !== current.sequence)
+        this.problems.push(`${this.name} at ${current.sequence} got what follows ${after}`)
       if (!isWhole) this.problems.push(`${this.name} got ${found} of (${after}, ${sequence}]`)
-      now.entries.push(...entries)
-      now.sequence = sequence
-      now.cursor = cursor
+      current.entries.push(...entries)
+      current.sequence = sequence
+      current.cursor = cursor
     }
   }
 }

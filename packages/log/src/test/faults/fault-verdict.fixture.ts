@@ -52,7 +52,7 @@ export function problemsOfLog({ head, batches }: WholeLog): string[] {
     if (first !== at + 1) problems.push(`law 1: ${first} follows ${at}`)
     if (batch.entries.length !== last - first + 1)
       problems.push(`law 1: (${first}, ${last}) has ${batch.entries.length}`)
-    if (batch.timestamp < timestamp) problems.push(`law 1: the time goes back at ${first}`)
+    if (batch.timestamp < timestamp) problems.push(`law 1: the time decreases at ${first}`)
     ;[at, timestamp] = [last, batch.timestamp]
     const isWriters = batch.entries.every(({ origin }) => !isGuest(origin))
     if (isWriters && mark !== epoch) {
@@ -63,7 +63,7 @@ export function problemsOfLog({ head, batches }: WholeLog): string[] {
     for (const entry of batch.entries) {
       const { chunk, sequence, origin } = entry
       for (const { text, by, line, n } of tokensIn(chunk)) {
-        if (seen.has(text)) problems.push(`law 2: ${text} is there twice, again at ${sequence}`)
+        if (seen.has(text)) problems.push(`law 2: ${text} is in the log twice, again at ${sequence}`)
         seen.add(text)
         const before = lines.get(`${by}.${line}`) ?? -1
         if (n <= before) problems.push(`law 1: ${text} at ${sequence} comes after ${before}`)
@@ -91,7 +91,7 @@ export function problemsOfLog({ head, batches }: WholeLog): string[] {
   }
   const stored = decodeCursor(head.version)
   if (stored.sequence !== version.sequence || stored.epoch !== version.mark) {
-    problems.push(`law 5: the ticket's version is ${head.version}, moved it has ${version.sequence} of ${version.mark}`)
+    problems.push(`law 5: the ticket's version is ${head.version}, expected ${version.sequence} of ${version.mark}`)
   }
   return problems
 }
@@ -153,8 +153,8 @@ export function problemsOfAcks({ batches }: WholeLog, record: ReportedLog): stri
     if (loss && kept) problems.push(`law 2: ${tokens} at ${first} is lost, ${kept.tokens} at ${kept.first} is not`)
   }
   for (const { tokens, first } of record.lostAcks) {
-    const back = tokens.find(token => entryByText.has(token))
-    if (back) problems.push(`law 2: ${back} at ${first} came after the copy that was put back, and is there`)
+    const stored = tokens.find(token => entryByText.has(token))
+    if (stored) problems.push(`law 2: ${stored} at ${first} came after the restored copy, and is there`)
   }
   for (const { tokens, by } of record.sent) {
     const found = tokens.flatMap(token => entryByText.get(token)?.batch ?? [])
@@ -166,7 +166,8 @@ export function problemsOfAcks({ batches }: WholeLog, record: ReportedLog): stri
     const isLossy = record.lossy.some(({ from, to }) => from <= at && at <= to)
     const wasTaken = record.answers.some(answer => answer.token === token && answer.outcome !== 'refused')
     if (outcome === 'refused') {
-      if (entryByText.has(token) && !wasTaken) problems.push(`law 5: ${token} was refused as ${reason}, and is there`)
+      if (entryByText.has(token) && !wasTaken)
+        problems.push(`law 5: ${token} was refused as ${reason}, but is in the log`)
     } else if (!isAt(token, first, last) && !isLossy) {
       problems.push(`law 5: ${token} was ${outcome} at ${first}, it is at ${entryByText.get(token)?.sequence}`)
     }
@@ -192,33 +193,37 @@ function answeredBy(chunk: Entry['chunk']): string | undefined {
 
 /** Differences between a log and the batches of a reader, and truncations without need (law 2). */
 export async function problemsOfReader(store: LogStore, whole: WholeLog, reader: ReportedReader): Promise<string[]> {
-  const { name, streamId, stretches, now } = reader
+  const { name, streamId, segments, current } = reader
   const problems = [...reader.problems]
   const log = whole.batches.flatMap(({ entries }) => entries)
   const texts = log.map(entry => JSON.stringify(entry))
-  for (const stretch of stretches) {
-    problems.push(...problemsOfSegment(name, stretch, texts))
-    if (stretch.truncated === undefined || stretch.sequence === 0) continue
-    const proof = await store.read(streamId, decodeCursor(stretch.cursor), NOTHING)
-    if (proof?.truncated === null) problems.push(`law 2: ${name} was told ${stretch.truncated} at ${stretch.cursor}`)
+  for (const segment of segments) {
+    problems.push(...problemsOfSegment(name, segment, texts))
+    if (segment.truncated === undefined || segment.sequence === 0) continue
+    const proof = await store.read(streamId, decodeCursor(segment.cursor), NOTHING)
+    if (proof?.truncated === null)
+      problems.push(
+        `law 2: ${name} was truncated as ${segment.truncated} at ${segment.cursor}, which the log still has`,
+      )
   }
-  if (now.sequence !== whole.head.head) problems.push(`law 2: ${name} ends at ${now.sequence} of ${whole.head.head}`)
+  if (current.sequence !== whole.head.head)
+    problems.push(`law 2: ${name} ends at ${current.sequence} of ${whole.head.head}`)
   return problems
 }
 
 function problemsOfSegment(name: string, { entries, truncated }: ReadSegment, log: readonly string[]): string[] {
   const problems: string[] = []
-  let strange: number | undefined
+  let differing: number | undefined
   for (const entry of entries) {
     const isSame = log[entry.sequence - 1] === JSON.stringify(entry)
-    if (isSame && strange !== undefined)
-      problems.push(`law 2: ${name} got ${entry.sequence} as what follows ${strange}`)
-    if (!isSame) strange ??= entry.sequence
+    if (isSame && differing !== undefined)
+      problems.push(`law 2: ${name} got ${entry.sequence} of the log after ${differing}, which is not of the log`)
+    if (!isSame) differing ??= entry.sequence
     if (problems.length > 0) break
   }
-  if (strange !== undefined && truncated === undefined) {
-    const actual = JSON.stringify(entries.find(({ sequence }) => sequence === strange))
-    problems.push(`law 2: ${name} got ${actual}, the log has ${log[strange - 1]}`)
+  if (differing !== undefined && truncated === undefined) {
+    const actual = JSON.stringify(entries.find(({ sequence }) => sequence === differing))
+    problems.push(`law 2: ${name} got ${actual}, the log has ${log[differing - 1]}`)
   }
   return problems
 }
@@ -237,7 +242,7 @@ export async function problemsOfBlobs(store: LogStore, streamId: string, { batch
           .toString()
           .includes(`${token?.text.slice(1, -1)} `)
       )
-        problems.push(`law 6: the blob of ${sequence} is another's`)
+        problems.push(`law 6: the blob of ${sequence} belongs to another entry`)
     }
   }
   return problems

@@ -21,7 +21,7 @@ import { tokensIn } from './token.fixture.ts'
 const run: Run = { streamId: 'log', runId: 'run', program: 'agent:mill@1' }
 
 /** A log by two writers, of which the second took over during streamed text, with a guest and a reader. */
-async function story() {
+async function recordedRun() {
   const store = memoryStore()
   const manager = new StreamManager({ store, blobBytes: 2048 })
   const record = new ReportedLog(run)
@@ -34,15 +34,15 @@ async function story() {
   const acked = async (by: string, count: number) => {
     while (record.acks.filter(ack => ack.by === by).length < count) await new Promise(setImmediate)
   }
-  const plan = { seed: 3, asks: 0.3, leaves: false, bulk: 10 }
-  const mills = ['p1', 'p2'].map(tag => new SharedDriverState(manager, tag, plan, recorder(tag))) as [
+  const plan = { seed: 3, questionRate: 0.3, releasesWhileWaiting: false, outputLength: 10 }
+  const sharedStates = ['p1', 'p2'].map(tag => new SharedDriverState(manager, tag, plan, recorder(tag))) as [
     SharedDriverState,
     SharedDriverState,
   ]
   await manager.createStream(run.streamId)
   const following = followLog(manager, 'r1', run.streamId, 0, ending.signal, recorder('r1'))
   const answering = answerQuestions(manager, 'ann', run.streamId, ending.signal, recorder('ann'))
-  const lost = driveRun(mills[0], run, false).catch(() => {})
+  const lost = driveRun(sharedStates[0], run, false).catch(() => {})
   await acked('p1', 30)
   const draftWriter = await new StreamManager({ store }).createWriter(run.streamId, {
     ...run,
@@ -51,12 +51,12 @@ async function story() {
   })
   await draftWriter.write({ type: 'text-delta', id: 'open', delta: 'a draft' }).appended
   await lost
-  const ended = driveRun(mills[1], run, true)
+  const ended = driveRun(sharedStates[1], run, true)
   await acked('p2', 3)
-  mills[1].finish([run.streamId])
+  sharedStates[1].finish([run.streamId])
   await ended
   const whole = await readWhole(store, run.streamId)
-  while (reader.now.sequence < whole.head.head) await new Promise(setImmediate)
+  while (reader.current.sequence < whole.head.head) await new Promise(setImmediate)
   ending.abort()
   await Promise.all([following, answering])
   return { store, record, reader, whole }
@@ -67,7 +67,7 @@ let record: ReportedLog
 let reader: ReportedReader
 let whole: WholeLog
 beforeAll(async () => {
-  ;({ store, record, reader, whole } = await story())
+  ;({ store, record, reader, whole } = await recordedRun())
 })
 
 const writers = () => whole.batches.filter(({ entries }) => entries[0]?.origin.guest === undefined)
@@ -78,7 +78,7 @@ const changed = (change: (batches: WholeBatch[]) => void): WholeLog => {
 }
 const ofReader = (change: (reader: ReportedReader) => void): ReportedReader => {
   const copy = new ReportedReader('r1', run.streamId)
-  copy.stretches.splice(0, 1, ...structuredClone(reader.stretches))
+  copy.segments.splice(0, 1, ...structuredClone(reader.segments))
   change(copy)
   return copy
 }
@@ -100,10 +100,10 @@ describe('reports a violation inside a log', () => {
   test.each<[string, RegExp, (batches: WholeBatch[]) => void]>([
     ['a gap', /law 1: \d+ follows \d+/, batches => batches.splice(3, 1)],
     ['a lost end', /law 1: the head is/, batches => batches.pop()],
-    ['a batch of which a part is there', /law 1: \(\d+, \d+\) has/, batches => entriesOf(batches.at(-2)).pop()],
+    ['an incomplete batch', /law 1: \(\d+, \d+\) has/, batches => entriesOf(batches.at(-2)).pop()],
     [
-      'a time that goes back',
-      /law 1: the time goes back/,
+      'a timestamp that decreases',
+      /law 1: the time decreases/,
       batches => Object.assign(batches[4] as object, { timestamp: 1 }),
     ],
     [
@@ -115,22 +115,22 @@ describe('reports a violation inside a log', () => {
       },
     ],
     [
-      'something that is there twice',
-      /law 2: .* is there twice/,
+      'a repeated delta',
+      /law 2: .* is in the log twice/,
       batches => {
         const [one, two] = recordRead(batches)
         two.chunk = one.chunk
       },
     ],
     [
-      'a zombie that was heard',
+      'an append of a fenced writer',
       /law 4: 1-.* writes at/,
       batches => {
         Object.assign(batches.at(-1) as object, { mark: batches[0]?.mark })
       },
     ],
     [
-      'a takeover that does not say so',
+      'a takeover without executor-superseded',
       /law 4: the takeover at \d+ begins with/,
       batches => {
         for (const batch of batches) {
@@ -139,7 +139,7 @@ describe('reports a violation inside a log', () => {
       },
     ],
     [
-      'a takeover that leaves a draft',
+      'a takeover that does not discard a draft',
       /law 4: the takeover at \d+ leaves the draft of main/,
       batches => {
         for (const entry of batches.flatMap(entriesOf)) {
@@ -155,7 +155,7 @@ describe('reports a violation inside a log', () => {
       },
     ],
     [
-      'a ticket that is not what the entries say',
+      'a ticket that does not match the entries',
       /law 5: the ticket is/,
       batches => {
         for (const entry of batches.flatMap(entriesOf)) {
@@ -176,7 +176,7 @@ describe('reports a violation inside a log', () => {
   })
 })
 
-describe('reports a difference to the acknowledgements', () => {
+describe('compares a log with the acknowledgements, and reports', () => {
   const of = (fields: Partial<ReportedLog>): ReportedLog => {
     return Object.assign(Object.create(ReportedLog.prototype), record, fields) as ReportedLog
   }
@@ -206,17 +206,17 @@ describe('reports a difference to the acknowledgements', () => {
     expect(problemsOfAcks(whole, of({ lostAcks: [ack()] }))).toEqual([expect.stringMatching(/and is there/)])
   })
 
-  test('half a batch', () => {
+  test('an incomplete batch', () => {
     const { tokens } = record.sent.find(batch => batch.tokens.length > 1) as ReportedLog['sent'][number]
     const found = problemsOfAcks(without(tokens[0] as string), of({ acks: [] }))
     expect(found).toContainEqual(expect.stringMatching(/law 1: of the batch/))
   })
 
-  test('refused answers in the log, missing accepted answers, and two answers to one question', () => {
+  test('a refused answer in the log, a missing accepted answer, and two answers to one question', () => {
     const taken = record.answers.find(({ outcome }) => outcome === 'appended') as ReportedLog['answers'][number]
     const refused = of({ answers: [{ ...taken, outcome: 'refused', reason: 'late' }] })
     expect(problemsOfAcks(whole, refused)).toEqual([
-      expect.stringMatching(/law 5: .* was refused as late, and is there/),
+      expect.stringMatching(/law 5: .* was refused as late, but is in the log/),
     ])
     expect(problemsOfAcks(without(taken.token), of({ answers: [taken] }))).toContainEqual(
       expect.stringMatching(/law 5: .* was appended at \d+, it is at undefined/),
@@ -229,7 +229,7 @@ describe('reports a difference to the acknowledgements', () => {
     expect(problemsOfAcks(twice, of({ answers: [] }))).toContainEqual(expect.stringMatching(/law 5: .* is answered at/))
   })
 
-  test('a missing end', () => {
+  test('a missing end of a run', () => {
     const [end] = record.ends
     expect(problemsOfAcks(without(end?.token ?? ''), record)).toContainEqual(
       expect.stringMatching(/law 7: the run ended/),
@@ -237,38 +237,38 @@ describe('reports a difference to the acknowledgements', () => {
   })
 })
 
-describe('reports a difference between a reader and the log', () => {
+describe('compares a reader with the log, and reports', () => {
   const strange = (entry: Entry | undefined): Entry => ({ ...(entry as Entry), timestamp: 1 })
   test.each<[string, RegExp, (reader: ReportedReader) => void]>([
     [
       'another entry',
       /r1 got .*, the log has/,
       copy => {
-        copy.now.entries[5] = strange(copy.now.entries[5])
+        copy.current.entries[5] = strange(copy.current.entries[5])
       },
     ],
     [
-      'a stranger’s entries after its own',
-      /got 10 as what follows 5/,
+      'entries of another log after those of its own',
+      /got 10 of the log after 5, which is not of the log/,
       copy => {
-        for (let i = 4; i < 9; i++) copy.now.entries[i] = strange(copy.now.entries[i])
-        Object.assign(copy.now, { truncated: 'epoch' })
-        copy.begin()
+        for (let i = 4; i < 9; i++) copy.current.entries[i] = strange(copy.current.entries[i])
+        Object.assign(copy.current, { truncated: 'epoch' })
+        copy.startSegment()
       },
     ],
     [
-      'a truncation without need',
-      /was told past-head at/,
+      'a truncation without a reason',
+      /was truncated as past-head at/,
       copy => {
-        Object.assign(copy.now, { truncated: 'past-head' })
-        copy.begin()
+        Object.assign(copy.current, { truncated: 'past-head' })
+        copy.startSegment()
       },
     ],
     [
-      'not the end',
+      'an end before the head',
       /ends at 3 of/,
       copy => {
-        copy.now.sequence = 3
+        copy.current.sequence = 3
       },
     ],
   ])('%s', async (_, expected, change) => {

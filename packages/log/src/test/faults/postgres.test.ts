@@ -18,7 +18,7 @@ import { StoreProcessPool } from './store-process-pool.fixture.ts'
 import { restored } from './store-restores.fixture.ts'
 
 /** Three times wal_writer_delay: a crash of the server may lose this much, in ms, if appends do not wait for the disk. */
-const LOSES_MS = 600
+const MAX_LOSS_MS = 600
 
 let processes: StoreProcessPool
 let service: Service
@@ -38,7 +38,7 @@ schedules({
   async testStore(random) {
     const synchronousCommit = random.pick(['on', 'off'] as const)
     const spec = { kind: 'postgres', url: service.url, timeoutMs: 5_000, synchronousCommit } as const
-    return { spec, service, losesMs: synchronousCommit === 'on' ? 0 : LOSES_MS }
+    return { spec, service, maxLossMs: synchronousCommit === 'on' ? 0 : MAX_LOSS_MS }
   },
   kinds: {
     killed: { play: killedWriters, count: 1 },

@@ -19,7 +19,7 @@ async function waitForMoment(scene: FaultScene, random: Random, run: Run): Promi
     [6, 'acked'],
   ] as const)
   const n = kind === 'claim' ? 1 : random.between(1, 25)
-  if (kind === 'acked') await scene.acked(run, n)
+  if (kind === 'acked') await scene.waitForAcks(run, n)
   else {
     const list = kind === 'claim' ? claims : sent
     const to = list.length + n
@@ -30,8 +30,8 @@ async function waitForMoment(scene: FaultScene, random: Random, run: Run): Promi
 
 /** Readers in the test process and in a separate process, throughout the schedule. */
 async function startReaders(scene: FaultScene, run: Run): Promise<void> {
-  await scene.read(run)
-  await scene.read(run, await scene.actor())
+  await scene.startReader(run)
+  await scene.startReader(run, await scene.actor())
 }
 
 /** Kills writers one after another. Another process continues at once, or when the lease expires. */
@@ -40,17 +40,17 @@ export async function killedWriters(scene: FaultScene, random: Random): Promise<
   await startReaders(scene, run)
   let takeover = false
   for (let deaths = random.between(1, 3); deaths > 0; deaths--) {
-    const writer = await scene.actor({ leaseMs: SHORT_LEASE_MS, plan: { bulk: random.pick([20, 20, 20_000]) } })
+    const writer = await scene.actor({ leaseMs: SHORT_LEASE_MS, plan: { outputLength: random.pick([20, 20, 20_000]) } })
     const writing = writer.order({ do: 'write', run, takeover })
     const at = await waitForMoment(scene, random, run)
     await writing
     await writer.kill()
     takeover = random.chance(0.5)
-    scene.note(`${writer.tag} killed at ${at}, ${takeover ? 'taken over from' : 'its lease runs out'}`)
+    scene.note(`${writer.tag} killed at ${at}, ${takeover ? 'taken over from' : 'its lease expires'}`)
   }
   const last = await scene.actor()
   await last.order({ do: 'write', run, takeover })
-  await scene.acked(run, random.between(1, 10))
+  await scene.waitForAcks(run, random.between(1, 10))
 }
 
 /** A writer is suspended during a takeover: nothing that it appends later is accepted. */
@@ -60,38 +60,38 @@ export async function suspendedWriter(scene: FaultScene, random: Random): Promis
   const record = scene.record(run)
   let writer = await scene.actor()
   await writer.order({ do: 'write', run, takeover: false })
-  for (let sleeps = random.between(1, 2); sleeps > 0; sleeps--) {
-    await scene.acked(run, random.between(1, 20))
+  for (let suspensions = random.between(1, 2); suspensions > 0; suspensions--) {
+    await scene.waitForAcks(run, random.between(1, 20))
     await writer.freeze()
-    await awake(scene, run, writer)
-    const zombie = writer
-    scene.allow(zombie, 'fenced')
+    await refreezeWithoutLock(scene, run, writer)
+    const suspended = writer
+    scene.allow(suspended, 'fenced')
     writer = await scene.actor()
     const { length } = record.claims
     await writer.order({ do: 'write', run, takeover: true })
     await scene.until('the takeover', () => record.claims.length > length)
-    await scene.acked(run, random.between(1, 20))
-    zombie.thaw()
-    scene.note(`${zombie.tag} slept, ${writer.tag} took over`)
-    await scene.until('the zombie is fenced', () => record.losses.some(({ by }) => by === zombie.tag))
-    await expectFencedCalls(scene, run, zombie)
+    await scene.waitForAcks(run, random.between(1, 20))
+    suspended.thaw()
+    scene.note(`${suspended.tag} was suspended, ${writer.tag} took over`)
+    await scene.until('the suspended writer is fenced', () => record.losses.some(({ by }) => by === suspended.tag))
+    await expectFencedCalls(scene, run, suspended)
   }
 }
 
-/** A process suspended with the file lock blocks all others, so it is suspended again later. */
-async function awake(scene: FaultScene, run: Run, writer: StoreProcess): Promise<void> {
+/** Suspends a process again until it does not hold the file lock: with the lock it would block all others. */
+async function refreezeWithoutLock(scene: FaultScene, run: Run, writer: StoreProcess): Promise<void> {
   const { spec } = scene.testStore
   while (spec.kind === 'sqlite' && isLocked(spec.path)) {
     writer.thaw()
-    await scene.acked(run, 1)
+    await scene.waitForAcks(run, 1)
     await writer.freeze()
   }
 }
 
 /** All other calls under a fenced epoch are rejected too. */
-async function expectFencedCalls(scene: FaultScene, run: Run, zombie: StoreProcess): Promise<void> {
-  const { epoch = '' } = scene.record(run).claims.find(({ by }) => by === zombie.tag) ?? {}
-  const { store } = await scene.here()
+async function expectFencedCalls(scene: FaultScene, run: Run, fenced: StoreProcess): Promise<void> {
+  const { epoch = '' } = scene.record(run).claims.find(({ by }) => by === fenced.tag) ?? {}
+  const { store } = await scene.localStore()
   const { streamId } = run
   const page = await store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
   const lastAcked = { sequence: page?.head ?? 0, incarnation: page?.incarnation ?? '', epoch: page?.mark ?? '' }
@@ -105,8 +105,8 @@ async function expectFencedCalls(scene: FaultScene, run: Run, zombie: StoreProce
 export async function dyingDrivers(scene: FaultScene, random: Random): Promise<void> {
   const runs = Array.from({ length: random.between(2, 3) }, (_, i) => scene.run(`${i}`))
   const { program } = runs[0] as Run
-  const { manager } = await scene.here()
-  const plan = { asks: 0.3, leaves: random.chance(0.5) }
+  const { manager } = await scene.localStore()
+  const plan = { questionRate: 0.3, releasesWhileWaiting: random.chance(0.5) }
   const startProcess = async () => {
     const driver = await scene.actor({ leaseMs: SHORT_LEASE_MS, plan })
     // Drivers compete: a slow one finds the log claimed, or its run ended.
@@ -123,13 +123,15 @@ export async function dyingDrivers(scene: FaultScene, random: Random): Promise<v
     await guest.order({ do: 'answer', guest: 'ann', streamId: run.streamId })
   }
   for (let deaths = random.between(2, 3); deaths > 0; deaths--) {
-    await scene.acked(random.pick(runs), random.between(1, 20))
+    await scene.waitForAcks(random.pick(runs), random.between(1, 20))
     const dying = drivers.splice(0, random.between(1, drivers.length))
     for (const driver of dying) await driver.kill()
-    scene.note(`${dying.map(({ tag }) => tag)} killed, ${drivers.length} left; leaves ${plan.leaves}`)
+    scene.note(
+      `${dying.map(({ tag }) => tag)} killed, ${drivers.length} remain; they release the log while they wait: ${plan.releasesWhileWaiting}`,
+    )
     for (const _ of dying) drivers.push(await startProcess())
   }
-  for (const run of runs) await scene.acked(run, 3)
+  for (const run of runs) await scene.waitForAcks(run, 3)
 }
 
 /** Guests in separate processes answer while writers and guests die. Each question has one answer. */
@@ -142,7 +144,7 @@ export async function dyingGuests(scene: FaultScene, random: Random): Promise<vo
     await actor.order({ do: 'answer', guest, streamId: run.streamId })
     return actor
   }
-  let writer = await scene.actor({ plan: { asks: 0.6 } })
+  let writer = await scene.actor({ plan: { questionRate: 0.6 } })
   await writer.order({ do: 'write', run, takeover: false })
   const processes = [await startProcess('ann'), await startProcess('bob')]
   for (let deaths = random.between(2, 4); deaths > 0; deaths--) {
@@ -151,7 +153,7 @@ export async function dyingGuests(scene: FaultScene, random: Random): Promise<vo
     if (random.chance(0.6)) {
       await writer.kill()
       scene.note(`${writer.tag} killed at answer ${to}`)
-      writer = await scene.actor({ plan: { asks: 0.6 } })
+      writer = await scene.actor({ plan: { questionRate: 0.6 } })
       await writer.order({ do: 'write', run, takeover: true })
     } else {
       const guest = processes.shift() as StoreProcess
@@ -161,7 +163,7 @@ export async function dyingGuests(scene: FaultScene, random: Random): Promise<vo
       processes.push(await startProcess(random.pick(['ann', 'bob'])))
     }
   }
-  await scene.acked(run, 5)
+  await scene.waitForAcks(run, 5)
   if (random.chance(0.4)) {
     scene.note('stopped by a guest')
     await stop(scene, run)
@@ -170,7 +172,7 @@ export async function dyingGuests(scene: FaultScene, random: Random): Promise<vo
 
 /** Stops the run as a guest. It ends by itself. */
 async function stop(scene: FaultScene, { streamId, runId }: Run): Promise<void> {
-  const { manager } = await scene.here()
+  const { manager } = await scene.localStore()
   const done = await manager.append(streamId, 'boss', { type: 'stop-requested', runId })
   if (done.outcome === 'refused') throw new LogError('refused', `the stop of ${runId}: ${done.reason}`)
   const { ends } = scene.record({ streamId })
@@ -182,11 +184,15 @@ async function stop(scene: FaultScene, { streamId, runId }: Run): Promise<void> 
 export async function dyingReaders(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
   const processes = [await scene.actor(), await scene.actor()]
-  const all = [await scene.read(run), await scene.read(run, processes[0]), await scene.read(run, processes[1])]
+  const all = [
+    await scene.startReader(run),
+    await scene.startReader(run, processes[0]),
+    await scene.startReader(run, processes[1]),
+  ]
   const writer = await scene.actor()
   await writer.order({ do: 'write', run, takeover: false })
   for (let deaths = random.between(3, 5); deaths > 0; deaths--) {
-    await scene.acked(run, random.between(1, 15))
+    await scene.waitForAcks(run, random.between(1, 15))
     const i = random.below(processes.length)
     const dying = processes[i] as StoreProcess
     await dying.kill()
@@ -194,9 +200,9 @@ export async function dyingReaders(scene: FaultScene, random: Random): Promise<v
     for (const reader of all) {
       if (reader.actor !== dying) continue
       const to = random.chance(0.3) ? undefined : random.pick(processes)
-      scene.note(`${reader.name} died at ${reader.now.sequence}, goes on in ${to?.tag ?? 'this process'}`)
+      scene.note(`${reader.name} died at ${reader.current.sequence}, continues in ${to?.tag ?? 'this process'}`)
       await scene.resume(reader, to)
     }
   }
-  await scene.acked(run, 5)
+  await scene.waitForAcks(run, 5)
 }

@@ -36,7 +36,7 @@ schedules({
   async testStore(random) {
     // With either setting, the death of the server process loses nothing.
     const service = random.pick(services)
-    return { spec: { kind: 'redis', url: service.url, timeoutMs: 5_000 }, service, losesMs: 0 }
+    return { spec: { kind: 'redis', url: service.url, timeoutMs: 5_000 }, service, maxLossMs: 0 }
   },
   kinds: {
     killed: { play: killedWriters, count: 1 },

@@ -25,7 +25,7 @@ schedules({
   processes: () => processes,
   async testStore(random, name) {
     const durability = random.pick(['normal', 'normal', 'full'] as const)
-    return { spec: { kind: 'sqlite', path: join(folder, `${name}.db`), durability }, losesMs: 0 }
+    return { spec: { kind: 'sqlite', path: join(folder, `${name}.db`), durability }, maxLossMs: 0 }
   },
   async inspect({ spec }) {
     const file = new DatabaseSync((spec as { path: string }).path)

@@ -21,11 +21,14 @@ export interface TestStore {
   /** Only for a store with a server. */
   readonly service?: Service
   /** How many ms of acknowledged appends a crash of the server may lose, as documented. */
-  readonly losesMs: number
+  readonly maxLossMs: number
 }
 
-interface Waiting {
-  holds(): boolean
+/** The tag of the test process. */
+const TEST_TAG = 'test'
+
+interface PendingWait {
+  isReached(): boolean
   resolve(): void
   reject(error: unknown): void
 }
@@ -43,12 +46,12 @@ export class FaultScene {
   readonly #processes: StoreProcessPool
   readonly #seed: number
   readonly #actors: StoreProcess[] = []
-  readonly #gates: FaultProxy[] = []
-  readonly #waiting = new Set<Waiting>()
+  readonly #proxies: FaultProxy[] = []
+  readonly #pendingWaits = new Set<PendingWait>()
   /** Processes that may lose their writer, with the allowed reasons. */
   readonly #mayLose = new Map<string, readonly string[]>()
-  readonly #leaving = new AbortController()
-  #here: { store: LogStore; manager: StreamManager; reading: AbortController } | undefined
+  readonly #closing = new AbortController()
+  #local: { store: LogStore; manager: StreamManager; reading: AbortController } | undefined
   #failure: { error: unknown } | undefined
 
   constructor(name: string, seed: number, testStore: TestStore, processes: StoreProcessPool) {
@@ -78,7 +81,7 @@ export class FaultScene {
   /** A process with the store open. */
   async actor(options: { spec?: StoreSpec; plan?: Partial<RunPlan>; leaseMs?: number } = {}): Promise<StoreProcess> {
     const tag = `p${this.#actors.length + 1}`
-    const actor = new StoreProcess(tag, this.#processes.take(), this.#take, error => this.#fail(error))
+    const actor = new StoreProcess(tag, this.#processes.take(), this.#onMessage, error => this.#fail(error))
     this.#actors.push(actor)
     await this.open(actor, options)
     return actor
@@ -89,27 +92,27 @@ export class FaultScene {
     options: { spec?: StoreSpec; plan?: Partial<RunPlan>; leaseMs?: number } = {},
   ): Promise<void> {
     const { spec = this.testStore.spec, leaseMs = 30_000 } = options
-    const plan = { seed: this.#seed, asks: 0, leaves: false, bulk: 20, ...options.plan }
-    // A process may be opened again, and must not report again.
+    const plan = { seed: this.#seed, questionRate: 0, releasesWhileWaiting: false, outputLength: 20, ...options.plan }
+    // A process that is opened again must not write the same tokens again.
     const tag = `${actor.tag}${'i'.repeat(actor.opened++)}`
     await actor.order({ do: 'open', tag, store: spec, plan, leaseMs })
   }
 
   /** A proxy in front of the server. */
-  async gate(): Promise<FaultProxy> {
-    const gate = await proxy((this.testStore.spec as { url: string }).url)
-    this.#gates.push(gate)
-    return gate
+  async startProxy(): Promise<FaultProxy> {
+    const started = await proxy((this.testStore.spec as { url: string }).url)
+    this.#proxies.push(started)
+    return started
   }
 
   /** The store through a proxy. */
-  via(gate: FaultProxy, more: Partial<StoreSpec> = {}): StoreSpec {
+  via(faultProxy: FaultProxy, more: Partial<StoreSpec> = {}): StoreSpec {
     const { spec } = this.testStore
-    return { ...spec, url: gate.url((spec as { url: string }).url), ...more } as StoreSpec
+    return { ...spec, url: faultProxy.url((spec as { url: string }).url), ...more } as StoreSpec
   }
 
   /** Starts a reader at the beginning of a log, in a process or in the test process. */
-  async read({ streamId }: Run, actor?: StoreProcess): Promise<ReportedReader> {
+  async startReader({ streamId }: Run, actor?: StoreProcess): Promise<ReportedReader> {
     const reader = new ReportedReader(`r${this.readers.size + 1}`, streamId)
     this.readers.set(reader.name, reader)
     await this.resume(reader, actor)
@@ -120,11 +123,11 @@ export class FaultScene {
   async resume(reader: ReportedReader, actor?: StoreProcess): Promise<void> {
     reader.actor = actor
     const { name, streamId } = reader
-    const { cursor } = reader.now
+    const { cursor } = reader.current
     if (actor) return actor.order({ do: 'read', reader: name, streamId, after: cursor })
-    const { manager, reading } = await this.here()
+    const { manager, reading } = await this.localStore()
     void followLog(manager, name, streamId, cursor, reading.signal, async message =>
-      this.#take(undefined, { ...message, at: 0 }),
+      this.#onMessage(undefined, { ...message, at: 0 }),
     )
   }
 
@@ -135,36 +138,36 @@ export class FaultScene {
   }
 
   /** The open store of the test process. */
-  async here(): Promise<{ store: LogStore; manager: StreamManager; reading: AbortController }> {
-    const store = this.#here?.store ?? (await openStoreSpec(this.patientSpec))
-    this.#here ??= { store, manager: new StreamManager({ store }), reading: new AbortController() }
-    return this.#here
+  async localStore(): Promise<{ store: LogStore; manager: StreamManager; reading: AbortController }> {
+    const store = this.#local?.store ?? (await openStoreSpec(this.patientSpec))
+    this.#local ??= { store, manager: new StreamManager({ store }), reading: new AbortController() }
+    return this.#local
   }
 
   /** Closes the store in the test process. Its readers can be resumed. */
-  async closeHere(): Promise<void> {
-    const here = this.#here
-    this.#here = undefined
-    here?.reading.abort()
-    await here?.store.close()
+  async closeLocalStore(): Promise<void> {
+    const local = this.#local
+    this.#local = undefined
+    local?.reading.abort()
+    await local?.store.close()
   }
 
   /** Waits until the condition holds for the reports. */
-  until(event: string, holds: () => boolean): Promise<void> {
+  until(event: string, isReached: () => boolean): Promise<void> {
     if (this.#failure) return Promise.reject(this.#failure.error)
-    if (holds()) return Promise.resolve()
+    if (isReached()) return Promise.resolve()
     return new Promise((resolve, reject) => {
-      const late = setTimeout(
+      const timeout = setTimeout(
         () => end(() => reject(new Error(`gave up waiting until ${event}: ${this.#state()}`))),
         GIVE_UP_MS,
       )
       const end = (settle: () => void) => {
-        clearTimeout(late)
-        this.#waiting.delete(waiting)
+        clearTimeout(timeout)
+        this.#pendingWaits.delete(waiting)
         settle()
       }
-      const waiting = { holds, resolve: () => end(resolve), reject: (error: unknown) => end(() => reject(error)) }
-      this.#waiting.add(waiting)
+      const waiting = { isReached, resolve: () => end(resolve), reject: (error: unknown) => end(() => reject(error)) }
+      this.#pendingWaits.add(waiting)
     })
   }
 
@@ -176,7 +179,7 @@ export class FaultScene {
   }
 
   /** Waits for this many more acknowledged appends. */
-  async acked(run: Run, more: number): Promise<void> {
+  async waitForAcks(run: Run, more: number): Promise<void> {
     const { acks } = this.record(run)
     const to = acks.length + more
     await this.until(`${more} more appends to ${run.streamId} are acknowledged`, () => acks.length >= to)
@@ -203,53 +206,54 @@ export class FaultScene {
     for (const record of this.records.values()) {
       await this.until(`${record.run.streamId} has ended`, () => record.ends.length > 0)
     }
-    const { manager } = await this.here()
+    const { manager } = await this.localStore()
     for (const reader of this.readers.values()) {
       const head = (await manager.getInfo(reader.streamId))?.head
-      await this.until(`${reader.name} has read ${reader.streamId} to ${head}`, () => reader.now.sequence === head)
+      await this.until(`${reader.name} has read ${reader.streamId} to ${head}`, () => reader.current.sequence === head)
     }
   }
 
   /** Ends everything and returns the processes to the pool. */
-  async leave(): Promise<void> {
-    this.#leaving.abort()
+  async close(): Promise<void> {
+    this.#closing.abort()
     for (const child of await Promise.all(this.#actors.map(actor => actor.dismiss()))) {
       if (child) await this.#processes.giveBack(child)
     }
-    await this.#letGo()
+    await this.#closeConnections()
   }
 
-  /** Ends everything, in any state. */
-  async abandon(): Promise<void> {
-    this.#leaving.abort()
+  /** Kills everything, in any state. */
+  async killAll(): Promise<void> {
+    this.#closing.abort()
     for (const actor of this.#actors) await actor.kill()
-    await this.#letGo()
+    await this.#closeConnections()
   }
 
-  async #letGo(): Promise<void> {
-    for (const gate of this.#gates) await gate.stop()
-    await this.closeHere()
+  async #closeConnections(): Promise<void> {
+    for (const started of this.#proxies) await started.stop()
+    await this.closeLocalStore()
   }
 
-  readonly #take = (actor: StoreProcess | undefined, event: ReceivedMessage): void => {
-    if (event.kind === 'trouble' || event.kind === 'locked') this.events.push({ ...event, by: actor?.tag ?? 'here' })
-    if ('streamId' in event) this.records.get(event.streamId)?.take(actor?.tag ?? 'here', event)
+  readonly #onMessage = (actor: StoreProcess | undefined, event: ReceivedMessage): void => {
+    if (event.kind === 'call-failed' || event.kind === 'locked')
+      this.events.push({ ...event, by: actor?.tag ?? TEST_TAG })
+    if ('streamId' in event) this.records.get(event.streamId)?.take(actor?.tag ?? TEST_TAG, event)
     if (event.kind === 'read' || event.kind === 'truncated') {
       const reader = this.readers.get(event.reader)
       reader?.take(event)
       // A client would take a snapshot. Here it reads the log again.
       if (reader && event.kind === 'truncated') void this.resume(reader, reader.actor)
     }
-    if (event.kind === 'failed' && !this.#leaving.signal.aborted) {
+    if (event.kind === 'failed' && !this.#closing.signal.aborted) {
       const { operation, code, message } = event
       this.#fail(new Error(`${actor?.tag ?? 'this process'}: ${operation} failed, ${code}: ${message}`))
     }
-    for (const waiting of [...this.#waiting]) if (waiting.holds()) waiting.resolve()
+    for (const waiting of [...this.#pendingWaits]) if (waiting.isReached()) waiting.resolve()
   }
 
   #fail(error: unknown): void {
     this.#failure ??= { error }
-    for (const waiting of [...this.#waiting]) waiting.reject(error)
+    for (const waiting of [...this.#pendingWaits]) waiting.reject(error)
   }
 
   #state(): string {
@@ -257,8 +261,8 @@ export class FaultScene {
       const lost = losses.map(({ by, code }) => `${by} ${code}`).join(', ')
       return `${run.streamId} has ${acks.length} acks, last ${acks.at(-1)?.last}, ${ends.length} ends, lost [${lost}]`
     })
-    const readers = [...this.readers.values()].map(({ name, now }) => `${name} at ${now.sequence}`)
-    const troubles = this.events.slice(-3).map(event => `${event.by} ${JSON.stringify(event)}`)
-    return [...logs, ...readers, ...troubles].join('; ')
+    const readers = [...this.readers.values()].map(({ name, current }) => `${name} at ${current.sequence}`)
+    const failedCalls = this.events.slice(-3).map(event => `${event.by} ${JSON.stringify(event)}`)
+    return [...logs, ...readers, ...failedCalls].join('; ')
   }
 }

@@ -70,8 +70,8 @@ async function run(backend: Backend, { play }: ScheduleKind, id: string, seed: n
     const problems = [...(await problemsOf(scene)), ...((await backend.inspect?.(scene.testStore)) ?? [])]
     expect(problems).toEqual([])
   } catch (error) {
-    // After any failure, the next schedule needs the server up. Errors here only follow from the failure.
-    await scene.abandon().catch(() => {})
+    // The next schedule needs the server up. Errors here only follow from the first failure.
+    await scene.killAll().catch(() => {})
     await scene.testStore.service?.restart().catch(() => {})
     const again = `MILLRACE_FAULTS=${id} npm test -- packages/log/src/test/faults/${backend.name}.test.ts`
     const cause = error instanceof Error ? error : new Error(String(error))
@@ -81,7 +81,7 @@ async function run(backend: Backend, { play }: ScheduleKind, id: string, seed: n
   }
   const { notes, deaths } = scene
   reportPlayed({ faults: notes.length, deaths })
-  await scene.leave()
+  await scene.close()
 }
 
 /** Problems in the logs of a schedule, read through a fresh handle. */

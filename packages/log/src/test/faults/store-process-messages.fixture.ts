@@ -13,12 +13,12 @@ export interface Run {
 /** The plan of a run. Every writer writes the same steps. */
 export interface RunPlan {
   readonly seed: number
-  /** How often a step ends with a question to a guest. */
-  readonly asks: number
+  /** How often a step ends with a question to a guest, from 0 to 1. */
+  readonly questionRate: number
   /** Whether the writer releases the log while it waits for the answer. */
-  readonly leaves: boolean
+  readonly releasesWhileWaiting: boolean
   /** The length of an output, in characters. */
-  readonly bulk: number
+  readonly outputLength: number
 }
 
 export type ProcessOrder =
@@ -84,7 +84,7 @@ export type ProcessMessage =
   /** A step starts. The process waits if it is too far ahead of the test. */
   | { readonly kind: 'step'; readonly n: number }
   /** A call of the store got no answer and is retried. */
-  | { readonly kind: 'trouble'; readonly operation: string; readonly message: string }
+  | { readonly kind: 'call-failed'; readonly operation: string; readonly message: string }
   | { readonly kind: 'locked' }
   | { readonly kind: 'synced'; readonly n: number }
   | { readonly kind: 'closed' }

@@ -15,7 +15,7 @@ const run = promisify(execFile)
 /** A message with the time at which it arrived. */
 export type ReceivedMessage = ProcessMessage & { readonly at: number }
 
-/** As many as most schedules use. */
+/** The number of reusable processes: as many as most schedules use. */
 const SIZE = 5
 
 /** The program of a process. */
@@ -75,8 +75,8 @@ export class StoreProcess {
   opened = 0
   isKilled = false
   readonly #child: Child
-  readonly #tell: (actor: StoreProcess, event: ReceivedMessage) => void
-  readonly #pump: Promise<void>
+  readonly #onMessage: (actor: StoreProcess, event: ReceivedMessage) => void
+  readonly #listening: Promise<void>
   #isEnding = false
   #isDismissed = false
   #syncs = 0
@@ -87,13 +87,13 @@ export class StoreProcess {
     tag: string,
     child: Child,
     onMessage: (actor: StoreProcess, event: ReceivedMessage) => void,
-    lose: (error: unknown) => void,
+    onFailure: (error: unknown) => void,
   ) {
     this.tag = tag
     this.#child = child
-    this.#tell = onMessage
-    this.#pump = this.#listen().catch(error => {
-      if (!this.#isEnding) lose(error)
+    this.#onMessage = onMessage
+    this.#listening = this.#listen().catch(error => {
+      if (!this.#isEnding) onFailure(error)
     })
   }
 
@@ -119,7 +119,7 @@ export class StoreProcess {
   async kill(): Promise<void> {
     this.#isEnding = this.isKilled = true
     await this.#child.kill9()
-    await this.#pump
+    await this.#listening
   }
 
   /** Suspends it. Resolves when it is suspended. */
@@ -129,6 +129,7 @@ export class StoreProcess {
     while (!(await run('ps', ['-o', 'stat=', '-p', `${pid}`])).stdout.startsWith('T')) {}
   }
 
+  /** Continues it after `freeze`. */
   thaw(): void {
     process.kill(this.#child.pid, 'SIGCONT')
   }
@@ -153,14 +154,14 @@ export class StoreProcess {
 
   async #listen(): Promise<void> {
     for (;;) {
-      const event = (await this.#child.event<ReceivedMessage>('told')) as ReceivedMessage & { event: string }
+      const event = (await this.#child.event<ReceivedMessage>('message')) as ReceivedMessage & { event: string }
       if (event.kind === 'step') this.order({ do: 'grant', n: event.n }).catch(() => {})
       else if (event.kind === 'synced') this.#synced.get(event.n)?.()
       else if (event.kind === 'closed') {
         this.#closed()
         // The process may belong to another schedule from now on.
         if (this.#isDismissed) return
-      } else this.#tell(this, event)
+      } else this.#onMessage(this, event)
     }
   }
 }

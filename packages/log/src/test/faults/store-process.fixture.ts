@@ -16,7 +16,7 @@ import { load, openStoreSpec, type StoreSpec } from './store-spec.fixture.ts'
 /** Polling interval for changes without a notification, in ms. */
 const POLL_MS = 20
 
-const reportMessage: ReportMessage = message => reportEvent('told', { ...message, at: Date.now() })
+const reportMessage: ReportMessage = message => reportEvent('message', { ...message, at: Date.now() })
 
 /** A store that reports calls without an answer. Their callers retry. */
 function reportingStore(store: LogStore): LogStore {
@@ -30,7 +30,7 @@ function reportingStore(store: LogStore): LogStore {
         if (!(result instanceof Promise)) return result
         return result.catch(async error => {
           const { code, message } = failureMessage(name, error)
-          if (code === 'unavailable') await reportMessage({ kind: 'trouble', operation: name, message })
+          if (code === 'unavailable') await reportMessage({ kind: 'call-failed', operation: name, message })
           throw error
         })
       }
@@ -42,7 +42,7 @@ function reportingStore(store: LogStore): LogStore {
 class StoreWork {
   readonly #store: LogStore
   readonly #manager: StreamManager
-  readonly #mill: SharedDriverState
+  readonly #shared: SharedDriverState
   readonly #ending = new AbortController()
   readonly #jobs = new Set<Promise<unknown>>()
 
@@ -50,19 +50,19 @@ class StoreWork {
     this.#store = reportingStore(store)
     const bounds = { leaseMs, retryTimeoutMs: 90_000, blobBytes: 2048 }
     this.#manager = new StreamManager({ store: this.#store, owner: tag, ...bounds })
-    this.#mill = new SharedDriverState(this.#manager, tag, plan, reportMessage)
+    this.#shared = new SharedDriverState(this.#manager, tag, plan, reportMessage)
   }
 
-  do(order: ProcessOrder): void {
+  execute(order: ProcessOrder): void {
     const { signal } = this.#ending
-    if (order.do === 'write') this.#job(`write ${order.run.runId}`, this.#write(order.run, order.takeover))
-    else if (order.do === 'drive') this.#job('drive', this.#drive(order.program))
-    else if (order.do === 'grant') this.#mill.grant(order.n)
-    else if (order.do === 'finish') this.#mill.finish(order.streamIds)
+    if (order.do === 'write') this.#track(`write ${order.run.runId}`, this.#write(order.run, order.takeover))
+    else if (order.do === 'drive') this.#track('drive', this.#drive(order.program))
+    else if (order.do === 'grant') this.#shared.grant(order.n)
+    else if (order.do === 'finish') this.#shared.finish(order.streamIds)
     else if (order.do === 'read') {
-      this.#job('read', followLog(this.#manager, order.reader, order.streamId, order.after, signal, reportMessage))
+      this.#track('read', followLog(this.#manager, order.reader, order.streamId, order.after, signal, reportMessage))
     } else if (order.do === 'answer') {
-      this.#job('answer', answerQuestions(this.#manager, order.guest, order.streamId, signal, reportMessage))
+      this.#track('answer', answerQuestions(this.#manager, order.guest, order.streamId, signal, reportMessage))
     }
   }
 
@@ -73,7 +73,7 @@ class StoreWork {
     await Promise.all(this.#jobs)
   }
 
-  #job(operation: string, work: Promise<unknown>): void {
+  #track(operation: string, work: Promise<unknown>): void {
     const job: Promise<unknown> = work
       .catch(async error => {
         if (!this.#ending.signal.aborted) await reportMessage(failureMessage(operation, error))
@@ -84,9 +84,9 @@ class StoreWork {
 
   /** Writes a run until it ends or is taken over. Waits for a leased log, and claims a regressed log again. */
   async #write(run: Run, takeover: boolean): Promise<void> {
-    for (let takes = takeover; !this.#ending.signal.aborted; ) {
-      const code = await this.#try(run, takes)
-      takes = false
+    for (let takesOver = takeover; !this.#ending.signal.aborted; ) {
+      const code = await this.#try(run, takesOver)
+      takesOver = false
       if (code === 'busy') await pause(POLL_MS)
       else if (code !== 'regressed') return
     }
@@ -102,7 +102,7 @@ class StoreWork {
         if (runId === undefined || driven.has(streamId)) continue
         driven.add(streamId)
         const work = this.#try({ streamId, runId, program }, false).finally(() => driven.delete(streamId))
-        this.#job(`drive ${runId}`, work)
+        this.#track(`drive ${runId}`, work)
       }
       await pause(POLL_MS)
     }
@@ -111,7 +111,7 @@ class StoreWork {
   /** Drives a run as far as possible. Returns why it did not end. */
   async #try(run: Run, takeover: boolean): Promise<string | undefined> {
     try {
-      await driveRun(this.#mill, run, takeover)
+      await driveRun(this.#shared, run, takeover)
       return undefined
     } catch (error) {
       if (!(error instanceof LogError)) throw error
@@ -139,5 +139,5 @@ for await (const order of messages<ProcessOrder>()) {
   else if (order.do === 'close') {
     await work?.close()
     await reportMessage({ kind: 'closed' })
-  } else work?.do(order)
+  } else work?.execute(order)
 }

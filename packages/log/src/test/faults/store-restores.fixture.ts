@@ -10,12 +10,12 @@ import type { FaultScene } from './store-fault-scene.fixture.ts'
 import type { Run } from './store-process-messages.fixture.ts'
 import type { StoreProcess } from './store-process-pool.fixture.ts'
 
-/** The head of the restored log. Entries acknowledged after it never happened. */
-async function restoreCopy(scene: FaultScene, run: Run, isAnnounced: boolean): Promise<number> {
-  const { store } = await scene.here()
+/** Records that the log was restored, and returns its head. Entries acknowledged after it never happened. */
+async function recordRestore(scene: FaultScene, run: Run, isAnnounced: boolean): Promise<number> {
+  const { store } = await scene.localStore()
   const page = await store.read(run.streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
   const head = page?.head ?? 0
-  scene.record(run).putBack(head)
+  scene.record(run).onRestore(head)
   if (isAnnounced) {
     await store.restored()
     const after = await store.read(run.streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
@@ -27,71 +27,76 @@ async function restoreCopy(scene: FaultScene, run: Run, isAnnounced: boolean): P
 /** Waits until the cursors of the readers are truncated. */
 async function untilTruncated(scene: FaultScene, readers: readonly ReportedReader[]): Promise<void> {
   for (const reader of readers) {
-    await scene.until(`${reader.name} is told truncated`, () => reader.stretches.some(({ truncated }) => truncated))
+    await scene.until(`${reader.name} is truncated`, () => reader.segments.some(({ truncated }) => truncated))
   }
 }
 
 /** Waits until readers have read everything acknowledged so far. */
 async function untilRead(scene: FaultScene, run: Run, readers: readonly ReportedReader[]): Promise<void> {
   const last = Math.max(...scene.record(run).acks.map(ack => ack.last))
-  for (const { name, now } of readers) await scene.until(`${name} has read ${last}`, () => now.sequence >= last)
+  for (const reader of readers)
+    await scene.until(`${reader.name} has read ${last}`, () => reader.current.sequence >= last)
 }
 
 /** Restores the data of a server, with or without a call of `restored()`. */
 export const restored = (isAnnounced: boolean) => async (scene: FaultScene, random: Random) => {
   const { service } = scene.testStore
-  if (service === undefined) throw new Error('a server is needed to put its data back')
+  if (service === undefined) throw new Error('a server is needed to restore its data')
   const run = scene.run()
-  const gate = await scene.gate()
-  const sleeper = await scene.actor()
-  const readers = [await scene.read(run), await scene.read(run, await scene.actor()), await scene.read(run, sleeper)]
+  const proxy = await scene.startProxy()
+  const suspendable = await scene.actor()
+  const readers = [
+    await scene.startReader(run),
+    await scene.startReader(run, await scene.actor()),
+    await scene.startReader(run, suspendable),
+  ]
   const startProcess = async (takeover: boolean) => {
-    const writer = await scene.actor({ spec: scene.via(gate) })
+    const writer = await scene.actor({ spec: scene.via(proxy) })
     await writer.order({ do: 'write', run, takeover })
     const { claims } = scene.record(run)
     await scene.until(`${writer.tag} has the log`, () => claims.some(({ by }) => by === writer.tag))
     return writer
   }
   let writer = await startProcess(false)
-  await scene.acked(run, random.between(1, 15))
+  await scene.waitForAcks(run, random.between(1, 15))
   const copy = await service.copy()
   await writer.sync()
-  await scene.acked(run, random.between(2, 15))
+  await scene.waitForAcks(run, random.between(2, 15))
   // Under an epoch that is in the copy, or under a later one.
   if (random.chance(0.4)) {
     // It may not notice before the restore. The copy has its epoch but not its entries.
     scene.allow(writer, 'fenced', 'regressed')
     writer = await startProcess(true)
-    await scene.acked(run, random.between(2, 10))
+    await scene.waitForAcks(run, random.between(2, 10))
   }
-  await cutOff(gate, writer)
+  await disconnect(proxy, writer)
   await untilRead(scene, run, readers)
-  const isAsleep = random.chance(0.5)
-  if (isAsleep) await sleeper.freeze()
+  const isSuspended = random.chance(0.5)
+  if (isSuspended) await suspendable.freeze()
   await service.restore(copy)
-  const past = scene.record(run).acks.at(-1)?.last ?? 0
-  const head = await restoreCopy(scene, run, isAnnounced)
-  scene.note(`put back from ${past} to ${head}; one reader asleep: ${isAsleep}`)
+  const oldHead = scene.record(run).acks.at(-1)?.last ?? 0
+  const head = await recordRestore(scene, run, isAnnounced)
+  scene.note(`restored from ${oldHead} to ${head}; one reader suspended: ${isSuspended}`)
   // No writer appends yet: readers past the head get an error without waiting for an append.
-  await untilTruncated(scene, isAsleep ? readers.slice(0, 2) : readers)
+  await untilTruncated(scene, isSuspended ? readers.slice(0, 2) : readers)
   scene.allow(writer, 'fenced', 'regressed')
-  gate.refuse(false)
+  proxy.refuse(false)
   const { losses, acks } = scene.record(run)
-  await scene.until('the writer knows', () => losses.some(({ by }) => by === writer.tag))
+  await scene.until('the writer is lost', () => losses.some(({ by }) => by === writer.tag))
   if (losses.some(({ by, code }) => by === writer.tag && code === 'fenced')) await startProcess(true)
-  // When it wakes up, entries of another writer are at its sequences.
-  if (isAsleep) {
-    await scene.until('the log is as long again', () => (acks.at(-1)?.last ?? 0) > past)
-    sleeper.thaw()
+  // When it continues, entries of another writer are at its sequences.
+  if (isSuspended) {
+    await scene.until('the log is as long again', () => (acks.at(-1)?.last ?? 0) > oldHead)
+    suspendable.thaw()
   }
   await untilTruncated(scene, readers)
-  await scene.acked(run, 5)
+  await scene.waitForAcks(run, 5)
 }
 
-/** Waits until no append is in flight and all acknowledgements are known. */
-async function cutOff(gate: FaultProxy, writer: StoreProcess): Promise<void> {
-  gate.refuse(true)
-  gate.cut()
+/** Cuts the connections of a writer. Afterwards no append is in flight, and all acknowledgements are known. */
+async function disconnect(proxy: FaultProxy, writer: StoreProcess): Promise<void> {
+  proxy.refuse(true)
+  proxy.cut()
   await writer.sync()
 }
 
@@ -100,35 +105,39 @@ export const restoredFile = (isAnnounced: boolean) => async (scene: FaultScene, 
   const { path } = scene.testStore.spec as { path: string }
   const run = scene.run()
   const others = [await scene.actor(), await scene.actor()]
-  const readers = [await scene.read(run), await scene.read(run, others[0]), await scene.read(run, others[1])]
+  const readers = [
+    await scene.startReader(run),
+    await scene.startReader(run, others[0]),
+    await scene.startReader(run, others[1]),
+  ]
   let writer = await scene.actor()
   await writer.order({ do: 'write', run, takeover: false })
-  await scene.acked(run, random.between(1, 15))
+  await scene.waitForAcks(run, random.between(1, 15))
   const isVacuumed = random.chance(0.5)
   if (isVacuumed) vacuum(path)
   else await copyFrozen(path, [writer, ...others])
   await writer.sync()
-  await scene.acked(run, random.between(2, 15))
+  await scene.waitForAcks(run, random.between(2, 15))
   if (random.chance(0.4)) {
     await writer.kill()
     writer = await scene.actor()
     await writer.order({ do: 'write', run, takeover: true })
-    await scene.acked(run, random.between(2, 10))
+    await scene.waitForAcks(run, random.between(2, 10))
   }
   await writer.kill()
   await untilRead(scene, run, readers)
-  const past = readers[0]?.now.sequence ?? 0
-  const lastAcked = decodeCursor(readers[0]?.now.cursor ?? 0)
+  const oldHead = readers[0]?.current.sequence ?? 0
+  const lastAcked = decodeCursor(readers[0]?.current.cursor ?? 0)
   const { epoch = '' } = scene.record(run).claims.at(-1) ?? {}
   for (const actor of others) await actor.close()
-  await scene.closeHere()
-  putBack(path)
-  const head = await restoreCopy(scene, run, isAnnounced)
-  scene.note(`put back from ${past} to ${head}, ${isVacuumed ? 'vacuumed' : 'copied'}`)
-  await refused(scene, run, epoch, lastAcked)
-  // Some readers return before any append and get an error. Others find entries of another writer at their sequences.
+  await scene.closeLocalStore()
+  restoreFile(path)
+  const head = await recordRestore(scene, run, isAnnounced)
+  scene.note(`restored from ${oldHead} to ${head}, ${isVacuumed ? 'vacuumed' : 'copied'}`)
+  await expectRefusedAppend(scene, run, epoch, lastAcked)
+  // Some readers resume before any append and get an error. Others find entries of another writer at their sequences.
   const early = random.below(readers.length + 1)
-  const back = async (some: readonly ReportedReader[]) => {
+  const resumeReaders = async (some: readonly ReportedReader[]) => {
     for (const reader of some) {
       const actor = others[readers.indexOf(reader) - 1]
       if (actor) await scene.open(actor)
@@ -136,25 +145,31 @@ export const restoredFile = (isAnnounced: boolean) => async (scene: FaultScene, 
     }
     await untilTruncated(scene, some)
   }
-  await back(readers.slice(0, early))
+  await resumeReaders(readers.slice(0, early))
   const next = await scene.actor()
   await next.order({ do: 'write', run, takeover: true })
   const { acks } = scene.record(run)
-  await scene.until('the log is as long again', () => (acks.at(-1)?.last ?? 0) > past)
-  await back(readers.slice(early))
-  await scene.acked(run, 5)
+  await scene.until('the log is as long again', () => (acks.at(-1)?.last ?? 0) > oldHead)
+  await resumeReaders(readers.slice(early))
+  await scene.waitForAcks(run, 5)
 }
 
 /** A writer with acknowledged entries past the restored head must not continue (law 4). */
-async function refused(scene: FaultScene, { streamId }: Run, epoch: string, last: ReturnType<typeof decodeCursor>) {
-  const { store } = await scene.here()
+async function expectRefusedAppend(
+  scene: FaultScene,
+  { streamId }: Run,
+  epoch: string,
+  last: ReturnType<typeof decodeCursor>,
+) {
+  const { store } = await scene.localStore()
   const { sequence, incarnation = '', epoch: mark = '' } = last
   const by = { epoch, counter: 1000, lastAcked: { sequence, incarnation, epoch: mark } }
   const { outcome } = await store.append(streamId, { body: '["stray"]', count: 1 }, by)
-  if (outcome !== 'fenced' && outcome !== 'regressed') throw new Error(`law 4: a writer past the head is ${outcome}`)
+  if (outcome !== 'fenced' && outcome !== 'regressed')
+    throw new Error(`law 4: an append of a writer past the head is ${outcome}`)
 }
 
-const ENDS = ['', '-wal', '-shm']
+const SUFFIXES = ['', '-wal', '-shm']
 
 function vacuum(path: string): void {
   const file = new DatabaseSync(path)
@@ -165,14 +180,14 @@ function vacuum(path: string): void {
 /** Like a disk after a power loss: no process writes between the copies of the files. */
 async function copyFrozen(path: string, actors: readonly StoreProcess[]): Promise<void> {
   for (const actor of actors) await actor.freeze()
-  for (const end of ENDS) if (existsSync(path + end)) copyFileSync(path + end, `${path}.copy${end}`)
+  for (const suffix of SUFFIXES) if (existsSync(path + suffix)) copyFileSync(path + suffix, `${path}.copy${suffix}`)
   for (const actor of actors) actor.thaw()
 }
 
-function putBack(path: string): void {
-  for (const end of ENDS) {
-    rmSync(path + end, { force: true })
+function restoreFile(path: string): void {
+  for (const suffix of SUFFIXES) {
+    rmSync(path + suffix, { force: true })
     // The shared memory of the processes is not part of the copy.
-    if (end !== '-shm' && existsSync(`${path}.copy${end}`)) copyFileSync(`${path}.copy${end}`, path + end)
+    if (suffix !== '-shm' && existsSync(`${path}.copy${suffix}`)) copyFileSync(`${path}.copy${suffix}`, path + suffix)
   }
 }

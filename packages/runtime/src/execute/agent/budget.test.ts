@@ -85,7 +85,7 @@ test('aborts the model call when the time of a run is over, and keeps the shown 
 })
 
 test.each(['a model', 'a tool', 'instructions', 'tools', 'trimHistory', 'stopWhen'])(
-  'a run that exceeds its time limit ends although %s does not end',
+  'ends a run that exceeds its time limit, although %s never settles',
   async limit => {
     const cluster = new VirtualCluster()
     const never = new Promise<never>(() => {})

@@ -29,8 +29,8 @@ const endsOf = async (runtime: Parameters<typeof validLog>[0]) =>
   )
 
 test.each([
-  ['is not there any more', []],
-  ['is another by now', [scripted('other', [{ text: 'other' }]).agent]],
+  ['was removed', []],
+  ['was replaced', [scripted('other', [{ text: 'other' }]).agent]],
 ] as const)('ends a child with its pendings if its parent’s tool %s', async (_, others) => {
   const { ran, tool: pay } = counted('pay', true)
   const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
@@ -54,23 +54,26 @@ test.each([
   expect(ran).toEqual([])
 })
 
-test.each([true, false])('a child whose call needs approval in the new version waits for it: %s', async isApproved => {
-  const { ran, tool: pay } = counted('pay', true)
-  const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
-  const agentWith = (approval: boolean) =>
-    scripted('parent', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], {
-      subAgents: [subAgent(child.agent, { approval })],
-    }).agent
-  const memory = new Memory()
-  const { runtime, run } = await startRun(agentWith(false), { store: memoryStore(undefined, memory) })
-  await run.result()
-  await runtime.close()
-  const nextRuntime = testRuntime({ agents: [agentWith(true)], store: memoryStore(undefined, memory) })
-  await approve(nextRuntime, 'k1')
-  expect((await nextRuntime.run('s', 'r').result()).pendings.map(({ id }) => id)).toEqual(['r::c1'])
-  expect(ran).toEqual([])
-  await approve(nextRuntime, 'c1', isApproved)
-  expect(await nextRuntime.run('s', 'r').result()).toMatchObject({ status: 'completed' })
-  expect(await endsOf(nextRuntime)).toEqual({ child: isApproved ? 'completed' : 'interrupted' })
-  expect(ran).toEqual(isApproved ? [1] : [])
-})
+test.each([true, false])(
+  'pauses a child whose call needs approval in the new version, until the answer (approved: %s)',
+  async isApproved => {
+    const { ran, tool: pay } = counted('pay', true)
+    const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
+    const agentWith = (approval: boolean) =>
+      scripted('parent', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], {
+        subAgents: [subAgent(child.agent, { approval })],
+      }).agent
+    const memory = new Memory()
+    const { runtime, run } = await startRun(agentWith(false), { store: memoryStore(undefined, memory) })
+    await run.result()
+    await runtime.close()
+    const nextRuntime = testRuntime({ agents: [agentWith(true)], store: memoryStore(undefined, memory) })
+    await approve(nextRuntime, 'k1')
+    expect((await nextRuntime.run('s', 'r').result()).pendings.map(({ id }) => id)).toEqual(['r::c1'])
+    expect(ran).toEqual([])
+    await approve(nextRuntime, 'c1', isApproved)
+    expect(await nextRuntime.run('s', 'r').result()).toMatchObject({ status: 'completed' })
+    expect(await endsOf(nextRuntime)).toEqual({ child: isApproved ? 'completed' : 'interrupted' })
+    expect(ran).toEqual(isApproved ? [1] : [])
+  },
+)

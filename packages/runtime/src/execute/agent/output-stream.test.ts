@@ -76,7 +76,7 @@ test('stores the parsed output as JSON', async () => {
 test.each([
   ['valibot', v.object({ n: v.number() }), { type: 'object', properties: { n: { type: 'number' } } }],
   ['arktype', type({ n: 'number' }), undefined],
-])('an output of %s', async (_, output, jsonSchema) => {
+])('validates an output by a schema of %s', async (_, output, jsonSchema) => {
   const model = scriptedModel([{ text: '{"n":1}' }])
   const { result } = await runToEnd(
     agent({ name: 'a', model, outputSchema: output, ...(jsonSchema && { jsonSchema }) }),
@@ -85,11 +85,11 @@ test.each([
 })
 
 test.each([
-  ['a code fence', `\`\`\`json\n${text}\n\`\`\``],
-  ['words before it', `Sure! Here is your recipe:\n\n${text}`],
-  ['words after it', `${text}\n\nI hope it is good.`],
-  ['words and a fence', `Here you are:\n\`\`\`\n${text}\n\`\`\`\nEnjoy {it}!`],
-])('an output with %s around it is the output', async (_, answer) => {
+  ['a code fence around it', `\`\`\`json\n${text}\n\`\`\``],
+  ['text before it', `Sure! Here is your recipe:\n\n${text}`],
+  ['text after it', `${text}\n\nI hope it is good.`],
+  ['text and a code fence around it', `Here you are:\n\`\`\`\n${text}\n\`\`\`\nEnjoy {it}!`],
+])('extracts an output with %s', async (_, answer) => {
   const { result } = await runToEnd(
     agent({ name: 'a', model: scriptedModel([{ text: answer }]), outputSchema: recipe }),
   )
@@ -183,7 +183,7 @@ test('fails the run at once if the schema returns a value that is not JSON', asy
 
 test.each<[string, z.ZodType, (text: string) => Json]>([
   ['a text', z.object({ a: z.string() }), a => ({ a })],
-  ['a value that arrives whole', z.object({ map: z.record(z.string(), z.string()) }), a => ({ map: { a } })],
+  ['a value that is sent in one piece', z.object({ map: z.record(z.string(), z.string()) }), a => ({ map: { a } })],
   ['an item of a list', z.object({ list: z.array(z.string()) }), a => ({ list: [a] })],
 ])('law 6: asks again for an output that exceeds an entry because of %s', async (_, output, value) => {
   const { model, modelCalls } = recordingModel([

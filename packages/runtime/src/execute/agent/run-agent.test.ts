@@ -154,9 +154,9 @@ test('retries an interrupted call with the same key', async () => {
 })
 
 test.each<[string, unknown, string]>([
-  ['two tools of one name', [named('x'), named('x')], 'agent broken: tools: duplicate name x'],
-  ['no tools at all', undefined, 'agent broken: tools: expected an array, found undefined'],
-])('an agent that computes %s fails with the reason', async (_, tools, message) => {
+  ['two tools with one name', [named('x'), named('x')], 'agent broken: tools: duplicate name x'],
+  ['undefined as tools', undefined, 'agent broken: tools: expected an array, found undefined'],
+])('fails with the reason for an agent that computes %s', async (_, tools, message) => {
   const { model } = recordingModel([{ text: 'Done.' }])
   const { result } = await runToEnd(agent({ name: 'broken', model, tools: () => tools as [] }))
   expect(result).toMatchObject({ status: 'failed', error: { code: 'validation_failed', message } })

@@ -110,7 +110,7 @@ describe('parallel hooks', () => {
   test.each([
     [{ id: 'a' }, {}],
     [{}, { id: 'b' }],
-  ])('also where only one of them has an id: %o and %o', async (first, second) => {
+  ])('are rejected if only one of them has an id: %o and %o', async (first, second) => {
     const testWorkflow = single(async () => {
       await Promise.all([useInterrupt(textInterrupt('One?', first)), useInterrupt(textInterrupt('Two?', second))])
     })
@@ -135,7 +135,7 @@ describe('parallel hooks', () => {
     expect(await testRun.result()).toMatchObject({ output: ['1', 'step', '2'] })
   })
 
-  test('fails a node that ends before a hook', async () => {
+  test('must be awaited: a node that ends before a hook fails', async () => {
     const done = gate()
     const step = single(() => {
       void useStep('slow', () => done.opened)
@@ -153,7 +153,7 @@ describe('parallel hooks', () => {
     done.open()
   })
 
-  test('are separate in nodes of parallel runs', async () => {
+  test('do not share state with the same node of a parallel run', async () => {
     const testWorkflow = single(async ({ runId }) => {
       const [before, set] = useWorkflowState('k', 'none')
       set(runId)

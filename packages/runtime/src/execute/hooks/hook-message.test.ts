@@ -38,9 +38,9 @@ const byType = (content: unknown) =>
 test.each([
   ['text', {}],
   ['an object', { outputSchema }],
-  ['an object, thoughts hidden', { outputSchema, reasoning: { includeThoughts: false } }],
-  ['an object, nothing shown', { outputSchema, emit: false }],
-])('of %s: thoughts, files and text next to calls', async (_, options) => {
+  ['an object, with hidden thoughts', { outputSchema, reasoning: { includeThoughts: false } }],
+  ['an object, with nothing shown', { outputSchema, emit: false }],
+])('sends the thoughts, files and text next to calls back to the model, for %s', async (_, options) => {
   const { model, modelCalls } = recordingModel(({ turnAnswers }) => (turnAnswers === 0 ? { parts } : { text: FITTING }))
   const { log } = await runNode(() => useReason({ model, input: 'x', tools: [look], ...options }))
   const messages = modelCalls[1]?.prompt.filter(({ role }) => role !== 'system') ?? []
@@ -52,48 +52,51 @@ test.each([
 test.each([
   ['text', {}, JSON.stringify({ draftText: 'Perhaps.' })],
   ['an object', { outputSchema }, JSON.stringify({ output: { a: 'd' } })],
-  ['an object, thoughts hidden', { outputSchema, reasoning: { includeThoughts: false } }, '{"output":{"a":"d"}}'],
-])('of both passes of %s; the thoughts of the draft are removed with its text', async (_, options, draft) => {
-  const interruptRequest = { kind: 'text', question: 'Why?' }
-  const first = JSON.stringify({ ...JSON.parse(draft), interruptRequest })
-  const drafted: LanguageModelV4StreamPart[] = [
-    { type: 'reasoning-start', id: 'r', ...openai('rs_2') },
-    { type: 'reasoning-end', id: 'r' },
-    { ...file, mediaType: 'image/gif' },
-    { type: 'text-start', id: 't' },
-    { type: 'text-delta', id: 't', delta: first },
-    { type: 'text-end', id: 't' },
-  ]
-  const again = parts.map(part => (part.type === 'tool-call' ? { ...part, toolCallId: 'd' } : part))
-  const { model, modelCalls } = recordingModel(({ options: { prompt } }) => {
-    const isAnswered = JSON.stringify(prompt).includes('The person answered')
-    const results = prompt.filter(({ role }) => role === 'tool').length
-    if (isAnswered) return results === 1 ? { parts: again } : { text: FITTING }
-    return { parts: results === 0 ? parts : drafted }
-  })
-  const paused = await runNode(() =>
-    useReason({
-      model,
-      input: 'x',
-      tools: [look],
-      interrupt: { requestSchema: z.object({ kind: z.literal('text'), question: z.string() }) },
-      ...options,
-    }),
-  )
-  const { log, result } = await answerInterrupt(paused, 'because')
-  expect(result.status).toBe('completed')
-  expect(modelCalls).toHaveLength(4)
-  const [called, looked, wrote, person, calledAgain] = (modelCalls[3]?.prompt ?? [])
-    .filter(({ role }) => role !== 'system')
-    .slice(1)
-  expect(byType(called?.content)).toMatchObject(byType(otherParts))
-  expect(looked?.role).toBe('tool')
-  expect(wrote?.content).toMatchObject([
-    { type: 'file', mediaType: 'image/gif' },
-    { text: '[file image/gif]' },
-    { text: first },
-  ])
-  expect(person?.role).toBe('user')
-  expect(byType(calledAgain?.content)).toMatchObject(byType(otherParts))
-  expect(textIn(log)).toBe('')
-})
+  ['an object, with hidden thoughts', { outputSchema, reasoning: { includeThoughts: false } }, '{"output":{"a":"d"}}'],
+])(
+  'sends the messages of both passes without the text and thoughts of the draft, for %s',
+  async (_, options, draft) => {
+    const interruptRequest = { kind: 'text', question: 'Why?' }
+    const first = JSON.stringify({ ...JSON.parse(draft), interruptRequest })
+    const drafted: LanguageModelV4StreamPart[] = [
+      { type: 'reasoning-start', id: 'r', ...openai('rs_2') },
+      { type: 'reasoning-end', id: 'r' },
+      { ...file, mediaType: 'image/gif' },
+      { type: 'text-start', id: 't' },
+      { type: 'text-delta', id: 't', delta: first },
+      { type: 'text-end', id: 't' },
+    ]
+    const again = parts.map(part => (part.type === 'tool-call' ? { ...part, toolCallId: 'd' } : part))
+    const { model, modelCalls } = recordingModel(({ options: { prompt } }) => {
+      const isAnswered = JSON.stringify(prompt).includes('The person answered')
+      const results = prompt.filter(({ role }) => role === 'tool').length
+      if (isAnswered) return results === 1 ? { parts: again } : { text: FITTING }
+      return { parts: results === 0 ? parts : drafted }
+    })
+    const paused = await runNode(() =>
+      useReason({
+        model,
+        input: 'x',
+        tools: [look],
+        interrupt: { requestSchema: z.object({ kind: z.literal('text'), question: z.string() }) },
+        ...options,
+      }),
+    )
+    const { log, result } = await answerInterrupt(paused, 'because')
+    expect(result.status).toBe('completed')
+    expect(modelCalls).toHaveLength(4)
+    const [called, looked, wrote, person, calledAgain] = (modelCalls[3]?.prompt ?? [])
+      .filter(({ role }) => role !== 'system')
+      .slice(1)
+    expect(byType(called?.content)).toMatchObject(byType(otherParts))
+    expect(looked?.role).toBe('tool')
+    expect(wrote?.content).toMatchObject([
+      { type: 'file', mediaType: 'image/gif' },
+      { text: '[file image/gif]' },
+      { text: first },
+    ])
+    expect(person?.role).toBe('user')
+    expect(byType(calledAgain?.content)).toMatchObject(byType(otherParts))
+    expect(textIn(log)).toBe('')
+  },
+)

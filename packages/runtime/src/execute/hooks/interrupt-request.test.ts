@@ -39,9 +39,9 @@ async function changed(before: object, after: object, isAnswered: boolean, respo
 }
 
 describe.each([
-  ['that waits', false],
-  ['that was answered', true],
-] as const)('a question %s', (_, isAnswered) => {
+  ['waiting', false],
+  ['answered', true],
+] as const)('a changed %s question', (_, isAnswered) => {
   test.each<[what: string, before: object, after: object, response: unknown]>([
     ['another text', keep, erase, 'yes'],
     ['other options', keep, { request: { ...keep.request, options: optionsOf('yes', 'erase') } }, 'yes'],
@@ -52,13 +52,13 @@ describe.each([
       { request: { kind: 'form' }, responseSchema: z.object({ a: z.string(), b: z.string().optional() }) },
       { a: 'x' },
     ],
-  ])('is not answered to other code: %s', async (_, before, after, response) => {
+  ])('fails the run if the code now asks with %s', async (_, before, after, response) => {
     const { message, ...end } = await changed(before, after, isAnswered, response)
     expect(end).toEqual({ status: 'failed', code: 'workflow_changed', output: undefined })
     expect(message).toContain('useInterrupt asks another question than the person was shown')
   })
 
-  test('stays the same with other data in options and meta', async () => {
+  test('counts as the same if only options have other data, or meta differs', async () => {
     const more = { request: { ...keep.request, options: optionsOf('yes', 'no').map(one => ({ ...one, own: 1 })) } }
     const end = await changed(keep, { ...more, meta: { page: 2 }, timeoutMs: 60_000 }, isAnswered)
     expect(end).toMatchObject({ status: 'completed', output: 'yes' })

@@ -85,7 +85,7 @@ describe('input of a model', () => {
 describe('rejects invalid input with its path', () => {
   const message = (fields: object) => ({ id: 'm', role: 'user', status: 'sent', at: 1, createdAt: 1, ...fields })
   const system = { role: 'system', content: 'a' }
-  test.each<[unknown, string]>([
+  const INVALID: readonly (readonly [input: unknown, problem: string])[] = [
     [undefined, 'input: expected text, messages or parts, found undefined'],
     [5, 'input: expected text, messages or parts, found a number'],
     [() => 'a', 'input: expected text, messages or parts, found undefined'],
@@ -121,7 +121,8 @@ describe('rejects invalid input with its path', () => {
       [message({ parts: [{ ...text('a'), providerMetadata: 'x' }] })],
       'input.0.parts.0.providerMetadata: expected an object, found a string',
     ],
-  ])('%#', (input, problem) => {
+  ]
+  test.each(INVALID.map(([input, problem]) => [problem, input] as const))('%s', (problem, input) => {
     const ask = () => messagesOf(input as ReasonInput)
     expect(ask).toThrow(ValidationError)
     expect(ask).toThrow(new ValidationError(`useReason: ${problem}`))

@@ -82,9 +82,9 @@ describe.each(STORES)('several interrupts of a node, %s', (_, opening) => {
 
   test.each([
     ['in order', ['a', 'b', 'c']],
-    ['in the other order', ['c', 'b', 'a']],
+    ['in reverse order', ['c', 'b', 'a']],
     ['from the middle', ['b', 'c', 'a']],
-  ])('at the same time, with ids, answered %s: each gets its own answer', async (_, order) => {
+  ])('returns each of several parallel interrupts its own answer, answered %s', async (_, order) => {
     const testWorkflow = single(async () => {
       const all = ['a', 'b', 'c'].map(async name => {
         const answer = await useInterrupt(textInterrupt(`${name}?`, { id: name }))
@@ -228,21 +228,21 @@ describe('kinds', () => {
   test.each<[string, object, object, string]>([
     ['no kind', {}, {}, 'kind'],
     ['an unknown kind', { kind: 'voice' }, {}, 'kind'],
-    ['a question that is no text', { kind: 'text', question: 5 }, {}, 'question'],
+    ['a question that is not text', { kind: 'text', question: 5 }, {}, 'question'],
     ['no options', { kind: 'choice', question: 'Q' }, {}, 'options'],
     ['empty options', { kind: 'choice', question: 'Q', options: [] }, {}, 'options'],
-    ['one option twice', { kind: 'choice', question: 'Q', options: [options[0], options[0]] }, {}, 'options.1'],
-    ['an option without label', { kind: 'multi-choice', question: 'Q', options: [{ id: 'a' }] }, {}, 'options.0'],
-    ['a form without schema', { kind: 'form' }, {}, 'schema'],
-    ['a timeout that is none', { kind: 'text' }, { timeoutMs: Number.NaN }, 'timeoutMs'],
-    ['a timeout in the past', { kind: 'text' }, { timeoutMs: -1 }, 'timeoutMs'],
-    ['meta that is no JSON', { kind: 'text' }, { meta: { at: () => 1 } }, 'meta'],
-    ['meta that is no object', { kind: 'text' }, { meta: 'red' }, 'meta'],
-    ['a schemaId that is no text', { kind: 'text' }, { schemaId: 5 }, 'schemaId'],
+    ['two options with one id', { kind: 'choice', question: 'Q', options: [options[0], options[0]] }, {}, 'options.1'],
+    ['an option without a label', { kind: 'multi-choice', question: 'Q', options: [{ id: 'a' }] }, {}, 'options.0'],
+    ['a form without a schema', { kind: 'form' }, {}, 'schema'],
+    ['a timeout that is not a number', { kind: 'text' }, { timeoutMs: Number.NaN }, 'timeoutMs'],
+    ['a negative timeout', { kind: 'text' }, { timeoutMs: -1 }, 'timeoutMs'],
+    ['meta that is not JSON', { kind: 'text' }, { meta: { at: () => 1 } }, 'meta'],
+    ['meta that is not an object', { kind: 'text' }, { meta: 'red' }, 'meta'],
+    ['a schemaId that is not text', { kind: 'text' }, { schemaId: 5 }, 'schemaId'],
     ['an id that is too long', { kind: 'text' }, { id: 'x'.repeat(65) }, 'id'],
-    ['an id that is none', { kind: 'text' }, { id: '' }, 'id'],
-    ['a responseSchema that is none', { kind: 'text' }, { responseSchema: {} }, 'responseSchema'],
-  ])('%s fails in the node, by its place', async (_, request, more, found) => {
+    ['an empty id', { kind: 'text' }, { id: '' }, 'id'],
+    ['a responseSchema that is not a schema', { kind: 'text' }, { responseSchema: {} }, 'responseSchema'],
+  ])('throws in the node for %s, and names the field', async (_, request, more, found) => {
     const testRun = await ask(request, more)
     const { status, error } = await testRun.result()
     expect([status, error?.code]).toEqual(['failed', 'validation_failed'])

@@ -26,7 +26,7 @@ const asker = sequence(
   { id: 'asker', version: '1' },
 )
 
-test('after an abort: settles requests, stops sub-agents and withdraws what was shown', async () => {
+test('settles requests, stops sub-agents and withdraws shown text after an abort', async () => {
   const controller = new AbortController()
   const calls = ['danger', 'where', 'slow', 'asker'].map(name => ({
     name,

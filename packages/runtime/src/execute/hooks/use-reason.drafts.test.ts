@@ -49,8 +49,8 @@ const reasonsIn = (log: Awaited<ReturnType<WorkflowTestRun['log']>>) =>
   structuredIn(log).flatMap(chunk => (chunk.type === 'structured-data-invalidated' ? [chunk.reason] : []))
 
 test.each([
-  ['goes on without it', { continue: 'went on' }, 'completed', 'workflow_node_failed'],
-  ['fails with it', 'stop', 'failed', 'workflow_node_failed'],
+  ['continues', { continue: 'went on' }, 'completed', 'workflow_node_failed'],
+  ['fails', 'stop', 'failed', 'workflow_node_failed'],
 ] as const)('discards a committed draft if its node fails and the run %s', async (_how, onError, status, why) => {
   const questionAsked = gate()
   const run = async () => {

@@ -109,7 +109,7 @@ test('returns text without an output schema and shows none', async () => {
   expect(structuredIn(log)).toEqual([])
 })
 
-test('optional: continues without asking', async () => {
+test('in the mode optional, continues without asking if the model decides so', async () => {
   const { model, modelCalls } = recordingModel([first({ decision: 'continue', interruptRequest: undefined })])
   const { returned, result, view, log } = await runNode(() =>
     useReason({
@@ -136,7 +136,7 @@ test('optional: continues without asking', async () => {
   expect(textIn(log)).toBe('')
 })
 
-test('optional: asks', async () => {
+test('in the mode optional, asks if the model decides so', async () => {
   const { model } = recordingModel(({ lastText }) =>
     lastText.includes('The person answered') ? second : first({ decision: 'interrupt' }),
   )
@@ -152,10 +152,15 @@ test('optional: asks', async () => {
 
 test.each([
   ['no decision', 'optional', {}, 'decision: expected continue or interrupt'],
-  ['a question though it goes on', 'optional', { decision: 'continue' }, 'interruptRequest: expected none'],
+  [
+    'a question although it decides to continue',
+    'optional',
+    { decision: 'continue' },
+    'interruptRequest: expected none',
+  ],
   ['a request that does not fit', 'required', { interruptRequest: { kind: 'choice' } }, 'interruptRequest'],
   [
-    'two options of one id',
+    'two options with one id',
     'required',
     { interruptRequest: { ...request, options: [request.options[0], request.options[0]] } },
     'a unique id',
@@ -242,7 +247,7 @@ test('neither repeats nor shows again a call before an interrupt on replay', asy
   expect(view.runs[0]?.usage).toMatchObject({ inputTokens: 5, outputTokens: 2 })
 })
 
-test('with tools in both passes: the second pass knows the calls of the first', async () => {
+test('sends the calls of the first pass to the model in the second', async () => {
   const ran: string[] = []
   const look = tool({
     name: 'look',
@@ -298,7 +303,7 @@ test('withdraws the draft if the second pass fails', async () => {
   expect(view.structured).toEqual([])
 })
 
-test('emit: false shows only the interrupt', async () => {
+test('shows only the interrupt with emit: false', async () => {
   const { model } = recordingModel(({ lastText }) => (lastText.includes('The person answered') ? second : first()))
   const paused = await runNode(() =>
     useReason({

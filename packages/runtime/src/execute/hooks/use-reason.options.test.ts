@@ -80,7 +80,7 @@ test.each([
       },
     ],
   ],
-])('input as %s', async (_form, input, prompt) => {
+])('accepts an input of %s', async (_form, input, prompt) => {
   const { model, modelCalls } = recordingModel([{ text: 'So.' }])
   await runNode(() => useReason({ model, input: input as string }))
   expect(modelCalls[0]?.prompt).toEqual(prompt)
@@ -283,7 +283,7 @@ test('keeps ids and parts of parallel calls apart', async () => {
 })
 
 const model = scriptedModel([{ text: 'x' }])
-test.each<[unknown, string]>([
+const INVALID: readonly (readonly [options: unknown, message: string])[] = [
   [undefined, 'useReason: expected options, found undefined'],
   [{ input: 'x' }, 'useReason: model: expected a model'],
   [{ model, input: '' }, 'useReason: input: expected text that is not blank'],
@@ -339,10 +339,14 @@ test.each<[unknown, string]>([
   [{ model, input: 'x', toolExecution: { approval: { none: true } } }, 'unknown tool none'],
   [{ model, input: 'x', maxRetries: -1 }, 'useReason: maxRetries: expected a whole number of at least 0, found -1'],
   [{ model, input: 'x', reasoning: { maxTokens: 0 } }, 'reasoning.maxTokens: expected an integer of at least 1'],
-])('rejects invalid options before a model is called: %#', async (options, message) => {
-  const { returned } = await runNode(() => useReason(options as AnyReasonOptions).catch((error: Error) => error))
-  expect(returned).toMatchObject({ code: 'validation_failed', message: expect.stringContaining(message) })
-})
+]
+test.each(INVALID.map(([options, message]) => [message, options] as const))(
+  'rejects invalid options before a model is called: %s',
+  async (message, options) => {
+    const { returned } = await runNode(() => useReason(options as AnyReasonOptions).catch((error: Error) => error))
+    expect(returned).toMatchObject({ code: 'validation_failed', message: expect.stringContaining(message) })
+  },
+)
 
 test('shows the text of the result', async () => {
   const { returned, log } = await runNode(() =>

@@ -105,10 +105,10 @@ test('sends jsonSchema to the model if the schema cannot be converted', async ()
 })
 
 test.each([
-  ['a fence', `\`\`\`json\n${FITTING}\n\`\`\``],
-  ['words around it', `Sure, here it is:\n${FITTING}\nAnything else?`],
-  ['both', `Here [it] is:\n\`\`\`\n${FITTING}\n\`\`\`\nDone.`],
-])('JSON with %s', async (_what, text) => {
+  ['a code fence around it', `\`\`\`json\n${FITTING}\n\`\`\``],
+  ['text around it', `Sure, here it is:\n${FITTING}\nAnything else?`],
+  ['a code fence and text around it', `Here [it] is:\n\`\`\`\n${FITTING}\n\`\`\`\nDone.`],
+])('extracts and streams JSON with %s', async (_what, text) => {
   const { returned, log } = await runNode(() =>
     useReason({
       model: scriptedModel([{ text, pieceLength: 3 }]),

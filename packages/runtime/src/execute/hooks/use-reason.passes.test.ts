@@ -39,9 +39,9 @@ test('law 9: a second pass with tools withdraws the draft once', async () => {
 
 test.each([
   ['begins with a numeric key', draft({ 0: { t: 'zero' }, a: { t: 'x' } }), [['a.t', 'x']]],
-  ['has nothing but numeric keys', draft({ 0: { t: 'zero' }, 1: { t: 'one' } }), []],
+  ['has only numeric keys', draft({ 0: { t: 'zero' }, 1: { t: 'one' } }), []],
   [
-    'has them after others',
+    'has numeric keys after others',
     `{"output":{"a":{"t":"x"},"1":{"t":"one"}},"interruptRequest":${JSON.stringify(interruptRequest)}}`,
     [
       ['a.t', 'x'],
@@ -49,11 +49,11 @@ test.each([
     ],
   ],
   [
-    'is said twice',
+    'has the key output twice',
     `{"output":{"a":{"t":"x"}},"output":{"b":{"t":"y"}},"interruptRequest":${JSON.stringify(interruptRequest)}}`,
     [['a.t', 'x']],
   ],
-])('law 9: a draft that %s is shown by updates that fit', async (_how, text, shown) => {
+])('law 9: writes only updates that apply for a draft that %s', async (_how, text, shown) => {
   const { log, result } = await runNode(() =>
     useReason({
       model: scriptedModel([{ text }]),

@@ -17,11 +17,11 @@ const quoting: Schema = {
 }
 
 const SCHEMAS: readonly (readonly [string, Schema])[] = [
-  ['keys', z.strictObject({ a: z.string() })],
-  ['values', quoting],
+  ['that quotes keys', z.strictObject({ a: z.string() })],
+  ['that quotes values', quoting],
 ]
 
-test.each(SCHEMAS)('law 10: quotes an invalid answer to its model, not to readers: %s', async (_, schema) => {
+test.each(SCHEMAS)('law 10: sends the messages of a schema %s to the model, not to readers', async (_, schema) => {
   for (const emit of [true, false]) {
     const { model, modelCalls } = recordingModel(() => ({ text: '{"a":"x","SECRET":1}' }))
     const options = {

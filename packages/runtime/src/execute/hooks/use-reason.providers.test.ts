@@ -21,7 +21,7 @@ describe.each(PROVIDERS)('$name', ({ model: modelAt }) => {
     return { server, model: modelAt(server.url) }
   }
 
-  test('text, streamed and whole', async () => {
+  test('returns streamed and non-streamed text with its usage', async () => {
     const { model } = await against({ content: 'It is warm.', usage }, { content: 'It is cold.', usage })
     const { returned, log, view } = await runNode(async () => {
       const streamed = await useReason({ model, input: 'How is it?', system: 'Be brief.', maxOutputTokens: 99 })
@@ -37,7 +37,7 @@ describe.each(PROVIDERS)('$name', ({ model: modelAt }) => {
     expect(view.runs[0]?.usage).toMatchObject({ inputTokens: 40, outputTokens: 10 })
   })
 
-  test('an object by field', async () => {
+  test('streams an object by field', async () => {
     const { model } = await against({ content: JSON.stringify(FINAL), usage })
     const { returned, log, view } = await runNode(() =>
       useReason({ model, input: 'Write.', outputSchema: email, structured: { dataType: 'email', fields } }),
@@ -50,7 +50,7 @@ describe.each(PROVIDERS)('$name', ({ model: modelAt }) => {
     expect(view.structured).toMatchObject([{ status: 'done', data: FINAL }])
   })
 
-  test('tools, an approval and an interrupt', async () => {
+  test('continues after an approval and an interrupt, with the result of the tool', async () => {
     const ran: string[] = []
     const look = tool({
       name: 'look',

@@ -64,7 +64,7 @@ async function cut(
   return { ...played, calls: undisturbed.length }
 }
 
-test('text', async () => {
+test('continues calls for text after a crash at every append', async () => {
   const { shape, kills, calls } = await cut(
     ({ lastText }) => ({ text: `you said ${lastText}`, usage: { input: 3 } }),
     async model => {
@@ -78,7 +78,7 @@ test('text', async () => {
   expect(calls).toBe(2)
 })
 
-test('an object by field, with an invalid first answer', async () => {
+test('continues an object by field with an invalid first answer, after a crash at every append', async () => {
   const { shape, kills } = await cut(
     ({ answers }) => ({
       text: answers === 0 ? '{"subject":"Hi","body":7}' : '{"subject":"Hi","body":"Dear Ann, well"}',
@@ -97,7 +97,7 @@ test('an object by field, with an invalid first answer', async () => {
   expect(kills).toBeGreaterThan(5)
 })
 
-test('tools, an approval and a client tool', async () => {
+test('continues with tools, an approval and a client tool after a crash at every append', async () => {
   const ran = new Map<string, number>()
   const count = (n: string) => ran.set(n, (ran.get(n) ?? 0) + 1)
   const free = tool({ name: 'free', inputSchema: z.object({ n: z.string() }), execute: ({ n }) => `free ${n}` })
@@ -145,7 +145,7 @@ test('tools, an approval and a client tool', async () => {
   expect([...ran.keys()]).toEqual(['b'])
 })
 
-test('an interrupt with tools and a draft', async () => {
+test('continues an interrupt with tools and a draft after a crash at every append', async () => {
   const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
   const { shape, kills, calls } = await cut(
     ({ options, lastText }) => {
@@ -175,7 +175,7 @@ test('an interrupt with tools and a draft', async () => {
   expect(kills).toBeGreaterThan(6)
 })
 
-test('internal answers and hidden reasoning', async () => {
+test('continues calls with hidden answers and reasoning after a crash at every append, and shows neither', async () => {
   const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
   const { shape, calls } = await cut(
     ({ options }) =>

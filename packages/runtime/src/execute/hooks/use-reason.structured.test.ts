@@ -29,7 +29,7 @@ async function shown(text: string, fields: Fields, pieceLength = 4) {
 
 const EMAIL = { subject: 'Hi', body: 'Dear Ann, \u{1F600} well', bullets: ['a', 'b'], hidden: true }
 
-test('email draft: sets the subject, streams the body, appends bullets and ends with the whole', async () => {
+test('sets one field of an email draft, streams another, appends to a list and ends with the final object', async () => {
   const { updates, view, returned } = await shown(JSON.stringify(EMAIL), {
     subject: 'set',
     body: 'text-delta',
@@ -53,7 +53,7 @@ test('email draft: sets the subject, streams the body, appends bullets and ends 
 test.each<[string, Fields]>([
   ['without fields', {}],
   ['with stream: false', { subject: 'set' }],
-])('%s there is one final object', async (name, fields) => {
+])('writes one final object %s', async (name, fields) => {
   const { log } = await runNode(() =>
     useReason({
       model: scriptedModel([{ text: JSON.stringify(EMAIL) }]),
@@ -98,11 +98,11 @@ test.each<[string, string, Fields]>([
   ['numeric keys', '{"years":{"2024":"x","7":"y"}}', { 'years.*': 'set' }],
   ['__proto__', '{"__proto__":{"polluted":"yes"},"constructor":"x"}', { '*': 'set', '*.polluted': 'set' } as Fields],
   ['a repeated key', '{"a":"first one","a":"second"}', { a: 'text-delta' }],
-  ['an escaped pair', '{"a":"\\ud83d\\ude00 \\ud83d"}', { a: 'text-delta' }],
+  ['an escaped surrogate pair', '{"a":"\\ud83d\\ude00 \\ud83d"}', { a: 'text-delta' }],
   ['an empty text and list', '{"a":"","b":[]}', { a: 'text-delta', b: 'append' }],
-  ['null where text was meant', '{"a":null}', { a: 'text-delta' }],
+  ['null instead of text', '{"a":null}', { a: 'text-delta' }],
 ])(
-  '%s: every reader can apply the updates, and the final object equals the answer of the model',
+  'writes updates that every reader can apply, and the answer of the model as the final object: %s',
   async (_what, text, fields) => {
     const fieldKinds = Object.keys(fields).length > 1 && '*.polluted' in fields ? { '*': 'set' as const } : fields
     for (const pieceLength of [1, 5, 1000]) {
@@ -142,7 +142,7 @@ test('withdraws an invalid partial object before the next one', async () => {
   expect(view.structured).toMatchObject([{ status: 'done', data: { subject: 'Second', stars: 1 } }])
 })
 
-test('with tools: text next to calls is not the object, the last answer is', async () => {
+test('takes the object from the last answer, not from text next to calls', async () => {
   const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
   const { log, view, returned } = await runNode(() =>
     useReason({

@@ -249,7 +249,10 @@ test('approvals of parallel calls wait independently', async () => {
   expect(guarded.ran).toEqual([2, 1])
 })
 
-test.each(['approval', 'client'])('rejects emit: false for a tool that needs an answer: %s', async kind => {
+test.each([
+  ['needs approval', 'approval'],
+  ['runs in the client', 'client'],
+])('rejects emit: false for a tool that %s', async (_, kind) => {
   const testTool =
     kind === 'client'
       ? tool({ name: 'a', client: true, inputSchema: z.object({}) })
@@ -263,7 +266,7 @@ test.each(['approval', 'client'])('rejects emit: false for a tool that needs an 
 })
 
 test.each([true, false])(
-  'emit: %s: a state that a tool sets is the state of the session, and the next call gets it',
+  'sets the state of the session by a tool, and passes it to the next call, with emit: %s',
   async emit => {
     const seen: unknown[] = []
     const count = tool({

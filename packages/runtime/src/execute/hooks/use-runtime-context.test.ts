@@ -150,15 +150,15 @@ test('returns a copy of the context', async () => {
   expect(await testRun.result()).toMatchObject({ output: ['given'] })
 })
 
-describe('error messages stay internal', () => {
+describe('keeps internal', () => {
   const thrown = () => {
     throw new Error(`refused for ${MARK}`)
   }
   test.each<[string, () => Promise<unknown> | unknown]>([
-    ['of the node', thrown],
-    ['of a step', () => useStep('a', thrown)],
+    ['a node', thrown],
+    ['a step', () => useStep('a', thrown)],
     [
-      'of a step, thrown on by a node that has started again',
+      'a step, thrown again by a node that has restarted',
       async () => {
         let failure: unknown
         await useStep('a', thrown).catch(error => {
@@ -168,7 +168,7 @@ describe('error messages stay internal', () => {
         throw failure
       },
     ],
-  ])('%s', async (_, code) => {
+  ])('the error message of %s', async (_, code) => {
     const testRun = await WorkflowTestRun.start(single(async () => void (await code())))
     if ((await testRun.result()).status === 'paused') await testRun.answer('1.node.1/useInterrupt:q.1', 'yes')
     const { status, error } = await testRun.result()
@@ -179,7 +179,7 @@ describe('error messages stay internal', () => {
     expect(testRun.logged.map(({ cause }) => String(cause)).join()).toContain(MARK)
   })
 
-  test('of a node with an error route: neither the next node nor readers get it', async () => {
+  test('the error message of a node with an error route, also from the next node', async () => {
     const testWorkflow = wired(
       {
         first: { run: thrown, onError: { route: 'instead' } },
@@ -199,7 +199,7 @@ describe('error messages stay internal', () => {
     expect(reportsOf(log)).toEqual([])
   })
 
-  test('of rejected answers: they contain no data of the run', async () => {
+  test('the data of a run, when it rejects answers', async () => {
     const testWorkflow = single(async () => {
       useWorkflowState('k', MARK)[1](MARK)
       await useInterrupt(textInterrupt('One?', { id: 'q' }))

@@ -102,10 +102,10 @@ describe('workflow state', () => {
   })
 
   test.each<[string, unknown]>([
-    ['what holds itself', holding()],
+    ['a cycle', holding()],
     ['a big integer', 1n],
     ['a symbol', Symbol('s')],
-  ])('%s is no state: the node that sets it fails', async (_, value) => {
+  ])('fails the node that sets %s', async (_, value) => {
     for (const update of [value, () => value]) {
       expect(await outputOf(single(() => useWorkflowState<unknown>('k')[1](update)))).toBe('validation_failed')
     }

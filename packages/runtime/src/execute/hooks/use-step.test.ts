@@ -137,12 +137,12 @@ test('repeats an interrupted step with the same key', async () => {
 })
 
 test.each<[string, () => Promise<unknown>, string]>([
-  ['a result that is no JSON', () => useStep('a', () => 1n), 'not JSON'],
+  ['a result that is not JSON', () => useStep('a', () => 1n), 'not JSON'],
   ['a result that is a function', () => useStep('a', () => () => 1), 'not JSON'],
-  ['a key that is none', () => useStep('', () => 1), 'id'],
-  ['a key that is no text', () => useStep(undefined as never, () => 1), 'key'],
-  ['code that is none', () => useStep('a', undefined as never), 'function'],
-])('%s fails in the node', async (_, code, found) => {
+  ['an empty key', () => useStep('', () => 1), 'id'],
+  ['no key', () => useStep(undefined as never, () => 1), 'key'],
+  ['no function', () => useStep('a', undefined as never), 'function'],
+])('throws in the node for %s', async (_, code, found) => {
   const testRun = await WorkflowTestRun.start(single(async () => void (await code())))
   const { status, error } = await testRun.result()
   expect([status, error?.code]).toEqual(['failed', 'validation_failed'])

@@ -96,29 +96,33 @@ describe('updates', () => {
       'done',
     ],
     ['anything after the final', [{ streamId: 'o', data: {} }, one], 'done'],
-    ['an append to what is no list', [one, { streamId: 'o', kind: 'append', path: 'a', items: [1] }], 'a'],
-    ['text after what is no text', [one, { streamId: 'o', kind: 'text-delta', path: 'a', delta: 'x' }], 'a'],
-    ['a field of what is no object', [one, { streamId: 'o', kind: 'set', path: 'a.b', value: 1 }], 'a'],
+    ['an append to a value that is not a list', [one, { streamId: 'o', kind: 'append', path: 'a', items: [1] }], 'a'],
+    [
+      'a text delta to a value that is not text',
+      [one, { streamId: 'o', kind: 'text-delta', path: 'a', delta: 'x' }],
+      'a',
+    ],
+    ['a field of a value that is not an object', [one, { streamId: 'o', kind: 'set', path: 'a.b', value: 1 }], 'a'],
     ['an empty path', [{ ...one, path: '' }], 'path'],
-    ['a path with a hole', [{ ...one, path: 'a..b' }], 'path'],
+    ['a path with an empty segment', [{ ...one, path: 'a..b' }], 'path'],
     ['no path', [{ ...one, path: undefined }], 'path'],
-    ['a list that ends nowhere', [{ ...one, path: 'l.4294967294' }], 'l'],
-    ['a kind that is none', [{ ...one, kind: 'remove' }], 'kind'],
+    ['a list index that is too large', [{ ...one, path: 'l.4294967294' }], 'l'],
+    ['an unknown kind', [{ ...one, kind: 'remove' }], 'kind'],
     ['a value that does not fit', [{ ...one, valueSchema: z.string() }], 'value'],
     [
       'items that do not fit',
       [{ streamId: 'o', kind: 'append', path: 'l', items: ['x', 1], itemSchema: z.string() }],
       'items.1',
     ],
-    ['items that are no list', [{ streamId: 'o', kind: 'append', path: 'l', items: 'x' }], 'items'],
+    ['items that are not a list', [{ streamId: 'o', kind: 'append', path: 'l', items: 'x' }], 'items'],
     ['data that does not fit', [{ data: {}, dataSchema: z.object({ a: z.string() }) }], 'data'],
-    ['data that is no JSON', [{ data: () => 1 }], 'data'],
+    ['data that is not JSON', [{ data: () => 1 }], 'data'],
     ['no data', [{ kind: 'final' }], 'data'],
-    ['a delta that is no text', [{ streamId: 'o', kind: 'text-delta', path: 'a', delta: 1 }], 'delta'],
-    ['a schema that takes its time', [{ ...one, valueSchema: z.string().refine(async () => true) }], 'value'],
-    ['a streamId that is none', [{ ...one, streamId: '' }], 'streamId'],
-    ['a dataType that is no text', [{ ...one, dataType: 5 }], 'dataType'],
-  ])('%s fails in the node at once and reaches no reader', async (_, updates, found) => {
+    ['a delta that is not text', [{ streamId: 'o', kind: 'text-delta', path: 'a', delta: 1 }], 'delta'],
+    ['an asynchronous schema', [{ ...one, valueSchema: z.string().refine(async () => true) }], 'value'],
+    ['an empty streamId', [{ ...one, streamId: '' }], 'streamId'],
+    ['a dataType that is not text', [{ ...one, dataType: 5 }], 'dataType'],
+  ])('throws in the node at once for %s, and no reader gets it', async (_, updates, found) => {
     let reached = 0
     const testWorkflow = single(() => {
       for (const update of updates) {
@@ -247,7 +251,7 @@ describe.each(STORES)('replay, %s', (_, opening) => {
     await testRun.log()
   })
 
-  test('also if the session was read meanwhile', async () => {
+  test('withdraws the updates of a failed attempt also if the session was read meanwhile', async () => {
     const shown = gate()
     const goOn = gate()
     let tries = 0
@@ -288,15 +292,15 @@ describe.each(STORES)('replay, %s', (_, opening) => {
 })
 
 test.each<[string, () => void]>([
-  ['too large', () => void useStructuredData({ data: 'x'.repeat(2_000_000) })],
+  ['that are too large', () => void useStructuredData({ data: 'x'.repeat(2_000_000) })],
   [
-    'not waited for',
+    'of which too many are not awaited',
     () => {
       const value = 'x'.repeat(50_000)
       for (let n = 0; n < 1000; n++) useStructuredData({ streamId: 'o', kind: 'set', path: `k${n}`, value })
     },
   ],
-])('updates that are %s fail in their node', async (_, code) => {
+])('fails the node for updates %s', async (_, code) => {
   const testWorkflow = single({ run: code, onError: { continue: 'refused' } })
   const testRun = await WorkflowTestRun.start(testWorkflow)
   expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'refused' })

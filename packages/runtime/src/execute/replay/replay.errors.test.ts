@@ -35,7 +35,7 @@ test('restores the class, code and fields of an error', () => {
 const nothing = tool({ name: 'nothing', inputSchema: z.object({}), execute: () => 1 })
 
 const FAILING: Readonly<Record<string, () => Promise<unknown>>> = {
-  'an answer that never fits': () => {
+  'an answer that never matches the schema': () => {
     const model = scriptedModel(() => ({ text: '{"a":1}' }))
     return useReason({ model, input: 'x', maxRetries: 0, outputSchema: z.object({ a: z.string() }) })
   },
@@ -43,7 +43,7 @@ const FAILING: Readonly<Record<string, () => Promise<unknown>>> = {
     const model = scriptedModel(() => ({ calls: [{ name: 'nothing', input: {} }] }))
     return useReason({ model, input: 'x', tools: [nothing], toolExecution: { maxSteps: 1 } })
   },
-  'a step that threw words without end': () =>
+  'a step that threw a long message': () =>
     useStep('s', () => {
       throw new Error('long '.repeat(1000))
     }),
@@ -51,14 +51,14 @@ const FAILING: Readonly<Record<string, () => Promise<unknown>>> = {
     useStep('s', () => {
       throw new OwnError('agent_failed', 'own', { retryable: true, cause: 'why' })
     }),
-  'a step that threw what a provider said': () =>
+  'a step that threw an error of a provider': () =>
     useStep('s', () => {
       throw busy
     }),
 }
 
 for (const [name, failing] of Object.entries(FAILING)) {
-  test(`${name}: a replay throws the same error`, async () => {
+  test(`throws the same error on replay: ${name}`, async () => {
     const caught: MillraceError[] = []
     const testWorkflow = single(async () => {
       await failing().catch((error: MillraceError) => caught.push(error))

@@ -240,7 +240,7 @@ describe('a run that resumes from a checkpoint', () => {
     }
   const testWorkflow = sequence({ a: node('a'), b: node('b'), c: node('c') })
 
-  test('of a completed run executes the nodes after it', async () => {
+  test('executes the nodes after it, although the run was completed', async () => {
     done.length = 0
     const testRun = await WorkflowTestRun.start(testWorkflow)
     expect((await testRun.result()).output).toBe('Go.abc')
@@ -253,7 +253,7 @@ describe('a run that resumes from a checkpoint', () => {
     await testRun.log()
   })
 
-  test('at the end of a run executes nothing', async () => {
+  test('executes nothing if it is at the end of the run', async () => {
     done.length = 0
     const testRun = await WorkflowTestRun.start(testWorkflow)
     await testRun.result()
@@ -267,8 +267,8 @@ describe('a run that resumes from a checkpoint', () => {
   })
 })
 
-describe('a retried turn starts from the beginning', () => {
-  test.each(['retry', 'edit'] as const)('%s', async how => {
+describe('an interrupted turn', () => {
+  test.each(['retry', 'edit'] as const)('starts from the beginning after %s', async how => {
     const seen: Json[] = []
     const testWorkflow = single(async ({ input }: NodeContext<string>) => {
       const [count, set] = useWorkflowState('count', 0)

@@ -17,8 +17,8 @@ const UNHELPFUL: Record<string, () => unknown> = {
     throw new Error('sk-secret')
   },
   rejects: () => Promise.reject(new Error('sk-secret')),
-  'says nothing': () => undefined,
-  'says what nobody understands': () => ({ approved: 'yes' }),
+  'returns undefined': () => undefined,
+  'returns an invalid decision': () => ({ approved: 'yes' }),
 }
 
 describe('approval requests', () => {
@@ -330,35 +330,38 @@ describe('limits', () => {
   })
 
   test.each([
-    ['shown for approval', { approval: true, execute: () => 'shown' }],
-    ['of clients', { client: true }],
-    ['of clients, shown for approval', { client: true, approval: true }],
-  ])('of many large inputs %s, requests as many as fit, with few measurements', async (_, kind) => {
-    const show = tool({ name: 'show', inputSchema: z.object({ text: z.string() }), ...kind } as never) as AnyTool
-    const calls = Array.from({ length: 120 }, (_, n) => call('show', `c${n}`, { text: 'x'.repeat(9000) }))
-    const { agent: testAgent, modelCalls } = caller([show], calls)
-    const store = Object.assign(memoryStore(), { maxBatchBytes: 480_000 })
-    const spy = vi.spyOn(JSON, 'stringify')
-    const { runtime, run } = await startRun(testAgent, { store })
-    const { pendings } = await run.result()
-    const written = spy.mock.results.reduce((sum, { value }) => sum + (value?.length ?? 0), 0)
-    spy.mockRestore()
-    expect(written / JSON.stringify(calls).length).toBeLessThan(30)
-    const taken = pendings.map(pending => ('part' in pending ? pending.part.toolCallId : pending.id))
-    expect(taken.length).toBeGreaterThan(10)
-    expect(taken.length).toBeLessThan(54)
-    expect(taken).toEqual(calls.slice(0, taken.length).map(({ id }) => id))
-    expect(await callsIn(runtime)).toMatchObject({
-      c119: { state: 'output-error', errorText: expect.stringContaining('too large to be shown') },
-    })
-    await run.stop()
-    await run.result()
-    await (await runtime.resume('s', 'r')).result()
-    expect(Object.keys(resultsIn(modelCalls.at(-1) as never))).toHaveLength(120)
-    await validLog(runtime)
-  })
+    ['to tools that need approval', { approval: true, execute: () => 'shown' }],
+    ['to client tools', { client: true }],
+    ['to client tools that need approval', { client: true, approval: true }],
+  ])(
+    'requests as many of 120 large inputs %s as fit, and serializes each a bounded number of times',
+    async (_, kind) => {
+      const show = tool({ name: 'show', inputSchema: z.object({ text: z.string() }), ...kind } as never) as AnyTool
+      const calls = Array.from({ length: 120 }, (_, n) => call('show', `c${n}`, { text: 'x'.repeat(9000) }))
+      const { agent: testAgent, modelCalls } = caller([show], calls)
+      const store = Object.assign(memoryStore(), { maxBatchBytes: 480_000 })
+      const spy = vi.spyOn(JSON, 'stringify')
+      const { runtime, run } = await startRun(testAgent, { store })
+      const { pendings } = await run.result()
+      const written = spy.mock.results.reduce((sum, { value }) => sum + (value?.length ?? 0), 0)
+      spy.mockRestore()
+      expect(written / JSON.stringify(calls).length).toBeLessThan(30)
+      const taken = pendings.map(pending => ('part' in pending ? pending.part.toolCallId : pending.id))
+      expect(taken.length).toBeGreaterThan(10)
+      expect(taken.length).toBeLessThan(54)
+      expect(taken).toEqual(calls.slice(0, taken.length).map(({ id }) => id))
+      expect(await callsIn(runtime)).toMatchObject({
+        c119: { state: 'output-error', errorText: expect.stringContaining('too large to be shown') },
+      })
+      await run.stop()
+      await run.result()
+      await (await runtime.resume('s', 'r')).result()
+      expect(Object.keys(resultsIn(modelCalls.at(-1) as never))).toHaveLength(120)
+      await validLog(runtime)
+    },
+  )
 
-  test('of 300 calls, requests as many as a ticket holds and rejects the others', async () => {
+  test('requests as many of 300 calls as a ticket holds, and rejects the others', async () => {
     const { ran, tool: pay } = counted('pay', true)
     const calls = Array.from({ length: 300 }, (_, n) => call('pay', `c${n}`, { n }))
     const { agent: testAgent, modelCalls } = caller([pay], calls)

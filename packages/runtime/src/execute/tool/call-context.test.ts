@@ -161,9 +161,9 @@ test('gives each call unique ids and keys', async () => {
 })
 
 test.each([
-  ['no name', ''],
-  ['no JSON', 'big'],
-])('data of %s fails the call, not the run', async (_, name) => {
+  ['without a name', ''],
+  ['that is not JSON', 'big'],
+])('fails the call, not the run, for emitted data %s', async (_, name) => {
   const shows = tool({
     name: 'shows',
     inputSchema: none,

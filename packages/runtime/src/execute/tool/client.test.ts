@@ -281,7 +281,7 @@ describe('a client result', () => {
     await validLog(runtime)
   })
 
-  test('larger than an entry is stored as a blob and passed to the model in full', async () => {
+  test('is stored as a blob and passed to the model in full if it is larger than an entry', async () => {
     const { agent: testAgent, modelCalls } = asking('c1')
     const { runtime, run } = await startRun(testAgent)
     await run.result()
@@ -291,7 +291,7 @@ describe('a client result', () => {
   })
 })
 
-test('of 300 calls, requests as many as a ticket holds and rejects the others', async () => {
+test('requests as many of 300 calls as a ticket holds, and rejects the others', async () => {
   const { agent: testAgent, modelCalls } = asking(...Array.from({ length: 300 }, (_, n) => `c${n}`))
   const { runtime, run } = await startRun(testAgent)
   expect((await run.result()).pendings).toHaveLength(256)

@@ -40,7 +40,7 @@ async function completed(cluster: VirtualCluster): Promise<void> {
 }
 
 describe('an approval', () => {
-  test('without an answer in time is denied automatically, with a reason for the model', async () => {
+  test('is denied automatically if no answer arrives in time, with a reason for the model', async () => {
     const { ran, tool: pay } = counted('pay', { timeoutMs: 60_000 })
     const { agent: testAgent, modelCalls } = caller([pay], [call('pay', 'c1', { n: 1 })])
     const { cluster, at } = await paused(testAgent)
@@ -141,14 +141,14 @@ describe('an approval', () => {
   })
 })
 
-describe('a client result', () => {
+describe('a client call', () => {
   const locating = (timeoutMs: number, approval?: true | { timeoutMs: number }) =>
     caller(
       [tool({ name: 'locate', inputSchema: z.object({}), client: true, timeoutMs, ...(approval && { approval }) })],
       [call('locate', 'c1')],
     )
 
-  test('without a result in time, settles the call with an error code for the model', async () => {
+  test('fails if no result arrives in time, with an error code for the model', async () => {
     const { agent: testAgent, modelCalls } = locating(5000)
     const { cluster, at } = await paused(testAgent)
     const [callChunk] = await chunksIn(cluster, 'tool-input-available')
@@ -161,7 +161,7 @@ describe('a client result', () => {
     expect(resultsIn(modelCalls[1] as never)).toEqual({ c1: { type: 'error-text', value: errorText } })
   })
 
-  test('is accepted after the deadline until the call is settled', async () => {
+  test('accepts a result after the deadline until it is settled', async () => {
     const { agent: testAgent, modelCalls } = locating(5000)
     const { cluster, process } = await paused(testAgent)
     process.kill()
@@ -176,14 +176,14 @@ describe('a client result', () => {
     expect(await chunksIn(cluster, 'tool-output-error')).toEqual([])
   })
 
-  test('is rejected once the deadline is settled', async () => {
+  test('rejects a result once the deadline is settled', async () => {
     const { cluster, process } = await paused(locating(5000).agent)
     await completed(cluster)
     const late = process.runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' })
     expect(await codeOf(late)).toBe('answer_already_settled')
   })
 
-  test('has its timeout after that of its approval', async () => {
+  test('counts its timeout from the deadline of its approval', async () => {
     const { cluster, process, at } = await paused(locating(5000, { timeoutMs: 60_000 }).agent)
     expect((await chunksIn(cluster, 'tool-input-available'))[0]?.deadline).toBe(at + 65_000)
     await cluster.clock.advance(50_000)
@@ -194,7 +194,7 @@ describe('a client result', () => {
     expect(await chunksIn(cluster, 'tool-output-error')).toEqual([])
   })
 
-  test('an expired claim can be taken over, a valid one cannot', async () => {
+  test('can be claimed by another client only once the claim has expired', async () => {
     const { cluster, process } = await paused(locating(600_000).agent)
     const { runtime } = process
     const claim = (by: string) => runtime.claim('s', 'c1', { forMs: 10_000, by })

@@ -39,8 +39,8 @@ const endsOf = async (runtime: Parameters<typeof validLog>[0]) =>
     ]),
   )
 
-describe('in parallel', () => {
-  test('runs as many children at the same time as parallelCalls allows', async () => {
+describe('parallel children', () => {
+  test('run as many at a time as parallelCalls allows', async () => {
     let active = 0
     let max = 0
     const all = gate()
@@ -62,7 +62,7 @@ describe('in parallel', () => {
     expect(max).toBe(3)
   })
 
-  test('continues an answered child while another waits, and the parent after all', async () => {
+  test('continue when they are answered while others wait, and the parent after all', async () => {
     const { ran, tool: pay } = counted('pay', true)
     const payers = [0, 1].map(
       n =>
@@ -83,7 +83,7 @@ describe('in parallel', () => {
     expect(prompts[1]).toContain('payer 1')
   })
 
-  test('separates a run from a child whose id equals the run id', async () => {
+  test('may have an id that equals the run id', async () => {
     const { ran, tool: pay } = counted('pay', true)
     const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
     const { agent: testAgent } = parentOf([child.agent])
@@ -95,7 +95,7 @@ describe('in parallel', () => {
     expect(await endsOf(runtime)).toEqual({ child: 'completed' })
   })
 
-  test('reports a failed child to the parent, and the others continue', async () => {
+  test('continue when another fails, which is reported to the parent', async () => {
     const broken = scripted('broken', [{ text: 'I will', error: new Error('sk-secret') }], { maxRetries: 0 })
     const fine = scripted('fine', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'fine' }], {
       tools: [counted('pay', true).tool],
@@ -116,7 +116,7 @@ describe('in parallel', () => {
     expect(logged.map(({ message }) => message)).toContain('a sub-agent failed')
   })
 
-  test('retries one child without discarding the others', async () => {
+  test('are not discarded when another is retried', async () => {
     let attempts = 0
     const held = gate()
     const shaky = agent({
@@ -145,7 +145,7 @@ describe('in parallel', () => {
     expect(prompts[1]).not.toContain('wrong words')
   })
 
-  test('keeps the calls of children with equal provider ids apart', async () => {
+  test('have separate calls, even under equal provider ids', async () => {
     const { ran, tool: pay } = counted('pay', true)
     const children = [0, 1, 2].map(
       n =>
@@ -189,7 +189,7 @@ test('supports long provider ids in all derived names', async () => {
 })
 
 describe('limits', () => {
-  test('a child has its own limits of steps and tokens', async () => {
+  test('each child has its own limits of steps and tokens', async () => {
     const { tool: count } = counted('count')
     const looping = (name: string, more: object) =>
       agent({
@@ -284,8 +284,8 @@ describe('limits', () => {
   })
 })
 
-describe('with the parent', () => {
-  test('a stop ends running and waiting children, deepest first, and settles their calls', async () => {
+describe('the end of the parent', () => {
+  test('by a stop ends running and waiting children, deepest first, and settles their calls', async () => {
     const begun = gate()
     const aborted: string[] = []
     const hangs = tool({
@@ -327,7 +327,7 @@ describe('with the parent', () => {
     expect(await codeOf(approve(runtime, 'k3'))).toBe('answer_already_settled')
   })
 
-  test('a failed run ends its children as interrupted', async () => {
+  test('by a failure ends its children as interrupted', async () => {
     const slow = agent({
       name: 'slow',
       model: scriptedModel([{ calls: [call('pay', 'k1', { n: 1 })] }]),
@@ -351,7 +351,7 @@ describe('with the parent', () => {
     expect(await endsOf(runtime)).toEqual({ slow: 'interrupted' })
   })
 
-  test('a run that is resumed after a stop does not continue the old children', async () => {
+  test('by a stop ends children for good: a resumed run does not continue them', async () => {
     const { ran, tool: pay } = counted('pay', true)
     const payer = scripted('payer', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'paid' }], { tools: [pay] })
     const { agent: testAgent, prompts } = parentOf([payer.agent])
@@ -366,7 +366,7 @@ describe('with the parent', () => {
     await validLog(runtime)
   })
 
-  test('closes the step of a child once, also if a client settles its last call', async () => {
+  test('closes the step of each child once, also if a client settles its last call', async () => {
     const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
     const child = scripted('child', [{ calls: [call('locate', 'k1'), call('locate', 'k2')] }, { text: 'there' }], {
       tools: [locate],

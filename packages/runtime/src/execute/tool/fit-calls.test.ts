@@ -12,7 +12,7 @@ test.each([
   [[70, 30, 1], 50, ['c1', 'c2']],
   [[5, 5], 4, []],
   [[], 4, []],
-])('of %j with room for %d', (weights, room, expected) => {
+])('selects from the weights %j with room for %d: %j', (weights, room, expected) => {
   const fitted = fitCalls(weighed(...weights), calls => sumOf(calls) <= room)
   expect(fitted.map(({ toolCallId }) => toolCallId)).toEqual(expected)
 })

@@ -40,8 +40,8 @@ describe('an interrupted call whose tool has another rule now', () => {
   }
 
   test.each([
-    ['no rule', undefined],
-    ['a rule that allowed all calls', () => false],
+    ['a version without a rule', undefined],
+    ['a version whose rule allowed all calls', () => false],
   ] as const)('is requested by the driver that runs it, after %s', async (_, before) => {
     const store = await left(before)
     const ran: number[] = []

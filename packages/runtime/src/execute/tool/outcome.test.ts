@@ -49,7 +49,7 @@ test('treats yielded values as progress and the returned value as output', async
 
 test.each<[string, () => unknown, Json]>([
   [
-    'the last that it yielded, where it returns nothing',
+    'the last yielded value if it returns nothing',
     async function* () {
       yield 1
       yield 2
@@ -57,16 +57,16 @@ test.each<[string, () => unknown, Json]>([
     2,
   ],
   [
-    'null, where it returns that',
+    'null if it returns null',
     async function* () {
       yield 1
       return null
     },
     null,
   ],
-  ['null, where it neither yields nor returns', async function* () {}, null],
+  ['null if it neither yields nor returns', async function* () {}, null],
   [
-    'the same, where it does not wait',
+    'the returned value if it is synchronous',
     function* () {
       yield 1
       return 3
@@ -82,7 +82,7 @@ test.each<[string, () => unknown, Json]>([
 
 test.each<[string, (onLeft: () => void) => AsyncGenerator | Generator]>([
   [
-    'one that waits',
+    'an asynchronous one',
     async function* (onLeft) {
       try {
         yield 1n
@@ -92,7 +92,7 @@ test.each<[string, (onLeft: () => void) => AsyncGenerator | Generator]>([
     },
   ],
   [
-    'one that does not wait',
+    'a synchronous one',
     function* (onLeft) {
       try {
         yield 1n
@@ -102,7 +102,7 @@ test.each<[string, (onLeft: () => void) => AsyncGenerator | Generator]>([
     },
   ],
   [
-    'one that fails at it',
+    'one that throws while it is closed',
     function* (onLeft) {
       try {
         yield 1n
@@ -114,7 +114,7 @@ test.each<[string, (onLeft: () => void) => AsyncGenerator | Generator]>([
     },
   ],
   [
-    'one that never comes to its end',
+    'one whose close never settles',
     async function* (onLeft) {
       try {
         yield 1n
@@ -124,7 +124,7 @@ test.each<[string, (onLeft: () => void) => AsyncGenerator | Generator]>([
       }
     },
   ],
-])('a generator whose progress is refused is closed: %s', async (_, execute) => {
+])('closes a generator whose progress is not JSON: %s', async (_, execute) => {
   let count = 0
   const odd = tool({
     name: 'odd',
@@ -210,19 +210,19 @@ const refuse = () => {
 }
 
 test.each<[string, unknown]>([
-  ['a marked object without words', { [MARK]: true }],
+  ['a marked object without a message', { [MARK]: true }],
   ['a marked object with a code that is too long', { [MARK]: true, code: 'x'.repeat(100_000), message: 'x' }],
-  ['an object that cannot be looked at', new Proxy({}, { has: refuse, get: refuse, getPrototypeOf: refuse })],
+  ['a proxy that throws on every access', new Proxy({}, { has: refuse, get: refuse, getPrototypeOf: refuse })],
   [
-    'an error that can be looked at once',
+    'an error whose code can be read only once',
     (() => {
       let count = 0
       const code = () => (++count > 1 ? refuse() : 'run_busy')
       return Object.defineProperty(Object.assign(new Error('x'), { [MARK]: true }), 'code', { get: code })
     })(),
   ],
-  ['nothing', undefined],
-])('a tool that throws %s fails its call, not the run', async (_, thrown) => {
+  ['undefined', undefined],
+])('fails the call, not the run, for a tool that throws %s', async (_, thrown) => {
   const odd = tool({ name: 'odd', inputSchema: none, execute: () => Promise.reject(thrown) })
   const cannotTell = {
     warn() {},
@@ -251,15 +251,15 @@ const cycle: { self?: unknown } = {}
 cycle.self = cycle
 
 test.each<[string, unknown, Json | undefined]>([
-  ['nothing', undefined, null],
+  ['undefined', undefined, null],
   ['a date', new Date(0), '1970-01-01T00:00:00.000Z'],
-  ['an object with what JSON does not know', { a: 1, b: undefined, c: () => 1 }, { a: 1 }],
-  ['not a number', Number.NaN, null],
+  ['an object with undefined and a function', { a: 1, b: undefined, c: () => 1 }, { a: 1 }],
+  ['NaN', Number.NaN, null],
   ['a BigInt', 1n, undefined],
   ['a cycle', cycle, undefined],
   ['a function', () => 1, undefined],
   ['a symbol', Symbol('s'), undefined],
-])('an output that is %s is JSON or an error, never the end of the run', async (_, returned, output) => {
+])('stores an output that is %s as JSON, or fails the call, not the run', async (_, returned, output) => {
   const odd = tool({ name: 'odd', inputSchema: none, execute: async () => ({ value: returned }).value })
   const { result } = await runToEnd(caller([odd], [{ name: 'odd' }]).agent)
   expect(result.status).toBe('completed')

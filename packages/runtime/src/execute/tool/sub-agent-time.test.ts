@@ -114,7 +114,7 @@ test('starts nothing for a child whose time is over', async () => {
   await expectOneEnd(cluster, 's', 'r')
 })
 
-test("a prompt that never resolves fails with the child's time limit, and the run continues", async () => {
+test('fails the child at its time limit for a prompt that never resolves, and the run continues', async () => {
   const cluster = new VirtualCluster()
   const child = scripted('child', [{ text: 'ok' }], { budget })
   const subAgentTool = subAgent(child.agent, { prompt: () => new Promise(() => {}) as never })
@@ -133,8 +133,8 @@ test("a prompt that never resolves fails with the child's time limit, and the ru
 
 test.each([
   ['throws', () => Promise.reject(new Error('sk-secret')) as never, 'the agent failed'],
-  ['gives no text', () => 7 as never, 'expected a string, found number'],
-])('a prompt that %s fails its child, not the run', async (_, prompt, reason) => {
+  ['returns a number', () => 7 as never, 'expected a string, found number'],
+])('fails the child, not the run, for a prompt that %s', async (_, prompt, reason) => {
   const child = scripted('child', [{ text: 'ok' }])
   const subAgentTool = subAgent(child.agent, { prompt })
   const scriptedAgent = scripted('parent', [{ calls: [subAgentCall('child', 'c0')] }, { text: 'Done.' }], {

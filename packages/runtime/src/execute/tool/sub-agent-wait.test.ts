@@ -58,15 +58,15 @@ const denied: Call = { toolCallId: 'a', state: 'approval-responded', approval: {
 const runnable: Call = { toolCallId: 'a', toolName: 'other' }
 
 test.each<[string, readonly Call[] | undefined, (readonly Call[])?]>([
-  ['has not begun', undefined],
+  ['has not started', undefined],
   ['has no calls', []],
-  ['has only calls that have an outcome', [ended]],
+  ['has only calls with an outcome', [ended]],
   ['has a call that can run', [approvalCall('b'), runnable]],
   ['has a call to settle as denied', [approvalCall('b'), denied]],
-  ['has a call whose time is over', [approvalCall('b'), approvalCall('a', 1000)]],
-  ['must let another child begin', [approvalCall('b'), delegated]],
+  ['has a call whose deadline has passed', [approvalCall('b'), approvalCall('a', 1000)]],
+  ['has a child to start', [approvalCall('b'), delegated]],
   ['has a child that can continue', [approvalCall('b'), delegated], [approvalCall('x'), runnable]],
-  ['has a child that is done', [approvalCall('b'), delegated], [ended]],
-])('a child that %s is active', (_, outerCalls, innerCalls) => {
+  ['has a child that has ended', [approvalCall('b'), delegated], [ended]],
+])('returns undefined for a child that %s, because it can continue', (_, outerCalls, innerCalls) => {
   expect(waitOf(outerCalls, innerCalls)).toBe(undefined)
 })

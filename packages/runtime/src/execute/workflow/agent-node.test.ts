@@ -185,7 +185,7 @@ describe('an agent as a node', () => {
 })
 
 describe('an agent as a node, with a crash after every append', () => {
-  test('with tools, an approval, a sub-agent, state and an output: gives the same result', async () => {
+  test('gives the same result with tools, an approval, a sub-agent, state and an output', async () => {
     const { shape, kills } = await crashAtEveryAppend({
       programs() {
         const { tool: careful } = counted('careful', true)

@@ -221,14 +221,14 @@ describe('error policies', () => {
   })
 
   test.each<[string, NodeDefinition]>([
-    ['what a node returned', () => ({ result: 1 }) as never],
-    ['a hook', async () => void (await useStep('', () => 1))],
-    ['what a step gave', async () => void (await useStep('a', () => 1n))],
+    ['an invalid result of the node', () => ({ result: 1 }) as never],
+    ['an invalid hook call', async () => void (await useStep('', () => 1))],
+    ['an invalid result of a step', async () => void (await useStep('a', () => 1n))],
     [
-      'an agent',
+      'a failed agent',
       agent({ name: 'broken', model: scriptedModel(() => Promise.reject(new Error('no')) as never), maxRetries: 0 }),
     ],
-  ])('attempts apply to every failure of a node: %s', async (_, run) => {
+  ])('apply to every failure of a node: %s', async (_, run) => {
     const node = (typeof run === 'function' ? { run } : { agent: run }) as object
     const testWorkflow = sequence({ first: { ...node, onError: { continue: 'instead' } } as NodeDefinition })
     expect(await (await WorkflowTestRun.start(testWorkflow)).result()).toMatchObject({

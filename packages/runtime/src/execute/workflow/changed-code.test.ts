@@ -45,19 +45,29 @@ const row =
     return { data: letters }
   }
 
-describe('code that changed while the run was in the node', () => {
+describe('a run whose code changed while it was in a node', () => {
   test.each<[what: string, before: string, after: string, problem: string]>([
-    ['calls a hook more before others', 'abq', 'zabq', 'it calls 1.node.1/useStep:z.1 before 1.node.1/useStep:a.1'],
-    ['calls a hook more between others', 'abq', 'azbq', 'it calls 1.node.1/useStep:z.1 before 1.node.1/useStep:b.1'],
-    ['calls a hook no more', 'abq', 'aq', 'it calls 1.node.1/useInterrupt:q.1 before 1.node.1/useStep:b.1'],
-    ['calls them in another order', 'abq', 'baq', 'it calls 1.node.1/useStep:b.1 before 1.node.1/useStep:a.1'],
-    ['asks before it did', 'abq', 'aqb', 'it calls 1.node.1/useInterrupt:q.1 before 1.node.1/useStep:b.1'],
+    [
+      'calls another hook before the others',
+      'abq',
+      'zabq',
+      'it calls 1.node.1/useStep:z.1 before 1.node.1/useStep:a.1',
+    ],
+    [
+      'calls another hook between the others',
+      'abq',
+      'azbq',
+      'it calls 1.node.1/useStep:z.1 before 1.node.1/useStep:b.1',
+    ],
+    ['no longer calls a hook', 'abq', 'aq', 'it calls 1.node.1/useInterrupt:q.1 before 1.node.1/useStep:b.1'],
+    ['calls the hooks in another order', 'abq', 'baq', 'it calls 1.node.1/useStep:b.1 before 1.node.1/useStep:a.1'],
+    ['asks earlier', 'abq', 'aqb', 'it calls 1.node.1/useInterrupt:q.1 before 1.node.1/useStep:b.1'],
     ['asks under another id', 'aq', 'ap', 'it calls 1.node.1/useInterrupt:p.1 before 1.node.1/useInterrupt:q.1'],
-    ['reads what it did not', 'abq', 'saq', 'it calls 1.node.1/useWorkflowState:s.1 before 1.node.1/useStep:a.1'],
-    ['reads something no more', 'saq', 'aq', 'it calls 1.node.1/useStep:a.1 before 1.node.1/useWorkflowState:s.1'],
-    ['asks nothing any more', 'aq', 'a', 'it ended without 1.node.1/useInterrupt:q.1'],
-    ['asks no more, and does something', 'aq', 'az', 'it calls 1.node.1/useStep:z.1 before 1.node.1/useInterrupt:q.1'],
-  ])('%s', async (_, before, after, problem) => {
+    ['also reads state', 'abq', 'saq', 'it calls 1.node.1/useWorkflowState:s.1 before 1.node.1/useStep:a.1'],
+    ['no longer reads state', 'saq', 'aq', 'it calls 1.node.1/useStep:a.1 before 1.node.1/useWorkflowState:s.1'],
+    ['no longer asks', 'aq', 'a', 'it ended without 1.node.1/useInterrupt:q.1'],
+    ['calls a step instead of asking', 'aq', 'az', 'it calls 1.node.1/useStep:z.1 before 1.node.1/useInterrupt:q.1'],
+  ])('fails if the node now %s', async (_, before, after, problem) => {
     done.length = 0
     const { message, ...other } = await changed(sequence({ node: row(before) }), sequence({ node: row(after) }))
     expect(other).toEqual({ status: 'failed', code: 'workflow_changed', output: undefined })
@@ -67,7 +77,7 @@ describe('code that changed while the run was in the node', () => {
     expect(done).toEqual([...before].filter(letter => /[a-c]/.test(letter)))
   })
 
-  test('fails for another kind of hook without an id', async () => {
+  test('fails if the node now calls another kind of hook without an id', async () => {
     const askingNode: NodeDefinition = async () => ({ data: await useInterrupt(textInterrupt('Well?')) })
     const model = recordingModel([{ text: 'Hello' }])
     const after: NodeDefinition = async () => ({ data: (await useReason({ model: model.model, input: 'Hi' })).text })
@@ -106,10 +116,10 @@ describe('code that changed while the run was in the node', () => {
   ]
   const inFork = { a: row(''), b: row('q'), c: row('') }
   test.each<[what: string, nodes: Readonly<Record<string, NodeDefinition>>, edges: unknown]>([
-    ['meet elsewhere', { ...inFork, e: row('z') }, fork(['b', 'c'], 'e')],
-    ['are more', { ...inFork, m: row('z'), d: row('z') }, fork(['b', 'c', 'm'], 'd')],
+    ['meet at another join', { ...inFork, e: row('z') }, fork(['b', 'c'], 'e')],
+    ['are three instead of two', { ...inFork, m: row('z'), d: row('z') }, fork(['b', 'c', 'm'], 'd')],
     [
-      'are a row',
+      'are nodes in sequence',
       { ...inFork, d: row('z') },
       [
         ['start', 'a'],
@@ -119,7 +129,7 @@ describe('code that changed while the run was in the node', () => {
         ['d', 'end'],
       ],
     ],
-  ])('has other edges while the run is in branches: they %s', async (_, nodes, edges) => {
+  ])('fails if the branches that it is in now %s', async (_, nodes, edges) => {
     done.length = 0
     const before = wired({ ...inFork, d: row('') }, fork(['b', 'c'], 'd'))
     const { code, message } = await changed(before, wired(nodes, edges))

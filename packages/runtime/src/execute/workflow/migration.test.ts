@@ -194,9 +194,14 @@ describe('a run of another version', () => {
   test.each<[what: string, to: Readonly<Record<string, string>>, edges: unknown, problem: string]>([
     ['a branch to a node after the join', { b: 'e' }, undefined, 'it returned the node e for node b, which is not in'],
     ['a branch to a node before the fork', { b: 'a', c: 'a' }, undefined, 'it returned the node a for node b, which'],
-    ['a branch to a node of another', { b: 'c' }, undefined, 'it returned the node c for node b, which is not in'],
     [
-      'a branch to one within it',
+      'a branch to a node of another branch',
+      { b: 'c' },
+      undefined,
+      'it returned the node c for node b, which is not in',
+    ],
+    [
+      'a branch to a branch nested in it',
       { b: 'f' },
       [
         ['start', 'a'],
@@ -212,12 +217,12 @@ describe('a run of another version', () => {
       'it returned the node f for node b, which is not in the branch b',
     ],
     [
-      'a run in branches to a row',
+      'a run in branches to a workflow without the fork',
       {},
       ['a', 'b', 'c', 'd', 'e', 'end'].map((to, at) => [['start', 'a', 'b', 'c', 'd', 'e'][at], to]),
       'the run is in the branches b, c, and their fork does not exist any more',
     ],
-  ])('ends where its migration takes %s, before any node runs', async (_, to, edges, problem) => {
+  ])('fails before any node runs if its migration moves %s', async (_, to, edges, problem) => {
     const fork = [
       ['start', 'a'],
       ['a', ['b', 'c'], { join: 'd' }],
@@ -316,13 +321,13 @@ describe('a run of another version', () => {
       ROW,
       'migrate.1: it threw for node a',
     ],
-    ['is not there yet', async () => undefined, ROW, 'it returned a promise for node a'],
-    ['says a name alone', () => 'b', ROW, 'it returned a string for node a'],
-    ['says nothing of a node', () => ({ input: 1 }), ROW, 'it returned an object without a node for node a'],
-    ['says nothing of an input', () => ({ node: 'b' }), ROW, 'it returned an input that is not JSON for node a'],
-    ['names no node', () => ({ node: 'z', input: 1 }), ROW, 'it returned the node z, which does not exist'],
+    ['returns a promise', async () => undefined, ROW, 'it returned a promise for node a'],
+    ['returns only a name', () => 'b', ROW, 'it returned a string for node a'],
+    ['returns no node', () => ({ input: 1 }), ROW, 'it returned an object without a node for node a'],
+    ['returns no input', () => ({ node: 'b' }), ROW, 'it returned an input that is not JSON for node a'],
+    ['returns an unknown node', () => ({ node: 'z', input: 1 }), ROW, 'it returned the node z, which does not exist'],
     [
-      'lets it stand in a node that is gone',
+      'keeps it in a node that was removed',
       () => undefined,
       [
         ['start', 'b'],
@@ -330,7 +335,7 @@ describe('a run of another version', () => {
       ],
       'it keeps the run in node a, which does not exist',
     ],
-  ])('ends where its migration %s', async (_, migrate, edges, problem) => {
+  ])('fails if its migration %s', async (_, migrate, edges, problem) => {
     const old = new Old()
     const b: NodeDefinition = ({ input }: NodeContext<string>) => ({ data: input })
     await old.wait(wired({ a: question('a'), b }, ROW))

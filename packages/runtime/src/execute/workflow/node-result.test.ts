@@ -85,30 +85,33 @@ describe('the result of a node', () => {
   })
 })
 
-describe('an end that cannot be committed fails its node', () => {
+describe('a node whose end cannot be committed', () => {
   const huge = 'x'.repeat(17_000_000)
   const next: NodeDefinition = ({ input }: NodeContext<unknown>) => ({ data: input })
   test.each<[what: string, last: boolean]>([
     ['data', false],
     ['output', true],
-  ])('%s that exceeds the log is not retried: its text is discarded, and onError decides', async (_, last) => {
-    let ran = 0
-    const run = () => {
-      ran++
-      return { data: huge, ui: { message: 'There.' } }
-    }
-    const node = { run, retry: { attempts: 3 }, onError: { continue: 'small' } }
-    const testRun = await WorkflowTestRun.start(last ? single(node) : sequence({ node, next }))
-    expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'small', text: '' })
-    expect(ran).toBe(1)
-    await testRun.log()
-    const stopped = { run, retry: { attempts: 3 } }
-    const other = await WorkflowTestRun.start(last ? single(stopped) : sequence({ node: stopped, next }))
-    const code = last ? 'validation_failed' : 'hook_result_too_large'
-    expect(await other.result()).toMatchObject({ status: 'failed', error: { code } })
-  })
+  ])(
+    'fails without a retry for %s that exceeds the limit of the log: its text is discarded, and onError decides',
+    async (_, last) => {
+      let ran = 0
+      const run = () => {
+        ran++
+        return { data: huge, ui: { message: 'There.' } }
+      }
+      const node = { run, retry: { attempts: 3 }, onError: { continue: 'small' } }
+      const testRun = await WorkflowTestRun.start(last ? single(node) : sequence({ node, next }))
+      expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'small', text: '' })
+      expect(ran).toBe(1)
+      await testRun.log()
+      const stopped = { run, retry: { attempts: 3 } }
+      const other = await WorkflowTestRun.start(last ? single(stopped) : sequence({ node: stopped, next }))
+      const code = last ? 'validation_failed' : 'hook_result_too_large'
+      expect(await other.result()).toMatchObject({ status: 'failed', error: { code } })
+    },
+  )
 
-  test('state that is too large together with that of another branch', async () => {
+  test('fails if its state is too large together with that of another branch', async () => {
     let met = 0
     const both = gate()
     const branch = (name: string): NodeDefinition => ({

@@ -41,14 +41,14 @@ describe('conditions', () => {
     ['', 'other'],
     ['__proto__', 'other'],
     [undefined, 'other'],
-  ])('%s leads to %s', async (condition, output) => {
+  ])('routes the condition %j to the node %s', async (condition, output) => {
     expect(await (await WorkflowTestRun.start(branching(condition))).result()).toMatchObject({
       status: 'completed',
       output,
     })
   })
 
-  test.each([['maybe'], ['constructor'], [undefined]])('fails if no edge matches the condition %s', async condition => {
+  test.each([['maybe'], ['constructor'], [undefined]])('fails if no edge matches the condition %j', async condition => {
     const testRun = await WorkflowTestRun.start(branching(condition, false))
     const { status, error } = await testRun.result()
     expect([status, error?.code]).toEqual(['failed', 'workflow_no_way'])

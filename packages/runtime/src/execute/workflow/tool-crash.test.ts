@@ -13,7 +13,7 @@ import { caller } from './tool.fixture.ts'
 import { sequence, single, textInterrupt, wired } from './workflow-test-run.fixture.ts'
 
 describe('a workflow as a tool, with a crash after every append', () => {
-  test('nested twice, with an interrupt, an approval, steps and text: gives the same result', async () => {
+  test('gives the same result, nested twice, with an interrupt, an approval, steps and text', async () => {
     const { shape, kills } = await crashAtEveryAppend({
       programs() {
         const { tool: careful } = counted('careful', true)
@@ -67,7 +67,7 @@ describe('a workflow as a tool, with a crash after every append', () => {
     ])
   })
 
-  test('with branches: one asks, one is an agent with an approval, one fails the first time', async () => {
+  test('gives the same result with branches: one asks, one is an agent with an approval, one fails the first time', async () => {
     const { shape, kills } = await crashAtEveryAppend({
       programs() {
         const { tool: careful } = counted('careful', true)

@@ -22,8 +22,8 @@ const ON_FAULT: Plan = { ...FAST, clients: { ...PROMPT, when: 'on-fault' } }
 const replayCommand = () => 'npm run chaos -- 50 packages/runtime/src/test/crash/approvals.deaths'
 
 test.each([
-  ['before a call, with answers as soon as they are asked for', ASKED, ['death-before'], STEP, 0],
-  ['after a call, with answers as soon as they are asked for', ASKED, ['death-after'], STEP, 4],
+  ['before a call, with answers as soon as they are requested', ASKED, ['death-before'], STEP, 0],
+  ['after a call, with answers as soon as they are requested', ASKED, ['death-after'], STEP, 4],
   ['after a call, just after everything was answered', ON_FAULT, ['answer', 'death-after'], STEP, 6],
   ['after a call, with one answer at each pause', PAUSED, ['death-after'], PAUSED_STEP, 3],
 ] as const)('the run continues when its driver dies %s', (_, plan, faults, step, offset) =>
@@ -58,9 +58,12 @@ describe('an approval that arrives while a sibling is taken over', () => {
     points = pointsDuringCall(report.trace, 'wall')
   })
 
-  test.each([['death-before'], ['death-after']] as const)(
-    'starts its call once after %s, and the sibling is repeated',
-    async fault => {
+  test.each([
+    ['before', 'death-before'],
+    ['after', 'death-after'],
+  ] as const)(
+    'starts its call once if the driver dies %s a store call, and the sibling is repeated',
+    async (_, fault) => {
       expect(points.length).toBeGreaterThan(5)
       let crossed = 0
       for (const point of points) {
@@ -101,7 +104,7 @@ function pointsDuringCall(trace: readonly string[], toolCallId: string): readonl
 const sequenceOf = (entries: readonly Entry[], matches: (entry: Entry) => boolean): number =>
   entries.find(matches)?.sequence ?? Number.POSITIVE_INFINITY
 
-test('the result and the prompts do not depend on when and by which process it was answered', async () => {
+test('the result and the prompts do not depend on the time or the process of an answer', async () => {
   const { record } = await undisturbed(ASKED)
   const codes = new Set<string | undefined>()
   for (const paceMs of [FAST.paceMs, UNDISTURBED.paceMs]) {

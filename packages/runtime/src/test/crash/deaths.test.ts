@@ -17,15 +17,17 @@ async function playAtPoints(plan: Plan, faults: readonly Fault[], step = 1, offs
   await playPlans(everyNth(atEach(points, plan, ...faults), step, offset), { undisturbed: record }, replayCommand)
 }
 
-test.each([['death-before'], ['death-after']] as const)(
-  'a run with a fast model continues after %s at every point',
-  fault => playAtPoints(FAST, [fault]),
+test.each([
+  ['before', 'death-before'],
+  ['after', 'death-after'],
+] as const)('a run with a fast model continues when its driver dies %s any store call', (_, fault) =>
+  playAtPoints(FAST, [fault]),
 )
 
 test.each([
-  ['death-before', 0],
-  ['death-after', SLOW_STEP >> 1],
-] as const)('a run with a slow model continues after %s at sampled points', (fault, offset) =>
+  ['before', 'death-before', 0],
+  ['after', 'death-after', SLOW_STEP >> 1],
+] as const)('a run with a slow model continues when its driver dies %s a sampled store call', (_, fault, offset) =>
   playAtPoints(UNDISTURBED, [fault], SLOW_STEP, offset),
 )
 

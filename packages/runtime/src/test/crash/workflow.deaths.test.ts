@@ -14,11 +14,21 @@ const PAUSED: Plan = { ...FAST, clients: { ...PROMPT, when: 'paused' } }
 const ON_FAULT: Plan = { ...FAST, clients: { ...PROMPT, when: 'on-fault' } }
 
 const KINDS: readonly (readonly [title: string, plan: Plan, faults: readonly Fault[], step: number])[] = [
-  ['continues after a death after a call, with answers as soon as they are asked for', ASKED, ['death-after'], STEP],
-  ['continues after a death before a call', ASKED, ['death-before'], OTHER_STEP],
-  ['continues after a death after a call, with one answer at each pause', PAUSED, ['death-after'], OTHER_STEP],
-  ['continues after a death just after everything was answered', ON_FAULT, ['answer', 'death-after'], OTHER_STEP],
-  ['law 5: ends by a stop just before a death', PAUSED, ['stop', 'death-after'], OTHER_STEP],
+  [
+    'continues when its driver dies after a call, with answers as soon as they are requested',
+    ASKED,
+    ['death-after'],
+    STEP,
+  ],
+  ['continues when its driver dies before a call', ASKED, ['death-before'], OTHER_STEP],
+  ['continues when its driver dies after a call, with one answer at each pause', PAUSED, ['death-after'], OTHER_STEP],
+  [
+    'continues when its driver dies just after everything was answered',
+    ON_FAULT,
+    ['answer', 'death-after'],
+    OTHER_STEP,
+  ],
+  ['law 5: ends by a stop just before its driver dies', PAUSED, ['stop', 'death-after'], OTHER_STEP],
   ['law 4: fences a driver that freezes after a call', PAUSED, ['freeze-after'], OTHER_STEP],
   ['continues after a handover', PAUSED, ['leave'], OTHER_STEP],
 ]

@@ -18,8 +18,8 @@ async function chunksOf(name: keyof typeof SCENARIOS): Promise<readonly Chunk[]>
 
 const chunksOfType = (chunks: readonly Chunk[], type: Chunk['type']) => chunks.filter(chunk => chunk.type === type)
 
-describe('scenarios cover what they test', () => {
-  test('email draft: sets a field, streams text, appends items and ends with the complete object', async () => {
+describe('the scenario', () => {
+  test('draft sets a field, streams text, appends items and ends with the complete object', async () => {
     const chunks = await chunksOf('draft')
     const updates = chunks.filter(chunk => chunk.type === 'structured-data')
     const email = updates.filter(({ dataType }) => dataType === 'email')
@@ -32,7 +32,7 @@ describe('scenarios cover what they test', () => {
     ])
   })
 
-  test('rounds: gives each interrupt its own id, although the code uses one', async () => {
+  test('rounds gives each interrupt its own id, although the code uses one', async () => {
     const questions = chunksOfType(await chunksOf('rounds'), 'interrupt').map(
       chunk => (chunk as { interruptId: string }).interruptId,
     )
@@ -40,7 +40,7 @@ describe('scenarios cover what they test', () => {
     expect(new Set(questions).size).toBe(8)
   })
 
-  test('branches: retries one branch, and both return data', async () => {
+  test('branches retries one branch, and returns the data of both', async () => {
     const chunks = await chunksOf('branches')
     const { record } = await undisturbed(PLAN, { program: SCENARIOS.branches })
     const starts = record.lines.filter(line => 'phase' in line && line.phase === 'start' && line.input === '"unsure"')
@@ -49,17 +49,17 @@ describe('scenarios cover what they test', () => {
     expect(output).toMatchObject({ output: { left: { input: 'both' }, right: { isSure: true }, tries: 1 } })
   })
 
-  test('passage: shares the state with the second workflow and writes the transition once', async () => {
+  test('passage shares the state with the second workflow and writes the transition once', async () => {
     const chunks = await chunksOf('passage')
     expect(chunksOfType(chunks, 'transition')).toEqual([{ type: 'transition', transitionTo: 'beyond' }])
     expect(chunksOfType(chunks, 'output')).toMatchObject([{ output: { isSame: true } }])
   })
 
-  test('retry: asks again only after an invalid response', async () => {
+  test('retry asks again only after an invalid response', async () => {
     expect(chunksOfType(await chunksOf('retry'), 'interrupt')).toHaveLength(2)
   })
 
-  test('consent: runs the approved call and not the denied one', async () => {
+  test('consent runs the approved call and not the denied one', async () => {
     const chunks = await chunksOf('consent')
     expect(chunksOfType(chunks, 'tool-approval-request')).toHaveLength(2)
     expect(chunksOfType(chunks, 'tool-output-available')).toHaveLength(1)

@@ -157,7 +157,7 @@ export function schedules(backend: Backend): void {
     for (const program of isCampaign() ? [] : (['tools', 'approvals'] as const)) {
       const every = Math.max(1, Math.round(backend.every[program] / multiplied(1)))
       const sample = every === 1 ? 'every one' : `one in ${every}`
-      test.concurrent(`kill -9 just before and after a call that changes the store, ${sample}, program ${program}`, async () => {
+      test.concurrent(`continues the program ${program} after kill -9 just before and after a call that changes the store, ${sample}`, async () => {
         let missed = 0
         function* moments(): Generator<Omit<Moment, 'of' | 'does'>> {
           // How many points a run has depends on which draft chunks are batched. All of them are played until a run ends before its point.

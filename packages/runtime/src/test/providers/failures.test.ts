@@ -25,7 +25,7 @@ describe.each(PROVIDERS)('$name', ({ model, wire }) => {
 
   const whole: Reply = { body: wire.text(WORDS) }
 
-  test('an answer with its usage', async () => {
+  test('counts the usage of an answer', async () => {
     const { result, starts, discards, requests } = await against([whole])
     expect(result).toMatchObject({ status: 'completed', text: TEXT })
     expect(result.usage).toMatchObject({ inputTokens: 20, cachedTokens: 8, outputTokens: 5, totalTokens: 25 })
@@ -37,7 +37,7 @@ describe.each(PROVIDERS)('$name', ({ model, wire }) => {
     [400, 'invalid_request_error', 'provider_invalid_request'],
     [404, 'not_found_error', 'provider_model_not_found'],
     [413, 'request_too_large', 'provider_context_exceeded'],
-  ])('%i fails the run: %s', async (status, type, code) => {
+  ])('fails the run without a retry for status %i, %s', async (status, type, code) => {
     const { result, requests } = await against([wire.error(status, type), whole])
     expect(result).toMatchObject({ status: 'failed', text: '', error: { code, retryable: false } })
     expect(requests).toHaveLength(1)
@@ -48,7 +48,7 @@ describe.each(PROVIDERS)('$name', ({ model, wire }) => {
     [500, 'api_error', {}],
     [503, 'overloaded', {}],
     [529, 'overloaded_error', {}],
-  ])('%i is retried: %s', async (status, type, headers) => {
+  ])('retries status %i, %s', async (status, type, headers) => {
     const { result, starts, discards, requests } = await against([{ ...wire.error(status, type), headers }, whole])
     expect(result).toMatchObject({ status: 'completed', text: TEXT })
     expect({ starts, discards, calls: requests.length }).toEqual({ starts: [2], discards: [], calls: 2 })
@@ -90,7 +90,7 @@ describe.each(PROVIDERS)('$name', ({ model, wire }) => {
     expect({ starts, discards }).toEqual({ starts: [1, 2], discards: ['provider_stream_cut'] })
   })
 
-  test('a server that cannot be reached', async () => {
+  test('fails the run as retryable if the server cannot be reached', async () => {
     const server = await rawServer(whole)
     await server.close()
     const stage = new Stage(model(server.url), { maxRetries: 1 }, PROMPTLY)

@@ -35,7 +35,7 @@ describe.each(PROVIDERS)('$name', ({ model }) => {
     return { ...outcome, requestBodies }
   }
 
-  test('text', async () => {
+  test('streams text, and counts its usage', async () => {
     const { result, entries, requestBodies } = await against([{ content: 'It is warm in Ulm.', usage }], {
       instructions: 'Be brief.',
     })
@@ -46,7 +46,7 @@ describe.each(PROVIDERS)('$name', ({ model }) => {
     expect(requestBodies[0]?.messages?.map(({ role }) => role)).toEqual(['system', 'user'])
   })
 
-  test('a tool call and the answer to its output', async () => {
+  test('runs a tool call, and sends its output to the model', async () => {
     seen.length = 0
     const { result, entries, requestBodies } = await against([asks('Ulm'), { content: 'It is 21.' }], {
       tools: [weather],
@@ -63,7 +63,7 @@ describe.each(PROVIDERS)('$name', ({ model }) => {
     expect(JSON.stringify(requestBodies[1]?.messages?.at(-1))).toContain('21')
   })
 
-  test('parallel tool calls', async () => {
+  test('runs parallel tool calls, and sends each output', async () => {
     seen.length = 0
     const cities = ['Ulm', 'Bonn', 'Aachen']
     const { result, view, requestBodies } = await against([asks(...cities), { content: 'So.' }], { tools: [weather] })
@@ -75,7 +75,7 @@ describe.each(PROVIDERS)('$name', ({ model }) => {
     expect(requestBodies[1]?.messages?.filter(({ role }) => role === 'tool')).toHaveLength(3)
   })
 
-  test('reasoning in its own part, also across a tool call', async () => {
+  test('shows the reasoning of each step in a part of its own', async () => {
     const { result, view } = await against(
       [
         { reasoning: 'I must look.', toolCalls: [{ name: 'weather', arguments: '{"city":"Ulm"}' }] },
@@ -89,7 +89,7 @@ describe.each(PROVIDERS)('$name', ({ model }) => {
     ).toEqual(['I must look.', 'I know.'])
   })
 
-  test('an output with a schema by field', async () => {
+  test('streams an output with a schema by field', async () => {
     const output = z.object({ city: z.string(), celsius: z.number() })
     const { result, entries, view } = await against([{ content: '{"city":"Ulm","celsius":21}' }], {
       outputSchema: output,
@@ -120,7 +120,7 @@ describe.each(PROVIDERS)('$name', ({ model }) => {
   test.each([
     [401, 'provider_unauthorized'],
     [400, 'provider_invalid_request'],
-  ])('%i', async (status, code) => {
+  ])('fails the run for status %i with the code %s', async (status, code) => {
     const { result, requestBodies } = await against([{ error: { message: 'sk-secret', type: 'x' }, status }])
     expect(result).toMatchObject({ status: 'failed', error: { code, retryable: false } })
     expect(requestBodies).toHaveLength(1)
@@ -129,7 +129,7 @@ describe.each(PROVIDERS)('$name', ({ model }) => {
   test.each([
     [429, 'rate_limit_error'],
     [529, 'overloaded_error'],
-  ])('%i, then an answer', async (status, type) => {
+  ])('retries after status %i, %s', async (status, type) => {
     const { result, requestBodies } = await against([
       { error: { message: 'later', type }, status },
       { content: 'It is warm.' },
@@ -138,7 +138,7 @@ describe.each(PROVIDERS)('$name', ({ model }) => {
     expect(requestBodies).toHaveLength(2)
   })
 
-  test('cut off after some chunks, then an answer', async () => {
+  test('discards and retries an answer that is cut off after some chunks', async () => {
     const server = await mockServer({ content: 'It is warm in Ulm.' })
     // With a delay between tokens, so that text is sent before the connection is cut.
     const half = { chunkSize: 4, truncateAfterChunks: 5, latency: 5 }

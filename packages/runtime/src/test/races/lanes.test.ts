@@ -160,7 +160,7 @@ function pausing(memory: Memory, before: () => Promise<unknown>): LogStore {
   })
 }
 
-describe('law 5: events between the last read and the pause are not missed', () => {
+describe('law 5: between the last read and the pause', () => {
   async function paused(before: (guest: Runtime) => Promise<unknown>) {
     const ran: string[] = []
     const { child, parent } = team(ran, gate())
@@ -172,7 +172,7 @@ describe('law 5: events between the last read and the pause are not missed', () 
     return { ran, runtime, run }
   }
 
-  test('one answer: its lane has continued when the run pauses for the other', async () => {
+  test('one answer continues its lane before the run pauses for the other', async () => {
     const { ran, runtime, run } = await paused(guest => approve(guest, 'a-pay'))
     expect(await run.result()).toMatchObject({ status: 'paused', pendings: [{ id: 'r::b-pay' }] })
     expect(ran).toEqual(['a-pay'])
@@ -181,7 +181,7 @@ describe('law 5: events between the last read and the pause are not missed', () 
     expect(await run.result()).toMatchObject({ status: 'completed' })
   })
 
-  test('all answers: the run never pauses', async () => {
+  test('all answers prevent the pause', async () => {
     const { ran, runtime, run } = await paused(async guest => {
       await approve(guest, 'a-pay')
       await approve(guest, 'b-pay', false)
@@ -191,14 +191,14 @@ describe('law 5: events between the last read and the pause are not missed', () 
     expect(typesOf(await logOf(runtime, 's'))).not.toContain('run-paused')
   })
 
-  test('a stop: the run ends and never pauses', async () => {
+  test('a stop ends the run without a pause', async () => {
     const { ran, runtime, run } = await paused(guest => guest.stop('s', 'r'))
     expect(await run.result()).toMatchObject({ status: 'interrupted' })
     expect(ran).toEqual([])
     expect(typesOf(await logOf(runtime, 's'))).not.toContain('run-paused')
   })
 
-  test('a request that interrupts: the run ends, and the other follows', async () => {
+  test('a request that interrupts ends the run, and the requested run follows', async () => {
     const { runtime, run } = await paused(guest =>
       guest.start({
         agent: 'agent:parent@1',

@@ -16,7 +16,7 @@ describe.each(['sqlite', 'redis', 'postgres'] as const)('law 5, on %s', name => 
   })
   afterAll(() => backend.close())
 
-  test(`exactly one wins, ${COUNT} races`, async () => {
+  test(`exactly one wins, in ${COUNT} races`, async () => {
     const handles: Handles = [backend.open(0), backend.open(0), backend.open(0)]
     const first = FIRST + OFFSETS[name]
     try {

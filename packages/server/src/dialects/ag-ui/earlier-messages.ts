@@ -27,20 +27,22 @@ async function read(manager: StreamManager, { sessionId, at, after, clientState 
   const messages = aguiMessagesOf({ messages: await withInlineBlobs(manager, sessionId, view.messages) })
   const { state } = after === undefined ? view : (await manager.view(sessionId, after)).view
   const isNew = after === undefined ? !hasAll(clientState, messages) : clientState?.messages.length === 0
-  const isOther = state !== undefined && JSON.stringify(state) !== JSON.stringify(clientState?.state)
-  return { messages, isNew, ...(isOther && { state }) }
+  const hasOtherState = state !== undefined && JSON.stringify(state) !== JSON.stringify(clientState?.state)
+  return { messages, isNew, ...(hasOtherState && { state }) }
 }
 
 /** Whether a client has these messages, and no others except the one that it sends now. */
 function hasAll(clientState: ClientState, messages: readonly AgUiMessage[]): boolean {
   if (clientState === undefined) return false
-  const ours = new Set(messages.filter(isCompared).map(({ id }) => id))
-  const theirs = clientState.messages
+  const serverIds = new Set(messages.filter(isCompared).map(({ id }) => id))
+  const clientIds = clientState.messages
     .filter(isCompared)
     .map(({ id, role }) => (role === 'user' ? messageIdFor(id) : id))
-  const theirIds = new Set(theirs)
+  const clientIdSet = new Set(clientIds)
   // The last one is the message that the client sends now.
-  return [...ours].every(id => theirIds.has(id)) && theirs.slice(0, -1).every(id => ours.has(id as string))
+  return (
+    [...serverIds].every(id => clientIdSet.has(id)) && clientIds.slice(0, -1).every(id => serverIds.has(id as string))
+  )
 }
 
 /** Reasoning messages may be missing, and tool results may have other ids. */

@@ -1,6 +1,6 @@
-import type { Good } from '../../routing/valid-requests.fixture.ts'
+import type { ValidRequest } from '../../routing/valid-requests.fixture.ts'
 
-export const agUiGood: Readonly<Record<string, Good>> = {
+export const validAgUiRequests: Readonly<Record<string, ValidRequest>> = {
   'GET /ag-ui/:agent/:sessionId/stream': { path: '/api/ag-ui/echo/nobodys/stream', status: 204 },
   'POST /ag-ui/:agent/:sessionId/stop': { path: '/api/ag-ui/echo/mine/stop', method: 'POST', status: 200 },
   'POST /ag-ui/:agent': {

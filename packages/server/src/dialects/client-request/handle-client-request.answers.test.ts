@@ -150,7 +150,7 @@ describe('a new message during a run', () => {
     const agent = 'slow'
     const first = await at.takeTurn('s', requestWith(a), { agent })
     const second = await at.takeTurn('s', requestWith(a, b), { agent })
-    at.held.go()
+    at.held.release()
     expect((await first.run.result()).status).toBe('completed')
     expect((await second.run.result()).status).toBe('completed')
   })
@@ -216,7 +216,7 @@ describe('a new message during a run', () => {
     expect((await at.run('s', runId).result()).status).toBe('interrupted')
   })
 
-  test('has a full queue is refused', async () => {
+  test('is refused if the queue is full', async () => {
     const at = await openDialectServer()
     const agent = 'slow'
     await at.takeTurn('s', requestWith(a), { agent })

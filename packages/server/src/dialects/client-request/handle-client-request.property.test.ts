@@ -119,13 +119,13 @@ class Play {
     const outcome = await this.#outcome(posted)
     if (this.hasIds) {
       const { regenerate } = posted
-      const expected = regenerate === undefined ? this.model.take(posted) : this.model.retake(posted, current)
+      const expected = regenerate === undefined ? this.model.send(posted) : this.model.regenerate(posted, current)
       expect([posted, outcome]).toEqual([posted, expected])
-    } else if (outcome === 'said') {
+    } else if (outcome === 'new') {
       // Without ids an ambiguous request may be refused. An accepted one is at the right position.
-      const people = await this.at.userTexts(this.session)
-      expect(people.at(-1)).toBe(text)
-      const lines = people.map(one => ({ id: one, text: one }))
+      const userTexts = await this.at.userTexts(this.session)
+      expect(userTexts.at(-1)).toBe(text)
+      const lines = userTexts.map(one => ({ id: one, text: one }))
       const kept = lines.slice(0, -1).map(({ text: one }) => one)
       expect(this.model.messages.slice(0, kept.length).map(message => message.text)).toEqual(kept)
       this.model.messages = lines
@@ -145,7 +145,7 @@ class Play {
       expect(JSON.stringify(await this.at.log(this.session))).toBe(log)
       return 'refused'
     }
-    return (await this.at.runs(this.session)) > before ? 'said' : 'same'
+    return (await this.at.runs(this.session)) > before ? 'new' : 'same'
   }
 
   async #repeat(at: number): Promise<Outcome | undefined> {
@@ -154,14 +154,14 @@ class Play {
     const log = JSON.stringify(await this.at.log(this.session))
     const outcome = await this.#outcome(posted)
     // A refused request may be accepted now, if its predecessor has arrived. An accepted one does not run again.
-    if (outcome === 'said') {
-      if (this.hasIds) expect(this.model.take(posted)).toBe('said')
+    if (outcome === 'new') {
+      if (this.hasIds) expect(this.model.send(posted)).toBe('new')
       else {
         // A single message without an id is a repetition only until another message.
         expect(posted.userMessages).toHaveLength(1)
-        const people = await this.at.userTexts(this.session)
-        const text = people.at(-1) as string
-        expect(people).toEqual([...this.model.messages.map(message => message.text), text])
+        const userTexts = await this.at.userTexts(this.session)
+        const text = userTexts.at(-1) as string
+        expect(userTexts).toEqual([...this.model.messages.map(message => message.text), text])
         expect(posted.userMessages[0]?.parts).toEqual([{ type: 'text', text }])
         expect(this.model.messages.at(-1)?.text).not.toBe(text)
         this.model.messages.push({ id: text, text })
@@ -209,7 +209,7 @@ test.each([
     }),
     { numRuns: RUNS },
   )
-  for (const kind of ['say said', 'edit said', 'repeat same', 'repeat refused']) {
+  for (const kind of ['say new', 'edit new', 'repeat same', 'repeat refused']) {
     expect([kind, counts[kind] ?? 0]).toEqual([kind, expect.toSatisfy((count: number) => count > 0)])
   }
 })

@@ -103,9 +103,9 @@ class Turn {
     const message = posted.userMessages.at(-1)
     if (!message || !(posted.endsWithUserMessage || posted.regenerate)) return this.#continue(view, ticket, answers)
     const userMessages = userMessagesIn(view)
-    const { at, is } = positionIn(userMessages, posted)
+    const { at, kind } = positionIn(userMessages, posted)
     const found = userMessages[at]
-    if (found && is === 'same') {
+    if (found && kind === 'same') {
       // A transcript that ends with the user message may carry an answer to the run of that message. One that continues after it asks for a regeneration.
       const isAnswered =
         posted.endsWithUserMessage &&
@@ -173,7 +173,7 @@ class Turn {
     const { services, caller } = this.#call
     const { sessionId, data } = this.#turnRequest
     await this.#authorize('edit')
-    if (replaced.status === 'waiting' && replaced.runId !== undefined) {
+    if (replaced.status === 'queued' && replaced.runId !== undefined) {
       // A queued message is removed from the queue, then the request is decided again.
       await services.runtime.stop(sessionId, replaced.runId, {
         ...guestOf(caller),
@@ -222,7 +222,7 @@ class Turn {
     if (regenerate === undefined || regenerate === false) return false
     const isNamed = regenerate !== id && runs.some(run => messageIdOf(run.runId, run.runId) === regenerate)
     if (isNamed) return regenerate === messageIdOf(runId as string, runId as string)
-    return status === 'over' && (isLast || this.#turnRequest.runId !== undefined)
+    return status === 'ended' && (isLast || this.#turnRequest.runId !== undefined)
   }
 
   /** Continues the open run after its answers, whether they are given now or were before. */
@@ -239,18 +239,18 @@ class Turn {
     return { run: services.runtime.run(sessionId, runId), after: { sequence }, action: 'answer' }
   }
 
-  /** Gives the answers and returns the sequence of the first. */
+  /** Submits the answers and returns the sequence of the first. */
   async #answer(open: readonly MatchedAnswer[]): Promise<number | undefined> {
     if (open.length === 0) return undefined
     const { services, caller } = this.#call
     await this.#authorize('answer')
     const answerer = answererOf(caller)
     const sequences: number[] = []
-    const give = (answer: Answer) => services.runtime.answer(this.#turnRequest.sessionId, answer, answerer)
+    const submit = (answer: Answer) => services.runtime.answer(this.#turnRequest.sessionId, answer, answerer)
     for (const { answer } of open) {
-      const { sequence } = await give(answer).catch(error => {
+      const { sequence } = await submit(answer).catch(error => {
         const failure = failureFor(answer, error)
-        return failure === undefined ? Promise.reject(error) : give(failure)
+        return failure === undefined ? Promise.reject(error) : submit(failure)
       })
       sequences.push(sequence)
     }
@@ -332,7 +332,7 @@ class Turn {
   }
 }
 
-/** What identifies a message: its id and content, or without an id the previous message and its content. */
+/** The values that identify a message: its id and content. Without an id: the previous message and its content. */
 const identityOf = ({ id, parts }: ClientMessage, before: UserMessage | undefined): readonly string[] =>
   id === undefined ? ['after', before?.id ?? '', contentOf(parts)] : ['said', id, contentOf(parts)]
 
@@ -351,8 +351,8 @@ function positionIn(userMessages: readonly UserMessage[], posted: ClientRequest)
   if (!posted.isIncremental || message?.id !== undefined) return positionOf(userMessages, posted.userMessages)
   // Without a transcript and an id, only a message that is still being answered can be a repetition.
   const last = userMessages.at(-1)
-  const isSame = last !== undefined && last.status !== 'over' && last.content === contentOf(message?.parts ?? [])
+  const isSame = last !== undefined && last.status !== 'ended' && last.content === contentOf(message?.parts ?? [])
   return isSame
-    ? ({ at: userMessages.length - 1, is: 'same' } as const)
-    : ({ at: userMessages.length, is: 'new' } as const)
+    ? ({ at: userMessages.length - 1, kind: 'same' } as const)
+    : ({ at: userMessages.length, kind: 'new' } as const)
 }

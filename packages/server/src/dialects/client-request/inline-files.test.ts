@@ -114,7 +114,7 @@ test.each([
   ['in base64', 'data:image/png;base64,aGk=', 'image/png'],
   ['with parameters', 'data:text/plain;charset=utf-8;base64,aGk=', 'text/plain'],
   ['as text', 'data:text/plain,hi%20there', 'text/plain'],
-  ['of no type', 'data:;base64,aGk=', 'application/octet-stream'],
+  ['without a media type', 'data:;base64,aGk=', 'application/octet-stream'],
 ])('stores a data URL %s', (_, url, type) => {
   const [part] = withUrls([file(url, { mediaType: undefined })])
   expect(part).toMatchObject({ url: expect.stringMatching(/^upload:/) })
@@ -122,7 +122,7 @@ test.each([
 })
 
 test.each(['data:', 'data:,', 'data:text/plain', 'data:text/plain,%ff', 'https://example.com/a.png', 'upload:x'])(
-  '%j stays as it is',
+  'leaves the URL %j unchanged',
   url => {
     const part = file(url)
     expect(withUrls([part])).toEqual([part])

@@ -1,5 +1,5 @@
-// A badly behaved client: it sends its transcript whole or in part, with or without ids, and does not know what others did.
-// Beside it is a model of the expected log, with rules that are independent of the implementation.
+// A client that sends its transcript whole or in part, with or without ids, and has not seen the messages of other clients.
+// `Model` is the expected log, with rules that are independent of the implementation.
 
 import type { ClientRequest } from '@millrace/dialects'
 import { user } from '../dialect-server.fixture.ts'
@@ -30,7 +30,8 @@ export class Tab {
   }
 }
 
-export type Outcome = 'said' | 'same' | 'refused'
+/** The expected result of a request: a new run, the run of an earlier request, or a refusal. */
+export type Outcome = 'new' | 'same' | 'refused'
 
 /** The expected user messages of the log, and all requests. */
 export class Model {
@@ -39,31 +40,31 @@ export class Model {
   readonly #requested = new Set<string>()
 
   /** The expected result of a request with ids. */
-  take({ userMessages }: ClientRequest): Outcome {
+  send({ userMessages }: ClientRequest): Outcome {
     const last = userMessages.at(-1) as { id: string; parts: readonly { text: string }[] }
     const message = { id: last.id, text: last.parts[0]?.text ?? '' }
     const ids = this.messages.map(({ id }) => id)
     const ownIndex = ids.indexOf(message.id)
-    const isPartOfIt = userMessages.length === 1 || userMessages.some(({ id }) => ids.includes(id ?? ''))
+    const isOfSession = userMessages.length === 1 || userMessages.some(({ id }) => ids.includes(id ?? ''))
     if (ownIndex >= 0 && this.messages[ownIndex]?.text === message.text) return 'same'
     if (this.#requested.has(JSON.stringify(message))) return 'refused'
-    if (ownIndex < 0 && ids.length > 0 && !isPartOfIt) return 'refused'
+    if (ownIndex < 0 && ids.length > 0 && !isOfSession) return 'refused'
     this.#requested.add(JSON.stringify(message))
     // Only a message with a known id is replaced.
     this.messages = [...(ownIndex < 0 ? this.messages : this.messages.slice(0, ownIndex)), message]
     this.runs++
-    return 'said'
+    return 'new'
   }
 
   /** The expected result of a regeneration, by the id of the answer that the client has seen. */
-  retake(posted: ClientRequest, current: string | undefined): Outcome {
+  regenerate(posted: ClientRequest, current: string | undefined): Outcome {
     const last = posted.userMessages.at(-1)
     const at = this.messages.findIndex(({ id }) => id === last?.id)
     const before = this.runs
-    const outcome = this.take(posted)
+    const outcome = this.send(posted)
     if (outcome !== 'same' || this.runs !== before || posted.regenerate !== current) return outcome
     this.messages = this.messages.slice(0, at + 1)
     this.runs++
-    return 'said'
+    return 'new'
   }
 }

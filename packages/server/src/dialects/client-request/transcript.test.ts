@@ -6,7 +6,7 @@ import { contentOf, positionOf, type UserMessage, userMessagesIn } from './trans
 
 /** User messages, with ids from `u1`. */
 const lines = (...texts: readonly string[]): UserMessage[] =>
-  texts.map((text, i) => ({ id: `u${i + 1}`, content: text, at: i + 1, runId: `r${i + 1}`, status: 'over' }))
+  texts.map((text, i) => ({ id: `u${i + 1}`, content: text, at: i + 1, runId: `r${i + 1}`, status: 'ended' }))
 
 /** Messages with the id before the colon of each text. */
 const withIds = (...texts: readonly string[]): ClientMessage[] =>
@@ -20,8 +20,8 @@ const without = (...texts: readonly string[]): ClientMessage[] => texts.map(text
 /** The position as text. */
 function matchOf(logged: readonly UserMessage[], posted: readonly ClientMessage[]): string {
   try {
-    const { at, is } = positionOf(logged, posted)
-    return `${is} ${at}`
+    const { at, kind } = positionOf(logged, posted)
+    return `${kind} ${at}`
   } catch (error) {
     return (error as { code: string }).code
   }
@@ -35,11 +35,11 @@ describe('the position of the last message', () => {
     [['u3:c', 'u4:d'], 'new 3'],
     [['u1:a', 'u2:b', 'u3:c'], 'same 2'],
     [['u1:a'], 'same 0'],
-    [['u1:x'], 'other 0'],
+    [['u1:x'], 'replacement 0'],
     // This client has not seen the messages of others.
     [['u1:a', 'u9:x'], 'new 3'],
     [['u1:a', 'u2:b', 'u9:x'], 'new 3'],
-    [['u1:a', 'u2:x'], 'other 1'],
+    [['u1:a', 'u2:x'], 'replacement 1'],
     [['u9:x'], 'new 3'],
     [['u1:a', 'l1:lost', 'u2:b', 'u3:c', 'l2:lost', 'u4:d'], 'new 3'],
     [['x1:x', 'x2:y'], 'transcript_diverged'],
@@ -61,9 +61,9 @@ describe('the position of the last message', () => {
     [['b'], 'new 3'],
     [['a'], 'new 3'],
     [['x'], 'new 3'],
-    [['a', 'x'], 'other 1'],
-    [['a', 'b', 'x'], 'other 2'],
-    [['b', 'x'], 'other 2'],
+    [['a', 'x'], 'replacement 1'],
+    [['a', 'b', 'x'], 'replacement 2'],
+    [['b', 'x'], 'replacement 2'],
     [['a', 'lost', 'b', 'c', 'd'], 'new 3'],
     [['a', 'lost', 'b', 'c'], 'same 2'],
     [['x', 'y'], 'transcript_diverged'],

@@ -1,5 +1,5 @@
 // The user messages of a session, and where a client's last message belongs among them. A transcript may be complete or partial, with or without ids,
-// may contain messages that never arrived here and lack messages of others. In doubt a message counts as a repetition, which is always safe to answer.
+// may contain messages that never arrived here, and may lack messages of other clients. In doubt a message counts as a repetition, which is always safe to answer.
 
 import type { ClientMessage } from '@millrace/dialects'
 import { HttpError } from '../../errors/http-error.ts'
@@ -14,7 +14,7 @@ export interface UserMessage {
   readonly at: number
   readonly runId: string | undefined
   /** Status of the run that answers it. */
-  readonly status: 'waiting' | 'open' | 'over'
+  readonly status: 'queued' | 'open' | 'ended'
 }
 
 /** The user messages of a session in order, including the queued ones. */
@@ -29,7 +29,7 @@ export function userMessagesIn({ messages, requests, runs }: PublicView): readon
   const answered = (id: string) => {
     let runId = runIds.get(id)
     for (let later = runId; later !== undefined; later = next.get(later)) runId = later
-    const status = runId === undefined || open.get(runId) === false ? 'over' : open.get(runId) ? 'open' : 'waiting'
+    const status = runId === undefined || open.get(runId) === false ? 'ended' : open.get(runId) ? 'open' : 'queued'
     return { runId, status } as const
   }
   let userMessages: UserMessage[] = messages.flatMap(({ id, role, runId, parts, at }) =>
@@ -54,10 +54,10 @@ export function contentOf(parts: readonly { readonly type: string }[]): string {
   return files.length === 0 ? text : JSON.stringify([text, files])
 }
 
-/** Position of a client's last message: `new` after all others, the `same` as the one at `at`, or an `other` in place of the one at `at`. */
+/** Position of a client's last message: `new` after all others, `same` as the one at `at`, or a `replacement` of the one at `at`. */
 export interface TranscriptPosition {
   readonly at: number
-  readonly is: 'new' | 'same' | 'other'
+  readonly kind: 'new' | 'same' | 'replacement'
 }
 
 /** Finds the position of a client's last message. @throws `transcript_diverged` if the transcript is of another conversation */
@@ -65,10 +65,11 @@ export function positionOf(userMessages: readonly UserMessage[], posted: readonl
   const last = posted.at(-1) as ClientMessage
   const byId = new Map(userMessages.map(({ id }, at) => [id, at]))
   const at = byId.get(last.id ?? '')
-  if (at !== undefined) return { at, is: userMessages[at]?.content === contentOf(last.parts) ? 'same' : 'other' }
+  if (at !== undefined)
+    return { at, kind: userMessages[at]?.content === contentOf(last.parts) ? 'same' : 'replacement' }
   // An unknown id is a new message, also from a client that lacks messages of others: it must not remove those.
   const isOfSession = last.id !== undefined && (posted.length === 1 || posted.some(({ id = '' }) => byId.has(id)))
-  if (userMessages.length === 0 || isOfSession) return { at: userMessages.length, is: 'new' }
+  if (userMessages.length === 0 || isOfSession) return { at: userMessages.length, kind: 'new' }
   return new TextMatcher(userMessages, posted).position()
 }
 
@@ -83,37 +84,39 @@ class TextMatcher {
   }
 
   position(): TranscriptPosition {
-    const { length: all } = this.#userTexts
+    const { length: userCount } = this.#userTexts
     const { length } = this.#postedTexts
     const before = length - 1
-    const isWhole = this.#isAt(0, before)
+    const hasEarlier = this.#matchesAt(0, before)
     // In doubt it is a repetition, except for a single message after others: users repeat words more often than requests are repeated.
     // Otherwise a position that adds a message wins over one that replaces messages.
-    if (length > 1 && isWhole && before < all && this.#isAt(0, length)) return { at: before, is: 'same' }
-    if (this.#isAt(all - length, length)) return { at: all - 1, is: 'same' }
-    if ((isWhole && before === all) || this.#isAt(all - before, before) || length === 1) return { at: all, is: 'new' }
-    if (isWhole) return { at: before, is: 'other' }
-    if (this.#isAt(all - length, before)) return { at: all - 1, is: 'other' }
-    return this.#withLost()
+    if (length > 1 && hasEarlier && before < userCount && this.#matchesAt(0, length))
+      return { at: before, kind: 'same' }
+    if (this.#matchesAt(userCount - length, length)) return { at: userCount - 1, kind: 'same' }
+    if ((hasEarlier && before === userCount) || this.#matchesAt(userCount - before, before) || length === 1)
+      return { at: userCount, kind: 'new' }
+    if (hasEarlier) return { at: before, kind: 'replacement' }
+    if (this.#matchesAt(userCount - length, before)) return { at: userCount - 1, kind: 'replacement' }
+    return this.#positionWithoutLost()
   }
 
   /** Whether the first `count` posted messages equal the user messages from `from` on. */
-  #isAt(from: number, count: number): boolean {
+  #matchesAt(from: number, count: number): boolean {
     if (from < 0 || from + count > this.#userTexts.length) return false
     for (let i = 0; i < count; i++) if (this.#userTexts[from + i] !== this.#postedTexts[i]) return false
     return true
   }
 
-  /** The position for a client that has all user messages, plus some that never arrived here: those are ignored. */
-  #withLost(): TranscriptPosition {
-    const { length: all } = this.#userTexts
+  /** The position for a client that has all user messages, and also messages that never arrived here. Ignores those. */
+  #positionWithoutLost(): TranscriptPosition {
+    const { length: userCount } = this.#userTexts
     let at = 0
     let isLast = false
     for (const content of this.#postedTexts) {
       isLast = content === this.#userTexts[at]
       if (isLast) at++
     }
-    if (at === all) return isLast ? { at: all - 1, is: 'same' } : { at: all, is: 'new' }
+    if (at === userCount) return isLast ? { at: userCount - 1, kind: 'same' } : { at: userCount, kind: 'new' }
     throw new HttpError(
       'transcript_diverged',
       'messages: expected the messages of this session: read it again, or use another session',

@@ -42,8 +42,8 @@ export class HelixStream {
   readonly #services: Services
   readonly #channel: StreamChannel
   readonly #options: HelixStreamOptions
-  readonly #places = new Map<number, Partial<ResyncPosition>>()
-  readonly #encoder = helixDialect.encoder({ placeOf: sequence => this.#places.get(sequence) })
+  readonly #positions = new Map<number, Partial<ResyncPosition>>()
+  readonly #encoder = helixDialect.encoder({ placeOf: sequence => this.#positions.get(sequence) })
   /** Sequence of the last entry that was written. */
   #sequence: number
   /** The last status that was sent. */
@@ -162,15 +162,15 @@ export class HelixStream {
     await unlessTrimmed(async () => {
       const { view } = await manager.view(sessionId, sequence)
       const counts = { messageCount: view.messages.length }
-      this.#places.clear()
-      this.#places.set(sequence, counts)
+      this.#positions.clear()
+      this.#positions.set(sequence, counts)
       if (chunk.type !== 'rewind') return
       const { toSequence } = chunk
       const [entry] = toSequence > 0 ? await manager.entries(sessionId, toSequence - 1, toSequence) : []
       const checkpoint = entry?.chunk.type === 'checkpoint-created' ? entry.chunk : undefined
       const before = view.runs.findLast(run => run.at <= toSequence)
       const { checkpointId = before?.checkpointId ?? '', stepCount = 0 } = checkpoint ?? {}
-      this.#places.set(sequence, { ...counts, checkpointId, stepCount })
+      this.#positions.set(sequence, { ...counts, checkpointId, stepCount })
     })
   }
 
@@ -190,8 +190,8 @@ export class HelixStream {
     }
     if (isPaused && run.runId === runId) return { ended: 'paused', isPaused }
     // It has not ended, or its end would have been read: its request was removed before it started.
-    const isThere = [run, ...requests].some(one => one?.runId === runId)
-    return isThere ? { isPaused: false } : { ended: 'aborted', isPaused: false }
+    const isKnown = [run, ...requests].some(request => request?.runId === runId)
+    return isKnown ? { isPaused: false } : { ended: 'aborted', isPaused: false }
   }
 
   #resolved(entry: Entry): Entry | Promise<Entry> {

@@ -1,6 +1,6 @@
-import type { Good } from '../../routing/valid-requests.fixture.ts'
+import type { ValidRequest } from '../../routing/valid-requests.fixture.ts'
 
-export const helixGood: Readonly<Record<string, Good>> = {
+export const validHelixRequests: Readonly<Record<string, ValidRequest>> = {
   'GET /helix/:agent/sse': { path: '/api/helix/echo/sse?sessionId=mine&fromSequence=2', status: 200 },
   'GET /helix/:agent/snapshot': { path: '/api/helix/echo/snapshot?sessionId=mine', status: 200 },
   'GET /helix/:agent/status': { path: '/api/helix/echo/status?sessionId=mine', status: 200 },

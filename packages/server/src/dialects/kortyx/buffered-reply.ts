@@ -30,13 +30,13 @@ export async function bufferedReply(
 ): Promise<Reply> {
   const { services, request } = call
   const release = services.limiter.acquireStream(call.caller.principal)
-  const done = new AbortController()
+  const abortController = new AbortController()
   try {
     const turn = await handleClientRequest(call, turnRequest)
-    void recheckUntilDone(call, turn, done)
-    const signal = AbortSignal.any([request.signal, services.connections.draining, done.signal])
+    void recheckUntilReplied(call, turn, abortController)
+    const signal = AbortSignal.any([request.signal, services.connections.draining, abortController.signal])
     const chunks = await chunksOf(call, turn, encoder, signal).catch(error => {
-      if (done.signal.aborted) throw done.signal.reason
+      if (abortController.signal.aborted) throw abortController.signal.reason
       throw services.connections.draining.aborted ? draining() : error
     })
     const result: BufferedStreamResult = { chunks, ...summarizeStreamChunks(chunks) }
@@ -46,16 +46,16 @@ export async function bufferedReply(
       'x-run-id': encodeURIComponent(runId),
     })
   } finally {
-    done.abort()
+    abortController.abort()
     release()
   }
 }
 
-/** Authorizes the waiting request again at intervals, like a stream. Aborts `done` if the caller lost access. */
-async function recheckUntilDone(
+/** Authorizes the waiting request again at intervals, like a stream. Aborts if the caller lost access. */
+async function recheckUntilReplied(
   { services, request }: RouteCall,
   turn: AcceptedTurn,
-  done: AbortController,
+  abortController: AbortController,
 ): Promise<void> {
   const { timers, reauthorizeMs } = services.settings
   const { caller, action, program, run } = turn
@@ -63,16 +63,16 @@ async function recheckUntilDone(
     for (;;) {
       await new Promise<void>(resolve => {
         const stop = timers.after(reauthorizeMs, resolve, true)
-        done.signal.addEventListener('abort', () => {
+        abortController.signal.addEventListener('abort', () => {
           stop()
           resolve()
         })
       })
-      if (done.signal.aborted) return
+      if (abortController.signal.aborted) return
       await reauthorizeSession(services, request, caller, action, run.sessionId, program)
     }
   } catch (error) {
-    done.abort(error)
+    abortController.abort(error)
   }
 }
 

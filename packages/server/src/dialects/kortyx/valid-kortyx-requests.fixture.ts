@@ -1,6 +1,6 @@
-import type { Good } from '../../routing/valid-requests.fixture.ts'
+import type { ValidRequest } from '../../routing/valid-requests.fixture.ts'
 
-export const kortyxGood: Readonly<Record<string, Good>> = {
+export const validKortyxRequests: Readonly<Record<string, ValidRequest>> = {
   'POST /kortyx/:agent': {
     path: '/api/kortyx/echo',
     body: { sessionId: 'said-by-kortyx', workflowId: '', messages: [{ role: 'user', content: 'Hello' }], context: {} },

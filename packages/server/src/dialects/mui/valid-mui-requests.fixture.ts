@@ -1,6 +1,6 @@
-import type { Good } from '../../routing/valid-requests.fixture.ts'
+import type { ValidRequest } from '../../routing/valid-requests.fixture.ts'
 
-export const muiGood: Readonly<Record<string, Good>> = {
+export const validMuiRequests: Readonly<Record<string, ValidRequest>> = {
   'GET /mui/:agent/:sessionId/stream': { path: '/api/mui/echo/mine/stream', status: 204 },
   'GET /mui/:agent/:sessionId/messages': { path: '/api/mui/echo/mine/messages', status: 200 },
   'POST /mui/:agent': {

@@ -83,7 +83,7 @@ describe('a run', () => {
   })
 
   test.each(['teller', 'seller', 'stammerer'])(
-    'of the %s resumes after every event, without gaps or duplicates',
+    'of the agent %s resumes after every event, without gaps or duplicates',
     async name => {
       const at = await openDialectServer({
         agents: [...(await agents()), stammerer],
@@ -157,7 +157,7 @@ describe('a run', () => {
     const second = await at.replyWithTurn('s', requestWith(user('b', 'u1')), { agent: 'slow' })
     expect(await first.closed).toBe('ended')
     expect(eventsOf(first).at(-1)).toMatchObject({ type: 'end', status: 'interrupted' })
-    at.held.go()
+    at.held.release()
     expect(await second.closed).toBe('ended')
     expect(eventsOf(second).at(-1)).toMatchObject({ type: 'end', status: 'completed' })
     const late = await at.streamRun(run)
@@ -173,7 +173,7 @@ describe('a run', () => {
     await at.run('s', view.requests.at(-1)?.runId ?? '').stop()
     expect(await client.closed).toBe('ended')
     expect(eventsOf(client).at(-1)).toMatchObject({ type: 'end', status: 'aborted' })
-    at.held.go()
+    at.held.release()
   })
 
   test('is found by its position, without reading the entire session', async () => {
@@ -233,7 +233,7 @@ describe('a connection', () => {
       expect(client.text.length).toBeGreaterThan(8 * PAGE_BYTES)
       expect(wordsOf(eventsOf(client))).toBe('many words '.repeat(1_000))
       // The events of a page, on top of the buffer limit.
-      expect(client.peak).toBeLessThan(maxBuffered + 2 * PAGE_BYTES)
+      expect(client.peakBytes).toBeLessThan(maxBuffered + 2 * PAGE_BYTES)
     }
   })
 
@@ -249,7 +249,7 @@ describe('a connection', () => {
     expect([await client.closed, await slowClient.closed]).toEqual(['destroyed', 'ended'])
     expect(eventsOf(client).some(({ type }) => type === 'end')).toBe(false)
     expect(eventsOf(slowClient).at(-1)).toEqual({ type: 'failed' })
-    at.held.go()
+    at.held.release()
   })
 
   test('breaks if the session is deleted', async () => {
@@ -258,7 +258,7 @@ describe('a connection', () => {
     await eventually(() => expect(wordsOf(eventsOf(client))).not.toBe(''))
     await at.services.manager.deleteStream('s')
     expect(await client.closed).toBe('destroyed')
-    at.held.go()
+    at.held.release()
   })
 
   test('gets heartbeats, and is reauthorized for its action at intervals', async () => {
@@ -290,7 +290,7 @@ describe('a connection', () => {
     await clock.advance(60_000)
     expect(await client.closed).toBe('destroyed')
     first.disconnect()
-    at.held.go()
+    at.held.release()
   })
 
   test('takes a stream slot before it starts a run, and releases it when the client disconnects', async () => {
@@ -309,7 +309,7 @@ describe('a connection', () => {
       )
     }
     expect(await (await at.replyWithTurn('t', requestWith(a))).closed).toBe('ended')
-    at.held.go()
+    at.held.release()
   })
 })
 

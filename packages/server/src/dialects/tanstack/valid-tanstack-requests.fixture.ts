@@ -1,6 +1,6 @@
-import type { Good } from '../../routing/valid-requests.fixture.ts'
+import type { ValidRequest } from '../../routing/valid-requests.fixture.ts'
 
-export const tanstackGood: Readonly<Record<string, Good>> = {
+export const validTanstackRequests: Readonly<Record<string, ValidRequest>> = {
   'POST /tanstack/:agent': {
     path: '/api/tanstack/echo',
     body: { messages: [{ role: 'user', content: 'Hello' }], data: { conversationId: 'said-by-tanstack' } },

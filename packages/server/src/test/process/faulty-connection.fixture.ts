@@ -11,7 +11,7 @@ export type Format = 'sse' | 'ndjson'
 
 /** The user of a connection. */
 export interface Reader {
-  /** Whether it has received everything that it asked for. */
+  /** Whether it has received everything that it requested. */
   readonly isOver: boolean
   readonly format: Format
   readonly problems: string[]
@@ -19,8 +19,8 @@ export interface Reader {
   prepare(port: number, signal: AbortSignal): Promise<void>
   request(): SentRequest
   /** Handles a response other than 200. Returns whether to connect again. */
-  refused(status: number, code: string): boolean
-  accepted(): void
+  onRefused(status: number, code: string): boolean
+  onAccepted(): void
   /** Takes a frame. Returns whether the connection is still useful. */
   onFrame(frame: Frame): boolean
 }
@@ -30,7 +30,7 @@ const ACCEPT = { sse: 'text/event-stream', ndjson: 'application/x-ndjson' }
 const MAX_FAULTY = 4
 const RETRY_MS = 4
 
-/** Fires when nothing was received for too long. */
+/** Calls back when nothing was received for `allowedMs`. */
 class SilenceTimer {
   /** The limit, in ms, until the server has sent its heartbeat interval. */
   allowedMs = 5_000
@@ -62,53 +62,53 @@ interface FaultyConnectionOptions {
 }
 
 export class FaultyConnection {
-  readonly gate: FaultProxy
-  /** How often the connection was lost. */
+  readonly proxy: FaultProxy
+  /** Number of times that the connection was lost. */
   drops = 0
   readonly #reader: Reader
   readonly #random: Random
-  readonly #leaving = new AbortController()
+  readonly #abortController = new AbortController()
   readonly #onFault: () => void
   readonly #onClose: () => void
-  readonly #over: Promise<void>
+  readonly #ended: Promise<void>
   #faulty = 0
 
-  constructor(gate: FaultProxy, reader: Reader, { random, onFault, onClose }: FaultyConnectionOptions) {
+  constructor(proxy: FaultProxy, reader: Reader, { random, onFault, onClose }: FaultyConnectionOptions) {
     this.#onFault = onFault
     this.#onClose = onClose
-    this.gate = gate
+    this.proxy = proxy
     this.#reader = reader
     this.#random = random
-    this.#over = this.#run()
+    this.#ended = this.#run()
   }
 
-  /** Ends all faults. */
+  /** Injects no more faults, and lifts the current ones. */
   stopFaults(): void {
     this.#faulty = MAX_FAULTY
-    this.gate.refuse(false)
-    this.gate.set({ up: NO_FAULTS, down: NO_FAULTS })
+    this.proxy.refuse(false)
+    this.proxy.set({ up: NO_FAULTS, down: NO_FAULTS })
   }
 
-  /** Resolves when the reader has received everything that it asked for. */
-  get over(): Promise<void> {
-    return this.#over
+  /** Resolves when the reader has received everything that it requested. */
+  get ended(): Promise<void> {
+    return this.#ended
   }
 
   async leave(): Promise<void> {
-    this.#leaving.abort()
-    await this.#over
-    await this.gate.stop()
+    this.#abortController.abort()
+    await this.#ended
+    await this.proxy.stop()
   }
 
   async #run(): Promise<void> {
-    const { signal } = this.#leaving
+    const { signal } = this.#abortController
     while (!signal.aborted && !this.#reader.isOver) {
       const disconnect = new AbortController()
       const leave = () => disconnect.abort()
       signal.addEventListener('abort', leave)
       const silence = new SilenceTimer(leave)
       try {
-        await this.#reader.prepare(this.gate.port, disconnect.signal)
+        await this.#reader.prepare(this.proxy.port, disconnect.signal)
         await this.#connect(disconnect, silence)
       } catch {
         // The server was killed, and restarts.
@@ -127,19 +127,19 @@ export class FaultyConnection {
     this.#drawFault()
     silence.restart()
     const { headers, ...request } = reader.request()
-    const answer = await send(
-      this.gate.port,
+    const response = await send(
+      this.proxy.port,
       { ...request, headers: { accept: ACCEPT[reader.format], ...headers } },
       signal,
     )
-    if (answer.statusCode !== 200) {
+    if (response.statusCode !== 200) {
       const pieces: Buffer[] = []
-      for await (const piece of answer) pieces.push(piece as Buffer)
+      for await (const piece of response) pieces.push(piece as Buffer)
       const { error } = JSON.parse(Buffer.concat(pieces).toString())
-      if (!reader.refused(answer.statusCode ?? 0, error.code)) this.#leaving.abort()
+      if (!reader.onRefused(response.statusCode ?? 0, error.code)) this.#abortController.abort()
       return
     }
-    reader.accepted()
+    reader.onAccepted()
     let isClosed = false
     let isUseful = true
     const onFrame = (frame: Frame) => {
@@ -152,7 +152,7 @@ export class FaultyConnection {
     const decoder = new (reader.format === 'sse' ? SseDecoder : NdjsonDecoder)({ onFrame })
     let tail = ''
     try {
-      for await (const piece of answer as AsyncIterable<Buffer>) {
+      for await (const piece of response as AsyncIterable<Buffer>) {
         silence.restart()
         tail = tail.slice(-SECRET.length) + piece.toString('latin1')
         if (tail.includes(SECRET)) reader.problems.push('an internal entry was sent to a client')
@@ -174,7 +174,7 @@ export class FaultyConnection {
     const at = random.below(random.pick([400, 3_000, 12_000]))
     const kind = random.pick(['none', 'none', 'cutAt', 'cutAt', 'resetAt', 'endAt', 'stallAt'] as const)
     if (kind !== 'none') this.#onFault()
-    this.gate.next({
+    this.proxy.next({
       up: random.below(8) === 0 ? { splitAt: random.between(1, 40) } : {},
       down: {
         ...(kind !== 'none' && { [kind]: at }),

@@ -18,12 +18,12 @@ export class FollowScene extends ScheduleScene {
   readonly runReaders: RunReader[] = []
   readonly #connections: FaultyConnection[] = []
 
-  /** How many connections were lost. */
+  /** Number of lost connections. */
   get drops(): number {
     return this.#connections.reduce((sum, { drops }) => sum + drops, 0)
   }
 
-  /** The follower that is there from the start. */
+  /** The follower that joined at the start. */
   get first(): Follower {
     return this.followers[0] as Follower
   }
@@ -40,7 +40,7 @@ export class FollowScene extends ScheduleScene {
     const follower = { name, followerSettings, replicas, readers }
     this.followers.push(follower)
     this.notes.push(`${name} joins when ${this.observed} entries are seen: ${JSON.stringify(followerSettings)}`)
-    for (const reader of readers) await this.#dial(reader)
+    for (const reader of readers) await this.#connect(reader)
     return follower
   }
 
@@ -53,15 +53,15 @@ export class FollowScene extends ScheduleScene {
   ): Promise<void> {
     const reader = new RunReader(sessionId, runId, format, body)
     this.runReaders.push(reader)
-    await this.#dial(reader)
+    await this.#connect(reader)
   }
 
-  /** How many entries the first follower has seen, of all sessions. */
+  /** Number of entries that the first follower has seen, of all sessions. */
   get observed(): number {
     return this.followers[0]?.replicas.reduce((sum, { count }) => sum + count, 0) ?? 0
   }
 
-  /** A connection that is open or will be. */
+  /** A random connection. It may be reconnecting. */
   anyConnection(): FaultyConnection {
     return this.random.pick(this.#connections)
   }
@@ -72,12 +72,12 @@ export class FollowScene extends ScheduleScene {
     super.recheck()
   }
 
-  /** Ends all faults. */
+  /** Stops the faults of all connections. */
   stopFaults(): void {
     for (const connection of this.#connections) connection.stopFaults()
   }
 
-  /** Resolves when every run that is followed alone was followed to its end. */
+  /** Resolves when every `RunReader` has followed its run to the end. */
   async runsFollowed(): Promise<void> {
     await this.until('the runs are followed to their ends', () => this.runReaders.every(({ isOver }) => isOver))
   }
@@ -92,19 +92,19 @@ export class FollowScene extends ScheduleScene {
     return all.some(({ problems }) => problems.length > 0)
   }
 
-  async #dial(reader: Reader): Promise<void> {
-    const gate = await proxy({ host: '127.0.0.1', port: this.server.port })
+  async #connect(reader: Reader): Promise<void> {
+    const faultProxy = await proxy({ host: '127.0.0.1', port: this.server.port })
     if (this.signal.aborted) {
-      // All other clients have left: this one would dial for ever.
-      await gate.stop()
+      // All other clients have left: this one would reconnect forever.
+      await faultProxy.stop()
       this.signal.throwIfAborted()
     }
-    const connection = new FaultyConnection(gate, reader, {
+    const connection = new FaultyConnection(faultProxy, reader, {
       random: this.random,
       onFault: () => this.faults++,
       onClose: () => this.recheck(),
     })
     this.#connections.push(connection)
-    void connection.over.then(() => this.recheck())
+    void connection.ended.then(() => this.recheck())
   }
 }

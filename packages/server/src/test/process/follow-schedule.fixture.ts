@@ -13,11 +13,11 @@ import { readStoredLog, type StoredLog, verdict } from './follow-verdict.fixture
 const FAULTS = ['cut', 'cut', 'cut', 'reset', 'stall', 'half-close', 'refuse', 'server', 'worker'] as const
 
 export interface FollowReport extends ScheduleReport {
-  /** How many connections were lost. */
+  /** Number of lost connections. */
   readonly drops: number
 }
 
-/** Plays the schedule of a seed: what users do, how their sessions are followed, and which faults happen when. */
+/** Plays the schedule of a seed: the actions of users, the clients that follow their sessions, and the faults. */
 export async function playFollowSchedule(
   seed: number,
   server: SessionServer,
@@ -51,7 +51,7 @@ export async function playFollowSchedule(
     await allCaughtUp(scene, logs)
     await scene.leave()
     problems.push(...verdict(scene, logs))
-    if (scene.followers.length !== 2) problems.push(`${scene.followers.length} followers, not 2`)
+    if (scene.followers.length !== 2) problems.push(`expected 2 followers, found ${scene.followers.length}`)
   } catch (error) {
     // The frames received until then may explain the failure.
     await scene.leave().catch(() => {})
@@ -89,10 +89,10 @@ async function fault(scene: FollowScene, isOver: () => boolean): Promise<void> {
   if (isOver()) return
   scene.faults++
   scene.notes.push(`${kind} after ${scene.observed} entries`)
-  const { gate } = scene.anyConnection()
+  const { proxy } = scene.anyConnection()
   // A schedule that ends early does not wait for the next process.
   if (kind === 'server') await Promise.race([server.killServer(), scene.until('the next server listens', never)])
   else if (kind === 'worker')
     await Promise.race([server.killWorker(worker), scene.until('the next worker works', never)])
-  else await scene.breakConnections(gate, kind)
+  else await scene.breakConnections(proxy, kind)
 }

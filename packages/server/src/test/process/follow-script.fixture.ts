@@ -4,7 +4,7 @@ import { SessionScript } from '../../../../../scripts/faults/sessions/session-sc
 import type { FollowScene } from './follow-scene.fixture.ts'
 import { NAMES } from './followed-agents.fixture.ts'
 import type { SessionReplica } from './session-replica.fixture.ts'
-import { askUntilAnswered, type ReceivedResponse } from './single-request.fixture.ts'
+import { type ReceivedResponse, sendUntilAnswered } from './single-request.fixture.ts'
 
 /** Actions of users in a turn besides sending a message. */
 const TURN_ACTIONS = [
@@ -17,7 +17,7 @@ const TURN_ACTIONS = [
   'interrupt',
   'retry',
   'edit',
-  'again',
+  'recreate',
 ] as const
 
 interface Turn {
@@ -43,7 +43,7 @@ function turnsOf(random: Random): readonly Turn[] {
 export class FollowScript extends SessionScript<Turn, FollowScene> {
   protected runIds: string[] = []
   readonly #replica: SessionReplica
-  #names = 0
+  #idCount = 0
 
   constructor(scene: FollowScene, replica: SessionReplica) {
     super(scene, replica.sessionId, turnsOf(scene.random))
@@ -60,9 +60,9 @@ export class FollowScript extends SessionScript<Turn, FollowScene> {
   }
 
   protected async playTurn({ agent, input, accept, action, after }: Turn): Promise<void> {
-    if (action === 'again') await this.#beginAgain()
+    if (action === 'recreate') await this.#deleteSession()
     const from = this.#replica.count
-    const runId = await this.#start({ agent, input, messageId: this.#name('m'), whenBusy: 'queue' }, accept)
+    const runId = await this.#start({ agent, input, messageId: this.#newId('m'), whenBusy: 'queue' }, accept)
     switch (action) {
       case 'stop':
       case 'abort':
@@ -81,7 +81,7 @@ export class FollowScript extends SessionScript<Turn, FollowScene> {
           () => this.#replica.count >= from + after || this.isEnded(runId),
         )
         await this.#start(
-          { agent: 'teller', input, messageId: this.#name('m'), whenBusy: 'interrupt-previous' },
+          { agent: 'teller', input, messageId: this.#newId('m'), whenBusy: 'interrupt-previous' },
           'json',
         )
         break
@@ -102,16 +102,18 @@ export class FollowScript extends SessionScript<Turn, FollowScene> {
     this.scene.notes.push(`${this.sessionId}: ${runId} and all before it have ended`)
   }
 
-  /** Deletes the session. The next turn creates another of the same name. */
-  async #beginAgain(): Promise<void> {
+  /** Deletes the session. The next turn creates another one with the same id. */
+  async #deleteSession(): Promise<void> {
     await this.ended()
     const { scene, sessionId } = this
     const { server, runReaders } = scene
-    // A request that is repeated later would start its run in the next log.
+    // A request that is still repeated would start its run in the new session.
     const sessionReaders = runReaders.filter(reader => reader.sessionId === sessionId)
-    await scene.until('all requests for runs are answered', () => sessionReaders.every(({ isAsked }) => isAsked))
+    await scene.until('all requests for runs are answered', () =>
+      sessionReaders.every(({ isRequested }) => isRequested),
+    )
     if ((await server.manager.getInfo(sessionId)) === null) return
-    await askUntilAnswered(server.port, { method: 'DELETE', path: `/sessions/${sessionId}` }, scene.signal)
+    await sendUntilAnswered(server.port, { method: 'DELETE', path: `/sessions/${sessionId}` }, scene.signal)
     scene.notes.push(`${sessionId}: removed at ${this.#replica.position}`)
     this.runIds = []
   }
@@ -129,11 +131,11 @@ export class FollowScript extends SessionScript<Turn, FollowScene> {
   async #post(verb: string, body: Readonly<Record<string, unknown>>): Promise<ReceivedResponse> {
     const { server, signal } = this.scene
     const request = { method: 'POST', path: `/sessions/${this.sessionId}/${verb}`, body } as const
-    const answered = await askUntilAnswered(server.port, request, signal)
-    if (answered.status >= 400 && !(verb === 'answers' && answered.status === 409)) {
-      this.problems.push(`${this.sessionId}: ${verb}: ${answered.status} ${JSON.stringify(answered.body)}`)
+    const response = await sendUntilAnswered(server.port, request, signal)
+    if (response.status >= 400 && !(verb === 'answers' && response.status === 409)) {
+      this.problems.push(`${this.sessionId}: ${verb}: ${response.status} ${JSON.stringify(response.body)}`)
     }
-    return answered
+    return response
   }
 
   #isKnown(runId: string): boolean {
@@ -142,12 +144,12 @@ export class FollowScript extends SessionScript<Turn, FollowScene> {
   }
 
   #newRunId(): string {
-    const runId = this.#name('r')
+    const runId = this.#newId('r')
     this.runIds.push(runId)
     return runId
   }
 
-  #name(kind: string): string {
-    return `${kind}${++this.#names}-${this.sessionId}`
+  #newId(kind: string): string {
+    return `${kind}${++this.#idCount}-${this.sessionId}`
   }
 }

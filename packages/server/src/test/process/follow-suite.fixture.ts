@@ -7,7 +7,7 @@ type Store = { readonly url: string; stop(): Promise<unknown> }
 
 interface FollowSuite {
   readonly name: 'sqlite' | 'redis' | 'postgres'
-  /** How many schedules `npm test` plays. */
+  /** Number of schedules that `npm test` plays. */
   readonly count: number
   /** The seed of the first schedule. Each store plays different seeds. */
   readonly first: number

@@ -35,13 +35,13 @@ export function verdict({ followers, runReaders }: FollowScene, logs: readonly S
     for (const follower of followers) {
       const replica = follower.replicas.find(({ sessionId }) => sessionId === log.sessionId) as SessionReplica
       const found = [
-        ...coverProblems(replica, log),
+        ...coverageProblems(replica, log),
         ...replica.applied.flatMap(frameProblems(publicEntries, retracted, follower)),
       ]
       const view = asJson(replica.view)
       for (const name of Object.keys({ ...view, ...expected }) as (keyof View)[]) {
         const difference = differenceOf(view[name], expected[name], name)
-        if (difference) found.push(`its view is another: ${difference}`)
+        if (difference) found.push(`its view differs: ${difference}`)
       }
       problems.push(...found.map(problem => `${follower.name}, ${log.sessionId}: ${problem}`), ...replica.problems)
     }
@@ -55,9 +55,9 @@ export function verdict({ followers, runReaders }: FollowScene, logs: readonly S
 }
 
 /** Law 2: the applied pieces reach from the beginning to the head, each from where the one before it ended. */
-function coverProblems(
+function coverageProblems(
   { applied, position, incarnation }: SessionReplica,
-  { head, incarnation: held }: StoredLog,
+  { head, incarnation: logIncarnation }: StoredLog,
 ): string[] {
   const problems: string[] = []
   let at = 0
@@ -68,7 +68,7 @@ function coverProblems(
     at = piece.sequence
   }
   if (position !== head || at !== head) problems.push(`it is at ${position}, and the log at ${head}`)
-  if (incarnation !== held) problems.push('it has another log')
+  if (incarnation !== logIncarnation) problems.push('it follows another log')
   return problems
 }
 
@@ -117,7 +117,7 @@ function frameProblems(publicEntries: readonly Entry[], retracted: ReadonlySet<n
   }
 }
 
-/** Removes from `left` the log entries that an entry of a frame represents. Returns how many. */
+/** Removes from `left` the log entries that an entry of a frame represents. Returns their number. */
 function accountFor(entry: Entry, left: Entry[]): number {
   const first = left.findIndex(({ sequence }) => sequence === entry.sequence)
   const firstLeft = left[first]
@@ -135,7 +135,7 @@ function accountFor(entry: Entry, left: Entry[]): number {
     found.push(other)
     if (!isDeepStrictEqual(asJson({ ...firstLeft, chunk: { ...firstLeft.chunk, delta: merged } }), asJson(entry)))
       continue
-    for (const gone of found) left.splice(left.indexOf(gone), 1)
+    for (const each of found) left.splice(left.indexOf(each), 1)
     return found.length
   }
   return 0

@@ -11,7 +11,7 @@ export interface FollowerSettings {
   readonly format: Format
   /** Starts at the beginning of the log, or with a snapshot. */
   readonly startsFrom: 'start' | 'snapshot'
-  /** The query parameter or header that carries its position. */
+  /** The query parameter or header that it sends its position in. */
   readonly resume: 'after' | 'last-event-id' | 'x-resume-from-sequence'
   /** Whether its position is a cursor. Otherwise it is a bare sequence. */
   readonly isProven: boolean
@@ -43,7 +43,7 @@ export class SessionReader implements Reader {
     this.#replicas = new Map(replicas.map(replica => [replica.sessionId, replica]))
     this.#followerSettings = followerSettings
     for (const replica of replicas) {
-      replica.provesItself = followerSettings.isProven
+      replica.hasProvenCursor = followerSettings.isProven
       if (followerSettings.startsFrom === 'snapshot') replica.isLost = true
     }
   }
@@ -82,13 +82,13 @@ export class SessionReader implements Reader {
     return { method: 'GET', path: `/sessions/${(first as SessionReplica).sessionId}/stream?${query}`, headers }
   }
 
-  refused(status: number, code: string): boolean {
+  onRefused(status: number, code: string): boolean {
     // 404: the session does not exist yet, or was deleted. 503: the server shuts down.
     if (status !== 404 && status !== 503) this.problems.push(`refused: ${status} ${code}`)
     return true
   }
 
-  accepted(): void {}
+  onAccepted(): void {}
 
   onFrame(frame: Frame): boolean {
     const { sessionId } = frame
@@ -116,8 +116,8 @@ export class RunReader implements Reader {
   isLost = false
   /** The incarnation of the log that it follows. */
   incarnation: string | undefined
-  /** Whether the server has confirmed the request for the run. */
-  isAsked = false
+  /** Whether the server has accepted the request for the run. */
+  isRequested = false
   readonly #body: Readonly<Record<string, unknown>>
   #cursor: string | undefined
   #position: number | undefined
@@ -141,27 +141,27 @@ export class RunReader implements Reader {
 
   request(): SentRequest {
     const path = `/sessions/${this.sessionId}`
-    // Repeated until it is confirmed. The run id makes it idempotent.
-    if (!this.isAsked) return { method: 'POST', path: `${path}/runs`, body: { ...this.#body, runId: this.runId } }
+    // Repeated until it is accepted. The run id makes it idempotent.
+    if (!this.isRequested) return { method: 'POST', path: `${path}/runs`, body: { ...this.#body, runId: this.runId } }
     const after = this.#cursor === undefined ? '' : `&after=${this.#cursor}`
     return { method: 'GET', path: `${path}/stream?run=${this.runId}${after}` }
   }
 
-  refused(status: number, code: string): boolean {
+  onRefused(status: number, code: string): boolean {
     if (status === 503) return true
     if (!LOST_CODES.has(code)) this.problems.push(`${this.runId} refused: ${status} ${code}`)
     this.isLost = true
     return false
   }
 
-  accepted(): void {
-    this.isAsked = true
+  onAccepted(): void {
+    this.isRequested = true
   }
 
   onFrame(frame: Frame): boolean {
     if (frame.type === 'entries') return this.#apply(frame)
     if (frame.type === 'open') this.incarnation ??= frame.incarnation
-    if (frame.type === 'end') this.#ended(frame)
+    if (frame.type === 'end') this.#onEnd(frame)
     if (frame.type === 'truncated') this.isLost = true
     if (frame.type === 'fail' && !frame.recoverable) {
       if (!LOST_CODES.has(frame.error.code))
@@ -184,7 +184,7 @@ export class RunReader implements Reader {
     return true
   }
 
-  #ended(frame: Extract<Frame, { type: 'end' }>): void {
+  #onEnd(frame: Extract<Frame, { type: 'end' }>): void {
     this.end = frame
     const last = this.entries.at(-1)?.chunk.type
     if (frame.status !== 'paused' && last !== 'run-finished')

@@ -11,7 +11,7 @@ const SCHEDULES = 8
 const open = () => InProcessServer.open({ agents: AGENTS, createApp })
 
 describe('schedules', () => {
-  test('find nothing in a server without a planted mistake', async () => {
+  test('find no problem in a server without a planted bug', async () => {
     const server = await open()
     const seeds = Array.from({ length: SCHEDULES }, (_, n) => n + 1)
     const reports = await Promise.all(seeds.map(seed => playFollowSchedule(seed, server, 'whole')))
@@ -19,5 +19,5 @@ describe('schedules', () => {
     await server.close()
   })
 
-  test.each(MUTANTS)('find: $name', mutant => expectFound(mutant, { open, play: playFollowSchedule }))
+  test.each(MUTANTS)('find $name', mutant => expectFound(mutant, { open, play: playFollowSchedule }))
 })

@@ -19,7 +19,7 @@ export class ProcessCluster implements SessionServer {
   readonly manager: StreamManager
   /** Errors that its processes logged. */
   readonly serverErrors: string[] = []
-  /** How many processes were killed. */
+  /** Number of killed processes. */
   killed = { servers: 0, workers: 0 }
   port = 0
   readonly #url: string

@@ -18,9 +18,9 @@ function changeReads(
   // All subscribers of a log get the same batch.
   const changed = new WeakMap<ReadBatch, ReadBatch>()
   const changeOnce = (batch: ReadBatch): ReadBatch => {
-    const known = changed.get(batch) ?? change(batch)
-    changed.set(batch, known)
-    return known
+    const existing = changed.get(batch) ?? change(batch)
+    changed.set(batch, existing)
+    return existing
   }
   vi.spyOn(StreamManager.prototype, 'readBatches').mockImplementation(function (
     this: StreamManager,
@@ -42,10 +42,10 @@ function changeReads(
   })
 }
 
-/** Planted mistakes of the server. */
+/** Bugs to plant in the server. */
 export const MUTANTS: readonly Mutant[] = [
   {
-    name: 'a follower that joins a feed misses its first piece',
+    name: 'a follower that subscribes misses the first live piece',
     seed: 3,
     found: /gap: /,
     plant() {
@@ -63,10 +63,10 @@ export const MUTANTS: readonly Mutant[] = [
     seed: 2,
     found: /misses \d+/,
     plant() {
-      const isTurn = onceIn(3)
+      const isDue = onceIn(3)
       changeReads(batch => {
         const last = batch.entries.findLast(({ chunk }) => isDraftChunk(chunk))
-        return last && isTurn() ? { ...batch, entries: batch.entries.filter(entry => entry !== last) } : batch
+        return last && isDue() ? { ...batch, entries: batch.entries.filter(entry => entry !== last) } : batch
       })
     },
   },
@@ -76,10 +76,10 @@ export const MUTANTS: readonly Mutant[] = [
     found: /duplicate: |no frame: /,
     plant() {
       const { bytes } = EntriesFrame.prototype
-      const isTurn = onceIn(7)
-      vi.spyOn(EntriesFrame.prototype, 'bytes').mockImplementation(function (this: EntriesFrame, ...way) {
-        const once = bytes.apply(this, way)
-        return isTurn() ? Buffer.concat([once, once]) : once
+      const isDue = onceIn(7)
+      vi.spyOn(EntriesFrame.prototype, 'bytes').mockImplementation(function (this: EntriesFrame, ...args) {
+        const once = bytes.apply(this, args)
+        return isDue() ? Buffer.concat([once, once]) : once
       })
     },
   },
@@ -88,8 +88,8 @@ export const MUTANTS: readonly Mutant[] = [
     seed: 3,
     found: /gap: |no frame: /,
     plant() {
-      const isTurn = onceIn(7)
-      changeReads(batch => (isTurn() ? { ...batch, after: batch.after + 1 } : batch))
+      const isDue = onceIn(7)
+      changeReads(batch => (isDue() ? { ...batch, after: batch.after + 1 } : batch))
     },
   },
   {
@@ -106,7 +106,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a discard is not sent',
     seed: 2,
-    found: /its view is another: |the fold dropped /,
+    found: /its view differs: |the fold dropped /,
     plant() {
       const isDiscard = ({ chunk }: ReadBatch['entries'][number]) => chunk.type === 'step-discarded'
       changeReads(batch => ({ ...batch, entries: batch.entries.filter(entry => !isDiscard(entry)) }))
@@ -139,7 +139,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a cursor of a deleted log is accepted by the next log of that name',
     seed: 45,
-    found: /another log in answer to a cursor/,
+    found: /another log in reply to a cursor/,
     plant() {
       const { getInfo } = StreamManager.prototype
       const known = new Map<string, string>()
@@ -160,7 +160,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a snapshot lacks the last entry before its cursor',
     seed: 2,
-    found: /its view is another: |the fold dropped /,
+    found: /its view differs: |the fold dropped /,
     plant() {
       const { view } = StreamManager.prototype
       vi.spyOn(StreamManager.prototype, 'view').mockImplementation(async function (this: StreamManager, streamId, at) {
@@ -172,9 +172,9 @@ export const MUTANTS: readonly Mutant[] = [
     },
   },
   {
-    name: 'a late follower is not sent the entries that a rewind took back',
+    name: 'a late follower is not sent the entries that a rewind removed',
     seed: 43,
-    found: /its view is another: (runs|requests)/,
+    found: /its view differs: (runs|requests)/,
     plant() {
       changeReads(
         batch => batch,

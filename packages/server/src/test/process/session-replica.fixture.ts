@@ -1,4 +1,4 @@
-// The state of a client that follows a session: it applies only frames that provably come next.
+// The state of a client that follows a session: it applies a frame only if its position shows that it is the next one.
 
 import { continuityOf, decodeCursor, type Entry, Fold, type Frame, type View } from '@millrace/protocol'
 
@@ -46,12 +46,12 @@ export class SessionReplica {
 
   /** Applies the next frame. Returns whether the connection is still useful. */
   onFrame(frame: Frame): boolean {
-    const isUseful = this.#take(frame)
+    const isUseful = this.#handle(frame)
     this.#onChange()
     return isUseful
   }
 
-  #take(frame: Frame): boolean {
+  #handle(frame: Frame): boolean {
     switch (frame.type) {
       case 'open':
         if (frame.sessionId !== this.sessionId) this.#addProblem(`opened as ${frame.sessionId}`)
@@ -127,13 +127,13 @@ export class SessionReplica {
 
   /** Only a follower that resumes from a bare sequence may get entries of another log. It notices by the incarnation. */
   #rejectForeign(): false {
-    if (this.provesItself) this.#addProblem('got another log in answer to a cursor of the earlier one')
+    if (this.hasProvenCursor) this.#addProblem('got another log in reply to a cursor of the earlier one')
     this.isLost = true
     return false
   }
 
   /** Whether it resumes with a cursor, not with a bare sequence. */
-  provesItself = true
+  hasProvenCursor = true
 
   #addProblem(problem: string): false {
     this.problems.push(`${this.sessionId} at ${this.position}: ${problem}`)

@@ -25,10 +25,10 @@ export function send(
     const text = body === undefined ? undefined : JSON.stringify(body)
     const contentType = text === undefined ? {} : { 'content-type': 'application/json' }
     const options = { host: '127.0.0.1', port, method, path: `/api${path}`, headers: { ...contentType, ...headers } }
-    const sent = request({ ...options, agent: false, ...(signal && { signal }) }, answer => {
+    const sent = request({ ...options, agent: false, ...(signal && { signal }) }, response => {
       // Later failures are reported by `close`.
-      answer.on('error', () => {})
-      resolve(answer)
+      response.on('error', () => {})
+      resolve(response)
     })
     sent.on('error', reject)
     sent.end(text)
@@ -37,23 +37,23 @@ export function send(
 
 /** Sends a request and reads the whole response. Rejects if it is cut off. */
 export async function ask(port: number, sent: SentRequest, signal?: AbortSignal): Promise<ReceivedResponse> {
-  const answer = await send(port, { ...sent, headers: { accept: 'application/json', ...sent.headers } }, signal)
+  const response = await send(port, { ...sent, headers: { accept: 'application/json', ...sent.headers } }, signal)
   const pieces: Buffer[] = []
-  for await (const piece of answer) pieces.push(piece as Buffer)
+  for await (const piece of response) pieces.push(piece as Buffer)
   const text = Buffer.concat(pieces).toString()
-  return { status: answer.statusCode ?? 0, body: text === '' ? {} : JSON.parse(text) }
+  return { status: response.statusCode ?? 0, body: text === '' ? {} : JSON.parse(text) }
 }
 
 /** Retries until a response arrives: a killed server restarts, and repeated requests take effect once. */
-export async function askUntilAnswered(
+export async function sendUntilAnswered(
   port: number,
   sent: SentRequest,
   signal: AbortSignal,
 ): Promise<ReceivedResponse> {
   for (;;) {
     try {
-      const answered = await ask(port, sent, signal)
-      if (answered.status < 500) return answered
+      const response = await ask(port, sent, signal)
+      if (response.status < 500) return response
     } catch {
       signal.throwIfAborted()
     }

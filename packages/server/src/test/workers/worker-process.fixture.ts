@@ -6,7 +6,7 @@ import { pidAgent } from './pid-agent.fixture.ts'
 
 const store = await openStore(`sqlite:${process.argv[2]}`)
 const worker = createWorker({ store, agents: [pidAgent], engine: { pollMs: 20 } })
-console.log('here')
+console.log('ready')
 process.stdin.resume().once('end', async () => {
   await worker.stop()
   await store.close()

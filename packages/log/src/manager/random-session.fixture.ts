@@ -18,7 +18,7 @@ const KINDS = [
   'discard',
   'ask',
   'answer',
-  'tell',
+  'notify',
   'state',
   'pause',
   'stop',
@@ -30,19 +30,22 @@ const KINDS = [
   'snapshot',
 ] as const
 
-export interface Act {
+export interface SessionAction {
   readonly kind: (typeof KINDS)[number]
   readonly n: number
 }
 
-export const stories: fc.Arbitrary<Act[]> = fc.array(fc.record({ kind: fc.constantFrom(...KINDS), n: fc.nat(11) }), {
-  minLength: 10,
-  maxLength: 60,
-  size: 'max',
-})
+export const sessionActions: fc.Arbitrary<SessionAction[]> = fc.array(
+  fc.record({ kind: fc.constantFrom(...KINDS), n: fc.nat(11) }),
+  {
+    minLength: 10,
+    maxLength: 60,
+    size: 'max',
+  },
+)
 
 /** Applies the actions to a log and skips those that are not possible at their time. */
-export class SessionStory {
+export class RandomSession {
   readonly #manager: StreamManager
   readonly #streamId: string
   #writer: Writer | undefined
@@ -54,21 +57,21 @@ export class SessionStory {
     this.#streamId = streamId
   }
 
-  async live(acts: readonly Act[]): Promise<void> {
+  async apply(actions: readonly SessionAction[]): Promise<void> {
     await this.#manager.createStream(this.#streamId)
-    for (const act of acts) {
-      await this.#act(act).catch(unlessRefused)
+    for (const action of actions) {
+      await this.#act(action).catch(unlessRefused)
     }
     await this.#writer?.flush().catch(unlessRefused)
   }
 
   /** Releases the log. */
-  async rest(): Promise<void> {
+  async release(): Promise<void> {
     await this.#writer?.close()
     this.#writer = undefined
   }
 
-  async #act({ kind, n }: Act): Promise<void> {
+  async #act({ kind, n }: SessionAction): Promise<void> {
     const manager = this.#manager
     const id = this.#streamId
     switch (kind) {
@@ -81,13 +84,13 @@ export class SessionStory {
       case 'answer':
         await manager.append(id, n % 2 ? 'ada' : 'bob', approve(`a${n % 4}`, n % 3 > 0))
         return
-      case 'tell': {
+      case 'notify': {
         const info = await manager.getInfo(id)
         const notice = info?.ticket.notices?.[n % 2]
         if (info === null || notice === undefined) return
         const { runId, notifyBy } = notice
         const until = n % 3 ? {} : { until: info.clock + 1 + n }
-        await manager.append(id, 'teller', { type: 'run-notified', runId, notifyBy, ...until })
+        await manager.append(id, 'notifier', { type: 'run-notified', runId, notifyBy, ...until })
         return
       }
       case 'snapshot':
@@ -104,11 +107,11 @@ export class SessionStory {
         return
       }
       default:
-        return this.#work(await this.#atWork(), kind, n)
+        return this.#work(await this.#currentWriter(), kind, n)
     }
   }
 
-  async #work(writer: Writer, kind: Act['kind'], n: number): Promise<void> {
+  async #work(writer: Writer, kind: SessionAction['kind'], n: number): Promise<void> {
     const lane = n % 3 === 0 ? writer.lane({ lane: 'tool' }) : writer.main
     const call: Chunk = {
       type: 'tool-input-available',
@@ -151,28 +154,28 @@ export class SessionStory {
       case 'pause':
         await this.#manager.pauseStream(this.#streamId)
         if (n % 2) await this.#manager.resumeStream(this.#streamId)
-        else await this.rest()
+        else await this.release()
         return
       case 'end':
         if (n % 2) await this.#manager.endStream(this.#streamId, n)
         else await writer.decide(() => [{ type: 'run-finished', status: 'completed', notifyBy: n }])
-        await this.rest()
+        await this.release()
         return
       case 'fail':
         await this.#manager.failStream(this.#streamId, 'boom')
-        await this.rest()
+        await this.release()
         return
       case 'crash':
-        await this.rest()
+        await this.release()
         return
       default:
     }
   }
 
   /** The writer of the open run, of the first request, or of a new run. */
-  async #atWork(): Promise<Writer> {
+  async #currentWriter(): Promise<Writer> {
     if (this.#writer && !this.#writer.signal.aborted && this.#writer.ticket.run) return this.#writer
-    await this.rest()
+    await this.release()
     const { run, requests } = (await this.#manager.getInfo(this.#streamId))?.ticket ?? { run: null, requests: [] }
     const runId = run?.runId ?? requests[0]?.runId ?? `r${++this.#runs}`
     this.#writer = await this.#manager.createWriter(this.#streamId, { runId, agentType: 'assistant' })

@@ -2,18 +2,18 @@
 
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { CommandError } from '../error/command-error.ts'
-import type { Call, Command, Option } from './command.ts'
+import type { Command, Option, ParsedArguments } from './command.ts'
 import { nearest } from './nearest.ts'
 
 /** Options of every command. */
-export const COMMON: Readonly<Record<string, Option>> = {
+export const COMMON_OPTIONS: Readonly<Record<string, Option>> = {
   json: { about: 'print JSON' },
   help: { short: 'h', about: 'show this help' },
 }
 
 /** Parses arguments. @throws CommandError with the usage if they are invalid */
-export function parseCall(command: Command, args: readonly string[]): Call {
-  const known = { ...command.options, ...COMMON }
+export function parseArguments(command: Command, args: readonly string[]): ParsedArguments {
+  const known = { ...command.options, ...COMMON_OPTIONS }
   const options: ParseArgsOptionsConfig = {}
   for (const [name, { value, short }] of Object.entries(known)) {
     options[name] = { type: value === undefined ? 'boolean' : 'string', ...(short !== undefined && { short }) }
@@ -56,12 +56,12 @@ function unknownOption(command: Command, input: string, names: readonly string[]
   )
 }
 
-/** Creates the error of a wrong call. It points to the help of the command. */
+/** The error for invalid arguments. It points to the help of the command. */
 export const usageError = ({ name }: Pick<Command, 'name'>, why: string): CommandError =>
   new CommandError('usage', `millrace ${name}: ${why}\nSee millrace ${name} --help`)
 
 /** Returns the value of a string option. */
-export const stringOption = ({ values }: Call, name: string): string | undefined => {
+export const stringOption = ({ values }: ParsedArguments, name: string): string | undefined => {
   const value = values[name]
   return value === true ? undefined : value
 }
@@ -69,12 +69,12 @@ export const stringOption = ({ values }: Call, name: string): string | undefined
 /** Returns the value of an integer option. @throws CommandError if it is no integer or out of bounds */
 export function integerOption(
   command: Pick<Command, 'name'>,
-  call: Call,
+  args: ParsedArguments,
   name: string,
   min: number,
   max = Number.MAX_SAFE_INTEGER,
 ): number | undefined {
-  const text = stringOption(call, name)
+  const text = stringOption(args, name)
   if (text === undefined) return undefined
   const value = Number(text)
   if (/^\d+$/.test(text) && value >= min && value <= max) return value
