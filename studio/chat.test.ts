@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { demoServer, setPace } from './demo.fixture.ts'
-import { counted, testTabs } from './tabs.fixture.ts'
+import { countTo, testTabs } from './tabs.fixture.ts'
 
 const tabs = testTabs()
 const url = demoServer()
@@ -75,7 +75,7 @@ test('a run stopped from another tab keeps its text, and a reload during an answ
   for (const tab of [one, two]) await tab.is('ready')
   const [text = ''] = await one.answers()
   expect(text).toMatch(/^1 2 3 .* 30 /)
-  expect(counted(100_000).startsWith(text)).toBe(true)
+  expect(countTo(100_000).startsWith(text)).toBe(true)
   await expect.poll(() => two.answers()).toEqual([text])
   await expect.poll(() => one.page.locator('.message.agent .quiet').textContent()).toBe('Stopped.')
 
@@ -84,7 +84,7 @@ test('a run stopped from another tab keeps its text, and a reload during an answ
   await one.page.reload()
   await one.page.locator('.message.agent > .text', { hasText: / 149 150$/ }).waitFor()
   await two.page.locator('.message.agent > .text', { hasText: / 149 150$/ }).waitFor()
-  for (const tab of [one, two]) expect(await tab.answers()).toEqual([text, counted(150)])
+  for (const tab of [one, two]) expect(await tab.answers()).toEqual([text, countTo(150)])
 })
 
 test('messages sent during a run are queued and can be cancelled', async () => {
