@@ -180,7 +180,7 @@ describe('an error with a reason', () => {
 
   test.each([
     ['ends at its start', /^gate ended at its start:\nthe gate is stuck/, { server: node(`${stuck} process.exit(3)`) }],
-    ['fails in its preparation', /^gate ended.*\nthe gate is stuck/, { before: node(`${stuck} process.exit(3)`) }],
+    ['fails in its preparation', /^gate ended.*\nthe gate is stuck/, { prepare: node(`${stuck} process.exit(3)`) }],
     ['does not answer', /^gate did not answer within 3 s:\nthe gate is stuck/, { server: node(`${stuck} ${WAIT}`) }],
     ['has no program', /^gate ended.*\nError: spawn .*ENOENT/, { server: { program: '/no/gate', args: [] } }],
   ])('reports at once that a server %s, with its output', async (_, message, spec) => {
